@@ -1,0 +1,1 @@
+"""Forward physics: models, forces, rollouts. Never learns that gradients exist."""
