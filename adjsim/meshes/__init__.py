@@ -1,0 +1,1 @@
+"""Tetrahedral meshes: grids, files, tetrahedralisation, embedded surfaces."""
