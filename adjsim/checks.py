@@ -53,6 +53,37 @@ def array(
     return out
 
 
+def indices(
+    name: str, value: Any, shape: Sequence[int | str], n_points: int
+) -> np.ndarray:
+    """Return `value` as int64 indices into `n_points` points, checked and not empty."""
+    given = np.asarray(value)
+    if given.size and given.dtype.kind not in "iu":
+        raise ValueError(f"`{name}` must hold integers, got {given.dtype}.")
+    out = array(name, given, shape, dtype=np.int64)
+    if out.size == 0:
+        raise ValueError(f"`{name}` must not be empty.")
+    outside = (out < 0) | (out >= n_points)
+    if outside.any():
+        row = int(np.argwhere(outside)[0, 0])
+        raise ValueError(
+            f"`{name}` must index the {n_points} points, 0 to {n_points - 1}, got "
+            f"{out[row].tolist()} at row {row}."
+        )
+    return out
+
+
+def scalar_or_array(name: str, value: Any, n: int, size_name: str) -> np.ndarray:
+    """Return `value` as a finite array of shape () or (n,)."""
+    out = array(name, value)
+    if out.shape not in ((), (n,)):
+        flat = f" Pass `{name}.ravel()`." if out.size == n else ""
+        raise ValueError(
+            f"`{name}` must have shape () or ({size_name},) = ({n},), got {out.shape}.{flat}"
+        )
+    return out
+
+
 def positive(name: str, value: Any, *, hint: str = "") -> Any:
     """Return `value` if every entry is greater than zero."""
     low = float(np.min(value)) if np.size(value) else 1.0

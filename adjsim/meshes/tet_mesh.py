@@ -68,10 +68,10 @@ class TetMesh:
 
     def __post_init__(self) -> None:
         points = checks.array("points", self.points, ("n_points", 3))
-        tets = index_array("tets", self.tets, ("n_tets", 4), len(points))
+        tets = checks.indices("tets", self.tets, ("n_tets", 4), len(points))
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "tets", tets)
-        _check_shapes(points, tets)
+        check_positive(points, tets)
         _check_all_used(len(points), tets)
 
     @property
@@ -126,27 +126,7 @@ def signed_volumes(points: np.ndarray, tets: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
 
 
-def index_array(
-    name: str, value: object, shape: tuple[int | str, ...], n_points: int
-) -> np.ndarray:
-    """Return `value` as int64 indices into `n_points` points, checked and not empty."""
-    given = np.asarray(value)
-    if given.size and given.dtype.kind not in "iu":
-        raise ValueError(f"`{name}` must hold integers, got {given.dtype}.")
-    out = checks.array(name, given, shape, dtype=np.int64)
-    if out.size == 0:
-        raise ValueError(f"`{name}` must not be empty.")
-    outside = (out < 0) | (out >= n_points)
-    if outside.any():
-        row = int(np.argwhere(outside)[0, 0])
-        raise ValueError(
-            f"`{name}` must index the {n_points} points, 0 to {n_points - 1}, got "
-            f"{out[row].tolist()} at row {row}."
-        )
-    return out
-
-
-def _check_shapes(points: np.ndarray, tets: np.ndarray) -> None:
+def check_positive(points: np.ndarray, tets: np.ndarray) -> None:
     """Name the first inverted or flat tetrahedron."""
     volume = signed_volumes(points, tets)
     corners = points[tets]

@@ -1,0 +1,96 @@
+"""What the assembly needs to know of a force: its element function and its row counts.
+
+Every force is the same thing to the machinery. An element has `n_nodes` nodes; what it
+knows is packed in rows, one number per element and row:
+
+    consts   what is never differentiated (rest shape)
+    params   packed parameters, constant in time
+    series   packed parameters that may change from step to step
+
+An element function is pure, numbers and tuples in, tuples out:
+
+    force(x, v, consts, params, series) -> one force [N] per node
+
+with `x` a tuple of `n_nodes` vectors, `v` the same or `()` for a kind that has no use
+for velocities, and flat tuples of rows.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ElementKind:
+    """One kind of force: an element function and how many rows it reads."""
+
+    name: str
+    force: Callable
+    n_nodes: int
+    n_consts: int
+    n_params: int
+    n_series: int
+    uses_velocity: bool
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A differentiable parameter as its class declares it.
+
+    `lower` is an exclusive lower bound for a `positive` one; `shape` names its sizes.
+    """
+
+    name: str
+    symbol: str
+    unit: str
+    shape: str
+    positive: bool = False
+
+
+class Force(ABC):
+    """A set of elements of one kind, with its parameters. Subclasses are frozen."""
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]]
+
+    @property
+    @abstractmethod
+    def kind(self) -> ElementKind:
+        """The kind of element these are."""
+
+    @property
+    @abstractmethod
+    def nodes(self) -> np.ndarray:
+        """Nodes of each element, (n_elements, kind.n_nodes) int64."""
+
+    @abstractmethod
+    def bind(self, n_nodes: int, name: str) -> "Force":
+        """Return the force fitted to a model of `n_nodes` nodes; complain by `name`."""
+
+    @abstractmethod
+    def pack_consts(self) -> np.ndarray:
+        """Rows never differentiated, (n_elements, kind.n_consts)."""
+
+    @abstractmethod
+    def pack_params(self) -> np.ndarray:
+        """Packed parameters, (n_elements, kind.n_params)."""
+
+    @abstractmethod
+    def pack_series(self) -> np.ndarray:
+        """Packed series, (n_rows, n_elements, kind.n_series); one row means constant."""
+
+    def stiffness_bound(self) -> np.ndarray:
+        """Upper bound of the stiffness felt by each element's nodes, (n_elements,) [N/m]."""
+        return np.zeros(len(self.nodes))
+
+    def parameters(self) -> Mapping[str, np.ndarray]:
+        """Return the differentiable parameters that this force has, by name."""
+        present = {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]
+        return {p.name: present[p.name] for p in self.PARAMETERS if present[p.name] is not None}
+
+
+def broadcast(value: np.ndarray, n_elements: int) -> np.ndarray:
+    """Return a scalar or per-element parameter as (n_elements,)."""
+    return np.broadcast_to(value, (n_elements,))

@@ -1,0 +1,71 @@
+"""3 x 3 matrices as tuples of three columns: `A[j][i]` is the entry in row i, column j."""
+
+from adjsim.backend import device_fn
+from adjsim.vec3 import add, axpy, cross, dot, scale
+
+
+@device_fn
+def madd(A, B):
+    return (add(A[0], B[0]), add(A[1], B[1]), add(A[2], B[2]))
+
+
+@device_fn
+def mscale(s, A):
+    return (scale(s, A[0]), scale(s, A[1]), scale(s, A[2]))
+
+
+@device_fn
+def maxpy(s, A, B):
+    """Return s A + B."""
+    return (axpy(s, A[0], B[0]), axpy(s, A[1], B[1]), axpy(s, A[2], B[2]))
+
+
+@device_fn
+def frobenius(A, B):
+    """Return tr(A^T B), the sum of products of entries."""
+    return dot(A[0], B[0]) + dot(A[1], B[1]) + dot(A[2], B[2])
+
+
+@device_fn
+def matvec(A, b):
+    return axpy(b[2], A[2], axpy(b[1], A[1], scale(b[0], A[0])))
+
+
+@device_fn
+def matmul(A, B):
+    return (matvec(A, B[0]), matvec(A, B[1]), matvec(A, B[2]))
+
+
+@device_fn
+def matmul_t(A, B):
+    """Return A B^T."""
+    return (
+        matvec(A, (B[0][0], B[1][0], B[2][0])),
+        matvec(A, (B[0][1], B[1][1], B[2][1])),
+        matvec(A, (B[0][2], B[1][2], B[2][2])),
+    )
+
+
+@device_fn
+def t_matmul(A, B):
+    """Return A^T B."""
+    return (
+        (dot(A[0], B[0]), dot(A[1], B[0]), dot(A[2], B[0])),
+        (dot(A[0], B[1]), dot(A[1], B[1]), dot(A[2], B[1])),
+        (dot(A[0], B[2]), dot(A[1], B[2]), dot(A[2], B[2])),
+    )
+
+
+@device_fn
+def transpose(A):
+    return (
+        (A[0][0], A[1][0], A[2][0]),
+        (A[0][1], A[1][1], A[2][1]),
+        (A[0][2], A[1][2], A[2][2]),
+    )
+
+
+@device_fn
+def cofactor(A):
+    """Return cof A = det(A) A^-T; also for singular A."""
+    return (cross(A[1], A[2]), cross(A[2], A[0]), cross(A[0], A[1]))
