@@ -1,0 +1,302 @@
+"""Video and image files: in as floats in [0, 1], out as 8 bit.
+
+The 8-bit rule is round(255 clip(c, 0, 1)) both ways, without gamma. Video files have no
+alpha: they are compared in RGB. Written videos are h264 in yuv420p, which every player
+shows; it keeps colour at half the resolution, so it is close to the images but not equal.
+
+Tests: `tests/studies/test_media.py`.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+
+
+@dataclass(frozen=True, eq=False)
+class Video:
+    """Frames and their rate.
+
+    Attributes
+    ----------
+    frames : ndarray
+        Images, (n_frames, height, width, 3 or 4) float64 in [0, 1], RGB or RGBA.
+    fps : float or None
+        Frames per second; None where the files do not say (a folder of PNG frames).
+    """
+
+    frames: np.ndarray
+    fps: float | None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width in pixels."""
+        return self.frames.shape[1], self.frames.shape[2]
+
+
+def read_video(
+    path: str | os.PathLike, *, n_frames: int | None = None, downsample: int = 1
+) -> Video:
+    """Read an mp4 (or any container FFmpeg reads), a gif, or a folder of PNG frames.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, or the folder; its PNG files are taken in natural order (2 before 10).
+    n_frames : int, optional
+        The number of frames the video must have.
+    downsample : int
+        Each block of `downsample` x `downsample` pixels is replaced by its mean, frame
+        by frame while reading.
+
+    Returns
+    -------
+    Video
+        Frames with 4 channels where the files have alpha, with 3 otherwise.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or folder, or no PNG file in the folder.
+    ValueError
+        If a file cannot be read, frames differ in size, there are not `n_frames` of
+        them, or `downsample` does not divide the size.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"`video`: there is no file or folder {path}.")
+    fps, frames = _open(path)
+    images = [area_mean(as_float(frame), downsample) for frame in frames]
+    if not images:
+        raise ValueError(f"`video`: {path} has no frames.")
+    for i, image in enumerate(images):
+        if image.shape != images[0].shape:
+            raise ValueError(
+                f"`video`: all frames must have one size, but frame {i} of {path} is "
+                f"{_size(image)} and frame 0 is {_size(images[0])}."
+            )
+    if n_frames is not None and len(images) != n_frames:
+        raise ValueError(
+            f"`video` must have {n_frames} frames, but {path} has {len(images)}. Cut the video, "
+            "or ask for the number of frames it has."
+        )
+    return Video(np.stack(images), fps)
+
+
+def area_mean(images: np.ndarray, factor: int) -> np.ndarray:
+    """Return images (..., H, W, C) with blocks of `factor` x `factor` pixels averaged."""
+    if factor < 1 or int(factor) != factor:
+        raise ValueError(f"`downsample` must be a whole number, at least 1, got {factor}.")
+    if factor == 1:
+        return images
+    *lead, height, width, channels = images.shape
+    if height % factor or width % factor:
+        raise ValueError(
+            f"`downsample` must divide the size of the video, {height} x {width}, got {factor}."
+        )
+    blocks = (*lead, height // factor, factor, width // factor, factor, channels)
+    return images.reshape(blocks).mean(axis=(-4, -2))
+
+
+def as_float(image: np.ndarray) -> np.ndarray:
+    """Return an image of 8 or 16 bit integers as float64 in [0, 1]."""
+    return image.astype(np.float64) / np.iinfo(image.dtype).max
+
+
+def as_uint8(images: np.ndarray) -> np.ndarray:
+    """Return round(255 clip(images, 0, 1)) as uint8; any shape, finite."""
+    finite = checks.array("images", images, [f"n{d}" for d in range(np.ndim(images))])
+    return np.rint(255.0 * np.clip(finite, 0.0, 1.0)).astype(np.uint8)
+
+
+def write_png(path: str | os.PathLike, image: np.ndarray) -> Path:
+    """Write one image (H, W, 3 or 4) as an 8-bit PNG file; alpha is kept."""
+    from PIL import Image  # noqa: PLC0415
+
+    path = _with_suffix(path, ".png")
+    pixels = as_uint8(image)
+    if pixels.ndim != 3 or pixels.shape[2] not in (3, 4):
+        raise ValueError(f"`image` must have shape (height, width, 3 or 4), got {pixels.shape}.")
+    part = _part(path)
+    Image.fromarray(pixels).save(part, format="png")
+    part.replace(path)
+    return path
+
+
+def write_video(
+    path: str | os.PathLike, images: np.ndarray, fps: float, *, crf: int = 8, pad: bool = False
+) -> Path:
+    """Write images as an mp4 file: h264, yuv420p.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, *.mp4; it appears whole or not at all.
+    images : ndarray
+        (n_frames, height, width, 3 or 4); RGB is already over the background, so alpha
+        is dropped.
+    fps : float
+        Frames per second, positive.
+    crf : int
+        Quality, 0 to 51: 0 is the best, 8 differs from the images by about a grey level
+        where their colour is smooth, 23 is the usual one for films.
+    pad : bool
+        Repeat the last row or column where the height or width is odd, which yuv420p
+        cannot hold; without it an odd size is an error.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If a shape, a size, the rate or the suffix does not fit, or an image is not finite.
+    """
+    path = _with_suffix(path, ".mp4")
+    pixels = as_uint8(images)
+    if pixels.ndim != 4 or pixels.shape[3] not in (3, 4) or pixels.size == 0:
+        raise ValueError(
+            f"`images` must have shape (n_frames, height, width, 3 or 4), got {pixels.shape}."
+        )
+    if not (np.isfinite(fps) and fps > 0.0):
+        raise ValueError(f"`fps` must be positive, got {fps}.")
+    if not 0 <= crf <= 51:
+        raise ValueError(f"`crf` must be in 0 to 51, got {crf}.")
+    part = _part(path)
+    _encode(part, _even(pixels[..., :3], pad), Fraction(fps).limit_denominator(10_000), crf)
+    part.replace(path)
+    return path
+
+
+def _even(pixels: np.ndarray, pad: bool) -> np.ndarray:
+    """Return frames of even height and width."""
+    odd = [(0, size % 2) for size in pixels.shape[1:3]]
+    if not any(extra for _, extra in odd):
+        return pixels
+    if not pad:
+        raise ValueError(
+            f"`images` must have an even height and width to become h264 in yuv420p, got "
+            f"{_size(pixels[0])}. Render an even size, or pass `pad=True`."
+        )
+    return np.pad(pixels, ((0, 0), *odd, (0, 0)), mode="edge")
+
+
+def _encode(path: Path, pixels: np.ndarray, rate: Fraction, crf: int) -> None:
+    """Encode uint8 RGB frames, in one thread: the file is the same on any machine."""
+    import av  # noqa: PLC0415
+
+    with av.open(str(path), mode="w", format="mp4") as container:
+        stream: Any = container.add_stream("libx264", rate=rate)
+        stream.height, stream.width = pixels.shape[1:3]
+        stream.pix_fmt = "yuv420p"
+        stream.options = {"crf": str(crf), "preset": "slow"}
+        stream.thread_count = 1
+        for frame in pixels:
+            image = av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")
+            container.mux(stream.encode(image))
+        container.mux(stream.encode())
+
+
+def _open(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
+    """Return the frame rate, and an iterator over frames of unsigned integers."""
+    if path.is_dir():
+        files = sorted(
+            (f for f in path.iterdir() if f.suffix.lower() == ".png" and f.name[0] != "."),
+            key=_natural,
+        )
+        if not files:
+            raise FileNotFoundError(f"`video`: there is no PNG file in the folder {path}.")
+        return None, (_read_png(file) for file in files)
+    if path.suffix.lower() == ".gif":
+        return _read_gif(path)
+    return _read_container(path)
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Sort key: runs of digits count as numbers."""
+    parts = re.split(r"(\d+)", path.name)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+def _read_png(path: Path) -> np.ndarray:
+    """Return one image as RGB or RGBA, uint8 or uint16."""
+    from PIL import Image  # noqa: PLC0415
+
+    try:
+        with Image.open(path) as image:
+            image.load()
+            if image.mode.startswith("I;16"):
+                return np.repeat(np.asarray(image)[..., None].astype(np.uint16), 3, axis=2)
+            has_alpha = "A" in image.getbands() or "transparency" in image.info
+            return np.asarray(image.convert("RGBA" if has_alpha else "RGB"))
+    except (OSError, SyntaxError) as error:
+        raise ValueError(f"`video`: {path} cannot be read as an image: {error}.") from error
+
+
+def _read_gif(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
+    """Return the rate (by the first frame), and the frames drawn over each other."""
+    from PIL import Image, ImageSequence  # noqa: PLC0415
+
+    try:
+        with Image.open(path) as image:
+            duration = image.info.get("duration", 0)
+            frames = [frame.convert("RGBA") for frame in ImageSequence.Iterator(image)]
+    except (OSError, SyntaxError) as error:
+        raise ValueError(f"`video`: {path} cannot be read as a gif: {error}.") from error
+    pixels = [np.asarray(frame) for frame in frames]
+    if all((frame[..., 3] == 255).all() for frame in pixels):
+        pixels = [frame[..., :3] for frame in pixels]
+    return (1000.0 / duration if duration else None), iter(pixels)
+
+
+def _read_container(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
+    """Return the average rate, and the decoded frames in RGB."""
+    import av  # noqa: PLC0415
+
+    try:
+        with av.open(str(path)) as container:
+            if not container.streams.video:
+                raise ValueError(f"`video`: {path} has no video stream.")
+            rate = container.streams.video[0].average_rate
+    except av.error.FFmpegError as error:
+        raise ValueError(f"`video`: {path} cannot be read as a video: {error}.") from error
+    return (float(rate) if rate else None), _decoded(path)
+
+
+def _decoded(path: Path) -> Iterator[np.ndarray]:
+    import av  # noqa: PLC0415
+
+    try:
+        with av.open(str(path)) as container:
+            for frame in container.decode(video=0):
+                yield frame.to_ndarray(format="rgb24")
+    except av.error.FFmpegError as error:
+        raise ValueError(f"`video`: {path} cannot be decoded: {error}.") from error
+
+
+def _with_suffix(path: str | os.PathLike, suffix: str) -> Path:
+    path = Path(path)
+    if path.suffix.lower() != suffix:
+        raise ValueError(f"`path` must end in {suffix}, got {path.name}.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"`path`: there is no folder {path.parent}.")
+    return path
+
+
+def _part(path: Path) -> Path:
+    """Return the name under which a file is written before it takes its place."""
+    return path.with_name(f".{path.stem}-{os.getpid()}.part")
+
+
+def _size(image: np.ndarray) -> str:
+    """Return "64 x 96 x 3" for an image."""
+    return " x ".join(str(n) for n in image.shape)
