@@ -1,0 +1,241 @@
+r"""A slow, complete image of a scene: every pixel sees every face, in plain NumPy.
+
+The oracle of `render/`, written from the equations alone. No bins, no early exit, no
+kernels. For a pixel s and a face with screen corners s_k and depths z_k:
+
+    D  = sigmoid(delta d^2 / sigma)        d: distance of s to the boundary of the triangle
+    b  = clip(barycentrics of s, 0, 1), renormalised
+    z  = 1 / sum(b_k / z_k),   a = z sum(b_k a_k / z_k)
+    C  = k_a C_0 + sum over lights of L k_d max(0, n.l) C_0
+
+blended over faces as `blend_over` or `blend_softmax` say.
+
+Source: Liu, Li, Chen & Li, Soft Rasterizer, ICCV 2019, eq. 1, 2, 4 and 5; the blend
+"over" and the perspective-correct depth are this project's.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+D_MIN_OVER = 1e-10
+D_MIN_SOFTMAX = 1e-4
+
+
+def reference_image(
+    objects: Mapping[str, Mapping[str, Any]] | Sequence[Mapping[str, Any]],
+    lights: Mapping[str, Mapping[str, Any]] | Sequence[Mapping[str, Any]],
+    camera: Mapping[str, Any],
+    raster: Mapping[str, Any],
+    size: tuple[int, int],
+    dtype: npt.DTypeLike = np.float64,
+) -> np.ndarray:
+    """Draw one frame.
+
+    Parameters
+    ----------
+    objects : mapping or sequence of mappings
+        Each: `vertices` (nv, 3), `faces` (nf, 3) integers, either `face_colors` (nf, 3)
+        or `vertex_colors` (nv, 3), `ambient` and `diffuse`: a number or (3,).
+        Ties in depth are broken by the order of objects, then of faces.
+    lights : mapping or sequence of mappings
+        Each: `direction` (3,), towards the light, any length, and `color` (3,).
+    camera : mapping
+        `eye` (3,), `target` (3,), `up` (3,), `fov_y` [deg], `near`, `far`.
+    raster : mapping
+        `sigma`, `background` (3,), `blend` ("over" or "softmax"), `cull` (bool, default
+        False), and for "softmax" `gamma` and `epsilon`.
+    size : (height, width)
+    dtype : dtype
+        float64 or longdouble; every number is converted to it first.
+
+    Returns
+    -------
+    ndarray
+        (height, width, 4): red, green, blue over the background, alpha.
+    """
+    height, width = size
+    faces = gather_faces(_values(objects), _values(lights), camera, raster, dtype)
+    blend = {"over": blend_over, "softmax": blend_softmax}[raster["blend"]]
+    image = np.empty((height, width, 4), dtype)
+    for row in range(height):
+        image[row] = blend(*pixel_row(faces, camera, raster, row, size), raster, camera)
+    return image
+
+
+def view_axes(camera, dtype=np.float64):
+    """Right, up and forward of the camera, unit vectors, one a row (3, 3)."""
+    eye, target, up = (np.asarray(camera[key], dtype) for key in ("eye", "target", "up"))
+    forward = normalise(target - eye)
+    right = normalise(np.cross(forward, up))
+    return np.stack([right, np.cross(right, forward), forward])
+
+
+def project(points, camera, dtype=np.float64):
+    """Screen coordinates (n, 2), y in [-1, 1] in the image, and depths (n,) [m]."""
+    in_camera = (np.asarray(points, dtype) - np.asarray(camera["eye"], dtype)) @ view_axes(
+        camera, dtype
+    ).T
+    depth = in_camera[:, 2]
+    pi = 4 * np.arctan(np.asarray(1, dtype))
+    slope = np.tan(np.asarray(camera["fov_y"], dtype) * pi / 360)  # of half the angle
+    with np.errstate(divide="ignore", invalid="ignore"):  # at the eye: not drawn, near > 0
+        return in_camera[:, :2] / depth[:, None] / slope, depth
+
+
+def gather_faces(objects, lights, camera, raster, dtype):
+    """Every face that is drawn, of all objects: corners, depths, colours times light."""
+    corners, depths, colors = [], [], []
+    for mesh in objects:
+        points = np.asarray(mesh["vertices"], dtype)
+        index = np.asarray(mesh["faces"])
+        screen, depth = project(points, camera, dtype)
+        shade = face_shade(points[index], mesh, lights, dtype)[:, None, :]
+        if mesh.get("face_colors") is not None:
+            albedo = np.repeat(np.asarray(mesh["face_colors"], dtype)[:, None, :], 3, axis=1)
+        else:
+            albedo = np.asarray(mesh["vertex_colors"], dtype)[index]
+        drawn = is_drawn(screen[index], depth[index], camera, raster)
+        corners.append(screen[index][drawn])
+        depths.append(depth[index][drawn])
+        colors.append((shade * albedo)[drawn])
+    return (
+        np.concatenate([*corners, np.empty((0, 3, 2), dtype)]),
+        np.concatenate([*depths, np.empty((0, 3), dtype)]),
+        np.concatenate([*colors, np.empty((0, 3, 3), dtype)]),
+    )
+
+
+def face_shade(corners, mesh, lights, dtype):
+    """What multiplies the colour C of a face: k_a + sum L k_d max(0, n.l), (nf, 3)."""
+    normal = normalise(
+        np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    )  # not flipped towards the eye
+    ambient = np.broadcast_to(np.asarray(mesh["ambient"], dtype), 3)
+    diffuse = np.broadcast_to(np.asarray(mesh["diffuse"], dtype), 3)
+    shade = np.repeat(ambient[None], len(corners), axis=0)
+    for light in lights:
+        towards = normalise(np.asarray(light["direction"], dtype))
+        lambert = np.maximum(0, normal @ towards)
+        shade = shade + lambert[:, None] * diffuse * np.asarray(light["color"], dtype)
+    return shade
+
+
+def is_drawn(corners, depths, camera, raster):
+    """Mask (nf,): within near and far, screen area not zero, facing us where culled."""
+    inside = ((depths >= camera["near"]) & (depths <= camera["far"])).all(axis=1)
+    area = np.zeros(len(corners), corners.dtype)
+    area[inside] = twice_area(corners[inside])
+    return inside & ((area > 0) if raster.get("cull", False) else (area != 0))
+
+
+def pixel_row(faces, camera, raster, row, size):
+    """Log-coverage, depth (W, nf) and colour (W, nf, 3) of every face at each pixel."""
+    corners, depths, colors = faces
+    dtype = corners.dtype
+    height, width = size
+    column = np.arange(width, dtype=dtype)
+    s = np.stack(
+        [
+            np.asarray(width, dtype) / height * ((2 * column + 1) / width - 1),
+            np.full(width, 1 - np.asarray(2 * row + 1, dtype) / height),
+        ],
+        axis=-1,
+    )[:, None, :]  # (W, 1, 2)
+
+    total = twice_area(corners)
+    b = np.stack(
+        [edge_area(corners[:, (k + 1) % 3], corners[:, (k + 2) % 3], s) / total for k in range(3)],
+        axis=-1,
+    )  # (W, nf, 3)
+    delta = np.where((b > 0).all(axis=-1), 1, -1)
+    squared = np.minimum.reduce(
+        [squared_distance(corners[:, k], corners[:, (k + 1) % 3], s) for k in range(3)]
+    )
+    exponent = delta * squared / np.asarray(raster["sigma"], dtype)
+
+    b = np.clip(b, 0, 1)
+    b = b / b.sum(axis=-1, keepdims=True)
+    z = 1 / (b / depths).sum(axis=-1)
+    color = z[..., None] * ((b / depths)[..., None] * colors).sum(axis=-2)
+    return exponent, z, color
+
+
+def blend_over(exponent, z, color, raster, camera):
+    """One row of pixels (W, 4): faces by depth, nearest first, each over the rest."""
+    del camera
+    coverage = sigmoid(exponent)
+    coverage = np.where(coverage >= D_MIN_OVER, coverage, 0)
+    order = np.argsort(z, axis=1, kind="stable")
+    coverage = np.take_along_axis(coverage, order, axis=1)
+    color = np.take_along_axis(color, order[:, :, None], axis=1)
+    through = np.concatenate(
+        [np.ones((len(z), 1), z.dtype), (1 - coverage).cumprod(axis=1)], axis=1
+    )
+    rgb = ((through[:, :-1] * coverage)[..., None] * color).sum(axis=1)
+    rgb = rgb + through[:, -1:] * np.asarray(raster["background"], z.dtype)
+    return np.concatenate([rgb, 1 - through[:, -1:]], axis=1)
+
+
+def blend_softmax(exponent, z, color, raster, camera):
+    """One row of pixels (W, 4): the paper's weights D e^(z/gamma), in logarithms."""
+    dtype = z.dtype
+    near, far, gamma, epsilon = (
+        np.asarray(value, dtype)
+        for value in (camera["near"], camera["far"], raster["gamma"], raster["epsilon"])
+    )
+    coverage = sigmoid(exponent)
+    kept = coverage >= D_MIN_SOFTMAX
+    logarithm = log_sigmoid(exponent) + (far - z) / (far - near) / gamma
+    logarithm = np.where(kept, logarithm, -np.inf)
+    logarithm = np.concatenate([logarithm, np.full((len(z), 1), epsilon / gamma)], axis=1)
+    weight = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
+    weight = weight / weight.sum(axis=1, keepdims=True)
+    background = np.asarray(raster["background"], dtype)
+    rgb = (weight[:, :-1, None] * color).sum(axis=1) + weight[:, -1:] * background
+    alpha = 1 - np.where(kept, 1 - coverage, 1).prod(axis=1)
+    return np.concatenate([rgb, alpha[:, None]], axis=1)
+
+
+def twice_area(corners):
+    """Signed, positive where the corners (nf, 3, 2) run counter-clockwise on the screen."""
+    return edge_area(corners[:, 0], corners[:, 1], corners[:, 2])
+
+
+def edge_area(start, end, s):
+    """Twice the signed area of the triangle start, end, s."""
+    edge, to_s = end - start, s - start
+    return edge[..., 0] * to_s[..., 1] - edge[..., 1] * to_s[..., 0]
+
+
+def squared_distance(start, end, s):
+    """Of the point s to the segment from start to end."""
+    edge, to_s = end - start, s - start
+    length = (edge * edge).sum(axis=-1)
+    at = np.clip((edge * to_s).sum(axis=-1) / np.where(length > 0, length, 1), 0, 1)
+    away = np.where((at < 1)[..., None], to_s - at[..., None] * edge, s - end)
+    return (away * away).sum(axis=-1)
+
+
+def sigmoid(t):
+    """1 / (1 + e^-t), without overflow on either side."""
+    small = np.exp(-np.abs(t))
+    return np.where(t >= 0, 1 / (1 + small), small / (1 + small))
+
+
+def log_sigmoid(t):
+    """log sigmoid(t), without overflow on either side."""
+    return np.minimum(t, 0) - np.log1p(np.exp(-np.abs(t)))
+
+
+def normalise(vectors):
+    """Vectors of unit length along the last axis; a zero vector stays zero."""
+    length = np.sqrt((vectors * vectors).sum(axis=-1, keepdims=True))
+    return vectors / np.where(length > 0, length, 1)
+
+
+def _values(group):
+    return list(group.values()) if isinstance(group, Mapping) else list(group)
