@@ -154,7 +154,7 @@ def write_video(
     Returns
     -------
     Path
-        The file.
+        The file. The encoder does not promise the same bytes from run to run.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def _even(pixels: np.ndarray, pad: bool) -> np.ndarray:
 
 
 def _encode(path: Path, pixels: np.ndarray, rate: Fraction, crf: int) -> None:
-    """Encode uint8 RGB frames, in one thread: the file is the same on any machine."""
+    """Encode uint8 RGB frames."""
     import av  # noqa: PLC0415
 
     with av.open(str(path), mode="w", format="mp4") as container:
@@ -199,7 +199,6 @@ def _encode(path: Path, pixels: np.ndarray, rate: Fraction, crf: int) -> None:
         stream.height, stream.width = pixels.shape[1:3]
         stream.pix_fmt = "yuv420p"
         stream.options = {"crf": str(crf), "preset": "slow"}
-        stream.thread_count = 1
         for frame in pixels:
             image = av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")
             container.mux(stream.encode(image))
@@ -261,25 +260,27 @@ def _read_gif(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
 def _read_container(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
     """Return the average rate, and the decoded frames in RGB."""
     import av  # noqa: PLC0415
+    from av.error import FFmpegError  # noqa: PLC0415
 
     try:
         with av.open(str(path)) as container:
             if not container.streams.video:
                 raise ValueError(f"`video`: {path} has no video stream.")
             rate = container.streams.video[0].average_rate
-    except av.error.FFmpegError as error:
+    except FFmpegError as error:
         raise ValueError(f"`video`: {path} cannot be read as a video: {error}.") from error
     return (float(rate) if rate else None), _decoded(path)
 
 
 def _decoded(path: Path) -> Iterator[np.ndarray]:
     import av  # noqa: PLC0415
+    from av.error import FFmpegError  # noqa: PLC0415
 
     try:
         with av.open(str(path)) as container:
             for frame in container.decode(video=0):
                 yield frame.to_ndarray(format="rgb24")
-    except av.error.FFmpegError as error:
+    except FFmpegError as error:
         raise ValueError(f"`video`: {path} cannot be decoded: {error}.") from error
 
 

@@ -38,12 +38,6 @@ def test_a_fractional_rate_survives(tmp_path):
     assert media.read_video(path).fps == pytest.approx(30000 / 1001, rel=1e-6)
 
 
-def test_the_same_images_give_the_same_file(tmp_path):
-    first = media.write_video(tmp_path / "a.mp4", moving_square(), 10.0)
-    second = media.write_video(tmp_path / "b.mp4", moving_square(), 10.0)
-    assert first.read_bytes() == second.read_bytes()
-
-
 def test_alpha_is_dropped_from_a_video(tmp_path):
     images = np.concatenate([moving_square(), np.zeros((5, 32, 48, 1))], axis=3)
     video = media.read_video(media.write_video(tmp_path / "a.mp4", images, 10.0))
