@@ -15,7 +15,8 @@ import os
 import tempfile
 import types
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,27 @@ def specialise(template: Callable, name: str, **bindings: Any) -> Callable:
     copy.__module__ = template.__module__
     copy.__doc__ = template.__doc__
     return copy
+
+
+def thread_count(threads: int | None, *, large: bool) -> int:
+    """Return how many threads to use: those asked for, or all of them for large work."""
+    available = 1 if JIT_DISABLED else numba.config.NUMBA_NUM_THREADS  # pyright: ignore
+    if threads is None:
+        return min(numba.get_num_threads(), available) if large else 1
+    if not 1 <= threads:
+        raise ValueError(f"`threads` must be at least 1, got {threads}.")
+    return min(threads, available)
+
+
+@contextmanager
+def using_threads(n: int) -> Iterator[None]:
+    """Run the block with Numba's pool limited to `n` threads."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(n)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
 
 
 @device_fn

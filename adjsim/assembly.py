@@ -1,0 +1,326 @@
+r"""Tiles, slots and node sums: the one loop around every element function.
+
+    gather  ->  element function  ->  the element's own slots  ->  per-node sum
+
+Elements are packed in tiles of `TILE` lanes, structure of arrays within a tile: row k of
+lane q of tile t of a block with n rows lies at (t n + k) TILE + q. All forces of a model
+share flat arrays; a row of `table` says where each force's blocks begin. Lanes that pad
+the last tile repeat its last element and no node sum reads them.
+
+Every lane writes the slots that only it owns, and each node adds up its slots in a fixed
+order (force, element, local node). No atomics: results are equal to the bit on any
+number of threads. The adjoint of the sum is a read, so adjoint/ shares this assembly.
+
+The layout is what LLVM vectorises: flat arrays, unsigned indices (a signed one costs a
+wrap-around test), gather and compute as separate inner loops.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numba
+import numpy as np
+
+from adjsim.backend import cpu_kernel, device_fn, specialise
+from adjsim.element import ElementKind, Force
+from adjsim.model import Model
+
+
+TILE = 16
+U_TILE = np.uint64(TILE)
+U1, U2, U3 = np.uint64(1), np.uint64(2), np.uint64(3)
+# Columns of `table`, one row per force.
+N_TILES, NODES, CONSTS, PARAMS, SERIES, SERIES_STRIDE, SLOTS = range(7)
+
+
+@device_fn
+def read_0(a, o):
+    """Return no rows."""
+    return ()
+
+
+@cache
+def make_read_rows(n: int) -> Callable:
+    """Return the reader of n rows of one lane, as a flat tuple."""
+    if n == 0:
+        return read_0
+    head, last = make_read_rows(n - 1), np.uint64((n - 1) * TILE)
+
+    @device_fn
+    def read_rows(a, o):
+        return (*head(a, o), a[o + last])
+
+    return read_rows
+
+
+@cache
+def make_read_vectors(n: int) -> Callable:
+    """Return the reader of 3 n rows of one lane, as a tuple of n vectors."""
+    if n == 0:
+        return read_0
+    head, last = make_read_vectors(n - 1), np.uint64(3 * (n - 1) * TILE)
+
+    @device_fn
+    def read_vectors(a, o):
+        p = o + last
+        return (*head(a, o), (a[p], a[p + U_TILE], a[p + U2 * U_TILE]))
+
+    return read_vectors
+
+
+@device_fn
+def write_0(a, o, value):
+    """Write no rows."""
+
+
+@cache
+def make_write_vectors(n: int, *, accumulate: bool = False) -> Callable:
+    """Return the writer of n vectors to 3 n rows of one lane."""
+    if n == 0:
+        return write_0
+    head, k = make_write_vectors(n - 1), n - 1
+    last = np.uint64(3 * k * TILE)
+
+    @device_fn
+    def write_vectors(a, o, vectors):
+        head(a, o, vectors)
+        p = o + last
+        a[p] = vectors[k][0]
+        a[p + U_TILE] = vectors[k][1]
+        a[p + U2 * U_TILE] = vectors[k][2]
+
+    return write_vectors
+
+
+@cache
+def make_add_rows(n: int) -> Callable:
+    """Return the accumulator of n numbers into n rows of one lane."""
+    if n == 0:
+        return write_0
+    head, k = make_add_rows(n - 1), n - 1
+    last = np.uint64(k * TILE)
+
+    @device_fn
+    def add_rows(a, o, values):
+        head(a, o, values)
+        a[o + last] += values[k]
+
+    return add_rows
+
+
+@cache
+def make_gather(n_nodes: int) -> Callable:
+    """Return the gather of one tile: n_nodes vectors per lane from (n, 3) into scratch."""
+    if n_nodes == 0:
+        return write_0
+    count = n_nodes
+
+    @device_fn
+    def gather(scratch, nodes_tile, field):
+        nodes, o, base = nodes_tile
+        for a in range(count):
+            row = np.uint64(a)
+            for q in range(TILE):
+                u = np.uint64(q)
+                i = np.uint64(nodes[o + row * U_TILE + u])
+                p = base + U3 * row * U_TILE + u
+                scratch[p] = field[i, 0]
+                scratch[p + U_TILE] = field[i, 1]
+                scratch[p + U2 * U_TILE] = field[i, 2]
+
+    return gather
+
+
+# The globals in capitals that `force_tiles` reads are bound by `specialise`, once per kind.
+ELEMENT = GATHER_X = GATHER_V = READ_X = READ_V = READ_C = READ_P = READ_S = WRITE_F = write_0
+NX = NV = NC = NP = NS = U1
+
+
+def force_tiles(
+    lo, hi, row, step, table, nodes, consts, params, series, x, v, slots, scratch
+):  # fmt: skip
+    """Write the force slots of tiles lo to hi of the force in `row` of the table."""
+    o_nodes = np.uint64(table[row, NODES])
+    o_consts = np.uint64(table[row, CONSTS])
+    o_params = np.uint64(table[row, PARAMS])
+    o_series = np.uint64(table[row, SERIES] + step * table[row, SERIES_STRIDE])
+    o_slots = np.uint64(table[row, SLOTS])
+    for tile in range(lo, hi):
+        t = np.uint64(tile) * U_TILE
+        GATHER_X(scratch, (nodes, o_nodes + t * NX, np.uint64(0)), x)
+        GATHER_V(scratch, (nodes, o_nodes + t * NX, U3 * NX * U_TILE), v)
+        for q in range(TILE):
+            u = np.uint64(q)
+            f = ELEMENT(
+                READ_X(scratch, u),
+                READ_V(scratch, u + U3 * NX * U_TILE),
+                READ_C(consts, o_consts + t * NC + u),
+                READ_P(params, o_params + t * NP + u),
+                READ_S(series, o_series + t * NS + u),
+            )
+            WRITE_F(slots, o_slots + t * U3 * NX + u, f)
+
+
+def layout_bindings(kind: ElementKind) -> dict[str, object]:
+    """Return the names that every tile loop over this kind is bound to."""
+    n, n_v = kind.n_nodes, kind.n_nodes if kind.uses_velocity else 0
+    counts = {"NX": n, "NV": n_v, "NC": kind.n_consts, "NP": kind.n_params, "NS": kind.n_series}
+    return {
+        "GATHER_X": make_gather(n),
+        "GATHER_V": make_gather(n_v),
+        "READ_X": make_read_vectors(n),
+        "READ_V": make_read_vectors(n_v),
+        "READ_C": make_read_rows(kind.n_consts),
+        "READ_P": make_read_rows(kind.n_params),
+        "READ_S": make_read_rows(kind.n_series),
+        **{name: np.uint64(count) for name, count in counts.items()},
+    }
+
+
+def tile_signature(dtype: np.dtype, layout: str) -> numba.core.typing.Signature:
+    """Return a tile function's signature: i int64, t table, n nodes, a flat, m (n, 3)."""
+    real = numba.from_dtype(dtype)
+    types = {
+        "i": numba.int64,
+        "t": numba.int64[:, ::1],
+        "n": numba.uint32[::1],
+        "a": real[::1],
+        "m": real[:, ::1],
+    }
+    return numba.void(*(types[letter] for letter in layout))
+
+
+FORCE_LAYOUT = "iiii" + "tn" + "aaa" + "mm" + "aa"
+
+
+@cache
+def force_kernel(kind: ElementKind, dtype: np.dtype) -> Callable:
+    """Return the compiled `force_tiles` of one kind."""
+    bindings = layout_bindings(kind)
+    write = make_write_vectors(kind.n_nodes)
+    name = f"force_tiles_{kind.name}_{dtype.name}"
+    loop = specialise(force_tiles, name, ELEMENT=kind.force, WRITE_F=write, **bindings)
+    return cpu_kernel(loop, [tile_signature(dtype, FORCE_LAYOUT)])
+
+
+@dataclass(frozen=True)
+class PackedModel:
+    """A model as flat arrays of one dtype, shared by forward and reverse.
+
+    `table` (n_forces, 7) int64; `nodes` uint32; `consts`, `params`, `series` flat by tiles;
+    `node_ptr`, `node_slots`: the slots each node adds up, in order; `velocity_ptr`,
+    `velocity_slots`: the same for the forces that read velocities; `w` (n_nodes,) 1/kg;
+    `gravity` (3,).
+    """
+
+    kinds: tuple[ElementKind, ...]
+    table: np.ndarray
+    nodes: np.ndarray
+    consts: np.ndarray
+    params: np.ndarray
+    series: np.ndarray
+    node_ptr: np.ndarray
+    node_slots: np.ndarray
+    velocity_ptr: np.ndarray
+    velocity_slots: np.ndarray
+    w: np.ndarray
+    gravity: np.ndarray
+    n_slots: int
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What every tile function reads of the model, in its order."""
+        return (self.table, self.nodes, self.consts, self.params, self.series)
+
+    @property
+    def scratch_size(self) -> int:
+        """Numbers of scratch that one thread needs in any tile loop."""
+        return TILE * 3 * 5 * max((kind.n_nodes for kind in self.kinds), default=1)
+
+
+def to_tiles(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return (n, k) rows by tiles, flat; the last tile repeats the last element."""
+    n, k = rows.shape
+    n_tiles = -(-n // TILE)
+    padded = rows[np.minimum(np.arange(n_tiles * TILE), n - 1)]
+    return padded.reshape(n_tiles, TILE, k).transpose(0, 2, 1).astype(dtype).ravel()
+
+
+def from_tiles(flat: np.ndarray, n: int, k: int) -> np.ndarray:
+    """Return (n, k) rows of a flat array by tiles; what padding lanes hold is dropped."""
+    return flat.reshape(-1, k, TILE).transpose(0, 2, 1).reshape(-1, k)[:n]
+
+
+def pack(model: Model, n_steps: int, dtype: np.dtype) -> PackedModel:
+    """Pack a model's forces into flat arrays by tiles.
+
+    Raises
+    ------
+    ValueError
+        If a series has neither one row nor `n_steps` rows.
+    """
+    table = np.zeros((len(model.forces), 7), np.int64)
+    blocks: dict[int, list[np.ndarray]] = {NODES: [], CONSTS: [], PARAMS: [], SERIES: []}
+    offsets = dict.fromkeys((NODES, CONSTS, PARAMS, SERIES, SLOTS), 0)
+    for row, (name, force) in enumerate(model.forces.items()):
+        packed_series = force.pack_series()
+        if len(packed_series) not in (1, n_steps):
+            raise ValueError(
+                f"`{name}` has a series of {len(packed_series)} rows, but the rollout has "
+                f"{n_steps} steps: give one row per step, or a constant."
+            )
+        tiles = {
+            NODES: to_tiles(force.nodes, np.dtype(np.uint32)),
+            CONSTS: to_tiles(force.pack_consts(), dtype),
+            PARAMS: to_tiles(force.pack_params(), dtype),
+            SERIES: np.concatenate([to_tiles(rows, dtype) for rows in packed_series]),
+        }
+        table[row, N_TILES] = -(-len(force.nodes) // TILE)
+        for column, offset in offsets.items():
+            table[row, column] = offset
+        if len(packed_series) > 1:
+            table[row, SERIES_STRIDE] = tiles[SERIES].size // len(packed_series)
+        for column, tile in tiles.items():
+            blocks[column].append(tile)
+            offsets[column] += tile.size
+        offsets[SLOTS] += 3 * tiles[NODES].size
+
+    def flat(column: int, kind: np.dtype) -> np.ndarray:
+        return np.concatenate([*blocks[column], np.zeros(0, kind)]).astype(kind)
+
+    forces = list(model.forces.values())
+    node_ptr, node_slots = _slot_lists(forces, table, model.n_nodes)
+    moving = [f if f.kind.uses_velocity else None for f in forces]
+    velocity_ptr, velocity_slots = _slot_lists(moving, table, model.n_nodes)
+    return PackedModel(
+        tuple(force.kind for force in forces),
+        table,
+        flat(NODES, np.dtype(np.uint32)),
+        *(flat(column, dtype) for column in (CONSTS, PARAMS, SERIES)),
+        node_ptr,
+        node_slots,
+        velocity_ptr,
+        velocity_slots,
+        model.inverse_mass.astype(dtype),
+        model.gravity.astype(dtype),
+        offsets[SLOTS],
+    )
+
+
+def _slot_lists(
+    forces: list[Force] | list[Force | None], table: np.ndarray, n_nodes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which slots each node adds up, ordered by force, element and local node."""
+    owners, slots = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for row, force in enumerate(forces):
+        if force is None:
+            continue
+        n, k = force.nodes.shape
+        e, a = np.divmod(np.arange(n * k), k)
+        owners.append(force.nodes.ravel())
+        slots.append(table[row, SLOTS] + (e // TILE * k + a) * 3 * TILE + e % TILE)
+    owner = np.concatenate(owners)
+    order = np.argsort(owner, kind="stable")
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_nodes))])
+    return ptr.astype(np.uint32), np.concatenate(slots)[order].astype(np.uint32)

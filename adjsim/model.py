@@ -1,0 +1,143 @@
+"""What does not change in a rollout (`Model`), what does (`State`), and `Trajectory`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.element import Force
+
+
+RESERVED_NAMES = ("mass", "gravity", "state", "camera", "rasterizer")
+
+
+@dataclass(frozen=True)
+class Model:
+    """Nodes with masses, gravity, and named forces.
+
+    Parameters
+    ----------
+    mass : array
+        Node masses m, (n_nodes,) [kg], positive.
+    forces : mapping of str to Force
+        Named forces, e.g. {"beam": NeoHookeanTets(...), "floor": HalfSpaceContact(...)}.
+        The name is the first part of a parameter's path: "beam.mu".
+    gravity : array
+        Acceleration g, (3,) [m/s2].
+    pinned : array, optional
+        Mask of pinned nodes, (n_nodes,) bool. A pinned node keeps its velocity.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape, is not finite, or a mass is not positive; if a
+        force does not fit the nodes, or its name cannot be part of a path.
+    """
+
+    mass: Any
+    forces: Mapping[str, Force] = field(default_factory=dict)
+    gravity: Any = (0.0, -9.8, 0.0)
+    pinned: Any = None
+
+    def __post_init__(self) -> None:
+        mass = checks.positive("mass", checks.array("mass", self.mass, ("n_nodes",)))
+        n = len(mass)
+        pinned = np.zeros(n, bool) if self.pinned is None else np.asarray(self.pinned)
+        if pinned.dtype != bool or pinned.shape != (n,):
+            raise ValueError(
+                f"`pinned` must be a mask of shape (n_nodes,) = ({n},), bool; got "
+                f"{pinned.shape} {pinned.dtype}. From indices: np.isin(np.arange({n}), indices)."
+            )
+        forces = {}
+        for name, force in self.forces.items():
+            if not name.isidentifier() or name in RESERVED_NAMES:
+                raise ValueError(
+                    f"`forces` must have names that are identifiers other than "
+                    f"{', '.join(RESERVED_NAMES)}, got {name!r}."
+                )
+            if not isinstance(force, Force):
+                raise TypeError(f"`forces[{name!r}]` must be a Force, got {type(force).__name__}.")
+            forces[name] = force.bind(n, name)
+        object.__setattr__(self, "mass", mass)
+        object.__setattr__(self, "gravity", checks.array("gravity", self.gravity, (3,)))
+        object.__setattr__(self, "pinned", pinned)
+        object.__setattr__(self, "forces", forces)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.mass)
+
+    @property
+    def inverse_mass(self) -> np.ndarray:
+        """w = 1/m, 0 where pinned, (n_nodes,) [1/kg]."""
+        return np.where(self.pinned, 0.0, 1.0 / self.mass)
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return every differentiable parameter by its path, e.g. "beam.mu"."""
+        named = {"mass": self.mass, "gravity": self.gravity}
+        for name, force in self.forces.items():
+            named |= {f"{name}.{key}": value for key, value in force.parameters().items()}
+        return named
+
+    def stable_dt(self) -> float:
+        """Estimate the largest stable step [s]: 2/omega from a bound of the stiffness.
+
+        omega^2 <= max over nodes of (sum of its elements' stiffness bounds)/m, a bound
+        at rest; contact and large strains may need a smaller step. inf without forces.
+        """
+        total = np.zeros(self.n_nodes)
+        for force in self.forces.values():
+            per_node = np.repeat(force.stiffness_bound(), force.nodes.shape[1])
+            total += np.bincount(force.nodes.ravel(), per_node, minlength=self.n_nodes)
+        omega2 = float(np.max(total * self.inverse_mass, initial=0.0))
+        return float("inf") if omega2 == 0.0 else 2.0 / omega2**0.5
+
+
+@dataclass(frozen=True)
+class State:
+    """Positions and velocities of the nodes.
+
+    Parameters
+    ----------
+    x : array
+        Positions, (n_nodes, 3) [m].
+    v : array, optional
+        Velocities, (n_nodes, 3) [m/s]. None: at rest.
+    """
+
+    x: Any
+    v: Any = None
+
+    def __post_init__(self) -> None:
+        x = checks.array("x", self.x, ("n_nodes", 3))
+        v = np.zeros_like(x) if self.v is None else checks.array("v", self.v, x.shape)
+        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "v", v)
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """States at the requested frames.
+
+    Parameters
+    ----------
+    steps : array
+        Step of each frame, (n_frames,), increasing; state 0 is the initial one.
+    dt : float
+        Step size [s].
+    x, v : array
+        Positions [m] and velocities [m/s], (n_frames, n_nodes, 3).
+    """
+
+    steps: np.ndarray
+    dt: float
+    x: np.ndarray
+    v: np.ndarray
+
+    @property
+    def times(self) -> np.ndarray:
+        """Time of each frame, (n_frames,) [s]."""
+        return self.steps * self.dt
