@@ -1,0 +1,162 @@
+"""The rules of the house that a machine can check. There is no list of exceptions.
+
+A file is on the differentiated path when it holds device functions and numbers the lines
+that carry derivatives, `# (1)` to `# (n)`, or when it is a force.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+
+ROOT = Path(__file__).resolve().parent.parent
+MAY_IMPORT = {
+    "adjsim": set(),
+    "render": {"adjsim"},
+    "adjoint": {"adjsim", "render"},
+    "studies": {"adjsim", "render", "adjoint"},
+}
+MAX_FILE = 400
+MAX_FUNCTION = 60
+NUMBERED = re.compile(r"#\s*\(\d+\)")
+
+
+def python_files(root, *folders):
+    """Every source below the given folders, as paths relative to the root."""
+    found = (path.relative_to(root) for folder in folders for path in (root / folder).rglob("*.py"))
+    return sorted(path for path in found if not any(part.startswith(".") for part in path.parts))
+
+
+def imported(tree):
+    """Every module a file imports, at any depth: `from a import b` counts as a and a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def against_the_arrow(root):
+    """Imports of a package that the importing one must not know."""
+    return [
+        f"{path} imports {name}"
+        for path in python_files(root, *MAY_IMPORT)
+        for name in imported(ast.parse((root / path).read_text()))
+        if name.split(".")[0]
+        in {*MAY_IMPORT, "tests"} - MAY_IMPORT[path.parts[0]] - {path.parts[0]}
+    ]
+
+
+def outside_the_backend(root):
+    """Files other than backend.py that import CUDA."""
+    return [
+        f"{path} imports {name}"
+        for path in python_files(root, *MAY_IMPORT)
+        if path != Path("adjsim/backend.py")
+        for name in imported(ast.parse((root / path).read_text()))
+        if name == "numba.cuda" or name.startswith("numba.cuda.") or name.split(".")[0] == "cupy"
+    ]
+
+
+def has_device_functions(tree):
+    """Whether a function is decorated with `device_fn`."""
+    return any(
+        isinstance(name, ast.Name) and name.id == "device_fn"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        for name in node.decorator_list
+    )
+
+
+def is_differentiated(root, path):
+    """Whether a file is on the differentiated path."""
+    text = (root / path).read_text()
+    is_force = path.parts[:2] == ("adjsim", "forces")
+    return has_device_functions(ast.parse(text)) and (is_force or bool(NUMBERED.search(text)))
+
+
+def twin(path):
+    """adjsim/P -> adjoint/P, render/P -> adjoint/render/P."""
+    return Path("adjoint", *path.parts[1 if path.parts[0] == "adjsim" else 0 :])
+
+
+def mirror(path):
+    """adjsim/a/b.py -> tests/a/test_b.py, render/a/b.py -> tests/render/a/test_b.py."""
+    folders = path.parent.parts[1 if path.parts[0] == "adjsim" else 0 :]
+    return Path("tests", *folders, f"test_{path.name}")
+
+
+def without_partner(root):
+    """Files on the differentiated path that lack their twin or their test."""
+    return [
+        f"{path} needs {partner(path)}"
+        for path in python_files(root, "adjsim", "render")
+        if is_differentiated(root, path)
+        for partner in (twin, mirror)
+        if not (root / partner(path)).exists()
+    ]
+
+
+def too_long(root):
+    """Files and functions above the limits."""
+    found = []
+    for path in python_files(root, *MAY_IMPORT, "tests", "docs"):
+        text = (root / path).read_text()
+        lines = len(text.splitlines())
+        if lines > MAX_FILE:
+            found.append(f"{path} has {lines} lines")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > MAX_FUNCTION:
+                    found.append(f"{path}: {node.name} has {lines} lines")
+    return found
+
+
+RULES = [against_the_arrow, outside_the_backend, without_partner, too_long]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_packages_keep_the_rule(rule):
+    assert rule(ROOT) == []
+
+
+def test_the_rules_look_at_something():
+    paths = python_files(ROOT, *MAY_IMPORT)
+    assert {path.parts[0] for path in paths} == set(MAY_IMPORT)
+    assert any(is_differentiated(ROOT, path) for path in paths)
+
+
+def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
+    sources = {
+        "adjsim/forces/spring.py": "@device_fn\ndef spring_force(x):\n    return x\n",
+        "adjsim/vec3.py": "@device_fn\ndef add(a, b):\n    return a + b\n",
+        "render/shade.py": "import numba.cuda\n@device_fn\ndef f(x):\n    return x  # (1)\n",
+        "render/camera.py": "def f():\n    from adjoint.rollout import record\n    import cupy\n",
+        "adjoint/big.py": "def f():\n" + "    pass\n" * 61 + "x = 1\n" * 350,
+        "studies/fine.py": "import adjoint\nimport adjsim.model\nfrom render import camera\n",
+    }
+    for path, text in sources.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert against_the_arrow(tmp_path) == [
+        "render/camera.py imports adjoint.rollout",
+        "render/camera.py imports adjoint.rollout.record",
+    ]
+    assert outside_the_backend(tmp_path) == [
+        "render/camera.py imports cupy",
+        "render/shade.py imports numba.cuda",
+    ]
+    assert without_partner(tmp_path) == [
+        "adjsim/forces/spring.py needs adjoint/forces/spring.py",
+        "adjsim/forces/spring.py needs tests/forces/test_spring.py",
+        "render/shade.py needs adjoint/render/shade.py",
+        "render/shade.py needs tests/render/test_shade.py",
+    ]
+    assert too_long(tmp_path) == [
+        "adjoint/big.py has 412 lines",
+        "adjoint/big.py: f has 62 lines",
+    ]
