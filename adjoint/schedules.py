@@ -1,0 +1,361 @@
+"""Checkpoint schedules: which states to keep, in what order to recompute the others.
+
+A schedule is an iterator of `adjoint.actions`; it knows no physics, and the executor knows
+no schedule. `Schedule.cost` predicts time and memory before anything runs, in two units:
+one forward step, and one state (a stored and a buffered one cost the same).
+
+Source: Griewank & Walther, ACM TOMS 26 (2000), algorithm 799 (revolve), sec. 2.
+"""
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral
+
+from adjoint.actions import Action, EndForward, Forward, Free, Restore, Reverse, Store
+from adjsim import checks
+
+
+# A plan may cost this much more than the cheapest one if its segments are longer: fewer,
+# longer calls into compiled code.
+SEGMENT_SLACK = 0.02
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kMGT]?i?B)\s*")
+_UNITS = {f"{prefix}B": 1000**power for power, prefix in enumerate(("", "k", "M", "G", "T"))}
+_UNITS |= {f"{prefix}iB": 1024**power for power, prefix in enumerate("kMGT", start=1)}
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleCost:
+    """What a schedule costs, known before it runs.
+
+    Attributes
+    ----------
+    extra_forward_steps : int
+        Forward steps beyond the one sweep that every gradient needs.
+    total_forward_steps : int
+        All forward steps, `n_steps + extra_forward_steps`.
+    stored_states, buffered_states : int
+        Most restart states held at once; longest transient buffer.
+    bytes : int
+        Memory of both together [bytes]. The current state comes on top.
+    """
+
+    extra_forward_steps: int
+    total_forward_steps: int
+    stored_states: int
+    buffered_states: int
+    bytes: int
+
+
+class Schedule(ABC):
+    """A plan for reversing `n_steps` steps: a stream of actions and its cost."""
+
+    def actions(self, n_steps: int, bytes_per_state: int | None = None) -> Iterator[Action]:
+        """Return the actions that reverse `n_steps` steps, forward sweep included.
+
+        Parameters
+        ----------
+        n_steps : int
+            Number of steps, at least 0.
+        bytes_per_state : int, optional
+            Size of one state [bytes]; `MemoryBudget` needs it, the others do not.
+        """
+        return self._plan(_whole("n_steps", n_steps, 0), bytes_per_state)
+
+    def cost(self, n_steps: int, bytes_per_state: int) -> ScheduleCost:
+        """Predict forward steps and memory for `n_steps` steps of states of this size."""
+        n_steps = _whole("n_steps", n_steps, 0)
+        size = _whole("bytes_per_state", bytes_per_state, 1)
+        if n_steps == 0:
+            return ScheduleCost(0, 0, 0, 0, 0)
+        extra, stored, buffered = self._measure(n_steps, size)
+        return ScheduleCost(extra, n_steps + extra, stored, buffered, (stored + buffered) * size)
+
+    @abstractmethod
+    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]: ...
+
+    @abstractmethod
+    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
+        """Return extra forward steps, stored states and buffered states; n_steps > 0."""
+
+
+@dataclass(frozen=True)
+class StoreAll(Schedule):
+    """Keep every state of the forward sweep: no extra steps, `n_steps` states."""
+
+    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
+        del bytes_per_state
+        yield from _segments([0], n_steps)
+
+    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
+        del bytes_per_state
+        return 0, 0, n_steps
+
+
+@dataclass(frozen=True)
+class EveryK(Schedule):
+    """Store every k-th state, run each segment of k steps once more to reverse it.
+
+    Extra forward steps: fewer than one sweep. States: about n_steps / k + k, least for
+    k = sqrt(n_steps). The last segment stays in the buffer and is not run again.
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        _whole("k", self.k, 1)
+
+    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
+        del bytes_per_state
+        yield from _segments(range(0, n_steps, self.k), n_steps)
+
+    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
+        del bytes_per_state
+        n_earlier = -(-n_steps // self.k) - 1
+        return n_earlier * (self.k - 1), n_earlier, min(self.k, n_steps)
+
+
+@dataclass(frozen=True)
+class Segments(Schedule):
+    """Two levels with a long last segment: `stored` restart states, `buffered` the longest.
+
+    The last `buffered` steps are reversed straight from the forward sweep; those before are
+    cut into `stored` nearly equal segments. Every choice with the same sum of the two costs
+    the same number of extra steps, n_steps - (stored + buffered): it is all in the sum.
+    """
+
+    stored: int
+    buffered: int
+
+    def __post_init__(self) -> None:
+        _whole("stored", self.stored, 0)
+        _whole("buffered", self.buffered, 1)
+
+    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
+        del bytes_per_state
+        yield from _segments(self._starts(n_steps), n_steps)
+
+    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
+        del bytes_per_state
+        starts = self._starts(n_steps)
+        n_earlier = len(starts) - 1
+        return starts[-1] - n_earlier, n_earlier, min(self.buffered, n_steps)
+
+    def _starts(self, n_steps: int) -> list[int]:
+        head = max(0, n_steps - self.buffered)
+        if head > self.stored * self.buffered:
+            raise ValueError(
+                f"`Segments(stored={self.stored}, buffered={self.buffered})` reverses at most "
+                f"{(self.stored + 1) * self.buffered} steps, got n_steps = {n_steps}. Store more "
+                "states, or use `Binomial`."
+            )
+        n_earlier = min(self.stored, head)
+        return [head * i // n_earlier for i in range(n_earlier)] + [head]
+
+
+@dataclass(frozen=True)
+class Binomial(Schedule):
+    """Griewank-Walther: the fewest forward steps that `snapshots` restart states allow.
+
+    With segments longer than one step the plan treats `segment` steps as one: fewer
+    actions, a buffer of `segment` states, and each segment is run once more as it is
+    reversed. With `segment=1` no schedule needs fewer steps.
+
+    Notes
+    -----
+    To reverse l segments with s snapshots, Griewank & Walther (2000), eq. 5, need
+    t(l, s) = r l - beta(s + 1, r - 1) advances, with beta(s, r) = (s + r)! / (s! r!) and r
+    the one integer with beta(s, r - 1) < l <= beta(s, r): no step is run more often than r
+    times before its reversal.
+    """
+
+    snapshots: int
+    segment: int = 1
+
+    def __post_init__(self) -> None:
+        _whole("snapshots", self.snapshots, 1)
+        _whole("segment", self.segment, 1)
+
+    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
+        del bytes_per_state
+        if n_steps == 0:
+            yield EndForward()
+            return
+        end = -(-n_steps // self.segment)  # segments end, end + 1, ... are reversed already
+        here = 0  # segment at whose start the current state stands
+        stored: list[int] = []
+        in_forward_sweep = True
+        while True:
+            while end - here > 1:
+                if not stored or stored[-1] != here:
+                    yield Store(here * self.segment)
+                    stored.append(here)
+                ahead = here + _advance(end - here, self.snapshots - len(stored) + 1)
+                yield Forward(here * self.segment, ahead * self.segment)
+                here = ahead
+            start, stop = here * self.segment, min(end * self.segment, n_steps)
+            if in_forward_sweep:
+                yield Forward(start, stop, keep=True)
+                yield EndForward()
+            yield Reverse(start, stop, kept=in_forward_sweep)
+            in_forward_sweep = False
+            end = here
+            if end == 0:
+                return
+            here = stored[-1]
+            yield Restore(here * self.segment)
+            if end - here == 1:
+                yield Free(here * self.segment)
+                stored.pop()
+
+    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
+        del bytes_per_state
+        size = self.segment
+        n_segments = -(-n_steps // size)
+        advances = size * _least_advances(n_segments, self.snapshots)
+        last = n_steps - (n_segments - 1) * size
+        rerun = (n_segments - 1) * (size - 1)
+        extra = advances + last + rerun - n_steps
+        return extra, min(self.snapshots, n_segments - 1), min(size, n_steps)
+
+
+@dataclass(frozen=True)
+class MemoryBudget(Schedule):
+    """The schedule with the fewest extra forward steps whose states fit in `budget`.
+
+    Parameters
+    ----------
+    budget : str or int
+        `"100MB"` (10^8 bytes), `"1.5GiB"` (1.5 * 2^30 bytes), or a number of bytes.
+
+    Notes
+    -----
+    If all states fit, `StoreAll`. Else, if two levels fit, `Segments`: less than one extra
+    sweep. Else `Binomial`, with the longest segments that cost at most 2 % more forward
+    steps than the best: of a budget of S states, s are snapshots and S - s the buffer.
+    """
+
+    budget: str | int
+
+    def __post_init__(self) -> None:
+        size_in_bytes(self.budget)
+
+    def choose(self, n_steps: int, bytes_per_state: int) -> Schedule:
+        """Return the schedule taken for `n_steps` steps of states of this size."""
+        n_steps = _whole("n_steps", n_steps, 0)
+        size = _whole("bytes_per_state", bytes_per_state, 1)
+        n_states = size_in_bytes(self.budget) // size
+        if n_states >= n_steps:
+            return StoreAll()
+        if n_states < 2:
+            raise ValueError(
+                f"`checkpoint` must allow at least two states, 2 x {size} = {2 * size} bytes, "
+                f"got {self.budget!r}. Raise the budget to at least {2 * size}."
+            )
+        # The fewest segments, hence the longest: least m with (m + 1) (S - m) >= n.
+        half = (n_states - 1) // 2
+        if (half + 1) * (n_states - half) >= n_steps:
+            root = math.isqrt((n_states + 1) ** 2 - 4 * n_steps)
+            m = max(1, (n_states - 1 - root) // 2)
+            while (m + 1) * (n_states - m) < n_steps:
+                m += 1
+            return Segments(m, n_states - m)
+        plans = [Binomial(n_states - segment, segment) for segment in range(1, n_states)]
+        totals = [plan.cost(n_steps, size).total_forward_steps for plan in plans]
+        limit = (1.0 + SEGMENT_SLACK) * min(totals)
+        return max(
+            (plan for plan, total in zip(plans, totals, strict=True) if total <= limit),
+            key=lambda plan: plan.segment,
+        )
+
+    def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
+        if bytes_per_state is None:
+            raise ValueError(
+                "`bytes_per_state` must be given to a `MemoryBudget`, got None. Call "
+                "`schedule.actions(n_steps, bytes_per_state)`."
+            )
+        return self.choose(n_steps, bytes_per_state).actions(n_steps)
+
+    def _measure(self, n_steps: int, bytes_per_state: int) -> tuple[int, int, int]:
+        return self.choose(n_steps, bytes_per_state)._measure(n_steps, bytes_per_state)
+
+
+def as_schedule(checkpoint: Schedule | str | int | None) -> Schedule:
+    """Return the schedule that a `checkpoint=` argument means.
+
+    None stores all states, a text or a number is a `MemoryBudget`, a schedule is itself.
+    """
+    if checkpoint is None:
+        return StoreAll()
+    if isinstance(checkpoint, Schedule):
+        return checkpoint
+    return MemoryBudget(checkpoint)
+
+
+def size_in_bytes(size: str | int) -> int:
+    """Return a size such as "100MB" or "1.5 GiB" as a whole number of bytes."""
+    if isinstance(size, Integral) and not isinstance(size, bool):
+        n_bytes = int(size)
+    else:
+        match = _SIZE.fullmatch(size) if isinstance(size, str) else None
+        if match is None or match[2] not in _UNITS:
+            raise ValueError(
+                "`checkpoint` must be None, a schedule, a number of bytes or a size such as "
+                f'"100MB" or "1.5GiB" (units {", ".join(_UNITS)}), got {size!r}.'
+            )
+        n_bytes = math.floor(float(match[1]) * _UNITS[match[2]])
+    return checks.positive("checkpoint", n_bytes, hint="It is a number of bytes.")
+
+
+def _segments(starts: Sequence[int], n_steps: int) -> Iterator[Action]:
+    """Reverse the segments that begin at `starts`, the last one straight from its run."""
+    if n_steps == 0:
+        yield EndForward()
+        return
+    earlier = list(pairwise(starts))
+    for start, stop in earlier:
+        yield Store(start)
+        yield Forward(start, stop)
+    yield Forward(starts[-1], n_steps, keep=True)
+    yield EndForward()
+    yield Reverse(starts[-1], n_steps, kept=True)
+    for start, stop in reversed(earlier):
+        yield Restore(start)
+        yield Free(start)
+        yield Reverse(start, stop)
+
+
+def _repetitions(length: int, snapshots: int) -> int:
+    """Return the r with beta(snapshots, r - 1) < length <= beta(snapshots, r)."""
+    r, beta = 0, 1
+    while beta < length:
+        r += 1
+        beta = beta * (snapshots + r) // r  # beta(s, r) = (s + r)! / (s! r!)
+    return r
+
+
+def _least_advances(length: int, snapshots: int) -> int:
+    """Return t(length, snapshots) of Griewank & Walther (2000), eq. 5; 0 for length 1."""
+    r = _repetitions(length, snapshots)
+    return r * length - math.comb(snapshots + r, r - 1) if r else 0
+
+
+def _advance(length: int, snapshots: int) -> int:
+    """Return how far to go before the next store; `snapshots` counts the one held here.
+
+    Any m with beta(s, r-2) <= m <= beta(s, r-1) and beta(s-1, r-1) <= length - m <=
+    beta(s-1, r) is optimal (Griewank & Walther 2000, sec. 2); this is the largest.
+    """
+    r = _repetitions(length, snapshots)
+    far = math.comb(snapshots + r - 1, r - 1)
+    return min(far, length - math.comb(snapshots + r - 2, r - 1))
+
+
+def _whole(name: str, value: int, low: int) -> int:
+    """Return `value` as an int of at least `low`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
+        raise ValueError(f"`{name}` must be a whole number of at least {low}, got {value!r}.")
+    return int(value)
