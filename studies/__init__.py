@@ -1,0 +1,1 @@
+"""Experiments on the simulator: parameters, optimizers, reports, the command line."""
