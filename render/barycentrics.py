@@ -1,0 +1,61 @@
+r"""Barycentric coordinates of a pixel, clipped, and what they interpolate.
+
+    b_k = area opposite to corner k / area of the triangle
+    b   = clip(b, 0, 1) / sum of clip(b, 0, 1)
+    z   = 1/sum(b_k/z_k),  attribute a = sum w_k a_k,  w_k = z b_k/z_k
+
+A pixel that is nearest to a corner, with both other coordinates below 0, gets exactly
+the depth of that corner: faces that share it tie to the bit. In a sliver so thin that
+rounding leaves no coordinate above 0, all three are 1/3 and constant.
+
+Adjoint: `adjoint/render/barycentrics.py`. Tests: `tests/render/test_barycentrics.py`.
+Source: Liu et al., Soft Rasterizer, ICCV 2019, sec. 3.2; perspective correction: Heckbert
+& Moreton, Interpolation for Polygon Texture Mapping and Shading, 1991.
+"""
+
+from adjsim.backend import device_fn, lit
+from render.coverage import cross2
+
+
+@device_fn
+def barycentrics(p, a0, a1, a2):
+    """Barycentric coordinates of p, not clipped; they sum to 1."""
+    u0 = (a2[0] - a1[0], a2[1] - a1[1])  # (1)
+    u1 = (a0[0] - a2[0], a0[1] - a2[1])
+    u2 = (a1[0] - a0[0], a1[1] - a0[1])
+    area = cross2(u2, (a2[0] - a0[0], a2[1] - a0[1]))  # (2)
+    c = lit(1.0, area) / area  # (3)
+    b0 = c * cross2(u0, (p[0] - a1[0], p[1] - a1[1]))  # (4)
+    b1 = c * cross2(u1, (p[0] - a2[0], p[1] - a2[1]))
+    b2 = c * cross2(u2, (p[0] - a0[0], p[1] - a0[1]))
+    return b0, b1, b2
+
+
+@device_fn
+def clip01(b):
+    """Clip b to [0, 1]."""
+    return min(max(b, lit(0.0, b)), lit(1.0, b))
+
+
+@device_fn
+def clip_barycentrics(b0, b1, b2):
+    """Coordinates clipped to [0, 1] and divided by their sum, which is at least 1."""
+    k0 = clip01(b0)  # (1)
+    k1 = clip01(b1)
+    k2 = clip01(b2)
+    total = k0 + k1 + k2  # (2)
+    if total < lit(0.5, total):
+        third = lit(1.0 / 3.0, total)
+        return third, third, third
+    c = lit(1.0, total) / total
+    return c * k0, c * k1, c * k2  # (3)
+
+
+@device_fn
+def perspective(b, z):
+    """Depth [m] at coordinates b in a face with corner depths z, and weights w_k."""
+    h0 = b[0] * (lit(1.0, z[0]) / z[0])  # (1)
+    h1 = b[1] * (lit(1.0, z[1]) / z[1])
+    h2 = b[2] * (lit(1.0, z[2]) / z[2])
+    depth = lit(1.0, h0) / (h0 + h1 + h2)  # (2)
+    return depth, (depth * h0, depth * h1, depth * h2)  # (3)

@@ -1,0 +1,181 @@
+r"""From world to screen, once per frame: projected vertices, and faces ready to be drawn.
+
+A face is drawn if all its corners have near <= z <= far, its screen area is not 0 (up to
+rounding), and, where culling is asked for, its corners go counter-clockwise on the
+screen. A drawn face gets its corners on the screen with their depths, its shaded colours,
+and the box of pixels that its coverage can reach.
+
+Frozen, that is, not differentiated: which faces are drawn, and the boxes.
+
+Adjoint: `adjoint/render/face_setup.py`. Tests: `tests/render/test_face_setup.py`.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from adjsim.backend import cpu_kernel, device_fn, lit
+from render.camera import camera_frame, project_body, unpack_camera
+from render.coverage import cross2
+from render.shading import flat_normal, lambert
+
+
+FLAT = 8.0  # area below this many roundings counts as 0
+SMALLEST = 1e-30  # area [-] whose inverse is finite in float32
+
+
+class Settings(NamedTuple):
+    """Numbers of a render, in the type of the vertices."""
+
+    sigma: np.floating
+    gamma: np.floating
+    epsilon: np.floating
+    near: np.floating
+    far: np.floating
+    lowest: np.floating  # smallest logit of D that is kept: log(D_min/(1 - D_min))
+    eps: np.floating  # rounding of the type
+    over: bool
+    cull: bool
+
+
+class PackedScene(NamedTuple):
+    """A scene as arrays; objects one after the other."""
+
+    faces: np.ndarray  # (n_faces, 3) int64
+    smooth: np.ndarray  # (n_faces,) whether the colours are those of the vertices
+    owner: np.ndarray  # (n_faces,) int64, number of the object
+    face_colors: np.ndarray  # (n_faces, 3)
+    vertex_colors: np.ndarray  # (n_vertices, 3)
+    ambient: np.ndarray  # (n_objects, 3)
+    diffuse: np.ndarray  # (n_objects, 3)
+    directions: np.ndarray  # (n_lights, 3)
+    lights: np.ndarray  # (n_lights, 3) colours
+    background: np.ndarray  # (3,)
+
+
+class Faces(NamedTuple):
+    """Faces of one frame, ready to be drawn."""
+
+    screen: np.ndarray  # (n_vertices, 3): s_x, s_y [-], z [m]
+    corners: np.ndarray  # (n_faces, 9): x, y of three corners [-], their z [m]
+    shaded: np.ndarray  # (n_faces, 9): RGB of three corners, or of the face in the first
+    box: np.ndarray  # (n_faces, 4) int64: rows from, to, columns from, to; empty if not drawn
+
+
+@device_fn
+def load3(array, i):
+    """Row i of an array of vectors."""
+    return (array[i, 0], array[i, 1], array[i, 2])
+
+
+@device_fn
+def face_normal(f, faces, x):
+    """Unit normal of face f."""
+    return flat_normal(load3(x, faces[f, 0]), load3(x, faces[f, 1]), load3(x, faces[f, 2]))
+
+
+@device_fn
+def face_shade(f, n, scene):
+    """Shade [-] of face f with normal n, per channel: k_a + sum L k_d max(0, n.l)."""
+    o = scene.owner[f]
+    s0, s1, s2 = load3(scene.ambient, o)
+    for k in range(scene.directions.shape[0]):
+        g0, g1, g2 = lambert(
+            n, load3(scene.directions, k), load3(scene.lights, k), load3(scene.diffuse, o)
+        )
+        s0, s1, s2 = s0 + g0, s1 + g1, s2 + g2
+    return s0, s1, s2
+
+
+@device_fn
+def shade_body(f, scene, x, shaded):
+    """Face f: write the shaded colours of its corners, or of itself in the first place."""
+    s = face_shade(f, face_normal(f, scene.faces, x), scene)
+    for c in range(3):
+        if scene.smooth[f]:
+            for k in range(3):
+                shaded[f, 3 * k + c] = s[c] * scene.vertex_colors[scene.faces[f, k], c]
+        else:
+            shaded[f, c] = s[c] * scene.face_colors[f, c]
+
+
+@device_fn
+def is_drawn(a0, a1, a2, z, settings):
+    """Whether the face with screen corners a and depths z is drawn."""
+    if not (min(z[0], min(z[1], z[2])) >= settings.near):
+        return False
+    if not (max(z[0], max(z[1], z[2])) <= settings.far):
+        return False
+    u = (a1[0] - a0[0], a1[1] - a0[1])
+    v = (a2[0] - a0[0], a2[1] - a0[1])
+    area = cross2(u, v)
+    rounding = lit(FLAT, area) * settings.eps * (abs(u[0] * v[1]) + abs(u[1] * v[0]))
+    if not (abs(area) > rounding + lit(SMALLEST, area)):
+        return False
+    return area > lit(0.0, area) or not settings.cull
+
+
+@device_fn
+def first_pixel(s, n):
+    """Index of the first of n pixels at or after the place s [pixels]."""
+    return int(min(max(math.ceil(s), lit(0.0, s)), type(s)(n)))
+
+
+@device_fn
+def corner_body(f, scene, screen, corners):
+    """Face f: write its three corners on the screen, then their depths."""
+    for k in range(3):
+        i = scene.faces[f, k]
+        corners[f, 2 * k] = screen[i, 0]
+        corners[f, 2 * k + 1] = screen[i, 1]
+        corners[f, 6 + k] = screen[i, 2]
+
+
+@device_fn
+def load_corners(f, corners):
+    """Three screen corners and three depths of face f."""
+    return (
+        (corners[f, 0], corners[f, 1]),
+        (corners[f, 2], corners[f, 3]),
+        (corners[f, 4], corners[f, 5]),
+        (corners[f, 6], corners[f, 7], corners[f, 8]),
+    )
+
+
+@device_fn
+def box_body(f, corners, settings, height, width, box):
+    """Face f: write the box of pixels it can reach; return whether there are any."""
+    a0, a1, a2, z = load_corners(f, corners)
+    box[f, 0] = box[f, 1] = box[f, 2] = box[f, 3] = 0
+    if not is_drawn(a0, a1, a2, z, settings):
+        return False
+    one, half = lit(1.0, z[0]), lit(0.5, z[0])
+    reach = math.sqrt(-settings.lowest * settings.sigma) * (one + lit(16.0, one) * settings.eps)
+    rows = half * type(one)(height)  # pixels per screen unit, in both directions
+    middle = half * type(one)(width) - half
+    low, high = min(a0[0], min(a1[0], a2[0])) - reach, max(a0[0], max(a1[0], a2[0])) + reach
+    bottom, top = min(a0[1], min(a1[1], a2[1])) - reach, max(a0[1], max(a1[1], a2[1])) + reach
+    slack = lit(1e-3, one)  # of a pixel: the distance decides, not the box
+    box[f, 0] = first_pixel((one - top) * rows - half - slack, height)
+    box[f, 1] = first_pixel((one - bottom) * rows - half + slack, height)
+    box[f, 2] = first_pixel(low * rows + middle - slack, width)
+    box[f, 3] = first_pixel(high * rows + middle + slack, width)
+    return box[f, 0] < box[f, 1] and box[f, 2] < box[f, 3]
+
+
+def _setup_faces(camera, scene, x, settings, shape, faces):
+    """Project the vertices of one frame and set up its faces."""
+    eye, target, up, fov_y = unpack_camera(camera)
+    frame = camera_frame(eye, target, up, fov_y)
+    for i in range(x.shape[0]):
+        project_body(i, x, eye, frame, faces.screen)
+    for f in range(scene.faces.shape[0]):
+        corner_body(f, scene, faces.screen, faces.corners)
+        if box_body(f, faces.corners, settings, shape[0], shape[1], faces.box):
+            shade_body(f, scene, x, faces.shaded)
+        else:
+            faces.box[f, 1] = faces.box[f, 0]
+
+
+setup_faces = cpu_kernel(_setup_faces)

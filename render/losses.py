@@ -1,0 +1,295 @@
+r"""Image losses: the distance of rendered frames from target frames, one number.
+
+Every loss is the mean over frames of a loss of one frame:
+
+    Mse           mean d^2,   d = image - target
+    Huber         mean of d^2/2 where |d| <= h, else h (|d| - h/2)
+    PyramidMse    sum over levels of mean d_l^2,   d_0 = d,   d_{l+1} = R_y d_l R_x^T
+    SoftIou       1 - I/U,   I = sum a b,   U = sum (a + b - a b)   of the alphas a, b
+
+R_x and R_y blur with [1 4 6 4 1]/16, edges replicated, and keep the even rows: an image
+of n rows gives one of ceil(n/2). SoftIou is 0 where both frames are empty (U = 0).
+
+A loss uses the channels the target has: targets in RGB are compared with the RGB of the
+images, so a video without alpha needs no care.
+
+Adjoint: `adjoint/render/losses.py`. Tests: `tests/render/test_losses.py`.
+Sources: Huber, Ann. Math. Stat. 35 (1964), sec. 2; Burt & Adelson, IEEE Trans. Commun. 31
+(1983), eq. 2 with a = 3/8; Liu et al., Soft Rasterizer, ICCV 2019, eq. 7.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import scipy.sparse
+
+from adjsim import checks
+
+
+BLUR = (1.0, 4.0, 6.0, 4.0, 1.0)  # sixteenths
+RGB, RGBA = 3, 4
+ALPHA = 3
+
+
+@dataclass(frozen=True)
+class Mse:
+    """Mean squared difference over frames, pixels and channels [-]."""
+
+    def __call__(self, images: np.ndarray, targets: np.ndarray) -> float:
+        """Return the loss of `images` against `targets`, see `mean_over_frames`."""
+        return mean_over_frames(self, images, targets)
+
+    def frame(self, image: np.ndarray, target: np.ndarray) -> float:
+        """Return the loss of one frame (H, W, C)."""
+        d = image - target  # (1)
+        return np.square(d, out=d).mean()  # (2)
+
+
+@dataclass(frozen=True)
+class Huber:
+    """Mean of d^2/2 up to |d| = `threshold`, and of threshold (|d| - threshold/2) beyond.
+
+    Parameters
+    ----------
+    threshold : float
+        Where the parabola turns into a straight line, in units of colour [-], positive.
+        Pixels that no parameter can explain pull with a bounded force.
+    """
+
+    threshold: float
+
+    def __post_init__(self):
+        """Check the threshold."""
+        checks.positive("threshold", checks.array("threshold", self.threshold, ()))
+
+    def __call__(self, images: np.ndarray, targets: np.ndarray) -> float:
+        """Return the loss of `images` against `targets`, see `mean_over_frames`."""
+        return mean_over_frames(self, images, targets)
+
+    def frame(self, image: np.ndarray, target: np.ndarray) -> float:
+        """Return the loss of one frame (H, W, C)."""
+        d = image - target  # (1)
+        c = np.clip(d, -self.threshold, self.threshold)  # (2)
+        return (c * (d - 0.5 * c)).mean()  # (3) d^2/2, or h |d| - h^2/2: both branches
+
+
+@dataclass(frozen=True)
+class PyramidMse:
+    """Sum of the mean squared differences over the levels of a Gaussian pyramid [-].
+
+    The coarse levels see where a silhouette has to go before it overlaps its target.
+
+    Parameters
+    ----------
+    levels : int
+        How many, full size included, at least 1. One level is `Mse`. A level of one
+        pixel stays one pixel.
+    """
+
+    levels: int = 4
+
+    def __post_init__(self):
+        """Check the number of levels."""
+        if not isinstance(self.levels, (int, np.integer)) or self.levels < 1:
+            raise ValueError(
+                f"`levels` must be a whole number, 1 or more, got {self.levels!r}. "
+                "Full size counts as a level."
+            )
+
+    def __call__(self, images: np.ndarray, targets: np.ndarray) -> float:
+        """Return the loss of `images` against `targets`, see `mean_over_frames`."""
+        return mean_over_frames(self, images, targets)
+
+    def frame(self, image: np.ndarray, target: np.ndarray) -> float:
+        """Return the loss of one frame (H, W, C)."""
+        d = pyramid(image - target, self.levels)  # (1), (2)
+        return sum((np.square(level).mean() for level in d), start=d[0].dtype.type(0))  # (3)
+
+
+@dataclass(frozen=True)
+class SoftIou:
+    """One minus the soft intersection over union of the alphas, mean over frames [-].
+
+    Images and targets need an alpha channel.
+    """
+
+    def __call__(self, images: np.ndarray, targets: np.ndarray) -> float:
+        """Return the loss of `images` against `targets`, see `mean_over_frames`."""
+        return mean_over_frames(self, images, targets)
+
+    def frame(self, image: np.ndarray, target: np.ndarray) -> float:
+        """Return the loss of one frame (H, W, 4)."""
+        a, b = image[..., ALPHA], target[..., ALPHA]
+        intersection = (a * b).sum()  # (1)
+        union = (a + b - a * b).sum()  # (2)
+        return 1 - intersection / union if union != 0 else union  # (3)
+
+
+ImageLoss = Mse | Huber | PyramidMse | SoftIou
+
+
+def mean_over_frames(loss: ImageLoss, images: np.ndarray, targets: np.ndarray) -> float:
+    """Return the mean over frames of a loss of one frame, frames in order.
+
+    Parameters
+    ----------
+    loss : Mse, Huber, PyramidMse or SoftIou
+    images : ndarray
+        (n_frames, H, W, C) or one frame (H, W, C), float [-]; what `rasterize` returns.
+    targets : ndarray
+        The same frames and sizes; channels as the images, or RGB against RGBA.
+
+    Returns
+    -------
+    float
+        Dimensionless, 0 for equal images.
+
+    Raises
+    ------
+    ValueError
+        If the frame counts, sizes or channels do not fit, an array is not floating point
+        or not finite, or `SoftIou` is given targets without alpha.
+    """
+    image, target = matched(loss, images, targets)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = sum(
+            (float(loss.frame(i, t)) for i, t in zip(image, target, strict=True)), start=0.0
+        ) / len(image)
+    if not math.isfinite(value):
+        refuse_not_finite(images, targets)
+    return value
+
+
+def residuals(loss: ImageLoss, images: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return r with loss(images, targets) = r @ r, what Gauss-Newton minimises.
+
+    Parameters
+    ----------
+    loss : Mse or PyramidMse
+    images, targets : ndarray
+        As `mean_over_frames` takes them.
+
+    Returns
+    -------
+    ndarray
+        (n,): frame after frame, within a frame level after level.
+
+    Raises
+    ------
+    ValueError
+        If the loss is no sum of squares, or the arrays do not fit.
+    """
+    levels = square_levels(loss)
+    image, target = matched(loss, images, targets)
+    with np.errstate(over="ignore", invalid="ignore"):
+        r = frame_residuals(image, target, levels)
+    if not np.isfinite(r).all():
+        refuse_not_finite(images, targets)
+    return r
+
+
+def frame_residuals(images, targets, levels):
+    """Return the scaled differences of all frames (nf, H, W, C), one after the other (n,)."""
+    rows = [
+        np.concatenate(
+            [
+                (level / math.sqrt(level.size * len(images))).ravel()
+                for level in pyramid(image - target, levels)
+            ]
+        )
+        for image, target in zip(images, targets, strict=True)
+    ]
+    return np.concatenate(rows)
+
+
+def square_levels(loss: ImageLoss) -> int:
+    """Return the number of pyramid levels of a loss that is a sum of squares."""
+    if isinstance(loss, Mse):
+        return 1
+    if isinstance(loss, PyramidMse):
+        return loss.levels
+    raise ValueError(
+        f"`loss` must be a sum of squares for residuals, got {loss}. "
+        "Use Mse() or PyramidMse(), or an optimizer that needs the gradient only."
+    )
+
+
+def pyramid(image: np.ndarray, levels: int) -> list[np.ndarray]:
+    """Return `levels` arrays, `image` (H, W, C) first, each half the size of the last.
+
+    Every second level comes transposed, (W, H, C): a mean of squares does not see it.
+    """
+    out = [image]
+    for _ in range(levels - 1):
+        out.append(reduce_half(out[-1]))  # (2) d_{l+1} = R_y d_l R_x^T, transposed
+    return out
+
+
+def reduce_half(image):
+    """Blur, keep even rows and columns, transpose: (H, W, C) -> (W/2, H/2, C), rounded up."""
+    height, width, channels = image.shape
+    rows = reduce_matrix(height, image.dtype.char) @ image.reshape(height, -1)  # (1)
+    turned = np.swapaxes(rows.reshape(-1, width, channels), 0, 1)  # (2) (W, H/2, C)
+    both = reduce_matrix(width, image.dtype.char) @ turned.reshape(width, -1)  # (3)
+    return both.reshape(both.shape[0], -1, channels)
+
+
+@lru_cache(maxsize=64)
+def reduce_matrix(n: int, dtype: str) -> scipy.sparse.csr_array:
+    """Return R, (ceil(n/2), n): the blur at even samples, its edges replicated."""
+    even = np.arange(0, n, 2)
+    taps = np.clip(even[:, None] + np.arange(-2, 3), 0, n - 1)
+    rows = np.repeat(np.arange(len(even)), 5)
+    weights = np.tile(BLUR, len(even)).astype(dtype) / 16
+    shape = (len(even), n)
+    return scipy.sparse.coo_array((weights, (rows, taps.ravel())), shape=shape).tocsr()
+
+
+def matched(
+    loss: ImageLoss, images: np.ndarray, targets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return views (n_frames, H, W, C) of both, C the channels the target has."""
+    image, target = floating("images", images), floating("targets", targets)
+    if image.ndim != target.ndim or image.shape[:-1] != target.shape[:-1]:
+        raise ValueError(
+            f"`targets` must have the frames and size of `images`, "
+            f"{image.shape[:-1]}, got {target.shape[:-1]} (n_frames, height, width). Render at "
+            "the size and frames of the target, or pass the target frames that match."
+        )
+    channels = target.shape[-1]
+    if channels != image.shape[-1] and (image.shape[-1], channels) != (RGBA, RGB):
+        raise ValueError(
+            f"`targets` must have the {image.shape[-1]} channels of `images`, or RGB against "
+            f"RGBA, got {channels} channels. Pass targets[..., :3] to compare colours only."
+        )
+    if isinstance(loss, SoftIou) and channels != RGBA:
+        raise ValueError(
+            f"`targets` must have an alpha channel for SoftIou, (..., 4), got {channels} "
+            "channels. Use Mse() or PyramidMse(): they need colours only."
+        )
+    frames = (-1, *image.shape[-3:-1])
+    return image[..., :channels].reshape(*frames, channels), target.reshape(*frames, channels)
+
+
+def floating(name, value):
+    """Return `value` as an array of frames, refusing bytes, empty ones and other ranks."""
+    out = np.asarray(value)
+    if out.dtype not in checks.FLOAT_DTYPES:
+        raise ValueError(
+            f"`{name}` must be float64 or float32, got {out.dtype}. Divide bytes by 255."
+        )
+    if out.ndim not in {3, 4} or out.size == 0:
+        raise ValueError(
+            f"`{name}` must have shape (n_frames, H, W, C) or (H, W, C), none of them 0, "
+            f"got {out.shape}."
+        )
+    return out
+
+
+def refuse_not_finite(images, targets):
+    """Raise the error that says which pixel is not finite."""
+    checks.array("images", images)
+    checks.array("targets", targets)
+    raise ValueError("`images` must be of moderate size: their squared differences overflow.")

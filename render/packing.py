@@ -1,0 +1,180 @@
+"""Checks what a render is asked for, and packs it as arrays of one type.
+
+Tests: `tests/render/test_bad_input.py`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjsim import checks
+from render.blending import Over
+from render.camera import Camera, pixel_centers
+from render.face_setup import PackedScene, Settings
+from render.fragments import BAND_ROWS, Grid
+from render.scene import Scene
+
+
+class Job(NamedTuple):
+    """Everything that the frames of a render share, and their vertices."""
+
+    camera: np.ndarray  # (10,)
+    scene: PackedScene
+    settings: Settings
+    grid: Grid
+    x: np.ndarray  # (n_frames, n_vertices, 3)
+    batched: bool  # whether the images have an axis of frames
+    offsets: np.ndarray  # (n_objects + 1,) first vertex of each object
+    face_offsets: np.ndarray  # (n_objects + 1,) first face of each object
+
+
+def pack(
+    scene: Scene, camera: Camera, rasterizer: Any, vertices: Mapping[str, Any], size: Any
+) -> Job:
+    """Check the arguments of `rasterize` and pack them."""
+    _check_types(scene, camera)
+    height, width = image_size(size)
+    moves, batched = _vertices(scene, vertices)
+    dtype = np.result_type(*moves.values()) if moves else np.dtype(np.float64)
+    n_frames = next((len(x) for x in moves.values() if x.shape[0] != 1), 1)
+    counts = [x.shape[1] for x in moves.values()]
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    x = np.empty((n_frames, int(offsets[-1]), 3), dtype)
+    for i, value in enumerate(moves.values()):
+        x[:, offsets[i] : offsets[i + 1]] = value
+    n_faces = [len(mesh.faces) for mesh in scene.objects.values()]
+    face_offsets = np.concatenate([[0], np.cumsum(n_faces)]).astype(np.int64)
+    grid = Grid(*pixel_centers(height, width, dtype), BAND_ROWS)
+    packed = _pack_scene(scene, offsets, face_offsets, rasterizer.background, dtype)
+    settings = _settings(camera, rasterizer, dtype)
+    return Job(camera.packed(dtype), packed, settings, grid, x, batched, offsets, face_offsets)
+
+
+def image_size(size: Any) -> tuple[int, int]:
+    """Return height and width, both positive whole numbers."""
+    try:
+        height, width = size
+        whole = int(height) == height and int(width) == width
+    except (TypeError, ValueError):
+        whole = False
+    if not whole or height < 1 or width < 1:
+        raise ValueError(
+            f"`size` must be (height, width), two positive whole numbers, got {size!r}."
+        )
+    return int(height), int(width)
+
+
+def _check_types(scene: Any, camera: Any) -> None:
+    for name, value, kind in (("scene", scene, Scene), ("camera", camera, Camera)):
+        if not isinstance(value, kind):
+            raise TypeError(f"`{name}` must be a {kind.__name__}, got {type(value).__name__}.")
+
+
+def _vertices(scene: Scene, vertices: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bool]:
+    """Return the checked vertices, (n_frames or 1, n_vertices, 3), in the scene's order."""
+    for key in vertices:
+        checks.known_key("object in `vertices`", key, scene.objects)
+    moves, batched, n_frames = {}, False, None
+    for name, mesh in scene.objects.items():
+        if name not in vertices:
+            raise ValueError(
+                f"`vertices` must hold every object of the scene: {name!r} is missing."
+            )
+        x = _finite_vertices(name, vertices[name])
+        if x.ndim == 3:
+            batched = True
+            if n_frames is not None and len(x) != n_frames:
+                raise ValueError(
+                    f"`vertices[{name!r}]` must have {n_frames} frames like the objects before "
+                    f"it, got {len(x)}. Pass (n_vertices, 3) for an object at rest."
+                )
+            n_frames = len(x)
+        _check_faces(name, mesh, x.shape[-2])
+        moves[name] = x if x.ndim == 3 else x[None]
+    return moves, batched
+
+
+def _finite_vertices(name: str, value: Any) -> np.ndarray:
+    try:
+        dtype = np.float32 if getattr(value, "dtype", None) == np.float32 else np.float64
+        x = np.ascontiguousarray(value, dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`vertices[{name!r}]` must be an array of numbers: {error}.") from error
+    if x.ndim not in {2, 3} or x.shape[-1] != 3 or x.shape[0] == 0:
+        raise ValueError(
+            f"`vertices[{name!r}]` must have shape (n_vertices, 3) or (n_frames, n_vertices, 3), "
+            f"got {x.shape}."
+        )
+    if not np.isfinite(x).all():
+        where = np.argwhere(~np.isfinite(x))[0]
+        frame = f" of frame {where[0]}" if x.ndim == 3 else ""
+        raise ValueError(
+            f"`vertices[{name!r}]` must be finite, got {x[tuple(where)]} at vertex "
+            f"{where[-2]}{frame}."
+        )
+    return x
+
+
+def _check_faces(name: str, mesh: Any, n_vertices: int) -> None:
+    if mesh.faces.size and mesh.faces.max() >= n_vertices:
+        face = int(np.argwhere(mesh.faces >= n_vertices)[0, 0])
+        raise ValueError(
+            f"`faces` of {name!r} must index its {n_vertices} vertices, got "
+            f"{mesh.faces[face].tolist()} in face {face}."
+        )
+    if mesh.vertex_colors is not None and len(mesh.vertex_colors) != n_vertices:
+        raise ValueError(
+            f"`vertex_colors` of {name!r} must have shape ({n_vertices}, 3), one row for each "
+            f"vertex, got {mesh.vertex_colors.shape}."
+        )
+
+
+def _pack_scene(
+    scene: Scene, offsets: np.ndarray, face_offsets: np.ndarray, background: Any, dtype: np.dtype
+) -> PackedScene:
+    meshes = list(scene.objects.values())
+    n_faces, n_vertices = int(face_offsets[-1]), int(offsets[-1])
+    faces = np.empty((n_faces, 3), np.int64)
+    owner, smooth = np.empty(n_faces, np.int64), np.empty(n_faces, np.bool_)
+    face_colors, vertex_colors = np.ones((n_faces, 3), dtype), np.zeros((n_vertices, 3), dtype)
+    ambient, diffuse = np.empty((len(meshes), 3), dtype), np.empty((len(meshes), 3), dtype)
+    for i, mesh in enumerate(meshes):
+        part = slice(int(face_offsets[i]), int(face_offsets[i + 1]))
+        faces[part] = mesh.faces + offsets[i]
+        owner[part], smooth[part] = i, mesh.vertex_colors is not None
+        if mesh.face_colors is not None:
+            face_colors[part] = mesh.face_colors
+        if mesh.vertex_colors is not None:
+            vertex_colors[offsets[i] : offsets[i + 1]] = mesh.vertex_colors
+        ambient[i], diffuse[i] = mesh.material.ambient, mesh.material.diffuse
+    directions = [light.direction for light in scene.lights.values()]
+    lights = [light.color for light in scene.lights.values()]
+    return PackedScene(
+        faces,
+        smooth,
+        owner,
+        face_colors,
+        vertex_colors,
+        ambient,
+        diffuse,
+        np.array(directions, dtype).reshape(-1, 3),
+        np.array(lights, dtype).reshape(-1, 3),
+        np.array(background, dtype),
+    )
+
+
+def _settings(camera: Camera, rasterizer: Any, dtype: np.dtype) -> Settings:
+    d_min = rasterizer.blend.d_min
+    number = dtype.type
+    return Settings(
+        number(rasterizer.sigma),
+        number(rasterizer.gamma),
+        number(rasterizer.epsilon),
+        number(camera.near),
+        number(camera.far),
+        number(np.log(d_min / (1.0 - d_min))),
+        np.finfo(dtype).eps,
+        isinstance(rasterizer.blend, Over),
+        rasterizer.cull,
+    )

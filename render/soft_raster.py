@@ -1,0 +1,251 @@
+r"""Soft rasterization: images that are smooth in everything that makes them.
+
+    vertices -> screen -> faces ready to be drawn -> fragments of a band -> pixels
+
+`face_setup.py`, `fragments.py` and `blending.py` hold the three stages; this file runs
+them over bands of rows and frames. One frame or one run of bands is worked by one thread
+from start to end, so the images are equal to the bit on any number of threads.
+
+Adjoint: `adjoint/render/soft_raster.py`. Tests: `tests/render/test_soft_raster.py`.
+Source: Liu et al., Soft Rasterizer, ICCV 2019; the Over blend is this project's.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from adjsim import checks
+from adjsim.backend import cpu_kernel
+from render.blending import Over, Softmax, over_body, softmax_body
+from render.camera import Camera
+from render.face_setup import Faces, setup_faces
+from render.fragments import Bands, Fragments, Grid, count_bands, fill_bands, gather_band
+from render.packing import Job, pack
+from render.scene import Scene
+
+
+SERIAL_PIXELS = 200 * 200  # fewer pixels than this, over all frames, are drawn by one thread
+LARGEST_BAND = 1 << 22  # fragments; a band that may hold more is cut into lower ones
+
+
+@dataclass(frozen=True, eq=False)
+class SoftRasterizer:
+    """How faces become pixels.
+
+    Parameters
+    ----------
+    sigma : float
+        Softness of coverage [screen units squared], positive.
+    gamma : float
+        Temperature of depth in `Softmax` [-], positive.
+    epsilon : float
+        Nearness of the background in `Softmax` [-].
+    background : array_like
+        RGB behind everything, (3,) [-].
+    blend : Over or Softmax
+    cull : bool
+        Draw only the faces whose corners go counter-clockwise on the screen.
+
+    Raises
+    ------
+    ValueError
+        If `sigma` or `gamma` is not positive, or `blend` is neither.
+    """
+
+    sigma: float = 1e-5
+    gamma: float = 1e-4
+    epsilon: float = 1e-3
+    background: Any = (0.0, 0.0, 0.0)
+    blend: Over | Softmax = field(default_factory=Over)
+    cull: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("sigma", "gamma", "epsilon"):
+            value = float(checks.array(f"rasterizer.{name}", getattr(self, name), ()))
+            object.__setattr__(self, name, value)
+        checks.positive("rasterizer.sigma", self.sigma, hint="In screen units squared.")
+        checks.positive("rasterizer.gamma", self.gamma)
+        background = checks.array("rasterizer.background", self.background, (3,)).copy()
+        background.setflags(write=False)
+        object.__setattr__(self, "background", background)
+        if not isinstance(self.blend, Over | Softmax):
+            raise TypeError(f"`rasterizer.blend` must be Over() or Softmax(), got {self.blend!r}.")
+        object.__setattr__(self, "cull", bool(self.cull))
+
+
+def rasterize(
+    scene: Scene,
+    camera: Camera,
+    rasterizer: SoftRasterizer,
+    vertices: Mapping[str, Any],
+    size: tuple[int, int],
+    *,
+    threads: int | None = None,
+) -> np.ndarray:
+    """Draw the scene at one instant or at many.
+
+    Parameters
+    ----------
+    scene : Scene
+    camera : Camera
+    rasterizer : SoftRasterizer
+    vertices : mapping of str to array_like
+        For each object its vertices [m], (n_vertices, 3), or (n_frames, n_vertices, 3).
+        float32 if all of them are, float64 otherwise.
+    size : tuple of int
+        Height and width [pixels].
+    threads : int, optional
+        How many threads draw; by default one for small images, all of Numba's for others.
+        The images do not depend on it.
+
+    Returns
+    -------
+    numpy.ndarray
+        RGBA, (height, width, 4), or (n_frames, height, width, 4) if any object moves; RGB
+        is already over the background, nothing is clamped.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, a vertex is not finite, a face indexes no vertex, an
+        object is unknown or missing, or the size is not positive.
+
+    Notes
+    -----
+    Equations: Liu et al. 2019, eq. 1-4; `render.coverage`, `render.barycentrics`,
+    `render.blending`. Adjoint: `adjoint.render.soft_raster.record_images`.
+    """
+    check_rasterizer(rasterizer)
+    job = pack(scene, camera, rasterizer, vertices, size)
+    images = empty_images(job)
+    for_each_frame(job, threads, lambda frame, pool: draw_frame(job, frame, images[frame], pool))
+    return images if job.batched else images[0]
+
+
+def check_rasterizer(rasterizer: Any) -> None:
+    """Raise unless this is a SoftRasterizer."""
+    if not isinstance(rasterizer, SoftRasterizer):
+        raise TypeError(f"`rasterizer` must be a SoftRasterizer, got {type(rasterizer).__name__}.")
+
+
+def empty_images(job: Job) -> np.ndarray:
+    """Return room for the images of a job, (n_frames, height, width, 4)."""
+    shape = (len(job.x), len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
+    return np.empty(shape, job.x.dtype)
+
+
+class Frame(NamedTuple):
+    """One frame, ready for its bands to be drawn."""
+
+    faces: Faces
+    bands: Bands
+    grid: Grid
+
+
+def setup_frame(job: Job, frame: int) -> Frame:
+    """Project a frame, set up its faces and sort them into bands."""
+    x = job.x[frame]
+    n_faces, dtype = len(job.scene.faces), x.dtype
+    height, width = len(job.grid.pixel_y), len(job.grid.pixel_x)
+    faces = Faces(
+        np.empty((len(x), 3), dtype),
+        np.empty((n_faces, 9), dtype),
+        np.empty((n_faces, 9), dtype),
+        np.empty((n_faces, 4), np.int64),
+    )
+    setup_faces(job.camera, job.scene, x, job.settings, (height, width), faces)
+    band_rows = job.grid.band_rows
+    while True:
+        n_bands = -(-height // band_rows)
+        start, capacity = np.empty(n_bands + 1, np.int64), np.empty(n_bands, np.int64)
+        count_bands(faces.box, band_rows, start, capacity)
+        if band_rows == 1 or capacity.max() <= LARGEST_BAND:
+            break
+        band_rows //= 2
+    bands = Bands(start, np.empty(start[-1], np.int64), capacity)
+    fill_bands(faces.box, band_rows, start, bands.faces)
+    return Frame(faces, bands, job.grid._replace(band_rows=band_rows))
+
+
+def empty_fragments(frame: Frame, first: int, last: int) -> Fragments:
+    """Return room for the fragments of any of the bands first..last-1 of a frame."""
+    grid, bands = frame.grid, frame.bands
+    n = int(bands.capacity[first:last].max())
+    n_pairs = int(np.diff(bands.start[first : last + 1]).max())
+    dtype = grid.pixel_x.dtype
+    return Fragments(
+        np.empty(n, np.int32),
+        np.empty(n, dtype),
+        np.empty(n, dtype),
+        np.empty((n, 3), dtype),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.empty(grid.band_rows * len(grid.pixel_x) + 1, np.int32),
+        np.empty(n_pairs + 1, np.int64),
+    )
+
+
+def draw_frame(job: Job, frame: int, image: np.ndarray, pool: "Pool") -> None:
+    """Draw one frame."""
+    ready = setup_frame(job, frame)
+
+    def draw(first: int, last: int) -> None:
+        fragments = empty_fragments(ready, first, last)
+        draw_bands(first, last, job.scene, job.settings, *ready, fragments, image)
+
+    pool.over_bands(len(ready.bands.capacity), draw)
+
+
+def _draw_bands(first, last, scene, settings, faces, bands, grid, fragments, image):
+    """Draw the bands first..last-1 of a frame."""
+    width = grid.pixel_x.shape[0]
+    background = scene.background
+    for band in range(first, last):
+        n_pixels = gather_band(band, grid, scene.smooth, faces, bands, settings, fragments)
+        for k in range(n_pixels):
+            begin, end = fragments.start[k], fragments.start[k + 1]
+            if settings.over:
+                rgba = over_body(begin, end, fragments, background)
+            else:
+                rgba = softmax_body(begin, end, fragments, settings, background)
+            i, j = band * grid.band_rows + k // width, k % width
+            image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
+
+
+draw_bands = cpu_kernel(_draw_bands)
+
+
+class Pool:
+    """Runs the bands of a frame, on threads if there is an executor."""
+
+    def __init__(self, executor: ThreadPoolExecutor | None = None, threads: int = 1) -> None:
+        self.executor, self.threads = executor, threads
+
+    def over_bands(self, n_bands: int, work: Callable[[int, int], None]) -> None:
+        """Call work(first, last) for runs of bands that make up n_bands."""
+        if self.executor is None:
+            work(0, n_bands)
+            return
+        n_runs = min(n_bands, 4 * self.threads)
+        edges = [n_bands * k // n_runs for k in range(n_runs + 1)]
+        list(self.executor.map(work, edges[:-1], edges[1:]))
+
+
+def for_each_frame(job: Job, threads: int | None, work: Callable[[int, Pool], Any]) -> list[Any]:
+    """Return work(frame, pool) for every frame; frames share the threads, or bands do."""
+    n_frames = len(job.x)
+    if threads is None:
+        n_pixels = n_frames * len(job.grid.pixel_x) * len(job.grid.pixel_y)
+        threads = 1 if n_pixels < SERIAL_PIXELS else numba.get_num_threads()
+    elif threads < 1:
+        raise ValueError(f"`threads` must be at least 1, got {threads}.")
+    if threads == 1:
+        return [work(frame, Pool()) for frame in range(n_frames)]
+    with ThreadPoolExecutor(threads) as executor:
+        if n_frames == 1:
+            return [work(0, Pool(executor, threads))]
+        return list(executor.map(lambda frame: work(frame, Pool()), range(n_frames)))
