@@ -1,0 +1,165 @@
+"""`gradcheck`: a gradient against central differences in many random directions.
+
+In scaled coordinates y = x / s the gradient is G = s * dphi/dx. In a random direction u of
+length 1 the derivative is <G, u>, about |G| / sqrt(n): it may be small by chance, so errors
+are measured against |G|. One wrong entry of n shows as about 1/n of |G|, far above 1e-7.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoint.verify.differences import choose_step, noise_of, richardson
+from adjoint.verify.vectors import Layout, Point, Vector, unit, zero_block
+
+
+@dataclass(frozen=True)
+class GradCheck:
+    """Outcome of `gradcheck`.
+
+    Attributes
+    ----------
+    errors : array
+        |<G, u> - difference quotient| / |G| by direction, (n_directions,) [-].
+    tolerance : float
+        What every error must stay below.
+    gradient_norm : float
+        |G|, in the scaled coordinates.
+    step : float
+        Step of the central differences, in the scaled coordinates.
+    rounding : float
+        Estimate of the error of the difference quotients themselves, relative to |G|.
+    reason : str
+        Why the check failed; empty if it passed.
+    """
+
+    errors: np.ndarray
+    tolerance: float
+    gradient_norm: float
+    step: float
+    rounding: float
+    reason: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether every error is below the tolerance, and something was compared."""
+        return not self.reason
+
+    @property
+    def max_error(self) -> float:
+        """Largest error, NaN if none was computed."""
+        return float(np.max(self.errors)) if self.errors.size else float("nan")
+
+    def table(self) -> str:
+        """Return the outcome as a few lines of text."""
+        verdict = "passed" if self.passed else f"FAILED: {self.reason}"
+        return (
+            f"gradcheck {verdict}\n"
+            f"  directions        {len(self.errors)}\n"
+            f"  largest error     {self.max_error:.2e} (tolerance {self.tolerance:.0e})\n"
+            f"  rounding estimate {self.rounding:.2e}\n"
+            f"  gradient norm     {self.gradient_norm:.6e}\n"
+            f"  step              {self.step:.1e}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as plain numbers, ready for JSON."""
+        return {
+            "passed": self.passed,
+            "reason": self.reason,
+            "n_directions": len(self.errors),
+            "max_error": _plain(self.max_error),
+            "tolerance": self.tolerance,
+            "rounding": _plain(self.rounding),
+            "gradient_norm": _plain(self.gradient_norm),
+            "step": _plain(self.step),
+        }
+
+
+def gradcheck(
+    f: Callable[..., Any],
+    vjp: Callable[..., Vector] | Vector,
+    x: Vector,
+    *,
+    n_directions: int = 100,
+    step: float | None = None,
+    scale: Vector | None = None,
+    tolerance: float = 1e-7,
+    seed: int = 0,
+) -> GradCheck:
+    """Compare a gradient with extrapolated central differences in random directions.
+
+    Parameters
+    ----------
+    f : callable
+        Takes x, returns a number or an array.
+    vjp : callable, or like x
+        Takes a cotangent of f(x) and returns the gradient, laid out like x; or, for an f
+        that returns a number, the gradient itself. If f returns an array, a random
+        cotangent is drawn.
+    x : array, or mapping of names to arrays
+        The point.
+    n_directions : int
+        Number of directions; one if x is a single number, since there are no others.
+    step : float, optional
+        Step in units of `scale`; by default the one with the least estimated error.
+    scale : like x, optional
+        Typical size of each entry; by default the root mean square of its block.
+    tolerance : float
+        Bound on |<G, u> - difference quotient| / |G| (see the module).
+    seed : int
+        Seed of directions and cotangent.
+
+    Returns
+    -------
+    GradCheck
+        It fails on a zero or non-finite gradient, and where rounding hides the answer.
+
+    Raises
+    ------
+    ValueError
+        If x is not finite, or the gradient is not laid out like x.
+    """
+    rng = np.random.default_rng(seed)
+    point = Point.of(x, scale)
+    y = np.asarray(f(point.layout.restore(point.flat)), dtype=np.float64)
+    adj_y = np.ones(()) if y.ndim == 0 else rng.standard_normal(y.shape)
+    raw = vjp(float(adj_y) if y.ndim == 0 else adj_y) if callable(vjp) else vjp
+    G = point.scale * point.layout.flat("gradient", raw)
+    norm = float(np.linalg.norm(G))
+
+    def along(u: np.ndarray) -> Callable[[float], float]:
+        tangent = point.scale * u
+        return lambda h: float(np.vdot(adj_y, f(point.at(tangent, h))))
+
+    reason = _refusal(point.layout, G, y)
+    if reason:
+        nothing = float("nan")
+        return GradCheck(np.empty(0), tolerance, norm, step or nothing, nothing, reason)
+    directions = [unit(rng, G.size) for _ in range(n_directions if G.size > 1 else 1)]
+    noise = noise_of(along(directions[0]))
+    h = step if step is not None else min(choose_step(along(u), noise) for u in directions[:2])
+    slopes = np.array([richardson(along(u), h) for u in directions])
+    errors = np.abs(np.stack(directions) @ G - slopes) / norm
+    rounding = 3.0 * noise / h / norm
+    if rounding > tolerance:
+        reason = f"rounding ({rounding:.1e}) hides errors of {tolerance:.0e}"
+    elif not np.all(errors <= tolerance):
+        reason = f"{int(np.sum(~(errors <= tolerance)))} of {errors.size} directions disagree"
+    return GradCheck(errors, tolerance, norm, h, rounding, reason)
+
+
+def _refusal(layout: Layout, G: np.ndarray, y: np.ndarray) -> str:
+    """Return why there is nothing to compare, or an empty text."""
+    if not np.isfinite(y).all():
+        return "`f` is not finite at x"
+    if not np.isfinite(G).all():
+        return "the gradient is not finite"
+    return zero_block(layout, G) or ""
+
+
+def _plain(value: float) -> float | None:
+    """Return a number that JSON has, None for NaN and infinity."""
+    return value if np.isfinite(value) else None

@@ -1,0 +1,213 @@
+r"""`taylor_test`: remainders of the Taylor series, and how fast they fall.
+
+    R0(eps) = |phi(x + eps d) - phi(x)|                       ~ eps
+    R1(eps) = |phi(x + eps d) - phi(x) - eps <grad, d>|       ~ eps^2
+
+The slopes log2(R(eps) / R(eps/2)) are 1 and 2 if, and only if, the gradient is right. They
+are read at the smallest steps whose remainders still stand above the rounding noise of
+phi: there a wrong gradient cannot hide behind the curvature.
+
+Source: Farrell, Ham, Funke & Rognes, SIAM J. Sci. Comput. 35 (2013), sec. 4.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoint.verify.differences import noise_of
+from adjoint.verify.vectors import Point, Vector, unit, zero_block
+
+
+MARGIN = 100.0  # a remainder this many times the noise is known to 1 %, its slope to 0.03
+LEAST_HALVINGS = 4
+
+
+@dataclass(frozen=True)
+class TaylorTest:
+    """Outcome of `taylor_test`.
+
+    Attributes
+    ----------
+    eps, r0, r1 : array
+        Steps in units of the direction and remainders, (n_halvings + 1,).
+    noise : float
+        Estimated rounding noise of f.
+    slope0, slope1 : float
+        Least slope of r0, r1 over the halvings used; inf for r1 where f is linear.
+    halvings : int
+        Number of halvings used.
+    is_linear : bool
+        Whether r1 never rises above the noise: f is linear along the direction.
+    minimum_slope : float
+        What slope1 must reach.
+    reason : str
+        Why the test failed; empty if it passed.
+    """
+
+    eps: np.ndarray
+    r0: np.ndarray
+    r1: np.ndarray
+    noise: float
+    slope0: float
+    slope1: float
+    halvings: int
+    is_linear: bool
+    minimum_slope: float
+    reason: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether the remainder with the gradient falls fast enough."""
+        return not self.reason
+
+    def table(self) -> str:
+        """Return steps, remainders and slopes as text, one line per step."""
+        verdict = "passed" if self.passed else f"FAILED: {self.reason}"
+        lines = [
+            f"Taylor test {verdict}",
+            f"  slopes over {self.halvings} halvings: R0 {self.slope0:.3f}, R1 {self.slope1:.3f}"
+            f" (at least {self.minimum_slope})",
+            "         eps          R0  slope          R1  slope",
+        ]
+        s0, s1 = ([math.nan, *_slopes(r)] for r in (self.r0, self.r1))
+        rows = zip(self.eps, self.r0, s0, self.r1, s1, strict=True)
+        lines += ["  {:10.3e}  {:10.3e} {:6.2f}  {:10.3e} {:6.2f}".format(*row) for row in rows]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as plain numbers, ready for JSON."""
+        return {
+            "passed": self.passed,
+            "reason": self.reason,
+            "slope0": self.slope0 if np.isfinite(self.slope0) else None,
+            "slope1": self.slope1 if np.isfinite(self.slope1) else None,
+            "minimum_slope": self.minimum_slope,
+            "halvings": self.halvings,
+            "is_linear": self.is_linear,
+            "noise": self.noise if np.isfinite(self.noise) else None,
+            "eps": self.eps.tolist(),
+            "r0": [r if np.isfinite(r) else None for r in self.r0.tolist()],
+            "r1": [r if np.isfinite(r) else None for r in self.r1.tolist()],
+        }
+
+
+def taylor_test(
+    f: Callable[..., float],
+    gradient: Vector | Callable[..., Vector],
+    x: Vector,
+    direction: Vector | None = None,
+    *,
+    eps0: float = 1e-2,
+    n_halvings: int = 16,
+    minimum_slope: float = 1.9,
+    scale: Vector | None = None,
+    seed: int = 0,
+) -> TaylorTest:
+    """Test a gradient by the rate at which the Taylor remainder falls.
+
+    Parameters
+    ----------
+    f : callable
+        Takes x, returns a number.
+    gradient : like x, or callable
+        The gradient of f at x, or a function of x that returns it.
+    x : array, or mapping of names to arrays
+        The point.
+    direction : like x, optional
+        The direction d. By default half at random, half along the gradient, of length 1 in
+        units of `scale`, so that <gradient, d> is not small by chance.
+    eps0 : float
+        Largest step; each of the `n_halvings` next ones is half the one before.
+    minimum_slope : float
+        The least slope of R1 that passes, over at least four halvings.
+    scale : like x, optional
+        Typical size of each entry; by default the root mean square of its block.
+    seed : int
+        Seed of the direction.
+
+    Returns
+    -------
+    TaylorTest
+        It fails on a zero or non-finite gradient, and with fewer than four halvings above
+        the noise. An f that is linear along d passes if R1 is noise at every step.
+
+    Raises
+    ------
+    ValueError
+        If x or the direction is not finite or is zero, or something is not laid out like x.
+    """
+    point = Point.of(x, scale)
+    g = gradient(point.layout.restore(point.flat)) if callable(gradient) else gradient
+    grad = point.layout.flat("gradient", g)
+    eps = eps0 * 0.5 ** np.arange(n_halvings + 1)
+    empty = np.full(n_halvings + 1, np.nan)
+    refusal = zero_block(point.layout, grad)
+    if not np.isfinite(grad).all():
+        refusal = "the gradient is not finite"
+    if refusal:
+        return TaylorTest(
+            eps, empty, empty, math.nan, math.nan, math.nan, 0, False, minimum_slope, refusal
+        )
+    d = _direction(point, grad, direction, seed)
+
+    def phi(h: float) -> float:
+        return float(f(point.at(d, h)))
+
+    at_x, noise = phi(0.0), noise_of(lambda h: phi(h * eps0))
+    change = np.array([phi(h) for h in eps]) - at_x
+    return _judge(eps, change, float(grad @ d), noise, minimum_slope)
+
+
+def _direction(point: Point, grad: np.ndarray, direction: Vector | None, seed: int) -> np.ndarray:
+    """Return the direction as a flat vector: the caller's, or the default one."""
+    if direction is not None:
+        d = point.layout.flat("direction", direction)
+        if not np.isfinite(d).all() or not np.any(d):
+            raise ValueError("`direction` must be finite and not zero.")
+        return d
+    G = point.scale * grad
+    u = unit(np.random.default_rng(seed), G.size) + G / np.linalg.norm(G)
+    if np.linalg.norm(u) < 0.5:  # the random half happens to point straight back
+        u = G
+    return point.scale * u / np.linalg.norm(u)
+
+
+def _judge(
+    eps: np.ndarray, change: np.ndarray, slope: float, noise: float, minimum_slope: float
+) -> TaylorTest:
+    """Return the outcome for the changes of f at the steps eps."""
+    r0, r1 = np.abs(change), np.abs(change - eps * slope)
+    floor = MARGIN * noise
+    above = (r1 > floor) & np.isfinite(r1)
+    # The last unbroken run of remainders above the noise, at most the five smallest steps.
+    last = int(np.max(np.nonzero(above)[0], initial=-1))
+    first = last
+    while first > max(0, last - LEAST_HALVINGS) and above[first - 1]:
+        first -= 1
+    halvings = last - first if last >= 0 else 0
+    is_linear = bool(np.isfinite(r1).all() and not above.any() and r0[0] > 1e7 * floor)
+    slope0 = slope1 = math.inf if is_linear else math.nan
+    reason = ""
+    if is_linear:
+        slope0, halvings = float(np.min(_slopes(r0[: LEAST_HALVINGS + 1]))), LEAST_HALVINGS
+    elif not np.isfinite(change).all():
+        reason = "`f` is not finite along the direction"
+    elif halvings < LEAST_HALVINGS:
+        reason = f"only {halvings} halvings above the noise {noise:.1e}: raise `eps0`"
+    else:
+        slope0, slope1 = (float(np.min(_slopes(r[first : last + 1]))) for r in (r0, r1))
+        if not slope1 >= minimum_slope:
+            reason = f"slope {slope1:.3f} below {minimum_slope}"
+    return TaylorTest(
+        eps, r0, r1, noise, slope0, slope1, halvings, is_linear, minimum_slope, reason
+    )
+
+
+def _slopes(r: np.ndarray) -> np.ndarray:
+    """Return log2(r[i] / r[i + 1]), NaN where one is zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = np.log2(r[:-1] / r[1:])
+    return np.where(np.isfinite(slopes), slopes, np.nan)
