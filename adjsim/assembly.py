@@ -75,7 +75,7 @@ def write_0(a, o, value):
 
 
 @cache
-def make_write_vectors(n: int, *, accumulate: bool = False) -> Callable:
+def make_write_vectors(n: int) -> Callable:
     """Return the writer of n vectors to 3 n rows of one lane."""
     if n == 0:
         return write_0
@@ -249,7 +249,8 @@ def to_tiles(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def from_tiles(flat: np.ndarray, n: int, k: int) -> np.ndarray:
     """Return (n, k) rows of a flat array by tiles; what padding lanes hold is dropped."""
-    return flat.reshape(-1, k, TILE).transpose(0, 2, 1).reshape(-1, k)[:n]
+    n_tiles = -(-n // TILE)
+    return flat.reshape(n_tiles, k, TILE).transpose(0, 2, 1).reshape(n_tiles * TILE, k)[:n]
 
 
 def pack(model: Model, n_steps: int, dtype: np.dtype) -> PackedModel:

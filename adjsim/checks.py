@@ -53,9 +53,7 @@ def array(
     return out
 
 
-def indices(
-    name: str, value: Any, shape: Sequence[int | str], n_points: int
-) -> np.ndarray:
+def indices(name: str, value: Any, shape: Sequence[int | str], n_points: int) -> np.ndarray:
     """Return `value` as int64 indices into `n_points` points, checked and not empty."""
     given = np.asarray(value)
     if given.size and given.dtype.kind not in "iu":

@@ -52,6 +52,10 @@ class Stepper:
                 p.w, p.gravity, p.node_ptr, p.node_slots, self.slots, self.scratch,
                 self.dtype.type(self.dt), k0, rows, X, V, self.tile_cuts, self.node_cuts,
             )  # fmt: skip
+        self.check_finite(done, k0, rows, X)
+
+    def check_finite(self, done: int, k0: int, rows: np.ndarray, X: np.ndarray) -> None:
+        """Complain if fewer steps stayed finite than were to be done."""
         if done < len(rows) - 1:
             raise RolloutError(self._explain(k0 + done, X[rows[done + 1]]))
 

@@ -69,9 +69,7 @@ def step_nodes(lo, hi, dt, w, gravity, ptr, slots_of, slots, x, v, x_new, v_new)
     """Advance nodes lo to hi; return how many are no longer finite."""
     bad = 0
     for i in range(lo, hi):
-        bad += step_node(
-            np.uint64(i), dt, w, gravity, ptr, slots_of, slots, x, v, x_new, v_new
-        )
+        bad += step_node(np.uint64(i), dt, w, gravity, ptr, slots_of, slots, x, v, x_new, v_new)
     return bad
 
 

@@ -23,7 +23,17 @@ import numpy as np
 from adjsim import checks
 from adjsim.backend import device_fn, lit
 from adjsim.element import ElementKind, Force, Parameter, broadcast
-from adjsim.mat3 import cofactor, frobenius, madd, matmul, matmul_t, maxpy, mscale, t_matmul, transpose
+from adjsim.mat3 import (
+    cofactor,
+    frobenius,
+    madd,
+    matmul,
+    matmul_t,
+    maxpy,
+    mscale,
+    t_matmul,
+    transpose,
+)
 from adjsim.meshes.tet_mesh import check_positive, signed_volumes
 from adjsim.vec3 import add, dot, neg, sub
 

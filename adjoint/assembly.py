@@ -1,0 +1,142 @@
+r"""The tile loops of the twins: the same gather, slots and node sums, read upwards.
+
+The forward's node sum f_i = sum of slots has a read as its adjoint: every element reads
+adj_f of its own nodes. The forward's gather of x has a sum as its adjoint: every element
+writes adj_x slots that only it owns, and each node adds them up in the forward's order.
+A packed parameter belongs to one element, so its cotangent is accumulated in place, in
+arrays laid out like the parameters.
+
+Forward: `adjsim/assembly.py`.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from adjoint.element import TwinKind
+from adjsim.assembly import (
+    CONSTS,
+    NODES,
+    PARAMS,
+    SERIES,
+    SERIES_STRIDE,
+    SLOTS,
+    TILE,
+    U1,
+    U3,
+    U_TILE,
+    layout_bindings,
+    make_add_rows,
+    make_write_vectors,
+    tile_signature,
+    write_0,
+)
+from adjsim.backend import cpu_kernel, specialise
+
+
+VJP_LAYOUT = "iiii" + "tn" + "aaa" + "mmm" + "aaaa" + "a"
+JVP_LAYOUT = "iiii" + "tn" + "aaaaa" + "mmmm" + "aa"
+
+# The globals in capitals that the loops read are bound by `specialise`, once per kind.
+ELEMENT = GATHER_X = GATHER_V = READ_X = READ_V = READ_C = READ_P = READ_S = write_0
+WRITE_F = WRITE_X = WRITE_V = ADD_P = ADD_S = write_0
+NX = NV = NC = NP = NS = U1
+
+
+def vjp_tiles(
+    lo, hi, row, step, table, nodes, consts, params, series, x, v, adj_f,
+    adj_x_slots, adj_v_slots, adj_params, adj_series, scratch,
+):  # fmt: skip
+    """Write the adj_x and adj_v slots of tiles lo to hi, add to the parameters' adjoints."""
+    o_nodes = np.uint64(table[row, NODES])
+    o_consts = np.uint64(table[row, CONSTS])
+    o_params = np.uint64(table[row, PARAMS])
+    o_series = np.uint64(table[row, SERIES] + step * table[row, SERIES_STRIDE])
+    o_slots = np.uint64(table[row, SLOTS])
+    s_v = U3 * NX * U_TILE
+    s_f = U3 * (NX + NV) * U_TILE
+    for tile in range(lo, hi):
+        t = np.uint64(tile) * U_TILE
+        GATHER_X(scratch, (nodes, o_nodes + t * NX, np.uint64(0)), x)
+        GATHER_V(scratch, (nodes, o_nodes + t * NX, s_v), v)
+        GATHER_X(scratch, (nodes, o_nodes + t * NX, s_f), adj_f)
+        for q in range(TILE):
+            u = np.uint64(q)
+            adj_x, adj_v, adj_p, adj_s = ELEMENT(
+                READ_X(scratch, u),
+                READ_V(scratch, u + s_v),
+                READ_C(consts, o_consts + t * NC + u),
+                READ_P(params, o_params + t * NP + u),
+                READ_S(series, o_series + t * NS + u),
+                READ_X(scratch, u + s_f),
+            )
+            WRITE_X(adj_x_slots, o_slots + t * U3 * NX + u, adj_x)
+            WRITE_V(adj_v_slots, o_slots + t * U3 * NX + u, adj_v)
+            ADD_P(adj_params, o_params + t * NP + u, adj_p)
+            ADD_S(adj_series, o_series + t * NS + u, adj_s)
+
+
+def jvp_tiles(
+    lo, hi, row, step, table, nodes, consts, params, series, tan_params, tan_series,
+    x, v, tan_x, tan_v, tan_slots, scratch,
+):  # fmt: skip
+    """Write the tangents of the force slots of tiles lo to hi."""
+    o_nodes = np.uint64(table[row, NODES])
+    o_consts = np.uint64(table[row, CONSTS])
+    o_params = np.uint64(table[row, PARAMS])
+    o_series = np.uint64(table[row, SERIES] + step * table[row, SERIES_STRIDE])
+    o_slots = np.uint64(table[row, SLOTS])
+    s_v = U3 * NX * U_TILE
+    s_tan = U3 * (NX + NV) * U_TILE
+    for tile in range(lo, hi):
+        t = np.uint64(tile) * U_TILE
+        GATHER_X(scratch, (nodes, o_nodes + t * NX, np.uint64(0)), x)
+        GATHER_V(scratch, (nodes, o_nodes + t * NX, s_v), v)
+        GATHER_X(scratch, (nodes, o_nodes + t * NX, s_tan), tan_x)
+        GATHER_V(scratch, (nodes, o_nodes + t * NX, s_tan + s_v), tan_v)
+        for q in range(TILE):
+            u = np.uint64(q)
+            tan_f = ELEMENT(
+                READ_X(scratch, u),
+                READ_V(scratch, u + s_v),
+                READ_C(consts, o_consts + t * NC + u),
+                READ_P(params, o_params + t * NP + u),
+                READ_S(series, o_series + t * NS + u),
+                READ_X(scratch, u + s_tan),
+                READ_V(scratch, u + s_tan + s_v),
+                READ_P(tan_params, o_params + t * NP + u),
+                READ_S(tan_series, o_series + t * NS + u),
+            )
+            WRITE_F(tan_slots, o_slots + t * U3 * NX + u, tan_f)
+
+
+@cache
+def vjp_kernel(twin: TwinKind, dtype: np.dtype) -> Callable:
+    """Return the compiled `vjp_tiles` of one kind."""
+    kind = twin.kind
+    loop = specialise(
+        vjp_tiles,
+        f"vjp_tiles_{kind.name}_{dtype.name}",
+        ELEMENT=twin.vjp,
+        WRITE_X=make_write_vectors(kind.n_nodes),
+        WRITE_V=make_write_vectors(kind.n_nodes if kind.uses_velocity else 0),
+        ADD_P=make_add_rows(kind.n_params),
+        ADD_S=make_add_rows(kind.n_series),
+        **layout_bindings(kind),
+    )
+    return cpu_kernel(loop, [tile_signature(dtype, VJP_LAYOUT)])
+
+
+@cache
+def jvp_kernel(twin: TwinKind, dtype: np.dtype) -> Callable:
+    """Return the compiled `jvp_tiles` of one kind."""
+    kind = twin.kind
+    loop = specialise(
+        jvp_tiles,
+        f"jvp_tiles_{kind.name}_{dtype.name}",
+        ELEMENT=twin.jvp,
+        WRITE_F=make_write_vectors(kind.n_nodes),
+        **layout_bindings(kind),
+    )
+    return cpu_kernel(loop, [tile_signature(dtype, JVP_LAYOUT)])

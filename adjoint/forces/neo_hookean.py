@@ -1,0 +1,240 @@
+r"""Adjoint of `adjsim/forces/neo_hookean.py`: read the two files side by side.
+
+Every block undoes the forward line with the same number, last line first; each tangent
+reads in forward order. Differentiated with respect to positions, velocities, mu V, lam V,
+alpha, eta V and the actuation; the rest shape is frozen.
+
+The rule behind most lines: for D = A B, adj_A = adj_D B^T and adj_B = A^T adj_D.
+"""
+
+import numpy as np
+
+from adjoint.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.mat3 import cofactor_vjp
+from adjsim.backend import device_fn, lit
+from adjsim.element import broadcast
+from adjsim.forces.neo_hookean import (
+    ELASTIC,
+    VISCOUS,
+    NeoHookeanTets,
+    deformation_gradient,
+    nodal_forces,
+    rest_shape,
+)
+from adjsim.mat3 import (
+    cofactor,
+    frobenius,
+    madd,
+    matmul,
+    matmul_t,
+    maxpy,
+    mscale,
+    t_matmul,
+    transpose,
+)
+from adjsim.vec3 import add, dot, neg, sub
+
+
+@device_fn
+def elastic_pk1_jvp(F, params, series, tan_F, tan_params, tan_series):
+    """Push tangents through `elastic_pk1`: the tangent of V P [N m]."""
+    mu_v, lam_v, alpha0 = params[0], params[1], params[2]
+    I_C = frobenius(F, F)  # (3)
+    tan_I_C = lit(2, I_C) * frobenius(F, tan_F)
+    C = cofactor(F)  # (4)
+    tan_C = cofactor_vjp(F, tan_F)  # symmetric: tangent = adjoint
+    J = dot(F[0], C[0])  # (5)
+    tan_J = frobenius(C, tan_F)
+    r = lit(1, I_C) / (I_C + lit(1, I_C))
+    s = mu_v * I_C * r  # (6)
+    tan_s = tan_params[0] * I_C * r + mu_v * r * r * tan_I_C
+    stretch = J - alpha0 - series[0]
+    p = lam_v * stretch  # (7)
+    tan_p = tan_params[1] * stretch + lam_v * (tan_J - tan_params[2] - tan_series[0])
+    tan_sF = maxpy(tan_s, F, mscale(s, tan_F))  # (8)
+    return maxpy(tan_p, C, maxpy(p, tan_C, tan_sF))
+
+
+@device_fn
+def elastic_pk1_vjp(F, params, series, adj_P):
+    """Pull adj_P back through `elastic_pk1`: adj_F, adj_params (3), adj_series (1)."""
+    mu_v, lam_v, alpha0 = params[0], params[1], params[2]
+    I_C = frobenius(F, F)  # (3) replayed
+    C = cofactor(F)  # (4) replayed
+    J = dot(F[0], C[0])  # (5) replayed
+    r = lit(1, I_C) / (I_C + lit(1, I_C))
+    s = mu_v * I_C * r  # (6) replayed
+    stretch = J - alpha0 - series[0]
+    p = lam_v * stretch  # (7) replayed
+
+    # (8) P = s F + p C
+    adj_s = frobenius(F, adj_P)
+    adj_p = frobenius(C, adj_P)
+    adj_C = mscale(p, adj_P)
+    adj_F = mscale(s, adj_P)
+
+    # (7) p = lam_v (J - alpha0 - a)
+    adj_lam_v = stretch * adj_p
+    adj_J = lam_v * adj_p
+    adj_alpha0 = -adj_J
+    adj_a = -adj_J
+
+    # (6) s = mu_v I_C / (I_C + 1)
+    adj_mu_v = I_C * r * adj_s
+    adj_I_C = mu_v * r * r * adj_s
+
+    # (5) J = det F, whose gradient is cof F
+    adj_F = maxpy(adj_J, C, adj_F)
+
+    # (4) C = cof F
+    adj_F = madd(cofactor_vjp(F, adj_C), adj_F)
+
+    # (3) I_C = tr(F^T F)
+    adj_F = maxpy(adj_I_C + adj_I_C, F, adj_F)
+    return adj_F, (adj_mu_v, adj_lam_v, adj_alpha0), (adj_a,)
+
+
+@device_fn
+def viscous_pk1_jvp(F, dF, eta_v, tan_F, tan_dF, tan_eta_v):
+    """Push tangents through `viscous_pk1`: the tangent of V P [N m]."""
+    A = t_matmul(F, dF)  # (9)
+    tan_A = madd(t_matmul(tan_F, dF), t_matmul(F, tan_dF))
+    S = madd(A, transpose(A))  # (10)
+    tan_S = madd(tan_A, transpose(tan_A))
+    tan_FS = madd(matmul(tan_F, S), matmul(F, tan_S))  # (11)
+    return maxpy(tan_eta_v, matmul(F, S), mscale(eta_v, tan_FS))
+
+
+@device_fn
+def viscous_pk1_vjp(F, dF, eta_v, adj_P):
+    """Pull adj_P back through `viscous_pk1`: adj_F, adj_dF, adj_eta_v."""
+    A = t_matmul(F, dF)  # (9) replayed
+    S = madd(A, transpose(A))  # (10) replayed
+
+    # (11) P = eta_v F S, S symmetric
+    adj_eta_v = frobenius(matmul(F, S), adj_P)
+    adj_FS = mscale(eta_v, adj_P)
+    adj_F = matmul(adj_FS, S)
+    adj_S = t_matmul(F, adj_FS)
+
+    # (10) S = A + A^T
+    adj_A = madd(adj_S, transpose(adj_S))
+
+    # (9) A = F^T dF, and adj_A is symmetric
+    adj_F = madd(matmul(dF, adj_A), adj_F)
+    adj_dF = matmul(F, adj_A)
+    return adj_F, adj_dF, adj_eta_v
+
+
+@device_fn
+def nodal_forces_vjp(consts, adj_f):
+    """Pull adj_f back through `nodal_forces`: adj_P."""
+    # (13) f_k = -H_k, f_0 = H_1 + H_2 + H_3
+    adj_H = (sub(adj_f[0], adj_f[1]), sub(adj_f[0], adj_f[2]), sub(adj_f[0], adj_f[3]))
+    # (12) H = P B^T
+    return matmul(adj_H, (consts[0:3], consts[3:6], consts[6:9]))
+
+
+@device_fn
+def deformation_gradient_vjp(consts, adj_F):
+    """Pull adj_F back through `deformation_gradient`: adj_x of the four nodes."""
+    # (2) F = Ds B
+    adj_Ds = matmul_t(adj_F, (consts[0:3], consts[3:6], consts[6:9]))
+    # (1) Ds = [x1 - x0, x2 - x0, x3 - x0]
+    adj_x0 = neg(add(add(adj_Ds[0], adj_Ds[1]), adj_Ds[2]))
+    return (adj_x0, adj_Ds[0], adj_Ds[1], adj_Ds[2])
+
+
+@device_fn
+def neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `neo_hookean_force`."""
+    F = deformation_gradient(x, consts)
+    tan_F = deformation_gradient(tan_x, consts)
+    tan_P = elastic_pk1_jvp(F, params, series, tan_F, tan_params, tan_series)
+    return nodal_forces(tan_P, consts)
+
+
+@device_fn
+def neo_hookean_vjp(x, v, consts, params, series, adj_f):
+    """Pull adj_f back through `neo_hookean_force`; adj_v is ()."""
+    F = deformation_gradient(x, consts)
+    adj_P = nodal_forces_vjp(consts, adj_f)
+    adj_F, adj_params, adj_series = elastic_pk1_vjp(F, params, series, adj_P)
+    return deformation_gradient_vjp(consts, adj_F), (), adj_params, adj_series
+
+
+@device_fn
+def viscous_neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `viscous_neo_hookean_force`."""
+    F = deformation_gradient(x, consts)
+    tan_F = deformation_gradient(tan_x, consts)
+    dF = deformation_gradient(v, consts)
+    tan_dF = deformation_gradient(tan_v, consts)
+    tan_P = madd(
+        elastic_pk1_jvp(F, params, series, tan_F, tan_params, tan_series),
+        viscous_pk1_jvp(F, dF, params[3], tan_F, tan_dF, tan_params[3]),
+    )
+    return nodal_forces(tan_P, consts)
+
+
+@device_fn
+def viscous_neo_hookean_vjp(x, v, consts, params, series, adj_f):
+    """Pull adj_f back through `viscous_neo_hookean_force`."""
+    F = deformation_gradient(x, consts)
+    dF = deformation_gradient(v, consts)
+    adj_P = nodal_forces_vjp(consts, adj_f)
+    adj_F, adj_params, adj_series = elastic_pk1_vjp(F, params, series, adj_P)
+    adj_F_viscous, adj_dF, adj_eta_v = viscous_pk1_vjp(F, dF, params[3], adj_P)
+    adj_x = deformation_gradient_vjp(consts, madd(adj_F, adj_F_viscous))
+    adj_v = deformation_gradient_vjp(consts, adj_dF)
+    return adj_x, adj_v, (*adj_params, adj_eta_v), adj_series
+
+
+ELASTIC_TWIN = TwinKind(ELASTIC, neo_hookean_jvp, neo_hookean_vjp)
+VISCOUS_TWIN = TwinKind(VISCOUS, viscous_neo_hookean_jvp, viscous_neo_hookean_vjp)
+
+
+class NeoHookeanTetsTwin(ForceTwin[NeoHookeanTets]):
+    """The twin of `NeoHookeanTets`.
+
+    Packing: mu_v = mu V, lam_v = lam V, alpha0 = 1 + 3 mu/(4 lam), eta_v = eta V.
+    """
+
+    def twin_kind(self, force: NeoHookeanTets) -> TwinKind:
+        """Return the elastic twin, or the viscous one."""
+        return ELASTIC_TWIN if force.viscosity is None else VISCOUS_TWIN
+
+    def pack_vjp(
+        self, force: NeoHookeanTets, adj_params: np.ndarray, adj_series: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Pull row cotangents back to mu, lam, viscosity and actuation."""
+        _, volume = rest_shape(force.rest_positions, force.tets)
+        adj_alpha0 = adj_params[:, 2]
+        adj_mu = volume * adj_params[:, 0] + 0.75 / force.lam * adj_alpha0
+        adj_lam = volume * adj_params[:, 1] - 0.75 * force.mu / force.lam**2 * adj_alpha0
+        adj = {
+            "mu": unbroadcast(adj_mu, force.mu.shape),
+            "lam": unbroadcast(adj_lam, force.lam.shape),
+            "actuation": unbroadcast(
+                adj_series[..., 0] if force.actuation.ndim == 2 else adj_series[0, :, 0],
+                force.actuation.shape,
+            ),
+        }
+        if force.viscosity is not None:
+            adj["viscosity"] = unbroadcast(volume * adj_params[:, 3], force.viscosity.shape)
+        return adj
+
+    def pack_jvp(
+        self, force: NeoHookeanTets, tangents: dict[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push tangents of mu, lam, viscosity and actuation to rows."""
+        _, volume = rest_shape(force.rest_positions, force.tets)
+        tan_mu, tan_lam = tangents.get("mu", np.zeros(())), tangents.get("lam", np.zeros(()))
+        tan_alpha0 = 0.75 * (tan_mu - force.mu / force.lam * tan_lam) / force.lam
+        rows = [tan_mu * volume, tan_lam * volume, broadcast(tan_alpha0, len(volume))]
+        if force.viscosity is not None:
+            rows.append(tangents.get("viscosity", np.zeros(())) * volume)
+        tan_a = tangents.get("actuation", np.zeros(force.actuation.shape))
+        tan_series = np.zeros(force.pack_series().shape)
+        tan_series[..., 0] = tan_a
+        return np.stack(rows, axis=-1), tan_series

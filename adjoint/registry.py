@@ -1,0 +1,30 @@
+"""Which twin undoes which force. Adding a force adds one line here."""
+
+from adjoint.element import ForceTwin
+from adjoint.forces import half_space as half_space_adjoint, neo_hookean as neo_hookean_adjoint
+from adjsim.element import Force
+from adjsim.forces import half_space, neo_hookean
+
+
+FORCE_TWINS: dict[type[Force], ForceTwin] = {
+    half_space.HalfSpaceContact: half_space_adjoint.HalfSpaceContactTwin(),
+    neo_hookean.NeoHookeanTets: neo_hookean_adjoint.NeoHookeanTetsTwin(),
+}
+
+
+def twin_of(force: Force) -> ForceTwin:
+    """Return the twin of a force.
+
+    Raises
+    ------
+    TypeError
+        If no adjoint is registered for its class.
+    """
+    try:
+        return FORCE_TWINS[type(force)]
+    except KeyError:
+        name = type(force).__name__
+        raise TypeError(
+            f"No adjoint is registered for `{name}`. Write `adjoint/forces/<its file>.py` and "
+            "add one line to `adjoint/registry.py`."
+        ) from None

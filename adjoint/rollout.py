@@ -1,0 +1,271 @@
+"""`record` and `rollout_jvp`: the reverse sweep and the tangent of `adjsim.rollout`.
+
+The forward run keeps the states that a checkpoint schedule asks for; `Record.vjp` walks the
+schedule's actions backwards through the steps. The schedule knows no physics and the
+executor here knows no schedule; every schedule gives the same bits, since a step's adjoint
+needs the state at its start and nothing else.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+import numpy as np
+import numpy.typing as npt
+
+from adjoint.actions import Action, EndForward, Forward, Free, Restore, Reverse, Store
+from adjoint.parameters import check_tangents, check_wrt, collect_gradient, pack_tangents
+from adjoint.schedules import Schedule, ScheduleCost, as_schedule
+from adjoint.sweep import ReverseSweep, run_tangent
+from adjsim import checks
+from adjsim.model import Model, State, Trajectory
+from adjsim.rollout import Stepper, check_frames, check_rollout, frame_rows, make_stepper
+
+
+class _States:
+    """The states that a schedule's actions move about: frames, two in turn, a buffer."""
+
+    def __init__(self, stepper: Stepper, steps: np.ndarray, n_steps: int, buffered: int) -> None:
+        shape = (len(steps) + 2 + buffered, stepper.model.n_nodes, 3)
+        self.X, self.V = np.empty(shape, stepper.dtype), np.empty(shape, stepper.dtype)
+        self.stepper = stepper
+        self.steps = steps
+        self.rows = frame_rows(steps, n_steps)
+        self.first = len(steps) + 2  # row of the buffer's first state
+        self.current = 0
+        self.stored: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.is_fresh = False  # the forward part was run, and nothing overwritten since
+
+    def begin(self, state: State) -> None:
+        """Make the initial state the current one."""
+        self.stored.clear()
+        self.current = int(self.rows[0])
+        self.X[self.current], self.V[self.current] = state.x, state.v
+        self.is_fresh = True
+
+    def run(self, start: int, stop: int, *, keep: bool) -> None:
+        """Advance the current state from `start` to `stop`; keep start..stop-1 if asked."""
+        rows = self.rows[start : stop + 1].copy()
+        rows[0] = self.current
+        if keep:
+            self._to_buffer()
+            rows[:-1] = self.first + np.arange(stop - start)
+        self.stepper.advance(start, rows, self.X, self.V)
+        self.current = int(rows[-1])
+        if keep:  # frames inside the buffer have rows of their own to go to
+            inside = self.steps[(self.steps >= start) & (self.steps < stop)]
+            self.X[self.rows[inside]] = self.X[self.first + inside - start]
+            self.V[self.rows[inside]] = self.V[self.first + inside - start]
+
+    def refill(self, start: int, stop: int) -> None:
+        """Run the current state from `start` to `stop` - 1 and keep them all."""
+        self._to_buffer()
+        rows = self.first + np.arange(stop - start)
+        if len(rows) > 1:
+            self.stepper.advance(start, rows, self.X, self.V)
+
+    def _to_buffer(self) -> None:
+        self.X[self.first], self.V[self.first] = self.X[self.current], self.V[self.current]
+
+    def do(self, action: Action) -> None:
+        """Carry out an action that moves states."""
+        match action:
+            case Forward(start, stop, keep):
+                self.run(start, stop, keep=keep)
+            case Store(step):
+                self.stored[step] = (self.X[self.current].copy(), self.V[self.current].copy())
+            case Restore(step):
+                self.current = len(self.steps) + step % 2  # a row that no frame owns
+                self.X[self.current], self.V[self.current] = self.stored[step]
+            case Free(step):
+                del self.stored[step]
+            case _:
+                raise TypeError(f"Unexpected action {action!r}.")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A rollout that can be reversed, made by `record`.
+
+    Attributes
+    ----------
+    trajectory : Trajectory
+        The states at the frames, the same to the bit as `adjsim.rollout` gives.
+    cost : ScheduleCost
+        What the schedule takes, as predicted before running.
+    """
+
+    trajectory: Trajectory
+    cost: ScheduleCost
+    model: Model
+    state: State
+    n_steps: int
+    _schedule: Schedule
+    _stepper: Stepper
+    _states: _States
+
+    def vjp(
+        self,
+        adj_x: npt.ArrayLike,
+        adj_v: npt.ArrayLike | None = None,
+        *,
+        wrt: Sequence[str] | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Pull cotangents of the frames back to every parameter.
+
+        It may be called again with other cotangents; unless all states are stored, that
+        runs the forward sweep once more.
+
+        Parameters
+        ----------
+        adj_x, adj_v : array
+            Cotangents of the trajectory's x and v, (n_frames, n_nodes, 3); None: zero.
+        wrt : sequence of str, optional
+            Paths whose gradient is wanted, e.g. ("beam.mu", "state.v"). None: all. Without
+            "mass" the forces need not be computed again, which saves time.
+
+        Returns
+        -------
+        dict
+            Gradient by path, each in the shape of its parameter.
+
+        Raises
+        ------
+        ValueError
+            If a cotangent has the wrong shape or is not finite, or a path is unknown.
+        """
+        shape, dtype = self.trajectory.x.shape, self._stepper.dtype
+        wanted = check_wrt(self.model, wrt)
+        frames_x = checks.array("adj_x", adj_x, shape, dtype=dtype)
+        frames_v = np.zeros(shape, dtype)
+        if adj_v is not None:
+            frames_v = checks.array("adj_v", adj_v, shape, dtype=dtype)
+        sweep = ReverseSweep(
+            self._stepper, self.trajectory.steps, frames_x, frames_v, with_mass="mass" in wanted
+        )
+        if not self._states.is_fresh:
+            self._run_forward()
+        self._run_backward(sweep)
+        return collect_gradient(self.model, sweep.finish(), wanted)
+
+    def _actions(self) -> Iterator[Action]:
+        return self._schedule.actions(self.n_steps, bytes_per_state(self._stepper))
+
+    def _run_forward(self) -> None:
+        self._states.begin(self.state)
+        for action in takewhile(lambda a: a != EndForward(), self._actions()):
+            self._states.do(action)
+
+    def _run_backward(self, sweep: ReverseSweep) -> None:
+        states, actions = self._states, self._actions()
+        for _ in takewhile(lambda a: a != EndForward(), actions):
+            pass
+        for action in actions:
+            match action:
+                case Reverse(start, stop, kept):
+                    if not kept:
+                        states.refill(start, stop)
+                        states.is_fresh = False
+                    rows = states.first + np.arange(stop - start)
+                    sweep.undo(start, rows, states.X, states.V)
+                case _:
+                    states.is_fresh = False
+                    states.do(action)
+
+
+def bytes_per_state(stepper: Stepper) -> int:
+    """Return the size of one state, positions and velocities."""
+    return 6 * stepper.model.n_nodes * stepper.dtype.itemsize
+
+
+def record(
+    model: Model,
+    state: State,
+    dt: float,
+    n_steps: int,
+    *,
+    frames: Sequence[int] | npt.ArrayLike | None = None,
+    checkpoint: Schedule | str | int | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    threads: int | None = None,
+) -> Record:
+    """Run `adjsim.rollout` and keep what its reverse sweep needs.
+
+    Parameters
+    ----------
+    model, state, dt, n_steps, frames, dtype, threads
+        As in `adjsim.rollout`.
+    checkpoint : Schedule, str or int, optional
+        Which states to keep: None stores all, a size such as "500MB" is a memory budget,
+        or give a schedule of `adjoint.schedules`. All give the same bits.
+
+    Returns
+    -------
+    Record
+        The trajectory, the predicted cost, and `vjp`.
+
+    Raises
+    ------
+    ValueError
+        As `adjsim.rollout`, or if `checkpoint` cannot be met.
+    RolloutError
+        If a node leaves the finite numbers.
+    """
+    check_rollout(model, state, dt, n_steps)
+    steps = check_frames(frames, n_steps)
+    stepper = make_stepper(model, float(dt), n_steps, checks.float_dtype(dtype), threads)
+    schedule = as_schedule(checkpoint)
+    cost = schedule.cost(n_steps, bytes_per_state(stepper))
+    states = _States(stepper, steps, n_steps, cost.buffered_states)
+    trajectory = Trajectory(steps, float(dt), states.X[: len(steps)], states.V[: len(steps)])
+    run = Record(trajectory, cost, model, state, n_steps, schedule, stepper, states)
+    run._run_forward()
+    return run
+
+
+def rollout_jvp(
+    model: Model,
+    state: State,
+    dt: float,
+    n_steps: int,
+    tangents: Mapping[str, npt.ArrayLike],
+    *,
+    frames: Sequence[int] | npt.ArrayLike | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    threads: int | None = None,
+) -> tuple[Trajectory, Trajectory]:
+    """Run the rollout and its tangent, the derivative along one direction.
+
+    Parameters
+    ----------
+    model, state, dt, n_steps, frames, dtype, threads
+        As in `adjsim.rollout`.
+    tangents : mapping
+        Direction by path, each in the shape of its parameter; missing ones are zero.
+
+    Returns
+    -------
+    trajectory, tangent : Trajectory
+        The states at the frames and their derivatives along the direction.
+
+    Raises
+    ------
+    ValueError
+        As `adjsim.rollout`, or if a path is unknown or a tangent has the wrong shape.
+    RolloutError
+        If a node leaves the finite numbers.
+    """
+    check_rollout(model, state, dt, n_steps)
+    steps = check_frames(frames, n_steps)
+    stepper = make_stepper(model, float(dt), n_steps, checks.float_dtype(dtype), threads)
+    packed = pack_tangents(model, check_tangents(model, tangents), stepper.dtype)
+    rows = frame_rows(steps, n_steps)
+    X, V, TX, TV = (np.empty((len(steps) + 2, model.n_nodes, 3), stepper.dtype) for _ in range(4))
+    X[rows[0]], V[rows[0]] = state.x, state.v
+    TX[rows[0]], TV[rows[0]] = packed.x, packed.v
+    run_tangent(stepper, packed, rows, (X, V, TX, TV))
+    n = len(steps)
+    return (
+        Trajectory(steps, float(dt), X[:n], V[:n]),
+        Trajectory(steps, float(dt), TX[:n], TV[:n]),
+    )

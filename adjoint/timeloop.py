@@ -1,0 +1,259 @@
+r"""Adjoint and tangent of `adjsim/timeloop.py`: the step undone, last line first.
+
+    (2) x' = x + dt v'                     adj_v' += dt adj_x'
+    (1) v' = v + dt (w f + [w>0] g)        adj_f = dt w adj_v',  adj_g += dt [w>0] adj_v'
+                                           adj_w += dt f . adj_v'
+        f = f(x, v, theta)                 adj_x += (df/dx)^T adj_f, adj_v, adj_theta alike
+
+A frame's cotangent is added when the sweep reaches its state. The Jacobian of the step is
+triangular, so no system is solved. Source: gradSim (ICLR 2021) eq. 5.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numba
+import numpy as np
+from numba import prange
+
+from adjoint.assembly import JVP_LAYOUT, VJP_LAYOUT
+from adjsim.assembly import tile_signature
+from adjsim.backend import cpu_kernel, device_fn, lit, specialise
+from adjsim.timeloop import euler_step, node_sum
+
+
+@device_fn
+def euler_step_jvp(tan_x, tan_v, f, tan_f, w, tan_w, tan_gravity, dt):
+    """Push tangents through `euler_step`: tangents of the new x and v."""
+    free = lit(1, w) if w > lit(0, w) else lit(0, w)
+    tan_a = (
+        w * tan_f[0] + tan_w * f[0] + free * tan_gravity[0],
+        w * tan_f[1] + tan_w * f[1] + free * tan_gravity[1],
+        w * tan_f[2] + tan_w * f[2] + free * tan_gravity[2],
+    )
+    tv = (tan_v[0] + dt * tan_a[0], tan_v[1] + dt * tan_a[1], tan_v[2] + dt * tan_a[2])  # (1)
+    tx = (tan_x[0] + dt * tv[0], tan_x[1] + dt * tv[1], tan_x[2] + dt * tv[2])  # (2)
+    return tx, tv
+
+
+@device_fn
+def add_frame(n, adj_frame_x, adj_frame_v, adj_x, adj_v):
+    """Add a frame's cotangent to that of the state it shows."""
+    for c in range(3):
+        k = np.uint64(c)
+        adj_x[n, k] += adj_frame_x[n, k]
+        adj_v[n, k] += adj_frame_v[n, k]
+
+
+@device_fn
+def undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity):
+    """Undo the step's lines (2) and (1) for node n, but for adj_w."""
+    scale = dt * w[n]
+    free = dt if w[n] > lit(0, dt) else lit(0, dt)
+    for c in range(3):
+        k = np.uint64(c)
+        # (2) x' = x + dt v'
+        adj_v_new = adj_v[n, k] + dt * adj_x[n, k]
+        # (1) v' = v + dt (w f + [w > 0] g)
+        adj_v[n, k] = adj_v_new
+        adj_f[n, k] = scale * adj_v_new
+        adj_gravity[n, k] += free * adj_v_new
+
+
+@device_fn
+def add_slots(n, ptr, slots_of, adj_slots, adj):
+    """Add a node's slots to its cotangent."""
+    total = node_sum(n, ptr, slots_of, adj_slots)
+    adj[n, 0] += total[0]
+    adj[n, 1] += total[1]
+    adj[n, 2] += total[2]
+
+
+def undo_nodes(
+    lo, hi, dt, w, has_frame, adj_frame_x, adj_frame_v, adj_x, adj_v, adj_f, adj_gravity
+):  # fmt: skip
+    """Begin the reverse of a step on nodes lo to hi: from adj of the new state to adj_f."""
+    for i in range(lo, hi):
+        n = np.uint64(i)
+        if has_frame:
+            add_frame(n, adj_frame_x, adj_frame_v, adj_x, adj_v)
+        undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity)
+
+
+def gather_nodes(
+    lo, hi, dt, with_mass, ptr, slots_of, v_ptr, v_slots_of, slots,
+    adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
+):  # fmt: skip
+    """End the reverse of a step on nodes lo to hi: add up what the elements wrote."""
+    for i in range(lo, hi):
+        n = np.uint64(i)
+        if with_mass:  # adj_v is still that of the new velocity
+            f = node_sum(n, ptr, slots_of, slots)
+            adj_w[n] += dt * (f[0] * adj_v[n, 0] + f[1] * adj_v[n, 1] + f[2] * adj_v[n, 2])
+        add_slots(n, ptr, slots_of, adj_x_slots, adj_x)
+        add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj_v)
+
+
+def reverse(
+    kernels, packed, loads, slots, frames, adj, dt, k0, rows, X, V, with_mass,
+    scratch, tile_cuts, node_cuts,
+):  # fmt: skip
+    """Undo rows.size steps, the last one first; `rows[k]` holds state k0 + k.
+
+    `frames` = (index of the frame that shows state k0 + k + 1, or -1; adj_x, adj_v).
+    """
+    vjps, forces, undo, gather = kernels
+    table, nodes, consts, params, series = packed
+    w, ptr, slots_of, v_ptr, v_slots_of = loads
+    f_slots, adj_x_slots, adj_v_slots = slots
+    frame_of, adj_frames_x, adj_frames_v = frames
+    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_params, adj_series = adj
+    for back in range(rows.size):
+        k = rows.size - 1 - back
+        x, v = X[rows[k]], V[rows[k]]
+        frame = max(frame_of[k], 0)
+        for c in prange(node_cuts.size - 1):
+            undo(
+                node_cuts[c], node_cuts[c + 1], dt, w, frame_of[k] >= 0,
+                adj_frames_x[frame], adj_frames_v[frame], adj_x, adj_v, adj_f, adj_gravity,
+            )  # fmt: skip
+        for c in prange(node_cuts.size - 1):
+            for r in range(table.shape[0]):
+                lo, hi = tile_cuts[r, c], tile_cuts[r, c + 1]
+                vjps[r](
+                    lo, hi, r, k0 + k, table, nodes, consts, params, series, x, v, adj_f,
+                    adj_x_slots, adj_v_slots, adj_params, adj_series, scratch[c],
+                )  # fmt: skip
+                if with_mass:
+                    forces[r](
+                        lo, hi, r, k0 + k, table, nodes, consts, params, series, x, v,
+                        f_slots, scratch[c],
+                    )  # fmt: skip
+        for c in prange(node_cuts.size - 1):
+            gather(
+                node_cuts[c], node_cuts[c + 1], dt, with_mass, ptr, slots_of, v_ptr,
+                v_slots_of, f_slots, adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
+            )  # fmt: skip
+
+
+def tangent_nodes(
+    lo, hi, dt, w, tan_w, tan_gravity, ptr, slots_of, slots, tan_slots,
+    tan_x, tan_v, tan_x_new, tan_v_new,
+):  # fmt: skip
+    """Advance the tangents of nodes lo to hi."""
+    tan_g = (tan_gravity[0], tan_gravity[1], tan_gravity[2])
+    for i in range(lo, hi):
+        n = np.uint64(i)
+        f = node_sum(n, ptr, slots_of, slots)
+        tan_f = node_sum(n, ptr, slots_of, tan_slots)
+        tx, tv = euler_step_jvp(
+            (tan_x[n, 0], tan_x[n, 1], tan_x[n, 2]),
+            (tan_v[n, 0], tan_v[n, 1], tan_v[n, 2]),
+            f, tan_f, w[n], tan_w[n], tan_g, dt,
+        )  # fmt: skip
+        tan_x_new[n, 0], tan_x_new[n, 1], tan_x_new[n, 2] = tx
+        tan_v_new[n, 0], tan_v_new[n, 1], tan_v_new[n, 2] = tv
+
+
+def advance_tangent(
+    kernels, packed, tan_packed, loads, tan_loads, slots, tan_slots, dt, rows, X, V, TX, TV,
+    scratch, tile_cuts, node_cuts,
+):  # fmt: skip
+    """Run state and tangent forward together from state 0; return the steps that stayed finite."""
+    forces, jvps, step_range, tangent_range = kernels
+    table, nodes, consts, params, series = packed
+    tan_params, tan_series = tan_packed
+    w, gravity, ptr, slots_of = loads
+    tan_w, tan_gravity = tan_loads
+    for k in range(rows.size - 1):
+        a, b = rows[k], rows[k + 1]
+        for c in prange(node_cuts.size - 1):
+            for r in range(table.shape[0]):
+                lo, hi = tile_cuts[r, c], tile_cuts[r, c + 1]
+                forces[r](
+                    lo, hi, r, k, table, nodes, consts, params, series, X[a], V[a], slots,
+                    scratch[c],
+                )  # fmt: skip
+                jvps[r](
+                    lo, hi, r, k, table, nodes, consts, params, series, tan_params, tan_series,
+                    X[a], V[a], TX[a], TV[a], tan_slots, scratch[c],
+                )  # fmt: skip
+        bad = 0
+        for c in prange(node_cuts.size - 1):
+            bad += step_range(
+                node_cuts[c], node_cuts[c + 1], dt, w, gravity, ptr, slots_of, slots,
+                X[a], V[a], X[b], V[b],
+            )  # fmt: skip
+            tangent_range(
+                node_cuts[c], node_cuts[c + 1], dt, w, tan_w, tan_gravity, ptr, slots_of,
+                slots, tan_slots, TX[a], TV[a], TX[b], TV[b],
+            )  # fmt: skip
+        if bad > 0:
+            return k
+    return rows.size - 1
+
+
+def _types(dtype: np.dtype) -> tuple:
+    real = numba.from_dtype(dtype)
+    return real, real[::1], real[:, ::1], numba.uint32[::1], numba.int64, numba.boolean
+
+
+@cache
+def node_kernels(dtype: np.dtype) -> tuple[Callable, Callable]:
+    """Return the compiled `undo_nodes` and `gather_nodes`."""
+    real, a, m, u, i, b = _types(dtype)
+    undo = numba.void(i, i, real, a, b, m, m, m, m, m, m)
+    gather = numba.void(i, i, real, b, u, u, u, u, a, a, a, m, m, a)
+    return (
+        cpu_kernel(specialise(undo_nodes, f"undo_nodes_{dtype.name}"), [undo]),
+        cpu_kernel(specialise(gather_nodes, f"gather_nodes_{dtype.name}"), [gather]),
+    )
+
+
+@cache
+def tangent_kernel(dtype: np.dtype) -> Callable:
+    """Return the compiled `tangent_nodes`."""
+    real, a, m, u, i, _ = _types(dtype)
+    signature = numba.void(i, i, real, a, a, a, u, u, a, a, m, m, m, m)
+    return cpu_kernel(specialise(tangent_nodes, f"tangent_nodes_{dtype.name}"), [signature])
+
+
+def idle_vjp(
+    lo, hi, row, step, table, nodes, consts, params, series, x, v, adj_f,
+    adj_x_slots, adj_v_slots, adj_params, adj_series, scratch,
+):  # fmt: skip
+    """Fill the tuple of adjoints to its fixed length."""
+
+
+def idle_jvp(
+    lo, hi, row, step, table, nodes, consts, params, series, tan_params, tan_series,
+    x, v, tan_x, tan_v, tan_slots, scratch,
+):  # fmt: skip
+    """Fill the tuple of tangents to its fixed length."""
+
+
+@cache
+def idle_kernels(dtype: np.dtype) -> tuple[Callable, Callable]:
+    """Return the compiled `idle_vjp` and `idle_jvp`."""
+    return (
+        cpu_kernel(
+            specialise(idle_vjp, f"idle_vjp_{dtype.name}"), [tile_signature(dtype, VJP_LAYOUT)]
+        ),
+        cpu_kernel(
+            specialise(idle_jvp, f"idle_jvp_{dtype.name}"), [tile_signature(dtype, JVP_LAYOUT)]
+        ),
+    )
+
+
+@cache
+def reverse_kernel(*, parallel: bool) -> Callable:
+    """Return the compiled `reverse`."""
+    name = "reverse_parallel" if parallel else "reverse_serial"
+    return cpu_kernel(specialise(reverse, name), parallel=parallel)
+
+
+@cache
+def tangent_loop_kernel(*, parallel: bool) -> Callable:
+    """Return the compiled `advance_tangent`."""
+    name = "advance_tangent_parallel" if parallel else "advance_tangent_serial"
+    return cpu_kernel(specialise(advance_tangent, name), parallel=parallel)

@@ -1,0 +1,220 @@
+"""Mesh files in and out, through PyVista.
+
+A file with volume cells becomes a `TetMesh`: cells that are no tetrahedra are cut into
+tetrahedra by VTK, lower-dimensional cells (boundary triangles of a Gmsh file) are left
+out, as are points that no cell uses. A file with faces only becomes a `TriangleMesh`:
+polygons are cut into triangles, and points at the same position become one (an .stl file
+lists each corner of each triangle). Meshes whose cells are all inverted, the order of
+nodes in some formats, are turned over.
+
+Tests: `tests/meshes/test_files.py`.
+"""
+
+import importlib.util
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adjsim.meshes.tet_mesh import TetMesh, signed_volumes
+from adjsim.meshes.triangle_mesh import TriangleMesh
+
+
+TETRA = 10  # VTK's number of the linear tetrahedron
+EXAMPLES = "pyvista:"
+
+
+def read_mesh(path: str | os.PathLike, *, scale: float = 1.0) -> TetMesh | TriangleMesh:
+    """Read a volume or surface mesh in any format PyVista reads.
+
+    Parameters
+    ----------
+    path : path-like
+        The file: .vtu, .vtk, .msh, .obj, .stl, .ply, ...; "pyvista:NAME" is a file that
+        PyVista ships, e.g. "pyvista:hexbeam.vtk".
+    scale : float
+        Factor on the positions, to get metres.
+
+    Returns
+    -------
+    TetMesh or TriangleMesh
+        Whichever the file holds.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it cannot be read, has no cells or faces, has cells that cannot be cut into
+        tetrahedra, or is not a valid mesh; the message names the file.
+    """
+    if not (np.isfinite(scale) and scale > 0.0):
+        raise ValueError(f"`scale` must be positive, got {scale}.")
+    path = find_mesh(path)
+    data = _unstructured(_read(path), path)
+    try:
+        volume = data.extract_cells(_dimensions(data) == 3) if data.n_cells else data
+        if volume.n_cells:
+            return _tet_mesh(volume, scale)
+        return _triangle_mesh(data, scale)
+    except ValueError as error:
+        raise ValueError(f"`mesh`: {path.name} is not usable: {error}") from error
+
+
+def find_mesh(path: str | os.PathLike) -> Path:
+    """Return the path of a mesh file; "pyvista:NAME" is one that PyVista ships."""
+    text = os.fspath(path)
+    found = Path(text)
+    if text.startswith(EXAMPLES):
+        spec = importlib.util.find_spec("pyvista")
+        folder = Path(spec.origin if spec and spec.origin else "").parent / "examples"
+        found = folder / text.removeprefix(EXAMPLES)
+    if not found.is_file():
+        raise FileNotFoundError(f"`mesh`: there is no file {found}.")
+    return found
+
+
+def write_tet_mesh(path: str | os.PathLike, mesh: TetMesh) -> Path:
+    """Write a tetrahedral mesh in a format PyVista writes, by its suffix: .vtu or .vtk."""
+    path = Path(path)
+    if path.suffix.lower() not in (".vtu", ".vtk"):
+        raise ValueError(f"`path` must end in .vtu or .vtk, got {path.name}.")
+    part = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+    unstructured_grid(mesh).save(part)
+    part.replace(path)
+    return path
+
+
+def unstructured_grid(mesh: TetMesh) -> Any:
+    """Return the mesh as a `pyvista.UnstructuredGrid`."""
+    import pyvista  # noqa: PLC0415
+
+    cells = np.hstack([np.full((mesh.n_tets, 1), 4), mesh.tets])
+    return pyvista.UnstructuredGrid(cells, np.full(mesh.n_tets, TETRA, np.uint8), mesh.points)
+
+
+def _read(path: Path) -> Any:
+    """Return what PyVista reads; whatever its readers say becomes one error."""
+    import pyvista  # noqa: PLC0415
+
+    try:
+        with _quiet_vtk(), warnings.catch_warnings(record=True) as complaints:
+            warnings.simplefilter("always")
+            data = pyvista.read(path)
+    except Exception as error:
+        hint = (
+            ""
+            if importlib.util.find_spec("meshio")
+            else " More formats (.msh, .mesh, ...) can be read after: pip install meshio"
+        )
+        first = str(error).strip().splitlines() or [type(error).__name__]
+        raise ValueError(f"`mesh`: {path} cannot be read as a mesh: {first[0]}{hint}") from error
+    failed = [str(c.message) for c in complaints if "error while reading" in str(c.message)]
+    if failed:
+        raise ValueError(
+            f"`mesh`: {path} cannot be read as a mesh: it is damaged or of another kind."
+        )
+    return data
+
+
+@contextmanager
+def _quiet_vtk() -> Iterator[None]:
+    """Keep VTK's readers from printing pages about a file that we report in one line."""
+    from vtkmodules.vtkCommonCore import vtkLogger, vtkObject  # noqa: PLC0415
+
+    verbosity, level = vtkLogger.GetCurrentVerbosityCutoff(), logging.root.manager.disable
+    shown = vtkObject.GetGlobalWarningDisplay()
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
+    vtkObject.GlobalWarningDisplayOff()
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(level)
+        vtkObject.SetGlobalWarningDisplay(shown)
+        vtkLogger.SetStderrVerbosity(verbosity)
+
+
+def _unstructured(data: Any, path: Path) -> Any:
+    """Return any data set of PyVista's as an unstructured grid; blocks are joined."""
+    import pyvista  # noqa: PLC0415
+
+    if isinstance(data, pyvista.MultiBlock):
+        data = data.combine()
+    if not isinstance(data, pyvista.DataSet) or data.n_points == 0 or data.n_cells == 0:
+        raise ValueError(f"`mesh`: {path} cannot be read as a mesh: no cells were found in it.")
+    return data.cast_to_unstructured_grid()
+
+
+def _dimensions(data: Any) -> np.ndarray:
+    """Return the dimension of each cell, 0 to 3."""
+    from vtkmodules.vtkCommonDataModel import vtkCellTypes, vtkGenericCell  # noqa: PLC0415
+
+    del vtkCellTypes
+    cell = vtkGenericCell()
+    dimension = {}
+    for kind in np.unique(data.celltypes):
+        cell.SetCellType(int(kind))
+        dimension[kind] = cell.GetCellDimension()
+    return np.vectorize(dimension.get, otypes=[int])(data.celltypes)
+
+
+def _tet_mesh(grid: Any, scale: float) -> TetMesh:
+    """Return the tetrahedra of volume cells."""
+    kinds = set(grid.celltypes.tolist())
+    if kinds != {TETRA}:
+        grid = grid.triangulate()
+        kinds = set(grid.celltypes.tolist())
+    tets = grid.cells_dict.get(TETRA)
+    if tets is None or kinds != {TETRA}:
+        raise ValueError(
+            f"its volume cells (VTK types {sorted(kinds)}) cannot be cut into tetrahedra. "
+            "Save it with tetrahedra, hexahedra, wedges or pyramids."
+        )
+    points, tets = used_points(np.asarray(grid.points, np.float64) * scale, tets)
+    if (signed_volumes(points, tets) < 0.0).all():
+        tets = tets[:, [0, 1, 3, 2]]
+    return TetMesh(points, tets)
+
+
+def _triangle_mesh(data: Any, scale: float) -> TriangleMesh:
+    """Return the triangles of faces; points at one position become one."""
+    surface = data.extract_geometry().triangulate()
+    if surface.n_faces_strict == 0:
+        raise ValueError("it has neither volume cells nor faces.")
+    faces = np.asarray(surface.faces).reshape(-1, 4)[:, 1:]
+    points, faces = merged_points(np.asarray(surface.points, np.float64) * scale, faces)
+    flat = (faces == np.roll(faces, 1, axis=1)).any(axis=1)
+    points, faces = used_points(points, faces[~flat])
+    mesh = TriangleMesh(points, faces)
+    return mesh if mesh.volume > 0.0 else _outward_if_closed(mesh)
+
+
+def _outward_if_closed(mesh: TriangleMesh) -> TriangleMesh:
+    """Turn a closed mesh that faces inwards; leave any other as it is."""
+    turned = TriangleMesh(mesh.points, mesh.faces[:, ::-1])
+    try:
+        turned.require_closed()
+    except ValueError:
+        return mesh
+    return turned
+
+
+def used_points(points: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the points that occur in `cells`, in their order, and the cells renumbered."""
+    used, inverse = np.unique(cells, return_inverse=True)
+    return points[used], inverse.reshape(cells.shape)
+
+
+def merged_points(points: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the points without exact repetitions, first ones first, and the cells renumbered."""
+    _, first, inverse = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(first), np.int64)
+    rank[order] = np.arange(len(first))
+    return points[first[order]], rank[inverse.ravel()][cells]
