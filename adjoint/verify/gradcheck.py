@@ -94,11 +94,9 @@ def gradcheck(
     Parameters
     ----------
     f : callable
-        Takes x, returns a number or an array.
+        Takes x, returns a number or an array; a random cotangent is drawn for an array.
     vjp : callable, or like x
-        Takes a cotangent of f(x) and returns the gradient, laid out like x; or, for an f
-        that returns a number, the gradient itself. If f returns an array, a random
-        cotangent is drawn.
+        Takes a cotangent of f(x), returns the gradient; or the gradient of a number.
     x : array, or mapping of names to arrays
         The point.
     n_directions : int
@@ -110,45 +108,45 @@ def gradcheck(
     tolerance : float
         Bound on |<G, u> - difference quotient| / |G| (see the module).
     seed : int
-        Seed of directions and cotangent.
 
     Returns
     -------
     GradCheck
-        It fails on a zero or non-finite gradient, and where rounding hides the answer.
+        It fails on a zero or non-finite gradient and where rounding hides the answer.
 
     Raises
     ------
     ValueError
         If x is not finite, or the gradient is not laid out like x.
     """
-    rng = np.random.default_rng(seed)
-    point = Point.of(x, scale)
+    rng, point = np.random.default_rng(seed), Point.of(x, scale)
     y = np.asarray(f(point.layout.restore(point.flat)), dtype=np.float64)
     adj_y = np.ones(()) if y.ndim == 0 else rng.standard_normal(y.shape)
-    raw = vjp(float(adj_y) if y.ndim == 0 else adj_y) if callable(vjp) else vjp
-    G = point.scale * point.layout.flat("gradient", raw)
+    gradient = vjp(adj_y) if callable(vjp) else vjp
+    G = point.scale * point.layout.flat("gradient", gradient)
     norm = float(np.linalg.norm(G))
 
     def along(u: np.ndarray) -> Callable[[float], float]:
-        tangent = point.scale * u
-        return lambda h: float(np.vdot(adj_y, f(point.at(tangent, h))))
+        return lambda h: float(np.vdot(adj_y, f(point.at(point.scale * u, h))))
 
     reason = _refusal(point.layout, G, y)
     if reason:
-        nothing = float("nan")
-        return GradCheck(np.empty(0), tolerance, norm, step or nothing, nothing, reason)
+        return GradCheck(np.empty(0), tolerance, norm, np.nan, np.nan, reason)
     directions = [unit(rng, G.size) for _ in range(n_directions if G.size > 1 else 1)]
     noise = noise_of(along(directions[0]))
-    h = step if step is not None else min(choose_step(along(u), noise) for u in directions[:2])
-    slopes = np.array([richardson(along(u), h) for u in directions])
+    h = step or min(choose_step(along(u), noise) for u in directions[:2])
+    slopes = [richardson(along(u), h) for u in directions]
     errors = np.abs(np.stack(directions) @ G - slopes) / norm
     rounding = 3.0 * noise / h / norm
+    return GradCheck(errors, tolerance, norm, h, rounding, _verdict(errors, rounding, tolerance))
+
+
+def _verdict(errors: np.ndarray, rounding: float, tolerance: float) -> str:
+    """Return why the comparison failed, or an empty text."""
     if rounding > tolerance:
-        reason = f"rounding ({rounding:.1e}) hides errors of {tolerance:.0e}"
-    elif not np.all(errors <= tolerance):
-        reason = f"{int(np.sum(~(errors <= tolerance)))} of {errors.size} directions disagree"
-    return GradCheck(errors, tolerance, norm, h, rounding, reason)
+        return f"rounding ({rounding:.1e}) hides errors of {tolerance:.0e}"
+    n_wrong = int(np.sum(~(errors <= tolerance)))
+    return f"{n_wrong} of {errors.size} directions disagree" if n_wrong else ""
 
 
 def _refusal(layout: Layout, G: np.ndarray, y: np.ndarray) -> str:

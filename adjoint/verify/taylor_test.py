@@ -117,8 +117,7 @@ def taylor_test(
     x : array, or mapping of names to arrays
         The point.
     direction : like x, optional
-        The direction d. By default half at random, half along the gradient, of length 1 in
-        units of `scale`, so that <gradient, d> is not small by chance.
+        By default half random, half along the gradient, of length 1 in units of `scale`.
     eps0 : float
         Largest step; each of the `n_halvings` next ones is half the one before.
     minimum_slope : float
@@ -126,13 +125,12 @@ def taylor_test(
     scale : like x, optional
         Typical size of each entry; by default the root mean square of its block.
     seed : int
-        Seed of the direction.
 
     Returns
     -------
     TaylorTest
         It fails on a zero or non-finite gradient, and with fewer than four halvings above
-        the noise. An f that is linear along d passes if R1 is noise at every step.
+        noise. An f linear along d passes if R1 is noise at every step.
 
     Raises
     ------
@@ -143,21 +141,19 @@ def taylor_test(
     g = gradient(point.layout.restore(point.flat)) if callable(gradient) else gradient
     grad = point.layout.flat("gradient", g)
     eps = eps0 * 0.5 ** np.arange(n_halvings + 1)
-    empty = np.full(n_halvings + 1, np.nan)
-    refusal = zero_block(point.layout, grad)
+    reason = zero_block(point.layout, grad)
     if not np.isfinite(grad).all():
-        refusal = "the gradient is not finite"
-    if refusal:
-        return TaylorTest(
-            eps, empty, empty, math.nan, math.nan, math.nan, 0, False, minimum_slope, refusal
-        )
+        reason = "the gradient is not finite"
+    if reason:
+        none, nan = np.full(eps.shape, np.nan), math.nan
+        return TaylorTest(eps, none, none, nan, nan, nan, 0, False, minimum_slope, reason)
     d = _direction(point, grad, direction, seed)
 
     def phi(h: float) -> float:
         return float(f(point.at(d, h)))
 
-    at_x, noise = phi(0.0), noise_of(lambda h: phi(h * eps0))
-    change = np.array([phi(h) for h in eps]) - at_x
+    noise = noise_of(lambda h: phi(h * eps0))
+    change = np.array([phi(h) for h in eps]) - phi(0.0)
     return _judge(eps, change, float(grad @ d), noise, minimum_slope)
 
 
