@@ -124,7 +124,7 @@ class SoftIou:
         a, b = image[..., ALPHA], target[..., ALPHA]
         intersection = (a * b).sum()  # (1)
         union = (a + b - a * b).sum()  # (2)
-        return 1 - intersection / union if union != 0 else union  # (3)
+        return 1 - intersection / union if union != 0 else 0.0  # (3)
 
 
 ImageLoss = Mse | Huber | PyramidMse | SoftIou
@@ -191,7 +191,7 @@ def residuals(loss: ImageLoss, images: np.ndarray, targets: np.ndarray) -> np.nd
 
 
 def frame_residuals(images, targets, levels):
-    """Return the scaled differences of all frames (nf, H, W, C), one after the other (n,)."""
+    """Return the scaled differences of frames (nf, H, W, C), one after the other (n,)."""
     rows = [
         np.concatenate(
             [
@@ -228,7 +228,7 @@ def pyramid(image: np.ndarray, levels: int) -> list[np.ndarray]:
 
 
 def reduce_half(image):
-    """Blur, keep even rows and columns, transpose: (H, W, C) -> (W/2, H/2, C), rounded up."""
+    """Blur, keep even rows and columns, transpose: (H, W, C) -> (W/2, H/2, C), ceilings."""
     height, width, channels = image.shape
     rows = reduce_matrix(height, image.dtype.char) @ image.reshape(height, -1)  # (1)
     turned = np.swapaxes(rows.reshape(-1, width, channels), 0, 1)  # (2) (W, H/2, C)

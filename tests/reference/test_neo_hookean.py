@@ -1,7 +1,6 @@
 """The reference tetrahedra against closed forms and complex-step derivatives."""
 
 import numpy as np
-import pytest
 from scipy.spatial.transform import Rotation
 
 from tests.reference import neo_hookean
@@ -14,11 +13,6 @@ REST = np.array(
 )
 MU, LAM = np.array([3.0, 5.0]), np.array([7.0, 2.0])
 STEP = 1e-30
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(2)
 
 
 def complex_gradient(function, x):
