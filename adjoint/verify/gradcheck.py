@@ -100,7 +100,7 @@ def gradcheck(
     x : array, or mapping of names to arrays
         The point.
     n_directions : int
-        Number of directions; one if x is a single number, since there are no others.
+        At most one if x is a single number: there are no others.
     step : float, optional
         Step in units of `scale`; by default the one with the least estimated error.
     scale : like x, optional
@@ -129,8 +129,7 @@ def gradcheck(
     def along(u: np.ndarray) -> Callable[[float], float]:
         return lambda h: float(np.vdot(adj_y, f(point.at(point.scale * u, h))))
 
-    reason = _refusal(point.layout, G, y)
-    if reason:
+    if reason := _refusal(point.layout, G, y):
         return GradCheck(np.empty(0), tolerance, norm, np.nan, np.nan, reason)
     directions = [unit(rng, G.size) for _ in range(n_directions if G.size > 1 else 1)]
     noise = noise_of(along(directions[0]))

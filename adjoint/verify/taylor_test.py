@@ -138,13 +138,11 @@ def taylor_test(
         If x or the direction is not finite or is zero, or something is not laid out like x.
     """
     point = Point.of(x, scale)
-    g = gradient(point.layout.restore(point.flat)) if callable(gradient) else gradient
-    grad = point.layout.flat("gradient", g)
+    given = gradient(point.layout.restore(point.flat)) if callable(gradient) else gradient
+    grad = point.layout.flat("gradient", given)
     eps = eps0 * 0.5 ** np.arange(n_halvings + 1)
-    reason = zero_block(point.layout, grad)
-    if not np.isfinite(grad).all():
-        reason = "the gradient is not finite"
-    if reason:
+    finite = np.isfinite(grad).all()
+    if reason := zero_block(point.layout, grad) if finite else "the gradient is not finite":
         none, nan = np.full(eps.shape, np.nan), math.nan
         return TaylorTest(eps, none, none, nan, nan, nan, 0, False, minimum_slope, reason)
     d = _direction(point, grad, direction, seed)
