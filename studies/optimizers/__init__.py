@@ -1,0 +1,1 @@
+"""Gradient descent, Adam, L-BFGS-B and Gauss-Newton behind one resumable call."""

@@ -1,0 +1,84 @@
+"""One call for all methods."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from adjsim import checks
+from studies.optimizers import first_order, scipy_methods
+from studies.optimizers.evaluations import BudgetSpentError, Evaluation, Evaluator
+from studies.optimizers.problem import Method, Options, Problem, Result, Status
+
+
+def minimize(
+    problem: Problem,
+    theta0: np.ndarray,
+    method: Method,
+    *,
+    max_evaluations: int,
+    tolerance: float = 1e-9,
+    options: Options | None = None,
+    log: Path | None = None,
+    callback: Callable[[Evaluation], None] | None = None,
+) -> Result:
+    """Lower a problem's loss from `theta0`, logging every evaluation.
+
+    Parameters
+    ----------
+    problem : Problem
+        The loss and the bounds; Gauss-Newton also asks for residuals and their Jacobian.
+    theta0 : numpy.ndarray
+        Start, `(n,)`.
+    method : Method
+        Gradient descent, Adam, L-BFGS-B or Gauss-Newton.
+    max_evaluations : int
+        Budget in rollouts; a tangent rollout counts as one, so a Jacobian costs n.
+    tolerance : float
+        Gauss-Newton: a step below `tolerance` times |theta| ends the search. The other
+        methods: the gradient's fall relative to the start.
+    options : Options, optional
+        Settings of the first-order methods.
+    log : pathlib.Path, optional
+        File that gets one line of JSON per evaluation. If it holds lines already, they
+        answer the first requests: the run goes on where it was killed, with the same
+        numbers to the bit.
+    callback : callable, optional
+        Called with every `Evaluation`, replayed ones included.
+
+    Returns
+    -------
+    Result
+        The theta of lowest loss among those evaluated, and the status.
+
+    Raises
+    ------
+    ValueError
+        If the budget or the tolerance is not positive.
+    StudyError
+        If the log belongs to another run.
+    """
+    checks.positive("max_evaluations", max_evaluations)
+    checks.positive("tolerance", tolerance)
+    options = options or Options()
+    theta0 = checks.array("theta0", theta0, ("n",))
+    box = problem.bounds
+    evaluator = Evaluator(problem, max_evaluations, log=log, callback=callback)
+    try:
+        if method is Method.GAUSS_NEWTON:
+            status = scipy_methods.gauss_newton(evaluator, theta0, tolerance, box)
+        elif method is Method.LBFGSB:
+            status = scipy_methods.lbfgsb(evaluator, theta0, tolerance, box)
+        else:
+            make = first_order.adam_step
+            if method is Method.GRADIENT_DESCENT:
+                make = first_order.momentum_step
+            status = first_order.descend(
+                evaluator, theta0, make(options), tolerance=tolerance, bounds=box
+            )
+    except BudgetSpentError:
+        status = Status.MAX_EVALUATIONS
+    best = evaluator.best
+    if best is None:
+        return Result(theta0, np.inf, Status.NOT_FINITE, evaluator.spent)
+    return Result(best.theta, best.loss, status, evaluator.spent)

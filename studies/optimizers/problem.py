@@ -1,0 +1,99 @@
+"""What an optimizer needs to know of a study, and how it ends."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class NotFiniteError(ValueError):
+    """The loss cannot be evaluated at a theta: the rollout left the finite numbers."""
+
+
+class Problem(Protocol):
+    """A loss over theta; with few parameters also residuals r with loss = r @ r."""
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper bounds of theta, `(n,)` each; infinite where there are none."""
+        ...
+
+    def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss and its gradient, `(n,)`: one forward and one reverse sweep."""
+        ...
+
+    def residuals(self, theta: np.ndarray) -> np.ndarray:
+        """Return the residuals r, flat, with loss = r @ r."""
+        ...
+
+    def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return r and dr/dtheta, `(n_residuals, n)`: one tangent rollout a column."""
+        ...
+
+    def values(self, theta: np.ndarray) -> Mapping[str, Any]:
+        """Return the natural values by path, for the log."""
+        ...
+
+
+class Method(enum.StrEnum):
+    """How theta is improved."""
+
+    GRADIENT_DESCENT = "gradient-descent"
+    ADAM = "adam"
+    LBFGSB = "l-bfgs-b"
+    GAUSS_NEWTON = "gauss-newton"
+
+
+class Status(enum.Enum):
+    """How a minimization ended; the value is the message."""
+
+    CONVERGED = "The tolerance is reached."
+    MAX_EVALUATIONS = (
+        "The evaluations are spent before the tolerance is reached. Raise "
+        "`optimizer.max_evaluations`, or loosen `optimizer.tolerance`."
+    )
+    STALLED = (
+        "No step lowers the loss any further, though the tolerance is not reached. At a "
+        "loss near rounding this is as far as it goes; otherwise start nearer, or take a "
+        "pyramid loss."
+    )
+    NOT_FINITE = (
+        "The loss is not finite: the rollout blew up. Lower `time.dt`, move the start, or "
+        "tighten the bounds."
+    )
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of the first-order methods; SciPy's methods have none of their own.
+
+    `learning_rate` is the step in theta per unit gradient (gradient descent) or the
+    typical step itself (Adam). Adam: Kingma & Ba, ICLR 2015, algorithm 1.
+    """
+
+    learning_rate: float = 0.05
+    momentum: float = 0.9
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-12
+
+
+@dataclass(frozen=True)
+class Result:
+    """The best theta evaluated, and how the search ended.
+
+    `evaluations` counts rollouts: a forward, a forward with its reverse sweep, and each
+    tangent rollout are one each.
+    """
+
+    theta: np.ndarray
+    loss: float
+    status: Status
+    evaluations: int
+
+    @property
+    def message(self) -> str:
+        """What the status means."""
+        return self.status.value

@@ -1,0 +1,182 @@
+"""Every method finds a known optimum, within its budget, and survives being killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from studies.errors import StudyError
+from studies.optimizers.evaluations import read_log, reduce_residuals
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import Method, Options, Status
+from tests.studies.toy import TRUTH, Decay
+
+
+START = np.zeros(3)
+RATES = {Method.ADAM: Options(learning_rate=0.1), Method.GRADIENT_DESCENT: Options(0.3)}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(6)
+
+
+def solve(method, problem=None, **settings):
+    settings.setdefault("max_evaluations", 3000)
+    return minimize(problem or Decay(), START, method, options=RATES.get(method), **settings)
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_every_method_finds_the_truth(method):
+    result = solve(method, tolerance=1e-7)
+    assert result.status is Status.CONVERGED
+    # the Hessian's condition number is about 1e3 here, and the gradient fell by 1e7
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-4)
+
+
+def test_gauss_newton_reaches_rounding_in_a_few_evaluations():
+    result = solve(Method.GAUSS_NEWTON)
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-10)
+    assert result.evaluations <= 40
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_the_budget_is_kept(method):
+    seen = []
+    result = solve(method, max_evaluations=9, tolerance=1e-12, callback=seen.append)
+    assert result.status is Status.MAX_EVALUATIONS
+    assert "max_evaluations" in result.message
+    assert result.evaluations == sum(e.cost for e in seen) <= 9
+    assert result.loss == min(e.loss for e in seen)
+
+
+def test_a_jacobian_costs_one_evaluation_per_parameter():
+    seen = []
+    solve(Method.GAUSS_NEWTON, callback=seen.append)
+    costs = {e.kind: e.cost for e in seen}
+    assert costs == {"residual": 1, "jacobian": 3}
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_bounds_are_kept(method):
+    seen = []
+    solve(method, Decay(box=(-0.2, 0.5)), max_evaluations=60, callback=seen.append)
+    thetas = np.array([e.theta for e in seen])
+    assert (thetas >= -0.2).all()
+    assert (thetas <= 0.5).all()
+    assert np.ptp(thetas[:, 0]) > 0.3
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_a_start_that_blows_up_is_a_status(method):
+    result = solve(method, Decay(wall=-1.0))
+    assert result.status is Status.NOT_FINITE
+    assert result.loss == np.inf
+
+
+@pytest.mark.parametrize(
+    ("method", "start"),
+    [(Method.GAUSS_NEWTON, [-1.9, 1.3, 1.7]), (Method.LBFGSB, [-1.5, 0.7, 0.6])],
+)
+def test_trial_steps_that_blow_up_are_shortened(method, start):
+    seen = []
+    problem = Decay(wall=2.5)
+    result = minimize(
+        problem, np.array(start), method, max_evaluations=200, tolerance=1e-8, callback=seen.append
+    )
+    assert any(e.loss == np.inf for e in seen)
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-5)
+
+
+def test_a_search_pressed_against_a_blow_up_has_not_converged():
+    start = np.array([-0.5, 0.7, -0.7])  # the way to the truth leads out of the wall
+    result = minimize(Decay(wall=0.75), start, Method.GAUSS_NEWTON, max_evaluations=400)
+    assert result.status is not Status.CONVERGED
+
+
+def test_reduced_residuals_keep_the_normal_equations(rng):
+    r, jacobian = rng.normal(size=50), rng.normal(size=(50, 4))
+    loss, gradient, reduced = reduce_residuals(r, jacobian)
+    assert loss == pytest.approx(r @ r, rel=1e-14)
+    np.testing.assert_allclose(gradient, 2.0 * jacobian.T @ r, rtol=1e-12)
+    # sums of 50 products: 50 eps
+    np.testing.assert_allclose(reduced.T @ reduced, jacobian.T @ jacobian, rtol=1e-12)
+    np.testing.assert_allclose(2.0 * np.sqrt(loss) * reduced[0], gradient, rtol=1e-12)
+
+
+def test_reduced_residuals_of_a_perfect_fit_are_finite(rng):
+    loss, gradient, reduced = reduce_residuals(np.zeros(9), rng.normal(size=(9, 2)))
+    assert loss == 0.0
+    assert np.isfinite(reduced).all()
+    assert (gradient == 0.0).all()
+
+
+@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("kept", [1, 5])
+def test_a_log_cut_anywhere_resumes_to_the_same_bits(method, kept, tmp_path):
+    whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
+    first = solve(method, max_evaluations=40, log=whole)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    cut.write_bytes(b"".join(lines[:kept]) + lines[kept][:30])
+    second = solve(method, max_evaluations=40, log=cut)
+    assert first.loss == second.loss
+    assert np.array_equal(first.theta, second.theta)
+    assert without_times(whole) == without_times(cut)
+
+
+def test_a_log_of_another_start_is_refused(tmp_path):
+    log = tmp_path / "log.jsonl"
+    solve(Method.GAUSS_NEWTON, log=log)
+    with pytest.raises(StudyError, match="start a new run"):
+        minimize(Decay(), START + 1e-9, Method.GAUSS_NEWTON, max_evaluations=40, log=log)
+
+
+def test_a_file_that_is_no_log_is_refused(tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_text("{}\n")
+    with pytest.raises(StudyError, match="not a log of evaluations"):
+        read_log(log)
+
+
+def test_a_run_without_budget_is_refused():
+    with pytest.raises(ValueError, match="`max_evaluations` must be positive"):
+        solve(Method.ADAM, max_evaluations=0)
+
+
+KILLED = """
+import sys, pathlib
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import Method
+from tests.studies.toy import Decay
+minimize(Decay(delay=0.02), [0.0, 0.0, 0.0], Method(sys.argv[1]), max_evaluations=60,
+         log=pathlib.Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("method", [Method.GAUSS_NEWTON, Method.LBFGSB])
+def test_a_run_killed_in_the_middle_resumes_to_the_same_bits(method, tmp_path):
+    whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
+    first = solve(method, max_evaluations=60, log=whole)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(method), str(cut)], env=env)
+    while not (cut.exists() and cut.read_bytes().count(b"\n") >= 3):
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert 3 <= len(read_log(cut)) < len(read_log(whole))
+    second = solve(method, max_evaluations=60, log=cut)
+    assert np.array_equal(first.theta, second.theta)
+    assert without_times(whole) == without_times(cut)
+
+
+def without_times(log):
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    for record in records:
+        del record["seconds"]
+    return records
