@@ -23,7 +23,7 @@ def cross2(a, b):
 
 @device_fn
 def edge_square_distance(p, a, b):
-    """Squared distance d2 from p to the edge ab, the offset o of p and its place t on ab."""
+    """Squared distance from p to the edge ab, the offset o of p and its place t on ab."""
     u = (b[0] - a[0], b[1] - a[1])  # (1)
     r = (p[0] - a[0], p[1] - a[1])  # (2)
     along = (r[0] * u[0] + r[1] * u[1]) * (lit(1.0, u[0]) / (u[0] * u[0] + u[1] * u[1]))
@@ -38,16 +38,16 @@ def inside(p, a0, a1, a2):
     c0 = cross2((a2[0] - a1[0], a2[1] - a1[1]), (p[0] - a1[0], p[1] - a1[1]))
     c1 = cross2((a0[0] - a2[0], a0[1] - a2[1]), (p[0] - a2[0], p[1] - a2[1]))
     c2 = cross2((a1[0] - a0[0], a1[1] - a0[1]), (p[0] - a0[0], p[1] - a0[1]))
-    return min(c0, min(c1, c2)) >= lit(0.0, c0) or max(c0, max(c1, c2)) <= lit(0.0, c0)
+    return min(c0, c1, c2) >= lit(0.0, c0) or max(c0, c1, c2) <= lit(0.0, c0)
 
 
 @device_fn
 def signed_square_distance(p, a0, a1, a2):
-    """delta d^2 from p to the boundary of the triangle: positive inside."""
+    """Squared distance from p to the boundary of the triangle, negative outside."""
     d0, _, _ = edge_square_distance(p, a1, a2)  # (1)
     d1, _, _ = edge_square_distance(p, a2, a0)
     d2, _, _ = edge_square_distance(p, a0, a1)
-    d = min(d0, min(d1, d2))  # (2)
+    d = min(d0, d1, d2)  # (2)
     return d if inside(p, a0, a1, a2) else -d  # (3)
 
 
@@ -64,5 +64,5 @@ def coverage(y):
 
 @device_fn
 def log_coverage(y):
-    """log D = log(sigmoid(y)), which does not underflow."""
+    """Logarithm of D, log D = log(sigmoid(y)), which does not underflow."""
     return min(y, lit(0.0, y)) - math.log1p(math.exp(-abs(y)))

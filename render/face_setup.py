@@ -103,9 +103,9 @@ def shade_body(f, scene, x, shaded):
 @device_fn
 def is_drawn(a0, a1, a2, z, settings):
     """Whether the face with screen corners a and depths z is drawn."""
-    if not (min(z[0], min(z[1], z[2])) >= settings.near):
+    if not (min(z[0], z[1], z[2]) >= settings.near):
         return False
-    if not (max(z[0], max(z[1], z[2])) <= settings.far):
+    if not (max(z[0], z[1], z[2]) <= settings.far):
         return False
     u = (a1[0] - a0[0], a1[1] - a0[1])
     v = (a2[0] - a0[0], a2[1] - a0[1])
@@ -154,8 +154,8 @@ def box_body(f, corners, settings, height, width, box):
     reach = math.sqrt(-settings.lowest * settings.sigma) * (one + lit(16.0, one) * settings.eps)
     rows = half * type(one)(height)  # pixels per screen unit, in both directions
     middle = half * type(one)(width) - half
-    low, high = min(a0[0], min(a1[0], a2[0])) - reach, max(a0[0], max(a1[0], a2[0])) + reach
-    bottom, top = min(a0[1], min(a1[1], a2[1])) - reach, max(a0[1], max(a1[1], a2[1])) + reach
+    low, high = min(a0[0], a1[0], a2[0]) - reach, max(a0[0], a1[0], a2[0]) + reach
+    bottom, top = min(a0[1], a1[1], a2[1]) - reach, max(a0[1], a1[1], a2[1]) + reach
     slack = lit(1e-3, one)  # of a pixel: the distance decides, not the box
     box[f, 0] = first_pixel((one - top) * rows - half - slack, height)
     box[f, 1] = first_pixel((one - bottom) * rows - half + slack, height)

@@ -3,6 +3,7 @@
 Tests: `tests/render/test_bad_input.py`.
 """
 
+import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -53,16 +54,14 @@ def pack(
 
 def image_size(size: Any) -> tuple[int, int]:
     """Return height and width, both positive whole numbers."""
+    message = f"`size` must be (height, width), two positive whole numbers, got {size!r}."
     try:
-        height, width = size
-        whole = int(height) == height and int(width) == width
-    except (TypeError, ValueError):
-        whole = False
-    if not whole or height < 1 or width < 1:
-        raise ValueError(
-            f"`size` must be (height, width), two positive whole numbers, got {size!r}."
-        )
-    return int(height), int(width)
+        height, width = (operator.index(n) for n in size)
+    except (TypeError, ValueError) as error:
+        raise ValueError(message) from error
+    if height < 1 or width < 1:
+        raise ValueError(message)
+    return height, width
 
 
 def _check_types(scene: Any, camera: Any) -> None:

@@ -1,0 +1,76 @@
+"""Small scenes that several tests of the renderer draw."""
+
+import numpy as np
+
+from render.camera import Camera
+from render.scene import DirectionalLight, Material, Mesh, Scene
+from render.soft_raster import SoftRasterizer
+from tests.reference.soft_raster import reference_image
+
+
+TETRAHEDRON = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
+
+
+def tetrahedron(rng, center, size=1.0):
+    """Vertices (4, 3) of a tetrahedron turned at random."""
+    corners = size * np.array([[1.0, 1, 1], [-1, -1, 1], [-1, 1, -1], [1, -1, -1]]) / np.sqrt(3)
+    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    return corners @ turn + center
+
+
+def two_tetrahedra(rng):
+    """A scene of two overlapping objects, one with face and one with vertex colours."""
+    scene = Scene(
+        {
+            "left": Mesh(
+                TETRAHEDRON, face_colors=rng.random((4, 3)), material=Material(0.3, (0.5, 0.6, 0.7))
+            ),
+            "right": Mesh(
+                TETRAHEDRON, vertex_colors=rng.random((4, 3)), material=Material((0.2, 0.3, 0.4))
+            ),
+        },
+        {
+            "sun": DirectionalLight((0.3, 0.8, 0.6), (1.0, 0.9, 0.8)),
+            "lamp": DirectionalLight((-1.0, 0.2, 0.4), (0.2, 0.3, 0.5)),
+        },
+    )
+    vertices = {
+        "left": tetrahedron(rng, [-0.4, 0.1, 0.2]),
+        "right": tetrahedron(rng, [0.3, -0.1, -0.3]),
+    }
+    return scene, vertices
+
+
+def camera(**changes):
+    """A camera that sees the unit ball, a little off every axis."""
+    numbers = {"eye": (0.3, 0.4, 3.5), "target": (0.02, 0.03, 0.0), "up": (0.1, 1.0, 0.05)}
+    return Camera(**{**numbers, "fov_y": 40.0, **changes})
+
+
+def soft(**changes):
+    """A rasterizer whose edges are some pixels wide on a small image."""
+    return SoftRasterizer(**{"sigma": 2e-3, "background": (0.1, 0.2, 0.3), **changes})
+
+
+def reference(scene, view, rasterizer, vertices, size):
+    """The image that `tests/reference/soft_raster.py` draws of the same."""
+    objects = {
+        name: {
+            "vertices": vertices[name],
+            "faces": mesh.faces,
+            "face_colors": mesh.face_colors,
+            "vertex_colors": mesh.vertex_colors,
+            "ambient": mesh.material.ambient,
+            "diffuse": mesh.material.diffuse,
+        }
+        for name, mesh in scene.objects.items()
+    }
+    lights = {
+        name: {"direction": light.direction, "color": light.color}
+        for name, light in scene.lights.items()
+    }
+    lens = {key: getattr(view, key) for key in ("eye", "target", "up", "fov_y", "near", "far")}
+    raster = {key: getattr(rasterizer, key) for key in ("sigma", "gamma", "epsilon", "background")}
+    raster["cull"] = rasterizer.cull
+    raster["blend"] = type(rasterizer.blend).__name__.lower()
+    return reference_image(objects, lights, lens, raster, size)
