@@ -11,11 +11,12 @@ Tests: `tests/meshes/test_files.py`.
 """
 
 import importlib.util
+import io
 import logging
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from adjsim.meshes.tet_mesh import TetMesh, signed_volumes
 from adjsim.meshes.triangle_mesh import TriangleMesh
 
 
-TETRA = 10  # VTK's number of the linear tetrahedron
+TRIANGLE, TETRA = 5, 10  # VTK's numbers of cell types
 EXAMPLES = "pyvista:"
 
 
@@ -92,7 +93,7 @@ def write_tet_mesh(path: str | os.PathLike, mesh: TetMesh) -> Path:
 
 def unstructured_grid(mesh: TetMesh) -> Any:
     """Return the mesh as a `pyvista.UnstructuredGrid`."""
-    import pyvista  # noqa: PLC0415
+    import pyvista
 
     cells = np.hstack([np.full((mesh.n_tets, 1), 4), mesh.tets])
     return pyvista.UnstructuredGrid(cells, np.full(mesh.n_tets, TETRA, np.uint8), mesh.points)
@@ -100,49 +101,42 @@ def unstructured_grid(mesh: TetMesh) -> Any:
 
 def _read(path: Path) -> Any:
     """Return what PyVista reads; whatever its readers say becomes one error."""
-    import pyvista  # noqa: PLC0415
+    import pyvista
 
     try:
-        with _quiet_vtk(), warnings.catch_warnings(record=True) as complaints:
+        with _quiet_readers(), warnings.catch_warnings(record=True) as complaints:
             warnings.simplefilter("always")
             data = pyvista.read(path)
-    except Exception as error:
-        hint = (
-            ""
-            if importlib.util.find_spec("meshio")
-            else " More formats (.msh, .mesh, ...) can be read after: pip install meshio"
-        )
-        first = str(error).strip().splitlines() or [type(error).__name__]
-        raise ValueError(f"`mesh`: {path} cannot be read as a mesh: {first[0]}{hint}") from error
-    failed = [str(c.message) for c in complaints if "error while reading" in str(c.message)]
-    if failed:
+    except (Exception, SystemExit) as error:  # meshio exits when it fails
+        known = importlib.util.find_spec("meshio")
+        hint = "" if known else " For .msh, .mesh, .off and others: pip install meshio"
         raise ValueError(
-            f"`mesh`: {path} cannot be read as a mesh: it is damaged or of another kind."
-        )
+            f"`mesh`: {path} cannot be read as a mesh: it is damaged or of another kind.{hint}"
+        ) from error
+    if any("error while reading" in str(complaint.message) for complaint in complaints):
+        raise ValueError(f"`mesh`: {path} cannot be read as a mesh: it is damaged.")
     return data
 
 
 @contextmanager
-def _quiet_vtk() -> Iterator[None]:
-    """Keep VTK's readers from printing pages about a file that we report in one line."""
-    from vtkmodules.vtkCommonCore import vtkLogger, vtkObject  # noqa: PLC0415
+def _quiet_readers() -> Iterator[None]:
+    """Keep the readers from printing pages about a file that we report in one line."""
+    from vtkmodules.vtkCommonCore import vtkLogger  # noqa: PLC0415
 
     verbosity, level = vtkLogger.GetCurrentVerbosityCutoff(), logging.root.manager.disable
-    shown = vtkObject.GetGlobalWarningDisplay()
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
-    vtkObject.GlobalWarningDisplayOff()
     logging.disable(logging.CRITICAL)
     try:
-        yield
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            yield
     finally:
         logging.disable(level)
-        vtkObject.SetGlobalWarningDisplay(shown)
         vtkLogger.SetStderrVerbosity(verbosity)
 
 
 def _unstructured(data: Any, path: Path) -> Any:
     """Return any data set of PyVista's as an unstructured grid; blocks are joined."""
-    import pyvista  # noqa: PLC0415
+    import pyvista
 
     if isinstance(data, pyvista.MultiBlock):
         data = data.combine()
@@ -153,9 +147,8 @@ def _unstructured(data: Any, path: Path) -> Any:
 
 def _dimensions(data: Any) -> np.ndarray:
     """Return the dimension of each cell, 0 to 3."""
-    from vtkmodules.vtkCommonDataModel import vtkCellTypes, vtkGenericCell  # noqa: PLC0415
+    from vtkmodules.vtkCommonDataModel import vtkGenericCell  # noqa: PLC0415
 
-    del vtkCellTypes
     cell = vtkGenericCell()
     dimension = {}
     for kind in np.unique(data.celltypes):
@@ -184,10 +177,10 @@ def _tet_mesh(grid: Any, scale: float) -> TetMesh:
 
 def _triangle_mesh(data: Any, scale: float) -> TriangleMesh:
     """Return the triangles of faces; points at one position become one."""
-    surface = data.extract_geometry().triangulate()
-    if surface.n_faces_strict == 0:
+    surface = data.triangulate()
+    faces = surface.cells_dict.get(TRIANGLE)
+    if faces is None:
         raise ValueError("it has neither volume cells nor faces.")
-    faces = np.asarray(surface.faces).reshape(-1, 4)[:, 1:]
     points, faces = merged_points(np.asarray(surface.points, np.float64) * scale, faces)
     flat = (faces == np.roll(faces, 1, axis=1)).any(axis=1)
     points, faces = used_points(points, faces[~flat])
@@ -212,7 +205,7 @@ def used_points(points: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def merged_points(points: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points without exact repetitions, first ones first, and the cells renumbered."""
+    """Return the points without exact repetitions, and the cells renumbered."""
     _, first, inverse = np.unique(points, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(first), np.int64)

@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from adjsim import checks
-from adjsim.meshes.tet_mesh import index_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +38,7 @@ class TriangleMesh:
 
     def __post_init__(self) -> None:
         points = checks.array("points", self.points, ("n_points", 3))
-        faces = index_array("faces", self.faces, ("n_faces", 3), len(points))
+        faces = checks.indices("faces", self.faces, ("n_faces", 3), len(points))
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "faces", faces)
         twice = (faces == np.roll(faces, 1, axis=1)).any(axis=1)
@@ -58,7 +57,7 @@ class TriangleMesh:
 
     @cached_property
     def _edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the edges, how many triangles each has, and the sum of their directions."""
+        """Return the edges, their number of triangles, the sum of their directions."""
         directed = self.faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
         sign = np.where(directed[:, 0] < directed[:, 1], 1, -1)
         edges, inverse, counts = np.unique(

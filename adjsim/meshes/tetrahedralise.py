@@ -1,0 +1,75 @@
+"""A closed surface filled with tetrahedra, through the `[mesh]` extra (pytetwild, MPL-2.0).
+
+The mesher is fTetWild (Hu et al., ACM Trans. Graph. 39(4), 2020). The surface of the result
+lies within an envelope around the given one and has other vertices: draw the given
+surface by embedding it, `adjsim/meshes/embedding.py`. fTetWild inserts triangles in an
+order it draws from the operating system, so two calls give two meshes, equally good, whose
+simulations differ by their discretisation: write the mesh to a file and use that when
+numbers have to be repeated.
+
+Tests: `tests/meshes/test_tetrahedralise.py`.
+"""
+
+import numpy as np
+
+from adjsim.meshes.files import used_points
+from adjsim.meshes.tet_mesh import TetMesh
+from adjsim.meshes.triangle_mesh import TriangleMesh
+
+
+def tetrahedralise(
+    surface: TriangleMesh, *, edge_length: float = 0.1, envelope: float = 2e-3
+) -> TetMesh:
+    """Fill a closed surface with tetrahedra.
+
+    Parameters
+    ----------
+    surface : TriangleMesh
+        Closed, manifold, facing outwards.
+    edge_length : float
+        Wanted edge length over the diagonal of the bounding box, in (0, 1) [-].
+    envelope : float
+        How far the new surface may lie from the given one, over the same diagonal, in
+        (0, 0.1] [-]. Details below this size are lost.
+
+    Returns
+    -------
+    TetMesh
+        Its volume is that of the surface up to the envelope.
+
+    Raises
+    ------
+    ValueError
+        If the surface is open, not manifold or facing inwards, a length is out of range,
+        or nothing was left inside.
+    ImportError
+        If pytetwild is not installed.
+    """
+    surface.require_closed()
+    if not 0.0 < edge_length < 1.0:
+        raise ValueError(f"`edge_length` must be in (0, 1), got {edge_length}.")
+    if not 0.0 < envelope <= 0.1:
+        raise ValueError(f"`envelope` must be in (0, 0.1], got {envelope}.")
+    try:
+        from pytetwild.pytetwild import tetrahedralize  # noqa: PLC0415
+    except ImportError as error:
+        raise ImportError(
+            "Filling a surface with tetrahedra needs pytetwild: pip install 'adjsim[mesh]'. "
+            "Or give a volume mesh."
+        ) from error
+
+    points, tets = tetrahedralize(
+        surface.points,
+        surface.faces.astype(np.int32),
+        edge_length_fac=edge_length,
+        epsilon=envelope,
+        coarsen=True,
+        num_threads=1,
+    )
+    if len(tets) == 0:
+        raise ValueError(
+            "`surface` has no inside that is thicker than the envelope. "
+            "Pass a smaller `envelope`, or repair the surface."
+        )
+    # fTetWild orders the nodes of a tetrahedron the other way round.
+    return TetMesh(*used_points(points, tets.astype(np.int64)[:, [0, 1, 3, 2]]))
