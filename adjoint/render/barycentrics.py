@@ -1,0 +1,177 @@
+r"""Tangent and adjoint of `render/barycentrics.py`: read the two files side by side.
+
+For c = cross2(a, b): adj_a = (b_y, -b_x) adj_c, adj_b = (-a_y, a_x) adj_c. A coordinate
+outside [0, 1] is held by the clip and passes nothing on; on 0 or 1 itself, a kink, it
+passes everything.
+"""
+
+from adjsim.backend import device_fn, lit
+from render.barycentrics import barycentrics, clip01, clip_barycentrics, perspective
+from render.coverage import cross2
+
+
+@device_fn
+def sub2(a, b):
+    """Difference a - b of two screen vectors."""
+    return (a[0] - b[0], a[1] - b[1])
+
+
+@device_fn
+def add2(a, b):
+    """Sum a + b of two screen vectors."""
+    return (a[0] + b[0], a[1] + b[1])
+
+
+@device_fn
+def cross2_vjp(a, b, adj_c):
+    """Pull adj_c back through `cross2`: adj_a, adj_b."""
+    return (b[1] * adj_c, -b[0] * adj_c), (-a[1] * adj_c, a[0] * adj_c)
+
+
+@device_fn
+def barycentrics_jvp(p, a0, a1, a2, tan_a0, tan_a1, tan_a2):
+    """Tangents of the three coordinates, not clipped."""
+    u0, u1, u2, v = sub2(a2, a1), sub2(a0, a2), sub2(a1, a0), sub2(a2, a0)
+    tan_u0 = sub2(tan_a2, tan_a1)  # (1)
+    tan_u1 = sub2(tan_a0, tan_a2)
+    tan_u2 = sub2(tan_a1, tan_a0)
+    tan_area = cross2(tan_u2, v) + cross2(u2, sub2(tan_a2, tan_a0))  # (2)
+    c = lit(1.0, v[0]) / cross2(u2, v)
+    tan_c = -c * c * tan_area  # (3)
+    q0, q1, q2 = sub2(p, a1), sub2(p, a2), sub2(p, a0)
+    tan_b0 = tan_c * cross2(u0, q0) + c * (cross2(tan_u0, q0) - cross2(u0, tan_a1))  # (4)
+    tan_b1 = tan_c * cross2(u1, q1) + c * (cross2(tan_u1, q1) - cross2(u1, tan_a2))
+    tan_b2 = tan_c * cross2(u2, q2) + c * (cross2(tan_u2, q2) - cross2(u2, tan_a0))
+    return tan_b0, tan_b1, tan_b2
+
+
+@device_fn
+def barycentrics_vjp(p, a0, a1, a2, adj_b):
+    """Pull adj_b back through `barycentrics`: adj_a0, adj_a1, adj_a2."""
+    u0, u1, u2 = sub2(a2, a1), sub2(a0, a2), sub2(a1, a0)  # (1) replayed
+    v = sub2(a2, a0)
+    c = lit(1.0, v[0]) / cross2(u2, v)  # (2), (3) replayed
+    q0, q1, q2 = sub2(p, a1), sub2(p, a2), sub2(p, a0)
+
+    # (4) b_k = c cross2(u_k, q_k),  q0 = p - a1, q1 = p - a2, q2 = p - a0
+    adj_c = cross2(u0, q0) * adj_b[0] + cross2(u1, q1) * adj_b[1] + cross2(u2, q2) * adj_b[2]
+    adj_u0, adj_q0 = cross2_vjp(u0, q0, c * adj_b[0])
+    adj_u1, adj_q1 = cross2_vjp(u1, q1, c * adj_b[1])
+    adj_u2, adj_q2 = cross2_vjp(u2, q2, c * adj_b[2])
+
+    # (3) c = 1/area
+    adj_area = -c * c * adj_c
+
+    # (2) area = cross2(u2, v),  v = a2 - a0
+    adj_u2_area, adj_v = cross2_vjp(u2, v, adj_area)
+    adj_u2 = add2(adj_u2, adj_u2_area)
+
+    # (1) u0 = a2 - a1,  u1 = a0 - a2,  u2 = a1 - a0
+    adj_a0 = sub2(sub2(adj_u1, adj_u2), add2(adj_q2, adj_v))
+    adj_a1 = sub2(sub2(adj_u2, adj_u0), adj_q0)
+    adj_a2 = add2(sub2(sub2(adj_u0, adj_u1), adj_q1), adj_v)
+    return adj_a0, adj_a1, adj_a2
+
+
+@device_fn
+def clip01_slope(b):
+    """Slope of the clip at b: 1 in [0, 1], else 0."""
+    zero, one = lit(0.0, b), lit(1.0, b)
+    return one if zero <= b <= one else zero
+
+
+@device_fn
+def clip_barycentrics_jvp(b0, b1, b2, tan_b):
+    """Tangents of the clipped and renormalised coordinates."""
+    total = clip01(b0) + clip01(b1) + clip01(b2)
+    if total < lit(0.5, total):
+        return lit(0.0, total), lit(0.0, total), lit(0.0, total)
+    c = lit(1.0, total) / total
+    k0, k1, k2 = clip_barycentrics(b0, b1, b2)
+    t0 = clip01_slope(b0) * tan_b[0]  # (1)
+    t1 = clip01_slope(b1) * tan_b[1]
+    t2 = clip01_slope(b2) * tan_b[2]
+    tan_total = t0 + t1 + t2  # (2)
+    return c * (t0 - k0 * tan_total), c * (t1 - k1 * tan_total), c * (t2 - k2 * tan_total)  # (3)
+
+
+@device_fn
+def clip_barycentrics_vjp(b0, b1, b2, adj_k):
+    """Pull adj_k back through `clip_barycentrics`: adj_b0, adj_b1, adj_b2."""
+    total = clip01(b0) + clip01(b1) + clip01(b2)  # (1), (2) replayed
+    if total < lit(0.5, total):
+        return lit(0.0, total), lit(0.0, total), lit(0.0, total)
+    c = lit(1.0, total) / total
+    k0, k1, k2 = clip_barycentrics(b0, b1, b2)  # (3) replayed
+
+    # (3), (2) k = clip(b)/total: the total takes k.adj_k from each
+    adj_total = k0 * adj_k[0] + k1 * adj_k[1] + k2 * adj_k[2]
+
+    # (1) clip
+    return (
+        clip01_slope(b0) * c * (adj_k[0] - adj_total),
+        clip01_slope(b1) * c * (adj_k[1] - adj_total),
+        clip01_slope(b2) * c * (adj_k[2] - adj_total),
+    )
+
+
+@device_fn
+def perspective_jvp(b, z, tan_b, tan_z):
+    """Tangents of the depth and of the three weights."""
+    depth, w = perspective(b, z)
+    t0 = (tan_b[0] - b[0] / z[0] * tan_z[0]) / z[0]  # (1)
+    t1 = (tan_b[1] - b[1] / z[1] * tan_z[1]) / z[1]
+    t2 = (tan_b[2] - b[2] / z[2] * tan_z[2]) / z[2]
+    tan_sum = t0 + t1 + t2
+    tan_depth = -depth * depth * tan_sum  # (2)
+    tan_w = (  # (3)
+        depth * (t0 - w[0] * tan_sum),
+        depth * (t1 - w[1] * tan_sum),
+        depth * (t2 - w[2] * tan_sum),
+    )
+    return tan_depth, tan_w
+
+
+@device_fn
+def perspective_vjp(b, z, adj_depth, adj_w):
+    """Pull back through `perspective`: adj_b, adj_z."""
+    c0, c1, c2 = lit(1.0, z[0]) / z[0], lit(1.0, z[1]) / z[1], lit(1.0, z[2]) / z[2]
+    h0, h1, h2 = b[0] * c0, b[1] * c1, b[2] * c2  # (1) replayed
+    depth = lit(1.0, h0) / (h0 + h1 + h2)  # (2) replayed
+
+    # (3) w_k = depth h_k
+    adj_depth = adj_depth + h0 * adj_w[0] + h1 * adj_w[1] + h2 * adj_w[2]
+
+    # (2) depth = 1/(h0 + h1 + h2)
+    adj_sum = -depth * depth * adj_depth
+    adj_h0 = depth * adj_w[0] + adj_sum
+    adj_h1 = depth * adj_w[1] + adj_sum
+    adj_h2 = depth * adj_w[2] + adj_sum
+
+    # (1) h_k = b_k/z_k
+    adj_b = (c0 * adj_h0, c1 * adj_h1, c2 * adj_h2)
+    adj_z = (-h0 * c0 * adj_h0, -h1 * c1 * adj_h1, -h2 * c2 * adj_h2)
+    return adj_b, adj_z
+
+
+@device_fn
+def place_jvp(p, corners, tan_corners):
+    """Tangents of the depth and of the weights at pixel p."""
+    a0, a1, a2, z = corners
+    tan_a0, tan_a1, tan_a2, tan_z = tan_corners
+    b0, b1, b2 = barycentrics(p, a0, a1, a2)
+    tan_b = barycentrics_jvp(p, a0, a1, a2, tan_a0, tan_a1, tan_a2)
+    tan_k = clip_barycentrics_jvp(b0, b1, b2, tan_b)
+    return perspective_jvp(clip_barycentrics(b0, b1, b2), z, tan_k, tan_z)
+
+
+@device_fn
+def place_vjp(p, corners, adj_depth, adj_w):
+    """Pull back to the corners at pixel p: adj_a0, adj_a1, adj_a2, adj_z."""
+    a0, a1, a2, z = corners
+    b0, b1, b2 = barycentrics(p, a0, a1, a2)  # (1) replayed
+    b = clip_barycentrics(b0, b1, b2)  # (2) replayed
+    adj_k, adj_z = perspective_vjp(b, z, adj_depth, adj_w)  # (3)
+    adj_b = clip_barycentrics_vjp(b0, b1, b2, adj_k)  # (2)
+    adj_a0, adj_a1, adj_a2 = barycentrics_vjp(p, a0, a1, a2, adj_b)  # (1)
+    return adj_a0, adj_a1, adj_a2, adj_z

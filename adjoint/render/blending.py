@@ -1,0 +1,201 @@
+r"""Tangent and adjoint of `render/blending.py`: read the two files side by side.
+
+Over is undone from the last fragment to the first: adj_T is the adjoint of the light that
+still passes, and with D' = D (1 - D) the adjoint of a logit is
+
+    adj_y_j = D_j (1 - D_j) T_j (adj_w_j - adj_T_{j+1})
+
+so nothing is divided by 1 - D, which rounds to 0 inside a face. In Softmax the largest
+logit is a shift that cancels: it is held. alpha = 1 - prod (1 - D) has the slope
+D_j prod (1 - D) with respect to y_j, again without a division.
+
+The order in depth and the cut at D_min are frozen.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from adjsim.backend import device_fn, lit
+from render.blending import softmax_largest, softmax_logit
+from render.coverage import coverage
+
+
+class FragmentTangents(NamedTuple):
+    """Tangents of the fragments of a band."""
+
+    y: np.ndarray  # (capacity,)
+    z: np.ndarray  # (capacity,)
+    rgb: np.ndarray  # (capacity, 3)
+
+
+class FragmentAdjoints(NamedTuple):
+    """Adjoints of the fragments of a band, and what the replay keeps for them."""
+
+    y: np.ndarray  # (capacity,)
+    z: np.ndarray  # (capacity,)
+    w: np.ndarray  # (capacity,) weight of the colour: adj_rgb = w adj of the pixel's RGB
+    T: np.ndarray  # (capacity,) light that reaches the fragment
+    D: np.ndarray  # (capacity,) coverage
+    rest: np.ndarray  # (capacity,) 1 - D
+
+
+@device_fn
+def over_jvp_body(first, last, fragments, tangents, background, tan_background):
+    """Tangent of the RGBA of a pixel."""
+    zero = lit(0.0, background[0])
+    tan_r, tan_g, tan_b, T, tan_T = zero, zero, zero, lit(1.0, zero), zero
+    for k in range(first, last):
+        q = fragments.order[k]
+        D, rest = coverage(fragments.y[q])
+        tan_D = D * rest * tangents.y[q]  # (1)
+        w = T * D
+        tan_w = tan_T * D + T * tan_D  # (2)
+        tan_r += tan_w * fragments.rgb[q, 0] + w * tangents.rgb[q, 0]  # (3)
+        tan_g += tan_w * fragments.rgb[q, 1] + w * tangents.rgb[q, 1]
+        tan_b += tan_w * fragments.rgb[q, 2] + w * tangents.rgb[q, 2]
+        tan_T = tan_T * rest - T * tan_D  # (4)
+        T = T * rest
+    tan_r += tan_T * background[0] + T * tan_background[0]  # (5)
+    tan_g += tan_T * background[1] + T * tan_background[1]
+    tan_b += tan_T * background[2] + T * tan_background[2]
+    return tan_r, tan_g, tan_b, -tan_T  # (6)
+
+
+@device_fn
+def over_vjp_body(first, last, fragments, background, adj_rgba, adj):
+    """Pull adj_rgba back to the fragments of a pixel; return adj_background."""
+    adj_r, adj_g, adj_b, adj_alpha = adj_rgba
+    T = lit(1.0, background[0])
+    for k in range(first, last):
+        q = fragments.order[k]
+        D, rest = coverage(fragments.y[q])  # (1) replayed
+        adj.T[q], adj.D[q], adj.rest[q] = T, D, rest
+        T = T * rest  # (4) replayed
+
+    # (6) alpha = 1 - T,  (5) rgb += T background
+    adj_T = adj_r * background[0] + adj_g * background[1] + adj_b * background[2] - adj_alpha
+    adj_background = (T * adj_r, T * adj_g, T * adj_b)
+
+    for k in range(last - 1, first - 1, -1):
+        q = fragments.order[k]
+        D, rest = adj.D[q], adj.rest[q]
+
+        # (4) T = T rest,  rest = 1 - D
+        adj_rest = adj.T[q] * adj_T
+        adj_T = rest * adj_T
+
+        # (3) rgb += w rgb_q
+        adj_w = (
+            adj_r * fragments.rgb[q, 0] + adj_g * fragments.rgb[q, 1] + adj_b * fragments.rgb[q, 2]
+        )
+        adj.w[q] = adj.T[q] * D
+
+        # (2) w = T D
+        adj_D = adj.T[q] * adj_w
+        adj_T += D * adj_w
+
+        # (1) D = sigmoid(y)
+        adj.y[q] = D * rest * (adj_D - adj_rest)
+        adj.z[q] = lit(0.0, D)
+    return adj_background
+
+
+@device_fn
+def softmax_logit_jvp(y, z, tan_y, tan_z, settings, tan_gamma):
+    """Tangent of u = log D + z~/gamma."""
+    _, rest = coverage(y)
+    nearness = (settings.far - z) / (settings.far - settings.near)
+    tan_nearness = -tan_z / (settings.far - settings.near)  # (1)
+    tan_depth = (tan_nearness - nearness / settings.gamma * tan_gamma) / settings.gamma
+    return rest * tan_y + tan_depth  # (2)
+
+
+@device_fn
+def softmax_replay(first, last, fragments, settings, background):
+    """Weight of the background, sum of weights, largest logit, light left, and the RGB."""
+    largest = softmax_largest(first, last, fragments, settings)
+    w_bg = math.exp(settings.epsilon / settings.gamma - largest)
+    total, T = w_bg, lit(1.0, w_bg)
+    r, g, b = w_bg * background[0], w_bg * background[1], w_bg * background[2]
+    for k in range(first, last):
+        q = fragments.order[k]
+        w = math.exp(softmax_logit(fragments.y[q], fragments.z[q], settings) - largest)
+        total += w
+        r += w * fragments.rgb[q, 0]
+        g += w * fragments.rgb[q, 1]
+        b += w * fragments.rgb[q, 2]
+        _, rest = coverage(fragments.y[q])
+        T = T * rest
+    return w_bg, total, largest, T, r / total, g / total, b / total
+
+
+@device_fn
+def softmax_jvp_body(first, last, fragments, tangents, settings, tan_settings, background, tan_bg):
+    """Tangent of the RGBA of a pixel; (3), (4), (5), (7): w'_j (C_j - rgb)/total."""
+    gamma = settings.gamma
+    tan_gamma, tan_epsilon = tan_settings
+    w, total, largest, T, R, G, B = softmax_replay(first, last, fragments, settings, background)
+    tan_w = w * (tan_epsilon - settings.epsilon / gamma * tan_gamma) / gamma  # (2)
+    tan_r = tan_w * (background[0] - R) + w * tan_bg[0]
+    tan_g = tan_w * (background[1] - G) + w * tan_bg[1]
+    tan_b = tan_w * (background[2] - B) + w * tan_bg[2]
+    tan_log_T = lit(0.0, total)
+    for k in range(first, last):
+        q = fragments.order[k]
+        y, z = fragments.y[q], fragments.z[q]
+        w = math.exp(softmax_logit(y, z, settings) - largest)
+        tan_w = w * softmax_logit_jvp(
+            y, z, tangents.y[q], tangents.z[q], settings, tan_gamma
+        )  # (3)
+        tan_r += tan_w * (fragments.rgb[q, 0] - R) + w * tangents.rgb[q, 0]  # (4), (5)
+        tan_g += tan_w * (fragments.rgb[q, 1] - G) + w * tangents.rgb[q, 1]
+        tan_b += tan_w * (fragments.rgb[q, 2] - B) + w * tangents.rgb[q, 2]
+        D, _ = coverage(y)
+        tan_log_T -= D * tangents.y[q]  # (6)
+    return tan_r / total, tan_g / total, tan_b / total, -T * tan_log_T  # (7)
+
+
+@device_fn
+def softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj):
+    """Pull adj_rgba back to the fragments: adj_background, adj_gamma, adj_epsilon."""
+    gamma, depth_range = settings.gamma, settings.far - settings.near
+    w_bg, total, largest, T, R, G, B = softmax_replay(
+        first, last, fragments, settings, background
+    )  # (1)-(7) replayed
+
+    # (7) rgb = sum/total,  alpha = 1 - T
+    c = lit(1.0, total) / total
+    adj_r, adj_g, adj_b = c * adj_rgba[0], c * adj_rgba[1], c * adj_rgba[2]
+    adj_log_T = -T * adj_rgba[3]
+
+    adj_gamma = lit(0.0, total)
+    for k in range(first, last):
+        q = fragments.order[k]
+        y, z = fragments.y[q], fragments.z[q]
+        D, rest = coverage(y)
+
+        # (6) log T += log(1 - D)
+        adj_y = -D * adj_log_T
+
+        # (5), (4) sum += w rgb_q, total += w: together (rgb_q - rgb)/total, which cancels less
+        adj_w = (
+            adj_r * (fragments.rgb[q, 0] - R)
+            + adj_g * (fragments.rgb[q, 1] - G)
+            + adj_b * (fragments.rgb[q, 2] - B)
+        )
+        # (3) w = exp(u - largest),  u = log D + nearness/gamma
+        w = math.exp(softmax_logit(y, z, settings) - largest)
+        adj_u = w * adj_w
+        adj.y[q] = adj_y + rest * adj_u
+        adj.z[q] = -adj_u / (gamma * depth_range)
+        adj_gamma -= adj_u * (settings.far - z) / (depth_range * gamma * gamma)
+        adj.w[q] = c * w
+
+    # (2) w_bg = exp(epsilon/gamma - largest)
+    adj_u_bg = w_bg * (
+        adj_r * (background[0] - R) + adj_g * (background[1] - G) + adj_b * (background[2] - B)
+    )
+    adj_gamma -= adj_u_bg * settings.epsilon / (gamma * gamma)
+    return (w_bg * adj_r, w_bg * adj_g, w_bg * adj_b), adj_gamma, adj_u_bg / gamma

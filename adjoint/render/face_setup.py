@@ -1,0 +1,233 @@
+r"""Tangent and adjoint of `render/face_setup.py`: read the two files side by side.
+
+A face writes the adjoints of its three corners into its own slots, on the screen, in the
+world (through its normal) and in colour; each vertex then sums its slots in the order of
+the faces. What many faces share (material, lights, camera) is summed in one fixed order.
+
+Frozen: which faces are drawn, near, far, culling and the boxes of pixels. A vertex of no
+drawn face has the adjoint 0, wherever it is.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from adjoint.render.camera import camera_frame_jvp, camera_frame_vjp, project_jvp, project_vjp
+from adjoint.render.shading import flat_normal_jvp, flat_normal_vjp, lambert_jvp, lambert_vjp
+from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.vec3 import add, sub
+from render.camera import camera_frame, unpack_camera
+from render.face_setup import corner_body, face_normal, face_shade, load3
+
+
+class FaceTangents(NamedTuple):
+    """Tangents of the faces of a frame."""
+
+    screen: np.ndarray  # (n_vertices, 3)
+    corners: np.ndarray  # (n_faces, 9)
+    shaded: np.ndarray  # (n_faces, 9)
+
+
+class VertexCorners(NamedTuple):
+    """The corners 3 f + k of faces that lie at each vertex, in the order of the faces."""
+
+    start: np.ndarray  # (n_vertices + 1,) int64
+    corners: np.ndarray  # (3 n_faces,) int64
+
+
+@device_fn
+def add_row(array, i, value):
+    """Add a vector to row i of an array."""
+    array[i, 0] += value[0]
+    array[i, 1] += value[1]
+    array[i, 2] += value[2]
+
+
+@device_fn
+def face_shade_jvp(f, n, tan_n, scene, tan_scene):
+    """Shade of face f, then its tangent."""
+    o = scene.owner[f]
+    s, tan_s = load3(scene.ambient, o), load3(tan_scene.ambient, o)
+    for k in range(scene.directions.shape[0]):
+        g, tan_g = lambert_jvp(
+            n,
+            load3(scene.directions, k),
+            load3(scene.lights, k),
+            load3(scene.diffuse, o),
+            tan_n,
+            load3(tan_scene.directions, k),
+            load3(tan_scene.lights, k),
+            load3(tan_scene.diffuse, o),
+        )
+        s, tan_s = add(s, g), add(tan_s, tan_g)
+    return s, tan_s
+
+
+@device_fn
+def face_shade_vjp(f, n, scene, adj_s, adj_scene):
+    """Add to the adjoints of material and lights; return adj_n."""
+    o = scene.owner[f]
+    adj_n = (lit(0.0, n[0]), lit(0.0, n[0]), lit(0.0, n[0]))
+    for k in range(scene.directions.shape[0]):
+        adj_n_k, adj_m, adj_light, adj_diffuse = lambert_vjp(
+            n, load3(scene.directions, k), load3(scene.lights, k), load3(scene.diffuse, o), adj_s
+        )
+        adj_n = add(adj_n, adj_n_k)
+        add_row(adj_scene.directions, k, adj_m)
+        add_row(adj_scene.lights, k, adj_light)
+        add_row(adj_scene.diffuse, o, adj_diffuse)
+    add_row(adj_scene.ambient, o, adj_s)
+    return adj_n
+
+
+@device_fn
+def shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents):
+    """Face f: write the tangents of its shaded colours."""
+    i, j, k = scene.faces[f, 0], scene.faces[f, 1], scene.faces[f, 2]
+    n, tan_n = flat_normal_jvp(
+        load3(x, i), load3(x, j), load3(x, k), load3(tan_x, i), load3(tan_x, j), load3(tan_x, k)
+    )
+    s, tan_s = face_shade_jvp(f, n, tan_n, scene, tan_scene)
+    for c in range(3):
+        if scene.smooth[f]:
+            for a in range(3):
+                v = scene.faces[f, a]
+                tangents.shaded[f, 3 * a + c] = (
+                    tan_s[c] * scene.vertex_colors[v, c] + s[c] * tan_scene.vertex_colors[v, c]
+                )
+        else:
+            tangents.shaded[f, c] = (
+                tan_s[c] * scene.face_colors[f, c] + s[c] * tan_scene.face_colors[f, c]
+            )
+
+
+@device_fn
+def color_vjp(f, s, scene, adj_shaded, adj_scene, slots):
+    """Undo shaded = s C: return adj_s; the colours go to the face or to the slots."""
+    adj_s = (lit(0.0, s[0]), lit(0.0, s[0]), lit(0.0, s[0]))
+    if not scene.smooth[f]:
+        adj = (adj_shaded[f, 9], adj_shaded[f, 10], adj_shaded[f, 11])
+        C = load3(scene.face_colors, f)
+        add_row(adj_scene.face_colors, f, (s[0] * adj[0], s[1] * adj[1], s[2] * adj[2]))
+        return (C[0] * adj[0], C[1] * adj[1], C[2] * adj[2])
+    for a in range(3):
+        at = 9 + 3 * a
+        adj = (adj_shaded[f, at], adj_shaded[f, at + 1], adj_shaded[f, at + 2])
+        C = load3(scene.vertex_colors, scene.faces[f, a])
+        for c in range(3):
+            slots[f, a, 6 + c] = s[c] * adj[c]
+        adj_s = add(adj_s, (C[0] * adj[0], C[1] * adj[1], C[2] * adj[2]))
+    return adj_s
+
+
+@device_fn
+def face_vjp_body(f, scene, x, adj_faces, adj_scene, slots):
+    """Face f: write the adjoints of its corners into its slots."""
+    i, j, k = scene.faces[f, 0], scene.faces[f, 1], scene.faces[f, 2]
+    n = face_normal(f, scene.faces, x)
+    s = face_shade(f, n, scene)
+    for a in range(3):
+        for c in range(6, 9):
+            slots[f, a, c] = lit(0.0, s[0])
+    adj_s = color_vjp(f, s, scene, adj_faces, adj_scene, slots)
+    adj_n = face_shade_vjp(f, n, scene, adj_s, adj_scene)
+    adj_x = flat_normal_vjp(load3(x, i), load3(x, j), load3(x, k), adj_n)
+    for a in range(3):
+        slots[f, a, 0] = adj_faces[f, 2 * a]
+        slots[f, a, 1] = adj_faces[f, 2 * a + 1]
+        slots[f, a, 2] = adj_faces[f, 6 + a]
+        for c in range(3):
+            slots[f, a, 3 + c] = adj_x[a][c]
+
+
+@device_fn
+def vertex_sum(i, at, box, vertex_corners, slots):
+    """Three numbers from place `at` of the slots, summed over the corners at vertex i."""
+    zero = lit(0.0, slots[0, 0, 0])
+    total = (zero, zero, zero)
+    for c in range(vertex_corners.start[i], vertex_corners.start[i + 1]):
+        f, a = vertex_corners.corners[c] // 3, vertex_corners.corners[c] % 3
+        if box[f, 0] < box[f, 1]:
+            total = add(total, (slots[f, a, at], slots[f, a, at + 1], slots[f, a, at + 2]))
+    return total
+
+
+@device_fn
+def is_used(i, box, vertex_corners):
+    """Whether a drawn face has a corner at vertex i."""
+    for c in range(vertex_corners.start[i], vertex_corners.start[i + 1]):
+        f = vertex_corners.corners[c] // 3
+        if box[f, 0] < box[f, 1]:
+            return True
+    return False
+
+
+def _setup_faces_jvp(camera, tan_camera, scene, tan_scene, x, tan_x, faces, tangents):
+    """Tangents of the screen, the corners and the colours of a frame that is set up."""
+    eye, target, up, fov_y = unpack_camera(camera)
+    tan_eye, tan_target, tan_up, tan_fov_y = unpack_camera(tan_camera)
+    r, u, d, focal, tan_r, tan_u, tan_d, tan_focal = camera_frame_jvp(
+        eye, target, up, fov_y, tan_eye, tan_target, tan_up, tan_fov_y
+    )
+    frame, tan_frame = (r, u, d, focal), (tan_r, tan_u, tan_d, tan_focal)
+    for i in range(x.shape[0]):
+        _, _, _, tan_s_x, tan_s_y, tan_z = project_jvp(
+            load3(x, i), eye, frame, load3(tan_x, i), tan_eye, tan_frame
+        )
+        tangents.screen[i, 0], tangents.screen[i, 1], tangents.screen[i, 2] = (
+            tan_s_x,
+            tan_s_y,
+            tan_z,
+        )
+    for f in range(scene.faces.shape[0]):
+        if faces.box[f, 0] < faces.box[f, 1]:
+            corner_body(f, scene, tangents.screen, tangents.corners)
+            shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents)
+
+
+def _setup_faces_vjp(
+    camera, scene, x, faces, vertex_corners, adj_faces, slots, adj_x, adj_scene, adj_camera
+):
+    """From adj_faces (n_faces, 18), corners then colours, to vertices, scene and camera."""
+    eye, target, up, fov_y = unpack_camera(camera)
+    frame = camera_frame(eye, target, up, fov_y)
+    zero = lit(0.0, fov_y)
+    for f in range(scene.faces.shape[0]):
+        if faces.box[f, 0] < faces.box[f, 1]:
+            face_vjp_body(f, scene, x, adj_faces, adj_scene, slots)
+    adj_eye, adj_r, adj_u = (zero, zero, zero), (zero, zero, zero), (zero, zero, zero)
+    adj_d, adj_focal = (zero, zero, zero), zero
+    for i in range(x.shape[0]):
+        if is_used(i, faces.box, vertex_corners):
+            s_x, s_y, z = vertex_sum(i, 0, faces.box, vertex_corners, slots)
+            adj_point, adj_r_i, adj_u_i, adj_d_i, adj_focal_i = project_vjp(
+                load3(x, i), eye, frame, s_x, s_y, z
+            )
+            adj_eye, adj_r, adj_u = (
+                sub(adj_eye, adj_point),
+                add(adj_r, adj_r_i),
+                add(adj_u, adj_u_i),
+            )
+            adj_d, adj_focal = add(adj_d, adj_d_i), adj_focal + adj_focal_i
+            add_row(adj_x, i, add(adj_point, vertex_sum(i, 3, faces.box, vertex_corners, slots)))
+            add_row(adj_scene.vertex_colors, i, vertex_sum(i, 6, faces.box, vertex_corners, slots))
+    adj_view_eye, adj_target, adj_up, adj_fov_y = camera_frame_vjp(
+        eye, target, up, fov_y, adj_r, adj_u, adj_d, adj_focal
+    )
+    for c in range(3):
+        adj_camera[c] += adj_eye[c] + adj_view_eye[c]
+        adj_camera[3 + c] += adj_target[c]
+        adj_camera[6 + c] += adj_up[c]
+    adj_camera[9] += adj_fov_y
+
+
+setup_faces_jvp = cpu_kernel(_setup_faces_jvp)
+setup_faces_vjp = cpu_kernel(_setup_faces_vjp)
+
+
+def vertex_corners(faces: np.ndarray, n_vertices: int) -> VertexCorners:
+    """Return the corners at each vertex; faces are (n_faces, 3)."""
+    flat = faces.reshape(-1)
+    start = np.zeros(n_vertices + 1, np.int64)
+    np.cumsum(np.bincount(flat, minlength=n_vertices), out=start[1:])
+    return VertexCorners(start, np.argsort(flat, kind="stable").astype(np.int64))

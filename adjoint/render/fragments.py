@@ -1,0 +1,167 @@
+r"""Tangent and adjoint of `render/fragments.py`: read the two files side by side.
+
+Every face walks its own fragments of a band, in the order in which the forward found
+them, and sums the adjoints of its corners and colours: 18 numbers, in the slot of the
+pair (band, face). The colour of a fragment has the adjoint w adj_rgb of its pixel.
+
+Frozen: which fragments there are.
+"""
+
+from adjoint.render.barycentrics import add2, place_jvp, place_vjp
+from adjoint.render.coverage import signed_square_distance_jvp, signed_square_distance_vjp
+from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.vec3 import add, dot
+from render.face_setup import load_corners
+from render.fragments import blend_corners, corner_color, fragment_place
+
+
+@device_fn
+def fragment_logit_jvp(p, corners, tan_corners, sigma, tan_sigma):
+    """Tangent of the logit y = delta d^2/sigma."""
+    a0, a1, a2, _ = corners
+    tan_a0, tan_a1, tan_a2, _ = tan_corners
+    d, tan_d = signed_square_distance_jvp(p, a0, a1, a2, tan_a0, tan_a1, tan_a2)
+    return (tan_d - d / sigma * tan_sigma) / sigma
+
+
+@device_fn
+def fragment_logit_vjp(p, corners, sigma, y, adj_y):
+    """Pull adj_y back through `fragment_logit`: adj_a0, adj_a1, adj_a2, adj_sigma."""
+    a0, a1, a2, _ = corners
+    adj_d = adj_y * (lit(1.0, sigma) / sigma)
+    adj_a0, adj_a1, adj_a2 = signed_square_distance_vjp(p, a0, a1, a2, adj_d)
+    return adj_a0, adj_a1, adj_a2, -y * adj_d
+
+
+@device_fn
+def fragment_pixel(q, band, grid, fragments):
+    """Row and column of the pixel of a fragment."""
+    width = grid.pixel_x.shape[0]
+    return band * grid.band_rows + fragments.pixel[q] // width, fragments.pixel[q] % width
+
+
+@device_fn
+def pair_jvp_body(
+    k, f, band, grid, smooth, faces, tan_faces, settings, tan_sigma, fragments, tangents
+):
+    """Pair k of the band, face f: write the tangents of its fragments."""
+    corners = load_corners(f, faces.corners)
+    tan_corners = load_corners(f, tan_faces.corners)
+    for q in range(fragments.pair[k], fragments.pair[k + 1]):
+        i, j = fragment_pixel(q, band, grid, fragments)
+        p = (grid.pixel_x[j], grid.pixel_y[i])
+        tangents.y[q] = fragment_logit_jvp(p, corners, tan_corners, settings.sigma, tan_sigma)
+        tangents.z[q], tan_w = place_jvp(p, corners, tan_corners)
+        tan_rgb = corner_color(f, 0, tan_faces.shaded)
+        if smooth[f]:
+            _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
+            c1, tan_c1 = corner_color(f, 1, faces.shaded), corner_color(f, 1, tan_faces.shaded)
+            c2, tan_c2 = corner_color(f, 2, faces.shaded), corner_color(f, 2, tan_faces.shaded)
+            tan_rgb = add(
+                blend_corners(tan_w, corner_color(f, 0, faces.shaded), c1, c2),
+                blend_corners(w, tan_rgb, tan_c1, tan_c2),
+            )
+        tangents.rgb[q, 0], tangents.rgb[q, 1], tangents.rgb[q, 2] = tan_rgb
+
+
+@device_fn
+def color_weights_vjp(f, w, shaded, adj_rgb, pair, slots):
+    """Undo rgb = sum w_k c_k: add to the slots of the colours, return adj_w."""
+    for k in range(3):
+        for c in range(3):
+            slots[pair, 9 + 3 * k + c] += w[k] * adj_rgb[c]
+    return (
+        dot(corner_color(f, 0, shaded), adj_rgb),
+        dot(corner_color(f, 1, shaded), adj_rgb),
+        dot(corner_color(f, 2, shaded), adj_rgb),
+    )
+
+
+@device_fn
+def place_slots_vjp(p, corners, adj_z, adj_w, pair, slots):
+    """Pull the adjoints of depth and weights back, and add them to the slots."""
+    adj_a0, adj_a1, adj_a2, adj_depths = place_vjp(p, corners, adj_z, adj_w)
+    for c in range(2):
+        slots[pair, c] += adj_a0[c]
+        slots[pair, 2 + c] += adj_a1[c]
+        slots[pair, 4 + c] += adj_a2[c]
+    for k in range(3):
+        slots[pair, 6 + k] += adj_depths[k]
+
+
+@device_fn
+def smooth_vjp_body(k, f, band, grid, faces, fragments, adj, adj_image, pair, slots):
+    """Pair k, face f with vertex colours: what flows through depth and weights."""
+    corners = load_corners(f, faces.corners)
+    for q in range(fragments.pair[k], fragments.pair[k + 1]):
+        i, j = fragment_pixel(q, band, grid, fragments)
+        p = (grid.pixel_x[j], grid.pixel_y[i])
+        _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
+        s = adj.w[q]
+        adj_rgb = (s * adj_image[i, j, 0], s * adj_image[i, j, 1], s * adj_image[i, j, 2])
+        adj_w = color_weights_vjp(f, w, faces.shaded, adj_rgb, pair, slots)
+        place_slots_vjp(p, corners, adj.z[q], adj_w, pair, slots)
+
+
+@device_fn
+def flat_vjp_body(k, f, band, grid, faces, settings, fragments, adj, adj_image, pair, slots):
+    """Pair k, face f with one colour: what flows through its colour and depth."""
+    corners = load_corners(f, faces.corners)
+    zero = lit(0.0, settings.sigma)
+    r, g, b = zero, zero, zero
+    for q in range(fragments.pair[k], fragments.pair[k + 1]):
+        i, j = fragment_pixel(q, band, grid, fragments)
+        r += adj.w[q] * adj_image[i, j, 0]
+        g += adj.w[q] * adj_image[i, j, 1]
+        b += adj.w[q] * adj_image[i, j, 2]
+        if not settings.over:
+            p = (grid.pixel_x[j], grid.pixel_y[i])
+            place_slots_vjp(p, corners, adj.z[q], (zero, zero, zero), pair, slots)
+    slots[pair, 9] += r
+    slots[pair, 10] += g
+    slots[pair, 11] += b
+
+
+@device_fn
+def coverage_vjp_body(k, f, band, grid, faces, settings, fragments, adj, pair, slots):
+    """Pair k, face f: what flows through its coverage; return adj_sigma."""
+    corners = load_corners(f, faces.corners)
+    zero = lit(0.0, settings.sigma)
+    sum0, sum1, sum2, adj_sigma = (zero, zero), (zero, zero), (zero, zero), zero
+    for q in range(fragments.pair[k], fragments.pair[k + 1]):
+        i, j = fragment_pixel(q, band, grid, fragments)
+        p = (grid.pixel_x[j], grid.pixel_y[i])
+        adj_a0, adj_a1, adj_a2, adj_s = fragment_logit_vjp(
+            p, corners, settings.sigma, fragments.y[q], adj.y[q]
+        )
+        sum0, sum1, sum2 = add2(sum0, adj_a0), add2(sum1, adj_a1), add2(sum2, adj_a2)
+        adj_sigma += adj_s
+    slots[pair, 0], slots[pair, 1] = sum0
+    slots[pair, 2], slots[pair, 3] = sum1
+    slots[pair, 4], slots[pair, 5] = sum2
+    return adj_sigma
+
+
+@device_fn
+def pair_vjp_body(
+    k, f, band, grid, smooth, faces, settings, fragments, adj, adj_image, pair, slots
+):
+    """Pair k of the band, face f: fill its slot; return adj_sigma."""
+    for c in range(6, 18):
+        slots[pair, c] = lit(0.0, settings.sigma)
+    adj_sigma = coverage_vjp_body(k, f, band, grid, faces, settings, fragments, adj, pair, slots)
+    if smooth[f]:
+        smooth_vjp_body(k, f, band, grid, faces, fragments, adj, adj_image, pair, slots)
+    else:
+        flat_vjp_body(k, f, band, grid, faces, settings, fragments, adj, adj_image, pair, slots)
+    return adj_sigma
+
+
+def _sum_pairs(pair_faces, slots, adj_faces):
+    """Sum the slots of every face over its bands, in the order of the bands."""
+    for pair in range(pair_faces.shape[0]):
+        for c in range(18):
+            adj_faces[pair_faces[pair], c] += slots[pair, c]
+
+
+sum_pairs = cpu_kernel(_sum_pairs)

@@ -1,0 +1,296 @@
+r"""Tangent and adjoint of `render/soft_raster.py`: images pulled back to what made them.
+
+The forward's stages are undone last first, band by band and then frame by frame:
+
+    pixels -> fragments -> slots of (band, face) -> faces -> vertices, scene, camera
+
+Nothing of the forward is stored but its inputs: a band finds its fragments again. What a
+derivative holds fixed is said in `fragments.py` (the fragments and their order in depth),
+`face_setup.py` (which faces are drawn) and `coverage.py` (the nearest edge).
+
+Every sum has a fixed order that does not know how many threads there are: gradients are
+equal to the bit on any number of them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjoint.render import paths
+from adjoint.render.blending import (
+    FragmentAdjoints,
+    FragmentTangents,
+    over_jvp_body,
+    over_vjp_body,
+    softmax_jvp_body,
+    softmax_vjp_body,
+)
+from adjoint.render.face_setup import (
+    FaceTangents,
+    VertexCorners,
+    setup_faces_jvp,
+    setup_faces_vjp,
+    vertex_corners,
+)
+from adjoint.render.fragments import pair_jvp_body, pair_vjp_body, sum_pairs
+from adjsim import checks
+from adjsim.backend import cpu_kernel
+from render.camera import Camera
+from render.fragments import gather_band
+from render.packing import Job, pack
+from render.scene import Scene
+from render.soft_raster import (
+    Pool,
+    SoftRasterizer,
+    check_rasterizer,
+    draw_frame,
+    empty_fragments,
+    empty_images,
+    for_each_frame,
+    setup_frame,
+)
+
+
+def _draw_bands_jvp(
+    first, last, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, tan_image
+):
+    """Tangents of the pixels of the bands first..last-1."""
+    faces, bands, grid = frame
+    fragments, tangents = scratch
+    width = grid.pixel_x.shape[0]
+    tan_settings = (tan_numbers[1], tan_numbers[2])
+    for band in range(first, last):
+        n_pixels = gather_band(band, grid, scene.smooth, faces, bands, settings, fragments)
+        for pair in range(bands.start[band], bands.start[band + 1]):
+            pair_jvp_body(
+                pair - bands.start[band], bands.faces[pair], band, grid, scene.smooth,
+                faces, tan_faces, settings, tan_numbers[0], fragments, tangents,
+            )  # fmt: skip
+        for k in range(n_pixels):
+            begin, end = fragments.start[k], fragments.start[k + 1]
+            i, j = band * grid.band_rows + k // width, k % width
+            if settings.over:
+                tan = over_jvp_body(
+                    begin, end, fragments, tangents, scene.background, tan_scene.background
+                )
+            else:
+                tan = softmax_jvp_body(
+                    begin, end, fragments, tangents, settings, tan_settings,
+                    scene.background, tan_scene.background,
+                )  # fmt: skip
+            for c in range(4):
+                tan_image[i, j, c] = tan[c]
+
+
+def _draw_bands_vjp(first, last, scene, settings, frame, scratch, adj_image, slots, adj_bands):
+    """Fill the slots of the pairs, and the sums of each of the bands first..last-1."""
+    faces, bands, grid = frame
+    fragments, adj = scratch
+    width = grid.pixel_x.shape[0]
+    for band in range(first, last):
+        n_pixels = gather_band(band, grid, scene.smooth, faces, bands, settings, fragments)
+        adj_bands[band, :] = 0
+        for k in range(n_pixels):
+            begin, end = fragments.start[k], fragments.start[k + 1]
+            i, j = band * grid.band_rows + k // width, k % width
+            adj_rgba = (
+                adj_image[i, j, 0], adj_image[i, j, 1], adj_image[i, j, 2], adj_image[i, j, 3],
+            )  # fmt: skip
+            if settings.over:
+                adj_bg = over_vjp_body(begin, end, fragments, scene.background, adj_rgba, adj)
+            else:
+                adj_bg, adj_gamma, adj_epsilon = softmax_vjp_body(
+                    begin, end, fragments, settings, scene.background, adj_rgba, adj
+                )
+                adj_bands[band, 1] += adj_gamma
+                adj_bands[band, 2] += adj_epsilon
+            for c in range(3):
+                adj_bands[band, 3 + c] += adj_bg[c]
+        for pair in range(bands.start[band], bands.start[band + 1]):
+            adj_bands[band, 0] += pair_vjp_body(
+                pair - bands.start[band], bands.faces[pair], band, grid, scene.smooth,
+                faces, settings, fragments, adj, adj_image, pair, slots,
+            )  # fmt: skip
+
+
+draw_bands_jvp = cpu_kernel(_draw_bands_jvp)
+draw_bands_vjp = cpu_kernel(_draw_bands_vjp)
+
+
+def draw_frame_jvp(
+    job: Job, frame: int, tangents: paths.Packed, tan_image: np.ndarray, pool: Pool
+) -> None:
+    """Tangent of the image of one frame."""
+    ready = setup_frame(job, frame)
+    dtype, n_faces = job.x.dtype, len(job.scene.faces)
+    tan_faces = FaceTangents(
+        np.empty_like(ready.faces.screen),
+        np.empty((n_faces, 9), dtype),
+        np.zeros((n_faces, 9), dtype),
+    )
+    setup_faces_jvp(
+        job.camera, tangents.camera, job.scene, tangents.scene, job.x[frame], tangents.x[frame],
+        ready.faces, tan_faces,
+    )  # fmt: skip
+
+    def draw(first: int, last: int) -> None:
+        fragments = empty_fragments(ready, first, last)
+        n = len(fragments.y)
+        room = FragmentTangents(np.empty(n, dtype), np.empty(n, dtype), np.empty((n, 3), dtype))
+        draw_bands_jvp(
+            first, last, job.scene, tangents.scene, job.settings, tangents.numbers, tuple(ready),
+            tan_faces, (fragments, room), tan_image,
+        )  # fmt: skip
+
+    pool.over_bands(len(ready.bands.capacity), draw)
+
+
+def draw_frame_vjp(
+    job: Job, frame: int, corners: VertexCorners, adj_image: np.ndarray, pool: Pool
+) -> paths.Packed:
+    """Adjoints of everything from the adjoint of the image of one frame."""
+    ready = setup_frame(job, frame)
+    dtype, n_faces = job.x.dtype, len(job.scene.faces)
+    n_bands, n_pairs = len(ready.bands.capacity), len(ready.bands.faces)
+    slots, adj_bands = np.empty((n_pairs, 18), dtype), np.empty((n_bands, 6), dtype)
+
+    def draw(first: int, last: int) -> None:
+        fragments = empty_fragments(ready, first, last)
+        room = FragmentAdjoints(*(np.empty(len(fragments.y), dtype) for _ in range(6)))
+        draw_bands_vjp(
+            first, last, job.scene, job.settings, tuple(ready), (fragments, room), adj_image,
+            slots, adj_bands,
+        )  # fmt: skip
+
+    pool.over_bands(n_bands, draw)
+    adj = paths.zeros(job)
+    adj_faces = np.zeros((n_faces, 18), dtype)
+    sum_pairs(ready.bands.faces, slots, adj_faces)
+    setup_faces_vjp(
+        job.camera, job.scene, job.x[frame], ready.faces, corners, adj_faces,
+        np.empty((n_faces, 3, 9), dtype), adj.x, adj.scene, adj.camera,
+    )  # fmt: skip
+    sums = adj_bands.sum(axis=0)
+    adj.numbers[:], adj.scene.background[:] = sums[:3], sums[3:]
+    return adj
+
+
+@dataclass(frozen=True, eq=False)
+class ImageRecord:
+    """Images, and all that is needed to pull adjoints back from them.
+
+    Attributes
+    ----------
+    images : numpy.ndarray
+        RGBA as `rasterize` returns it, (height, width, 4) or (n_frames, height, width, 4).
+    """
+
+    images: np.ndarray
+    scene: Scene
+    job: Job
+    shapes: dict[str, tuple]
+    threads: int | None
+
+    def vjp(self, adj_images: Any, wrt: Iterable[str] | None = None) -> dict[str, np.ndarray]:
+        """Pull the adjoint of the images back to the parameters.
+
+        Parameters
+        ----------
+        adj_images : array_like
+            Of the shape of `images`.
+        wrt : iterable of str, optional
+            Paths of the gradients wanted, by default all.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+            Path to gradient, each of the shape of its parameter.
+
+        Raises
+        ------
+        ValueError
+            If the shape does not fit, a number is not finite or a path is unknown.
+        """
+        dtype = self.job.x.dtype
+        adj = checks.array("adj_images", adj_images, self.images.shape, dtype=dtype)
+        wanted = list(self.shapes) if wrt is None else list(wrt)
+        for path in wanted:
+            checks.known_key("path in `wrt`", path, self.shapes)
+        adj = adj if self.job.batched else adj[None]
+        corners = vertex_corners(self.job.scene.faces, self.job.x.shape[1])
+        frames = for_each_frame(
+            self.job,
+            self.threads,
+            lambda frame, pool: draw_frame_vjp(self.job, frame, corners, adj[frame], pool),
+        )
+        shape_of = {path: self.shapes[path] for path in wanted}
+        return paths.gradient(self.scene, self.job, shape_of, frames)
+
+
+def record_images(
+    scene: Scene,
+    camera: Camera,
+    rasterizer: SoftRasterizer,
+    vertices: Mapping[str, Any],
+    size: tuple[int, int],
+    *,
+    threads: int | None = None,
+) -> ImageRecord:
+    """Draw like `rasterize`, and keep what the adjoint needs.
+
+    Parameters and errors are those of `render.soft_raster.rasterize`.
+
+    Returns
+    -------
+    ImageRecord
+        `.images`, and `.vjp(adj_images, wrt=None)`.
+    """
+    check_rasterizer(rasterizer)
+    job = pack(scene, camera, rasterizer, vertices, size)
+    images = empty_images(job)
+    for_each_frame(job, threads, lambda frame, pool: draw_frame(job, frame, images[frame], pool))
+    names = paths.views(scene, job, paths.zeros(job))
+    shapes = paths.shapes(scene, vertices, names)
+    return ImageRecord(images if job.batched else images[0], scene, job, shapes, threads)
+
+
+def rasterize_jvp(
+    scene: Scene,
+    camera: Camera,
+    rasterizer: SoftRasterizer,
+    vertices: Mapping[str, Any],
+    size: tuple[int, int],
+    tangents: Mapping[str, Any],
+    *,
+    threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw like `rasterize`, and push tangents of the parameters forward to the images.
+
+    Parameters
+    ----------
+    tangents : mapping of str to array_like
+        Path to tangent, of the shape of the parameter; those not named have the tangent 0.
+        The others are those of `render.soft_raster.rasterize`.
+
+    Returns
+    -------
+    images, tan_images : numpy.ndarray
+        Both of the shape that `rasterize` returns.
+
+    Raises
+    ------
+    ValueError
+        As `rasterize`, or if a path is unknown or a tangent does not fit.
+    """
+    record = record_images(scene, camera, rasterizer, vertices, size, threads=threads)
+    job = record.job
+    packed = paths.pack_tangents(scene, job, record.shapes, tangents)
+    tan_images = empty_images(job)
+    for_each_frame(
+        job,
+        threads,
+        lambda frame, pool: draw_frame_jvp(job, frame, packed, tan_images[frame], pool),
+    )
+    return record.images, tan_images if job.batched else tan_images[0]
