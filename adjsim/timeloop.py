@@ -29,7 +29,7 @@ TWO_TILES = np.uint64(2 * TILE)
 @device_fn
 def node_sum(n, ptr, slots_of, slots):
     """Return the sum of a node's slots, in their fixed order."""
-    zero = slots[0] - slots[0]
+    zero = lit(0, slots[0])
     f0, f1, f2 = zero, zero, zero
     for k in range(ptr[n], ptr[n + np.uint64(1)]):
         s = np.uint64(slots_of[np.uint64(k)])
