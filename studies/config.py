@@ -1,0 +1,190 @@
+"""A study's settings are data: TOML, with every key documented in the built-in file.
+
+The built-in file of a study, `studies/configs/NAME.toml`, is also its schema: a user's
+file or a `key=value` override may set any key that is there, to a value of the same type.
+Nothing in a study file is run.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adjsim import checks
+from studies.errors import StudyError
+from studies.registry import STUDIES, find_study
+
+
+CONFIGS = Path(__file__).resolve().parent / "configs"
+KIND = "study"  # the key that names a file's study
+
+
+@dataclass(frozen=True)
+class StudySettings:
+    """A resolved study.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the built-in study it is an instance of.
+    values : dict
+        Every setting, nested as in the file.
+    explicit : dict
+        The settings that the user gave, by dotted key.
+    """
+
+    kind: str
+    values: dict[str, Any]
+    explicit: dict[str, Any]
+
+    def to_toml(self) -> str:
+        """Return the study as TOML, with the comments of the built-in file."""
+        import tomlkit  # noqa: PLC0415
+
+        document = tomlkit.parse(_builtin_text(self.kind))
+        _assign(document, self.values)
+        return tomlkit.dumps(document)
+
+
+def resolve(study: str, overrides: Sequence[str] = ()) -> StudySettings:
+    """Return a built-in study or a TOML file's, with `key=value` overrides applied.
+
+    Parameters
+    ----------
+    study : str
+        Name of a built-in study, or path of a TOML file that holds `study = "NAME"`.
+    overrides : sequence of str
+        Such as "beam.mu=2e5" or "camera.eye=[0, 1, 3]".
+
+    Raises
+    ------
+    StudyError
+        If the study or a key is unknown (the nearest known one is named), a file is
+        missing or no TOML, or a value has another type than the built-in one.
+    """
+    given: dict[str, Any] = {}
+    kind = study
+    if study not in STUDIES and (study.endswith(".toml") or Path(study).is_file()):
+        given = _read(Path(study))
+        kind = given.pop(KIND, "")
+        if not isinstance(kind, str) or not kind:
+            raise StudyError(
+                f"{study} must name its kind in the key `{KIND}`, one of "
+                f'{", ".join(STUDIES)}; e.g. `{KIND} = "beam"` in its first line.'
+            )
+    defaults = builtin(find_study(kind).name)
+    explicit = _flatten(given)
+    for override in overrides:
+        key, value = _parse_override(override, defaults)
+        explicit[key] = value
+    values = builtin(kind)
+    for key, value in explicit.items():
+        explicit[key] = _set(values, key, value)
+    return StudySettings(kind, values, explicit)
+
+
+def builtin(kind: str) -> dict[str, Any]:
+    """Return the settings of a built-in study, without the key that names it."""
+    values = tomllib.loads(_builtin_text(kind))
+    values.pop(KIND, None)
+    return values
+
+
+def get(values: Mapping[str, Any], key: str) -> Any:
+    """Return a value by its dotted key."""
+    here: Any = values
+    for part in key.split("."):
+        here = here[part]
+    return here
+
+
+def _builtin_text(kind: str) -> str:
+    return (CONFIGS / f"{kind}.toml").read_text(encoding="utf-8")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise StudyError(f"There is no study file {path}. Built-in studies: {', '.join(STUDIES)}.")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path} is not valid TOML: {error}.") from error
+
+
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= _flatten(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def _parse_override(text: str, defaults: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return key and value of "key=value"; a text may stand without quotes."""
+    key, equals, raw = text.partition("=")
+    key, raw = key.strip(), raw.strip()
+    if not equals or not key:
+        raise StudyError(f"An override must read key=value, got {text!r}. E.g. beam.mu=2e5.")
+    known = _flatten(defaults)
+    _known(key, known)
+    if isinstance(known[key], str) and not raw.startswith(('"', "'")):
+        return key, raw
+    try:
+        return key, tomllib.loads(f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(
+            f"`{key}` must be {_type_name(known[key])}, got {raw!r}, which is no TOML value."
+        ) from error
+
+
+def _known(key: str, known: Mapping[str, Any]) -> str:
+    try:
+        return checks.known_key("key", key, known)
+    except ValueError as error:
+        message = str(error).split(" Known:", 1)[0]
+        table = key.split(".", maxsplit=1)[0]
+        siblings = [name for name in known if name.startswith(f"{table}.")]
+        where = f" of `{table}`" if siblings else ""
+        raise StudyError(f"{message} Keys{where}: {', '.join(siblings or known)}.") from error
+
+
+def _set(values: dict[str, Any], key: str, value: Any) -> Any:
+    """Set a dotted key to a value of the type that is there; return what was set."""
+    _known(key, _flatten(values))
+    *tables, last = key.split(".")
+    here = values
+    for table in tables:
+        here = here[table]
+    here[last] = _typed(key, value, here[last])
+    return here[last]
+
+
+def _typed(key: str, value: Any, like: Any) -> Any:
+    """Return `value` in the type of `like`; an integer may stand for a float."""
+    if isinstance(like, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(like, list) and isinstance(value, list):
+        return [_typed(key, item, like[0]) for item in value] if like else value
+    if type(value) is not type(like):
+        raise StudyError(f"`{key}` must be {_type_name(like)}, got {value!r}.")
+    return value
+
+
+def _type_name(value: Any) -> str:
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    if isinstance(value, list):
+        inner = f", each {_type_name(value[0])}" if value else ""
+        return f"a list in brackets{inner}"
+    return names.get(type(value), type(value).__name__)
+
+
+def _assign(document: Any, values: Mapping[str, Any]) -> None:
+    """Set the values in a TOML document; what is equal keeps its spelling."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            _assign(document[key], value)
+        elif document[key] != value:
+            document[key] = value

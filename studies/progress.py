@@ -1,0 +1,57 @@
+"""A bar with loss, gradient norm and time left; plain lines where there is no terminal."""
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from studies.optimizers.evaluations import Evaluation
+
+
+class EvaluationProgress:
+    """Shows evaluations as they come, as a context manager and a callback."""
+
+    def __init__(self, max_evaluations: int, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
+        self._max = max_evaluations
+        self._gradient_norm: float | None = None
+        self._bar = Progress(
+            TextColumn("evaluation {task.completed:.0f}/{task.total:.0f}"),
+            BarColumn(bar_width=24),
+            TextColumn("loss {task.fields[loss]}  |g| {task.fields[gradient]}"),
+            TimeElapsedColumn(),
+            TextColumn("left at most"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=max_evaluations, loss="-", gradient="-")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, evaluation: Evaluation) -> None:
+        """Show one evaluation."""
+        if evaluation.gradient_norm is not None:
+            self._gradient_norm = evaluation.gradient_norm
+        loss = f"{evaluation.loss:.3e}"
+        gradient = "-" if self._gradient_norm is None else f"{self._gradient_norm:.1e}"
+        if self._console.is_terminal:
+            self._bar.update(self._task, completed=evaluation.spent, loss=loss, gradient=gradient)
+            return
+        left = evaluation.seconds / evaluation.spent * (self._max - evaluation.spent)
+        self._console.print(
+            f"evaluation {evaluation.spent}/{self._max}  loss {loss}  |g| {gradient}  "
+            f"{evaluation.seconds:.1f} s, at most {left:.0f} s left",
+            highlight=False,
+        )

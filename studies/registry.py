@@ -1,0 +1,74 @@
+"""The studies that `adjsim run` knows. Their modules are imported when they are run."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from adjsim import checks
+from studies.errors import StudyError
+
+
+if TYPE_CHECKING:
+    from studies.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line says besides the study's own settings."""
+
+    seed: int = 0
+    dtype: str = "float64"
+    device: str = "cpu"
+
+
+class Job(Protocol):
+    """A study whose settings are checked, ready to run."""
+
+    def run(self, folder: "RunFolder") -> str:
+        """Run, or go on where the folder's log ends; return a few lines of outcome."""
+        ...
+
+
+@dataclass(frozen=True)
+class Study:
+    """A kind of study: `module` has `prepare(settings, options) -> Job`."""
+
+    name: str
+    module: str
+    summary: str
+
+    def prepare(self, settings: dict[str, Any], options: RunOptions) -> Job:
+        """Check the settings and return what can be run."""
+        return import_module(self.module).prepare(settings, options)
+
+
+STUDIES = {
+    study.name: study
+    for study in (
+        Study(
+            "beam",
+            "studies.beam",
+            "identify mu and lam of a soft cantilever from a video with hidden truth",
+        ),
+        Study(
+            "identify",
+            "studies.identify",
+            "identify the material of your own mesh from your own video",
+        ),
+        Study(
+            "timing",
+            "studies.timing",
+            "measure forward and reverse over 100 to 10 000 tetrahedra",
+        ),
+    )
+}
+
+
+def find_study(name: str) -> Study:
+    """Return a study by name; complain with the nearest known one."""
+    try:
+        return STUDIES[checks.known_key("study", name, STUDIES)]
+    except ValueError as error:
+        raise StudyError(
+            f'{error} Or give a TOML file that names one: `study = "beam"`.'
+        ) from error

@@ -1,0 +1,137 @@
+"""The folder of a run: what is in it, written whole or not at all."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from studies.errors import StudyError
+
+
+STUDY, MANIFEST, ITERATIONS = "study.toml", "manifest.json", "iterations.jsonl"
+PARAMETERS, RESULT, CERTIFICATE = "parameters.npz", "result.json", "certificate.json"
+TRAJECTORY, FRAMES, REPORT = "trajectory.npz", "frames.npz", "report.html"
+TARGET_VIDEO, FITTED_VIDEO, FIGURES = "target.mp4", "fitted.mp4", "figures"
+
+
+class RunFolder:
+    """A run folder; every name is relative to it and cannot lead out of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path).resolve()
+
+    @classmethod
+    def create(cls, path: Path) -> "RunFolder":
+        """Return a new, empty run folder.
+
+        Raises
+        ------
+        StudyError
+            If something is there already.
+        """
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            what = "holds another run" if (path / MANIFEST).exists() else "is not empty"
+            resume = " with `--resume` to go on with it," if "run" in what else ""
+            raise StudyError(
+                f"`--out` {path} {what}. Run{resume} or choose another folder."
+                if resume
+                else f"`--out` {path} {what}. Choose another folder."
+            )
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StudyError(f"`--out` {path} cannot be made: {error.strerror}.") from error
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """Return the folder of a run that was started before."""
+        if not (path / MANIFEST).is_file() or not (path / STUDY).is_file():
+            raise StudyError(
+                f"{path} is not a run folder: it has no {MANIFEST} or no {STUDY}. "
+                "Start one with `adjsim run STUDY --out DIR`."
+            )
+        return cls(path)
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file of the run."""
+        path = (self.path / name).resolve()
+        if self.path != path and self.path not in path.parents:
+            raise StudyError(f"{name!r} leads out of the run folder {self.path}.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def has(self, name: str) -> bool:
+        """Whether the run has this file."""
+        return self.file(name).is_file()
+
+    @contextmanager
+    def replacing(self, name: str) -> Iterator[Path]:
+        """Give a name to write to; the file takes its place when the block ends well."""
+        path = self.file(name)
+        part = path.with_name(f".part-{os.getpid()}-{path.name}")
+        try:
+            yield part
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a text file."""
+        with self.replacing(name) as part, part.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write JSON; a number that is not finite is an error."""
+        self.write_text(name, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+    def write_npz(self, name: str, **arrays: np.ndarray) -> None:
+        """Write named arrays of plain numbers or texts."""
+        if any(np.asarray(array).dtype.hasobject for array in arrays.values()):
+            raise TypeError("An npz of a run holds numbers and texts only, no objects.")
+        with self.replacing(name) as part, part.open("wb") as stream:
+            np.savez_compressed(stream, **arrays)  # pyright: ignore[reportArgumentType]
+
+    def read_json(self, name: str) -> Any:
+        """Return what a JSON file holds."""
+        try:
+            return json.loads(self._existing(name).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise StudyError(f"{self.file(name)} is not valid JSON: {error}.") from error
+
+    def read_npz(self, name: str) -> dict[str, np.ndarray]:
+        """Return the arrays of an npz file, loaded without pickle."""
+        with np.load(self._existing(name), allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    def _existing(self, name: str) -> Path:
+        path = self.file(name)
+        if not path.is_file():
+            raise StudyError(
+                f"The run {self.path} has no {name} yet. Finish it with `adjsim run STUDY "
+                f"--out {self.path} --resume`."
+            )
+        return path
+
+    def clear_parts(self) -> None:
+        """Remove what a killed run left half-written."""
+        for part in self.path.rglob(".part-*"):
+            if part.is_dir():
+                shutil.rmtree(part, ignore_errors=True)
+            else:
+                part.unlink(missing_ok=True)
+
+
+def free_folder(study: str) -> Path:
+    """Return the first folder `runs/STUDY-001`, `-002`, ... that does not exist."""
+    number = 1
+    while (path := Path("runs") / f"{study}-{number:03d}").exists():
+        number += 1
+    return path

@@ -1,0 +1,105 @@
+"""Start a run in a new folder, or go on with one that was stopped."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from studies import config
+from studies.errors import StudyError
+from studies.manifest import manifest, now
+from studies.registry import Job, RunOptions, find_study
+from studies.run_folder import MANIFEST, STUDY, RunFolder, free_folder
+
+
+DTYPES, DEVICES = ("float64", "float32"), ("cpu", "cuda")
+
+
+def cuda_problem() -> str | None:
+    """Return why CUDA cannot be used here, None if it can."""
+    from adjsim import backend  # noqa: PLC0415
+
+    probe = getattr(backend, "cuda_problem", None)
+    return "This build has no CUDA launcher." if probe is None else probe()
+
+
+def check_device(device: str) -> None:
+    """Complain if the device cannot be had."""
+    if device == "cuda" and (problem := cuda_problem()):
+        raise StudyError(
+            f"`--device cuda` is not possible here: {problem} Run with `--device cpu`, which "
+            "needs no GPU; `adjsim info` lists what is missing and how to get it."
+        )
+
+
+def start(
+    study: str, overrides: Sequence[str], out: Path | None, given: dict[str, Any]
+) -> tuple[RunFolder, Job]:
+    """Check a study's settings, then make its folder.
+
+    Parameters
+    ----------
+    study, overrides
+        As `studies.config.resolve` takes them.
+    out : pathlib.Path, optional
+        The folder; by default the next free one under `runs/`.
+    given : dict
+        Options of the command line: seed, dtype, device; None where not given.
+
+    Raises
+    ------
+    StudyError, ValueError
+        If a setting is wrong, or the folder holds something already. Nothing was written.
+    """
+    options = RunOptions(**{key: value for key, value in given.items() if value is not None})
+    settings = config.resolve(study, overrides)
+    check_device(options.device)
+    job = find_study(settings.kind).prepare(settings.values, options)
+    folder = RunFolder.create(out or free_folder(settings.kind))
+    folder.write_text(STUDY, settings.to_toml())
+    command = " ".join(["adjsim", *sys.argv[1:]])
+    folder.write_json(MANIFEST, manifest(settings.kind, vars(options), command))
+    return folder, job
+
+
+def resume(
+    study: str, overrides: Sequence[str], out: Path | None, given: dict[str, Any]
+) -> tuple[RunFolder, Job]:
+    """Open a run's folder and prepare the study that it holds.
+
+    Settings and options given again must be those of the run.
+
+    Raises
+    ------
+    StudyError
+        If there is no run, or something given differs from it.
+    """
+    if out is None:
+        raise StudyError("`--resume` needs the run's folder: add `--out DIR`.")
+    if not out.exists():
+        return start(study, overrides, out, given)
+    folder = RunFolder.open(out)
+    stored = folder.read_json(MANIFEST)
+    settings = config.resolve(str(folder.file(STUDY)))
+    asked = config.resolve(study, overrides)
+    if asked.kind != settings.kind:
+        raise StudyError(f"{out} holds a run of `{settings.kind}`, not of `{asked.kind}`.")
+    for key, value in asked.explicit.items():
+        _same(out, key, value, config.get(settings.values, key))
+    for key, value in given.items():
+        if value is not None:
+            _same(out, f"--{key}", value, stored[key])
+    options = RunOptions(**{key: stored[key] for key in ("seed", "dtype", "device")})
+    check_device(options.device)
+    job = find_study(settings.kind).prepare(settings.values, options)
+    folder.clear_parts()
+    folder.write_json(MANIFEST, {**stored, "resumed": [*stored["resumed"], now()]})
+    return folder, job
+
+
+def _same(out: Path, key: str, asked: Any, stored: Any) -> None:
+    if asked != stored:
+        raise StudyError(
+            f"{out} was run with `{key}` = {stored!r}, not {asked!r}. A run resumes with the "
+            "settings it was started with: leave it out, or start a new run."
+        )

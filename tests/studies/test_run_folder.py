@@ -1,0 +1,91 @@
+"""A run folder is written whole or not at all, and nothing leads out of it."""
+
+import numpy as np
+import pytest
+
+from studies.errors import StudyError
+from studies.run_folder import MANIFEST, RunFolder, free_folder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder.create(tmp_path / "run")
+
+
+def test_json_and_arrays_come_back(folder):
+    folder.write_json("a.json", {"x": 0.1})
+    folder.write_npz("b.npz", x=np.arange(3.0), names=np.array(["mu", "lam"]))
+    assert folder.read_json("a.json") == {"x": 0.1}
+    arrays = folder.read_npz("b.npz")
+    assert arrays["x"].tolist() == [0.0, 1.0, 2.0]
+    assert arrays["names"].tolist() == ["mu", "lam"]
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_part(folder):
+    folder.write_text("a.txt", "old")
+
+    def fail():
+        with folder.replacing("a.txt") as part:
+            part.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert folder.file("a.txt").read_text() == "old"
+    assert [path.name for path in folder.path.iterdir()] == ["a.txt"]
+
+
+def test_objects_are_no_data(folder):
+    with pytest.raises(TypeError, match="no objects"):
+        folder.write_npz("b.npz", x=np.array([object()]))
+
+
+def test_a_number_that_is_not_finite_is_no_json(folder):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        folder.write_json("a.json", {"x": float("nan")})
+
+
+def test_a_name_cannot_lead_out_of_the_folder(folder):
+    with pytest.raises(StudyError, match="leads out"):
+        folder.write_text("../a.txt", "x")
+
+
+def test_a_folder_with_a_run_asks_for_resume(folder):
+    folder.write_json(MANIFEST, {})
+    with pytest.raises(StudyError, match=r"holds another run.*--resume"):
+        RunFolder.create(folder.path)
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(StudyError, match=r"is not empty. Choose another"):
+        RunFolder.create(tmp_path)
+
+
+def test_a_folder_without_a_run_cannot_be_opened(tmp_path):
+    with pytest.raises(StudyError, match="not a run folder"):
+        RunFolder.open(tmp_path)
+
+
+def test_a_missing_file_says_how_to_finish_the_run(folder):
+    with pytest.raises(StudyError, match="Finish it with"):
+        folder.read_json("result.json")
+
+
+def test_broken_json_is_named(folder):
+    folder.write_text("a.json", "{")
+    with pytest.raises(StudyError, match="not valid JSON"):
+        folder.read_json("a.json")
+
+
+def test_parts_of_a_killed_run_are_cleared(folder):
+    folder.file("figures/.part-1-a.png").touch()
+    folder.clear_parts()
+    assert not list(folder.path.rglob(".part*"))
+
+
+def test_default_folders_are_numbered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert free_folder("beam").as_posix() == "runs/beam-001"
+    (tmp_path / "runs" / "beam-001").mkdir(parents=True)
+    assert free_folder("beam").as_posix() == "runs/beam-002"
