@@ -179,7 +179,7 @@ def softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj
         # (6) log T += log(1 - D)
         adj_y = -D * adj_log_T
 
-        # (5), (4) sum += w rgb_q, total += w: together (rgb_q - rgb)/total, which cancels less
+        # (5), (4) sum += w rgb_q, total += w: together (rgb_q - rgb)/total
         adj_w = (
             adj_r * (fragments.rgb[q, 0] - R)
             + adj_g * (fragments.rgb[q, 1] - G)

@@ -1,5 +1,7 @@
 """Small scenes that several tests of the renderer draw."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from render.camera import Camera
@@ -8,6 +10,8 @@ from render.soft_raster import SoftRasterizer
 from tests.reference.soft_raster import reference_image
 
 
+CAMERA_KEYS = ("eye", "target", "up", "fov_y")
+RASTER_KEYS = ("sigma", "gamma", "epsilon", "background")
 TETRAHEDRON = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
 
 
@@ -74,3 +78,41 @@ def reference(scene, view, rasterizer, vertices, size):
     raster["cull"] = rasterizer.cull
     raster["blend"] = type(rasterizer.blend).__name__.lower()
     return reference_image(objects, lights, lens, raster, size)
+
+
+def moved(problem, tangents, step):
+    """The arguments of `rasterize` with every parameter moved along its tangent."""
+    scene, view, rasterizer, vertices = problem
+
+    def at(path, value):
+        return np.asarray(value, float) + step * tangents[path] if path in tangents else value
+
+    def color(path, value):
+        return None if value is None else at(path, value)
+
+    objects = {
+        name: Mesh(
+            mesh.faces,
+            color(f"{name}.face_colors", mesh.face_colors),
+            color(f"{name}.vertex_colors", mesh.vertex_colors),
+            Material(
+                at(f"{name}.ambient", mesh.material.ambient),
+                at(f"{name}.diffuse", mesh.material.diffuse),
+            ),
+        )
+        for name, mesh in scene.objects.items()
+    }
+    lights = {
+        name: DirectionalLight(
+            at(f"{name}.direction", light.direction), at(f"{name}.color", light.color)
+        )
+        for name, light in scene.lights.items()
+    }
+    lens = {key: at(f"camera.{key}", getattr(view, key)) for key in CAMERA_KEYS}
+    raster = {key: at(f"rasterizer.{key}", getattr(rasterizer, key)) for key in RASTER_KEYS}
+    return (
+        Scene(objects, lights),
+        replace(view, **lens),
+        replace(rasterizer, **raster),
+        {name: at(f"{name}.vertices", x) for name, x in vertices.items()},
+    )

@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+
+from render.scene import Mesh, Scene
+from render.soft_raster import SoftRasterizer, rasterize
+from tests.render.scenes import camera, soft, two_tetrahedra
+
+
+def draw(rng, change=None, size=(4, 5), scene=None):
+    """Draw two tetrahedra after a change to their vertices."""
+    two, vertices = two_tetrahedra(rng)
+    if change is not None:
+        change(vertices)
+    return rasterize(scene or two, camera(), soft(), vertices, size)
+
+
+def set_entry(at, value):
+    def change(vertices):
+        vertices["left"][at] = value
+
+    return change
+
+
+def replace(name, value):
+    return lambda vertices: vertices.__setitem__(name, value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_entry((3, 1), np.nan), r"`vertices\['left'\]` must be finite, got nan at vertex 3"),
+        (set_entry((0, 2), np.inf), r"`vertices\['left'\]` must be finite, got inf at vertex 0"),
+        (
+            replace("right", np.full((2, 4, 3), [[[0.0]], [[np.nan]]])),
+            r"`vertices\['right'\]` must be finite, got nan at vertex 0 of frame 1",
+        ),
+        (
+            replace("right", np.zeros((4, 2))),
+            r"`vertices\['right'\]` must have shape \(n_vertices, 3\) or \(n_frames, "
+            r"n_vertices, 3\), got \(4, 2\)",
+        ),
+        (replace("right", np.zeros((0, 4, 3))), r"must have shape .* got \(0, 4, 3\)"),
+        (replace("right", "corners"), r"`vertices\['right'\]` must be an array of numbers"),
+        (
+            replace("left", np.zeros((3, 3))),
+            r"`faces` of 'left' must index its 3 vertices, got \[0, 1, 3\] in face 1",
+        ),
+        (
+            replace("right", np.zeros((5, 3))),
+            r"`vertex_colors` of 'right' must have shape \(5, 3\).* got \(4, 3\)",
+        ),
+        (
+            replace("rihgt", np.zeros((4, 3))),
+            r"Unknown object in `vertices` `rihgt`. Did you mean `right`\?",
+        ),
+        (
+            lambda vertices: vertices.pop("right"),
+            r"`vertices` must hold every object of the scene: 'right' is missing",
+        ),
+        (
+            lambda v: v.update(left=np.ones((2, 4, 3)), right=np.ones((3, 4, 3))),
+            r"`vertices\['right'\]` must have 2 frames like the objects before it, got 3",
+        ),
+    ],
+)
+def test_vertices_that_do_not_fit_are_refused(rng, change, message):
+    with pytest.raises(ValueError, match=message):
+        draw(rng, change)
+
+
+@pytest.mark.parametrize("size", [(0, 5), (4, -1), (4,), (4, 5, 6), 7, (4.5, 5), "big"])
+def test_an_image_without_pixels_is_refused(rng, size):
+    with pytest.raises(ValueError, match=r"`size` must be \(height, width\), two positive whole"):
+        draw(rng, size=size)
+
+
+def test_scene_and_camera_may_not_be_swapped(rng):
+    scene, vertices = two_tetrahedra(rng)
+    with pytest.raises(TypeError, match=r"`scene` must be a Scene, got Camera"):
+        rasterize(camera(), scene, soft(), vertices, (4, 5))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sigma": 0.0}, r"`rasterizer.sigma` must be positive, got 0. In screen units squared"),
+        ({"sigma": -1e-5}, r"`rasterizer.sigma` must be positive, got -1e-05"),
+        ({"gamma": 0.0}, r"`rasterizer.gamma` must be positive, got 0"),
+        ({"epsilon": np.nan}, r"`rasterizer.epsilon` must be finite"),
+        ({"background": (0, 0)}, r"`rasterizer.background` must have shape \(3\), got \(2,\)"),
+    ],
+)
+def test_a_rasterizer_that_cannot_be_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        SoftRasterizer(**changes)
+
+
+def test_a_blend_by_name_is_refused():
+    with pytest.raises(TypeError, match=r"`rasterizer.blend` must be Over\(\) or Softmax\(\)"):
+        SoftRasterizer(blend="over")  # pyright: ignore[reportArgumentType]
+
+
+def test_whole_numbers_as_vertices_are_drawn_in_float64():
+    scene = Scene({"t": Mesh([[0, 1, 2]])})
+    image = rasterize(scene, camera(), soft(), {"t": [[-1, -1, 0], [1, -1, 0], [0, 1, 0]]}, (4, 4))
+    assert image.dtype == np.float64
+    assert image[..., 3].max() > 0.5

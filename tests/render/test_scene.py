@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from render.scene import DirectionalLight, Material, Mesh, Scene
+
+
+FACES = [[0, 1, 2]]
+
+
+def test_a_scene_keeps_its_own_copies_and_cannot_be_written_to():
+    colors = np.ones((1, 3))
+    scene = Scene({"a": Mesh(FACES, face_colors=colors)})
+    colors[:] = 0.0
+    assert scene.objects["a"].face_colors.min() == 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        scene.objects["a"].face_colors[0] = 0.0
+    with pytest.raises(TypeError):
+        scene.objects["b"] = scene.objects["a"]  # pyright: ignore[reportIndexIssue]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Mesh([[0, 1]]), r"`faces` must have shape \(n_faces, 3\), got \(1, 2\)"),
+        (lambda: Mesh([[0, -1, 2]]), r"`faces` must not be negative, got \[0, -1, 2\] in face 0"),
+        (lambda: Mesh([[0, 1.5, 2]]), r"`faces` must hold whole numbers"),
+        (
+            lambda: Mesh(FACES, face_colors=np.ones((2, 3))),
+            r"`face_colors` must have shape \(1, 3\), got \(2, 3\). One row of RGB for each face",
+        ),
+        (
+            lambda: Mesh(FACES, vertex_colors=np.ones(3)),
+            r"`vertex_colors` must have shape \(n_vertices, 3\), got \(3,\)",
+        ),
+        (
+            lambda: Mesh(FACES, np.ones((1, 3)), np.ones((3, 3))),
+            r"Give `face_colors` or `vertex_colors`, not both",
+        ),
+        (lambda: Material(ambient=(1, 2)), r"`material.ambient` must have shape \(3\), got \(2,\)"),
+        (lambda: Material(diffuse=np.nan), r"`material.diffuse` must be finite"),
+        (lambda: DirectionalLight((0, 0, 0)), r"`direction` must not be zero"),
+        (lambda: DirectionalLight((0, 0, 1), 1.0), r"`color` must have shape \(3\), got \(\)"),
+        (lambda: Scene({"camera": Mesh(FACES)}), r"`objects` must not use the name 'camera'"),
+        (lambda: Scene({"a.b": Mesh(FACES)}), r"`objects` must not use the name 'a.b'"),
+        (
+            lambda: Scene({"a": Mesh(FACES)}, {"a": DirectionalLight((0, 0, 1))}),
+            r"`lights` must not use the name of an object, got 'a'",
+        ),
+    ],
+)
+def test_a_scene_that_cannot_be_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Scene({"a": FACES}), r"`objects\['a'\]` must be a Mesh, got list"),
+        (lambda: Scene({}, {"a": 1.0}), r"`lights\['a'\]` must be a DirectionalLight, got float"),
+        (lambda: Mesh(FACES, material=0.3), r"`material` must be a Material, got float"),
+    ],
+)
+def test_what_is_not_of_the_kind_is_refused(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
