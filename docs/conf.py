@@ -1,0 +1,61 @@
+"""Sphinx: the manual and the course. Every notebook is executed when this is built.
+
+    sphinx-build -W docs docs/_build
+
+Nothing is fetched from the network, and a cell that fails fails the build.
+"""
+
+import os
+import sys
+from importlib import metadata
+from pathlib import Path
+
+
+ROOT = Path(__file__).resolve().parent.parent
+# Notebooks run in processes of their own, which inherit this.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
+sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_ext")]
+
+project = "adjsim"
+copyright = "the adjsim authors, Apache-2.0"
+try:
+    release = metadata.version("adjsim")
+except metadata.PackageNotFoundError:  # a checkout that is not installed
+    release = ""
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+html_math_renderer = "mathml"
+exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
+nb_render_markdown_format = "gfm"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings say more: shapes and units
+napoleon_google_docstring = False
+napoleon_numpy_docstring = True
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+
+html_theme = "furo"
+html_title = "adjsim"
+html_static_path = ["_static"]
+html_css_files = ["course.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "light_css_variables": {
+        "color-brand-primary": "#1b5e8c",
+        "color-brand-content": "#1b5e8c",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#7cc0ea",
+        "color-brand-content": "#7cc0ea",
+    },
+}
