@@ -6,9 +6,10 @@ executor here knows no schedule; every schedule gives the same bits, since a ste
 needs the state at its start and nothing else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import dropwhile, islice, takewhile
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +19,10 @@ from adjoint.parameters import check_tangents, check_wrt, collect_gradient, pack
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
 from adjoint.sweep import ReverseSweep, run_tangent
 from adjsim import checks
+from adjsim.backend import Device, to_host
 from adjsim.model import Model, State, Trajectory
-from adjsim.rollout import Stepper, check_frames, check_rollout, frame_rows, make_stepper
+from adjsim.rollout import check_frames, check_rollout, frame_rows
+from adjsim.stepper import Stepper, make_stepper
 
 
 class _States:
@@ -27,20 +30,21 @@ class _States:
 
     def __init__(self, stepper: Stepper, steps: np.ndarray, n_steps: int, buffered: int) -> None:
         shape = (len(steps) + 2 + buffered, stepper.model.n_nodes, 3)
-        self.X, self.V = np.empty(shape, stepper.dtype), np.empty(shape, stepper.dtype)
+        self.X, self.V = (stepper.xp.empty(shape, stepper.dtype) for _ in range(2))
         self.stepper = stepper
         self.steps = steps
         self.rows = frame_rows(steps, n_steps)
         self.first = len(steps) + 2  # row of the buffer's first state
         self.current = 0
-        self.stored: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.stored: dict[int, tuple[Any, Any]] = {}
         self.is_fresh = False  # the forward part was run, and nothing overwritten since
 
     def begin(self, state: State) -> None:
         """Make the initial state the current one."""
         self.stored.clear()
         self.current = int(self.rows[0])
-        self.X[self.current], self.V[self.current] = state.x, state.v
+        xp = self.stepper.xp
+        self.X[self.current], self.V[self.current] = xp.asarray(state.x), xp.asarray(state.v)
         self.is_fresh = True
 
     def run(self, start: int, stop: int, *, keep: bool) -> None:
@@ -66,6 +70,13 @@ class _States:
 
     def _to_buffer(self) -> None:
         self.X[self.first], self.V[self.first] = self.X[self.current], self.V[self.current]
+
+    def run_forward(self, schedule: Schedule, state: State, n_steps: int) -> None:
+        """Carry out the forward part of a schedule from the initial state."""
+        self.begin(state)
+        actions = schedule.actions(n_steps, bytes_per_state(self.stepper))
+        for action in takewhile(is_forward_part, actions):
+            self.do(action)
 
     def do(self, action: Action) -> None:
         """Carry out an action that moves states."""
@@ -144,23 +155,14 @@ class Record:
             self._stepper, self.trajectory.steps, frames_x, frames_v, with_mass="mass" in wanted
         )
         if not self._states.is_fresh:
-            self._run_forward()
+            self._states.run_forward(self._schedule, self.state, self.n_steps)
         self._run_backward(sweep)
         return collect_gradient(self.model, sweep.finish(), wanted)
 
-    def _actions(self) -> Iterator[Action]:
-        return self._schedule.actions(self.n_steps, bytes_per_state(self._stepper))
-
-    def _run_forward(self) -> None:
-        self._states.begin(self.state)
-        for action in takewhile(lambda a: a != EndForward(), self._actions()):
-            self._states.do(action)
-
     def _run_backward(self, sweep: ReverseSweep) -> None:
-        states, actions = self._states, self._actions()
-        for _ in takewhile(lambda a: a != EndForward(), actions):
-            pass
-        for action in actions:
+        states = self._states
+        actions = self._schedule.actions(self.n_steps, bytes_per_state(self._stepper))
+        for action in islice(dropwhile(is_forward_part, actions), 1, None):
             match action:
                 case Reverse(start, stop, kept):
                     if not kept:
@@ -171,6 +173,11 @@ class Record:
                 case _:
                     states.is_fresh = False
                     states.do(action)
+
+
+def is_forward_part(action: Action) -> bool:
+    """Whether an action comes before `EndForward`."""
+    return not isinstance(action, EndForward)
 
 
 def bytes_per_state(stepper: Stepper) -> int:
@@ -188,12 +195,13 @@ def record(
     checkpoint: Schedule | str | int | None = None,
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
+    device: Device | str = Device.CPU,
 ) -> Record:
     """Run `adjsim.rollout` and keep what its reverse sweep needs.
 
     Parameters
     ----------
-    model, state, dt, n_steps, frames, dtype, threads
+    model, state, dt, n_steps, frames, dtype, threads, device
         As in `adjsim.rollout`.
     checkpoint : Schedule, str or int, optional
         Which states to keep: None stores all, a size such as "500MB" is a memory budget,
@@ -213,14 +221,16 @@ def record(
     """
     check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
-    stepper = make_stepper(model, float(dt), n_steps, checks.float_dtype(dtype), threads)
+    stepper = make_stepper(
+        model, float(dt), n_steps, checks.float_dtype(dtype), threads=threads, device=device
+    )
     schedule = as_schedule(checkpoint)
     cost = schedule.cost(n_steps, bytes_per_state(stepper))
     states = _States(stepper, steps, n_steps, cost.buffered_states)
-    trajectory = Trajectory(steps, float(dt), states.X[: len(steps)], states.V[: len(steps)])
-    run = Record(trajectory, cost, model, state, n_steps, schedule, stepper, states)
-    run._run_forward()
-    return run
+    states.run_forward(schedule, state, n_steps)
+    n = len(steps)
+    trajectory = Trajectory(steps, float(dt), to_host(states.X[:n]), to_host(states.V[:n]))
+    return Record(trajectory, cost, model, state, n_steps, schedule, stepper, states)
 
 
 def rollout_jvp(
@@ -233,12 +243,13 @@ def rollout_jvp(
     frames: Sequence[int] | npt.ArrayLike | None = None,
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
+    device: Device | str = Device.CPU,
 ) -> tuple[Trajectory, Trajectory]:
     """Run the rollout and its tangent, the derivative along one direction.
 
     Parameters
     ----------
-    model, state, dt, n_steps, frames, dtype, threads
+    model, state, dt, n_steps, frames, dtype, threads, device
         As in `adjsim.rollout`.
     tangents : mapping
         Direction by path, each in the shape of its parameter; missing ones are zero.
@@ -257,15 +268,18 @@ def rollout_jvp(
     """
     check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
-    stepper = make_stepper(model, float(dt), n_steps, checks.float_dtype(dtype), threads)
+    stepper = make_stepper(
+        model, float(dt), n_steps, checks.float_dtype(dtype), threads=threads, device=device
+    )
     packed = pack_tangents(model, check_tangents(model, tangents), stepper.dtype)
     rows = frame_rows(steps, n_steps)
-    X, V, TX, TV = (np.empty((len(steps) + 2, model.n_nodes, 3), stepper.dtype) for _ in range(4))
-    X[rows[0]], V[rows[0]] = state.x, state.v
-    TX[rows[0]], TV[rows[0]] = packed.x, packed.v
+    xp, n = stepper.xp, len(steps)
+    shape = (n + 2, model.n_nodes, 3)
+    X, V, TX, TV = (xp.empty(shape, stepper.dtype) for _ in range(4))
+    X[rows[0]], V[rows[0]] = xp.asarray(state.x), xp.asarray(state.v)
+    TX[rows[0]], TV[rows[0]] = xp.asarray(packed.x), xp.asarray(packed.v)
     run_tangent(stepper, packed, rows, (X, V, TX, TV))
-    n = len(steps)
     return (
-        Trajectory(steps, float(dt), X[:n], V[:n]),
-        Trajectory(steps, float(dt), TX[:n], TV[:n]),
+        Trajectory(steps, float(dt), to_host(X[:n]), to_host(V[:n])),
+        Trajectory(steps, float(dt), to_host(TX[:n]), to_host(TV[:n])),
     )

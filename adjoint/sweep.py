@@ -1,8 +1,12 @@
 """The work arrays of the reverse sweep and of the tangent, around their compiled loops."""
 
+from typing import Any
+
 import numpy as np
 
 from adjoint.assembly import jvp_kernel, vjp_kernel
+from adjoint.cuda_timeloop import advance_tangent_on_gpu, undo_on_gpu
+from adjoint.element import TwinKind
 from adjoint.parameters import PackedTangents, SweepResult
 from adjoint.registry import twin_of
 from adjoint.timeloop import (
@@ -12,9 +16,14 @@ from adjoint.timeloop import (
     tangent_kernel,
     tangent_loop_kernel,
 )
-from adjsim.backend import using_threads
-from adjsim.rollout import Stepper
+from adjsim.backend import to_host, using_threads
+from adjsim.stepper import CpuStepper, Stepper
 from adjsim.timeloop import force_kernels, padded, step_kernel
+
+
+def twin_kinds(stepper: Stepper) -> tuple[TwinKind, ...]:
+    """Return the twins of the model's forces, in order."""
+    return tuple(twin_of(force).twin_kind(force) for force in stepper.model.forces.values())
 
 
 class ReverseSweep:
@@ -29,38 +38,53 @@ class ReverseSweep:
         *,
         with_mass: bool,
     ) -> None:
-        dtype, p = stepper.dtype, stepper.packed
+        dtype, p, xp = stepper.dtype, stepper.packed, stepper.xp
         n = stepper.model.n_nodes
-        twins = [twin_of(force).twin_kind(force) for force in stepper.model.forces.values()]
-        vjps = padded([vjp_kernel(twin, dtype) for twin in twins], idle_kernels(dtype)[0])
         self.stepper = stepper
-        self.steps, self.frames = steps, (adj_frames_x, adj_frames_v)
+        self.steps = steps
+        self.frames = (xp.asarray(adj_frames_x), xp.asarray(adj_frames_v))
         self.with_mass = with_mass
-        self.kernels = (vjps, force_kernels(p, dtype), *node_kernels(dtype))
+        self.twins = twin_kinds(stepper)
         self.loads = (p.w, p.node_ptr, p.node_slots, p.velocity_ptr, p.velocity_slots)
         v_slots = p.n_slots if p.velocity_slots.size else 0
         self.slots = (
-            stepper.slots,
-            np.zeros(p.n_slots + 1, dtype),
-            np.zeros(v_slots + 1, dtype),
+            xp.zeros(p.n_slots + 1, dtype),
+            xp.zeros(p.n_slots + 1, dtype),
+            xp.zeros(v_slots + 1, dtype),
         )
-        self.x, self.v, self.f, self.gravity = (np.zeros((n, 3), dtype) for _ in range(4))
-        self.w = np.zeros(n, dtype)
-        self.params, self.series = np.zeros_like(p.params), np.zeros_like(p.series)
+        self.x, self.v, self.f, self.gravity = (xp.zeros((n, 3), dtype) for _ in range(4))
+        self.w = xp.zeros(n, dtype)
+        self.params, self.series = xp.zeros_like(p.params), xp.zeros_like(p.series)
 
-    def undo(self, start: int, rows: np.ndarray, X: np.ndarray, V: np.ndarray) -> None:
+    def undo(self, start: int, rows: np.ndarray, X: Any, V: Any) -> None:
         """Undo len(rows) steps down to `start`; `rows[k]` of X, V holds state start + k."""
         s = self.stepper
         states = start + 1 + np.arange(len(rows))
         index = np.searchsorted(self.steps, states)
         shown = self.steps[np.minimum(index, len(self.steps) - 1)] == states
         frame_of = np.where(shown, index, -1).astype(np.int64)
+        frames = (frame_of, *self.frames)
         adj = (self.x, self.v, self.f, self.gravity, self.w, self.params, self.series)
+        if not isinstance(s, CpuStepper):
+            numbers = np.array([s.dt], s.dtype)
+            head = [start, int(self.with_mass)]
+            packed_rows = np.concatenate([head, rows]).astype(np.int64)
+            undo_on_gpu(
+                self.twins,
+                (s.packed.arrays, self.loads, self.slots, frames, adj, numbers, packed_rows, X, V),
+            )
+            return
+        vjps = [vjp_kernel(twin, s.dtype) for twin in self.twins]
+        kernels = (
+            padded(vjps, idle_kernels(s.dtype)[0]),
+            force_kernels(s.packed, s.dtype),
+            *node_kernels(s.dtype),
+        )
         with using_threads(s.n_chunks):
             reverse_kernel(parallel=s.n_chunks > 1)(
-                self.kernels, s.packed.arrays, self.loads, self.slots,
-                (frame_of, *self.frames), adj, s.dtype.type(s.dt), start, rows, X, V,
-                self.with_mass, s.scratch, s.tile_cuts, s.node_cuts,
+                kernels, s.packed.arrays, self.loads, self.slots, frames, adj,
+                s.dtype.type(s.dt), start, rows, X, V, self.with_mass,
+                s.scratch, s.tile_cuts, s.node_cuts,
             )  # fmt: skip
 
     def finish(self) -> SweepResult:
@@ -68,14 +92,15 @@ class ReverseSweep:
         if self.steps[0] == 0:
             self.x += self.frames[0][0]
             self.v += self.frames[1][0]
-        return SweepResult(self.x, self.v, self.gravity, self.w, self.params, self.series)
+        parts = (self.x, self.v, self.gravity, self.w, self.params, self.series)
+        return SweepResult(*(to_host(part) for part in parts))
 
 
 def run_tangent(
     stepper: Stepper,
     tangents: PackedTangents,
     rows: np.ndarray,
-    states: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    states: tuple[Any, Any, Any, Any],
 ) -> None:
     """Run X, V and their tangents TX, TV forward together from state 0.
 
@@ -84,15 +109,25 @@ def run_tangent(
     RolloutError
         If a node leaves the finite numbers.
     """
-    dtype, p, s = stepper.dtype, stepper.packed, stepper
-    twins = [twin_of(force).twin_kind(force) for force in s.model.forces.values()]
+    s, p, dtype, xp = stepper, stepper.packed, stepper.dtype, stepper.xp
+    twins = twin_kinds(s)
+    tan_rows = (xp.asarray(tangents.params), xp.asarray(tangents.series))
+    tan_loads = (xp.asarray(tangents.w), xp.asarray(tangents.gravity))
+    loads = (p.w, p.gravity, p.node_ptr, p.node_slots)
+    slots = (xp.zeros(p.n_slots + 1, dtype), xp.zeros(p.n_slots + 1, dtype))
+    if not isinstance(s, CpuStepper):
+        numbers, finite = np.array([s.dt], dtype), np.array([len(rows) - 1], np.int64)
+        done = advance_tangent_on_gpu(
+            twins,
+            (p.arrays, tan_rows, (*loads, *tan_loads), slots, numbers, rows, states, finite),
+        )
+        s.check_finite(done, 0, rows, states[0])
+        return
     jvps = padded([jvp_kernel(twin, dtype) for twin in twins], idle_kernels(dtype)[1])
     kernels = (force_kernels(p, dtype), jvps, step_kernel(dtype), tangent_kernel(dtype))
     with using_threads(s.n_chunks):
         done = tangent_loop_kernel(parallel=s.n_chunks > 1)(
-            kernels, p.arrays, (tangents.params, tangents.series),
-            (p.w, p.gravity, p.node_ptr, p.node_slots), (tangents.w, tangents.gravity),
-            s.slots, np.zeros_like(s.slots), dtype.type(s.dt), rows, *states,
-            s.scratch, s.tile_cuts, s.node_cuts,
+            kernels, p.arrays, tan_rows, loads, tan_loads, *slots, dtype.type(s.dt), rows,
+            *states, s.scratch, s.tile_cuts, s.node_cuts,
         )  # fmt: skip
     s.check_finite(done, 0, rows, states[0])

@@ -80,18 +80,29 @@ def undo_nodes(
         undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity)
 
 
+@device_fn
+def gather_node(
+    n, dt, with_mass, ptr, slots_of, v_ptr, v_slots_of, slots,
+    adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
+):  # fmt: skip
+    """End the reverse of a step on node n: add up what the elements wrote."""
+    if with_mass:  # adj_v is still that of the new velocity
+        f = node_sum(n, ptr, slots_of, slots)
+        adj_w[n] += dt * (f[0] * adj_v[n, 0] + f[1] * adj_v[n, 1] + f[2] * adj_v[n, 2])
+    add_slots(n, ptr, slots_of, adj_x_slots, adj_x)
+    add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj_v)
+
+
 def gather_nodes(
     lo, hi, dt, with_mass, ptr, slots_of, v_ptr, v_slots_of, slots,
     adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
 ):  # fmt: skip
-    """End the reverse of a step on nodes lo to hi: add up what the elements wrote."""
+    """End the reverse of a step on nodes lo to hi."""
     for i in range(lo, hi):
-        n = np.uint64(i)
-        if with_mass:  # adj_v is still that of the new velocity
-            f = node_sum(n, ptr, slots_of, slots)
-            adj_w[n] += dt * (f[0] * adj_v[n, 0] + f[1] * adj_v[n, 1] + f[2] * adj_v[n, 2])
-        add_slots(n, ptr, slots_of, adj_x_slots, adj_x)
-        add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj_v)
+        gather_node(
+            np.uint64(i), dt, with_mass, ptr, slots_of, v_ptr, v_slots_of, slots,
+            adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
+        )  # fmt: skip
 
 
 def reverse(
@@ -136,23 +147,33 @@ def reverse(
             )  # fmt: skip
 
 
+@device_fn
+def tangent_node(
+    n, dt, w, tan_w, tan_gravity, ptr, slots_of, slots, tan_slots,
+    tan_x, tan_v, tan_x_new, tan_v_new,
+):  # fmt: skip
+    """Advance the tangent of node n."""
+    tx, tv = euler_step_jvp(
+        (tan_x[n, 0], tan_x[n, 1], tan_x[n, 2]),
+        (tan_v[n, 0], tan_v[n, 1], tan_v[n, 2]),
+        node_sum(n, ptr, slots_of, slots),
+        node_sum(n, ptr, slots_of, tan_slots),
+        w[n], tan_w[n], (tan_gravity[0], tan_gravity[1], tan_gravity[2]), dt,
+    )  # fmt: skip
+    tan_x_new[n, 0], tan_x_new[n, 1], tan_x_new[n, 2] = tx
+    tan_v_new[n, 0], tan_v_new[n, 1], tan_v_new[n, 2] = tv
+
+
 def tangent_nodes(
     lo, hi, dt, w, tan_w, tan_gravity, ptr, slots_of, slots, tan_slots,
     tan_x, tan_v, tan_x_new, tan_v_new,
 ):  # fmt: skip
     """Advance the tangents of nodes lo to hi."""
-    tan_g = (tan_gravity[0], tan_gravity[1], tan_gravity[2])
     for i in range(lo, hi):
-        n = np.uint64(i)
-        f = node_sum(n, ptr, slots_of, slots)
-        tan_f = node_sum(n, ptr, slots_of, tan_slots)
-        tx, tv = euler_step_jvp(
-            (tan_x[n, 0], tan_x[n, 1], tan_x[n, 2]),
-            (tan_v[n, 0], tan_v[n, 1], tan_v[n, 2]),
-            f, tan_f, w[n], tan_w[n], tan_g, dt,
+        tangent_node(
+            np.uint64(i), dt, w, tan_w, tan_gravity, ptr, slots_of, slots, tan_slots,
+            tan_x, tan_v, tan_x_new, tan_v_new,
         )  # fmt: skip
-        tan_x_new[n, 0], tan_x_new[n, 1], tan_x_new[n, 2] = tx
-        tan_v_new[n, 0], tan_v_new[n, 1], tan_v_new[n, 2] = tv
 
 
 def advance_tangent(

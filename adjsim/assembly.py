@@ -16,8 +16,9 @@ wrap-around test), gather and compute as separate inner loops.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cache
+from typing import Any
 
 import numba
 import numpy as np
@@ -232,6 +233,15 @@ class PackedModel:
     def arrays(self) -> tuple[np.ndarray, ...]:
         """What every tile function reads of the model, in its order."""
         return (self.table, self.nodes, self.consts, self.params, self.series)
+
+    def moved(self, xp: Any) -> "PackedModel":
+        """Return a copy whose arrays belong to the array module `xp`."""
+        arrays = {
+            f.name: xp.asarray(getattr(self, f.name))
+            for f in fields(self)
+            if isinstance(getattr(self, f.name), np.ndarray)
+        }
+        return replace(self, **arrays)
 
     @property
     def scratch_size(self) -> int:

@@ -17,10 +17,14 @@ import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 
@@ -129,6 +133,106 @@ def using_threads(n: int) -> Iterator[None]:
         yield
     finally:
         numba.set_num_threads(before)
+
+
+class Device(StrEnum):
+    """Where a rollout or a rendering runs."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+def cuda_module() -> Any:
+    """Return `numba.cuda`, with its warnings about our small grids filtered by name."""
+    from numba import cuda
+    from numba.core.errors import NumbaPerformanceWarning
+
+    warnings.filterwarnings("ignore", category=NumbaPerformanceWarning, message="Grid size")
+    return cuda
+
+
+def in_cuda_simulator() -> bool:
+    """Whether `numba.cuda` runs kernels as Python threads (NUMBA_ENABLE_CUDASIM=1)."""
+    return bool(numba.config.ENABLE_CUDASIM)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def cuda_problem() -> str | None:
+    """Return why CUDA cannot be used here and the way out, or None if it can."""
+    if in_cuda_simulator():
+        return None
+    missing = [name for name in ("numba_cuda", "cupy") if find_spec(name) is None]
+    if missing:
+        return f"{' and '.join(missing)} not installed: pip install 'adjsim[cuda]'"
+    if not cuda_module().is_available():
+        return "no CUDA GPU or driver was found; check `nvidia-smi`, or use the CPU"
+    return None
+
+
+def check_device(device: Device | str) -> Device:
+    """Return the device if it exists and can be used.
+
+    Raises
+    ------
+    ValueError
+        If it is neither "cpu" nor "cuda".
+    RuntimeError
+        If no GPU can be used.
+    """
+    if device not in set(Device):
+        raise ValueError(f"`device` must be cpu or cuda, got {device!r}.")
+    if device == Device.CUDA and (problem := cuda_problem()):
+        raise RuntimeError(f"`device` is cuda, but {problem}.")
+    return Device(device)
+
+
+def array_module(device: Device) -> Any:
+    """Return the module whose arrays live on the device: NumPy or CuPy."""
+    if device is Device.CUDA and not in_cuda_simulator():
+        import cupy
+
+        return cupy
+    return np
+
+
+def to_host(array: Any) -> np.ndarray:
+    """Return a NumPy array of an array on either device."""
+    return array if isinstance(array, np.ndarray) else array.get()
+
+
+@cache
+def _cuda_kernel(body: Callable) -> Any:
+    return cuda_module().jit(body)
+
+
+def launch_cooperative(body: Callable, width: int, args: tuple) -> tuple:
+    """Run a kernel whose grid synchronises, on about `width` threads, and wait for it.
+
+    `args` is a tuple of arrays, nested at will, which the kernel takes as one argument
+    and walks with a stride. Returns `args` with NumPy arrays as the kernel left them.
+    """
+    cuda = cuda_module()
+    block = 8 if in_cuda_simulator() else 128
+    on_device = _map_arrays(
+        lambda a: cuda.to_device(a) if isinstance(a, np.ndarray) else cuda.as_cuda_array(a), args
+    )
+    kernel, n_blocks = _cuda_kernel(body), -(-max(width, 1) // block)
+    if in_cuda_simulator():
+        n_blocks = 1  # the simulator runs blocks one after the other
+    else:
+        compiled = kernel.compile((kernel.typeof_pyval(on_device),))
+        n_blocks = min(n_blocks, compiled.max_cooperative_grid_blocks(block))
+    kernel[n_blocks, block](on_device)
+    cuda.synchronize()
+    return _map_arrays(
+        lambda a, b: b.copy_to_host(a) if isinstance(a, np.ndarray) else a, args, on_device
+    )
+
+
+def _map_arrays(fn: Callable, *trees: Any) -> Any:
+    """Apply `fn` to corresponding leaves of nested tuples."""
+    if isinstance(trees[0], tuple):
+        return tuple(_map_arrays(fn, *branches) for branches in zip(*trees, strict=True))
+    return fn(*trees)
 
 
 @device_fn

@@ -10,6 +10,9 @@ numbers have to be repeated.
 Tests: `tests/meshes/test_tetrahedralise.py`.
 """
 
+import contextlib
+import tempfile
+
 import numpy as np
 
 from adjsim.meshes.files import used_points
@@ -58,14 +61,16 @@ def tetrahedralise(
             "Or give a volume mesh."
         ) from error
 
-    points, tets = tetrahedralize(
-        surface.points,
-        surface.faces.astype(np.int32),
-        edge_length_fac=edge_length,
-        epsilon=envelope,
-        coarsen=True,
-        num_threads=1,
-    )
+    # fTetWild leaves a file of the surface in the current folder.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        points, tets = tetrahedralize(
+            surface.points,
+            surface.faces.astype(np.int32),
+            edge_length_fac=edge_length,
+            epsilon=envelope,
+            coarsen=True,
+            num_threads=1,
+        )
     if len(tets) == 0:
         raise ValueError(
             "`surface` has no inside that is thicker than the envelope. "

@@ -1,0 +1,163 @@
+r"""The reverse sweep and the tangent on a GPU: twins of `adjsim/cuda_timeloop.py`.
+
+Same lanes, same node functions as on the CPU; one cooperative launch per segment of steps.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from adjoint.element import TwinKind
+from adjoint.timeloop import add_frame, gather_node, tangent_node, undo_euler_step
+from adjsim.assembly import make_add_rows, make_read_rows, make_write_vectors
+from adjsim.backend import cuda_module, device_fn, launch_cooperative, specialise
+from adjsim.cuda_timeloop import (
+    lane_offsets,
+    make_chain,
+    make_force_lane,
+    make_load_vectors,
+    no_lanes,
+    row_counts,
+)
+from adjsim.timeloop import step_node
+
+
+@cache
+def make_vjp_lane(twin: TwinKind) -> Callable:
+    """Return the function that undoes one element of this kind."""
+    kind, element, counts = twin.kind, twin.vjp, row_counts(twin.kind)
+    n_v = kind.n_nodes if kind.uses_velocity else 0
+    load_x, load_v = make_load_vectors(kind.n_nodes), make_load_vectors(n_v)
+    read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
+    read_s = make_read_rows(kind.n_series)
+    write_x, write_v = make_write_vectors(kind.n_nodes), make_write_vectors(n_v)
+    add_p, add_s = make_add_rows(kind.n_params), make_add_rows(kind.n_series)
+
+    @device_fn
+    def vjp_lane(i, row, step, packed, fields, out):
+        table, nodes, consts, params, series = packed
+        x, v, adj_f = fields
+        adj_x_slots, adj_v_slots, adj_params, adj_series = out
+        o_n, o_c, o_p, o_s, o_f = lane_offsets(i, row, step, table, counts)
+        adj_x, adj_v, adj_p, adj_s = element(
+            load_x(nodes, o_n, x), load_v(nodes, o_n, v), read_c(consts, o_c),
+            read_p(params, o_p), read_s(series, o_s), load_x(nodes, o_n, adj_f),
+        )  # fmt: skip
+        write_x(adj_x_slots, o_f, adj_x)
+        write_v(adj_v_slots, o_f, adj_v)
+        add_p(adj_params, o_p, adj_p)
+        add_s(adj_series, o_s, adj_s)
+
+    return vjp_lane
+
+
+@cache
+def make_jvp_lane(twin: TwinKind) -> Callable:
+    """Return the function that writes the tangent slots of one element of this kind."""
+    kind, element, counts = twin.kind, twin.jvp, row_counts(twin.kind)
+    load_x = make_load_vectors(kind.n_nodes)
+    load_v = make_load_vectors(kind.n_nodes if kind.uses_velocity else 0)
+    read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
+    read_s, write = make_read_rows(kind.n_series), make_write_vectors(kind.n_nodes)
+
+    @device_fn
+    def jvp_lane(i, row, step, packed, fields, out):
+        table, nodes, consts, params, series = packed
+        x, v, tan_x, tan_v, tan_params, tan_series = fields
+        o_n, o_c, o_p, o_s, o_f = lane_offsets(i, row, step, table, counts)
+        tan_f = element(
+            load_x(nodes, o_n, x), load_v(nodes, o_n, v), read_c(consts, o_c),
+            read_p(params, o_p), read_s(series, o_s),
+            load_x(nodes, o_n, tan_x), load_v(nodes, o_n, tan_v),
+            read_p(tan_params, o_p), read_s(tan_series, o_s),
+        )  # fmt: skip
+        write(out, o_f, tan_f)
+
+    return jvp_lane
+
+
+# Bound by `specialise`.
+CHAIN = FORCE_CHAIN = no_lanes
+CUDA: Any = None
+
+
+def reverse_on_grid(args):
+    """Undo rows.size - 2 steps, the last one first; `rows` = (k0, with_mass, rows...)."""
+    packed, loads, slots, frames, adj, numbers, rows, X, V = args
+    w, ptr, slots_of, v_ptr, v_slots_of = loads
+    f_slots, adj_x_slots, adj_v_slots = slots
+    frame_of, adj_frames_x, adj_frames_v = frames
+    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_params, adj_series = adj
+    start, stride = CUDA.grid(1), CUDA.gridsize(1)
+    grid = CUDA.cg.this_grid()
+    dt, k0, with_mass = numbers[0], rows[0], rows[1] > 0
+    for back in range(rows.size - 2):
+        k = rows.size - 3 - back
+        row, frame = rows[k + 2], frame_of[k]
+        for i in range(start, w.size, stride):
+            n = np.uint64(i)
+            if frame >= 0:
+                add_frame(n, adj_frames_x[frame], adj_frames_v[frame], adj_x, adj_v)
+            undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity)
+        grid.sync()
+        out = (adj_x_slots, adj_v_slots, adj_params, adj_series)
+        CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), out)
+        if with_mass:
+            FORCE_CHAIN(start, stride, k0 + k, packed, (X[row], V[row]), f_slots)
+        grid.sync()
+        for i in range(start, w.size, stride):
+            gather_node(
+                np.uint64(i), dt, with_mass, ptr, slots_of, v_ptr, v_slots_of, f_slots,
+                adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
+            )  # fmt: skip
+
+
+def tangent_on_grid(args):
+    """Run state and tangent forward together; `finite[0]` counts the steps that stayed finite."""
+    packed, tan_packed, loads, slots, numbers, rows, states, finite = args
+    w, gravity, ptr, slots_of, tan_w, tan_gravity = loads
+    f_slots, tan_slots = slots
+    X, V, TX, TV = states
+    start, stride = CUDA.grid(1), CUDA.gridsize(1)
+    grid = CUDA.cg.this_grid()
+    dt = numbers[0]
+    for k in range(rows.size - 1):
+        a, b = rows[k], rows[k + 1]
+        fields = (X[a], V[a], TX[a], TV[a], tan_packed[0], tan_packed[1])
+        FORCE_CHAIN(start, stride, k, packed, (X[a], V[a]), f_slots)
+        CHAIN(start, stride, k, packed, fields, tan_slots)
+        grid.sync()
+        for i in range(start, w.size, stride):
+            n = np.uint64(i)
+            bad = step_node(n, dt, w, gravity, ptr, slots_of, f_slots, X[a], V[a], X[b], V[b])
+            if bad > 0 and finite[0] > k:
+                finite[0] = k
+            tangent_node(
+                n, dt, w, tan_w, tan_gravity, ptr, slots_of, f_slots, tan_slots,
+                TX[a], TV[a], TX[b], TV[b],
+            )  # fmt: skip
+        grid.sync()
+
+
+@cache
+def grid_kernel(template: Callable, twins: tuple[TwinKind, ...], make_lane: Callable) -> Callable:
+    """Return `reverse_on_grid` or `tangent_on_grid` for a model with these kinds of force."""
+    chain = make_chain(tuple(make_lane(twin) for twin in twins))
+    forces = make_chain(tuple(make_force_lane(twin.kind) for twin in twins))
+    name = template.__name__
+    return specialise(template, name, CHAIN=chain, FORCE_CHAIN=forces, CUDA=cuda_module())
+
+
+def undo_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> None:
+    """Run `reverse_on_grid`; the arrays of `args` live on the device and are updated."""
+    kernel = grid_kernel(reverse_on_grid, twins, make_vjp_lane)
+    launch_cooperative(kernel, args[2][0].size // 3, args)
+
+
+def advance_tangent_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> int:
+    """Run `tangent_on_grid`; return how many of the steps stayed finite."""
+    kernel = grid_kernel(tangent_on_grid, twins, make_jvp_lane)
+    out = launch_cooperative(kernel, args[3][0].size // 3, args)
+    return int(out[-1][0])

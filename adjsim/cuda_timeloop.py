@@ -1,0 +1,174 @@
+r"""The time loop on a GPU: one thread per element, then one per node, in one kernel.
+
+A tile is half a warp: lane q of tile t is element 16 t + q, so reads of rows and writes of
+slots are coalesced. The whole rollout is one cooperative launch; the grid synchronises
+between elements and nodes, so no step costs a launch. The element functions, the readers
+and `step_node` are those of the CPU.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from adjsim.assembly import (
+    CONSTS,
+    N_TILES,
+    NODES,
+    PARAMS,
+    SERIES,
+    SERIES_STRIDE,
+    SLOTS,
+    TILE,
+    U3,
+    U_TILE,
+    PackedModel,
+    make_read_rows,
+    make_write_vectors,
+)
+from adjsim.backend import cuda_module, device_fn, launch_cooperative, specialise
+from adjsim.element import ElementKind
+from adjsim.timeloop import step_node
+
+
+@cache
+def make_load_vectors(n: int) -> Callable:
+    """Return the reader of n nodes' vectors of one lane, straight from an (n, 3) field."""
+    if n == 0:
+        return load_0
+    head, last = make_load_vectors(n - 1), np.uint64((n - 1) * TILE)
+
+    @device_fn
+    def load_vectors(nodes, o, field):
+        i = np.uint64(nodes[o + last])
+        return (*head(nodes, o, field), (field[i, 0], field[i, 1], field[i, 2]))
+
+    return load_vectors
+
+
+@device_fn
+def load_0(nodes, o, field):
+    """Return no vectors."""
+    return ()
+
+
+@device_fn
+def lane_offsets(i, row, step, table, counts):
+    """Return where the rows of element i begin: nodes, consts, params, series, slots."""
+    n_nodes, n_consts, n_params, n_series = counts
+    tile = np.uint64(i) // U_TILE
+    u, t = np.uint64(i) % U_TILE, tile * U_TILE
+    return (
+        np.uint64(table[row, NODES]) + t * n_nodes + u,
+        np.uint64(table[row, CONSTS]) + t * n_consts + u,
+        np.uint64(table[row, PARAMS]) + t * n_params + u,
+        np.uint64(table[row, SERIES] + step * table[row, SERIES_STRIDE]) + t * n_series + u,
+        np.uint64(table[row, SLOTS]) + t * U3 * n_nodes + u,
+    )
+
+
+def row_counts(kind: ElementKind) -> tuple[np.uint64, ...]:
+    """Return the counts that `lane_offsets` reads."""
+    counts = (kind.n_nodes, kind.n_consts, kind.n_params, kind.n_series)
+    return tuple(np.uint64(count) for count in counts)
+
+
+@cache
+def make_force_lane(kind: ElementKind) -> Callable:
+    """Return the function that writes the slots of one element of this kind."""
+    element, counts = kind.force, row_counts(kind)
+    load_x = make_load_vectors(kind.n_nodes)
+    load_v = make_load_vectors(kind.n_nodes if kind.uses_velocity else 0)
+    read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
+    read_s, write = make_read_rows(kind.n_series), make_write_vectors(kind.n_nodes)
+
+    @device_fn
+    def force_lane(i, row, step, packed, fields, out):
+        table, nodes, consts, params, series = packed
+        x, v = fields
+        o_n, o_c, o_p, o_s, o_f = lane_offsets(i, row, step, table, counts)
+        f = element(
+            load_x(nodes, o_n, x), load_v(nodes, o_n, v),
+            read_c(consts, o_c), read_p(params, o_p), read_s(series, o_s),
+        )  # fmt: skip
+        write(out, o_f, f)
+
+    return force_lane
+
+
+@device_fn
+def no_lanes(start, stride, step, packed, fields, out):
+    """End the chain of forces."""
+
+
+def make_chain(lanes: tuple[Callable, ...]) -> Callable:
+    """Return a function that runs every force's lanes, strided over the grid."""
+    if not lanes:
+        return no_lanes
+    head, last, row = make_chain(lanes[:-1]), lanes[-1], len(lanes) - 1
+
+    @device_fn
+    def chain(start, stride, step, packed, fields, out):
+        head(start, stride, step, packed, fields, out)
+        for i in range(start, packed[0][row, N_TILES] * TILE, stride):
+            last(i, row, step, packed, fields, out)
+
+    return chain
+
+
+# Bound by `specialise`.
+CHAIN = no_lanes
+CUDA: Any = None
+
+
+def advance_on_grid(args):
+    """Run rows.size - 1 steps; `finite[0]` ends as how many of them stayed finite."""
+    packed, loads, slots, numbers, rows, X, V, finite = args
+    w, gravity, ptr, slots_of = loads
+    start, stride = CUDA.grid(1), CUDA.gridsize(1)
+    grid = CUDA.cg.this_grid()
+    dt, k0 = numbers[0], rows[0]
+    for k in range(rows.size - 2):
+        a, b = rows[k + 1], rows[k + 2]
+        CHAIN(start, stride, k0 + k, packed, (X[a], V[a]), slots)
+        grid.sync()
+        for n in range(start, w.size, stride):
+            bad = step_node(
+                np.uint64(n), dt, w, gravity, ptr, slots_of, slots, X[a], V[a], X[b], V[b]
+            )
+            if bad > 0 and finite[0] > k:
+                finite[0] = k
+        grid.sync()
+
+
+@cache
+def advance_grid_kernel(kinds: tuple[ElementKind, ...]) -> Callable:
+    """Return the forward kernel of a model with these kinds of force."""
+    chain = make_chain(tuple(make_force_lane(kind) for kind in kinds))
+    return specialise(advance_on_grid, "advance_on_grid", CHAIN=chain, CUDA=cuda_module())
+
+
+def advance_on_gpu(
+    packed: PackedModel, dt: float, slots: Any, k0: int, rows: np.ndarray, states: tuple
+) -> int:
+    """Advance on the GPU; return how many of the steps stayed finite.
+
+    `rows` as in `adjsim.timeloop.advance`; the arrays live on the device.
+    """
+    X, V = states
+    n_steps = len(rows) - 1
+    finite = np.array([n_steps], np.int64)
+    args = (
+        packed.arrays,
+        (packed.w, packed.gravity, packed.node_ptr, packed.node_slots),
+        slots,
+        np.array([dt], X.dtype),
+        np.concatenate([[k0], rows]).astype(np.int64),
+        X,
+        V,
+        finite,
+    )
+    width = max(packed.n_slots // 3, len(packed.w))
+    out = launch_cooperative(advance_grid_kernel(packed.kinds), width, args)
+    return int(out[-1][0])
