@@ -1,0 +1,41 @@
+"""What the classes and losses themselves declare as differentiable.
+
+Forces list their parameters; every field of what is rendered counts unless it is listed
+here as fixed; a loss counts by its adjoint. So a parameter that is added somewhere is
+missed by the coverage table until a system has it.
+"""
+
+import dataclasses
+import inspect
+
+import adjoint.losses
+from adjoint.registry import FORCE_TWINS
+from adjoint.render.losses import FRAME_VJP
+from render.camera import Camera
+from render.scene import DirectionalLight, Material, Mesh
+from render.soft_raster import SoftRasterizer
+
+
+STATE = {("Model", "mass"), ("Model", "gravity"), ("State", "x"), ("State", "v")}
+VERTICES = {("Mesh", "vertices")}  # given beside the scene, not in it
+RENDERED = (Camera, SoftRasterizer, Material, DirectionalLight, Mesh)
+FIXED = {"near", "far", "blend", "cull", "faces", "material"}
+LOSS_SUFFIX = "_mse_vjp"
+
+
+def declared_parameters() -> set[tuple[str, str]]:
+    """Return every (class or loss, parameter) that has a derivative."""
+    forces = {(force.__name__, p.name) for force in FORCE_TWINS for p in force.PARAMETERS}
+    rendered = {
+        (kind.__name__, field.name) for kind in RENDERED for field in dataclasses.fields(kind)
+    }
+    image_losses = {(loss.__name__, "images") for loss in FRAME_VJP}
+    state_losses = {
+        (name.removesuffix("_vjp"), parameter)
+        for name, vjp in vars(adjoint.losses).items()
+        if name.endswith(LOSS_SUFFIX)
+        for parameter in inspect.signature(vjp).parameters
+        if not parameter.startswith(("target", "adj"))
+    }
+    found = STATE | VERTICES | forces | rendered | image_losses | state_losses
+    return {(owner, name) for owner, name in found if name not in FIXED}

@@ -1,0 +1,66 @@
+"""A problem whose derivatives are checked: a map from named parameters to numbers.
+
+A problem knows nothing of how it is checked, and the checks know nothing of physics.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+
+Values: TypeAlias = Mapping[str, np.ndarray]
+NO_MARGINS = np.empty(0)
+
+
+def no_margins(values: Values) -> np.ndarray:
+    """Return no margins: smooth everywhere."""
+    del values
+    return NO_MARGINS
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A differentiable map at a point, with its tangent and its adjoint there.
+
+    Attributes
+    ----------
+    point : mapping
+        Every differentiable parameter by its path.
+    owners : mapping
+        For each path, the class that declares the parameter and its name there.
+    forward : callable
+        Takes values for all paths, returns a flat array of numbers of order 1.
+    jvp : callable
+        Takes tangents for some paths, returns the tangent of `forward` at the point.
+    vjp : callable
+        Takes a cotangent of `forward` and a sequence of paths, returns their gradient.
+    margins : callable
+        Takes values, returns numbers each of which changes sign at a kink; NaN: none there.
+    dot_tolerance : float
+        Bar of the dot test: 1e-12 for a kernel, 1e-10 for a rollout.
+    kernel : Problem, optional
+        The same over one step, held to the bar of a kernel.
+    inert : sequence of str
+        Paths that do not act here by the equations: their derivatives must be exactly 0.
+    """
+
+    point: Values
+    owners: Mapping[str, tuple[str, str]]
+    forward: Callable[[Values], np.ndarray]
+    jvp: Callable[[Values], np.ndarray]
+    vjp: Callable[[np.ndarray, Sequence[str]], Values]
+    margins: Callable[[Values], np.ndarray] = no_margins
+    dot_tolerance: float = 1e-12
+    kernel: "Problem | None" = None
+    inert: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class System:
+    """A named problem, made when it is needed, and what it shows in one sentence."""
+
+    name: str
+    summary: str
+    make: Callable[[], Problem]

@@ -1,0 +1,12 @@
+"""The systems of the coverage table, in the order in which they are checked."""
+
+from adjoint.verify.problem import System
+from adjoint.verify.systems import chain, losses, pixels, solids
+
+
+SYSTEMS: tuple[System, ...] = (
+    *solids.SYSTEMS,
+    *pixels.SYSTEMS,
+    *losses.SYSTEMS,
+    *chain.SYSTEMS,
+)

@@ -1,0 +1,89 @@
+"""Every loss at two small frames or trajectories; its output is one number."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from adjoint.losses import (
+    center_of_mass_mse_jvp,
+    center_of_mass_mse_vjp,
+    state_mse_jvp,
+    state_mse_vjp,
+)
+from adjoint.render.losses import loss_jvp, loss_vjp
+from adjoint.verify.problem import Problem, System, Values
+from adjsim.losses import center_of_mass_mse, state_mse
+from render.losses import Huber, ImageLoss, Mse, PyramidMse, SoftIou
+
+
+def image_loss(loss: ImageLoss) -> Problem:
+    """Return a loss of two frames of an odd size."""
+    rng = np.random.default_rng(11)
+    images, targets = rng.random((2, 2, 5, 7, 4))
+
+    def forward(values: Values) -> np.ndarray:
+        return np.array([loss(values["images"], targets)])
+
+    def jvp(tangents: Values) -> np.ndarray:
+        return np.array([loss_jvp(loss, images, targets, tangents["images"])])
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        return {path: loss_vjp(loss, images, targets, float(adj[0])) for path in wrt}
+
+    owners = {"images": (type(loss).__name__, "images")}
+    return Problem({"images": images}, owners, forward, jvp, vjp)
+
+
+def positions_loss() -> Problem:
+    """Return the mean squared difference of positions."""
+    x, target = np.random.default_rng(12).standard_normal((2, 3, 5, 3))
+    return Problem(
+        {"x": x},
+        {"x": ("state_mse", "x")},
+        lambda values: np.array([state_mse(values["x"], target)]),
+        lambda tangents: np.array([state_mse_jvp(x, target, tangents["x"])]),
+        lambda adj, wrt: {path: state_mse_vjp(x, target, float(adj[0])) for path in wrt},
+    )
+
+
+def center_of_mass_loss() -> Problem:
+    """Return the mean squared difference of centres of mass."""
+    rng = np.random.default_rng(13)
+    x, mass, target = (
+        rng.standard_normal((3, 5, 3)),
+        rng.uniform(1, 2, 5),
+        rng.standard_normal((3, 3)),
+    )
+
+    def forward(values: Values) -> np.ndarray:
+        return np.array([center_of_mass_mse(values["x"], values["mass"], target)])
+
+    def jvp(tangents: Values) -> np.ndarray:
+        tan_x = tangents.get("x", np.zeros_like(x))
+        tan_mass = tangents.get("mass", np.zeros_like(mass))
+        return np.array([center_of_mass_mse_jvp(x, mass, target, tan_x, tan_mass)])
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        adj_x, adj_mass = center_of_mass_mse_vjp(x, mass, target, float(adj[0]))
+        found = {"x": adj_x, "mass": adj_mass}
+        return {path: found[path] for path in wrt}
+
+    owners = {key: ("center_of_mass_mse", key) for key in ("x", "mass")}
+    return Problem({"x": x, "mass": mass}, owners, forward, jvp, vjp)
+
+
+def _system(name: str, summary: str, make: Callable[[], Problem]) -> System:
+    return System(f"loss/{name}", summary, make)
+
+
+SYSTEMS = (
+    _system("mse", "Mean squared error of images", partial(image_loss, Mse())),
+    _system("huber", "Huber loss of images", partial(image_loss, Huber(0.3))),
+    _system(
+        "pyramid", "Mean squared error of an image pyramid", partial(image_loss, PyramidMse(3))
+    ),
+    _system("soft_iou", "Soft intersection over union", partial(image_loss, SoftIou())),
+    _system("state_mse", "Mean squared difference of positions", positions_loss),
+    _system("center_of_mass", "Mean squared difference of centres of mass", center_of_mass_loss),
+)

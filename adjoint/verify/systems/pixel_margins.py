@@ -1,0 +1,121 @@
+"""How far a picture is from its kinks, in NumPy, written a second time from the equations.
+
+Each margin changes sign where the picture is not smooth: a barycentric coordinate at 0 or
+1 (the clip), two edges equally near (the medial axis, inside), two faces equally deep (a
+swap in order), a coverage at D_min, a face edge-on to a light.
+"""
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+
+from render.camera import Camera, pixel_centers
+from render.scene import Scene
+from render.soft_raster import SoftRasterizer
+
+
+FAINT = 1e-6  # of coverages below this the kinks are not felt; their end, D_min, is
+
+
+def picture_margins(
+    scene: Scene,
+    camera: Camera,
+    rasterizer: SoftRasterizer,
+    vertices: Mapping[str, np.ndarray],
+    size: tuple[int, int],
+) -> np.ndarray:
+    """Return the margins of every frame as one flat array; NaN where there is no kink."""
+    n_frames = max((len(x) for x in vertices.values() if x.ndim == 3), default=1)
+    frames = [
+        {name: x[i] if x.ndim == 3 else x for name, x in vertices.items()} for i in range(n_frames)
+    ]
+    margins = [
+        part
+        for frame in frames
+        for part in (
+            *_pixel_margins(_triangles(scene, camera, frame), rasterizer, size),
+            *_light_margins(scene, frame),
+        )
+    ]
+    return np.concatenate([part.ravel() for part in margins])
+
+
+def _triangles(scene: Scene, camera: Camera, vertices: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return screen x, y and depth of the corners of all faces, (n_faces, 3, 3)."""
+    forward = camera.target - camera.eye
+    forward = forward / np.linalg.norm(forward)
+    right = np.cross(forward, camera.up)
+    right /= np.linalg.norm(right)
+    axes = np.stack([right, np.cross(right, forward), forward], axis=1)
+    corners = np.concatenate(
+        [(vertices[name] - camera.eye)[mesh.faces] for name, mesh in scene.objects.items()]
+    )
+    seen = corners @ axes
+    seen[..., :2] /= seen[..., 2:] * np.tan(np.radians(camera.fov_y) / 2.0)
+    return seen
+
+
+def _pixel_margins(
+    triangles: np.ndarray, rasterizer: SoftRasterizer, size: tuple[int, int]
+) -> list[np.ndarray]:
+    """Return the margins of all pairs of pixel and face, and of pairs of faces."""
+    px, py = pixel_centers(*size, np.dtype(np.float64))
+    p = np.stack(np.meshgrid(px, py), axis=-1).reshape(-1, 1, 2)
+    a = triangles[None, :, :, :2]
+    b = np.stack(
+        [
+            _cross(a[:, :, (k + 2) % 3] - a[:, :, (k + 1) % 3], p - a[:, :, (k + 1) % 3])
+            for k in range(3)
+        ],
+        axis=-1,
+    )
+    b = b / b.sum(axis=-1, keepdims=True)
+    near = np.sort(
+        np.stack([_square_distance(p, a[:, :, k - 2], a[:, :, k - 1]) for k in range(3)], -1)
+    )
+    is_inside = (b >= 0.0).all(axis=-1)
+    y = np.where(is_inside, near[..., 0], -near[..., 0]) / rasterizer.sigma
+    d_min = rasterizer.blend.d_min
+    coverage = 1.0 / (1.0 + np.exp(np.minimum(-y, 700.0)))
+    felt = coverage > FAINT
+    clipped = np.clip(b, 0.0, 1.0)
+    clipped /= clipped.sum(axis=-1, keepdims=True)
+    depth = 1.0 / (clipped / triangles[None, :, :, 2]).sum(axis=-1)
+    swaps = [_swap_margin(depth, coverage, i, j) for i, j in combinations(range(len(triangles)), 2)]
+    return [
+        np.where(felt[..., None], b, np.nan),
+        np.where(felt[..., None], 1.0 - b, np.nan),
+        np.where(is_inside & felt, near[..., 1] - near[..., 0], np.nan),
+        y - np.log(d_min / (1.0 - d_min)),
+        *swaps,
+    ]
+
+
+def _swap_margin(depth: np.ndarray, coverage: np.ndarray, i: int, j: int) -> np.ndarray:
+    """Return how much deeper face i is; faces tied at a shared corner stay tied."""
+    ahead = depth[:, i] - depth[:, j]
+    is_felt = (coverage[:, i] * coverage[:, j] > FAINT) & (np.abs(ahead) > 1e-12)
+    return np.where(is_felt, ahead, np.nan)
+
+
+def _light_margins(scene: Scene, vertices: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """Return n.l of all faces and lights."""
+    margins = []
+    for name, mesh in scene.objects.items():
+        x = vertices[name][mesh.faces]
+        n = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
+        n /= np.linalg.norm(n, axis=-1, keepdims=True)
+        margins += [n @ light.direction for light in scene.lights.values()]
+    return margins
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+
+
+def _square_distance(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the squared distance of p from the edge ab."""
+    u = b - a
+    t = np.clip(((p - a) * u).sum(axis=-1) / (u * u).sum(axis=-1), 0.0, 1.0)
+    return np.square(p - a - t[..., None] * u).sum(axis=-1)

@@ -1,0 +1,214 @@
+"""Tetrahedra, alone and in contact: rollouts of a few dozen steps with every parameter.
+
+The contact scenes are held away from touch: the nodes at the bottom are inside the obstacle
+through the whole rollout, the others never are.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from adjoint.rollout import record, rollout_jvp
+from adjoint.verify.problem import Problem, System, Values, no_margins
+from adjsim.element import Force
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.meshes.grid import box_tets
+from adjsim.model import Model, State
+from adjsim.rollout import rollout
+
+
+N_STEPS = 24
+ROLLOUT_TOLERANCE = 1e-10
+KERNEL_TOLERANCE = 1e-12
+DENSITY = 1000.0  # kg/m3
+CELLS, SIZE = (2, 1, 1), (0.2, 0.1, 0.1)  # of the box, in metres
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A model at its initial state, and how it is run."""
+
+    model: Model
+    state: State
+    dt: float
+    n_steps: int
+    inert: tuple[str, ...] = ()
+
+    @property
+    def frames(self) -> list[int]:
+        """Steps whose states are the outputs: one in the middle, and the last."""
+        return sorted({max(1, self.n_steps // 2), self.n_steps})
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return every differentiable parameter by path."""
+        state = {"state.x": self.state.x, "state.v": self.state.v}
+        return {**self.model.parameters(), **state}
+
+    def owners(self) -> dict[str, tuple[str, str]]:
+        """Return for each path the class that declares it and its name there."""
+        owners = {"mass": ("Model", "mass"), "gravity": ("Model", "gravity")}
+        owners |= {f"state.{name}": ("State", name) for name in ("x", "v")}
+        for name, force in self.model.forces.items():
+            owners |= {f"{name}.{key}": (type(force).__name__, key) for key in force.parameters()}
+        return owners
+
+    def at(self, values: Values) -> "Scene":
+        """Return the scene with other values of its parameters."""
+        forces: dict[str, Force] = {
+            name: dataclasses.replace(
+                force,  # pyright: ignore[reportArgumentType]
+                **{key: values[f"{name}.{key}"] for key in force.parameters()},
+            )
+            for name, force in self.model.forces.items()
+        }
+        model = Model(values["mass"], forces, values["gravity"], self.model.pinned)
+        state = State(values["state.x"], values["state.v"])
+        return dataclasses.replace(self, model=model, state=state)
+
+
+def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Problem:
+    """Return the rollout of a scene as a problem: positions, velocities at two frames."""
+    scene = build(n_steps)
+    run = record(scene.model, scene.state, scene.dt, scene.n_steps, frames=scene.frames)
+    x_scale, v_scale = (float(np.std(part)) for part in (run.trajectory.x, run.trajectory.v))
+
+    def outputs(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.concatenate([x.ravel() / x_scale, v.ravel() / v_scale])
+
+    def forward(values: Values) -> np.ndarray:
+        s = scene.at(values)
+        end = rollout(s.model, s.state, s.dt, s.n_steps, frames=s.frames)
+        return outputs(end.x, end.v)
+
+    def jvp(tangents: Values) -> np.ndarray:
+        s = scene
+        _, tan = rollout_jvp(s.model, s.state, s.dt, s.n_steps, tangents, frames=s.frames)
+        return outputs(tan.x, tan.v)
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        shape = run.trajectory.x.shape
+        adj_x, adj_v = (part.reshape(shape) for part in np.split(adj, 2))
+        return run.vjp(adj_x / x_scale, adj_v / v_scale, wrt=wrt)
+
+    touches = any(isinstance(f, HalfSpaceContact) for f in scene.model.forces.values())
+    return Problem(
+        point=scene.parameters(),
+        owners=scene.owners(),
+        forward=forward,
+        jvp=jvp,
+        vjp=vjp,
+        margins=(lambda values: contact_margins(scene.at(values))) if touches else no_margins,
+        dot_tolerance=ROLLOUT_TOLERANCE if n_steps > 1 else KERNEL_TOLERANCE,
+        kernel=rollout_problem(build, 1) if n_steps > 1 else None,
+        inert=scene.inert,
+    )
+
+
+def contact_margins(scene: Scene) -> np.ndarray:
+    """Return penetration [m], approach [m/s] and stick margin [N] of all nodes and steps.
+
+    Each changes sign at a kink of the contact law; the last two are NaN where apart.
+    """
+    steps = range(scene.n_steps)
+    run = rollout(scene.model, scene.state, scene.dt, scene.n_steps, frames=steps)
+    margins = []
+    for force in scene.model.forces.values():
+        if not isinstance(force, HalfSpaceContact):
+            continue
+        n = force.normal / np.linalg.norm(force.normal)
+        x, v = run.x[:, force.nodes[:, 0]], run.v[:, force.nodes[:, 0]]
+        c = force.height + force.radius - x @ n
+        u_n = v @ n
+        slip = np.linalg.norm(v - u_n[..., None] * n, axis=-1)
+        p = force.stiffness * c + force.damping * np.maximum(0.0, -u_n)
+        stick = force.friction_stiffness * slip - force.friction * p
+        margins += [c, np.where(c > 0.0, u_n, np.nan), np.where(c > 0.0, stick, np.nan)]
+    return np.stack(margins).ravel()
+
+
+def _beam(rng: np.random.Generator, **parameters: object) -> tuple[NeoHookeanTets, np.ndarray]:
+    """Return tetrahedra of a small box and their positions, slightly out of rest."""
+    mesh = box_tets(CELLS, SIZE)
+    tets = NeoHookeanTets(mesh.tets, mesh.points, **parameters)  # pyright: ignore[reportArgumentType]
+    return tets, mesh.points + 0.004 * rng.standard_normal(mesh.points.shape)
+
+
+def elastic(n_steps: int) -> Scene:
+    """Moduli per tetrahedron, two pinned nodes, everything moving."""
+    rng = np.random.default_rng(1)
+    mu, lam = 2e4 * rng.uniform(0.8, 1.2, 10), 5e4 * rng.uniform(0.8, 1.2, 10)
+    tets, x = _beam(rng, mu=mu, lam=lam, actuation=0.02)
+    pinned = np.isin(np.arange(len(x)), (0, 1))
+    model = Model(tets.lumped_mass(DENSITY), {"solid": tets}, pinned=pinned)
+    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
+
+
+def viscous(n_steps: int) -> Scene:
+    """Viscosity per tetrahedron and an actuation for every step."""
+    rng = np.random.default_rng(2)
+    phase = rng.uniform(0.0, 6.0, 10)
+    series = 0.1 * np.sin(np.arange(n_steps)[:, None] / 4.0 + phase)
+    eta = 20.0 * rng.uniform(0.5, 1.5, 10)
+    tets, x = _beam(rng, mu=2e4, lam=5e4, viscosity=eta, actuation=series)
+    model = Model(tets.lumped_mass(DENSITY), {"solid": tets})
+    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
+
+
+def _on_the_floor(
+    rng: np.random.Generator, speed: float, n_steps: int, inert: str, **contact: object
+) -> Scene:
+    """Return a box pressed into a tilted floor and sliding along it at `speed` [m/s]."""
+    tets, x = _beam(rng, mu=2e4, lam=5e4, viscosity=5.0)
+    normal = np.array([0.1, 1.0, -0.05])
+    along = np.array([1.0, -0.1, 0.0])
+    # The bottom is 15 mm inside, less the tilt; the top is 80 mm away.
+    floor = HalfSpaceContact(normal=2.0 * normal, height=0.03, radius=0.005, **contact)  # pyright: ignore[reportArgumentType]
+    model = Model(tets.lumped_mass(DENSITY), {"solid": tets, "floor": floor})
+    v = speed * along + 0.05 * rng.standard_normal(x.shape) - 0.6 * normal
+    return Scene(model, State(x, v), 3e-4, n_steps, (inert,))
+
+
+def stick(n_steps: int) -> Scene:
+    """Contact with friction in stick, where mu does not act; scalar parameters."""
+    return _on_the_floor(
+        np.random.default_rng(3), 0.1, n_steps, "floor.friction", stiffness=600.0,
+        damping=2.0, friction_stiffness=3.0, friction=0.9,
+    )  # fmt: skip
+
+
+def slip(n_steps: int) -> Scene:
+    """Contact with friction in slip, where k_f does not act; parameters per contact."""
+    rng = np.random.default_rng(4)
+    each = rng.uniform(0.8, 1.2, (4, 12))
+    return _on_the_floor(
+        rng, 2.0, n_steps, "floor.friction_stiffness", stiffness=600.0 * each[0],
+        damping=2.0 * each[1], friction_stiffness=50.0 * each[2], friction=0.4 * each[3],
+    )  # fmt: skip
+
+
+SYSTEMS = (
+    System(
+        "tets/elastic",
+        "Stable neo-Hookean tetrahedra, two nodes pinned",
+        partial(rollout_problem, elastic),
+    ),
+    System(
+        "tets/viscous",
+        "Viscous tetrahedra driven by a series of actuations",
+        partial(rollout_problem, viscous),
+    ),
+    System(
+        "contact/stick",
+        "A box pressed on a plane, friction in stick",
+        partial(rollout_problem, stick),
+    ),
+    System(
+        "contact/slip",
+        "A box sliding on a plane, friction in slip",
+        partial(rollout_problem, slip),
+    ),
+)

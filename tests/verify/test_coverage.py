@@ -1,0 +1,157 @@
+"""The coverage table is complete, every cell passes, and it fails where it should."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from adjoint.verify import coverage
+from adjoint.verify.coverage import Coverage, check_cell, check_system, missing_parameters, select
+from adjoint.verify.declared import declared_parameters
+from adjoint.verify.problem import Problem
+
+
+@pytest.fixture(scope="module")
+def table():
+    return coverage.verify(processes=2)
+
+
+@pytest.mark.slow
+def test_every_declared_parameter_of_every_system_is_proven(table):
+    failed = [f"{c.system} {c.parameter}: {c.reason}" for c in table.cells if not c.passed]
+    assert failed == []
+    assert table.missing == ()
+    assert table.passed
+    assert table.exit_code == 0
+
+
+@pytest.mark.slow
+def test_every_cell_meets_the_bars_in_numbers(table):
+    cells = [c for c in table.cells if not c.is_inert]
+    assert len(cells) > 80
+    for c in cells:
+        assert c.slope >= 1.9
+        assert c.halvings >= 4
+        assert c.dot <= (1e-10 if c.system.startswith(("tets", "contact", "chain")) else 1e-12)
+        assert c.vjp_error <= 1e-7
+        assert c.gradient_norm > 0.0
+        assert c.kink > 0.0
+    rollouts = [c for c in cells if c.system.startswith(("tets", "contact"))]
+    assert all(c.dot_kernel <= 1e-12 for c in rollouts)
+
+
+@pytest.mark.slow
+def test_a_parameter_that_is_inert_in_one_system_acts_in_another(table):
+    owners = {}
+    for cell in table.cells:
+        owners.setdefault(cell.parameter, []).append(cell.is_inert)
+    assert any(any(inert) for inert in owners.values())
+    assert not any(all(inert) for inert in owners.values())
+
+
+@pytest.mark.slow
+def test_the_table_is_plain_json(table):
+    plain = json.loads(json.dumps(table.to_dict(), allow_nan=False))
+    assert plain["passed"] is True
+    assert len(plain["cells"]) == len(table.cells)
+    assert {"system", "parameter", "slope", "dot", "vjp_error", "kink"} <= set(plain["cells"][0])
+
+
+def test_declared_parameters_come_from_the_classes():
+    declared = declared_parameters()
+    assert {
+        ("NeoHookeanTets", "viscosity"),
+        ("HalfSpaceContact", "friction"),
+        ("Camera", "fov_y"),
+        ("SoftRasterizer", "epsilon"),
+        ("Material", "diffuse"),
+        ("SoftIou", "images"),
+        ("center_of_mass_mse", "mass"),
+        ("State", "v"),
+    } <= declared
+    assert not {name for _, name in declared} & {"near", "far", "faces", "blend"}
+
+
+def test_a_declared_parameter_that_no_system_has_fails_the_table():
+    covered = declared_parameters() - {("HalfSpaceContact", "radius")}
+    assert missing_parameters(covered) == ("HalfSpaceContact.radius",)
+    table = Coverage((), ("HalfSpaceContact.radius",))
+    assert not table.passed
+    assert table.exit_code == 1
+
+
+def test_an_empty_table_does_not_pass():
+    assert not Coverage((), ()).passed
+
+
+def quadratic(*, wrong=1.0, jvp_wrong=1.0):
+    """A small problem whose adjoint or tangent may be off by a factor."""
+    A = np.random.default_rng(5).standard_normal((4, 3))
+    x = np.array([0.3, -0.2, 0.7])
+    slope = np.cos(A @ x)[:, None] * A
+    return Problem(
+        {"x": x},
+        {"x": ("Toy", "x")},
+        lambda values: np.sin(A @ values["x"]),
+        lambda tangents: jvp_wrong * (slope @ tangents["x"]),
+        lambda adj, wrt: {"x": wrong * (slope.T @ adj)},
+    )
+
+
+def test_a_right_adjoint_passes_and_a_wrong_one_fails_every_check():
+    assert check_cell("toy", quadratic(), "x").passed
+    cell = check_cell("toy", quadratic(wrong=1.0 + 1e-5), "x")
+    assert not cell.passed
+    for check in ("gradient:", "dot:"):
+        assert check in cell.reason
+    assert "Taylor: slope" in check_cell("toy", quadratic(wrong=-1.0), "x").reason
+
+
+def test_a_wrong_tangent_fails_the_dot_test():
+    cell = check_cell("toy", quadratic(jvp_wrong=1.0 + 1e-9), "x")
+    assert cell.reason.startswith("dot: residual")
+
+
+def test_a_wrong_single_step_is_told_apart_from_the_rollout():
+    problem = dataclasses.replace(quadratic(), kernel=quadratic(wrong=1.0 + 1e-10))
+    assert check_cell("toy", problem, "x").reason.startswith("one-step dot")
+
+
+def test_a_parameter_called_inert_that_acts_fails():
+    cell = check_cell("toy", dataclasses.replace(quadratic(), inert=("x",)), "x")
+    assert "outputs, jvp, vjp not zero" in cell.reason
+
+
+def test_the_distance_to_a_kink_keeps_the_steps_inside():
+    # |x| has its kink at 0; the point is 0.01 away, in units of its size 1e-2 / 1e-2 = 1.
+    problem = Problem(
+        {"x": np.array(0.01)},
+        {"x": ("Toy", "x")},
+        lambda values: np.array([abs(values["x"]) ** 1.5]),
+        lambda tangents: np.array([1.5 * 0.1 * tangents["x"]]),
+        lambda adj, wrt: {"x": np.asarray(1.5 * 0.1 * adj[0])},
+        margins=lambda values: np.array([values["x"], np.nan]),
+    )
+    cell = check_cell("toy", problem, "x")
+    assert cell.passed
+    assert cell.kink == pytest.approx(1.0, rel=1e-6)
+
+
+def test_cells_are_reported_as_they_are_done():
+    seen = []
+    cells, owners = check_system("loss/mse", on_cell=seen.append)
+    assert seen == cells
+    assert owners == {("Mse", "images")}
+    table = coverage.verify("loss/center_of_mass")
+    assert [cell.parameter for cell in table.cells] == ["x", "mass"]
+    assert table.missing == (), "a part of the table misses nothing"
+    assert "center_of_mass" in coverage.text_table(table.cells)
+
+
+def test_systems_are_chosen_by_name_or_group_and_a_typo_names_the_nearest():
+    assert [system.name for system in select("contact")] == ["contact/stick", "contact/slip"]
+    assert [system.name for system in select("raster/over")] == ["raster/over"]
+    assert len(select(None)) == len(coverage.system_names())
+    with pytest.raises(ValueError, match=r"Unknown system `contcat`\. Did you mean `contact`"):
+        select("contcat")
