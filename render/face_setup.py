@@ -119,7 +119,7 @@ def is_drawn(a0, a1, a2, z, settings):
 @device_fn
 def first_pixel(s, n):
     """Index of the first of n pixels at or after the place s [pixels]."""
-    return int(math.ceil(min(max(s, lit(0.0, s)), type(s)(n))))
+    return math.ceil(min(max(s, lit(0.0, s)), type(s)(n)))
 
 
 @device_fn

@@ -45,14 +45,16 @@ class Bands(NamedTuple):
 class Fragments(NamedTuple):
     """The fragments of one band, and the list of each of its pixels."""
 
-    pixel: np.ndarray  # (capacity,) int32, pixel within the band
+    row: np.ndarray  # (capacity,) int32, row of the pixel in the image
+    column: np.ndarray  # (capacity,) int32, column of the pixel
     y: np.ndarray  # (capacity,) logit of the coverage [-]
     z: np.ndarray  # (capacity,) depth [m]
     rgb: np.ndarray  # (capacity, 3) shaded colour [-]
     order: np.ndarray  # (capacity,) int32, fragments pixel by pixel
     spare: np.ndarray  # (capacity,) int32, scratch of the sort
-    start: np.ndarray  # (band_rows width + 1,) int32, where the list of a pixel starts
+    start: np.ndarray  # (band_rows width + 2,) int32, where the list of a pixel starts
     pair: np.ndarray  # (n_pairs + 1,) int64, where the fragments of a (band, face) start
+    logits: np.ndarray  # (width,) logits of a row of pixels, scratch
 
 
 @device_fn
@@ -95,18 +97,28 @@ def fragment_color(f, w, smooth, shaded):
 
 
 @device_fn
+def row_logits(i, first, last, corners, sigma, grid, logits):
+    """Logits of a face at the pixels first..last-1 of row i: a loop that vectorises."""
+    a0, a1, a2, _ = corners
+    for j in range(np.uint64(first), np.uint64(last)):
+        logits[j] = fragment_logit((grid.pixel_x[j], grid.pixel_y[i]), a0, a1, a2, sigma)
+
+
+@device_fn
 def fragments_body(f, first_row, last_row, n, grid, smooth, faces, settings, fragments):
     """Face f: append its fragments in these rows from place n on; return the next place."""
-    a0, a1, a2, z = load_corners(f, faces.corners)
-    width = grid.pixel_x.shape[0]
+    corners = load_corners(f, faces.corners)
+    a0, a1, a2, z = corners
+    left, right = faces.box[f, 2], faces.box[f, 3]
     for i in range(max(first_row, faces.box[f, 0]), min(last_row, faces.box[f, 1])):
-        for j in range(faces.box[f, 2], faces.box[f, 3]):
-            p = (grid.pixel_x[j], grid.pixel_y[i])
-            y = fragment_logit(p, a0, a1, a2, settings.sigma)
+        row_logits(i, left, right, corners, settings.sigma, grid, fragments.logits)
+        for j in range(left, right):
+            y = fragments.logits[j]
             if y >= settings.lowest:
+                p = (grid.pixel_x[j], grid.pixel_y[i])
                 depth, w = fragment_place(p, a0, a1, a2, z)
                 rgb = fragment_color(f, w, smooth, faces.shaded)
-                fragments.pixel[n] = (i - first_row) * width + j
+                fragments.row[n], fragments.column[n] = i, j
                 fragments.y[n] = y
                 fragments.z[n] = depth
                 fragments.rgb[n, 0], fragments.rgb[n, 1], fragments.rgb[n, 2] = rgb
@@ -154,25 +166,22 @@ def sort_body(first, last, z, order, spare):
 
 
 @device_fn
-def list_fragments(n, n_pixels, fragments):
+def list_fragments(n, first_row, width, n_pixels, fragments):
     """Make the list of each pixel of the band from its n fragments, in their order."""
     start = fragments.start
-    for k in range(n_pixels + 1):
+    for k in range(n_pixels + 2):
         start[k] = 0
     for q in range(n):
-        start[fragments.pixel[q] + 1] += 1
+        start[(fragments.row[q] - first_row) * width + fragments.column[q] + 2] += 1
     for k in range(n_pixels):
-        start[k + 1] += start[k]
+        start[k + 2] += start[k + 1]
     for q in range(n):
-        fragments.order[start[fragments.pixel[q]]] = q
-        start[fragments.pixel[q]] += 1
-    for k in range(n_pixels, 0, -1):
-        start[k] = start[k - 1]
-    start[0] = 0
+        k = (fragments.row[q] - first_row) * width + fragments.column[q] + 1
+        fragments.order[start[k]] = q
+        start[k] += 1
 
 
-@device_fn
-def gather_band(band, grid, smooth, faces, bands, settings, fragments):
+def _gather_band(band, grid, smooth, faces, bands, settings, fragments):
     """Find the fragments of a band, list them by pixel and, for Over, sort by depth."""
     width = grid.pixel_x.shape[0]
     first_row = band * grid.band_rows
@@ -184,7 +193,7 @@ def gather_band(band, grid, smooth, faces, bands, settings, fragments):
         n = fragments_body(f, first_row, last_row, n, grid, smooth, faces, settings, fragments)
         fragments.pair[pair - bands.start[band] + 1] = n
     n_pixels = (last_row - first_row) * width
-    list_fragments(n, n_pixels, fragments)
+    list_fragments(n, first_row, width, n_pixels, fragments)
     if settings.over:
         for k in range(n_pixels):
             sort_body(
@@ -221,5 +230,6 @@ def _fill_bands(box, band_rows, start, faces):
                 place[band] += 1
 
 
+gather_band = cpu_kernel(_gather_band)
 count_bands = cpu_kernel(_count_bands)
 fill_bands = cpu_kernel(_fill_bands)

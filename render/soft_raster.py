@@ -179,13 +179,15 @@ def empty_fragments(frame: Frame, first: int, last: int) -> Fragments:
     dtype = grid.pixel_x.dtype
     return Fragments(
         np.empty(n, np.int32),
+        np.empty(n, np.int32),
         np.empty(n, dtype),
         np.empty(n, dtype),
         np.empty((n, 3), dtype),
         np.empty(n, np.int32),
         np.empty(n, np.int32),
-        np.empty(grid.band_rows * len(grid.pixel_x) + 1, np.int32),
+        np.empty(grid.band_rows * len(grid.pixel_x) + 2, np.int32),
         np.empty(n_pairs + 1, np.int64),
+        np.empty(len(grid.pixel_x), dtype),
     )
 
 

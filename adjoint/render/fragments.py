@@ -12,7 +12,7 @@ from adjoint.render.coverage import signed_square_distance_jvp, signed_square_di
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add, dot
 from render.face_setup import load_corners
-from render.fragments import blend_corners, corner_color, fragment_place
+from render.fragments import blend_corners, corner_color, fragment_logit, fragment_place
 
 
 @device_fn
@@ -20,8 +20,8 @@ def fragment_logit_jvp(p, corners, tan_corners, sigma, tan_sigma):
     """Tangent of the logit y = delta d^2/sigma."""
     a0, a1, a2, _ = corners
     tan_a0, tan_a1, tan_a2, _ = tan_corners
-    d, tan_d = signed_square_distance_jvp(p, a0, a1, a2, tan_a0, tan_a1, tan_a2)
-    return (tan_d - d / sigma * tan_sigma) / sigma
+    tan_d = signed_square_distance_jvp(p, a0, a1, a2, tan_a0, tan_a1, tan_a2)
+    return (tan_d - fragment_logit(p, a0, a1, a2, sigma) * tan_sigma) / sigma
 
 
 @device_fn
@@ -34,21 +34,12 @@ def fragment_logit_vjp(p, corners, sigma, y, adj_y):
 
 
 @device_fn
-def fragment_pixel(q, band, grid, fragments):
-    """Row and column of the pixel of a fragment."""
-    width = grid.pixel_x.shape[0]
-    return band * grid.band_rows + fragments.pixel[q] // width, fragments.pixel[q] % width
-
-
-@device_fn
-def pair_jvp_body(
-    k, f, band, grid, smooth, faces, tan_faces, settings, tan_sigma, fragments, tangents
-):
+def pair_jvp_body(k, f, grid, smooth, faces, tan_faces, settings, tan_sigma, fragments, tangents):
     """Pair k of the band, face f: write the tangents of its fragments."""
     corners = load_corners(f, faces.corners)
     tan_corners = load_corners(f, tan_faces.corners)
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        i, j = fragment_pixel(q, band, grid, fragments)
+        i, j = fragments.row[q], fragments.column[q]
         p = (grid.pixel_x[j], grid.pixel_y[i])
         tangents.y[q] = fragment_logit_jvp(p, corners, tan_corners, settings.sigma, tan_sigma)
         tangents.z[q], tan_w = place_jvp(p, corners, tan_corners)
@@ -90,11 +81,11 @@ def place_slots_vjp(p, corners, adj_z, adj_w, pair, slots):
 
 
 @device_fn
-def smooth_vjp_body(k, f, band, grid, faces, fragments, adj, adj_image, pair, slots):
+def smooth_vjp_body(k, f, grid, faces, fragments, adj, adj_image, pair, slots):
     """Pair k, face f with vertex colours: what flows through depth and weights."""
     corners = load_corners(f, faces.corners)
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        i, j = fragment_pixel(q, band, grid, fragments)
+        i, j = fragments.row[q], fragments.column[q]
         p = (grid.pixel_x[j], grid.pixel_y[i])
         _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
         s = adj.w[q]
@@ -104,13 +95,13 @@ def smooth_vjp_body(k, f, band, grid, faces, fragments, adj, adj_image, pair, sl
 
 
 @device_fn
-def flat_vjp_body(k, f, band, grid, faces, settings, fragments, adj, adj_image, pair, slots):
+def flat_vjp_body(k, f, grid, faces, settings, fragments, adj, adj_image, pair, slots):
     """Pair k, face f with one colour: what flows through its colour and depth."""
     corners = load_corners(f, faces.corners)
     zero = lit(0.0, settings.sigma)
     r, g, b = zero, zero, zero
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        i, j = fragment_pixel(q, band, grid, fragments)
+        i, j = fragments.row[q], fragments.column[q]
         r += adj.w[q] * adj_image[i, j, 0]
         g += adj.w[q] * adj_image[i, j, 1]
         b += adj.w[q] * adj_image[i, j, 2]
@@ -123,13 +114,13 @@ def flat_vjp_body(k, f, band, grid, faces, settings, fragments, adj, adj_image, 
 
 
 @device_fn
-def coverage_vjp_body(k, f, band, grid, faces, settings, fragments, adj, pair, slots):
+def coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
     """Pair k, face f: what flows through its coverage; return adj_sigma."""
     corners = load_corners(f, faces.corners)
     zero = lit(0.0, settings.sigma)
     sum0, sum1, sum2, adj_sigma = (zero, zero), (zero, zero), (zero, zero), zero
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        i, j = fragment_pixel(q, band, grid, fragments)
+        i, j = fragments.row[q], fragments.column[q]
         p = (grid.pixel_x[j], grid.pixel_y[i])
         adj_a0, adj_a1, adj_a2, adj_s = fragment_logit_vjp(
             p, corners, settings.sigma, fragments.y[q], adj.y[q]
@@ -143,17 +134,15 @@ def coverage_vjp_body(k, f, band, grid, faces, settings, fragments, adj, pair, s
 
 
 @device_fn
-def pair_vjp_body(
-    k, f, band, grid, smooth, faces, settings, fragments, adj, adj_image, pair, slots
-):
+def pair_vjp_body(k, f, grid, smooth, faces, settings, fragments, adj, adj_image, pair, slots):
     """Pair k of the band, face f: fill its slot; return adj_sigma."""
     for c in range(6, 18):
         slots[pair, c] = lit(0.0, settings.sigma)
-    adj_sigma = coverage_vjp_body(k, f, band, grid, faces, settings, fragments, adj, pair, slots)
+    adj_sigma = coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots)
     if smooth[f]:
-        smooth_vjp_body(k, f, band, grid, faces, fragments, adj, adj_image, pair, slots)
+        smooth_vjp_body(k, f, grid, faces, fragments, adj, adj_image, pair, slots)
     else:
-        flat_vjp_body(k, f, band, grid, faces, settings, fragments, adj, adj_image, pair, slots)
+        flat_vjp_body(k, f, grid, faces, settings, fragments, adj, adj_image, pair, slots)
     return adj_sigma
 
 

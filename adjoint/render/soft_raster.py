@@ -65,7 +65,7 @@ def _draw_bands_jvp(
         n_pixels = gather_band(band, grid, scene.smooth, faces, bands, settings, fragments)
         for pair in range(bands.start[band], bands.start[band + 1]):
             pair_jvp_body(
-                pair - bands.start[band], bands.faces[pair], band, grid, scene.smooth,
+                pair - bands.start[band], bands.faces[pair], grid, scene.smooth,
                 faces, tan_faces, settings, tan_numbers[0], fragments, tangents,
             )  # fmt: skip
         for k in range(n_pixels):
@@ -110,7 +110,7 @@ def _draw_bands_vjp(first, last, scene, settings, frame, scratch, adj_image, slo
                 adj_bands[band, 3 + c] += adj_bg[c]
         for pair in range(bands.start[band], bands.start[band + 1]):
             adj_bands[band, 0] += pair_vjp_body(
-                pair - bands.start[band], bands.faces[pair], band, grid, scene.smooth,
+                pair - bands.start[band], bands.faces[pair], grid, scene.smooth,
                 faces, settings, fragments, adj, adj_image, pair, slots,
             )  # fmt: skip
 

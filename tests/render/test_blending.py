@@ -30,6 +30,7 @@ def pixel(rng, n, spread=3.0):
     z[order] = np.sort(rng.uniform(1.0, 20.0, n))
     return Fragments(
         np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
         rng.normal(scale=spread, size=n),
         z,
         rng.random((n, 3)),
@@ -37,6 +38,7 @@ def pixel(rng, n, spread=3.0):
         np.zeros(n, np.int32),
         np.array([0, n], np.int32),
         np.array([0, n]),
+        np.zeros(1),
     )
 
 

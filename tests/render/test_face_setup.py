@@ -57,8 +57,8 @@ def test_a_triangle_without_area_on_the_screen_is_not_drawn(vertices):
 
 
 def test_a_triangle_off_the_screen_has_no_box():
-    assert is_empty(boxes(np.array(LEFT_TURN) + [30.0, 0, 0]))
-    assert is_empty(boxes(np.array(LEFT_TURN) + [0, -30.0, 0]))
+    assert is_empty(boxes(np.add(LEFT_TURN, [30.0, 0, 0])))
+    assert is_empty(boxes(np.add(LEFT_TURN, [0, -30.0, 0])))
 
 
 def test_a_vertex_very_far_aside_gives_a_box_within_the_image():
