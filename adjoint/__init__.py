@@ -8,6 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 
 if TYPE_CHECKING:
+    from adjoint.losses import (
+        center_of_mass_mse_jvp,
+        center_of_mass_mse_vjp,
+        state_mse_jvp,
+        state_mse_vjp,
+    )
+    from adjoint.render.losses import (
+        loss_jvp,
+        loss_vjp,
+        residuals,
+        residuals_jvp,
+        residuals_vjp,
+    )
+    from adjoint.render.soft_raster import ImageRecord, rasterize_jvp, record_images
     from adjoint.rollout import Record, record, rollout_jvp
     from adjoint.schedules import Binomial, EveryK, MemoryBudget, Segments, StoreAll
     from adjoint.verify.differences import jacobian_fd
@@ -18,19 +32,45 @@ if TYPE_CHECKING:
 __all__ = [
     "Binomial",
     "EveryK",
+    "ImageRecord",
     "MemoryBudget",
     "Record",
     "Segments",
     "StoreAll",
+    "center_of_mass_mse_jvp",
+    "center_of_mass_mse_vjp",
     "dot_test",
     "gradcheck",
     "jacobian_fd",
+    "loss_jvp",
+    "loss_vjp",
+    "rasterize_jvp",
     "record",
+    "record_images",
+    "residuals",
+    "residuals_jvp",
+    "residuals_vjp",
     "rollout_jvp",
+    "state_mse_jvp",
+    "state_mse_vjp",
     "taylor_test",
 ]
 
 _HOMES = {
+    "adjoint.losses": (
+        "center_of_mass_mse_jvp",
+        "center_of_mass_mse_vjp",
+        "state_mse_jvp",
+        "state_mse_vjp",
+    ),
+    "adjoint.render.losses": (
+        "loss_jvp",
+        "loss_vjp",
+        "residuals",
+        "residuals_jvp",
+        "residuals_vjp",
+    ),
+    "adjoint.render.soft_raster": ("ImageRecord", "rasterize_jvp", "record_images"),
     "adjoint.rollout": ("Record", "record", "rollout_jvp"),
     "adjoint.schedules": ("Binomial", "EveryK", "MemoryBudget", "Segments", "StoreAll"),
     "adjoint.verify.differences": ("jacobian_fd",),

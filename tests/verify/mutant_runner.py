@@ -1,0 +1,106 @@
+"""Run in a process of its own: corrupt one adjoint line after another and see who notices.
+
+    python mutant_runner.py ROOT < jobs.json > verdicts.json
+
+ROOT is a copy of the packages. Numba is switched off, so nothing is compiled and a changed
+source takes effect when its modules are imported anew. A job names a toy problem and, but
+for the control, a file, a text that occurs in it once, and what to put in its place. The
+verdict is "" if the toy passed, or what was wrong with it.
+"""
+
+import importlib
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+
+PACKAGES = ("adjsim", "render", "adjoint")
+N_STEPS, SIZE = 2, (3, 4)
+DOT_TOLERANCE = 1e-9
+STEP, GRADIENT_TOLERANCE = 1e-5, 1e-6
+
+
+def toy(name):
+    """Return a problem of the coverage table, small enough for plain Python."""
+    solids = importlib.import_module("adjoint.verify.systems.solids")
+    pixels = importlib.import_module("adjoint.verify.systems.pixels")
+    losses = importlib.import_module("adjoint.verify.systems.losses")
+    pixels.Picture.__init__.__defaults__ = (SIZE,)
+    roll, draw = solids.rollout_problem, pixels.picture_problem
+    makers = {
+        "viscous": partial(roll, solids.viscous, N_STEPS),
+        "stick": partial(roll, solids.stick, N_STEPS),
+        "slip": partial(roll, solids.slip, N_STEPS),
+        "over": partial(draw, pixels.over),
+        "softmax": partial(draw, pixels.softmax),
+        **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},
+    }
+    return makers[name]()
+
+
+def complaint(name):
+    """Return what is wrong with the derivatives of a toy, "" if nothing is."""
+    dot_test = importlib.import_module("adjoint.verify.dot_test").dot_test
+    gradcheck = importlib.import_module("adjoint.verify.gradcheck").gradcheck
+    problem = toy(name)
+    point = {path: value for path, value in problem.point.items() if path not in problem.inert}
+    wrt = list(point)
+    dot = dot_test(
+        problem.jvp, lambda c: problem.vjp(c, wrt), point, n_pairs=1, tolerance=DOT_TOLERANCE
+    )
+    if not dot.passed:
+        return f"dot test: {dot.reason}"
+    y = problem.forward(problem.point)
+    r = np.random.default_rng(0).standard_normal(y.shape)
+
+    def loss(values):
+        return float(r @ problem.forward({**problem.point, **values}))
+
+    check = gradcheck(
+        loss, problem.vjp(r, wrt), point,
+        n_directions=1, step=STEP, tolerance=GRADIENT_TOLERANCE,
+    )  # fmt: skip
+    return "" if check.passed else f"gradcheck: {check.reason}"
+
+
+def forget_packages():
+    """Have the next import read the sources again."""
+    for module in [m for m in sys.modules if m.split(".")[0] in PACKAGES]:
+        del sys.modules[module]
+
+
+def verdict(root, job):
+    """Return what a job found."""
+    forget_packages()
+    if "file" not in job:
+        return complaint(job["toy"])
+    path = root / job["file"]
+    source = path.read_text()
+    try:
+        path.write_text(source.replace(job["line"], job["becomes"]))
+        return complaint(job["toy"])
+    finally:
+        path.write_text(source)
+
+
+def main():
+    root = Path(sys.argv[1]).resolve()
+    sys.path.insert(0, str(root))
+    sys.dont_write_bytecode = True
+    verdicts = []
+    for job in json.load(sys.stdin):
+        try:
+            verdicts.append(verdict(root, job))
+        except Exception as error:  # a mutant that does not run proves nothing
+            verdicts.append(f"ERROR {type(error).__name__}: {error}")
+    adjsim = importlib.import_module("adjsim")
+    if not Path(adjsim.__file__).resolve().is_relative_to(root):
+        raise RuntimeError(f"The copy was not used, but {adjsim.__file__}.")
+    sys.stdout.write(json.dumps(verdicts))
+
+
+if __name__ == "__main__":
+    main()

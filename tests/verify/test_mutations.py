@@ -1,0 +1,86 @@
+"""The teeth of the checks: every listed corruption of an adjoint line is noticed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PACKAGES = ("adjsim", "render", "adjoint")
+MUTATIONS = tomllib.loads((HERE / "mutations.toml").read_text())["mutation"]
+CONTROLS = [{"toy": toy} for toy in sorted({m["toy"] for m in MUTATIONS})]
+N_PROCESSES = 2
+
+
+def run_jobs(jobs, folder):
+    """Run jobs in one process, on its own copy of the packages; return their verdicts."""
+    for package in PACKAGES:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, folder / package, ignore=ignored)
+    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "NUMBA_CACHE_DIR": str(folder / "cache")}
+    done = subprocess.run(
+        [sys.executable, str(HERE / "mutant_runner.py"), str(folder)],
+        input=json.dumps(jobs),
+        capture_output=True,
+        text=True,
+        env=env,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory):
+    """Verdicts of the controls, and of the mutations in their order."""
+    jobs = [*CONTROLS, *MUTATIONS]
+    shares = [jobs[k::N_PROCESSES] for k in range(N_PROCESSES)]
+    folders = [tmp_path_factory.mktemp("mutants") for _ in shares]
+    with ThreadPoolExecutor(N_PROCESSES) as pool:
+        results = list(pool.map(run_jobs, shares, folders))
+    found = [None] * len(jobs)
+    for k, result in enumerate(results):
+        found[k::N_PROCESSES] = result
+    return found[: len(CONTROLS)], found[len(CONTROLS) :]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: f"{m['file']}: {m['what']}")
+def test_the_line_of_every_mutation_is_there_exactly_once(mutation):
+    assert (ROOT / mutation["file"]).read_text().count(mutation["line"]) == 1
+    assert mutation["line"] != mutation["becomes"]
+
+
+def test_the_list_reaches_every_kind_of_adjoint():
+    files = {m["file"] for m in MUTATIONS}
+    assert len(MUTATIONS) >= 25
+    for folder in ("adjoint/forces", "adjoint/render"):
+        on_disk = {
+            f"{folder}/{p.name}"
+            for p in (ROOT / folder).glob("*.py")
+            if p.name != "__init__.py" and "_vjp(" in p.read_text()
+        }
+        assert on_disk - files <= {"adjoint/render/soft_raster.py"}, "it only runs the others"
+    assert {"adjoint/timeloop.py", "adjoint/parameters.py", "adjoint/losses.py"} <= files
+
+
+def test_the_uncorrupted_copy_passes(verdicts):
+    assert dict(zip((c["toy"] for c in CONTROLS), verdicts[0], strict=True)) == {
+        c["toy"]: "" for c in CONTROLS
+    }
+
+
+@pytest.mark.parametrize(
+    "k", range(len(MUTATIONS)), ids=lambda k: f"{MUTATIONS[k]['file']}: {MUTATIONS[k]['what']}"
+)
+def test_a_corrupted_line_is_noticed(verdicts, k):
+    verdict = verdicts[1][k]
+    assert verdict.startswith(("dot test:", "gradcheck:")), verdict or "nobody noticed"
