@@ -1,4 +1,5 @@
 """Forward physics: models, forces, rollouts. Never learns that gradients exist."""
 
 from adjsim.model import Model as Model, State as State, Trajectory as Trajectory
-from adjsim.rollout import RolloutError as RolloutError, rollout as rollout
+from adjsim.rollout import rollout as rollout
+from adjsim.stepper import RolloutError as RolloutError

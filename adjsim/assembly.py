@@ -179,7 +179,7 @@ def layout_bindings(kind: ElementKind) -> dict[str, object]:
     }
 
 
-def tile_signature(dtype: np.dtype, layout: str) -> numba.core.typing.Signature:
+def tile_signature(dtype: np.dtype, layout: str) -> Any:
     """Return a tile function's signature: i int64, t table, n nodes, a flat, m (n, 3)."""
     real = numba.from_dtype(dtype)
     types = {
@@ -305,17 +305,19 @@ def pack(model: Model, n_steps: int, dtype: np.dtype) -> PackedModel:
     moving = [f if f.kind.uses_velocity else None for f in forces]
     velocity_ptr, velocity_slots = _slot_lists(moving, table, model.n_nodes)
     return PackedModel(
-        tuple(force.kind for force in forces),
-        table,
-        flat(NODES, np.dtype(np.uint32)),
-        *(flat(column, dtype) for column in (CONSTS, PARAMS, SERIES)),
-        node_ptr,
-        node_slots,
-        velocity_ptr,
-        velocity_slots,
-        model.inverse_mass.astype(dtype),
-        model.gravity.astype(dtype),
-        offsets[SLOTS],
+        kinds=tuple(force.kind for force in forces),
+        table=table,
+        nodes=flat(NODES, np.dtype(np.uint32)),
+        consts=flat(CONSTS, dtype),
+        params=flat(PARAMS, dtype),
+        series=flat(SERIES, dtype),
+        node_ptr=node_ptr,
+        node_slots=node_slots,
+        velocity_ptr=velocity_ptr,
+        velocity_slots=velocity_slots,
+        w=model.inverse_mass.astype(dtype),
+        gravity=model.gravity.astype(dtype),
+        n_slots=offsets[SLOTS],
     )
 
 

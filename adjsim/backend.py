@@ -25,6 +25,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import config
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 
@@ -32,7 +33,7 @@ KERNEL_PACKAGES = ("adjsim", "render", "adjoint")
 # Contraction (fused multiply-add) only: nnan or reassoc would change what a NaN or a
 # sum means. numpy's error model: a division by zero gives inf, and no branch.
 CPU_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
-JIT_DISABLED = bool(numba.config.DISABLE_JIT)  # pyright: ignore[reportAttributeAccessIssue]
+JIT_DISABLED = bool(config.DISABLE_JIT)
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 
@@ -63,7 +64,7 @@ def _cache_base() -> Path:
 
 
 CACHE_DIR = _cache_base() / f"kernels-{sources_hash()}"
-numba.config.CACHE_DIR = str(CACHE_DIR)  # pyright: ignore[reportAttributeAccessIssue]
+config.CACHE_DIR = str(CACHE_DIR)
 
 
 class _TargetOptions(dict):
@@ -116,10 +117,10 @@ def specialise(template: Callable, name: str, **bindings: Any) -> Callable:
 
 def thread_count(threads: int | None, *, large: bool) -> int:
     """Return how many threads to use: those asked for, or all of them for large work."""
-    available = 1 if JIT_DISABLED else numba.config.NUMBA_NUM_THREADS  # pyright: ignore
+    available = 1 if JIT_DISABLED else config.NUMBA_NUM_THREADS
     if threads is None:
         return min(numba.get_num_threads(), available) if large else 1
-    if not 1 <= threads:
+    if not threads >= 1:
         raise ValueError(f"`threads` must be at least 1, got {threads}.")
     return min(threads, available)
 
@@ -153,7 +154,7 @@ def cuda_module() -> Any:
 
 def in_cuda_simulator() -> bool:
     """Whether `numba.cuda` runs kernels as Python threads (NUMBA_ENABLE_CUDASIM=1)."""
-    return bool(numba.config.ENABLE_CUDASIM)  # pyright: ignore[reportAttributeAccessIssue]
+    return bool(config.ENABLE_CUDASIM)
 
 
 def cuda_problem() -> str | None:
@@ -188,7 +189,7 @@ def check_device(device: Device | str) -> Device:
 def array_module(device: Device) -> Any:
     """Return the module whose arrays live on the device: NumPy or CuPy."""
     if device is Device.CUDA and not in_cuda_simulator():
-        import cupy
+        import cupy  # pyright: ignore[reportMissingImports]
 
         return cupy
     return np

@@ -72,7 +72,7 @@ class Model:
 
     @property
     def inverse_mass(self) -> np.ndarray:
-        """w = 1/m, 0 where pinned, (n_nodes,) [1/kg]."""
+        """W = 1/m, 0 where pinned, (n_nodes,) [1/kg]."""
         return np.where(self.pinned, 0.0, 1.0 / self.mass)
 
     def parameters(self) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from adjsim import checks
 from adjsim.backend import Device, to_host
 from adjsim.model import Model, State, Trajectory
-from adjsim.stepper import RolloutError as RolloutError, make_stepper
+from adjsim.stepper import make_stepper
 
 
 def check_frames(frames: Sequence[int] | npt.ArrayLike | None, n_steps: int) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""The twins of `adjsim/forces/`, one kind a file."""

@@ -1,0 +1,1 @@
+"""Forces, one kind a file."""

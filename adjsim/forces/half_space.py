@@ -121,7 +121,7 @@ class HalfSpaceContact(Force):
         return np.zeros((len(self.nodes), 0))
 
     def pack_params(self) -> np.ndarray:
-        """n (3), h, r, k_e, k_d, k_f, mu: (n_contacts, 9)."""
+        """N (3), h, r, k_e, k_d, k_f, mu: (n_contacts, 9)."""
         n = len(self.nodes)
         unit = self.normal / np.linalg.norm(self.normal)
         scalars = (

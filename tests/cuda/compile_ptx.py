@@ -1,0 +1,96 @@
+"""Compile every CUDA kernel to PTX without a GPU and print, as JSON, what came of each.
+
+Run in a process of its own: device functions ask for the current device when they are
+compiled, and a stub answers.
+"""
+
+import json
+import sys
+
+
+class Device:
+    """What the compiler asks of a GPU."""
+
+    compute_capability = (8, 0)
+
+
+def array(real, ndim):
+    from numba import types
+
+    return types.Array(real, ndim, "C")
+
+
+def physics_kernels():
+    """Name, kernel and the function from a real type to the type of its one argument."""
+    from numba import types
+
+    from adjoint.cuda_timeloop import (
+        grid_kernel,
+        make_jvp_lane,
+        make_vjp_lane,
+        reverse_on_grid,
+        tangent_on_grid,
+    )
+    from adjoint.forces.half_space import HALF_SPACE_TWIN
+    from adjoint.forces.neo_hookean import ELASTIC_TWIN, VISCOUS_TWIN
+    from adjsim.cuda_timeloop import advance_grid_kernel
+
+    twins = (ELASTIC_TWIN, VISCOUS_TWIN, HALF_SPACE_TWIN)
+    i, u = types.int64, types.uint32
+
+    def group(real, *ranks):
+        kinds = {"i": i, "u": u, "r": real}
+        return types.Tuple([array(kinds[rank[0]], int(rank[1])) for rank in ranks])
+
+    def packed(real):
+        return group(real, "i2", "u1", "r1", "r1", "r1")
+
+    def forward(real):
+        loads, one = group(real, "r1", "r1", "u1", "u1"), array(real, 1)
+        field, index = array(real, 3), array(i, 1)
+        return types.Tuple((packed(real), loads, one, one, index, field, field, index))
+
+    def backward(real):
+        loads, slots = group(real, "r1", "u1", "u1", "u1", "u1"), group(real, "r1", "r1", "r1")
+        frames = group(real, "i1", "r3", "r3")
+        adj = group(real, "r2", "r2", "r2", "r2", "r1", "r1", "r1")
+        rest = (array(real, 1), array(i, 1), array(real, 3), array(real, 3))
+        return types.Tuple((packed(real), loads, slots, frames, adj, *rest))
+
+    def tangent(real):
+        loads = group(real, "r1", "r1", "u1", "u1", "r1", "r1")
+        two, states = group(real, "r1", "r1"), group(real, "r3", "r3", "r3", "r3")
+        index = array(i, 1)
+        return types.Tuple((packed(real), two, loads, two, array(real, 1), index, states, index))
+
+    yield "advance", advance_grid_kernel(tuple(twin.kind for twin in twins)), forward
+    yield "reverse", grid_kernel(reverse_on_grid, twins, make_vjp_lane), backward
+    yield "tangent", grid_kernel(tangent_on_grid, twins, make_jvp_lane), tangent
+
+
+def main():
+    from numba import cuda, types
+    from numba.cuda import dispatcher
+
+    dispatcher.get_current_device = Device
+    report = []
+    for name, kernel, argument in physics_kernels():
+        for real in (types.float32, types.float64):
+            for capability in ((8, 0), (9, 0)):
+                ptx, _ = cuda.compile_ptx(kernel, (argument(real),), cc=capability)
+                report.append(
+                    {
+                        "kernel": name,
+                        "real": str(real),
+                        "target": f"sm_{capability[0]}{capability[1]}",
+                        "names_target": f".target sm_{capability[0]}{capability[1]}" in ptx,
+                        "has_f64": ".f64" in ptx,
+                        "is_approximate": ".approx" in ptx,
+                        "lines": len(ptx.splitlines()),
+                    }
+                )
+    json.dump(report, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

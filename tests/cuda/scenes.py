@@ -1,0 +1,51 @@
+"""A toy scene that every CUDA check shares: all kinds of force, contact in stick and slip."""
+
+import numpy as np
+
+from adjoint.rollout import record, rollout_jvp
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.meshes.grid import box_tets
+from adjsim.model import Model, State
+
+
+DT, N_STEPS, FRAMES = 1e-4, 4, (0, 2, 4)
+
+
+def toy():
+    """A viscous and an elastic cube that share nodes, one corner pinned, on a rough floor."""
+    rng = np.random.default_rng(7)
+    mesh = box_tets(cells=(1, 1, 1), size=(0.1, 0.1, 0.1))
+    n = len(mesh.points)
+    series = 0.01 * rng.standard_normal((N_STEPS, len(mesh.tets)))
+    body = NeoHookeanTets(mesh.tets, mesh.points, 1e4, 2e4, viscosity=2.0, actuation=series)
+    forces = {
+        "body": body,
+        "core": NeoHookeanTets(mesh.tets[:2], mesh.points, 2e4, 3e4),
+        "floor": HalfSpaceContact(
+            normal=(0.1, 1.0, 0.2),
+            height=0.03,
+            stiffness=1e4,
+            damping=1.0,
+            friction_stiffness=10.0,
+            friction=np.where(np.arange(n) % 2, 0.02, 5.0),
+        ),
+    }
+    model = Model(body.lumped_mass(1000.0), forces, pinned=np.arange(n) == n - 1)
+    x = mesh.points * 1.05
+    v = 0.3 * rng.standard_normal((n, 3))
+    return model, State(x, v), rng.standard_normal((len(FRAMES), n, 3))
+
+
+def everything(device, dtype=np.float64):
+    """Frames, every gradient and a tangent of the toy scene on a device, by name."""
+    model, state, adj = toy()
+    options = {"frames": FRAMES, "device": device, "dtype": dtype}
+    run = record(model, state, DT, N_STEPS, **options)
+    out = {f"vjp {path}": grad for path, grad in run.vjp(adj, 0.1 * adj).items()}
+    tangents = {"body.mu": 1e3, "state.x": 0.01 * adj[0], "mass": model.mass}
+    tangents["floor.friction"] = np.ones(model.n_nodes)
+    states, tangent = rollout_jvp(model, state, DT, N_STEPS, tangents, **options)
+    budget = record(model, state, DT, N_STEPS, checkpoint="4kB", **options)
+    out |= {f"4kB {path}": grad for path, grad in budget.vjp(adj, 0.1 * adj).items()}
+    return out | {"x": run.trajectory.x, "v": states.v, "jvp x": tangent.x, "jvp v": tangent.v}
