@@ -25,11 +25,12 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import config
+from numba.core import config as numba_config
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 
 KERNEL_PACKAGES = ("adjsim", "render", "adjoint")
+config: Any = numba_config  # its members are set when it is loaded
 # Contraction (fused multiply-add) only: nnan or reassoc would change what a NaN or a
 # sum means. numpy's error model: a division by zero gives inf, and no branch.
 CPU_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}

@@ -27,7 +27,7 @@ def toy():
             height=0.03,
             stiffness=1e4,
             damping=1.0,
-            friction_stiffness=10.0,
+            friction_stiffness=100.0,
             friction=np.where(np.arange(n) % 2, 0.02, 5.0),
         ),
     }
