@@ -57,35 +57,44 @@ def over_body(first, last, fragments, background):
 
 @device_fn
 def softmax_logit(y, z, settings):
-    """Logit u = log D + z~/gamma of the weight of a fragment."""
-    nearness = (settings.far - z) / (settings.far - settings.near)  # (1)
-    return log_coverage(y) + nearness / settings.gamma  # (2)
+    """Logit u = log D + z~/gamma of the weight of a fragment, and 1 - D."""
+    _, rest, log_D = log_coverage(y)  # (1)
+    nearness = (settings.far - z) / (settings.far - settings.near)  # (2)
+    return log_D + nearness / settings.gamma, rest  # (3)
 
 
 @device_fn
-def softmax_largest(first, last, fragments, settings):
-    """Largest logit in a list, that of the background included."""
-    largest = settings.epsilon / settings.gamma
+def softmax_logits(first, last, fragments, settings):
+    """Write the logits of a list; return the largest, background included, and prod (1 - D)."""
+    largest, T = settings.epsilon / settings.gamma, lit(1.0, settings.gamma)
     for k in range(first, last):
         q = fragments.order[k]
-        largest = max(largest, softmax_logit(fragments.y[q], fragments.z[q], settings))
-    return largest
+        u, rest = softmax_logit(fragments.y[q], fragments.z[q], settings)
+        fragments.u[q] = u
+        largest = max(largest, u)
+        T = T * rest
+    return largest, T
+
+
+@device_fn
+def softmax_sums(first, last, fragments, settings, background):
+    """Largest logit, weight of the background, sums of weights and of colours, prod (1 - D)."""
+    largest, T = softmax_logits(first, last, fragments, settings)  # (1)
+    w_bg = math.exp(settings.epsilon / settings.gamma - largest)  # (2)
+    total = w_bg
+    r, g, b = w_bg * background[0], w_bg * background[1], w_bg * background[2]
+    for k in range(first, last):
+        q = fragments.order[k]
+        w = math.exp(fragments.u[q] - largest)  # (3)
+        total += w  # (4)
+        r += w * fragments.rgb[q, 0]  # (5)
+        g += w * fragments.rgb[q, 1]
+        b += w * fragments.rgb[q, 2]
+    return largest, w_bg, total, (r, g, b), T
 
 
 @device_fn
 def softmax_body(first, last, fragments, settings, background):
     """RGBA of a pixel with the list order[first:last]."""
-    largest = softmax_largest(first, last, fragments, settings)  # (1)
-    total = math.exp(settings.epsilon / settings.gamma - largest)  # (2)
-    r, g, b = total * background[0], total * background[1], total * background[2]
-    T = lit(1.0, total)
-    for k in range(first, last):
-        q = fragments.order[k]
-        w = math.exp(softmax_logit(fragments.y[q], fragments.z[q], settings) - largest)  # (3)
-        total += w  # (4)
-        r += w * fragments.rgb[q, 0]  # (5)
-        g += w * fragments.rgb[q, 1]
-        b += w * fragments.rgb[q, 2]
-        _, rest = coverage(fragments.y[q])
-        T = T * rest  # (6)
-    return r / total, g / total, b / total, lit(1.0, T) - T  # (7)
+    _, _, total, (r, g, b), T = softmax_sums(first, last, fragments, settings, background)
+    return r / total, g / total, b / total, lit(1.0, T) - T  # (6)

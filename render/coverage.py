@@ -64,5 +64,11 @@ def coverage(y):
 
 @device_fn
 def log_coverage(y):
-    """Logarithm of D, log D = log(sigmoid(y)), which does not underflow."""
-    return min(y, lit(0.0, y)) - math.log1p(math.exp(-abs(y)))
+    """D = sigmoid(y), 1 - D, and log D, which does not underflow."""
+    e = math.exp(-abs(y))
+    big = lit(1.0, y) / (lit(1.0, y) + e)
+    small = e * big
+    log_big = -math.log1p(e)
+    if y >= lit(0.0, y):
+        return big, small, log_big
+    return small, big, y + log_big

@@ -49,6 +49,7 @@ class Fragments(NamedTuple):
     column: np.ndarray  # (capacity,) int32, column of the pixel
     y: np.ndarray  # (capacity,) logit of the coverage [-]
     z: np.ndarray  # (capacity,) depth [m]
+    u: np.ndarray  # (capacity,) Softmax: logit of the weight, written as pixels are blended
     rgb: np.ndarray  # (capacity, 3) shaded colour [-]
     order: np.ndarray  # (capacity,) int32, fragments pixel by pixel
     spare: np.ndarray  # (capacity,) int32, scratch of the sort

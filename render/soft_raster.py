@@ -182,6 +182,7 @@ def empty_fragments(frame: Frame, first: int, last: int) -> Fragments:
         np.empty(n, np.int32),
         np.empty(n, dtype),
         np.empty(n, dtype),
+        np.empty(n, dtype),
         np.empty((n, 3), dtype),
         np.empty(n, np.int32),
         np.empty(n, np.int32),

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adjsim.backend import device_fn, lit
-from render.blending import softmax_largest, softmax_logit
+from render.blending import softmax_sums
 from render.coverage import coverage
 
 
@@ -103,40 +103,22 @@ def over_vjp_body(first, last, fragments, background, adj_rgba, adj):
 
 
 @device_fn
-def softmax_logit_jvp(y, z, tan_y, tan_z, settings, tan_gamma):
+def softmax_logit_jvp(rest, z, tan_y, tan_z, settings, tan_gamma):
     """Tangent of u = log D + z~/gamma."""
-    _, rest = coverage(y)
     nearness = (settings.far - z) / (settings.far - settings.near)
-    tan_nearness = -tan_z / (settings.far - settings.near)  # (1)
+    tan_log_D = rest * tan_y  # (1)
+    tan_nearness = -tan_z / (settings.far - settings.near)  # (2)
     tan_depth = (tan_nearness - nearness / settings.gamma * tan_gamma) / settings.gamma
-    return rest * tan_y + tan_depth  # (2)
-
-
-@device_fn
-def softmax_replay(first, last, fragments, settings, background):
-    """Weight of the background, sum of weights, largest logit, light left, and the RGB."""
-    largest = softmax_largest(first, last, fragments, settings)
-    w_bg = math.exp(settings.epsilon / settings.gamma - largest)
-    total, T = w_bg, lit(1.0, w_bg)
-    r, g, b = w_bg * background[0], w_bg * background[1], w_bg * background[2]
-    for k in range(first, last):
-        q = fragments.order[k]
-        w = math.exp(softmax_logit(fragments.y[q], fragments.z[q], settings) - largest)
-        total += w
-        r += w * fragments.rgb[q, 0]
-        g += w * fragments.rgb[q, 1]
-        b += w * fragments.rgb[q, 2]
-        _, rest = coverage(fragments.y[q])
-        T = T * rest
-    return w_bg, total, largest, T, r / total, g / total, b / total
+    return tan_log_D + tan_depth  # (3)
 
 
 @device_fn
 def softmax_jvp_body(first, last, fragments, tangents, settings, tan_settings, background, tan_bg):
-    """Tangent of the RGBA of a pixel; (3), (4), (5), (7): w'_j (C_j - rgb)/total."""
+    """Tangent of the RGBA of a pixel; (3)-(6) together: w'_j (C_j - rgb)/total."""
     gamma = settings.gamma
     tan_gamma, tan_epsilon = tan_settings
-    w, total, largest, T, R, G, B = softmax_replay(first, last, fragments, settings, background)
+    largest, w, total, (r, g, b), T = softmax_sums(first, last, fragments, settings, background)
+    R, G, B = r / total, g / total, b / total
     tan_w = w * (tan_epsilon - settings.epsilon / gamma * tan_gamma) / gamma  # (2)
     tan_r = tan_w * (background[0] - R) + w * tan_bg[0]
     tan_g = tan_w * (background[1] - G) + w * tan_bg[1]
@@ -144,40 +126,35 @@ def softmax_jvp_body(first, last, fragments, tangents, settings, tan_settings, b
     tan_log_T = lit(0.0, total)
     for k in range(first, last):
         q = fragments.order[k]
-        y, z = fragments.y[q], fragments.z[q]
-        w = math.exp(softmax_logit(y, z, settings) - largest)
+        D, rest = coverage(fragments.y[q])
+        tan_log_T -= D * tangents.y[q]  # (1)
+        w = math.exp(fragments.u[q] - largest)
         tan_w = w * softmax_logit_jvp(
-            y, z, tangents.y[q], tangents.z[q], settings, tan_gamma
+            rest, fragments.z[q], tangents.y[q], tangents.z[q], settings, tan_gamma
         )  # (3)
         tan_r += tan_w * (fragments.rgb[q, 0] - R) + w * tangents.rgb[q, 0]  # (4), (5)
         tan_g += tan_w * (fragments.rgb[q, 1] - G) + w * tangents.rgb[q, 1]
         tan_b += tan_w * (fragments.rgb[q, 2] - B) + w * tangents.rgb[q, 2]
-        D, _ = coverage(y)
-        tan_log_T -= D * tangents.y[q]  # (6)
-    return tan_r / total, tan_g / total, tan_b / total, -T * tan_log_T  # (7)
+    return tan_r / total, tan_g / total, tan_b / total, -T * tan_log_T  # (6)
 
 
 @device_fn
 def softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj):
     """Pull adj_rgba back to the fragments: adj_background, adj_gamma, adj_epsilon."""
     gamma, depth_range = settings.gamma, settings.far - settings.near
-    w_bg, total, largest, T, R, G, B = softmax_replay(
+    largest, w_bg, total, (r, g, b), T = softmax_sums(
         first, last, fragments, settings, background
-    )  # (1)-(7) replayed
-
-    # (7) rgb = sum/total,  alpha = 1 - T
+    )  # (1)-(5) replayed
     c = lit(1.0, total) / total
+    R, G, B = c * r, c * g, c * b  # (6) replayed
+
+    # (6) rgb = sum/total,  alpha = 1 - T
     adj_r, adj_g, adj_b = c * adj_rgba[0], c * adj_rgba[1], c * adj_rgba[2]
     adj_log_T = -T * adj_rgba[3]
 
     adj_gamma = lit(0.0, total)
     for k in range(first, last):
         q = fragments.order[k]
-        y, z = fragments.y[q], fragments.z[q]
-        D, rest = coverage(y)
-
-        # (6) log T += log(1 - D)
-        adj_y = -D * adj_log_T
 
         # (5), (4) sum += w rgb_q, total += w: together (rgb_q - rgb)/total
         adj_w = (
@@ -185,13 +162,17 @@ def softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj
             + adj_g * (fragments.rgb[q, 1] - G)
             + adj_b * (fragments.rgb[q, 2] - B)
         )
-        # (3) w = exp(u - largest),  u = log D + nearness/gamma
-        w = math.exp(softmax_logit(y, z, settings) - largest)
+        # (3) w = exp(u - largest)
+        w = math.exp(fragments.u[q] - largest)
         adj_u = w * adj_w
-        adj.y[q] = adj_y + rest * adj_u
-        adj.z[q] = -adj_u / (gamma * depth_range)
-        adj_gamma -= adj_u * (settings.far - z) / (depth_range * gamma * gamma)
         adj.w[q] = c * w
+
+        # (1) u = log D + nearness/gamma,  log T += log(1 - D)
+        D, rest = coverage(fragments.y[q])
+        adj.y[q] = rest * adj_u - D * adj_log_T
+        adj.z[q] = -adj_u / (gamma * depth_range)
+        nearness = (settings.far - fragments.z[q]) / depth_range
+        adj_gamma -= adj_u * nearness / (gamma * gamma)
 
     # (2) w_bg = exp(epsilon/gamma - largest)
     adj_u_bg = w_bg * (

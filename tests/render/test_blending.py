@@ -33,6 +33,7 @@ def pixel(rng, n, spread=3.0):
         np.zeros(n, np.int32),
         rng.normal(scale=spread, size=n),
         z,
+        np.full(n, np.nan),
         rng.random((n, 3)),
         order,
         np.zeros(n, np.int32),

@@ -50,7 +50,8 @@ def test_the_boundary_counts_as_inside_at_distance_zero():
 @pytest.mark.parametrize("y", [-800.0, -40.0, -3.0, 0.0, 0.7, 40.0, 800.0])
 def test_coverage_and_its_complement_keep_their_digits(y):
     D, rest = coverage(y)
-    log_D = log_coverage(y)
+    same_D, same_rest, log_D = log_coverage(y)
+    assert (same_D, same_rest) == (D, rest)
     assert D + rest == pytest.approx(1.0, rel=3e-16)
     if abs(y) < 700:
         assert pytest.approx(1 / (1 + math.exp(-y)), rel=1e-15) == D

@@ -21,7 +21,7 @@ def test_every_pixel_lists_its_fragments_in_their_order():
     nothing, room = np.empty(0), np.zeros(6, np.int32)
     start = np.full(6, 9, np.int32)
     fragments = Fragments(
-        row, column, nothing, nothing, nothing, room, room, start, nothing, nothing
+        row, column, nothing, nothing, nothing, nothing, room, room, start, nothing, nothing
     )
     list_fragments(6, 4, 2, 4, fragments)
     np.testing.assert_array_equal(start[:5], [0, 2, 3, 3, 6])
