@@ -38,6 +38,7 @@ nb_merge_streams = True
 nb_render_markdown_format = "gfm"
 
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 autodoc_typehints = "none"  # the docstrings say more: shapes and units
 napoleon_google_docstring = False
 napoleon_numpy_docstring = True
@@ -59,3 +60,12 @@ html_theme_options = {
         "color-brand-content": "#7cc0ea",
     },
 }
+
+
+def escape_bars(_app, _what, _name, _obj, _options, lines):
+    """Docstrings write |x| for a length; reStructuredText would look for a substitution."""
+    lines[:] = [line.replace("|", r"\|") for line in lines]
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", escape_bars, priority=900)

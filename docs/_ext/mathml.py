@@ -1,14 +1,19 @@
-"""Formulas as MathML: browsers draw it by themselves, so a page needs no script or network."""
+"""Formulas as MathML: browsers draw it by themselves; no script, no network."""
+
+import re
+from itertools import cycle
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 
 
 def mathml(tex, display):
-    """MathML of a formula; several lines or an alignment are set as one."""
+    """MathML of a formula: lines are aligned, bars come in pairs, accents sit close."""
     if display == "block" and (r"\\" in tex or "&" in tex) and r"\begin" not in tex:
         tex = rf"\begin{{align*}}{tex}\end{{align*}}"
-    return convert(tex, display=display)
+    bars = (rf'<mo form="{form}" stretchy="false">|</mo>' for form in cycle(("prefix", "postfix")))
+    html = re.sub("<mo>&#x0007C;</mo>", lambda _: next(bars), convert(tex, display=display))
+    return html.replace("<mover>", '<mover accent="true">')
 
 
 def visit_inline(self, node):
@@ -25,6 +30,7 @@ def leave(self, node):
 
 def skipping(visit):
     """A visitor that does not go on to the node's children."""
+
     def visit_and_skip(self, node):
         visit(self, node)
         raise SkipNode

@@ -47,14 +47,16 @@ def taylor_plot(tests):
         1, len(tests), figsize=(4.2 * len(tests), 3.4), sharey=True, squeeze=False
     )
     for axis, (label, test) in zip(axes[0], tests.items(), strict=True):
-        for r, color, name in ((test.r0, GREY, "without gradient, $R_0$"),
-                               (test.r1, BLUE if test.passed else RED, "with gradient, $R_1$")):
+        for r, color, name in (
+            (test.r0, GREY, "without gradient, $R_0$"),
+            (test.r1, BLUE if test.passed else RED, "with gradient, $R_1$"),
+        ):
             axis.loglog(test.eps, r, "o-", ms=3.5, lw=1.2, color=color, label=name)
         for order, r in ((1, test.r0), (2, test.r1)):
             axis.loglog(test.eps, r[0] * (test.eps / test.eps[0]) ** order, ":", lw=1, color="k")
         axis.axhline(test.noise, lw=0.8, ls="--", color=GREY)
         axis.set(title=f"{label}: slope {test.slope1:.2f}", xlabel=r"step $\varepsilon$")
-        axis.set_ylim(bottom=0.1 * test.noise)
-        axis.legend(loc="lower right", fontsize=8)
+        axis.set_ylim(0.1 * test.noise, 30 * test.r0.max())
+        axis.legend(loc="upper left", fontsize=8)
     axes[0, 0].set_ylabel("remainder")
     return figure
