@@ -53,12 +53,17 @@ def array(
     return out
 
 
-def indices(name: str, value: Any, shape: Sequence[int | str], n_points: int) -> np.ndarray:
-    """Return `value` as int64 indices into `n_points` points, checked and not empty."""
+def integers(name: str, value: Any, shape: Sequence[int | str]) -> np.ndarray:
+    """Return `value` as int64 of the given shape; nothing is rounded."""
     given = np.asarray(value)
     if given.size and given.dtype.kind not in "iu":
         raise ValueError(f"`{name}` must hold integers, got {given.dtype}.")
-    out = array(name, given, shape, dtype=np.int64)
+    return array(name, given, shape, dtype=np.int64)
+
+
+def indices(name: str, value: Any, shape: Sequence[int | str], n_points: int) -> np.ndarray:
+    """Return `value` as int64 indices into `n_points` points, checked and not empty."""
+    out = integers(name, value, shape)
     if out.size == 0:
         raise ValueError(f"`{name}` must not be empty.")
     outside = (out < 0) | (out >= n_points)

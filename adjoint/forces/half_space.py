@@ -2,7 +2,8 @@ r"""Adjoint of `adjsim/forces/half_space.py`: read the two files side by side.
 
 Whether a node touches, approaches or sticks is frozen: the branches repeat the forward's
 conditions. The jump of the damping force at touch has no derivative; slope 0 is taken at
-u_n = 0, and k_f |u_t| = mu p counts as stick, whose derivative is -k_f (u_t)'.
+u_n = 0, and k_f |u_t| = mu p counts as stick, whose derivative is -k_f (u_t)'. Where
+mu p = 0 and u_t = 0, the derivative with respect to every argument of the friction is 0.
 """
 
 import numpy as np
@@ -39,14 +40,17 @@ def half_space_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_s
     if u_n < zero:
         tan_p -= k_d * tan_u_n
     s = norm(u_t)  # (5)
-    if k_f * s <= mu * p:  # (6) stick
+    cone = mu * p  # (6)
+    tan_cone = tan_mu * p + mu * tan_p
+    q, tan_q = zero, zero
+    if k_f * s <= cone and cone > zero:  # (7) stick
         q, tan_q = k_f, tan_k_f
-    else:  # (6) slip, so s > 0
-        q = mu * p / s
+    elif s > zero:  # (7) slip
+        q = cone / s
         tan_s = dot(u_t, tan_u_t) / s
-        tan_q = (tan_mu * p + mu * tan_p - q * tan_s) / s
+        tan_q = (tan_cone - q * tan_s) / s
     tan_pressure = axpy(tan_p, n, scale(p, tan_n))
-    return (sub(tan_pressure, axpy(tan_q, u_t, scale(q, tan_u_t))),)  # (7)
+    return (sub(tan_pressure, axpy(tan_q, u_t, scale(q, tan_u_t))),)  # (8)
 
 
 @device_fn
@@ -65,24 +69,31 @@ def half_space_vjp(x, v, consts, params, series, adj_f):
     approach = max(zero, -u_n)
     p = k_e * c + k_d * approach  # (4) replayed
     s = norm(u_t)  # (5) replayed
-    sticks = k_f * s <= mu * p
-    q = k_f if sticks else mu * p / s  # (6) replayed
+    cone = mu * p  # (6) replayed
+    sticks = k_f * s <= cone and cone > zero
+    slips = not sticks and s > zero
+    q = zero
+    if sticks or slips:
+        q = k_f if sticks else cone / s  # (7) replayed
 
-    # (7) f = p n - q u_t
+    # (8) f = p n - q u_t
     adj_p = dot(n, adj_f[0])
     adj_n = scale(p, adj_f[0])
     adj_q = -dot(u_t, adj_f[0])
     adj_u_t = scale(-q, adj_f[0])
 
-    # (6) q = k_f in stick, mu p / s in slip; (5) s = |u_t|, needed in slip only
-    adj_k_f, adj_mu = zero, zero
+    # (7) q = k_f in stick, cone / s in slip; (5) s = |u_t|, needed in slip only
+    adj_k_f, adj_cone = zero, zero
     if sticks:
         adj_k_f = adj_q
-    else:
-        adj_mu = p / s * adj_q
-        adj_p += mu / s * adj_q
+    elif slips:
+        adj_cone = adj_q / s
         adj_s = -q / s * adj_q
         adj_u_t = axpy(adj_s / s, u_t, adj_u_t)
+
+    # (6) cone = mu p
+    adj_mu = p * adj_cone
+    adj_p += mu * adj_cone
 
     # (4) p = k_e c + k_d max(0, -u_n)
     adj_k_e = c * adj_p

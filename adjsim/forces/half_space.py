@@ -6,8 +6,9 @@ r"""Contact of nodes with the half-space {p : n.p >= h}, with cone friction.
 
 Kinks: the force jumps by k_d |u_n| at touch (c = 0 counts as apart), the slope jumps at
 u_n = 0 (slope 0 taken) and between stick and slip (k_f |u_t| = mu p counts as stick).
-In stick the friction is -k_f u_t: nothing is divided by |u_t|. Whether a node touches,
-approaches or sticks is frozen in the derivatives.
+In stick the friction is -k_f u_t: nothing is divided by |u_t|. Where mu p = 0 there is no
+friction to stick by: its derivative with respect to u_t is 0, also at u_t = 0. Whether a
+node touches, approaches or sticks is frozen in the derivatives.
 
 Adjoint: `adjoint/forces/half_space.py`. Tests: `tests/forces/test_half_space.py`.
 Source: gradSim (ICLR 2021) app. A.1 and C.2.
@@ -39,8 +40,13 @@ def half_space_force(x, v, consts, params, series):
     u_t = axpy(-u_n, n, u)  # (3)
     p = k_e * c + k_d * max(zero, -u_n)  # (4) pressure force [N]
     s = norm(u_t)  # (5) slip speed [m/s]
-    q = k_f if k_f * s <= mu * p else mu * p / s  # (6) friction per slip speed [N s/m]
-    return (axpy(-q, u_t, scale(p, n)),)  # (7)
+    cone = mu * p  # (6) largest friction [N]
+    q = zero
+    if k_f * s <= cone and cone > zero:  # (7) friction per slip speed [N s/m]: stick
+        q = k_f
+    elif s > zero:  # (7) slip
+        q = cone / s
+    return (axpy(-q, u_t, scale(p, n)),)  # (8)
 
 
 HALF_SPACE = ElementKind("half_space", half_space_force, 1, 0, 9, 0, uses_velocity=True)
@@ -95,7 +101,7 @@ class HalfSpaceContact(Force):
             value = checks.array(name, getattr(self, name))
             object.__setattr__(self, name, checks.non_negative(name, value))
         if self.contact_nodes is not None:
-            nodes = checks.array("contact_nodes", self.contact_nodes, ("n_contacts",), dtype=int)
+            nodes = checks.integers("contact_nodes", self.contact_nodes, ("n_contacts",))
             object.__setattr__(self, "contact_nodes", nodes)
 
     @property

@@ -1,0 +1,276 @@
+"""Stable neo-Hookean tetrahedra: closed forms, the reference, the contract, bad input."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from adjoint.forces.neo_hookean import neo_hookean_jvp
+from adjoint.rollout import record
+from adjsim.forces.neo_hookean import (
+    ELASTIC,
+    VISCOUS,
+    NeoHookeanTets,
+    lame,
+    neo_hookean_energy,
+    neo_hookean_force,
+)
+from adjsim.meshes.grid import box_tets
+from adjsim.model import Model, State
+from tests.forces.contract import (
+    EPS,
+    N_OPS,
+    InternalForceContract,
+    element_input,
+    nodal_forces,
+    numbers,
+    vectors,
+)
+from tests.physics import rebuilt, referenced, values_of
+from tests.reference import neo_hookean as reference
+
+
+CORNER = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])  # B = I, V = 1/6
+MESH = box_tets((2, 2, 2), (0.2, 0.1, 0.1))
+
+
+def random_tets(rng, **parameters):
+    n = len(MESH.tets)
+    fields = {
+        "mu": 2e4 * rng.uniform(0.8, 1.2, n),
+        "lam": 5e4 * rng.uniform(0.8, 1.2, n),
+        "actuation": 0.1 * rng.standard_normal(n),
+        **parameters,
+    }
+    return NeoHookeanTets(MESH.tets, MESH.points, **fields)
+
+
+def random_state(rng):
+    shape = MESH.points.shape
+    return State(MESH.points + 0.01 * rng.standard_normal(shape), rng.standard_normal(shape))
+
+
+class TestElasticTets(InternalForceContract):
+    def make(self, rng):
+        return random_tets(rng)
+
+    def state(self, rng, force):
+        return random_state(rng)
+
+    def energy(self, force, x):
+        inputs = (element_input(force, e, x, x) for e in range(len(force.tets)))
+        return sum(neo_hookean_energy(x, c, p, s) for x, _, c, p, s in inputs)
+
+    def at_rest(self, force):
+        return dataclasses.replace(force, actuation=0.0)
+
+
+class TestViscousTets(TestElasticTets):
+    def make(self, rng):
+        return random_tets(rng, viscosity=30.0 * rng.uniform(0.5, 1.5, len(MESH.tets)))
+
+    def test_viscosity_takes_energy_from_every_motion(self, case):
+        force, x, v = case
+        elastic = dataclasses.replace(force, viscosity=None)
+        drag = nodal_forces(force, x, v) - nodal_forces(elastic, x, v)
+        assert np.vdot(drag, v) < 0.0
+
+
+class TestScalarTets(TestElasticTets):
+    """One modulus for all: its cotangent is a sum over the elements."""
+
+    def make(self, rng):
+        return random_tets(rng, mu=2e4, lam=5e4, viscosity=30.0, actuation=0.05)
+
+
+def corner_forces(F, mu, lam, a=0.0):
+    tet = NeoHookeanTets([[0, 1, 2, 3]], CORNER, mu=mu, lam=lam, actuation=a)
+    return nodal_forces(tet, CORNER @ np.transpose(F), np.zeros((4, 3)))
+
+
+def test_uniaxial_stretch_pulls_with_the_stress_worked_out_by_hand():
+    # mu = 2, lam = 4: alpha = 1 + 3/8. F = diag(2, 1, 1): I_C = 6, J = 2, cof F = diag(1, 2, 2).
+    # P = 2 (1 - 1/7) F + 4 (2 - 11/8) cof F = diag(24/7 + 5/2, 12/7 + 5, 12/7 + 5).
+    P = np.diag([24 / 7 + 5 / 2, 12 / 7 + 5, 12 / 7 + 5])
+    f = corner_forces(np.diag([2.0, 1.0, 1.0]), 2.0, 4.0)
+    np.testing.assert_allclose(f[1:], -P / 6, rtol=0, atol=20 * EPS)
+    np.testing.assert_allclose(f[0], P.sum(axis=1) / 6, rtol=0, atol=20 * EPS)
+
+
+def test_energy_of_a_stretch_worked_out_by_hand():
+    # psi = (6 - 3) + 2 (5/8)^2 - log 7, and V = 1/6.
+    x = CORNER * [2.0, 1.0, 1.0]
+    got = neo_hookean_energy(vectors(x), numbers(np.eye(3).ravel()), (2 / 6, 4 / 6, 11 / 8), (0.0,))
+    assert got == pytest.approx((3 + 2 * 25 / 64 - np.log(7)) / 6, rel=10 * EPS)
+
+
+def test_actuation_swells_the_rest_volume():
+    # All of P = (s mu (1 - 1/(I_C + 1)) + lam (J - alpha) s^2) I at F = s I; it vanishes at
+    # alpha = J + mu/lam 3 s^2/(3 s^2 + 1)/s, with alpha = 1 + 3 mu/(4 lam) + a.
+    mu, lam, s = 2.0, 4.0, 1.2
+    a = s**3 + mu / lam * 3 * s / (3 * s * s + 1) - 1 - 0.75 * mu / lam
+    assert a > 0
+    assert np.abs(corner_forces(s * np.eye(3), mu, lam, a)).max() <= 20 * EPS
+
+
+@pytest.mark.parametrize(("E", "nu"), [(1e5, 0.3), (3e4, 0.49), (2e6, -0.4), (1e5, 0.0)])
+def test_small_strains_answer_as_hooke_says(rng, E, nu):
+    mu, lam = lame(E, nu)
+    assert lam > mu / 8
+    mu_small, lam_small = E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
+    grad_u = rng.standard_normal((3, 3))
+    strain = (grad_u + grad_u.T) / 2
+    stress = 2 * mu_small * strain + lam_small * np.trace(strain) * np.eye(3)
+    tan_f = neo_hookean_jvp(
+        vectors(CORNER), (), numbers(np.eye(3).ravel()),
+        (mu / 6, lam / 6, 1 + 0.75 * mu / lam), (0.0,),
+        vectors(CORNER @ grad_u.T), (), (0.0, 0.0, 0.0), (0.0,),
+    )  # fmt: skip
+    np.testing.assert_allclose(
+        np.array(tan_f[1:]).T, -stress / 6, rtol=0, atol=50 * EPS * max(mu, lam)
+    )
+
+
+def test_lame_agrees_with_the_reference():
+    np.testing.assert_allclose(lame(3e4, 0.45), reference.lame(3e4, 0.45), rtol=10 * EPS)
+
+
+@pytest.mark.parametrize("viscosity", [None, 30.0])
+def test_forces_equal_the_reference(rng, viscosity):
+    tets, state = random_tets(rng, viscosity=viscosity), random_state(rng)
+    expected = reference.forces(
+        state.x, state.v, MESH.points, MESH.tets, tets.mu, tets.lam, viscosity or 0.0,
+        tets.actuation,
+    )  # fmt: skip
+    got = nodal_forces(tets, state.x, state.v)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+def test_gradient_equals_complex_steps_through_the_reference(rng):
+    tets = random_tets(rng, viscosity=30.0 * rng.uniform(0.5, 1.5, len(MESH.tets)))
+    model, state, dt = Model(tets.lumped_mass(1000.0), {"solid": tets}), random_state(rng), 1e-3
+    adj_x, adj_v = rng.standard_normal((2, 1, *state.x.shape))
+    gradient = record(model, state, dt, 1).vjp(adj_x, adj_v)
+    for path, value in values_of(model, state).items():
+        assert np.abs(gradient[path]).max() > 0
+        for k in rng.choice(value.size, min(6, value.size), replace=False):
+            step = np.zeros(value.shape, complex)
+            step.flat[k] = 1e-30j
+            x, v = referenced(model, state, dt, 1, {path: value + step})
+            slope = (np.vdot(adj_x, x) + np.vdot(adj_v, v)).imag / 1e-30
+            error = abs(slope - gradient[path].flat[k])
+            assert error <= 1e-12 * np.abs(gradient[path]).max(), (path, k)
+
+
+def test_an_inverted_or_flattened_element_still_has_a_finite_force_and_adjoint():
+    tet = NeoHookeanTets([[0, 1, 2, 3]], CORNER, mu=2.0, lam=4.0)
+    for squeeze in (0.0, -1.0):
+        model = Model(np.ones(4), {"solid": tet}, gravity=(0, 0, 0))
+        run = record(model, State(CORNER * [1.0, 1.0, squeeze]), 0.01, 1)
+        f = run.trajectory.v[0] / 0.01
+        assert f[3, 2] > 0  # node 3 is pushed out again
+        gradient = run.vjp(np.ones((1, 4, 3)), np.ones((1, 4, 3)))
+        assert all(np.isfinite(value).all() for value in gradient.values())
+
+
+def test_a_point_that_all_corners_share_has_no_force():
+    tet = NeoHookeanTets([[0, 1, 2, 3]], CORNER, mu=2.0, lam=4.0)
+    assert np.abs(nodal_forces(tet, np.zeros((4, 3)), np.zeros((4, 3)))).max() == 0.0
+
+
+def test_without_a_viscosity_velocities_are_not_read(rng):
+    tets = random_tets(rng)
+    assert tets.kind is ELASTIC
+    assert "viscosity" not in tets.parameters()
+    assert dataclasses.replace(tets, viscosity=0.0).kind is VISCOUS
+    assert ELASTIC.force is neo_hookean_force
+
+
+def test_lumped_mass_is_density_times_volume(rng):
+    tets = random_tets(rng)
+    mass = tets.lumped_mass(1000.0)
+    assert mass.sum() == pytest.approx(1000 * 0.2 * 0.1 * 0.1, rel=100 * EPS)
+    rho = rng.uniform(500, 1500, len(MESH.tets))
+    np.testing.assert_allclose(
+        tets.lumped_mass(rho), reference.density_mass(MESH.points, MESH.tets, rho), rtol=100 * EPS
+    )
+
+
+def test_stiffness_bound_is_above_the_stiffness(rng):
+    # The largest eigenvalue of an element's Jacobian at rest, from tangents, is below it.
+    tets = random_tets(rng, actuation=0.0)
+    bound = tets.stiffness_bound()
+    for e in range(5):
+        x, _, consts, params, series = element_input(tets, e, MESH.points, MESH.points)
+        columns = [
+            np.ravel(
+                neo_hookean_jvp(
+                    x, (), consts, params, series, vectors(unit.reshape(4, 3)), (), (0.0,) * 3,
+                    (0.0,),
+                )
+            )
+            for unit in np.eye(12)
+        ]  # fmt: skip
+        K = -np.array(columns)
+        assert np.abs(K - K.T).max() <= N_OPS * EPS * np.abs(K).max()
+        assert 0.3 * bound[e] <= np.linalg.eigvalsh(K).max() <= bound[e]
+
+
+FITS = {"tets": [[0, 1, 2, 3]], "rest_positions": CORNER, "mu": 2.0, "lam": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"tets": [[0, 2, 1, 3]]}, r"`tets` .* tetrahedron 0, .* is inverted .* Swap two"),
+        ({"tets": [[0, 1, 2, 2]]}, r"`tets` .* is flat .* Remove it"),
+        ({"tets": [[0, 1, 2, 4]]}, r"`tets` must index the 4 points, 0 to 3, got \[0, 1, 2, 4\]"),
+        ({"tets": [[0.5, 1, 2, 3]]}, r"`tets` must hold integers, got float64"),
+        ({"tets": [[0, 1, 2]]}, r"`tets` must have shape \(n_tets, 4\), got \(1, 3\)"),
+        ({"tets": np.zeros((0, 4), int)}, r"`tets` must not be empty"),
+        ({"rest_positions": np.zeros((4, 2))}, r"`rest_positions` must have shape \(n_nodes, 3\)"),
+        ({"rest_positions": CORNER * np.nan}, r"`rest_positions` must be finite, got nan"),
+        ({"mu": 0.0}, r"`mu` must be positive, got 0"),
+        ({"mu": -1.0}, r"`mu` must be positive, got -1"),
+        ({"mu": [[2.0]]}, r"`mu` must have shape \(\) or \(n_tets,\) = \(1,\).*`mu.ravel\(\)`"),
+        ({"mu": "soft"}, r"`mu` must be an array of float64"),
+        ({"lam": 0.25}, r"`lam` must be greater than mu/8 .* got lam = 0.25 with mu = 2"),
+        ({"lam": [4.0, 4.0]}, r"`lam` must have shape \(\) or \(n_tets,\) = \(1,\), got \(2,\)"),
+        ({"viscosity": -1.0}, r"`viscosity` must not be negative, got -1"),
+        ({"viscosity": [1.0, 1.0]}, r"`viscosity` must have shape"),
+        ({"actuation": [0.1, 0.2]}, r"`actuation` must have shape .* n_tets = 1, got \(2,\)"),
+        ({"actuation": np.zeros((1, 1, 1))}, r"`actuation` must have shape"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(changed, message):
+    with pytest.raises(ValueError, match=message):
+        NeoHookeanTets(**{**FITS, **changed})
+
+
+def test_rest_positions_must_be_those_of_the_model():
+    with pytest.raises(ValueError, match=r"`beam.rest_positions` .* expected \(5, 3\), got \(4, 3"):
+        Model(np.ones(5), {"beam": NeoHookeanTets(**FITS)})
+
+
+def test_density_must_be_positive():
+    with pytest.raises(ValueError, match="`density` must be positive, got 0"):
+        NeoHookeanTets(**FITS).lumped_mass(0.0)
+
+
+@pytest.mark.parametrize("nu", [0.5, -1.0, 0.7, np.nan])
+def test_poisson_ratio_must_be_in_its_range(nu):
+    with pytest.raises(ValueError, match=r"`poisson_ratio` must be in \(-1, 0.5\), got"):
+        lame(1e5, nu)
+
+
+@pytest.mark.parametrize("E", [0.0, -1.0, np.nan])
+def test_youngs_modulus_must_be_positive(E):
+    with pytest.raises(ValueError, match="`youngs_modulus` must be positive, got"):
+        lame(E, 0.3)
+
+
+def test_rebuilding_with_the_same_values_changes_nothing(rng):
+    tets, state = random_tets(rng), random_state(rng)
+    model = Model(tets.lumped_mass(1000.0), {"solid": tets})
+    again, _ = rebuilt(model, state, {})
+    np.testing.assert_array_equal(again.forces["solid"].pack_params(), tets.pack_params())
