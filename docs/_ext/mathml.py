@@ -13,7 +13,7 @@ def mathml(tex, display):
         tex = rf"\begin{{align*}}{tex}\end{{align*}}"
     bars = (rf'<mo form="{form}" stretchy="false">|</mo>' for form in cycle(("prefix", "postfix")))
     html = re.sub("<mo>&#x0007C;</mo>", lambda _: next(bars), convert(tex, display=display))
-    return html.replace("<mover>", '<mover accent="true">')
+    return re.sub(r"<mover>(?!<mi>.{1,9}</mi><mo>&#x002D9;)", '<mover accent="true">', html)
 
 
 def visit_inline(self, node):
