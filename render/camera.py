@@ -104,7 +104,10 @@ def pixel_centers(height: int, width: int, dtype: np.dtype) -> tuple[np.ndarray,
 
 @device_fn
 def camera_frame(eye, target, up, fov_y):
-    """Axes right, true up, forward [-] and the focal length 1/tan(fov/2) [-]."""
+    """Axes right, true up, forward [-] and the focal length 1/tan(fov/2) [-].
+
+    Once for an image: on a GPU its tangent of an angle would need double precision.
+    """
     view = sub(target, eye)  # (1)
     forward = scale(lit(1.0, fov_y) / norm(view), view)  # (2)
     side = cross(forward, up)  # (3)
