@@ -78,7 +78,7 @@ class ReverseSweep:
         kernels = (
             padded(vjps, idle_kernels(s.dtype)[0]),
             force_kernels(s.packed, s.dtype),
-            *node_kernels(s.dtype),
+            *((kernel,) for kernel in node_kernels(s.dtype)),
         )
         with using_threads(s.n_chunks):
             reverse_kernel(parallel=s.n_chunks > 1)(
@@ -124,7 +124,7 @@ def run_tangent(
         s.check_finite(done, 0, rows, states[0])
         return
     jvps = padded([jvp_kernel(twin, dtype) for twin in twins], idle_kernels(dtype)[1])
-    kernels = (force_kernels(p, dtype), jvps, step_kernel(dtype), tangent_kernel(dtype))
+    kernels = (force_kernels(p, dtype), jvps, (step_kernel(dtype),), (tangent_kernel(dtype),))
     with using_threads(s.n_chunks):
         done = tangent_loop_kernel(parallel=s.n_chunks > 1)(
             kernels, p.arrays, tan_rows, loads, tan_loads, *slots, dtype.type(s.dt), rows,

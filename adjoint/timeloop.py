@@ -19,7 +19,7 @@ from numba import prange
 from adjoint.assembly import JVP_LAYOUT, VJP_LAYOUT
 from adjsim.assembly import tile_signature
 from adjsim.backend import cpu_kernel, device_fn, lit, specialise
-from adjsim.timeloop import euler_step, node_sum
+from adjsim.timeloop import node_sum
 
 
 @device_fn
@@ -81,28 +81,23 @@ def undo_nodes(
 
 
 @device_fn
-def gather_node(
-    n, dt, with_mass, ptr, slots_of, v_ptr, v_slots_of, slots,
-    adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
-):  # fmt: skip
-    """End the reverse of a step on node n: add up what the elements wrote."""
-    if with_mass:  # adj_v is still that of the new velocity
-        f = node_sum(n, ptr, slots_of, slots)
-        adj_w[n] += dt * (f[0] * adj_v[n, 0] + f[1] * adj_v[n, 1] + f[2] * adj_v[n, 2])
-    add_slots(n, ptr, slots_of, adj_x_slots, adj_x)
-    add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj_v)
+def add_inverse_mass(n, dt, ptr, slots_of, slots, adj_v, adj_w):
+    """Add dt f . adj_v' to a node's adj_w, while adj_v is still that of the new velocity."""
+    f = node_sum(n, ptr, slots_of, slots)
+    adj_w[n] += dt * (f[0] * adj_v[n, 0] + f[1] * adj_v[n, 1] + f[2] * adj_v[n, 2])
 
 
 def gather_nodes(
     lo, hi, dt, with_mass, ptr, slots_of, v_ptr, v_slots_of, slots,
     adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
 ):  # fmt: skip
-    """End the reverse of a step on nodes lo to hi."""
+    """End the reverse of a step on nodes lo to hi: add up what the elements wrote."""
+    if with_mass:
+        for i in range(lo, hi):
+            add_inverse_mass(np.uint64(i), dt, ptr, slots_of, slots, adj_v, adj_w)
     for i in range(lo, hi):
-        gather_node(
-            np.uint64(i), dt, with_mass, ptr, slots_of, v_ptr, v_slots_of, slots,
-            adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
-        )  # fmt: skip
+        add_slots(np.uint64(i), ptr, slots_of, adj_x_slots, adj_x)
+        add_slots(np.uint64(i), v_ptr, v_slots_of, adj_v_slots, adj_v)
 
 
 def reverse(
@@ -124,7 +119,7 @@ def reverse(
         x, v = X[rows[k]], V[rows[k]]
         frame = max(frame_of[k], 0)
         for c in prange(node_cuts.size - 1):
-            undo(
+            undo[0](
                 node_cuts[c], node_cuts[c + 1], dt, w, frame_of[k] >= 0,
                 adj_frames_x[frame], adj_frames_v[frame], adj_x, adj_v, adj_f, adj_gravity,
             )  # fmt: skip
@@ -141,7 +136,7 @@ def reverse(
                         f_slots, scratch[c],
                     )  # fmt: skip
         for c in prange(node_cuts.size - 1):
-            gather(
+            gather[0](
                 node_cuts[c], node_cuts[c + 1], dt, with_mass, ptr, slots_of, v_ptr,
                 v_slots_of, f_slots, adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
             )  # fmt: skip
@@ -201,11 +196,11 @@ def advance_tangent(
                 )  # fmt: skip
         bad = 0
         for c in prange(node_cuts.size - 1):
-            bad += step_range(
+            bad += step_range[0](
                 node_cuts[c], node_cuts[c + 1], dt, w, gravity, ptr, slots_of, slots,
                 X[a], V[a], X[b], V[b],
             )  # fmt: skip
-            tangent_range(
+            tangent_range[0](
                 node_cuts[c], node_cuts[c + 1], dt, w, tan_w, tan_gravity, ptr, slots_of,
                 slots, tan_slots, TX[a], TV[a], TX[b], TV[b],
             )  # fmt: skip

@@ -81,7 +81,7 @@ class CpuStepper(Stepper):
         run = advance_kernel(parallel=self.n_chunks > 1)
         with using_threads(self.n_chunks):
             done = run(
-                force_kernels(p, self.dtype), step_kernel(self.dtype), p.arrays,
+                force_kernels(p, self.dtype), (step_kernel(self.dtype),), p.arrays,
                 p.w, p.gravity, p.node_ptr, p.node_slots, self.slots, self.scratch,
                 self.dtype.type(self.dt), k0, rows, X, V, self.tile_cuts, self.node_cuts,
             )  # fmt: skip

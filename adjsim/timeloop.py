@@ -81,7 +81,11 @@ def advance(
     forces, step_range, packed, w, gravity, ptr, slots_of, slots, scratch,
     dt, k0, rows, X, V, tile_cuts, node_cuts,
 ):  # fmt: skip
-    """Run rows.size - 1 steps from state k0; return how many of them stayed finite."""
+    """Run rows.size - 1 steps from state k0; return how many of them stayed finite.
+
+    `step_range` comes in a tuple of one: a bare kernel would be part of the type of this
+    loop, which would then never be found in the cache.
+    """
     table, nodes, consts, params, series = packed
     for k in range(rows.size - 1):
         x, v = X[rows[k]], V[rows[k]]
@@ -94,7 +98,7 @@ def advance(
                 )  # fmt: skip
         bad = 0
         for c in prange(node_cuts.size - 1):
-            bad += step_range(
+            bad += step_range[0](
                 node_cuts[c], node_cuts[c + 1], dt, w, gravity,
                 ptr, slots_of, slots, x, v, x_new, v_new,
             )  # fmt: skip
