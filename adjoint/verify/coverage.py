@@ -110,6 +110,14 @@ class Coverage:
         """What a command returns: 0 if the table passed, else 1."""
         return 0 if self.passed else 1
 
+    def table(self) -> str:
+        """Return the table as plain text."""
+        lines = [text_table(self.cells)]
+        lines += [f"FAIL {name} is in no system" for name in self.missing]
+        n_failed = sum(not cell.passed for cell in self.cells)
+        verdict = "pass" if self.passed else f"FAIL: {n_failed + len(self.missing)}"
+        return "\n".join([*lines, f"{len(self.cells)} cells, {verdict}"])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the table as plain values, ready for JSON."""
         return {
@@ -173,19 +181,28 @@ def verify(
     """
     chosen = select(name)
     done: list[tuple[list[Cell], set[tuple[str, str]]]] = []
-    if processes == 1 or len(chosen) == 1:
+    if processes == 1:
         done = [check_system(system.name, seed, on_cell) for system in chosen]
     else:
+        families = dict.fromkeys(system.family for system in chosen)
+        shares = [[s.name for s in chosen if s.family == family] for family in families]
         with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-            running = [pool.submit(check_system, system.name, seed) for system in chosen]
+            running = [pool.submit(check_systems, share, seed) for share in shares]
             for future in as_completed(running):
-                for cell in future.result()[0]:
+                for cell in (cell for cells, _ in future.result() for cell in cells):
                     if on_cell is not None:
                         on_cell(cell)
-            done = [future.result() for future in running]
+            done = [part for future in running for part in future.result()]
     cells = tuple(cell for cells, _ in done for cell in cells)
     covered = {owner for _, owners in done for owner in owners}
     return Coverage(cells, () if name else missing_parameters(covered))
+
+
+def check_systems(
+    names: Sequence[str], seed: int = 0
+) -> list[tuple[list[Cell], set[tuple[str, str]]]]:
+    """Return what `check_system` does for some systems, one after the other."""
+    return [check_system(name, seed) for name in names]
 
 
 def check_system(
@@ -319,8 +336,8 @@ def _kink_distance(
 
 def text_table(cells: Sequence[Cell]) -> str:
     """Return the cells as plain text, one line each."""
-    head = "{:18} {:20} {:>7} {:>9} {:>9} {:>9} {:>9}  {}"
-    row = "{:18} {:20} {:7.3f} {:9.1e} {:9.1e} {:9.1e} {:9.1e}  {}"
+    head = "{:20} {:24} {:>7} {:>9} {:>9} {:>9} {:>9}  {}"
+    row = "{:20} {:24} {:7.3f} {:9.1e} {:9.1e} {:9.1e} {:9.1e}  {}"
     lines = [head.format("system", "parameter", "slope", "dot", "one step", "vjp", "kink", "")]
     lines += [
         row.format(

@@ -59,8 +59,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class System:
-    """A named problem, made when it is needed, and what it shows in one sentence."""
+    """A named problem, made when it is needed, and what it shows in one sentence.
+
+    Systems of one `family` share compiled code, and are best checked in one process.
+    """
 
     name: str
     summary: str
     make: Callable[[], Problem]
+    family: str = "pixels"

@@ -78,6 +78,7 @@ def test_a_declared_parameter_that_no_system_has_fails_the_table():
     assert missing_parameters(covered) == ("HalfSpaceContact.radius",)
     table = Coverage((), ("HalfSpaceContact.radius",))
     assert not table.passed
+    assert "FAIL HalfSpaceContact.radius is in no system" in table.table()
     assert table.exit_code == 1
 
 
@@ -146,7 +147,8 @@ def test_cells_are_reported_as_they_are_done():
     table = coverage.verify("loss/center_of_mass")
     assert [cell.parameter for cell in table.cells] == ["x", "mass"]
     assert table.missing == (), "a part of the table misses nothing"
-    assert "center_of_mass" in coverage.text_table(table.cells)
+    assert "center_of_mass" in table.table()
+    assert table.table().endswith("2 cells, pass")
 
 
 def test_systems_are_chosen_by_name_or_group_and_a_typo_names_the_nearest():

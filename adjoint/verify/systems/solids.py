@@ -190,25 +190,13 @@ def slip(n_steps: int) -> Scene:
     )  # fmt: skip
 
 
+def _system(name: str, summary: str, build: Callable[[int], Scene]) -> System:
+    return System(name, summary, partial(rollout_problem, build), family="solids")
+
+
 SYSTEMS = (
-    System(
-        "tets/elastic",
-        "Stable neo-Hookean tetrahedra, two nodes pinned",
-        partial(rollout_problem, elastic),
-    ),
-    System(
-        "tets/viscous",
-        "Viscous tetrahedra driven by a series of actuations",
-        partial(rollout_problem, viscous),
-    ),
-    System(
-        "contact/stick",
-        "A box pressed on a plane, friction in stick",
-        partial(rollout_problem, stick),
-    ),
-    System(
-        "contact/slip",
-        "A box sliding on a plane, friction in slip",
-        partial(rollout_problem, slip),
-    ),
+    _system("tets/elastic", "Stable neo-Hookean tetrahedra, two nodes pinned", elastic),
+    _system("tets/viscous", "Viscous tetrahedra driven by a series of actuations", viscous),
+    _system("contact/stick", "A box pressed on a plane, friction in stick", stick),
+    _system("contact/slip", "A box sliding on a plane, friction in slip", slip),
 )
