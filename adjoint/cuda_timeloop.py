@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from adjoint.element import TwinKind
-from adjoint.timeloop import add_frame, gather_node, tangent_node, undo_euler_step
+from adjoint.timeloop import (
+    add_frame,
+    add_inverse_mass,
+    add_slots,
+    tangent_node,
+    undo_euler_step,
+)
 from adjsim.assembly import make_add_rows, make_read_rows, make_write_vectors
 from adjsim.backend import cuda_module, device_fn, launch_cooperative, specialise
 from adjsim.cuda_timeloop import (
@@ -108,10 +114,11 @@ def reverse_on_grid(args):
             FORCE_CHAIN(start, stride, k0 + k, packed, (X[row], V[row]), f_slots)
         grid.sync()
         for i in range(start, w.size, stride):
-            gather_node(
-                np.uint64(i), dt, with_mass, ptr, slots_of, v_ptr, v_slots_of, f_slots,
-                adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
-            )  # fmt: skip
+            n = np.uint64(i)
+            if with_mass:
+                add_inverse_mass(n, dt, ptr, slots_of, f_slots, adj_v, adj_w)
+            add_slots(n, ptr, slots_of, adj_x_slots, adj_x)
+            add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj_v)
 
 
 def tangent_on_grid(args):
