@@ -1,0 +1,1 @@
+"""Cameras, scenes, soft rasterization and image losses: forward only."""

@@ -157,7 +157,8 @@ def setup_frame(job: Job, frame: int) -> Frame:
         np.empty((n_faces, 9), dtype),
         np.empty((n_faces, 4), np.int64),
     )
-    setup_faces(job.camera, job.scene, x, job.settings, (height, width), faces)
+    with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
+        setup_faces(job.camera, job.scene, x, job.settings, (height, width), faces)
     band_rows = job.grid.band_rows
     while True:
         n_bands = -(-height // band_rows)

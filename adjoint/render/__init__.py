@@ -1,0 +1,1 @@
+"""The hand-derived twins of `render`, file by file."""

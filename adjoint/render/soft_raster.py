@@ -130,10 +130,11 @@ def draw_frame_jvp(
         np.empty((n_faces, 9), dtype),
         np.zeros((n_faces, 9), dtype),
     )
-    setup_faces_jvp(
-        job.camera, tangents.camera, job.scene, tangents.scene, job.x[frame], tangents.x[frame],
-        ready.faces, tan_faces,
-    )  # fmt: skip
+    with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
+        setup_faces_jvp(
+            job.camera, tangents.camera, job.scene, tangents.scene, job.x[frame], tangents.x[frame],
+            ready.faces, tan_faces,
+        )  # fmt: skip
 
     def draw(first: int, last: int) -> None:
         fragments = empty_fragments(ready, first, last)
