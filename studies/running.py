@@ -17,7 +17,7 @@ DTYPES, DEVICES = ("float64", "float32"), ("cpu", "cuda")
 
 def cuda_problem() -> str | None:
     """Return why CUDA cannot be used here, None if it can."""
-    from adjsim import backend  # noqa: PLC0415
+    from adjsim import backend
 
     probe = getattr(backend, "cuda_problem", None)
     return "This build has no CUDA launcher." if probe is None else probe()

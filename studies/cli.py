@@ -1,0 +1,150 @@
+"""The command `adjsim`. What a command needs is imported when it is run."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from studies.registry import STUDIES
+
+
+USER_ERROR, INTERRUPTED = 2, 130
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Simulation and rendering with hand-derived, proven gradients.",
+)
+_shows_traceback = False
+
+
+class Dtype(StrEnum):
+    """Precision of a run."""
+
+    float64 = "float64"
+    float32 = "float32"
+
+
+class Device(StrEnum):
+    """Where a run computes."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+@app.callback()
+def options(
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show where in the code an error was raised.")
+    ] = False,
+) -> None:
+    """Simulation and rendering with hand-derived, proven gradients."""
+    global _shows_traceback  # noqa: PLW0603
+    _shows_traceback = traceback
+
+
+@app.command("list")
+def list_studies() -> None:
+    """List the studies, one line each."""
+    width = max(map(len, STUDIES))
+    for study in STUDIES.values():
+        print(f"{study.name:{width}}  {study.summary}")
+
+
+@app.command()
+def run(
+    study: Annotated[str, typer.Argument(help="A study by name (see list), or a TOML file.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Settings, e.g. beam.mu=2e5", metavar="KEY=VALUE")
+    ] = None,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder; by default the next free runs/STUDY-NNN.")
+    ] = None,
+    device: Annotated[Device | None, typer.Option(help="Default: cpu.")] = None,
+    dtype: Annotated[Dtype | None, typer.Option(help="Default: float64.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all noise. Default: 0.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+) -> None:
+    """Run a study: identify, certify, report."""
+    from studies import running
+
+    given = {
+        "seed": seed,
+        "dtype": None if dtype is None else str(dtype),
+        "device": None if device is None else str(device),
+    }
+    begin = running.resume if resume else running.start
+    folder, job = begin(study, overrides or [], out, given)
+    print(f"run folder: {folder.path}", flush=True)
+    try:
+        print(job.run(folder))
+    except KeyboardInterrupt:
+        print(
+            f"\nInterrupted. What was computed is kept. Go on with:\n"
+            f"  adjsim run {study} --out {folder.path} --resume",
+            file=sys.stderr,
+        )
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@app.command()
+def verify(
+    name: Annotated[
+        str | None, typer.Argument(help="Only the systems or parameters whose name holds this.")
+    ] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Check every gradient now: the coverage table, system by parameter."""
+    from studies.verifying import verify_command
+
+    if not verify_command(name, as_json=json):
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(run: Annotated[Path, typer.Argument(help="A run folder.")]) -> None:
+    """Rebuild the report of a run folder."""
+    from studies.report import write_report
+    from studies.run_folder import RunFolder
+
+    print(write_report(RunFolder.open(run)))
+
+
+@app.command()
+def view(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    *,
+    screenshot: Annotated[
+        Path | None, typer.Option(help="Write a PNG instead of opening a window.")
+    ] = None,
+) -> None:
+    """Show a run in 3-D."""
+    from studies.run_folder import RunFolder
+    from studies.view import view_run
+
+    view_run(RunFolder.open(run), screenshot)
+
+
+@app.command()
+def info() -> None:
+    """Print versions, devices, what is missing and how to get it."""
+    from studies.info import info_text
+
+    print(info_text())
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one message and exit code 2."""
+    try:
+        app()
+    except (ValueError, OSError, ArithmeticError) as error:
+        if _shows_traceback:
+            raise
+        print(f"adjsim: {error}", file=sys.stderr)
+        raise SystemExit(USER_ERROR) from None

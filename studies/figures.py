@@ -1,0 +1,137 @@
+"""Figures of a run, as functions of its results. Each returns the bytes of a PNG."""
+
+import io
+from typing import Any
+
+import numpy as np
+
+from studies.optimizers.evaluations import Evaluation
+
+
+INK, SOFT, BLUE, ORANGE, GREEN = "#1d2733", "#8a96a3", "#2f6db3", "#d2622a", "#3a8a5f"
+
+
+def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    axes = np.atleast_1d(figure.subplots(rows, columns)).ravel()
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(colors=INK, labelsize=9)
+        ax.grid(color="#e6eaee", linewidth=0.8)
+        ax.set_axisbelow(True)
+    return figure, axes
+
+
+def _panel() -> tuple[Any, Any]:
+    figure, (ax,) = _axes(1, 1, (4.6, 3.2))
+    return figure, ax
+
+
+def _png(figure: Any) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=170, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def loss(log: list[Evaluation]) -> bytes:
+    """Draw the loss against evaluations, on a log scale."""
+    figure, ax = _panel()
+    finite = [e for e in log if np.isfinite(e.loss)]
+    losses = [max(e.loss, np.finfo(np.float64).tiny) for e in finite]
+    ax.semilogy([e.spent for e in finite], losses, "o-", color=BLUE, ms=3.5, lw=1.4)
+    blown = [e.spent for e in log if not np.isfinite(e.loss)]
+    if blown:
+        ax.plot(blown, [max(losses)] * len(blown), "x", color=ORANGE, label="blew up")
+        ax.legend(frameon=False, fontsize=9)
+    ax.set(xlabel="evaluations (rollouts)", ylabel="loss [-]")
+    return _png(figure)
+
+
+def gradient_norm(log: list[Evaluation]) -> bytes:
+    """Draw the norm of the gradient against evaluations, on a log scale."""
+    figure, ax = _panel()
+    graded = [(e.spent, e.gradient_norm) for e in log if e.gradient_norm]
+    if graded:
+        ax.semilogy(*zip(*graded, strict=True), "o-", color=GREEN, ms=3.5, lw=1.4)
+    ax.set(xlabel="evaluations (rollouts)", ylabel="|gradient| in theta [-]")
+    return _png(figure)
+
+
+def parameter(arrays: dict[str, np.ndarray], index: int, row: dict[str, Any]) -> bytes:
+    """Draw one parameter against evaluations, with its truth where that is known."""
+    figure, ax = _panel()
+    values = arrays["history"][:, index]
+    ax.plot(arrays["evaluations"], values, "o-", color=BLUE, ms=3.5, lw=1.4, label="estimate")
+    if "truth" in row:
+        ax.axhline(row["truth"], color=ORANGE, lw=1.4, ls="--", label="truth")
+    if row["interval"]:
+        ax.axhspan(*row["interval"], color=BLUE, alpha=0.15, lw=0, label="95 % interval")
+    if (values > 0).all() and values.max() > 2.0 * values.min():
+        ax.set_yscale("log")
+    unit = f" [{row['unit']}]" if row["unit"] else ""
+    ax.set(xlabel="evaluations (rollouts)", ylabel=f"{row['name']}{unit}")
+    ax.legend(frameon=False, fontsize=9)
+    return _png(figure)
+
+
+def taylor(name: str, point: dict[str, Any]) -> bytes:
+    """Draw the Taylor remainders at one point of the certificate, with slopes 1 and 2."""
+    figure, ax = _panel()
+    test = point["taylor"]
+    eps = np.array(test["eps"])
+    curves = (("r0", 1, SOFT, "R0, without gradient"), ("r1", 2, BLUE, "R1, with gradient"))
+    for key, slope, color, label in curves:
+        r = np.array([np.nan if value is None else value for value in test[key]])
+        r = np.where(r > 0.0, r, np.nan)
+        ax.loglog(eps, r, "o-", color=color, ms=3.5, label=label)
+        known = np.flatnonzero(np.isfinite(r))
+        if known.size:
+            line = r[known[-1]] * (eps / eps[known[-1]]) ** slope
+            ax.loglog(eps, line, color=color, lw=0.8, ls=":", label=f"slope {slope}")
+    if test["noise"]:
+        ax.axhline(test["noise"], color=ORANGE, lw=0.9, ls="--", label="rounding noise")
+    ax.set(xlabel="step in theta", ylabel="remainder")
+    ax.set_title(f"at the {name}", fontsize=10)
+    ax.legend(frameon=False, fontsize=8)
+    return _png(figure)
+
+
+def strip(frames: dict[str, np.ndarray], count: int = 5) -> tuple[bytes, float]:
+    """Draw start, target, fitted and their difference at a few instants.
+
+    Returns the PNG and the factor by which the difference is enlarged.
+    """
+    target = frames["target"][..., :3]
+    chosen = np.unique(np.rint(np.linspace(0, len(target) - 1, count)).astype(int))
+    difference = frames["fitted"][..., :3] - target
+    gain = difference_gain(float(np.abs(difference).max()))
+    rows = (
+        ("start", frames["start"][..., :3]),
+        ("target", target),
+        ("fitted", frames["fitted"][..., :3]),
+        ("difference", 0.5 + gain * difference),
+    )
+    height, width = target.shape[1:3]
+    figure, axes = _axes(4, len(chosen), (9.0, 9.2 * 4 / len(chosen) * height / width))
+    for r, (label, images) in enumerate(rows):
+        for c, index in enumerate(chosen):
+            ax = axes[r * len(chosen) + c]
+            ax.imshow(np.clip(images[index], 0.0, 1.0), interpolation="nearest")
+            ax.set(xticks=[], yticks=[])
+            ax.spines[:].set_visible(False)
+            if c == 0:
+                ax.set_ylabel(label, fontsize=10, color=INK)
+            if r == 0:
+                ax.set_title(f"{1e3 * frames['times'][index]:.0f} ms", fontsize=10, color=INK)
+    return _png(figure), gain
+
+
+def difference_gain(largest: float) -> float:
+    """Return the power of ten that makes a difference visible; 1 below float32 rounding."""
+    if largest < 1e-6:
+        return 1.0
+    return float(max(1.0, 10.0 ** np.floor(np.log10(0.5 / largest))))

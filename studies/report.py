@@ -1,0 +1,211 @@
+"""The report of a run: one self-contained HTML file, rebuilt from the run folder."""
+
+import base64
+import html
+import math
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from studies import figures, run_folder
+from studies.optimizers.evaluations import read_log
+from studies.outcome import playback_fps
+from studies.run_folder import RunFolder
+
+
+SHOWN_PARAMETERS = 6
+TEMPLATE = Path(__file__).resolve().parent / "assets" / "report.html"
+
+
+def write_report(folder: RunFolder) -> Path:
+    """Draw the figures and write `report.html`; return its path.
+
+    Raises
+    ------
+    StudyError
+        If the run is not finished.
+    """
+    result = folder.read_json(run_folder.RESULT)
+    certified = folder.read_json(run_folder.CERTIFICATE)
+    manifest = folder.read_json(run_folder.MANIFEST)
+    arrays = folder.read_npz(run_folder.PARAMETERS)
+    frames = folder.read_npz(run_folder.FRAMES)
+    log = read_log(folder.file(run_folder.ITERATIONS))
+    strip, gain = figures.strip(frames)
+    convergence = {"loss": figures.loss(log), "gradient_norm": figures.gradient_norm(log)}
+    for i, row in enumerate(result["parameters"][:SHOWN_PARAMETERS]):
+        convergence[f"parameter_{i + 1}"] = figures.parameter(arrays, i, row)
+    taylor = {
+        f"taylor_{name}": figures.taylor(name, point) for name, point in certified["points"].items()
+    }
+    for name, data in {"strip": strip, **convergence, **taylor}.items():
+        with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
+            part.write_bytes(data)
+    seconds = float(frames["times"][-1] - frames["times"][0])
+    slow = len(frames["times"]) / playback_fps(len(frames["times"])) / max(seconds, 1e-9)
+    parts = {
+        "title": html.escape(result["title"]),
+        "chips": _chips(result, certified),
+        "parameters_table": _parameters_table(result),
+        "notes": _notes(result),
+        "target_video": _video(folder.file(run_folder.TARGET_VIDEO)),
+        "fitted_video": _video(folder.file(run_folder.FITTED_VIDEO)),
+        "slow": f"{slow:.0f}" if slow >= 2.0 else f"{slow:.1f}",
+        "difference": f"enlarged {gain:g} times" if gain > 1.0 else "not enlarged",
+        "largest": f"{float(abs(frames['fitted'][..., :3] - frames['target'][..., :3]).max()):.1e}",
+        "strip_image": _image(strip),
+        "convergence_images": _gallery(convergence),
+        "taylor_images": _gallery(taylor),
+        "certificate_table": _certificate_table(certified),
+        "setup_table": _setup_table(result, manifest, log[-1].seconds if log else 0.0),
+        "versions_table": _rows({k: v or "not installed" for k, v in manifest["versions"].items()}),
+        "study": html.escape(folder.file(run_folder.STUDY).read_text(encoding="utf-8")),
+    }
+    template = Template(TEMPLATE.read_text(encoding="utf-8"))
+    folder.write_text(run_folder.REPORT, template.substitute(parts))
+    return folder.file(run_folder.REPORT)
+
+
+def _image(data: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(data).decode()}"
+
+
+def _gallery(images: dict[str, bytes]) -> str:
+    tags = (
+        f'<img src="{_image(data)}" alt="{name.replace("_", " ")}">'
+        for name, data in images.items()
+    )
+    return f'<div class="pair">{"".join(tags)}</div>'
+
+
+def _video(path: Path) -> str:
+    return f"data:video/mp4;base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def _chips(result: dict[str, Any], certified: dict[str, Any]) -> str:
+    """Return the verdicts in a row."""
+    chips = [
+        (result["status"] == "CONVERGED", result["status"].lower().replace("_", " ")),
+        (
+            certified["passed"],
+            f"gradient certificate {'passed' if certified['passed'] else 'failed'}",
+        ),
+    ]
+    chips += [(None, f"{result['evaluations']} evaluations"), (None, f"loss {result['loss']:.2e}")]
+    kinds = {True: "good", False: "bad", None: "plain"}
+    spans = (f'<span class="chip {kinds[ok]}">{html.escape(text)}</span>' for ok, text in chips)
+    return "".join(spans)
+
+
+def _parameters_table(result: dict[str, Any]) -> str:
+    known = any("truth" in row for row in result["parameters"])
+    head = ["parameter", "start", "estimate", "95 % interval"]
+    head += ["truth", "relative error"] if known else []
+    lines = [f"<tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>"]
+    for row in result["parameters"]:
+        unit = f' <span class="unit">{html.escape(row["unit"])}</span>' if row["unit"] else ""
+        cells = [
+            f"<b>{html.escape(row['name'])}</b>{unit}",
+            f"{row['start']:.4g}",
+            f"<b>{_digits(row)}</b>",
+            _interval(row),
+        ]
+        if known:
+            cells += [f"{row['truth']:.8g}", f"{row['relative_error']:.1e}"]
+        lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _digits(row: dict[str, Any]) -> str:
+    """Return the estimate with two digits beyond the first uncertain one, at most ten."""
+    if not row["interval"]:
+        return f"{row['estimate']:.6g}"
+    low, high = row["interval"]
+    width = (high - low) / 2.0 / max(abs(row["estimate"]), 1e-300)
+    return f"{row['estimate']:.{int(min(10, max(3, 3 - math.log10(max(width, 1e-9)))))}g}"
+
+
+def _interval(row: dict[str, Any]) -> str:
+    if not row["interval"]:
+        return "none"
+    low, high = row["interval"]
+    half = (high - low) / 2.0
+    relative = half / abs(row["estimate"]) if row["estimate"] else math.inf
+    if relative < 1e-13:
+        return "rounding"
+    if relative < 1e-6:
+        return f"&plusmn; {relative:.0e} relative"
+    return f"{low:.5g} to {high:.5g}"
+
+
+def _notes(result: dict[str, Any]) -> str:
+    """Return what the intervals rest on, as paragraphs."""
+    spread = result["uncertainty"]
+    notes = [html.escape(result["message"])]
+    if spread["reason"]:
+        notes.append(f"No intervals: {html.escape(spread['reason'])}.")
+    else:
+        spectrum = ", ".join(f"{value:.3g}" for value in spread["eigenvalues"])
+        labels = ", ".join(map(html.escape, result["theta_labels"]))
+        notes.append(
+            f"Intervals: Student's, from the Gauss-Newton Hessian and a pixel noise of "
+            f"{spread['noise']:.2e} estimated from the residuals. Spectrum of the Hessian in "
+            f"({labels}): {spectrum}; condition {spread['condition']:.3g}."
+        )
+    if covered := result["coverage"]:
+        parts = ", ".join(
+            f"{html.escape(name)} in {count} (largest relative error "
+            f"{covered['largest_relative_error'][name]:.1e})"
+            for name, count in covered["covered"].items()
+        )
+        notes.append(
+            f"Refitted under {covered['repeats']} other noise seeds, the intervals held the "
+            f"truth of {parts}; of all together in {covered['covered_jointly']}."
+        )
+    return "".join(f"<p>{note}</p>" for note in notes)
+
+
+def _certificate_table(certified: dict[str, Any]) -> str:
+    head = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict")
+    lines = [f"<tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>"]
+    for name, point in certified["points"].items():
+        test, dot = point["taylor"], point["dot"]
+        slopes = ["-" if test[key] is None else f"{test[key]:.3f}" for key in ("slope0", "slope1")]
+        cells = [
+            f"<b>at the {name}</b>",
+            f"{point['gradient_norm']:.2e}",
+            *slopes,
+            "-" if dot["residual"] is None else f"{dot['residual']:.1e}",
+            "passed" if point["passed"] else html.escape(test["reason"] or dot["reason"]),
+        ]
+        lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _setup_table(result: dict[str, Any], manifest: dict[str, Any], seconds: float) -> str:
+    machine = manifest["machine"]
+    return _rows(
+        {
+            "command": manifest["command"],
+            "body": f"{result['n_tets']} tetrahedra, {result['n_nodes']} nodes",
+            "video": f"{len(result['frames'])} frames of {result['size'][1]} x "
+            f"{result['size'][0]} pixels, {result['n_values']} numbers compared",
+            "time": f"{result['frames'][-1]} steps of {result['dt']:g} s",
+            "method": f"{result['method']}, {result['loss_function']}",
+            "precision": f"{manifest['dtype']} on {manifest['device']}, seed {manifest['seed']}",
+            "search took": f"{seconds:.1f} s",
+            "started": manifest["started"] + (
+                f", resumed {len(manifest['resumed'])} times" if manifest["resumed"] else ""
+            ),
+            "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['system']}",
+            "commit": manifest["commit"] or "not in a git repository",
+        }
+    )  # fmt: skip
+
+
+def _rows(values: dict[str, str]) -> str:
+    lines = "".join(
+        f"<tr><th>{html.escape(key)}</th><td>{html.escape(str(value))}</td></tr>"
+        for key, value in values.items()
+    )
+    return f'<table class="facts">{lines}</table>'

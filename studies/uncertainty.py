@@ -1,0 +1,137 @@
+r"""How well a video determines its parameters: Gauss-Newton Hessian and intervals.
+
+Residuals are linear in the images, r = A d with d = image - target, and the noise of d is
+taken as independent and equal in every pixel and channel. Then to first order
+
+    theta_hat - theta = -(J^T J)^-1 J^T A noise
+    cov theta = s^2 H^-1 (A^T J)^T (A^T J) H^-1,   H = J^T J,   s^2 = d @ d / (N - n)
+
+which is s^2 / N H^-1 for `Mse`. Intervals are Student's at 95 %, of theta first; of a
+natural value p by the delta method, in log p where the transform keeps p positive.
+
+Source: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1 and 5.1.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from adjoint.render.losses import residuals_vjp
+from studies.transforms import Identity
+from studies.video_problem import VideoProblem
+
+
+LEVEL = 0.95
+LARGEST = 32  # parameters; beyond, a Jacobian by tangents costs too much
+SINGULAR = 1e-14  # ratio of eigenvalues at which a direction counts as invisible
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Intervals and what they rest on; `reason` says why there are none.
+
+    Attributes
+    ----------
+    interval : tuple of numpy.ndarray
+        Lower and upper ends of the natural values, `(n,)` each; NaN if there are none.
+    theta_interval : tuple of numpy.ndarray
+        The same in theta.
+    noise : float
+        Estimated standard deviation of a pixel [-].
+    eigenvalues, eigenvectors : numpy.ndarray
+        Spectrum of H = J^T J in theta, ascending, `(n,)`; vectors in columns, `(n, n)`.
+    """
+
+    interval: tuple[np.ndarray, np.ndarray]
+    theta_interval: tuple[np.ndarray, np.ndarray]
+    noise: float
+    eigenvalues: np.ndarray
+    eigenvectors: np.ndarray
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the spectrum and the noise as plain numbers, ready for JSON."""
+        least, most = (
+            (float(self.eigenvalues[0]), float(self.eigenvalues[-1]))
+            if self.eigenvalues.size
+            else (0.0, 0.0)
+        )
+        return {
+            "level": LEVEL,
+            "reason": self.reason,
+            "noise": self.noise,
+            "eigenvalues": self.eigenvalues.tolist(),
+            "eigenvectors": self.eigenvectors.T.tolist(),
+            "condition": most / least if least > 0.0 else None,
+        }
+
+
+def uncertainty(
+    problem: VideoProblem, theta: np.ndarray, *, noise: float | None = None
+) -> Uncertainty:
+    """Return 95 % intervals at an optimum, from tangent rollouts.
+
+    Parameters
+    ----------
+    problem : VideoProblem
+    theta : numpy.ndarray
+        The optimum, `(n,)`.
+    noise : float, optional
+        Standard deviation of a pixel [-]; by default estimated from the residuals.
+    """
+    n = len(theta)
+    images, targets = problem.images(theta), problem.targets
+    d = (images[..., : targets.shape[-1]] - targets).ravel().astype(np.float64)
+    sigma = float(np.sqrt(d @ d / (d.size - n))) if noise is None else noise
+    if n > LARGEST:
+        return _none(n, sigma, f"more than {LARGEST} parameters")
+    try:
+        _, jacobian = problem.residuals_and_jacobian(theta)
+    except ValueError as error:
+        return _none(n, sigma, str(error))
+    hessian = jacobian.T @ jacobian
+    eigenvalues, eigenvectors = np.linalg.eigh(hessian)
+    if not eigenvalues[0] > SINGULAR * eigenvalues[-1]:
+        none = _none(n, sigma, "a direction of theta leaves no trace in the video")
+        return Uncertainty(
+            none.interval, none.interval, sigma, eigenvalues, eigenvectors, none.reason
+        )
+    pulled = [residuals_vjp(problem.loss, images, targets, column) for column in jacobian.T]
+    AtJ = np.stack([p[..., : targets.shape[-1]].ravel() for p in pulled], axis=1)
+    half = np.linalg.solve(hessian, AtJ.T @ AtJ)
+    covariance = sigma**2 * np.linalg.solve(hessian, half.T)
+    t = float(stdtrit(d.size - n, 0.5 + LEVEL / 2.0))
+    spread = t * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    return Uncertainty(
+        _natural_interval(problem, theta, covariance, t),
+        (theta - spread, theta + spread),
+        sigma,
+        eigenvalues,
+        eigenvectors,
+    )
+
+
+def _natural_interval(
+    problem: VideoProblem, theta: np.ndarray, covariance: np.ndarray, t: float
+) -> tuple[np.ndarray, np.ndarray]:
+    parameters = problem.parameters
+    value = parameters.natural(theta)
+    D = parameters.natural_jacobian(theta)
+    spread = t * np.sqrt(np.maximum(np.diag(D @ covariance @ D.T), 0.0))
+    positive = np.concatenate(
+        [
+            np.full(block.start.size, not isinstance(block.transform, Identity))
+            for block in parameters.blocks
+        ]
+    )
+    factor = np.exp(np.where(positive, spread / np.where(positive, value, 1.0), 0.0))
+    low = np.where(positive, value / factor, value - spread)
+    high = np.where(positive, value * factor, value + spread)
+    return low, high
+
+
+def _none(n: int, sigma: float, reason: str) -> Uncertainty:
+    nan = np.full(n, np.nan)
+    return Uncertainty((nan, nan), (nan, nan), sigma, np.zeros(0), np.zeros((0, 0)), reason)
