@@ -1,0 +1,129 @@
+"""Every complaint of models, states, rollouts and their gradients names the argument."""
+
+import numpy as np
+import pytest
+
+from adjoint.rollout import record, rollout_jvp
+from adjsim.element import Force
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.model import Model, State
+from adjsim.rollout import rollout
+
+
+MODEL = Model(np.ones(4), {"floor": HalfSpaceContact()})
+STATE = State(np.zeros((4, 3)))
+
+
+class Orphan(HalfSpaceContact):
+    """A force of which no adjoint is registered."""
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"mass": [1.0, 0.0]}, "`mass` must be positive, got 0"),
+        ({"mass": [1.0, -2.0]}, "`mass` must be positive, got -2"),
+        ({"mass": [1.0, np.nan]}, r"`mass` must be finite, got nan at index \(1,\)"),
+        ({"mass": 1.0}, r"`mass` must have shape \(n_nodes\), got \(\)"),
+        ({"gravity": -9.8}, r"`gravity` must have shape \(3\), got \(\)"),
+        ({"gravity": (0, np.inf, 0)}, "`gravity` must be finite, got inf"),
+        ({"pinned": [0]}, r"`pinned` must be a mask .* bool; got \(1,\) int64. From indices"),
+        ({"pinned": np.ones(3, bool)}, r"`pinned` must be a mask of shape \(n_nodes,\) = \(4,\)"),
+        ({"forces": {"gravity": HalfSpaceContact()}}, "`forces` must have names .* 'gravity'"),
+        ({"forces": {"a b": HalfSpaceContact()}}, "`forces` must have names .* got 'a b'"),
+    ],
+)
+def test_a_bad_model_is_named(given, message):
+    with pytest.raises(ValueError, match=message):
+        Model(**{"mass": np.ones(4), **given})
+
+
+def test_a_force_must_be_one():
+    with pytest.raises(TypeError, match=r"`forces\['floor'\]` must be a Force, got dict"):
+        Model(np.ones(4), {"floor": {}})
+    assert issubclass(HalfSpaceContact, Force)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"x": np.zeros(3)}, r"`x` must have shape \(n_nodes, 3\), got \(3,\)"),
+        ({"x": np.full((2, 3), np.nan)}, "`x` must be finite, got nan"),
+        ({"x": np.zeros((2, 3)), "v": np.zeros((3, 3))}, r"`v` must have shape \(2, 3\), got"),
+        ({"x": np.zeros((2, 3)), "v": np.full((2, 3), np.inf)}, "`v` must be finite, got inf"),
+    ],
+)
+def test_a_bad_state_is_named(given, message):
+    with pytest.raises(ValueError, match=message):
+        State(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"dt": 0.0}, "`dt` must be positive, got 0"),
+        ({"dt": -1.0}, "`dt` must be positive, got -1"),
+        ({"dt": np.nan}, "`dt` must be finite, got nan"),
+        ({"dt": [0.1]}, r"`dt` must have shape \(\), got \(1,\)"),
+        ({"n_steps": 0}, "`n_steps` must be an integer of at least 1, got 0"),
+        ({"n_steps": 2.5}, "`n_steps` must be an integer of at least 1, got 2.5"),
+        ({"state": State(np.zeros((3, 3)))}, r"`state.x` .* expected \(4, 3\), got \(3, 3\)"),
+        ({"frames": []}, "`frames` must be a list of step numbers"),
+        ({"frames": 3}, "`frames` must be a list of step numbers, got 3"),
+        ({"frames": [0.5]}, "`frames` must be a list of step numbers"),
+        ({"frames": [2, 1]}, "`frames` must increase from 0 .* n_steps = 3, got"),
+        ({"frames": [1, 1]}, "`frames` must increase"),
+        ({"frames": [-1, 1]}, "`frames` must increase"),
+        ({"frames": [4]}, "`frames` must increase .* at most n_steps = 3"),
+        ({"dtype": "float16"}, "`dtype` must be float64 or float32, got float16"),
+        ({"threads": 0}, "`threads` must be at least 1, got 0"),
+        ({"device": "tpu"}, "`device` must be cpu or cuda, got 'tpu'"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["rollout", "record", "rollout_jvp"])
+def test_a_bad_argument_of_any_verb_is_named(verb, given, message):
+    options = {"model": MODEL, "state": STATE, "dt": 0.1, "n_steps": 3, **given}
+    call = {"rollout": rollout, "record": record, "rollout_jvp": rollout_jvp}[verb]
+    if verb == "rollout_jvp":
+        options["tangents"] = {}
+    with pytest.raises(ValueError, match=message):
+        call(**options)
+
+
+def test_a_bad_cotangent_is_named():
+    run = record(MODEL, STATE, 0.1, 3)
+    with pytest.raises(ValueError, match=r"`adj_x` must have shape \(1, 4, 3\), got \(4, 3\)"):
+        run.vjp(np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="`adj_v` must be finite, got nan"):
+        run.vjp(np.zeros((1, 4, 3)), np.full((1, 4, 3), np.nan))
+
+
+def test_an_unknown_path_is_answered_with_the_nearest_one():
+    run = record(MODEL, STATE, 0.1, 3)
+    with pytest.raises(ValueError, match=r"`floor.frictoin`. Did you mean `floor.friction`\?"):
+        run.vjp(np.zeros((1, 4, 3)), wrt=["floor.frictoin"])
+    with pytest.raises(ValueError, match=r"`floor.hight`. Did you mean `floor.height`\?"):
+        rollout_jvp(MODEL, STATE, 0.1, 3, {"floor.hight": 1.0})
+    with pytest.raises(TypeError, match=r"`wrt` must be a sequence of paths, .* \['mass'\]"):
+        run.vjp(np.zeros((1, 4, 3)), wrt="mass")
+
+
+def test_a_bad_tangent_is_named():
+    with pytest.raises(ValueError, match=r"`tangents\['mass'\]` must have shape \(4\), got \(3,\)"):
+        rollout_jvp(MODEL, STATE, 0.1, 3, {"mass": np.zeros(3)})
+    with pytest.raises(ValueError, match=r"`tangents\['gravity'\]` must be finite"):
+        rollout_jvp(MODEL, STATE, 0.1, 3, {"gravity": np.full(3, np.nan)})
+
+
+@pytest.mark.parametrize("checkpoint", ["much", "10", "1B", -5])
+def test_a_bad_checkpoint_is_named(checkpoint):
+    with pytest.raises(ValueError, match="`checkpoint`"):
+        record(MODEL, STATE, 0.1, 3, checkpoint=checkpoint)
+
+
+def test_a_force_without_an_adjoint_says_what_to_write():
+    model = Model(np.ones(4), {"floor": Orphan()})
+    with pytest.raises(TypeError, match=r"No adjoint is registered for `Orphan`. Write `adjoint"):
+        record(model, STATE, 0.1, 1).vjp(np.ones((1, 4, 3)))
+    with pytest.raises(TypeError, match="No adjoint is registered for `Orphan`"):
+        rollout_jvp(model, STATE, 0.1, 1, {})
