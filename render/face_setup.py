@@ -164,6 +164,17 @@ def box_body(f, corners, settings, height, width, box):
     return box[f, 0] < box[f, 1] and box[f, 2] < box[f, 3]
 
 
+@device_fn
+def face_body(f, scene, x, settings, shape, faces):
+    """Face f: write its corners, its box and, if it is drawn, its colours; return whether."""
+    corner_body(f, scene, faces.screen, faces.corners)
+    if box_body(f, faces.corners, settings, shape[0], shape[1], faces.box):
+        shade_body(f, scene, x, faces.shaded)
+        return True
+    faces.box[f, 1] = faces.box[f, 0]
+    return False
+
+
 def _setup_faces(camera, scene, x, settings, shape, faces):
     """Project the vertices of one frame and set up its faces."""
     eye, target, up, fov_y = unpack_camera(camera)
@@ -171,11 +182,7 @@ def _setup_faces(camera, scene, x, settings, shape, faces):
     for i in range(x.shape[0]):
         project_body(i, x, eye, frame, faces.screen)
     for f in range(scene.faces.shape[0]):
-        corner_body(f, scene, faces.screen, faces.corners)
-        if box_body(f, faces.corners, settings, shape[0], shape[1], faces.box):
-            shade_body(f, scene, x, faces.shaded)
-        else:
-            faces.box[f, 1] = faces.box[f, 0]
+        face_body(f, scene, x, settings, shape, faces)
 
 
 setup_faces = cpu_kernel(_setup_faces)

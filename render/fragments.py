@@ -106,23 +106,28 @@ def row_logits(i, first, last, corners, sigma, grid, logits):
 
 
 @device_fn
+def write_fragment(n, y, f, i, j, corners, grid, smooth, shaded, fragments):
+    """Write fragment n, that of face f at the pixel in row i and column j, with logit y."""
+    a0, a1, a2, z = corners
+    depth, w = fragment_place((grid.pixel_x[j], grid.pixel_y[i]), a0, a1, a2, z)
+    rgb = fragment_color(f, w, smooth, shaded)
+    fragments.row[n], fragments.column[n] = i, j
+    fragments.y[n] = y
+    fragments.z[n] = depth
+    fragments.rgb[n, 0], fragments.rgb[n, 1], fragments.rgb[n, 2] = rgb
+
+
+@device_fn
 def fragments_body(f, first_row, last_row, n, grid, smooth, faces, settings, fragments):
     """Face f: append its fragments in these rows from place n on; return the next place."""
     corners = load_corners(f, faces.corners)
-    a0, a1, a2, z = corners
     left, right = faces.box[f, 2], faces.box[f, 3]
     for i in range(max(first_row, faces.box[f, 0]), min(last_row, faces.box[f, 1])):
         row_logits(i, left, right, corners, settings.sigma, grid, fragments.logits)
         for j in range(left, right):
             y = fragments.logits[j]
             if y >= settings.lowest:
-                p = (grid.pixel_x[j], grid.pixel_y[i])
-                depth, w = fragment_place(p, a0, a1, a2, z)
-                rgb = fragment_color(f, w, smooth, faces.shaded)
-                fragments.row[n], fragments.column[n] = i, j
-                fragments.y[n] = y
-                fragments.z[n] = depth
-                fragments.rgb[n, 0], fragments.rgb[n, 1], fragments.rgb[n, 2] = rgb
+                write_fragment(n, y, f, i, j, corners, grid, smooth, faces.shaded, fragments)
                 n += 1
     return n
 

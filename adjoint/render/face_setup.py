@@ -64,8 +64,8 @@ def face_shade_jvp(f, n, tan_n, scene, tan_scene):
 
 
 @device_fn
-def face_shade_vjp(f, n, scene, adj_s, adj_scene):
-    """Add to the adjoints of material and lights; return adj_n."""
+def face_shade_vjp(f, n, scene, adj_s, adj_scene, row):
+    """Add to the adjoints of lights and, in this row, of materials; return adj_n."""
     o = scene.owner[f]
     adj_n = (lit(0.0, n[0]), lit(0.0, n[0]), lit(0.0, n[0]))
     for k in range(scene.directions.shape[0]):
@@ -75,8 +75,8 @@ def face_shade_vjp(f, n, scene, adj_s, adj_scene):
         adj_n = add(adj_n, adj_n_k)
         add_row(adj_scene.directions, k, adj_m)
         add_row(adj_scene.lights, k, adj_light)
-        add_row(adj_scene.diffuse, o, adj_diffuse)
-    add_row(adj_scene.ambient, o, adj_s)
+        add_row(adj_scene.diffuse, row, adj_diffuse)
+    add_row(adj_scene.ambient, row, adj_s)
     return adj_n
 
 
@@ -121,8 +121,8 @@ def color_vjp(f, s, scene, adj_shaded, adj_scene, slots):
 
 
 @device_fn
-def face_vjp_body(f, scene, x, adj_faces, adj_scene, slots):
-    """Face f: write the adjoints of its corners into its slots."""
+def face_vjp_body(f, scene, x, adj_faces, adj_scene, row, slots):
+    """Face f: write the adjoints of its corners into its slots; `row` of adj_scene's materials."""
     i, j, k = scene.faces[f, 0], scene.faces[f, 1], scene.faces[f, 2]
     n = face_normal(f, scene.faces, x)
     s = face_shade(f, n, scene)
@@ -130,7 +130,7 @@ def face_vjp_body(f, scene, x, adj_faces, adj_scene, slots):
         for c in range(6, 9):
             slots[f, a, c] = lit(0.0, s[0])
     adj_s = color_vjp(f, s, scene, adj_faces, adj_scene, slots)
-    adj_n = face_shade_vjp(f, n, scene, adj_s, adj_scene)
+    adj_n = face_shade_vjp(f, n, scene, adj_s, adj_scene, row)
     adj_x = flat_normal_vjp(load3(x, i), load3(x, j), load3(x, k), adj_n)
     for a in range(3):
         slots[f, a, 0] = adj_faces[f, 2 * a]
@@ -162,6 +162,43 @@ def is_used(i, box, vertex_corners):
     return False
 
 
+@device_fn
+def vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tan_screen):
+    """Vertex i: write the tangents of its screen position and depth."""
+    _, _, _, tan_s_x, tan_s_y, tan_z = project_jvp(
+        load3(x, i), eye, frame, load3(tan_x, i), tan_eye, tan_frame
+    )
+    tan_screen[i, 0], tan_screen[i, 1], tan_screen[i, 2] = tan_s_x, tan_s_y, tan_z
+
+
+@device_fn
+def vertex_vjp_body(i, x, eye, frame, box, vertex_corners, slots, adj_x, adj_colors):
+    """Vertex i of a drawn face: add to adj_x and adj_colors.
+
+    Returns its parts of the adjoints of the eye, taken as minus adj_point, and the frame.
+    """
+    s_x, s_y, z = vertex_sum(i, 0, box, vertex_corners, slots)
+    adj_point, adj_r, adj_u, adj_d, adj_focal = project_vjp(load3(x, i), eye, frame, s_x, s_y, z)
+    add_row(adj_x, i, add(adj_point, vertex_sum(i, 3, box, vertex_corners, slots)))
+    add_row(adj_colors, i, vertex_sum(i, 6, box, vertex_corners, slots))
+    return adj_point, adj_r, adj_u, adj_d, adj_focal
+
+
+@device_fn
+def camera_vjp_body(camera, adj_eye, adj_frame, adj_camera):
+    """Add to the adjoint of the packed camera."""
+    eye, target, up, fov_y = unpack_camera(camera)
+    adj_r, adj_u, adj_d, adj_focal = adj_frame
+    adj_view_eye, adj_target, adj_up, adj_fov_y = camera_frame_vjp(
+        eye, target, up, fov_y, adj_r, adj_u, adj_d, adj_focal
+    )
+    for c in range(3):
+        adj_camera[c] += adj_eye[c] + adj_view_eye[c]
+        adj_camera[3 + c] += adj_target[c]
+        adj_camera[6 + c] += adj_up[c]
+    adj_camera[9] += adj_fov_y
+
+
 def _setup_faces_jvp(camera, tan_camera, scene, tan_scene, x, tan_x, faces, tangents):
     """Tangents of the screen, the corners and the colours of a frame that is set up."""
     eye, target, up, fov_y = unpack_camera(camera)
@@ -171,14 +208,7 @@ def _setup_faces_jvp(camera, tan_camera, scene, tan_scene, x, tan_x, faces, tang
     )
     frame, tan_frame = (r, u, d, focal), (tan_r, tan_u, tan_d, tan_focal)
     for i in range(x.shape[0]):
-        _, _, _, tan_s_x, tan_s_y, tan_z = project_jvp(
-            load3(x, i), eye, frame, load3(tan_x, i), tan_eye, tan_frame
-        )
-        tangents.screen[i, 0], tangents.screen[i, 1], tangents.screen[i, 2] = (
-            tan_s_x,
-            tan_s_y,
-            tan_z,
-        )
+        vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tangents.screen)
     for f in range(scene.faces.shape[0]):
         if faces.box[f, 0] < faces.box[f, 1]:
             corner_body(f, scene, tangents.screen, tangents.corners)
@@ -194,14 +224,13 @@ def _setup_faces_vjp(
     zero = lit(0.0, fov_y)
     for f in range(scene.faces.shape[0]):
         if faces.box[f, 0] < faces.box[f, 1]:
-            face_vjp_body(f, scene, x, adj_faces, adj_scene, slots)
+            face_vjp_body(f, scene, x, adj_faces, adj_scene, scene.owner[f], slots)
     adj_eye, adj_r, adj_u = (zero, zero, zero), (zero, zero, zero), (zero, zero, zero)
     adj_d, adj_focal = (zero, zero, zero), zero
     for i in range(x.shape[0]):
         if is_used(i, faces.box, vertex_corners):
-            s_x, s_y, z = vertex_sum(i, 0, faces.box, vertex_corners, slots)
-            adj_point, adj_r_i, adj_u_i, adj_d_i, adj_focal_i = project_vjp(
-                load3(x, i), eye, frame, s_x, s_y, z
+            adj_point, adj_r_i, adj_u_i, adj_d_i, adj_focal_i = vertex_vjp_body(
+                i, x, eye, frame, faces.box, vertex_corners, slots, adj_x, adj_scene.vertex_colors
             )
             adj_eye, adj_r, adj_u = (
                 sub(adj_eye, adj_point),
@@ -209,16 +238,7 @@ def _setup_faces_vjp(
                 add(adj_u, adj_u_i),
             )
             adj_d, adj_focal = add(adj_d, adj_d_i), adj_focal + adj_focal_i
-            add_row(adj_x, i, add(adj_point, vertex_sum(i, 3, faces.box, vertex_corners, slots)))
-            add_row(adj_scene.vertex_colors, i, vertex_sum(i, 6, faces.box, vertex_corners, slots))
-    adj_view_eye, adj_target, adj_up, adj_fov_y = camera_frame_vjp(
-        eye, target, up, fov_y, adj_r, adj_u, adj_d, adj_focal
-    )
-    for c in range(3):
-        adj_camera[c] += adj_eye[c] + adj_view_eye[c]
-        adj_camera[3 + c] += adj_target[c]
-        adj_camera[6 + c] += adj_up[c]
-    adj_camera[9] += adj_fov_y
+    camera_vjp_body(camera, adj_eye, (adj_r, adj_u, adj_d, adj_focal), adj_camera)
 
 
 setup_faces_jvp = cpu_kernel(_setup_faces_jvp)

@@ -88,7 +88,7 @@ def face_twins_kernel(args):
     scene, tan_scene, tan_faces, x, adj_faces, slots = args
     f = cuda.grid(1)
     shade_jvp_body(f, scene, tan_scene, x, x, tan_faces)
-    face_vjp_body(f, scene, x, adj_faces, tan_scene, slots)
+    face_vjp_body(f, scene, x, adj_faces, tan_scene, f, slots)
 
 
 def pair_twins_kernel(args):
