@@ -12,6 +12,7 @@ from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import Binomial, EveryK, MemoryBudget, Segments, StoreAll
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck
+from adjsim.backend import JIT_DISABLED
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model
 from adjsim.rollout import rollout
@@ -237,6 +238,7 @@ MEMORY = """
 from pathlib import Path
 import numpy as np
 from adjoint.rollout import record
+from adjsim.backend import JIT_DISABLED
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 
@@ -257,6 +259,7 @@ print(peak() - before, run.cost.bytes, np.abs(gradient["state.x"]).max())
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+@pytest.mark.skipif(JIT_DISABLED, reason="4000 steps of 3000 nodes take compiled code")
 def test_a_memory_budget_is_kept():
     # All 4000 states take 576 MB.
     output = in_process(MEMORY).communicate()[0].split()
@@ -294,8 +297,8 @@ def test_an_exploding_rollout_names_step_time_node_and_stable_dt(box):
 def test_half_the_estimated_step_is_stable(rng):
     model, state = sliding_box(rng, 1, viscosity=0.0, height=-10.0)
     solid = Model(model.mass, {"solid": model.forces["solid"]}, gravity=(0.0, 0.0, 0.0))
-    frames = range(0, 2001, 100)
-    run = rollout(solid, state, 0.5 * solid.stable_dt(), 2000, frames=frames, threads=1)
+    frames = range(0, 501, 25)
+    run = rollout(solid, state, 0.5 * solid.stable_dt(), 500, frames=frames, threads=1)
     kinetic = (solid.mass[:, None] * run.v**2).sum(axis=(1, 2))
     assert kinetic.max() <= 3.0 * kinetic[0]
 

@@ -1,0 +1,156 @@
+"""Compilers, caches and threads behind one file."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from adjsim import backend
+from adjsim.backend import JIT_DISABLED, cpu_kernel, device_fn, lit, specialise, thread_count
+
+
+ROOT = Path(backend.__file__).resolve().parent.parent
+OFFSET = 1.0
+
+
+def shifted(x):
+    """Shift by what the global OFFSET is bound to."""
+    return x + OFFSET
+
+
+@device_fn
+def half(x):
+    return lit(0.5, x) * x
+
+
+def halve_all(out, x):
+    for i in range(x.size):
+        out[i] = half(x[i])
+
+
+def test_specialise_binds_globals_and_leaves_the_template_alone():
+    five = specialise(shifted, "shifted_by_five", OFFSET=5.0)
+    assert (five(1.0), shifted(1.0)) == (6.0, 2.0)
+    assert (five.__name__, five.__qualname__, five.__module__) == (
+        "shifted_by_five", "shifted_by_five", __name__,
+    )  # fmt: skip
+    assert five.__doc__ == shifted.__doc__
+
+
+def test_specialised_copies_compile_apart():
+    kernels = [numba.njit(specialise(shifted, f"shifted_{k}", OFFSET=float(k))) for k in (10, 20)]
+    assert [kernel(1.0) for kernel in kernels] == [11.0, 21.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_literal_takes_the_type_of_its_neighbour(dtype):
+    x = np.array([1.0, 3.0], dtype)
+    out = np.empty_like(x)
+    real = numba.from_dtype(np.dtype(dtype))
+    kernel = cpu_kernel(
+        specialise(halve_all, f"halve_{x.dtype.name}"), [numba.void(real[::1], real[::1])]
+    )
+    kernel(out, x)
+    np.testing.assert_array_equal(out, x / 2)
+    assert isinstance(half(dtype(3)), dtype | float)
+    if not JIT_DISABLED:
+        half.compile((real,))
+        assert half.overloads[(real,)].signature.return_type == real
+
+
+def test_a_device_function_is_contracted_on_the_cpu_only():
+    if JIT_DISABLED:
+        assert half.__name__ == "half"
+        return
+    assert half.targetoptions["fastmath"] == {"contract"}
+    assert "fastmath" not in half.targetoptions.copy()
+
+
+def hash_of(root):
+    """The hash of the sources as another copy of the package sees them."""
+    script = (
+        "import numba; from adjsim import backend; "
+        "print(backend.sources_hash(), backend.CACHE_DIR.name, numba.config.CACHE_DIR)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, text=True, capture_output=True, check=True
+    )
+    return run.stdout.split()
+
+
+def test_the_cache_folder_is_keyed_by_the_sources(tmp_path):
+    for package in backend.KERNEL_PACKAGES:
+        shutil.copytree(
+            ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    digest, folder, used = hash_of(tmp_path)
+    assert digest == backend.sources_hash()
+    assert folder == f"kernels-{digest}"
+    assert Path(used).name == folder
+    source = tmp_path / "adjsim" / "vec3.py"
+    source.write_text(source.read_text() + "\n")
+    assert hash_of(tmp_path)[0] != digest
+
+
+def test_the_cache_is_somewhere_one_can_write(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "named"))
+    assert backend._cache_base() == tmp_path / "named"
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    assert backend._cache_base() == tmp_path / "home" / "adjsim"
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    assert backend._cache_base().name.startswith("adjsim-")
+
+
+def test_small_work_stays_on_one_thread():
+    available = 1 if JIT_DISABLED else numba.config.NUMBA_NUM_THREADS
+    assert thread_count(None, large=False) == 1
+    assert thread_count(None, large=True) == min(numba.get_num_threads(), available)
+    assert thread_count(1, large=True) == 1
+    assert thread_count(10_000, large=False) == available
+
+
+@pytest.mark.parametrize("threads", [0, -3])
+def test_a_number_of_threads_must_be_positive(threads):
+    with pytest.raises(ValueError, match=f"`threads` must be at least 1, got {threads}"):
+        thread_count(threads, large=True)
+
+
+def test_threads_are_given_back():
+    before = numba.get_num_threads()
+
+    def fail():
+        with backend.using_threads(1):
+            assert numba.get_num_threads() == 1
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert numba.get_num_threads() == before
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
+def test_a_second_process_finds_every_loop_in_the_cache():
+    script = """
+import numpy as np
+from adjoint.rollout import record, rollout_jvp
+from adjoint.timeloop import reverse_kernel, tangent_loop_kernel
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.model import Model, State
+from adjsim.timeloop import advance_kernel
+model, state = Model(np.ones(2), {"floor": HalfSpaceContact()}), State(np.zeros((2, 3)))
+record(model, state, 0.1, 1, threads=1).vjp(np.ones((1, 2, 3)))
+rollout_jvp(model, state, 0.1, 1, {}, threads=1)
+for kernel in (advance_kernel, reverse_kernel, tangent_loop_kernel):
+    print(sum(kernel(parallel=False).stats.cache_misses.values()))
+"""
+    for _ in range(2):
+        run = subprocess.run(
+            [sys.executable, "-c", script], cwd=ROOT, text=True, capture_output=True, check=True
+        )
+    assert run.stdout.split() == ["0", "0", "0"]
