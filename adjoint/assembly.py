@@ -28,7 +28,7 @@ from adjsim.assembly import (
     U_TILE,
     layout_bindings,
     make_add_rows,
-    make_write_vectors,
+    make_write_nodes,
     tile_signature,
     write_0,
 )
@@ -41,7 +41,7 @@ JVP_LAYOUT = "iiii" + "tn" + "aaaaa" + "mmmm" + "aa"
 # The globals in capitals that the loops read are bound by `specialise`, once per kind.
 ELEMENT = GATHER_X = GATHER_V = READ_X = READ_V = READ_C = READ_P = READ_S = write_0
 WRITE_F = WRITE_X = WRITE_V = ADD_P = ADD_S = write_0
-NX = NV = NC = NP = NS = U1
+N = NX = NV = NC = NP = NS = U1
 
 
 def vjp_tiles(
@@ -58,9 +58,9 @@ def vjp_tiles(
     s_f = U3 * (NX + NV) * U_TILE
     for tile in range(lo, hi):
         t = np.uint64(tile) * U_TILE
-        GATHER_X(scratch, (nodes, o_nodes + t * NX, np.uint64(0)), x)
-        GATHER_V(scratch, (nodes, o_nodes + t * NX, s_v), v)
-        GATHER_X(scratch, (nodes, o_nodes + t * NX, s_f), adj_f)
+        GATHER_X(scratch, (nodes, o_nodes + t * N, np.uint64(0)), x)
+        GATHER_V(scratch, (nodes, o_nodes + t * N, s_v), v)
+        GATHER_X(scratch, (nodes, o_nodes + t * N, s_f), adj_f)
         for q in range(TILE):
             u = np.uint64(q)
             adj_x, adj_v, adj_p, adj_s = ELEMENT(
@@ -71,8 +71,8 @@ def vjp_tiles(
                 READ_S(series, o_series + t * NS + u),
                 READ_X(scratch, u + s_f),
             )
-            WRITE_X(adj_x_slots, o_slots + t * U3 * NX + u, adj_x)
-            WRITE_V(adj_v_slots, o_slots + t * U3 * NX + u, adj_v)
+            WRITE_X(adj_x_slots, o_slots + t * U3 * N + u, adj_x)
+            WRITE_V(adj_v_slots, o_slots + t * U3 * N + u, adj_v)
             ADD_P(adj_params, o_params + t * NP + u, adj_p)
             ADD_S(adj_series, o_series + t * NS + u, adj_s)
 
@@ -91,10 +91,10 @@ def jvp_tiles(
     s_tan = U3 * (NX + NV) * U_TILE
     for tile in range(lo, hi):
         t = np.uint64(tile) * U_TILE
-        GATHER_X(scratch, (nodes, o_nodes + t * NX, np.uint64(0)), x)
-        GATHER_V(scratch, (nodes, o_nodes + t * NX, s_v), v)
-        GATHER_X(scratch, (nodes, o_nodes + t * NX, s_tan), tan_x)
-        GATHER_V(scratch, (nodes, o_nodes + t * NX, s_tan + s_v), tan_v)
+        GATHER_X(scratch, (nodes, o_nodes + t * N, np.uint64(0)), x)
+        GATHER_V(scratch, (nodes, o_nodes + t * N, s_v), v)
+        GATHER_X(scratch, (nodes, o_nodes + t * N, s_tan), tan_x)
+        GATHER_V(scratch, (nodes, o_nodes + t * N, s_tan + s_v), tan_v)
         for q in range(TILE):
             u = np.uint64(q)
             tan_f = ELEMENT(
@@ -108,7 +108,7 @@ def jvp_tiles(
                 READ_P(tan_params, o_params + t * NP + u),
                 READ_S(tan_series, o_series + t * NS + u),
             )
-            WRITE_F(tan_slots, o_slots + t * U3 * NX + u, tan_f)
+            WRITE_F(tan_slots, o_slots + t * U3 * N + u, tan_f)
 
 
 @cache
@@ -119,8 +119,8 @@ def vjp_kernel(twin: TwinKind, dtype: np.dtype) -> Callable:
         vjp_tiles,
         f"vjp_tiles_{kind.name}_{dtype.name}",
         ELEMENT=twin.vjp,
-        WRITE_X=make_write_vectors(kind.n_nodes),
-        WRITE_V=make_write_vectors(kind.n_nodes if kind.uses_velocity else 0),
+        WRITE_X=make_write_nodes(kind, kind.n_vectors),
+        WRITE_V=make_write_nodes(kind, kind.n_velocities),
         ADD_P=make_add_rows(kind.n_params),
         ADD_S=make_add_rows(kind.n_series),
         **layout_bindings(kind),
@@ -136,7 +136,7 @@ def jvp_kernel(twin: TwinKind, dtype: np.dtype) -> Callable:
         jvp_tiles,
         f"jvp_tiles_{kind.name}_{dtype.name}",
         ELEMENT=twin.jvp,
-        WRITE_F=make_write_vectors(kind.n_nodes),
+        WRITE_F=make_write_nodes(kind, kind.n_vectors),
         **layout_bindings(kind),
     )
     return cpu_kernel(loop, [tile_signature(dtype, JVP_LAYOUT)])

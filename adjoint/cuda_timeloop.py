@@ -17,7 +17,7 @@ from adjoint.timeloop import (
     tangent_node,
     undo_euler_step,
 )
-from adjsim.assembly import make_add_rows, make_read_rows, make_write_vectors
+from adjsim.assembly import make_add_rows, make_read_rows, make_write_nodes
 from adjsim.backend import cuda_module, device_fn, launch_cooperative, specialise
 from adjsim.cuda_timeloop import (
     lane_offsets,
@@ -34,11 +34,12 @@ from adjsim.timeloop import step_node
 def make_vjp_lane(twin: TwinKind) -> Callable:
     """Return the function that undoes one element of this kind."""
     kind, element, counts = twin.kind, twin.vjp, row_counts(twin.kind)
-    n_v = kind.n_nodes if kind.uses_velocity else 0
-    load_x, load_v = make_load_vectors(kind.n_nodes), make_load_vectors(n_v)
+    load_x = make_load_vectors(kind.n_vectors, relative=kind.relative)
+    load_v = make_load_vectors(kind.n_velocities, relative=kind.relative)
     read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
     read_s = make_read_rows(kind.n_series)
-    write_x, write_v = make_write_vectors(kind.n_nodes), make_write_vectors(n_v)
+    write_x = make_write_nodes(kind, kind.n_vectors)
+    write_v = make_write_nodes(kind, kind.n_velocities)
     add_p, add_s = make_add_rows(kind.n_params), make_add_rows(kind.n_series)
 
     @device_fn
@@ -63,10 +64,10 @@ def make_vjp_lane(twin: TwinKind) -> Callable:
 def make_jvp_lane(twin: TwinKind) -> Callable:
     """Return the function that writes the tangent slots of one element of this kind."""
     kind, element, counts = twin.kind, twin.jvp, row_counts(twin.kind)
-    load_x = make_load_vectors(kind.n_nodes)
-    load_v = make_load_vectors(kind.n_nodes if kind.uses_velocity else 0)
+    load_x = make_load_vectors(kind.n_vectors, relative=kind.relative)
+    load_v = make_load_vectors(kind.n_velocities, relative=kind.relative)
     read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
-    read_s, write = make_read_rows(kind.n_series), make_write_vectors(kind.n_nodes)
+    read_s, write = make_read_rows(kind.n_series), make_write_nodes(kind, kind.n_vectors)
 
     @device_fn
     def jvp_lane(i, row, step, packed, fields, out):

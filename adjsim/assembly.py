@@ -26,6 +26,7 @@ import numpy as np
 from adjsim.backend import cpu_kernel, device_fn, specialise
 from adjsim.element import ElementKind, Force
 from adjsim.model import Model
+from adjsim.vec3 import add, neg
 
 
 TILE = 16
@@ -111,11 +112,35 @@ def make_add_rows(n: int) -> Callable:
 
 
 @cache
-def make_gather(n_nodes: int) -> Callable:
-    """Return the gather of one tile: n_nodes vectors per lane from (n, 3) into scratch."""
-    if n_nodes == 0:
+def make_write_relative(n: int) -> Callable:
+    """Return the writer of n vectors for nodes 1 to n and minus their sum for node 0."""
+    rest = make_write_vectors(n)
+    first, count = make_write_vectors(1), n
+
+    @device_fn
+    def write_relative(a, o, vectors):
+        total = vectors[0]
+        for k in range(1, count):
+            total = add(total, vectors[k])
+        first(a, o, (neg(total),))
+        rest(a, o + U3 * U_TILE, vectors)
+
+    return write_relative
+
+
+def make_write_nodes(kind: ElementKind, n_vectors: int) -> Callable:
+    """Return the writer of a kind's slots from the vectors that its element returns."""
+    if n_vectors == 0:
         return write_0
-    count = n_nodes
+    return make_write_relative(n_vectors) if kind.relative else make_write_vectors(n_vectors)
+
+
+@cache
+def make_gather(n: int, *, relative: bool) -> Callable:
+    """Return the gather of one tile: n vectors per lane from (n_nodes, 3) into scratch."""
+    if n == 0:
+        return write_0
+    count = n
 
     @device_fn
     def gather(scratch, nodes_tile, field):
@@ -130,12 +155,27 @@ def make_gather(n_nodes: int) -> Callable:
                 scratch[p + U_TILE] = field[i, 1]
                 scratch[p + U2 * U_TILE] = field[i, 2]
 
-    return gather
+    @device_fn
+    def gather_relative(scratch, nodes_tile, field):
+        nodes, o, base = nodes_tile
+        for q in range(TILE):
+            u = np.uint64(q)
+            j = np.uint64(nodes[o + u])
+            f0, f1, f2 = field[j, 0], field[j, 1], field[j, 2]
+            for a in range(count):
+                row = np.uint64(a)
+                i = np.uint64(nodes[o + (row + U1) * U_TILE + u])
+                p = base + U3 * row * U_TILE + u
+                scratch[p] = field[i, 0] - f0
+                scratch[p + U_TILE] = field[i, 1] - f1
+                scratch[p + U2 * U_TILE] = field[i, 2] - f2
+
+    return gather_relative if relative else gather
 
 
 # The globals in capitals that `force_tiles` reads are bound by `specialise`, once per kind.
 ELEMENT = GATHER_X = GATHER_V = READ_X = READ_V = READ_C = READ_P = READ_S = WRITE_F = write_0
-NX = NV = NC = NP = NS = U1
+N = NX = NV = NC = NP = NS = U1
 
 
 def force_tiles(
@@ -149,8 +189,8 @@ def force_tiles(
     o_slots = np.uint64(table[row, SLOTS])
     for tile in range(lo, hi):
         t = np.uint64(tile) * U_TILE
-        GATHER_X(scratch, (nodes, o_nodes + t * NX, np.uint64(0)), x)
-        GATHER_V(scratch, (nodes, o_nodes + t * NX, U3 * NX * U_TILE), v)
+        GATHER_X(scratch, (nodes, o_nodes + t * N, np.uint64(0)), x)
+        GATHER_V(scratch, (nodes, o_nodes + t * N, U3 * NX * U_TILE), v)
         for q in range(TILE):
             u = np.uint64(q)
             f = ELEMENT(
@@ -160,17 +200,24 @@ def force_tiles(
                 READ_P(params, o_params + t * NP + u),
                 READ_S(series, o_series + t * NS + u),
             )
-            WRITE_F(slots, o_slots + t * U3 * NX + u, f)
+            WRITE_F(slots, o_slots + t * U3 * N + u, f)
 
 
 def layout_bindings(kind: ElementKind) -> dict[str, object]:
     """Return the names that every tile loop over this kind is bound to."""
-    n, n_v = kind.n_nodes, kind.n_nodes if kind.uses_velocity else 0
-    counts = {"NX": n, "NV": n_v, "NC": kind.n_consts, "NP": kind.n_params, "NS": kind.n_series}
+    n_x, n_v = kind.n_vectors, kind.n_velocities
+    counts = {
+        "N": kind.n_nodes,
+        "NX": n_x,
+        "NV": n_v,
+        "NC": kind.n_consts,
+        "NP": kind.n_params,
+        "NS": kind.n_series,
+    }
     return {
-        "GATHER_X": make_gather(n),
-        "GATHER_V": make_gather(n_v),
-        "READ_X": make_read_vectors(n),
+        "GATHER_X": make_gather(n_x, relative=kind.relative),
+        "GATHER_V": make_gather(n_v, relative=kind.relative),
+        "READ_X": make_read_vectors(n_x),
         "READ_V": make_read_vectors(n_v),
         "READ_C": make_read_rows(kind.n_consts),
         "READ_P": make_read_rows(kind.n_params),
@@ -199,7 +246,7 @@ FORCE_LAYOUT = "iiii" + "tn" + "aaa" + "mm" + "aa"
 def force_kernel(kind: ElementKind, dtype: np.dtype) -> Callable:
     """Return the compiled `force_tiles` of one kind."""
     bindings = layout_bindings(kind)
-    write = make_write_vectors(kind.n_nodes)
+    write = make_write_nodes(kind, kind.n_vectors)
     name = f"force_tiles_{kind.name}_{dtype.name}"
     loop = specialise(force_tiles, name, ELEMENT=kind.force, WRITE_F=write, **bindings)
     return cpu_kernel(loop, [tile_signature(dtype, FORCE_LAYOUT)])

@@ -25,7 +25,7 @@ from adjsim.assembly import (
     U_TILE,
     PackedModel,
     make_read_rows,
-    make_write_vectors,
+    make_write_nodes,
 )
 from adjsim.backend import cuda_module, device_fn, launch_cooperative, specialise
 from adjsim.element import ElementKind
@@ -33,18 +33,25 @@ from adjsim.timeloop import step_node
 
 
 @cache
-def make_load_vectors(n: int) -> Callable:
-    """Return the reader of n nodes' vectors of one lane, straight from an (n, 3) field."""
+def make_load_vectors(n: int, *, relative: bool = False) -> Callable:
+    """Return the reader of n vectors of one lane, straight from an (n_nodes, 3) field."""
     if n == 0:
         return load_0
-    head, last = make_load_vectors(n - 1), np.uint64((n - 1) * TILE)
+    head = make_load_vectors(n - 1, relative=relative)
+    node = np.uint64((n if relative else n - 1) * TILE)
 
     @device_fn
     def load_vectors(nodes, o, field):
-        i = np.uint64(nodes[o + last])
+        i = np.uint64(nodes[o + node])
         return (*head(nodes, o, field), (field[i, 0], field[i, 1], field[i, 2]))
 
-    return load_vectors
+    @device_fn
+    def load_relative(nodes, o, field):
+        i, j = np.uint64(nodes[o + node]), np.uint64(nodes[o])
+        edge = (field[i, 0] - field[j, 0], field[i, 1] - field[j, 1], field[i, 2] - field[j, 2])
+        return (*head(nodes, o, field), edge)
+
+    return load_relative if relative else load_vectors
 
 
 @device_fn
@@ -78,10 +85,10 @@ def row_counts(kind: ElementKind) -> tuple[np.uint64, ...]:
 def make_force_lane(kind: ElementKind) -> Callable:
     """Return the function that writes the slots of one element of this kind."""
     element, counts = kind.force, row_counts(kind)
-    load_x = make_load_vectors(kind.n_nodes)
-    load_v = make_load_vectors(kind.n_nodes if kind.uses_velocity else 0)
+    load_x = make_load_vectors(kind.n_vectors, relative=kind.relative)
+    load_v = make_load_vectors(kind.n_velocities, relative=kind.relative)
     read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
-    read_s, write = make_read_rows(kind.n_series), make_write_vectors(kind.n_nodes)
+    read_s, write = make_read_rows(kind.n_series), make_write_nodes(kind, kind.n_vectors)
 
     @device_fn
     def force_lane(i, row, step, packed, fields, out):

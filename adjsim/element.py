@@ -13,6 +13,11 @@ An element function is pure, numbers and tuples in, tuples out:
 
 with `x` a tuple of `n_nodes` vectors, `v` the same or `()` for a kind that has no use
 for velocities, and flat tuples of rows.
+
+An internal force does not change when its element is moved or boosted, and its forces sum
+to zero. Such a kind is `relative`: it sees node k as x_k - x_0 (and v_k - v_0), k > 0, and
+returns the forces on the nodes but the first, which feels minus their sum. Momentum is
+then conserved by construction, and a quarter of a tetrahedron's loads is saved.
 """
 
 from abc import ABC, abstractmethod
@@ -34,6 +39,17 @@ class ElementKind:
     n_params: int
     n_series: int
     uses_velocity: bool
+    relative: bool = False
+
+    @property
+    def n_vectors(self) -> int:
+        """How many vectors stand for the element's nodes: one less if relative."""
+        return self.n_nodes - 1 if self.relative else self.n_nodes
+
+    @property
+    def n_velocities(self) -> int:
+        """How many of the same for velocities: none if they are not used."""
+        return self.n_vectors if self.uses_velocity else 0
 
 
 @dataclass(frozen=True)

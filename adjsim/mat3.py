@@ -37,6 +37,28 @@ def matmul(A, B):
 
 
 @device_fn
+def matvec_add(A, b, c):
+    """Return A b + c."""
+    return axpy(b[2], A[2], axpy(b[1], A[1], axpy(b[0], A[0], c)))
+
+
+@device_fn
+def matmul_add(A, B, C):
+    """Return A B + C."""
+    return (matvec_add(A, B[0], C[0]), matvec_add(A, B[1], C[1]), matvec_add(A, B[2], C[2]))
+
+
+@device_fn
+def symmetric_t_matmul(A, B):
+    """Return A^T B + B^T A."""
+    d0, d1, d2 = dot(A[0], B[0]), dot(A[1], B[1]), dot(A[2], B[2])
+    s01 = dot(A[0], B[1]) + dot(B[0], A[1])
+    s02 = dot(A[0], B[2]) + dot(B[0], A[2])
+    s12 = dot(A[1], B[2]) + dot(B[1], A[2])
+    return ((d0 + d0, s01, s02), (s01, d1 + d1, s12), (s02, s12, d2 + d2))
+
+
+@device_fn
 def matmul_t(A, B):
     """Return A B^T."""
     return (

@@ -26,13 +26,15 @@ from adjsim.mat3 import (
     frobenius,
     madd,
     matmul,
+    matmul_add,
     matmul_t,
     maxpy,
     mscale,
+    symmetric_t_matmul,
     t_matmul,
     transpose,
 )
-from adjsim.vec3 import add, dot, neg, sub
+from adjsim.vec3 import dot, neg
 
 
 @device_fn
@@ -95,54 +97,50 @@ def elastic_pk1_vjp(F, params, series, adj_P):
 
 
 @device_fn
-def viscous_pk1_jvp(F, dF, eta_v, tan_F, tan_dF, tan_eta_v):
-    """Push tangents through `viscous_pk1`: the tangent of V P [N m]."""
-    A = t_matmul(F, dF)  # (9)
-    tan_A = madd(t_matmul(tan_F, dF), t_matmul(F, tan_dF))
-    S = madd(A, transpose(A))  # (10)
-    tan_S = madd(tan_A, transpose(tan_A))
-    tan_FS = madd(matmul(tan_F, S), matmul(F, tan_S))  # (11)
-    return maxpy(tan_eta_v, matmul(F, S), mscale(eta_v, tan_FS))
+def add_viscous_pk1_jvp(F, dF, eta_v, tan_F, tan_dF, tan_eta_v, tan_P):
+    """Push tangents through `add_viscous_pk1`: tan_P plus that of the viscous V P [N m]."""
+    S = symmetric_t_matmul(F, dF)  # (9)
+    tan_S = madd(symmetric_t_matmul(tan_F, dF), symmetric_t_matmul(F, tan_dF))
+    T = mscale(eta_v, S)  # (10)
+    tan_T = maxpy(tan_eta_v, S, mscale(eta_v, tan_S))
+    return matmul_add(tan_F, T, matmul_add(F, tan_T, tan_P))  # (11)
 
 
 @device_fn
-def viscous_pk1_vjp(F, dF, eta_v, adj_P):
-    """Pull adj_P back through `viscous_pk1`: adj_F, adj_dF, adj_eta_v."""
-    A = t_matmul(F, dF)  # (9) replayed
-    S = madd(A, transpose(A))  # (10) replayed
+def add_viscous_pk1_vjp(F, dF, eta_v, adj_P, adj_F):
+    """Pull adj_P back through `add_viscous_pk1`: adj_F added to, adj_dF, adj_eta_v."""
+    S = symmetric_t_matmul(F, dF)  # (9) replayed
+    T = mscale(eta_v, S)  # (10) replayed
 
-    # (11) P = eta_v F S, S symmetric
-    adj_eta_v = frobenius(matmul(F, S), adj_P)
-    adj_FS = mscale(eta_v, adj_P)
-    adj_F = matmul(adj_FS, S)
-    adj_S = t_matmul(F, adj_FS)
+    # (11) P += F T, T symmetric
+    adj_F = matmul_add(adj_P, T, adj_F)
+    adj_T = t_matmul(F, adj_P)
 
-    # (10) S = A + A^T
-    adj_A = madd(adj_S, transpose(adj_S))
+    # (10) T = eta_v S
+    adj_eta_v = frobenius(S, adj_T)
+    adj_S = mscale(eta_v, adj_T)
 
-    # (9) A = F^T dF, and adj_A is symmetric
-    adj_F = madd(matmul(dF, adj_A), adj_F)
-    adj_dF = matmul(F, adj_A)
+    # (9) S = F^T dF + dF^T F, so only the symmetric part of adj_S counts
+    M = madd(adj_S, transpose(adj_S))
+    adj_F = matmul_add(dF, M, adj_F)
+    adj_dF = matmul(F, M)
     return adj_F, adj_dF, adj_eta_v
 
 
 @device_fn
 def nodal_forces_vjp(consts, adj_f):
     """Pull adj_f back through `nodal_forces`: adj_P."""
-    # (13) f_k = -H_k, f_0 = H_1 + H_2 + H_3
-    adj_H = (sub(adj_f[0], adj_f[1]), sub(adj_f[0], adj_f[2]), sub(adj_f[0], adj_f[3]))
+    # (13) f_k = -H_k; what f_0 adds to adj_f_k is the assembly's business
+    adj_H = (neg(adj_f[0]), neg(adj_f[1]), neg(adj_f[2]))
     # (12) H = P B^T
     return matmul(adj_H, (consts[0:3], consts[3:6], consts[6:9]))
 
 
 @device_fn
 def deformation_gradient_vjp(consts, adj_F):
-    """Pull adj_F back through `deformation_gradient`: adj_x of the four nodes."""
-    # (2) F = Ds B
-    adj_Ds = matmul_t(adj_F, (consts[0:3], consts[3:6], consts[6:9]))
-    # (1) Ds = [x1 - x0, x2 - x0, x3 - x0]
-    adj_x0 = neg(add(add(adj_Ds[0], adj_Ds[1]), adj_Ds[2]))
-    return (adj_x0, adj_Ds[0], adj_Ds[1], adj_Ds[2])
+    """Pull adj_F back through `deformation_gradient`: adj_Ds."""
+    # (1) F = Ds B
+    return matmul_t(adj_F, (consts[0:3], consts[3:6], consts[6:9]))
 
 
 @device_fn
@@ -170,10 +168,8 @@ def viscous_neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_para
     tan_F = deformation_gradient(tan_x, consts)
     dF = deformation_gradient(v, consts)
     tan_dF = deformation_gradient(tan_v, consts)
-    tan_P = madd(
-        elastic_pk1_jvp(F, params, series, tan_F, tan_params, tan_series),
-        viscous_pk1_jvp(F, dF, params[3], tan_F, tan_dF, tan_params[3]),
-    )
+    tan_P = elastic_pk1_jvp(F, params, series, tan_F, tan_params, tan_series)
+    tan_P = add_viscous_pk1_jvp(F, dF, params[3], tan_F, tan_dF, tan_params[3], tan_P)
     return nodal_forces(tan_P, consts)
 
 
@@ -184,8 +180,8 @@ def viscous_neo_hookean_vjp(x, v, consts, params, series, adj_f):
     dF = deformation_gradient(v, consts)
     adj_P = nodal_forces_vjp(consts, adj_f)
     adj_F, adj_params, adj_series = elastic_pk1_vjp(F, params, series, adj_P)
-    adj_F_viscous, adj_dF, adj_eta_v = viscous_pk1_vjp(F, dF, params[3], adj_P)
-    adj_x = deformation_gradient_vjp(consts, madd(adj_F, adj_F_viscous))
+    adj_F, adj_dF, adj_eta_v = add_viscous_pk1_vjp(F, dF, params[3], adj_P, adj_F)
+    adj_x = deformation_gradient_vjp(consts, adj_F)
     adj_v = deformation_gradient_vjp(consts, adj_dF)
     return adj_x, adj_v, (*adj_params, adj_eta_v), adj_series
 

@@ -9,6 +9,9 @@ r"""Stable neo-Hookean tetrahedra, with Kelvin-Voigt viscosity and actuation.
 The volume is folded into the moduli: rows hold mu V, lam V [N m] and eta V [N m s].
 `a` is the actuation: 0 at rest, a > 0 swells; dF = Dv B is the rate of F.
 
+The kind is relative: an element sees the edges Ds = [x1-x0, x2-x0, x3-x0] and their rates
+Dv, and returns f1, f2, f3; that f0 = -(f1 + f2 + f3) is the assembly's business.
+
 Adjoint: `adjoint/forces/neo_hookean.py`. Tests: `tests/forces/test_neo_hookean.py`.
 Source: Smith, de Goes & Kim, ACM Trans. Graph. 37(2), 2018, eq. 14 and sec. 3.4; gradSim
 (ICLR 2021) eq. 1 and 6. Ours: the viscous stress, which is objective.
@@ -26,24 +29,21 @@ from adjsim.element import ElementKind, Force, Parameter, broadcast
 from adjsim.mat3 import (
     cofactor,
     frobenius,
-    madd,
     matmul,
+    matmul_add,
     matmul_t,
     maxpy,
     mscale,
-    t_matmul,
-    transpose,
+    symmetric_t_matmul,
 )
 from adjsim.meshes.tet_mesh import check_positive, signed_volumes
-from adjsim.vec3 import add, dot, neg, sub
+from adjsim.vec3 import dot, neg
 
 
 @device_fn
-def deformation_gradient(x, consts):
-    """Return F [-] of positions x, or its rate [1/s] of velocities; consts hold B."""
-    B = (consts[0:3], consts[3:6], consts[6:9])
-    Ds = (sub(x[1], x[0]), sub(x[2], x[0]), sub(x[3], x[0]))  # (1)
-    return matmul(Ds, B)  # (2)
+def deformation_gradient(Ds, consts):
+    """Return F [-] of edges Ds, or its rate [1/s] of their velocities; consts hold B."""
+    return matmul(Ds, (consts[0:3], consts[3:6], consts[6:9]))  # (1)
 
 
 @device_fn
@@ -59,34 +59,33 @@ def elastic_pk1(F, params, series):
 
 
 @device_fn
-def viscous_pk1(F, dF, eta_v):
-    """Return V times the viscous first Piola-Kirchhoff stress [N m]."""
-    A = t_matmul(F, dF)  # (9)
-    S = madd(A, transpose(A))  # (10) rate of F^T F
-    return mscale(eta_v, matmul(F, S))  # (11)
+def add_viscous_pk1(F, dF, eta_v, P):
+    """Return P plus V times the viscous first Piola-Kirchhoff stress [N m]."""
+    S = symmetric_t_matmul(F, dF)  # (9) rate of F^T F
+    T = mscale(eta_v, S)  # (10)
+    return matmul_add(F, T, P)  # (11)
 
 
 @device_fn
 def nodal_forces(P, consts):
-    """Return the four nodal forces [N] of V times a stress P."""
-    B = (consts[0:3], consts[3:6], consts[6:9])
-    H = matmul_t(P, B)  # (12)
-    return (add(add(H[0], H[1]), H[2]), neg(H[0]), neg(H[1]), neg(H[2]))  # (13)
+    """Return the forces [N] on nodes 1, 2, 3 of V times a stress P."""
+    H = matmul_t(P, (consts[0:3], consts[3:6], consts[6:9]))  # (12)
+    return (neg(H[0]), neg(H[1]), neg(H[2]))  # (13)
 
 
 @device_fn
 def neo_hookean_force(x, v, consts, params, series):
-    """Return the elastic forces [N] on the four nodes; `v` is ()."""
+    """Return the elastic forces [N] on nodes 1, 2, 3; `x` holds the edges, `v` is ()."""
     F = deformation_gradient(x, consts)
     return nodal_forces(elastic_pk1(F, params, series), consts)
 
 
 @device_fn
 def viscous_neo_hookean_force(x, v, consts, params, series):
-    """Return the elastic and viscous forces [N] on the four nodes."""
+    """Return the elastic and viscous forces [N] on nodes 1, 2, 3 of edges x and rates v."""
     F = deformation_gradient(x, consts)
     dF = deformation_gradient(v, consts)
-    P = madd(elastic_pk1(F, params, series), viscous_pk1(F, dF, params[3]))
+    P = add_viscous_pk1(F, dF, params[3], elastic_pk1(F, params, series))
     return nodal_forces(P, consts)
 
 
@@ -103,9 +102,18 @@ def neo_hookean_energy(x, consts, params, series):
     return half * mu_v * shear + half * lam_v * stretch * stretch
 
 
-ELASTIC = ElementKind("neo_hookean", neo_hookean_force, 4, 9, 3, 1, uses_velocity=False)
+ELASTIC = ElementKind(
+    "neo_hookean", neo_hookean_force, 4, 9, 3, 1, uses_velocity=False, relative=True
+)
 VISCOUS = ElementKind(
-    "viscous_neo_hookean", viscous_neo_hookean_force, 4, 9, 4, 1, uses_velocity=True
+    "viscous_neo_hookean",
+    viscous_neo_hookean_force,
+    4,
+    9,
+    4,
+    1,
+    uses_velocity=True,
+    relative=True,
 )
 
 

@@ -34,6 +34,16 @@ def vectors(rows):
     return tuple(tuple(float(c) for c in row) for row in rows)
 
 
+def relative(corners):
+    """Corners as a relative kind sees them: from the first to each of the others."""
+    return corners[1:] - corners[0]
+
+
+def on_nodes(f):
+    """Forces on all nodes from those on all but the first, as a relative kind returns them."""
+    return np.vstack([-np.sum(f, axis=0), f])
+
+
 def numbers(row):
     """A row of numbers as a flat tuple."""
     return tuple(float(value) for value in row)
@@ -42,9 +52,10 @@ def numbers(row):
 def element_input(force, e, x, v):
     """What the element function gets of element e, in its order."""
     nodes = force.nodes[e]
+    seen = relative if force.kind.relative else np.asarray
     return (
-        vectors(x[nodes]),
-        vectors(v[nodes]) if force.kind.uses_velocity else (),
+        vectors(seen(x[nodes])),
+        vectors(seen(v[nodes])) if force.kind.uses_velocity else (),
         numbers(force.pack_consts()[e]),
         numbers(force.pack_params()[e]),
         numbers(force.pack_series()[0, e]),
@@ -71,7 +82,8 @@ def nodal_forces(force, x, v):
     """Forces (n, 3) [N] by calling the element function, one element after the other."""
     out = np.zeros_like(x)
     for e, nodes in enumerate(force.nodes):
-        out[nodes] += np.array(force.kind.force(*element_input(force, e, x, v)))
+        f = np.array(force.kind.force(*element_input(force, e, x, v)))
+        out[nodes] += on_nodes(f) if force.kind.relative else f
     return out
 
 
@@ -130,7 +142,7 @@ class ForceContract(ABC):
                 x_e, v_e, params, series = shaped(vector, primals)
                 return flat(force.kind.force(x_e, v_e, point[2], params, series))
 
-            jacobian = np.empty((3 * force.kind.n_nodes, len(base)))
+            jacobian = np.empty((3 * force.kind.n_vectors, len(base)))
             differences = np.empty_like(jacobian)
             for k, unit in enumerate(np.eye(len(base))):
                 jacobian[:, k] = flat(twin.jvp(*point, *shaped(unit, primals)))
@@ -276,9 +288,9 @@ class InternalForceContract(ForceContract):
 
 def f_like(force):
     """Something shaped like an element's forces."""
-    return (np.zeros((force.kind.n_nodes, 3)),)
+    return (np.zeros((force.kind.n_vectors, 3)),)
 
 
 def units(force):
     """Unit cotangents of an element's forces."""
-    return np.eye(3 * force.kind.n_nodes)
+    return np.eye(3 * force.kind.n_vectors)
