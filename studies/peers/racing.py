@@ -1,0 +1,130 @@
+"""Other packages beside ours, in the same rounds, and only if they compute the same."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from adjoint.rollout import record
+from studies.manifest import version
+from studies.peers import IMAGES, MAX_DIFFERENCE, PEERS, TETS, Peer, PeerRun
+from studies.timing_clock import Lap, warm_up
+from studies.timing_laps import BOTH, FORWARD, sample_steps
+from studies.timing_scenes import Block, make_ball, make_block
+
+
+SAMPLE = 0.004  # of ours [s]; the others take longer
+DTYPE = np.float32
+FAILED: dict[str, str] = {}  # by name of the package, why it does not run
+
+
+@dataclass(eq=False)
+class Race:
+    """A peer on one problem, with its laps, and what its result differs from ours."""
+
+    peer: Peer
+    run: PeerRun
+    laps: list[Lap]
+    expected: np.ndarray
+    scale: float
+    expected_grad_mu: float | None = None
+    difference: float | None = None
+    grad_difference: float | None = None
+    labels: dict[str, Any] = field(default_factory=dict)
+
+    def compare(self) -> None:
+        """Measure the differences of the last forward run and gradient from ours."""
+        if self.peer.part != TETS:
+            return
+        got = np.asarray(self.run.result(), np.float64)
+        self.difference = float(np.abs(got - self.expected).max() / self.scale)
+        if self.run.grad_mu is not None and self.expected_grad_mu:
+            total = float(np.sum(self.run.grad_mu(), dtype=np.float64))
+            self.grad_difference = abs(total / self.expected_grad_mu - 1.0)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the trajectory is ours."""
+        return self.difference is None or self.difference < MAX_DIFFERENCE
+
+
+def find_peers() -> list[dict[str, Any]]:
+    """Return every peer with its version, or how to get it."""
+    return [
+        {
+            "name": peer.name,
+            "part": peer.part,
+            "note": peer.note,
+            "version": version(peer.needs[0]),
+            "missing": peer.missing() or FAILED.get(peer.name),
+        }
+        for peer in PEERS
+    ]
+
+
+def peer_laps(settings: dict[str, Any], threads: int, seed: int) -> tuple[list[Lap], list[Race]]:
+    """Return the laps of every installed peer, and the races they belong to."""
+    races: list[Race] = []
+    for peer in PEERS:
+        if peer.missing() or (peer.part == IMAGES and not settings["renderer"]):
+            continue
+        try:
+            races += _races(peer, settings["peer"], threads, seed)
+        except Exception as error:
+            FAILED[peer.name] = f"fails here: {type(error).__name__}: {str(error)[:200]}"
+    return [lap for race in races for lap in race.laps], races
+
+
+def _races(peer: Peer, table: dict[str, Any], threads: int, seed: int) -> list[Race]:
+    """Return the races of one peer; each lap has run once."""
+    if peer.part == TETS:
+        races = [_tet_race(peer, size, threads) for size in table["sizes"]]
+    else:
+        races = [_image_race(peer, table, threads, seed)]
+    warm_up(lap for race in races for lap in race.laps)
+    return races
+
+
+def _tet_race(peer: Peer, size: int, threads: int) -> Race:
+    block = make_block(size)
+    module = peer.load()
+    n_steps = getattr(module, "whole_steps", int)(sample_steps(block.n_tets, SAMPLE))
+    run = module.prepare(block, n_steps, threads)
+    labels = {
+        "part": "peers",
+        "name": peer.name,
+        "size": size,
+        "tets": block.n_tets,
+        "dtype": "float32",
+        "steps": n_steps,
+    }
+    expected, scale, grad_mu = _ours(block, n_steps)
+    units = float(block.n_tets * n_steps)
+    return Race(peer, run, _laps(run, labels, units), expected, scale, grad_mu, labels=labels)
+
+
+def _ours(block: Block, n_steps: int) -> tuple[np.ndarray, float, float]:
+    """Return our last positions, the largest displacement, and d(sum x^2/2)/d mu."""
+    run = record(block.model, block.state, block.dt, n_steps, dtype=DTYPE)
+    x = run.trajectory.x[-1]
+    scale = float(np.abs(x - block.state.x).max())
+    return x, scale, float(run.vjp(x[None], wrt=("block.mu",))["block.mu"])
+
+
+def _image_race(peer: Peer, table: dict[str, Any], threads: int, seed: int) -> Race:
+    ball = make_ball(table["faces"], seed)
+    run = peer.load().prepare(ball, table["pixels"], threads)
+    labels = {
+        "part": "peers",
+        "name": peer.name,
+        "faces": table["faces"],
+        "pixels": table["pixels"],
+    }
+    return Race(peer, run, _laps(run, labels, 1.0), np.zeros(0), 1.0, labels=labels)
+
+
+def _laps(run: PeerRun, labels: dict[str, Any], units: float) -> list[Lap]:
+    laps = [Lap({**labels, "pass": FORWARD}, units, run.forward, run.reset)]
+    if run.gradient is not None:
+        laps.append(Lap({**labels, "pass": BOTH}, units, run.gradient, run.reset))
+    return laps

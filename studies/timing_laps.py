@@ -1,0 +1,191 @@
+"""The laps over our own loops: tetrahedra, checkpoints, images.
+
+The loops of the tetrahedra are called as the rollout and the reverse sweep call them, on
+memory that was touched before; packing, allocation and the shaping of the gradient, paid
+once a gradient, are in the laps of the checkpoints.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from adjoint.render.soft_raster import record_images
+from adjoint.rollout import bytes_per_state, record
+from adjoint.schedules import as_schedule, size_in_bytes
+from adjoint.sweep import ReverseSweep
+from adjsim.rollout import frame_rows
+from adjsim.stepper import Stepper, make_stepper
+from render.soft_raster import Over, Softmax, SoftRasterizer, rasterize
+from studies.timing_clock import Lap
+from studies.timing_scenes import Block, make_ball, make_block
+
+
+GUESS = 15e-9  # forward time per tetrahedron and step [s], to choose the number of steps
+MIN_STEPS = 4
+FORWARD, BOTH, BOTH_MASS = "forward", "forward+reverse", "forward+reverse+mass"
+STORED, BUDGETED = "store-all", "budget"
+SIGMA = 1e-5
+BLENDS = {"over": Over, "softmax": Softmax}
+
+
+def sample_steps(n_tets: int, sample: float) -> int:
+    """Return how many steps take about `sample` seconds."""
+    return max(MIN_STEPS, round(sample / (GUESS * n_tets)))
+
+
+class Loops:
+    """The compiled loops of one block on one stepper, with memory for every state."""
+
+    def __init__(self, block: Block, stepper: Stepper, n_steps: int) -> None:
+        xp = stepper.xp
+        self.stepper = stepper
+        self.n_steps = n_steps
+        self.start = (xp.asarray(block.state.x), xp.asarray(block.state.v))
+        shape = (n_steps + 1, block.model.n_nodes, 3)
+        self.X, self.V = (xp.zeros(shape, stepper.dtype) for _ in range(2))
+        self.end = np.array([n_steps])
+        self.two_rows = frame_rows(self.end, n_steps)
+        self.tape_rows = np.arange(n_steps + 1)
+        self.sweep: ReverseSweep | None = None
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Set the initial state."""
+        self.X[rows[0]], self.V[rows[0]] = self.start
+
+    def forward(self) -> None:
+        """Run as `adjsim.rollout` does: two states in turn."""
+        self.stepper.advance(0, self.two_rows, self.X, self.V)
+
+    def begin_both(self, *, with_mass: bool) -> None:
+        """Set the initial state, and a cotangent of ones on the last positions."""
+        self.begin(self.tape_rows)
+        adj_x = np.ones((1, *self.X.shape[1:]), self.stepper.dtype)
+        self.sweep = ReverseSweep(
+            self.stepper, self.end, adj_x, np.zeros_like(adj_x), with_mass=with_mass
+        )
+
+    def both(self) -> None:
+        """Run forward, keeping every state, and back."""
+        assert self.sweep is not None
+        self.stepper.advance(0, self.tape_rows, self.X, self.V)
+        self.sweep.undo(0, self.tape_rows[:-1], self.X, self.V)
+
+    def laps(self, labels: dict[str, Any], units: float) -> Iterator[Lap]:
+        """Give the laps forward, with reverse, and with reverse and the gradient of mass."""
+        yield Lap(
+            {**labels, "pass": FORWARD}, units, self.forward, lambda: self.begin(self.two_rows)
+        )
+        for name, with_mass in ((BOTH, False), (BOTH_MASS, True)):
+            yield Lap(
+                {**labels, "pass": name},
+                units,
+                self.both,
+                lambda with_mass=with_mass: self.begin_both(with_mass=with_mass),
+            )
+
+
+def tet_laps(
+    sizes: list[int], dtypes: list[str], threads: list[int], *, sample: float, device: str
+) -> Iterator[Lap]:
+    """Give the laps of all sizes, dtypes, numbers of threads, without and with viscosity.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Tetrahedra.
+    dtypes : list of str
+    threads : list of int
+        [0] on a GPU.
+    sample : float
+        Length of a forward sample [s].
+    device : str
+        "cpu" or "cuda".
+    """
+    for size in sizes:
+        for viscous in (False, True):
+            block = make_block(size, viscous=viscous)
+            n_steps = sample_steps(block.n_tets, sample)
+            for dtype in dtypes:
+                for n_threads in threads:
+                    stepper = make_stepper(
+                        block.model, block.dt, n_steps, np.dtype(dtype),
+                        threads=n_threads, device=device,
+                    )  # fmt: skip
+                    labels = {
+                        "part": "tets",
+                        "size": size,
+                        "tets": block.n_tets,
+                        "dtype": dtype,
+                        "threads": n_threads,
+                        "viscosity": viscous,
+                        "steps": n_steps,
+                        "tape_bytes": bytes_per_state(stepper),
+                    }
+                    units = float(block.n_tets * n_steps)
+                    yield from Loops(block, stepper, n_steps).laps(labels, units)
+
+
+def checkpoint_laps(size: int, budget: str, horizon: float, *, device: str) -> Iterator[Lap]:
+    """Give a gradient through the public calls with all states stored, and in a budget."""
+    block = make_block(size)
+    state_bytes = 6 * 8 * block.model.n_nodes
+    n_steps = max(MIN_STEPS, round(horizon * size_in_bytes(budget) / state_bytes))
+    adj_x = np.ones((1, block.model.n_nodes, 3))
+
+    def gradient(checkpoint: str | None) -> None:
+        run = record(
+            block.model, block.state, block.dt, n_steps, checkpoint=checkpoint, device=device
+        )
+        run.vjp(adj_x, wrt=("block.mu", "block.lam", "state.x", "state.v"))
+
+    for name, checkpoint in ((STORED, None), (BUDGETED, budget)):
+        cost = as_schedule(checkpoint).cost(n_steps, state_bytes)
+        labels = {
+            "part": "checkpoint",
+            "tets": block.n_tets,
+            "checkpoint": name,
+            "steps": n_steps,
+            "forward_steps": cost.total_forward_steps,
+            "bytes": cost.bytes,
+        }
+        yield Lap(
+            labels,
+            float(block.n_tets * n_steps),
+            lambda checkpoint=checkpoint: gradient(checkpoint),
+            every=3,
+        )
+
+
+def image_laps(
+    images: Mapping[str, Any], dtypes: list[str], threads: list[int], seed: int
+) -> Iterator[Lap]:
+    """Give the laps of the rasterizer, forward and with reverse, in the first of `dtypes`."""
+    rng = np.random.default_rng(seed)
+    for n_faces in images["faces"]:
+        ball = make_ball(n_faces, seed)
+        vertices = {"ball": ball.points.astype(dtypes[0])}
+        for pixels in images["pixels"]:
+            size = (pixels, pixels)
+            adj = rng.standard_normal((pixels, pixels, 4)).astype(dtypes[0])
+            for blend in images["blends"]:
+                rasterizer = SoftRasterizer(sigma=SIGMA, blend=BLENDS[blend]())
+                for n_threads in threads:
+                    labels = {
+                        "part": "images",
+                        "faces": n_faces,
+                        "pixels": pixels,
+                        "blend": blend,
+                        "dtype": dtypes[0],
+                        "threads": n_threads,
+                    }
+                    drawn = (ball.scene, ball.camera, rasterizer, vertices, size, n_threads)
+                    yield from _image_laps(labels, drawn, adj)
+
+
+def _image_laps(labels: dict[str, Any], drawn: tuple, adj: np.ndarray) -> Iterator[Lap]:
+    *args, n_threads = drawn
+    yield Lap({**labels, "pass": FORWARD}, 1.0, lambda: rasterize(*args, threads=n_threads))
+    yield Lap(
+        {**labels, "pass": BOTH}, 1.0, lambda: record_images(*args, threads=n_threads).vjp(adj)
+    )

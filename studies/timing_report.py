@@ -1,0 +1,159 @@
+"""Tables in the terminal, figures, and one self-contained page for a timing run."""
+
+import base64
+import html
+from pathlib import Path
+from typing import Any
+
+from studies.run_folder import FIGURES, MANIFEST, REPORT, RESULT, RunFolder
+from studies.timing_laps import BOTH, FORWARD
+from studies.timing_tables import (
+    Table,
+    fastest,
+    machine_line,
+    pick,
+    sizes,
+    tables,
+    warnings,
+)
+
+
+STEPS, IMAGES = f"{FIGURES}/steps_per_second.png", f"{FIGURES}/images.png"
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; color: #222;
+       padding: 0 1rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .4rem 0; }
+td, th { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }
+td:first-child, th:first-child { text-align: left; }
+.wide { overflow-x: auto; } .note { color: #666; } img { max-width: 100%; }
+.warning { background: #fff3d6; border-left: 4px solid #d08700; padding: .4rem .8rem; }
+"""
+
+
+def print_tables(result: dict[str, Any]) -> None:
+    """Print machine, warnings and tables."""
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    console = Console()
+    if not console.is_terminal:  # a log file: do not fold the columns
+        console = Console(width=200)
+    console.print(machine_line(result), highlight=False)
+    for table in tables(result):
+        shown = RichTable(title=table.title, caption=table.note, title_justify="left")
+        for k, name in enumerate(table.header):
+            shown.add_column(name, justify="left" if k == 0 else "right")
+        for row in table.rows:
+            shown.add_row(*row)
+        console.print(shown, highlight=False)
+    for warning in warnings(result):
+        console.print(f"warning: {warning}", style="yellow", highlight=False)
+
+
+def write_report(folder: RunFolder) -> Path:
+    """Draw the figures and write the page; return its path."""
+    result = folder.read_json(RESULT)
+    _draw_steps(folder, result)
+    if result["images"]:
+        _draw_images(folder, result)
+    manifest = folder.read_json(MANIFEST) if folder.has(MANIFEST) else {}
+    parts = [f"<h1>{html.escape(result['title'])}</h1><p>{html.escape(machine_line(result))}</p>"]
+    if manifest:
+        about = f"{manifest['command']} · {manifest['started']} · commit {manifest['commit']}"
+        parts.append(f'<p class="note">{html.escape(about)}</p>')
+    parts += [f'<p class="warning">{html.escape(line)}</p>' for line in warnings(result)]
+    parts.append(_image(folder, STEPS, "Steps per second against tetrahedra"))
+    parts += [_html_table(table) for table in tables(result)]
+    if result["images"]:
+        parts.append(_image(folder, IMAGES, "Milliseconds of an image against its size"))
+    page = (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f"<title>{html.escape(result['title'])}</title><style>{STYLE}</style>{''.join(parts)}</html>"
+    )
+    folder.write_text(REPORT, page)
+    return folder.file(REPORT)
+
+
+def _html_table(table: Table) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in table.header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in table.rows
+    )
+    note = f'<p class="note">{html.escape(table.note)}</p>' if table.note else ""
+    return (
+        f"<h2>{html.escape(table.title)}</h2>"
+        f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>{note}'
+    )
+
+
+def _image(folder: RunFolder, name: str, alt: str) -> str:
+    data = base64.b64encode(folder.file(name).read_bytes()).decode()
+    return f'<p><img alt="{html.escape(alt)}" src="data:image/png;base64,{data}"></p>'
+
+
+def _draw_steps(folder: RunFolder, result: dict[str, Any]) -> None:
+    """Steps per second against tetrahedra: ours, the paper's, other packages'."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.5, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    paper = result["paper"]
+    for axes, what, title, published in (
+        (left, FORWARD, "forward", paper["forward"]),
+        (right, BOTH, "forward + reverse", paper["backward"]),
+    ):
+        for dtype, style in (("float64", "-o"), ("float32", "--s")):
+            points = [
+                fastest(
+                    pick(result["tets"], size=n, dtype=dtype, viscosity=False, **{"pass": what})
+                )
+                for n in sizes(result)
+            ]
+            known = [point for point in points if point is not None]
+            if known:
+                line = ([p["tets"] for p in known], [p["steps_per_s"] for p in known])
+                axes.loglog(*line, style, color="#b3352b", label=f"adjsim, {dtype}", markersize=5)
+        axes.loglog(
+            [int(n) for n in published], list(published.values()), ":^", color="#777",
+            label="gradSim, published" + ("" if what == FORWARD else " (backward)"),
+        )  # fmt: skip
+        mine = [row for row in result["peers"] if "tets" in row and row["pass"] == what]
+        for name in dict.fromkeys(row["name"] for row in mine):
+            rows = pick(mine, name=name)
+            points = ([r["tets"] for r in rows], [r["steps_per_s"] for r in rows])
+            axes.loglog(*points, "-.d", label=f"{name}, float32", markersize=5)
+        axes.set(title=title, xlabel="tetrahedra")
+        axes.grid(visible=True, which="both", alpha=0.25)
+        axes.legend(fontsize=8)
+    left.set_ylabel("steps per second")
+    with folder.replacing(STEPS) as part:
+        figure.savefig(part, format="png", dpi=130)
+
+
+def _draw_images(folder: RunFolder, result: dict[str, Any]) -> None:
+    """Milliseconds against the edge of the image, for each number of faces."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.5, 3.8), layout="constrained")
+    blends = list(dict.fromkeys(row["blend"] for row in result["images"]))
+    all_axes = figure.subplots(1, len(blends), sharey=True, squeeze=False)[0]
+    faces = list(dict.fromkeys(row["faces"] for row in result["images"]))
+    for axes, blend in zip(all_axes, blends, strict=True):
+        for k, n_faces in enumerate(faces):
+            for what, style in ((FORWARD, "--o"), (BOTH, "-s")):
+                rows = pick(result["images"], blend=blend, faces=n_faces, **{"pass": what})
+                best = [
+                    fastest(pick(rows, pixels=p), "ms_min")
+                    for p in dict.fromkeys(row["pixels"] for row in rows)
+                ]
+                known = [row for row in best if row is not None]
+                points = ([r["pixels"] for r in known], [r["ms_min"] for r in known])
+                label = f"{n_faces} faces, {what}"
+                axes.loglog(*points, style, color=f"C{k}", label=label, markersize=4)
+        axes.set(title=blend, xlabel="edge of the image [pixels]")
+        axes.grid(visible=True, which="both", alpha=0.25)
+    all_axes[0].set_ylabel("ms")
+    all_axes[-1].legend(fontsize=7)
+    with folder.replacing(IMAGES) as part:
+        figure.savefig(part, format="png", dpi=130)

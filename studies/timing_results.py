@@ -1,0 +1,110 @@
+"""From rounds of times to the numbers that are shown."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from studies.peers.racing import Race
+from studies.timing_clock import Lap, Round, ratio, summary, time_off_core
+from studies.timing_laps import BOTH, BUDGETED, STORED
+from studies.timing_paper import BACKWARD, FORWARD, HARDWARE
+
+
+def collect(
+    rounds: Sequence[Round], laps: list[Lap], races: list[Race], peers: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the results of all parts as plain numbers.
+
+    Tetrahedra in ns per tetrahedron and step, and steps/s at the minimum; images in ms.
+    """
+    return {
+        "off_core": time_off_core(rounds, laps),
+        "tets": [_tets(rounds, lap) for lap in _part(laps, "tets")],
+        "checkpoint": _checkpoint(rounds, _part(laps, "checkpoint")),
+        "images": [_images(rounds, lap) for lap in _part(laps, "images")],
+        "peers": [row for race in races for row in _race(rounds, race, laps)],
+        "packages": peers,
+        "paper": {
+            "hardware": HARDWARE,
+            "forward": {str(n): rate for n, rate in FORWARD.items()},
+            "backward": {str(n): rate for n, rate in BACKWARD.items()},
+        },
+    }
+
+
+def _part(laps: list[Lap], part: str) -> list[Lap]:
+    return [lap for lap in laps if lap.labels["part"] == part]
+
+
+def _labels(lap: Lap) -> dict[str, Any]:
+    return {key: value for key, value in lap.labels.items() if key != "part"}
+
+
+def _tets(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:
+    each = summary(rounds, lap)
+    return {
+        **_labels(lap),
+        "ns_min": 1e9 * each["min"],
+        "ns_median": 1e9 * each["median"],
+        "ns_on_core": 1e9 * each["on_core"] if lap.labels["threads"] == 1 else None,
+        "steps_per_s": 1.0 / (each["min"] * lap.labels["tets"]),
+    }
+
+
+def _images(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:
+    each = summary(rounds, lap)
+    return {
+        **_labels(lap),
+        "ms_min": 1e3 * each["min"],
+        "ms_median": 1e3 * each["median"],
+        "ms_on_core": 1e3 * each["on_core"] if lap.labels["threads"] == 1 else None,
+    }
+
+
+def _checkpoint(rounds: Sequence[Round], laps: list[Lap]) -> dict[str, Any] | None:
+    if not laps:
+        return None
+    by = {lap.labels["checkpoint"]: lap for lap in laps}
+    stored, budgeted = by[STORED], by[BUDGETED]
+    return {
+        "tets": stored.labels["tets"],
+        "steps": stored.labels["steps"],
+        "bytes": {name: lap.labels["bytes"] for name, lap in by.items()},
+        "forward_steps": {name: lap.labels["forward_steps"] for name, lap in by.items()},
+        "seconds": {name: summary(rounds, lap)["min"] * lap.units for name, lap in by.items()},
+        "ratio": ratio(rounds, budgeted, stored),
+    }
+
+
+def _race(rounds: Sequence[Round], race: Race, laps: list[Lap]) -> list[dict[str, Any]]:
+    """Return a row for each lap of a race, as a ratio to our fastest at the same."""
+    rows = []
+    for lap in race.laps:
+        each, ours = summary(rounds, lap), _ours(rounds, lap, laps)
+        row: dict[str, Any] = {
+            **_labels(lap),
+            "agrees": race.agrees,
+            "difference": race.difference,
+            "grad_difference": race.grad_difference if lap.labels["pass"] == BOTH else None,
+            "ratio": None if ours is None else ratio(rounds, lap, ours),
+        }
+        if "tets" in lap.labels:
+            row |= {"ns_min": 1e9 * each["min"], "ns_median": 1e9 * each["median"]}
+            row["steps_per_s"] = 1.0 / (each["min"] * lap.labels["tets"])
+        else:
+            row |= {"ms_min": 1e3 * each["min"], "ms_median": 1e3 * each["median"]}
+        rows.append(row)
+    return rows
+
+
+def _ours(rounds: Sequence[Round], lap: Lap, laps: list[Lap]) -> Lap | None:
+    """Return our fastest lap at what a peer's lap does, over the numbers of threads."""
+    same = ("tets", "dtype", "pass") if "tets" in lap.labels else ("faces", "pixels", "pass")
+    mine = [
+        other
+        for other in laps
+        if other.labels["part"] in ("tets", "images")
+        and not other.labels.get("viscosity", False)
+        and other.labels.get("blend", "over") == "over"
+        and all(other.labels.get(key) == lap.labels[key] for key in same)
+    ]
+    return min(mine, key=lambda other: summary(rounds, other)["min"], default=None)

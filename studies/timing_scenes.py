@@ -1,0 +1,152 @@
+"""What is timed: a block of tetrahedra that slides on a floor, and a ball in an image."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.meshes.grid import box_tets
+from adjsim.model import Model, State
+from render.camera import Camera
+from render.scene import DirectionalLight, Mesh, Scene
+
+
+CELL = 0.1  # edge of a grid cell [m]
+MU, LAM, DENSITY, VISCOSITY = 1e4, 2e4, 1e3, 1.0  # [Pa], [Pa], [kg/m3], [Pa s]
+FLOOR = {"stiffness": 1e4, "damping": 1.0, "friction_stiffness": 10.0, "friction": 0.5}
+STRETCH, SINK, SPEED = 1.02, 0.01, 1.0  # initial stretch [-], depth in the floor [m], slide [m/s]
+DT = 1e-4  # [s], about a twentieth of the stable step
+TETS_PER_CELL = 5
+DISTANCE = 4.0  # of the camera from the middle of the unit ball [m]
+
+
+def block_cells(n_tets: int) -> tuple[int, int, int]:
+    """Return the grid whose number of tetrahedra is nearest, the most cubic of these."""
+    n = max(1, round(n_tets / TETS_PER_CELL))
+    found = []
+    for short in range(1, math.isqrt(n) + 1):
+        for middle in range(short, math.isqrt(n // short) + 1):
+            long = max(middle, round(n / (short * middle)))
+            found.append((abs(short * middle * long - n), long - short, (long, middle, short)))
+    return min(found)[2]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A stretched block that slides on a floor with friction.
+
+    Attributes
+    ----------
+    mesh : TetMesh
+    model, state : Model, State
+        The forces are named "block" and "floor".
+    dt : float
+        Step [s].
+    """
+
+    mesh: Any
+    model: Model
+    state: State
+    dt: float = DT
+
+    @property
+    def n_tets(self) -> int:
+        """Number of tetrahedra."""
+        return len(self.mesh.tets)
+
+
+def make_block(n_tets: int, *, viscous: bool = False) -> Block:
+    """Return the block of about `n_tets` tetrahedra, at least five."""
+    cells = block_cells(n_tets)
+    mesh = box_tets(cells, [CELL * n for n in cells])
+    viscosity = VISCOSITY if viscous else None
+    tets = NeoHookeanTets(mesh.tets, mesh.points, MU, LAM, viscosity=viscosity)
+    floor = HalfSpaceContact(height=SINK, **FLOOR)
+    x = STRETCH * mesh.points
+    v = np.broadcast_to([SPEED, 0.0, 0.0], x.shape)
+    model = Model(tets.lumped_mass(DENSITY), {"block": tets, "floor": floor})
+    return Block(mesh, model, State(x, v))
+
+
+@dataclass(frozen=True, eq=False)
+class Ball:
+    """A ball of triangles that fills half of a square image."""
+
+    scene: Scene
+    camera: Camera
+    points: np.ndarray
+    faces: np.ndarray
+
+    @property
+    def fov_y(self) -> float:
+        """Angle of view [deg]."""
+        return float(self.camera.fov_y)
+
+
+def make_ball(n_faces: int, seed: int) -> Ball:
+    """Return the icosphere of 20 * 4^k faces, in colours drawn from `seed`.
+
+    The outline of a unit ball at distance d is seen under the angle asin(1/d); the field of
+    view is chosen so that the disc of that angle covers half of the square.
+    """
+    points, faces = icosphere(n_faces)
+    colors = np.random.default_rng(seed).random((len(faces), 3))
+    radius = 1.0 / math.sqrt(DISTANCE**2 - 1.0)  # tan(asin(1/d))
+    half = radius * math.sqrt(math.pi / 2.0)  # pi r^2 = (2 half)^2 / 2
+    camera = Camera(
+        (0.0, 0.0, DISTANCE), (0.0, 0.0, 0.0), fov_y=2.0 * math.degrees(math.atan(half))
+    )
+    light = DirectionalLight((1.0, 1.0, 1.0))
+    scene = Scene({"ball": Mesh(faces, face_colors=colors)}, {"sun": light})
+    return Ball(scene, camera, points, faces)
+
+
+def icosphere(n_faces: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points (n, 3) and faces (n_faces, 3) of an icosahedron cut in four k times.
+
+    Raises
+    ------
+    ValueError
+        If there is no such k.
+    """
+    level = round(math.log(max(n_faces, 1) / 20.0, 4)) if n_faces >= 20 else -1
+    if n_faces != 20 * 4 ** max(level, 0):
+        raise ValueError(f"`faces` must be 20, 80, 320, 1280, 5120, ..., got {n_faces}.")
+    t = (1.0 + math.sqrt(5.0)) / 2.0
+    ring = np.array([(-1, t, 0), (1, t, 0), (-1, -t, 0), (1, -t, 0)], float)
+    points = np.concatenate([ring, np.roll(ring, 1, axis=1), np.roll(ring, 2, axis=1)])
+    points /= np.linalg.norm(points[0])
+    distance = np.linalg.norm(points[:, None] - points, axis=2)
+    near = distance < 1.1 * 2.0 / math.sqrt(1.0 + t * t)
+    faces = np.array(
+        [
+            (a, b, c)
+            for a in range(12)
+            for b in range(a + 1, 12)
+            for c in range(b + 1, 12)
+            if near[a, b] and near[b, c] and near[c, a]
+        ]
+    )
+    normal = np.cross(
+        points[faces[:, 1]] - points[faces[:, 0]], points[faces[:, 2]] - points[faces[:, 0]]
+    )
+    inwards = np.einsum("fi,fi->f", normal, points[faces[:, 0]]) < 0.0
+    faces[inwards] = faces[inwards][:, ::-1]
+    for _ in range(level):
+        points, faces = _cut_in_four(points, faces)
+    return points, faces
+
+
+def _cut_in_four(points: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    edges = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    unique, inverse = np.unique(edges, axis=0, return_inverse=True)
+    middle = points[unique].sum(axis=1)
+    middle /= np.linalg.norm(middle, axis=1, keepdims=True)
+    ab, bc, ca = (inverse.reshape(-1, 3) + len(points)).T
+    a, b, c = faces.T
+    corners = [(a, ab, ca), (b, bc, ab), (c, ca, bc), (ab, bc, ca)]
+    cut = np.concatenate([np.stack(triple, axis=1) for triple in corners])
+    return np.concatenate([points, middle]), cut

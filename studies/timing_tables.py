@@ -1,0 +1,230 @@
+"""The tables of a timing run: built once, shown in the terminal and in the report."""
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from studies.timing_laps import BOTH, BOTH_MASS, BUDGETED, FORWARD, STORED
+
+
+HIGH_LOAD = 0.5  # processes that run besides, per core
+HIGH_OFF_CORE = 0.05  # share of the time that a lap waited for a core
+
+
+@dataclass(frozen=True)
+class Table:
+    """Title, names of columns, rows of texts, and a note below."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]] = field(default_factory=list)
+    note: str = ""
+
+
+def tables(result: dict[str, Any]) -> list[Table]:
+    """Return every table that the result has rows for."""
+    dtypes = list(dict.fromkeys(row["dtype"] for row in result["tets"]))
+    found = [_tets(result, dtype, viscous=viscous) for dtype in dtypes for viscous in (False, True)]
+    found += [_on_core(result), _rates(result), _checkpoint(result), _images(result)]
+    found += [_peers(result), _absent(result)]
+    return [table for table in found if table.rows]
+
+
+def warnings(result: dict[str, Any]) -> list[str]:
+    """Return what makes the numbers doubtful."""
+    cores = result["machine"]["cores"] or os.cpu_count() or 1
+    found = []
+    if (load := result["load"]["before"][0]) > HIGH_LOAD * cores:
+        found.append(f"The machine was busy before the run: load {load:.1f} on {cores} cores.")
+    if (off := result["off_core"]) > HIGH_OFF_CORE:
+        found.append(
+            f"Single-threaded laps waited for a core during {100.0 * off:.0f} % of their time."
+        )
+    if found:
+        found.append("Trust the minima more than the medians, and repeat on a quiet machine.")
+    found += [
+        f"{row['name']} at {row['tets']} tetrahedra differs from adjsim by "
+        f"{row['difference']:.1e} of the largest displacement: its times compare nothing."
+        for row in result["peers"]
+        if not row["agrees"]
+    ]
+    return found
+
+
+def machine_line(result: dict[str, Any]) -> str:
+    """Return the machine and its load in one line."""
+    machine, load = result["machine"], result["load"]
+    gpu = f", {machine['gpu']}" if machine["gpu"] else ""
+    return (
+        f"{machine['processor']}, {machine['cores']} cores{gpu}; load {load['before'][0]:.2f} "
+        f"before, {load['after'][0]:.2f} after; {result['rounds']} rounds"
+    )
+
+
+def pick(rows: list[dict[str, Any]], **labels: Any) -> list[dict[str, Any]]:
+    """Return the rows with these labels."""
+    return [row for row in rows if all(row.get(key) == value for key, value in labels.items())]
+
+
+def fastest(rows: list[dict[str, Any]], key: str = "ns_min") -> dict[str, Any] | None:
+    """Return the row with the least time, None of none."""
+    return min(rows, key=lambda row: row[key], default=None)
+
+
+def sizes(result: dict[str, Any]) -> list[int]:
+    """Return the numbers of tetrahedra as asked for."""
+    return list(dict.fromkeys(row["size"] for row in result["tets"]))
+
+
+def _cell(rows: list[dict[str, Any]], unit: str = "ns", digits: int = 1) -> str:
+    if not rows:
+        return "-"
+    return f"{rows[0][f'{unit}_min']:.{digits}f} ({rows[0][f'{unit}_median']:.{digits}f})"
+
+
+def _threads(row: dict[str, Any]) -> str:
+    return f"{row['threads']} thr" if row["threads"] else "GPU"
+
+
+def _tets(result: dict[str, Any], dtype: str, *, viscous: bool) -> Table:
+    mine = pick(result["tets"], dtype=dtype, viscosity=viscous)
+    threads = {row["threads"]: _threads(row) for row in mine}
+    passes = {FORWARD: "forward", BOTH: "+ reverse", BOTH_MASS: "+ mass"}
+    columns = [(what, n) for what in passes for n in threads]
+    header = ["tets", *(f"{passes[what]}, {threads[n]}" for what, n in columns)]
+    rows = []
+    for size in sizes(result):
+        here = pick(mine, size=size)
+        cells = [_cell(pick(here, **{"pass": what}, threads=n)) for what, n in columns]
+        rows.append([str(here[0]["tets"]), *cells, f"{here[0]['tape_bytes']:,}"])
+    return Table(
+        f"Tetrahedra on a floor with friction, {'viscosity, ' if viscous else ''}{dtype}: "
+        "ns per tetrahedron and step",
+        [*header, "tape B/step"],
+        rows,
+        "minimum (median) over the rounds; + reverse: forward storing every state, and the "
+        "gradient of everything but mass; + mass: with it",
+    )
+
+
+def _on_core(result: dict[str, Any]) -> Table:
+    """Time on a core only: shown where a busy machine hides what one thread can do."""
+    names = {FORWARD: "forward", BOTH: "+ reverse", BOTH_MASS: "+ mass"}
+    mine = [row for row in result["tets"] if row["threads"] == 1]
+    kinds = dict.fromkeys((row["dtype"], row["viscosity"], row["pass"]) for row in mine)
+    table = Table(
+        "One thread, its time on a core only: ns per tetrahedron and step",
+        ["tets", *(f"{d[0]}{d[5:]}{' visc' if v else ''} {names[p]}" for d, v, p in kinds)],
+        note="minimum over the rounds, what other processes took left out",
+    )
+    for size in sizes(result) if result["off_core"] > HIGH_OFF_CORE else []:
+        here = pick(mine, size=size)
+        rows = [fastest(pick(here, dtype=d, viscosity=v, **{"pass": p})) for d, v, p in kinds]
+        cells = [f"{row['ns_on_core']:.1f}" if row else "-" for row in rows]
+        table.rows.append([str(here[0]["tets"]) if here else str(size), *cells])
+    return table
+
+
+def _rates(result: dict[str, Any]) -> Table:
+    header = ["tets"]
+    dtypes = list(dict.fromkeys(row["dtype"] for row in result["tets"]))
+    for dtype in dtypes:
+        header += [f"forward, {dtype}", f"forward + reverse, {dtype}"]
+    header += ["paper forward", "paper backward", "ratio forward", "ratio reverse"]
+    paper = result["paper"]
+    rows = []
+    for size in sizes(result):
+        here = pick(result["tets"], size=size, viscosity=False)
+        row, best = [str(here[0]["tets"])], {FORWARD: 0.0, BOTH: 0.0}
+        for dtype in dtypes:
+            for what in (FORWARD, BOTH):
+                found = fastest(pick(here, **{"pass": what}, dtype=dtype))
+                rate = found["steps_per_s"] if found else 0.0
+                best[what] = max(best[what], rate)
+                row.append(f"{rate:,.0f}")
+        rates = [paper[what].get(str(size)) for what in ("forward", "backward")]
+        row += [f"{rate:,}" if rate else "-" for rate in rates]
+        pairs = zip(best.values(), rates, strict=True)
+        rows.append([*row, *(f"{mine / rate:.0f} x" if rate else "-" for mine, rate in pairs)])
+    return Table(
+        "Steps per second, best number of threads, beside the paper",
+        header,
+        rows,
+        f"paper: {paper['hardware']}; another machine, no contact. Its backward is compared "
+        "with our forward + reverse",
+    )
+
+
+def _checkpoint(result: dict[str, Any]) -> Table:
+    table = Table(
+        "A gradient within a memory budget, through the public calls, float64",
+        ["tets", "steps", "store-all", "in budget", "forward steps", "ratio"],
+        note="ratio of the minima (median of the ratios)",
+    )
+    if (found := result["checkpoint"]) is not None:
+        megabytes = {name: n / 1e6 for name, n in found["bytes"].items()}
+        cells = [
+            f"{found['seconds'][name]:.3f} s, {megabytes[name]:.1f} MB"
+            for name in (STORED, BUDGETED)
+        ]
+        extra = found["forward_steps"][BUDGETED] / found["steps"]
+        ratio = f"{found['ratio']['min']:.2f} ({found['ratio']['median']:.2f})"
+        table.rows.append(
+            [str(found["tets"]), str(found["steps"]), *cells, f"{extra:.2f} x", ratio]
+        )
+    return table
+
+
+def _images(result: dict[str, Any]) -> Table:
+    threads = list(dict.fromkeys(row["threads"] for row in result["images"]))
+    columns = [(what, n) for what in (FORWARD, BOTH) for n in threads]
+    table = Table(
+        "Soft rasterizer, a ball that fills half of the image: ms",
+        ["faces", "pixels", "blend", *(f"{what}, {n} thr" for what, n in columns)],
+        note="minimum (median) over the rounds; all gradients",
+    )
+    kinds = dict.fromkeys((r["faces"], r["pixels"], r["blend"]) for r in result["images"])
+    for faces, pixels, blend in kinds:
+        here = pick(result["images"], faces=faces, pixels=pixels, blend=blend)
+        cells = [_cell(pick(here, **{"pass": what}, threads=n), "ms", 2) for what, n in columns]
+        table.rows.append([str(faces), f"{pixels}²", blend, *cells])
+    return table
+
+
+def _peers(result: dict[str, Any]) -> Table:
+    table = Table(
+        "Other packages in the same rounds, and how many times our time they take",
+        ["package", "version", "problem", "pass", "time", "ratio", "difference", "of gradient"],
+        note="float32, all cores; ratio of the minima (median of the ratios) to our fastest; "
+        "difference of the last positions, over the largest displacement; of the gradient by mu",
+    )
+    versions = {package["name"]: package["version"] or "" for package in result["packages"]}
+    for row in result["peers"]:
+        is_tets = "tets" in row
+        ratio = row["ratio"]
+        table.rows.append(
+            [
+                row["name"],
+                versions.get(row["name"], ""),
+                f"{row['tets']} tets" if is_tets else f"{row['faces']} faces, {row['pixels']}²",
+                row["pass"],
+                f"{_cell([row])} ns" if is_tets else f"{_cell([row], 'ms', 2)} ms",
+                f"{ratio['min']:.1f} ({ratio['median']:.1f})" if ratio else "-",
+                _small(row["difference"]),
+                _small(row["grad_difference"]),
+            ]
+        )
+    return table
+
+
+def _small(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0e}"
+
+
+def _absent(result: dict[str, Any]) -> Table:
+    rows = [
+        [package["name"], package["missing"], package["note"]]
+        for package in result["packages"]
+        if package["missing"]
+    ]
+    return Table("Packages not timed", ["package", "why", "what would be timed"], rows)

@@ -1,0 +1,178 @@
+"""The timing study on toy sizes: what is timed, what is written; never how long it took."""
+
+import json
+
+import numpy as np
+import pytest
+
+from studies import config, timing
+from studies.errors import StudyError
+from studies.peers import PEERS, node_slots
+from studies.registry import RunOptions
+from studies.run_folder import RunFolder
+from studies.timing_clock import Lap, ratio, run_round, summary, time_off_core
+from studies.timing_scenes import block_cells, icosphere, make_ball, make_block
+from studies.timing_tables import warnings
+
+
+TOY = (
+    "sizes=[5, 40]",
+    'dtypes=["float64"]',
+    "threads=[1]",
+    "repeats=2",
+    "sample=0.001",
+    "peers=false",
+    "images.faces=[20]",
+    "images.pixels=[8]",
+    'images.blends=["over"]',
+    "checkpoint.budget=8kB",
+)
+
+
+def toy(*overrides):
+    return timing.prepare(config.resolve("timing", [*TOY, *overrides]).values, RunOptions())
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = RunFolder.create(tmp_path_factory.mktemp("timing") / "run")
+    return folder, toy().run(folder)
+
+
+def test_a_run_writes_numbers_figures_and_a_page(run):
+    folder, text = run
+    result = folder.read_json("result.json")
+    assert str(folder.file("report.html")) in text
+    kinds = {(row["tets"], row["pass"], row["viscosity"]) for row in result["tets"]}
+    assert len(kinds) == len(result["tets"]) == 2 * 3 * 2
+    assert all(0.0 < row["ns_min"] <= row["ns_median"] for row in result["tets"])
+    assert result["rounds"] == 2
+    assert result["checkpoint"]["forward_steps"]["budget"] > result["checkpoint"]["steps"]
+    assert {row["pass"] for row in result["images"]} == {"forward", "forward+reverse"}
+    assert folder.has("figures/steps_per_second.png")
+    assert folder.has("figures/images.png")
+    page = folder.file("report.html").read_text()
+    assert 'src="data:image/png;base64,' in page
+    assert result["machine"]["processor"] in page
+
+
+def test_the_tape_of_a_step_is_one_state(run):
+    for row in run[0].read_json("result.json")["tets"]:
+        n_nodes = make_block(row["size"]).model.n_nodes
+        assert row["tape_bytes"] == 2 * 3 * n_nodes * 8  # x and v, three numbers of 8 bytes
+
+
+def test_a_run_that_was_cut_off_keeps_its_whole_rounds(run, tmp_path):
+    log = run[0].file("iterations.jsonl").read_text().splitlines(keepends=True)
+    cut = tmp_path / "iterations.jsonl"
+    cut.write_text(log[0] + log[1][:20])
+    rounds = timing.read_rounds(cut)
+    assert rounds == [json.loads(log[0])["seconds"]]
+    assert cut.read_text() == log[0]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("sizes=[3]", r"`sizes` must hold numbers of at least 5, got 3\."),
+        ("repeats=0", "`repeats` must be positive"),
+        ("threads=[]", "`threads` must not be empty"),
+        ('dtypes=["float16"]', "`dtypes`"),
+        ("images.faces=[100]", r"`faces` must be 20, 80, 320, 1280, 5120, \.\.\., got 100\."),
+        (
+            'images.blends=["overs"]',
+            "Unknown entry of `images.blends` `overs`. Did you mean `over`",
+        ),
+        ("checkpoint.budget=much", "`checkpoint` must be"),
+    ],
+)
+def test_a_setting_out_of_range_is_named(override, message):
+    with pytest.raises(ValueError, match=message):
+        toy(override)
+
+
+def test_a_key_that_does_not_exist_is_named_with_the_nearest():
+    with pytest.raises(StudyError, match="Did you mean `repeats`"):
+        toy("repeat=3")
+
+
+@pytest.mark.parametrize("n_tets", [5, 100, 200, 400, 1000, 2000, 5000, 10000])
+def test_the_paper_s_sizes_are_met_exactly_by_nearly_cubic_blocks(n_tets):
+    cells = block_cells(n_tets)
+    assert 5 * np.prod(cells) == n_tets
+    assert max(cells) <= 3 * min(cells)
+
+
+def test_the_block_touches_the_floor_and_slides():
+    block = make_block(40)
+    floor = block.model.forces["floor"]
+    assert (block.state.x[:, 1] < floor.height).any()
+    assert (block.state.v[:, 0] > 0.0).all()
+
+
+@pytest.mark.parametrize("n_faces", [20, 80, 320])
+def test_the_ball_is_closed_round_and_faces_outwards(n_faces):
+    points, faces = icosphere(n_faces)
+    assert len(faces) == n_faces
+    assert len(points) == n_faces // 2 + 2  # Euler: V - E + F = 2 with E = 3 F / 2
+    np.testing.assert_allclose(np.linalg.norm(points, axis=1), 1.0, rtol=1e-14)
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    assert (np.einsum("fi,fi->f", np.cross(b - a, c - a), a) > 0.0).all()
+
+
+def test_the_ball_fills_half_of_the_image():
+    from render.soft_raster import SoftRasterizer, rasterize
+
+    ball = make_ball(320, 0)
+    image = rasterize(
+        ball.scene, ball.camera, SoftRasterizer(), {"ball": ball.points}, (64, 64), threads=1
+    )
+    # 320 flat faces cover 1 - 0.012 of the disc; a pixel's width of outline is 1 %.
+    assert abs(image[..., 3].mean() - 0.5) < 0.02
+
+
+def test_times_are_summed_up_as_minimum_median_and_paired_ratio():
+    a = Lap({"name": "a", "threads": 1}, 2.0, int)
+    b = Lap({"name": "b", "threads": 1}, 1.0, int)
+    rounds = [
+        {a.name: (2.0, 2.0), b.name: (1.0, 1.0)},
+        {a.name: (20.0, 4.0), b.name: (10.0, 2.0)},  # a burst of noise hits both
+        {a.name: (3.0, 3.0), b.name: (1.0, 1.0)},
+    ]
+    assert summary(rounds, a) == {"min": 1.0, "median": 1.5, "on_core": 1.0}
+    assert ratio(rounds, a, b) == {"min": 1.0, "median": 1.0}
+    assert time_off_core(rounds, [a, b]) == pytest.approx(1.0 - 13.0 / 37.0)
+
+
+def test_odd_rounds_go_backwards_and_rare_laps_wait_for_theirs():
+    seen = []
+    laps = [Lap({"name": k}, 1.0, lambda k=k: seen.append(k)) for k in range(2)]
+    laps.append(Lap({"name": 2}, 1.0, lambda: seen.append(2), every=3))
+    for number in range(2):
+        run_round(laps, number)
+    assert seen == [0, 1, 2, 1, 0]
+
+
+def test_a_busy_machine_and_a_peer_that_differs_are_warned_of(run):
+    result = run[0].read_json("result.json")
+    quiet = {**result, "load": {"before": [0.0], "after": [0.0]}, "off_core": 0.0}
+    assert warnings(quiet) == []
+    busy = {**quiet, "load": {"before": [9.0 * result["machine"]["cores"]], "after": [0.0]}}
+    assert "was busy before the run" in warnings(busy)[0]
+    row = {"name": "Other", "tets": 40, "agrees": False, "difference": 0.5}
+    assert "Other at 40 tetrahedra differs" in warnings({**quiet, "peers": [row]})[0]
+
+
+def test_an_absent_package_is_listed_with_the_way_to_get_it(run):
+    for package in run[0].read_json("result.json")["packages"]:
+        assert package["missing"] is None or "pip install" in package["missing"]
+    assert len({peer.name for peer in PEERS}) == len(PEERS)
+
+
+def test_the_slots_of_a_node_are_its_corners():
+    block = make_block(40)
+    tets = block.mesh.tets
+    ptr, slots = node_slots(tets, block.model.n_nodes)
+    assert ptr[-1] == tets.size
+    for node in range(block.model.n_nodes):
+        assert (tets.ravel()[slots[ptr[node] : ptr[node + 1]]] == node).all()
