@@ -10,6 +10,8 @@ from adjoint.verify import coverage
 from adjoint.verify.coverage import Coverage, check_cell, check_system, missing_parameters, select
 from adjoint.verify.declared import declared_parameters
 from adjoint.verify.problem import Problem
+from adjoint.verify.systems import pixels, solids
+from render.soft_raster import rasterize
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,27 @@ def test_the_table_is_plain_json(table):
     assert plain["passed"] is True
     assert len(plain["cells"]) == len(table.cells)
     assert {"system", "parameter", "slope", "dot", "vjp_error", "kink"} <= set(plain["cells"][0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("build", "sign"), [(solids.stick, -1.0), (solids.slip, 1.0)])
+def test_the_contact_scenes_touch_and_stay_in_stick_or_in_slip(build, sign):
+    scene = build(solids.N_STEPS)
+    margins = solids.contact_margins(scene).reshape(3, solids.N_STEPS, scene.model.n_nodes)
+    depth, _, stick = margins
+    touches = depth > 0.0
+    assert (touches == touches[0]).all(), "a node touches or leaves on the way"
+    assert 4 <= touches[0].sum() < scene.model.n_nodes
+    assert (sign * stick[touches] > 0.0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("build", [pixels.over, pixels.softmax])
+def test_the_pictures_show_both_objects_and_the_background(build):
+    images = rasterize(*build().arguments)
+    alpha = images[..., 3]
+    assert alpha.min() < 0.05
+    assert alpha.max() > 0.95
 
 
 def test_declared_parameters_come_from_the_classes():

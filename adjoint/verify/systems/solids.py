@@ -58,13 +58,13 @@ class Scene:
 
     def at(self, values: Values) -> "Scene":
         """Return the scene with other values of its parameters."""
-        forces: dict[str, Force] = {
-            name: dataclasses.replace(
-                force,  # pyright: ignore[reportArgumentType]
-                **{key: values[f"{name}.{key}"] for key in force.parameters()},
-            )
-            for name, force in self.model.forces.items()
-        }
+        forces: dict[str, Force] = {}
+        for name, force in self.model.forces.items():
+            own = {key: values[f"{name}.{key}"] for key in force.parameters()}
+            changed = {
+                key: own[key] for key, old in force.parameters().items() if own[key] is not old
+            }
+            forces[name] = dataclasses.replace(force, **changed) if changed else force  # pyright: ignore[reportArgumentType]
         model = Model(values["mass"], forces, values["gravity"], self.model.pinned)
         state = State(values["state.x"], values["state.v"])
         return dataclasses.replace(self, model=model, state=state)
