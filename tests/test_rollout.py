@@ -275,6 +275,7 @@ def rollout_of(solid, state, dt, n_steps, series):
     return rollout(*rebuilt(solid, state, shorter), dt, n_steps, threads=1)
 
 
+@np.errstate(all="ignore")  # without compilation NumPy warns of the explosion
 def test_an_exploding_rollout_names_step_time_node_and_stable_dt(box):
     model, state = box
     solid = Model(model.mass, {"solid": model.forces["solid"]}, pinned=model.pinned)
