@@ -90,6 +90,22 @@ def read_video(
     return Video(np.stack(images), fps)
 
 
+def read_image(path: str | os.PathLike) -> np.ndarray:
+    """Read one picture, (H, W, 3 or 4) float64 in [0, 1].
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it cannot be read.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"`image`: there is no file {path}.")
+    return as_float(_read_picture(path, "image"))
+
+
 def area_mean(images: np.ndarray, factor: int) -> np.ndarray:
     """Return images (..., H, W, C) with blocks of `factor` x `factor` pixels averaged."""
     if factor < 1 or int(factor) != factor:
@@ -118,7 +134,7 @@ def as_uint8(images: np.ndarray) -> np.ndarray:
 
 def write_png(path: str | os.PathLike, image: np.ndarray) -> Path:
     """Write one image (H, W, 3 or 4) as an 8-bit PNG file; alpha is kept."""
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image
 
     path = _with_suffix(path, ".png")
     pixels = as_uint8(image)
@@ -192,7 +208,7 @@ def _even(pixels: np.ndarray, pad: bool) -> np.ndarray:
 
 def _encode(path: Path, pixels: np.ndarray, rate: Fraction, crf: int) -> None:
     """Encode uint8 RGB frames."""
-    import av  # noqa: PLC0415
+    import av
 
     with av.open(str(path), mode="w", format="mp4") as container:
         stream: Any = container.add_stream("libx264", rate=rate)
@@ -214,7 +230,7 @@ def _open(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
         )
         if not files:
             raise FileNotFoundError(f"`video`: there is no PNG file in the folder {path}.")
-        return None, (_read_png(file) for file in files)
+        return None, (_read_picture(file) for file in files)
     if path.suffix.lower() == ".gif":
         return _read_gif(path)
     return _read_container(path)
@@ -226,9 +242,9 @@ def _natural(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
-def _read_png(path: Path) -> np.ndarray:
+def _read_picture(path: Path, name: str = "video") -> np.ndarray:
     """Return one image as RGB or RGBA, uint8 or uint16."""
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image
 
     try:
         with Image.open(path) as image:
@@ -238,12 +254,12 @@ def _read_png(path: Path) -> np.ndarray:
             has_alpha = "A" in image.getbands() or "transparency" in image.info
             return np.asarray(image.convert("RGBA" if has_alpha else "RGB"))
     except (OSError, SyntaxError) as error:
-        raise ValueError(f"`video`: {path} cannot be read as an image: {error}.") from error
+        raise ValueError(f"`{name}`: {path} cannot be read as an image: {error}.") from error
 
 
 def _read_gif(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
     """Return the rate (by the first frame), and the frames drawn over each other."""
-    from PIL import Image, ImageSequence  # noqa: PLC0415
+    from PIL import Image, ImageSequence
 
     try:
         with Image.open(path) as image:
@@ -259,8 +275,8 @@ def _read_gif(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
 
 def _read_container(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
     """Return the average rate, and the decoded frames in RGB."""
-    import av  # noqa: PLC0415
-    from av.error import FFmpegError  # noqa: PLC0415
+    import av
+    from av.error import FFmpegError
 
     try:
         with av.open(str(path)) as container:
@@ -273,8 +289,8 @@ def _read_container(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
 
 
 def _decoded(path: Path) -> Iterator[np.ndarray]:
-    import av  # noqa: PLC0415
-    from av.error import FFmpegError  # noqa: PLC0415
+    import av
+    from av.error import FFmpegError
 
     try:
         with av.open(str(path)) as container:

@@ -1,0 +1,166 @@
+"""How the body looks: one colour, ambient light and a lamp, fitted to the first frame.
+
+The first frame of a video shows the body at rest, whose shape and place are known. What
+is left of the difference is colour, light and background, and these are fitted to it, so
+that the later frames can be compared in RGB although another renderer, or a real camera,
+made them. The face colours stay white: `ambient` (3,) and the lamp's `color` (3,) take
+the body's colour in.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import scipy.optimize
+
+from adjoint.render.soft_raster import rasterize_jvp, record_images
+from render.camera import Camera
+from render.scene import DirectionalLight, Material, Mesh, Scene
+from render.soft_raster import SoftRasterizer, rasterize
+from studies.body import Body
+from studies.video_problem import Filming
+
+
+Drawn = tuple[Scene, Camera, SoftRasterizer, dict[str, Any], tuple[int, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Ambient colour (3,), lamp colour (3,), direction towards the lamp (3,) [-]."""
+
+    ambient: np.ndarray
+    lamp: np.ndarray
+    direction: np.ndarray
+
+    def scene(self, faces: np.ndarray) -> Scene:
+        """Return the body under its lamp."""
+        return Scene(
+            objects={"body": Mesh(faces, material=Material(ambient=self.ambient, diffuse=1.0))},
+            lights={"lamp": DirectionalLight(self.direction, self.lamp)},
+        )
+
+
+def silhouette() -> Look:
+    """Return the look of a body that is white everywhere."""
+    return Look(np.ones(3), np.zeros(3), np.array([0.0, 1.0, 0.0]))
+
+
+def given_look(settings: Mapping[str, Any]) -> Look:
+    """Return the look of the settings `[appearance]`."""
+    color, ambient = np.array(settings["color"], float), settings["ambient"]
+    return Look(ambient * color, (1.0 - ambient) * color, np.array(settings["light"], float))
+
+
+def over_plate(images: np.ndarray, plate: np.ndarray) -> np.ndarray:
+    """Return the RGB of images (..., H, W, 4), drawn over black, over a plate (H, W, 3)."""
+    return images[..., :3] + (1.0 - images[..., 3:]) * plate
+
+
+def over_plate_jvp(tan_images: np.ndarray, plate: np.ndarray) -> np.ndarray:
+    """Return the tangent of `over_plate`."""
+    return tan_images[..., :3] - tan_images[..., 3:] * plate
+
+
+def over_plate_vjp(adj_rgb: np.ndarray, plate: np.ndarray) -> np.ndarray:
+    """Return the cotangent of the images of `over_plate`."""
+    adj_alpha = -(adj_rgb * plate).sum(axis=-1, keepdims=True)
+    return np.concatenate([adj_rgb, adj_alpha], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstFrame:
+    """The body at rest, as a camera sees it."""
+
+    faces: np.ndarray
+    vertices: np.ndarray
+    camera: Camera
+    rasterizer: SoftRasterizer
+    target: np.ndarray
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width [pixels]."""
+        return self.target.shape[0], self.target.shape[1]
+
+    def alpha(self) -> np.ndarray:
+        """Return the coverage by the body, (H, W)."""
+        return rasterize(*self._drawn(silhouette()))[..., 3]
+
+    def background(self) -> np.ndarray:
+        """Return the median colour of the pixels that the body leaves free, (3,)."""
+        return np.median(self.target[self.alpha() < 1e-3], axis=0)
+
+    def fit(self, look: Look, plate: np.ndarray) -> Look:
+        """Return the look that explains the frame best, in least squares."""
+
+        def residual(p: np.ndarray) -> np.ndarray:
+            images = rasterize(*self._drawn(_unpacked(p)))
+            return (over_plate(images, plate) - self.target).ravel()
+
+        def jacobian(p: np.ndarray) -> np.ndarray:
+            drawn = self._drawn(_unpacked(p))
+            pushed = [
+                rasterize_jvp(*drawn, {path: tangent})[1]
+                for path in ("body.ambient", "lamp.color", "lamp.direction")
+                for tangent in np.eye(3)
+            ]
+            return np.stack([over_plate_jvp(tan, plate).ravel() for tan in pushed], axis=1)
+
+        direction = look.direction / np.linalg.norm(look.direction)
+        start = np.concatenate([look.ambient, look.lamp, direction])
+        low = np.repeat([0.0, -2.0], [6, 3])
+        found: Any = scipy.optimize.least_squares(
+            residual,
+            np.maximum(start, low + 1e-3),
+            cast(Any, jacobian),
+            bounds=(low, np.full(9, 4.0)),
+            max_nfev=30,
+        )
+        look = _unpacked(found.x)
+        return replace(look, direction=look.direction / np.linalg.norm(look.direction))
+
+    def _drawn(self, look: Look) -> Drawn:
+        vertices = {"body": self.vertices}
+        return look.scene(self.faces), self.camera, self.rasterizer, vertices, self.size
+
+
+def _unpacked(p: np.ndarray) -> Look:
+    return Look(p[:3], p[3:6], p[6:])
+
+
+@dataclass(frozen=True, eq=False)
+class SkinFilming(Filming):
+    """A body's skin, filmed over a plate: images are RGB, (n_frames, H, W, 3).
+
+    Attributes
+    ----------
+    body : Body
+        Its skin is what is drawn; `nodes` are those that carry it.
+    plate : ndarray
+        The picture without the body, (H, W, 3).
+    """
+
+    body: Body
+    plate: np.ndarray
+
+    def shoot(self, x: np.ndarray) -> np.ndarray:
+        """Return the images of positions of all nodes, (n_frames, n_nodes, 3)."""
+        return over_plate(rasterize(*self._drawn(x)), self.plate)
+
+    def jvp(self, x: np.ndarray, tan_x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the images and their tangents."""
+        tangents = {f"{self.name}.vertices": self.body.vertices(tan_x)}
+        images, tan_images = rasterize_jvp(*self._drawn(x), tangents)
+        return over_plate(images, self.plate), over_plate_jvp(tan_images, self.plate)
+
+    def vjp(self, x: np.ndarray, adj_images: np.ndarray) -> np.ndarray:
+        """Return the cotangent of the positions of all nodes, (n_frames, n_nodes, 3)."""
+        path = f"{self.name}.vertices"
+        adj_rgba = over_plate_vjp(adj_images, self.plate)
+        adj_vertices = record_images(*self._drawn(x)).vjp(adj_rgba, wrt=[path])[path]
+        return self.body.vertices_vjp(adj_vertices)
+
+    def _drawn(self, x: np.ndarray) -> Drawn:
+        vertices = {self.name: self.body.vertices(x)}
+        return self.scene, self.camera, self.rasterizer, vertices, self.size

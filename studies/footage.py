@@ -1,0 +1,142 @@
+"""The user's video: its frames, what lies behind the body, and how the body is filmed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from render.camera import Camera
+from render.soft_raster import SoftRasterizer
+from studies import media
+from studies.appearance import FirstFrame, Look, SkinFilming, given_look, silhouette
+from studies.body import Body
+from studies.errors import StudyError
+
+
+NAME = "body"
+VISIBLE = 4.0  # pixels that the body must cover in the first frame
+
+
+@dataclass(frozen=True, eq=False)
+class Footage:
+    """The frames that are compared, (n_frames, H, W, 3 or 4), and their rate [1/s]."""
+
+    frames: np.ndarray
+    fps: float
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width [pixels]."""
+        return self.frames.shape[1], self.frames.shape[2]
+
+
+def read_footage(settings: Mapping[str, Any], path: str) -> Footage:
+    """Read the video of the settings: `time.frames`, `time.fps`, `image.downsample`."""
+    time = settings["time"]
+    video = media.read_video(path, downsample=settings["image"]["downsample"])
+    frames, fps = video.frames, time["fps"] or video.fps
+    if time["frames"] > len(frames):
+        raise StudyError(
+            f"`time.frames` must be at most the {len(frames)} frames of {path}, got "
+            f"{time['frames']}; 0 compares all."
+        )
+    if time["frames"]:
+        frames = frames[: time["frames"]]
+    if len(frames) < 2:
+        raise StudyError(f"`video` must have at least 2 frames to show a motion, {path} has 1.")
+    if not fps:
+        raise StudyError(f"`time.fps` must be given: {path} does not say its frames per second.")
+    return Footage(frames, float(fps))
+
+
+def make_skin_filming(
+    settings: Mapping[str, Any], body: Body, footage: Footage
+) -> tuple[SkinFilming, np.ndarray]:
+    """Return how the body is filmed, and the video that is compared, in RGB."""
+    camera, image, appearance = (settings[key] for key in ("camera", "image", "appearance"))
+    height = footage.size[0]
+    first = FirstFrame(
+        body.faces,
+        body.vertices(body.mesh.points),
+        Camera(camera["eye"], camera["target"], camera["up"], camera["fov_y"]),
+        SoftRasterizer(sigma=(2.0 * image["softness"] / height) ** 2),
+        footage.frames[0, ..., :3],
+    )
+    covered = first.alpha().sum()
+    if covered < VISIBLE:
+        raise StudyError(
+            f"`camera` does not see the body: it covers {covered:.1f} pixels of the first frame. "
+            f"The body reaches from {first.vertices.min(axis=0).round(4).tolist()} to "
+            f"{first.vertices.max(axis=0).round(4).tolist()} m."
+        )
+    is_rgb = check_compare(image["compare"]) == "rgb"
+    fits = is_rgb and appearance["fit"]
+    plate = read_plate(settings["background"], first, fits=fits)
+    targets = over(footage.frames, plate)
+    if is_rgb:
+        look = given_look(appearance)
+        look = first.fit(look, plate) if fits else look
+    else:
+        look = silhouette()
+        targets = mask(footage.frames, plate, settings["background"]["threshold"])
+        plate = np.zeros_like(plate)
+    return film(first, look, body, plate), targets
+
+
+def film(first: FirstFrame, look: Look, body: Body, plate: np.ndarray) -> SkinFilming:
+    """Return the filming of a body with this look over a plate."""
+    carriers = np.unique(body.skin.indices)
+    return SkinFilming(
+        look.scene(body.faces),
+        first.camera,
+        first.rasterizer,
+        NAME,
+        carriers,
+        first.size,
+        body,
+        plate,
+    )
+
+
+def check_compare(compare: str) -> str:
+    """Return what is compared if it is known."""
+    return checks.known_key("`image.compare`", compare, ("rgb", "silhouette"))
+
+
+def read_plate(settings: Mapping[str, Any], first: FirstFrame, *, fits: bool) -> np.ndarray:
+    """Return the picture without the body: a file, a fitted or a given colour."""
+    if settings["image"]:
+        plate = media.read_image(settings["image"])[..., :3]
+        if plate.shape != first.target.shape:
+            plate = media.area_mean(plate, max(plate.shape[0] // first.size[0], 1))
+        if plate.shape != first.target.shape:
+            raise StudyError(
+                f"`background.image` must be as large as the video, {first.size[0]} x "
+                f"{first.size[1]} after image.downsample, got {plate.shape[0]} x {plate.shape[1]}."
+            )
+        return plate
+    color = (
+        first.background() if fits else checks.array("background.color", settings["color"], (3,))
+    )
+    return np.broadcast_to(color, first.target.shape).copy()
+
+
+def over(frames: np.ndarray, plate: np.ndarray) -> np.ndarray:
+    """Return the RGB of a video; where it has alpha, over the plate."""
+    if frames.shape[-1] == 3:
+        return frames
+    alpha = frames[..., 3:]
+    return alpha * frames[..., :3] + (1.0 - alpha) * plate
+
+
+def mask(frames: np.ndarray, plate: np.ndarray, threshold: float) -> np.ndarray:
+    """Return the body in white on black: alpha, or the difference from the plate."""
+    checks.positive("background.threshold", threshold)
+    if frames.shape[-1] == 4:
+        alpha = frames[..., 3:]
+    else:
+        difference = np.abs(frames - plate).max(axis=-1, keepdims=True)
+        alpha = np.clip(difference / threshold, 0.0, 1.0)
+    return np.repeat(alpha, 3, axis=-1)

@@ -1,0 +1,181 @@
+"""The identify study: which material moves as the user's video shows the user's mesh?"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.model import Model, State
+from studies.body import Body, lam_over_mu, read_body
+from studies.errors import StudyError
+from studies.fit import Fit, make_loss, make_search
+from studies.footage import Footage, make_skin_filming, read_footage
+from studies.parameters import Block, block, lame_block, positive_block
+from studies.registry import RunOptions
+from studies.spread import Spread, SpreadMotion, SpreadParameters
+from studies.transforms import Identity
+from studies.video_problem import VideoProblem
+
+
+ASSETS, SHIPPED = Path(__file__).resolve().parent / "assets", "adjsim:"
+PATHS = {
+    "mu": "body.mu",
+    "lam": "body.lam",
+    "viscosity": "body.viscosity",
+    "density": "density",
+    "friction": "floor.friction",
+    "velocity": "velocity",
+}
+UNITS = {
+    "body.mu": "Pa",
+    "body.lam": "Pa",
+    "body.viscosity": "Pa s",
+    "density": "kg/m3",
+    "floor.friction": "-",
+    "velocity": "m/s",
+}
+
+
+def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
+    """Read mesh and video, check the settings, and return the search.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range, or mesh and video do not fit them.
+    FileNotFoundError
+        If a file is missing.
+    """
+    body, problem = make_problem(settings, options)
+    return Fit(
+        problem,
+        make_search(settings["optimizer"]),
+        options,
+        title=f"{Path(settings['mesh']).name}, identified from {Path(settings['video']).name}",
+        units={path: UNITS[path] for path in free_paths(settings)},
+        mesh=body.mesh,
+    )
+
+
+def make_problem(settings: dict[str, Any], options: RunOptions) -> tuple[Body, VideoProblem]:
+    """Return the body and the loss of its video."""
+    check_settings(settings)
+    body = read_body(settings)
+    footage = read_footage(settings, shipped(settings["video"]))
+    motion = make_motion(settings, body, footage, options)
+    if motion.spread is None:
+        raise TypeError("A motion of this study spreads its values.")
+    parameters = SpreadParameters(make_blocks(settings), motion.spread)
+    filming, targets = make_skin_filming(settings, body, footage)
+    return body, VideoProblem(motion, filming, parameters, make_loss(settings["loss"]), targets)
+
+
+def shipped(path: str) -> str:
+    """Return the path of a file; "adjsim:NAME" is one that is shipped with adjsim."""
+    if path.startswith(SHIPPED):
+        return str(ASSETS / path.removeprefix(SHIPPED))
+    return path
+
+
+def free_paths(settings: dict[str, Any]) -> list[str]:
+    """Return the paths of the free parameters."""
+    return [PATHS[name] for name in settings["free"]["parameters"]]
+
+
+def check_settings(settings: dict[str, Any]) -> None:
+    """Complain of settings out of range, by key."""
+    material, free = settings["material"], settings["free"]["parameters"]
+    for name in free:
+        checks.known_key("name in `free.parameters`", name, PATHS)
+    if not free or len(set(free)) != len(free):
+        raise StudyError(f"`free.parameters` must name one or more, each once, got {free}.")
+    if "friction" in free and not settings["floor"]["exists"]:
+        raise StudyError("`free.parameters` has friction, but there is no floor: set floor.exists.")
+    for key in ("mu", "density"):
+        checks.positive(f"material.{key}", material[key])
+    for key in ("lam", "viscosity", "friction"):
+        checks.non_negative(f"material.{key}", material[key])
+    if 0.0 < material["lam"] <= material["mu"] / 8.0:
+        raise StudyError(
+            f"`material.lam` must be greater than mu/8 = {material['mu'] / 8.0:g} for a stable "
+            f"rest shape, got {material['lam']:g}; 0 takes it from body.poisson_ratio."
+        )
+    checks.positive("time.dt", settings["time"]["dt"])
+    checks.positive("image.softness", settings["image"]["softness"])
+    for key in ("fps", "frames"):
+        checks.non_negative(f"time.{key}", settings["time"][key])
+    for key in ("mu", "lam", "viscosity", "density", "friction", "velocity"):
+        checks.array(f"bounds.{key}", settings["bounds"][key], (2,))
+
+
+def start_values(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return every path's value at the start; lam from Poisson's ratio if not given."""
+    material = settings["material"]
+    lam = material["lam"] or lam_over_mu(settings["body"]["poisson_ratio"]) * material["mu"]
+    return {PATHS[name]: material[name] for name in PATHS} | {"body.lam": lam}
+
+
+def is_tied(settings: dict[str, Any]) -> bool:
+    """Whether lam follows mu."""
+    return not settings["material"]["lam"] and "lam" not in settings["free"]["parameters"]
+
+
+def make_blocks(settings: dict[str, Any]) -> list[Block]:
+    """Return the blocks of free parameters: mu and lam as a pair, positive ones by log."""
+    free, start, given = free_paths(settings), start_values(settings), settings["bounds"]
+    bounds = {path: given[name] for name, path in PATHS.items()}
+    blocks = []
+    if "body.mu" in free and "body.lam" in free:
+        blocks.append(lame_block("body", start["body.mu"], start["body.lam"], bounds))
+        free = [path for path in free if path not in ("body.mu", "body.lam")]
+    for path in free:
+        if path == "velocity":
+            blocks.append(block((path,), Identity(), [start[path]], bounds))
+        else:
+            blocks.append(positive_block(path, start[path], bounds))
+    return blocks
+
+
+def make_motion(
+    settings: dict[str, Any], body: Body, footage: Footage, options: RunOptions
+) -> SpreadMotion:
+    """Return the body at the start values, filmed at the frames of the video."""
+    start, free = start_values(settings), free_paths(settings)
+    viscous = start["body.viscosity"] or "body.viscosity" in free
+    solid = NeoHookeanTets(
+        body.mesh.tets,
+        body.mesh.points,
+        start["body.mu"],
+        start["body.lam"],
+        viscosity=start["body.viscosity"] if viscous else None,
+    )
+    forces: dict[str, Any] = {"body": solid}
+    if settings["floor"]["exists"]:
+        plane = {key: value for key, value in settings["floor"].items() if key != "exists"}
+        forces["floor"] = HalfSpaceContact(**plane, friction=start["floor.friction"])
+    spread = Spread(
+        lam_over_mu(settings["body"]["poisson_ratio"]) if is_tied(settings) else None,
+        solid.lumped_mass(1.0),
+        np.where(body.pinned, 0.0, 1.0),
+    )
+    model = Model(
+        solid.lumped_mass(start["density"]),
+        forces,
+        gravity=settings["motion"]["gravity"],
+        pinned=body.pinned,
+    )
+    velocity = spread.spread({"velocity": start["velocity"]})["state.v"]
+    per_frame = math.ceil(1.0 / (footage.fps * settings["time"]["dt"]) - 1e-9)
+    return SpreadMotion(
+        model,
+        State(body.mesh.points, velocity),
+        1.0 / (footage.fps * per_frame),
+        per_frame * np.arange(len(footage.frames)),
+        options.dtype,
+        spread,
+        device=options.device,
+    )

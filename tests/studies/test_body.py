@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+import pyvista
+
+from adjsim.meshes.files import read_mesh
+from adjsim.meshes.grid import box_tets
+from adjsim.meshes.tet_mesh import TetMesh
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from studies import body as body_module
+from studies.body import filled, lam_over_mu, pinned_nodes, read_body
+
+
+POINTS = box_tets((4, 1, 1), (4.0, 1.0, 1.0)).points
+
+
+def settings(mesh, **pinned):
+    shape = {"shape": "box", "lower": [-1.0] * 3, "upper": [2.0, 2.0, 0.01], **pinned}
+    return {"mesh": mesh, "body": {"scale": 1.0, "edge_length": 0.2}, "pinned": shape}
+
+
+def test_a_volume_mesh_is_drawn_by_its_own_boundary():
+    body = read_body(settings("pyvista:hexbeam.vtk"))
+    surface = body.mesh.surface()
+    assert (body.vertices(body.mesh.points) == body.mesh.points[surface.nodes]).all()
+    assert (body.faces == surface.local_faces).all()
+    assert body.pinned.sum() == 9
+
+
+def test_a_closed_surface_is_filled_and_drawn_by_itself(tmp_path, monkeypatch):
+    monkeypatch.setattr(body_module, "CACHE_DIR", tmp_path / "kernels")
+    given = settings("pyvista:sphere.ply", shape="none")
+    body = read_body(given)
+    surface = read_mesh("pyvista:sphere.ply")
+    assert isinstance(surface, TriangleMesh)
+    # Coordinates up to 127, four products each.
+    assert np.abs(body.vertices(body.mesh.points) - surface.points).max() < 127 * 1e-13
+    assert (body.faces == surface.faces).all()
+    again = read_body(given)
+    assert (again.mesh.points == body.mesh.points).all()
+    assert (again.mesh.tets == body.mesh.tets).all()
+
+
+def test_a_surface_is_filled_once_and_kept(tmp_path, monkeypatch):
+    calls = []
+
+    def fake(surface, *, edge_length):
+        calls.append(edge_length)
+        return box_tets((1, 1, 1))
+
+    monkeypatch.setattr(body_module, "tetrahedralise", fake)
+    mesh = box_tets((1, 1, 1))
+    surface = TriangleMesh(mesh.points, mesh.surface().faces)
+    for edge_length in (0.1, 0.1, 0.2, 0.1):
+        assert isinstance(filled(surface, edge_length, tmp_path), TetMesh)
+    assert calls == [0.1, 0.2]
+
+
+def test_the_skin_and_its_transpose_are_adjoint(rng):
+    body = read_body(settings("pyvista:hexbeam.vtk"))
+    x = rng.normal(size=(2, body.mesh.n_points, 3))
+    c = rng.normal(size=(2, body.skin.shape[0], 3))
+    # Two sums of about 500 products of order one.
+    assert np.vdot(body.vertices(x), c) == pytest.approx(
+        np.vdot(x, body.vertices_vjp(c)), rel=1e-12
+    )
+
+
+def test_a_box_holds_the_nodes_inside():
+    held = {"shape": "box", "lower": [-1.0] * 3, "upper": [0.5, 2.0, 2.0]}
+    assert (pinned_nodes(POINTS, held) == (POINTS[:, 0] == 0.0)).all()
+
+
+def test_a_plane_holds_the_nodes_behind_it():
+    held = {"shape": "plane", "point": [2.5, 0.0, 0.0], "normal": [-1.0, 0.0, 0.0]}
+    assert (pinned_nodes(POINTS, held) == (POINTS[:, 0] >= 3.0)).all()
+
+
+@pytest.mark.parametrize("x", [-5.0, 9.0])
+def test_holding_none_or_all_nodes_is_refused(x):
+    held = {"shape": "plane", "point": [x, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]}
+    n = 0 if x < 0.0 else len(POINTS)
+    with pytest.raises(ValueError, match=rf"`pinned` must hold some .* holds {n} of {len(POINTS)}"):
+        pinned_nodes(POINTS, held)
+
+
+def test_an_unknown_shape_is_refused():
+    with pytest.raises(ValueError, match=r"`pinned.shape` must be .* got 'ball'"):
+        pinned_nodes(POINTS, {"shape": "ball"})
+
+
+def test_an_open_surface_is_refused(tmp_path):
+    pyvista.Plane().save(tmp_path / "plane.ply")
+    with pytest.raises(ValueError, match="`surface` must be closed"):
+        read_body(settings(str(tmp_path / "plane.ply")))
+
+
+def test_lam_over_mu_follows_from_small_strain():
+    # mu_L = 3/4 mu and lam_L = lam - 5/8 mu at rest; nu = lam_L / (2 (lam_L + mu_L)).
+    for nu in (0.0, 0.2, 0.4, 0.49):
+        mu_l, lam_l = 0.75, lam_over_mu(nu) - 0.625
+        assert lam_l / (2.0 * (lam_l + mu_l)) == pytest.approx(nu, abs=1e-14)
+
+
+@pytest.mark.parametrize("nu", [0.5, -1.0, 0.7])
+def test_a_poisson_ratio_out_of_range_is_refused(nu):
+    with pytest.raises(ValueError, match=r"`body.poisson_ratio` must be in \(-1, 0.5\)"):
+        lam_over_mu(nu)

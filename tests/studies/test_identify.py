@@ -1,0 +1,148 @@
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studies import config, identify
+from studies.errors import StudyError
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import Method
+from studies.registry import RunOptions
+
+
+SMALL = ["image.downsample=8", "time.frames=4", "appearance.fit=false"]
+
+
+def settings(*overrides):
+    return config.resolve("identify", overrides).values
+
+
+def problem(*overrides):
+    return identify.make_problem(settings(*overrides), RunOptions())[1]
+
+
+def truth():
+    """What the script that drew the shipped video wrote down."""
+    path = Path(identify.shipped("adjsim:hexbeam.mp4")).with_suffix(".toml")
+    return tomllib.loads(path.read_text())
+
+
+def test_mu_is_found_within_15_percent_from_a_video_that_vtk_drew():
+    small = problem("image.downsample=4")
+    start = small.parameters.start
+    hidden = truth()["truth"]["mu"]
+    assert small.values(start)["body.mu"] > 2.0 * hidden
+    found = minimize(small, start, Method.LBFGSB, max_evaluations=40, tolerance=1e-5)
+    # In colour, on the full path of the study; VTK's shading and its encoder are not ours.
+    assert float(small.values(found.theta)["body.mu"]) == pytest.approx(hidden, rel=0.15)
+
+
+def test_the_study_describes_the_shipped_video():
+    made, ours = truth(), settings()
+    assert made["mesh"] == ours["mesh"]
+    assert made["scale"] == ours["body"]["scale"]
+    for key in ("eye", "target", "fov_y"):
+        assert made["camera"][key] == ours["camera"][key]
+    assert made["truth"]["gravity"] == ours["motion"]["gravity"]
+    assert made["truth"]["density"] == ours["material"]["density"]
+    tied = identify.lam_over_mu(ours["body"]["poisson_ratio"]) * made["truth"]["mu"]
+    assert tied == pytest.approx(made["truth"]["lam"], rel=1e-12)
+    assert Path(identify.shipped(ours["video"])).stat().st_size < 300_000
+
+
+ALL = [
+    'free.parameters=["mu", "viscosity", "density", "friction", "velocity"]',
+    "material.viscosity=5.0",
+    "floor.exists=true",
+    "floor.height=-0.01",
+    "floor.damping=0.0",  # it would jump at touch
+    "pinned.shape=none",
+]
+
+
+@pytest.mark.parametrize("overrides", [ALL, ['free.parameters=["lam", "mu"]']])
+def test_the_gradient_is_right_in_every_parameter(overrides, rng):
+    small = problem(*SMALL, *overrides)
+    theta = small.parameters.start
+    loss, gradient = small.loss_and_gradient(theta)
+    r, jacobian = small.residuals_and_jacobian(theta)
+    assert loss == pytest.approx(r @ r, rel=1e-12)
+    # Tangent against adjoint: two ways through the same chain, 1e-10 of a rollout.
+    assert gradient == pytest.approx(
+        2.0 * jacobian.T @ r, rel=1e-8, abs=1e-10 * np.abs(gradient).max()
+    )
+    direction = rng.normal(size=len(theta))
+    h = 1e-6
+    slope = (small.loss_at(theta + h * direction) - small.loss_at(theta - h * direction)) / (2 * h)
+    # Central difference: h^2 times a third derivative, and eps loss / h.
+    assert slope == pytest.approx(gradient @ direction, rel=1e-5)
+    assert np.abs(gradient).min() > 0.0
+
+
+def test_lam_follows_mu_unless_it_has_its_own_value():
+    tied = problem(*SMALL)
+    model = tied.motion.with_values({"body.mu": np.float64(1e6)}).model
+    assert float(model.parameters()["body.lam"]) == pytest.approx(3.625e6, rel=1e-12)
+    fixed = problem(*SMALL, "material.lam=5e5")
+    model = fixed.motion.with_values({"body.mu": np.float64(1e6)}).model
+    assert float(model.parameters()["body.lam"]) == 5e5
+
+
+def test_natural_values_are_what_is_logged():
+    small = problem(*SMALL, *ALL)
+    values = small.values(small.parameters.start)
+    assert sorted(values) == ["body.mu", "body.viscosity", "density", "floor.friction", "velocity"]
+    assert small.parameters.natural_jacobian(small.parameters.start).shape == (7, 7)
+    assert len(small.parameters.labels) == 7
+
+
+def test_the_step_divides_the_time_between_frames():
+    small = problem(*SMALL, "time.dt=1e-3")
+    per_frame = small.motion.frames[1]
+    assert small.motion.dt <= 1e-3
+    assert per_frame * small.motion.dt == pytest.approx(1.0 / 24.0, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (['free.parameters=["nu"]'], "Unknown name in `free.parameters` `nu`"),
+        (["free.parameters=[]"], "`free.parameters` must name one or more"),
+        (['free.parameters=["mu", "mu"]'], "each once"),
+        (['free.parameters=["friction"]'], "there is no floor: set floor.exists"),
+        (["material.mu=-1.0"], "`material.mu` must be positive, got -1"),
+        (["material.lam=1e4"], "`material.lam` must be greater than mu/8"),
+        (["material.viscosity=-1.0"], "`material.viscosity` must not be negative"),
+        (["time.dt=0.0"], "`time.dt` must be positive"),
+        (["time.fps=-1.0"], "`time.fps` must not be negative"),
+        (["image.softness=0.0"], "`image.softness` must be positive"),
+        (["bounds.mu=[1.0]"], r"`bounds.mu` must have shape \(2\)"),
+        (["bounds.mu=[1e6, 1e5]"], "bounds of `body.mu` must be increasing"),
+        (["material.mu=1e3"], "start of `body.mu` must lie inside its bounds"),
+        (['free.parameters=["viscosity"]'], "start of `body.viscosity` must lie inside"),
+        (["body.poisson_ratio=0.5"], "`body.poisson_ratio` must be in"),
+    ],
+)
+def test_a_bad_setting_is_named(overrides, message):
+    with pytest.raises(ValueError, match=message):
+        problem(*SMALL, *overrides)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("mesh=nothing.stl", "`mesh`: there is no file nothing.stl"),
+        ("video=nothing.mp4", "`video`: there is no file or folder nothing.mp4"),
+        ("video=adjsim:nothing.mp4", "`video`: there is no file or folder"),
+        ("background.image=nothing.png", "`image`: there is no file nothing.png"),
+    ],
+)
+def test_a_missing_file_is_named(override, message):
+    with pytest.raises(FileNotFoundError, match=message):
+        problem(*SMALL, override)
+
+
+def test_a_misspelt_key_is_named_with_the_nearest():
+    with pytest.raises(StudyError, match=r"`material.my`.* Did you mean `material.mu`"):
+        settings("material.my=2e5")
