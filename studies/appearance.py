@@ -53,18 +53,21 @@ def given_look(settings: Mapping[str, Any]) -> Look:
 
 
 def over_plate(images: np.ndarray, plate: np.ndarray) -> np.ndarray:
-    """Return the RGB of images (..., H, W, 4), drawn over black, over a plate (H, W, 3)."""
-    return images[..., :3] + (1.0 - images[..., 3:]) * plate
+    """Return images (..., H, W, 4), drawn over black, over a plate (H, W, 3); alpha stays."""
+    alpha = images[..., 3:]
+    return np.concatenate([images[..., :3] + (1.0 - alpha) * plate, alpha], axis=-1)
 
 
 def over_plate_jvp(tan_images: np.ndarray, plate: np.ndarray) -> np.ndarray:
     """Return the tangent of `over_plate`."""
-    return tan_images[..., :3] - tan_images[..., 3:] * plate
+    tan_alpha = tan_images[..., 3:]
+    return np.concatenate([tan_images[..., :3] - tan_alpha * plate, tan_alpha], axis=-1)
 
 
-def over_plate_vjp(adj_rgb: np.ndarray, plate: np.ndarray) -> np.ndarray:
+def over_plate_vjp(adj_images: np.ndarray, plate: np.ndarray) -> np.ndarray:
     """Return the cotangent of the images of `over_plate`."""
-    adj_alpha = -(adj_rgb * plate).sum(axis=-1, keepdims=True)
+    adj_rgb = adj_images[..., :3]
+    adj_alpha = adj_images[..., 3:] - (adj_rgb * plate).sum(axis=-1, keepdims=True)
     return np.concatenate([adj_rgb, adj_alpha], axis=-1)
 
 
@@ -96,7 +99,7 @@ class FirstFrame:
 
         def residual(p: np.ndarray) -> np.ndarray:
             images = rasterize(*self._drawn(_unpacked(p)))
-            return (over_plate(images, plate) - self.target).ravel()
+            return (over_plate(images, plate)[..., :3] - self.target).ravel()
 
         def jacobian(p: np.ndarray) -> np.ndarray:
             drawn = self._drawn(_unpacked(p))
@@ -105,7 +108,8 @@ class FirstFrame:
                 for path in ("body.ambient", "lamp.color", "lamp.direction")
                 for tangent in np.eye(3)
             ]
-            return np.stack([over_plate_jvp(tan, plate).ravel() for tan in pushed], axis=1)
+            columns = [over_plate_jvp(tan, plate)[..., :3].ravel() for tan in pushed]
+            return np.stack(columns, axis=1)
 
         direction = look.direction / np.linalg.norm(look.direction)
         start = np.concatenate([look.ambient, look.lamp, direction])
@@ -131,7 +135,7 @@ def _unpacked(p: np.ndarray) -> Look:
 
 @dataclass(frozen=True, eq=False)
 class SkinFilming(Filming):
-    """A body's skin, filmed over a plate: images are RGB, (n_frames, H, W, 3).
+    """A body's skin, filmed over a plate: images are RGBA, (n_frames, H, W, 4).
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ def first_frame(target=None):
 def picture(look, plate):
     first = first_frame()
     drawn = (look.scene(first.faces), first.camera, first.rasterizer, {"body": first.vertices})
-    return over_plate(rasterize(*drawn, SIZE), plate)
+    return over_plate(rasterize(*drawn, SIZE), plate)[..., :3]
 
 
 def test_colour_and_lamp_are_found_from_one_picture():
@@ -65,7 +65,7 @@ def test_the_plate_shows_where_the_body_is_not(rng):
 
 def test_tangent_and_cotangent_of_the_plate_are_transposes(rng):
     plate = rng.uniform(size=(*SIZE, 3))
-    tangent, cotangent = rng.normal(size=(*SIZE, 4)), rng.normal(size=(*SIZE, 3))
+    tangent, cotangent = rng.normal(size=(2, *SIZE, 4))
     left = np.vdot(over_plate_jvp(tangent, plate), cotangent)
     assert left == pytest.approx(np.vdot(tangent, over_plate_vjp(cotangent, plate)), rel=1e-12)
     # over_plate is affine: a difference of step 1 is exact up to rounding.

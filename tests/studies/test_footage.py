@@ -111,7 +111,7 @@ def test_the_filming_has_a_tangent_and_its_transpose(rng):
     body, footage = read_body(changed), read_footage(changed, VIDEO)
     filming, _ = make_skin_filming(changed, body, footage)
     x = body.mesh.points + 0.01 * rng.normal(size=(2, body.mesh.n_points, 3))
-    tan_x, adj = rng.normal(size=x.shape), rng.normal(size=(2, *footage.size, 3))
+    tan_x, adj = rng.normal(size=x.shape), rng.normal(size=(2, *footage.size, 4))
     images, tan_images = filming.jvp(x, tan_x)
     assert (images == filming.shoot(x)).all()
     assert np.vdot(tan_images, adj) == pytest.approx(np.vdot(tan_x, filming.vjp(x, adj)), rel=1e-10)
