@@ -65,6 +65,7 @@ def read_body(settings: Mapping[str, Any]) -> Body:
         )
         faces = surface.local_faces
     else:
+        read.require_closed("mesh")
         mesh = filled(read, given["edge_length"], CACHE_DIR.parent / "meshes")
         skin, faces = embedding(mesh, read.points), read.faces
     return Body(mesh, skin, faces, pinned_nodes(mesh.points, settings["pinned"]))

@@ -90,7 +90,7 @@ def test_an_unknown_shape_is_refused():
 
 def test_an_open_surface_is_refused(tmp_path):
     pyvista.Plane().save(tmp_path / "plane.ply")
-    with pytest.raises(ValueError, match="`surface` must be closed"):
+    with pytest.raises(ValueError, match="`mesh` must be closed"):
         read_body(settings(str(tmp_path / "plane.ply")))
 
 

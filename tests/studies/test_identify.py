@@ -80,6 +80,22 @@ def test_the_gradient_is_right_in_every_parameter(overrides, rng):
     assert np.abs(gradient).min() > 0.0
 
 
+def test_a_closed_surface_is_filled_and_its_gradient_reaches_through_the_skin(rng):
+    small = problem(
+        *SMALL,
+        "mesh=pyvista:sphere.ply",
+        "body.scale=1e-3",
+        "body.edge_length=0.2",
+        "pinned.shape=plane",
+        "pinned.normal=[0.0, 1.0, 0.0]",
+    )
+    theta = small.parameters.start
+    r, jacobian = small.residuals_and_jacobian(theta)
+    adj = rng.normal(size=len(r))
+    assert np.abs(jacobian).max() > 0.0
+    assert jacobian.T @ adj == pytest.approx(small.residuals_vjp(theta, adj), rel=1e-8)
+
+
 def test_lam_follows_mu_unless_it_has_its_own_value():
     tied = problem(*SMALL)
     model = tied.motion.with_values({"body.mu": np.float64(1e6)}).model
