@@ -23,6 +23,9 @@ from studies.uncertainty import uncertainty
 from studies.video_problem import VideoProblem
 
 
+REFIT_EVALUATIONS, REFIT_TOLERANCE = 20, 1e-6  # warm starts: a few steps are enough
+
+
 @dataclass(frozen=True)
 class Search:
     """How the optimum is looked for: the table `optimizer` of the settings."""
@@ -122,7 +125,13 @@ class Fit:
         for k in range(self.noise_repeats):
             rng = np.random.default_rng([self.options.seed, k + 1])
             problem = self.problem.with_targets(self.truth.noise(self.truth.images, rng))
-            found = self._minimize(problem, theta, None, None)
+            found = minimize(
+                problem,
+                theta,
+                Method.GAUSS_NEWTON,
+                max_evaluations=REFIT_EVALUATIONS,
+                tolerance=REFIT_TOLERANCE,
+            )
             low, high = uncertainty(problem, found.theta).interval
             value = np.array([self.truth.values[path] for path in paths])
             natural = problem.parameters.natural(found.theta)

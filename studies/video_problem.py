@@ -55,25 +55,24 @@ class Motion:
 
     def with_values(self, values: Mapping[str, Any]) -> "Motion":
         """Return the motion with parameters by path replaced, e.g. "beam.mu"."""
-        model, state = self.model, self.state
-        forces = dict(model.forces)
-        own: dict[str, Any] = {}
+        grouped: dict[str, dict[str, Any]] = {}
         for path, value in values.items():
             owner, _, name = path.rpartition(".")
-            if owner == "state":
-                state = replace(state, **{name: value})
-            elif owner:
-                forces[owner] = replace(cast(Any, forces[owner]), **{name: value})
-            else:
-                own[name] = value
-        return replace(self, model=replace(model, forces=forces, **own), state=state)
+            grouped.setdefault(owner, {})[name] = value
+        # All values of one owner at once: mu and lam are checked together.
+        state = replace(self.state, **grouped.pop("state", {}))
+        own = grouped.pop("", {})
+        forces = dict(self.model.forces)
+        for owner, named in grouped.items():
+            forces[owner] = replace(cast(Any, forces[owner]), **named)
+        return replace(self, model=replace(self.model, forces=forces, **own), state=state)
 
     def run(self) -> Trajectory:
         """Run forward."""
         return rollout(*self.arguments, **self.how)
 
     @property
-    def arguments(self) -> Any:
+    def arguments(self) -> tuple[Model, State, float, int]:
         """Model, state, step and number of steps: what every sweep takes first."""
         return self.model, self.state, self.dt, self.n_steps
 
@@ -108,7 +107,9 @@ class Filming:
         """Return the images, (n_frames, height, width, 4), of positions of all nodes."""
         return rasterize(*self._arguments(x))
 
-    def _arguments(self, x: np.ndarray) -> Any:
+    def _arguments(
+        self, x: np.ndarray
+    ) -> tuple[Scene, Camera, SoftRasterizer, dict[str, np.ndarray], tuple[int, int]]:
         vertices = {self.name: x[:, self.nodes]}
         return self.scene, self.camera, self.rasterizer, vertices, self.size
 

@@ -12,6 +12,8 @@ from studies.optimizers.problem import Status
 # What a line search is told where the rollout blows up: far above any loss met so far,
 # and finite, since its interpolation knows no infinity.
 WALL = 1e3
+EPS = float(np.finfo(np.float64).eps)
+SMALL_FALL = 1e-10
 
 
 def lbfgsb(
@@ -39,7 +41,7 @@ def lbfgsb(
 
     options: Any = {
         "gtol": tolerance * scale * float(np.linalg.norm(first.gradient)),
-        "ftol": np.finfo(np.float64).eps,
+        "ftol": EPS,
         "maxiter": 10**9,
         "maxfun": 10**9,
     }
@@ -82,13 +84,13 @@ def gauss_newton(
             raise FloatingPointError
         return evaluation.jacobian
 
-    # The loss falls to the square of rounding in a fit without noise: only the step
-    # tells that the search is over.
-    eps = np.finfo(np.float64).eps
+    # A fit without noise falls until rounding, by a large factor a step: there the step
+    # tells that the search is over. With noise of N values, a fall of the loss by
+    # SMALL_FALL of itself moves theta by sqrt(N SMALL_FALL) of its standard error.
     options: Any = {"jac": jacobian, "x_scale": "jac", "gtol": None, "max_nfev": 10**9}
     try:
         found = optimize.least_squares(
-            residual, theta, bounds=bounds, xtol=max(tolerance, eps), ftol=eps, **options
+            residual, theta, bounds=bounds, xtol=max(tolerance, EPS), ftol=SMALL_FALL, **options
         )
     except FloatingPointError:
         return Status.NOT_FINITE

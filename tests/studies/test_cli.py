@@ -1,0 +1,239 @@
+"""The command line as a user meets it: what it says, and what it leaves behind."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from studies import cli, registry
+from studies.optimizers.evaluations import read_log
+from studies.run_folder import ITERATIONS, RunFolder
+from studies.view import view_run
+from tests.studies.toy_beam import OVERRIDES
+
+
+FILES = {
+    "study.toml", "manifest.json", "iterations.jsonl", "parameters.npz", "trajectory.npz",
+    "frames.npz", "target.mp4", "fitted.mp4", "result.json", "certificate.json", "report.html",
+    "figures",
+}  # fmt: skip
+
+
+@pytest.fixture
+def adjsim(monkeypatch, capsys):
+    """Call the command in this process; return exit code, stdout and stderr."""
+
+    def call(*args):
+        monkeypatch.setattr(sys, "argv", ["adjsim", *map(str, args)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as exit_:
+            code = exit_.code or 0
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished run of the toy beam."""
+    path = tmp_path_factory.mktemp("runs") / "toy"
+    command = [sys.executable, "-m", "tests.studies.run_adjsim", "run", "beam", *OVERRIDES]
+    done = subprocess.run(
+        [*command, "--out", str(path)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return path, done.stdout
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def test_list_names_every_study_in_one_line(adjsim):
+    code, out, _ = adjsim("list")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == list(registry.STUDIES)
+
+
+def test_list_imports_no_compiler():
+    code = "import sys, studies.cli; sys.exit('numba' in sys.modules or 'scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), check=False)
+    assert done.returncode == 0
+
+
+def test_info_tells_versions_and_what_is_missing(adjsim):
+    code, out, _ = adjsim("info")
+    assert code == 0
+    assert "numpy" in out
+    assert re.search(r"cuda +\S", out)
+
+
+def test_a_run_leaves_a_whole_folder_and_finds_the_truth(finished):
+    path, out = finished
+    assert {file.name for file in path.iterdir()} == FILES
+    result = json.loads((path / "result.json").read_text())
+    assert result["status"] == "CONVERGED"
+    assert result["evaluations"] <= 40
+    assert max(row["relative_error"] for row in result["parameters"]) <= 1e-6
+    assert json.loads((path / "certificate.json").read_text())["passed"]
+    assert "certificate: passed" in out
+
+
+def test_the_report_is_one_self_contained_file(finished):
+    text = (finished[0] / "report.html").read_text()
+    assert "beam.mu" in text
+    assert "data:video/mp4;base64," in text
+    assert not re.search(r'(src|href)="(?!data:)', text)
+    assert "$" not in text.replace("$ ", "")
+
+
+def test_report_rebuilds_what_was_deleted(finished, adjsim):
+    report = finished[0] / "report.html"
+    report.unlink()
+    code, out, _ = adjsim("report", finished[0])
+    assert code == 0
+    assert report.exists()
+    assert out.strip() == str(report.resolve())
+
+
+def test_view_draws_the_motion_into_a_file(finished, tmp_path):
+    view_run(RunFolder.open(finished[0]), tmp_path / "view.png")
+    assert (tmp_path / "view.png").stat().st_size > 5000
+
+
+def test_the_parameters_are_stored_with_their_history(finished):
+    with np.load(finished[0] / "parameters.npz", allow_pickle=False) as arrays:
+        assert arrays["names"].tolist() == ["beam.mu", "beam.lam"]
+        assert arrays["history"].shape == (len(arrays["evaluations"]), 2)
+        np.testing.assert_allclose(arrays["history"][0], [6e5, 1.2e5], rtol=1e-12)
+
+
+def test_a_run_killed_in_the_middle_resumes_to_the_same_numbers(finished, tmp_path):
+    path = tmp_path / "killed"
+    command = [sys.executable, "-m", "tests.studies.run_adjsim", "run", "beam", *OVERRIDES]
+    command += ["--out", str(path)]
+    process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL)
+    log = path / ITERATIONS
+    while not (log.exists() and log.read_bytes().count(b"\n") >= 5):
+        assert process.poll() is None
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (path / "result.json").exists()
+    done = subprocess.run(
+        [*command, "--resume"], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    whole, resumed = (read_log(run / ITERATIONS) for run in (finished[0], path))
+    assert len(whole) == len(resumed)
+    for a, b in zip(whole, resumed, strict=True):
+        assert a.kind == b.kind
+        assert a.loss == b.loss
+        assert np.array_equal(a.theta, b.theta)
+    for name in ("parameters.npz", "trajectory.npz", "frames.npz"):
+        with np.load(finished[0] / name) as left, np.load(path / name) as right:
+            assert all(np.array_equal(left[key], right[key]) for key in left.files)
+    assert len(json.loads((path / "manifest.json").read_text())["resumed"]) == 1
+
+
+def test_an_interrupt_says_how_to_resume(adjsim, tmp_path, monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("studies.fit.minimize", interrupt)
+    path = tmp_path / "run"
+    code, _, err = adjsim("run", "beam", *OVERRIDES, "--out", path)
+    assert code == 130
+    assert f"--out {path} --resume" in err
+    assert (path / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["beam", "beam.mu=-1"], "`beam.mu` must be positive, got -1"),
+        (["beam", "beam.moo=1"], "Did you mean `beam.mu`"),
+        (["beem"], "Did you mean `beam`"),
+        (["missing.toml"], "There is no study file missing.toml"),
+        (["beam", "beam.lam=1e4"], "`beam.lam` must be greater than beam.mu/8"),
+        (["beam", "start.mu=3e6"], "`start.lam` must be greater than start.mu/8"),
+        (["beam", "start.mu=9e5", "bounds.mu=[1e5, 5e5]"], "must lie inside its bounds"),
+        (["beam", "bounds.mu=[1e5]"], "`bounds.mu` must have shape"),
+        (["beam", "time.steps=3"], "`time.steps` must be at least `time.frames`"),
+        (["beam", "time.dt=0.0"], "`time.dt` must be positive"),
+        (["beam", "noise.level=-0.1"], "`noise.level` must not be negative"),
+        (["beam", "optimizer.method=newton"], "Did you mean `gauss-newton`"),
+        (["beam", "optimizer.max_evaluations=0"], "`optimizer.max_evaluations` must be positive"),
+        (["beam", "optimizer.momentum=1.0"], r"`optimizer.momentum` must be in [0, 1)"),
+        (["beam", "loss.kind=msee"], "Did you mean `mse`"),
+        (["beam", "image.height=0"], "`image.height` must be positive"),
+        (["beam", *OVERRIDES, "time.dt=0.1"], "left the finite numbers"),
+        (["beam", "--resume"], "add `--out DIR`"),
+    ],
+)
+def test_a_users_mistake_is_one_message(adjsim, monkeypatch, tmp_path, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = adjsim("run", *arguments)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_cuda_without_a_gpu_names_the_way_out(adjsim, monkeypatch, tmp_path):
+    monkeypatch.setattr("studies.running.cuda_problem", lambda: "no CUDA GPU was found.")
+    code, _, err = adjsim("run", "beam", "--device", "cuda", "--out", tmp_path / "run")
+    assert code == 2
+    assert "no CUDA GPU was found" in err
+    assert "--device cpu" in err
+
+
+def test_a_folder_with_a_run_is_not_overwritten(finished, adjsim):
+    code, _, err = adjsim("run", "beam", "--out", finished[0])
+    assert code == 2
+    assert "--resume" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["beam", "beam.mu=3e5"], "was run with `beam.mu` = 200000.0, not 300000.0"),
+        (["beam", "--seed", "5"], "was run with `--seed` = 0, not 5"),
+        (["timing"], "holds a run of `beam`, not of `timing`"),
+    ],
+)
+def test_a_run_resumes_only_as_it_was_started(finished, adjsim, arguments, message):
+    code, _, err = adjsim("run", *arguments, "--out", finished[0], "--resume")
+    assert code == 2
+    assert message in err
+
+
+def test_report_of_an_empty_folder_is_one_message(adjsim, tmp_path):
+    code, _, err = adjsim("report", tmp_path)
+    assert code == 2
+    assert "is not a run folder" in err
+
+
+def test_a_screenshot_must_be_a_png(finished, adjsim):
+    code, _, err = adjsim("view", finished[0], "--screenshot", "a.bmp")
+    assert code == 2
+    assert "must name a .png file" in err
+
+
+def test_traceback_on_request(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["adjsim", "--traceback", "run", "beem"])
+    with pytest.raises(ValueError, match="Did you mean"):
+        cli.main()
