@@ -230,10 +230,55 @@ def launch_cooperative(body: Callable, width: int, args: tuple) -> tuple:
     )
 
 
+# Bound by `specialise`.
+BODY: Any = None
+CUDA: Any = None
+
+
+def _each_index(n, args):
+    """Run `BODY(i, args)` in the thread of each index i below n."""
+    i = CUDA.grid(1)
+    if i < n:
+        BODY(i, args)
+
+
+@cache
+def index_kernel(body: Callable) -> Callable:
+    """Return the kernel, of (n, args), that runs a device function for each index below n."""
+    name = f"{getattr(body, '__name__', 'body')}_of_each_index"
+    return specialise(_each_index, name, BODY=body, CUDA=cuda_module())
+
+
+def on_device(arrays: Any) -> Any:
+    """Return the arrays of nested tuples as `launch` takes them; NumPy's are copied there.
+
+    In the simulator they are NumPy's own.
+    """
+    if in_cuda_simulator():
+        return arrays
+    cuda = cuda_module()
+    return _map_arrays(
+        lambda a: cuda.to_device(a) if isinstance(a, np.ndarray) else cuda.as_cuda_array(a), arrays
+    )
+
+
+def launch(body: Callable, n: int, args: tuple) -> None:
+    """Run the device function `body(i, args)` for each index i below n, a thread each.
+
+    `args` is a tuple of arrays from `on_device`, nested at will. Launches run one after the
+    other, in order with CuPy's work; `to_host` waits for them.
+    """
+    if n > 0:
+        block = 8 if in_cuda_simulator() else 128
+        _cuda_kernel(index_kernel(body))[-(-n // block), block](n, args)
+
+
 def _map_arrays(fn: Callable, *trees: Any) -> Any:
-    """Apply `fn` to corresponding leaves of nested tuples."""
+    """Apply `fn` to corresponding leaves of nested tuples, named or not."""
     if isinstance(trees[0], tuple):
-        return tuple(_map_arrays(fn, *branches) for branches in zip(*trees, strict=True))
+        parts = tuple(_map_arrays(fn, *branches) for branches in zip(*trees, strict=True))
+        kind = type(trees[0])
+        return kind(*parts) if hasattr(kind, "_fields") else parts
     return fn(*trees)
 
 

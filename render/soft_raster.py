@@ -19,9 +19,10 @@ import numba
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import cpu_kernel
+from adjsim.backend import Device, check_device, cpu_kernel
 from render.blending import Over, Softmax, over_body, softmax_body
 from render.camera import Camera
+from render.cuda_raster import draw_on_gpu
 from render.face_setup import Faces, setup_faces
 from render.fragments import Bands, Fragments, Grid, count_bands, fill_bands, gather_band
 from render.packing import Job, pack
@@ -85,6 +86,7 @@ def rasterize(
     size: tuple[int, int],
     *,
     threads: int | None = None,
+    device: Device | str = Device.CPU,
 ) -> np.ndarray:
     """Draw the scene at one instant or at many.
 
@@ -101,6 +103,8 @@ def rasterize(
     threads : int, optional
         How many threads draw; by default one for small images, all of Numba's for others.
         The images do not depend on it.
+    device : Device or str
+        `Device.CPU`, the reference, or `Device.CUDA`.
 
     Returns
     -------
@@ -112,7 +116,9 @@ def rasterize(
     ------
     ValueError
         If a shape does not fit, a vertex is not finite, a face indexes no vertex, an
-        object is unknown or missing, or the size is not positive.
+        object is unknown or missing, the size is not positive, or the device is unknown.
+    RuntimeError
+        If no GPU can be used; the message says why and the way out.
 
     Notes
     -----
@@ -121,9 +127,17 @@ def rasterize(
     """
     check_rasterizer(rasterizer)
     job = pack(scene, camera, rasterizer, vertices, size)
+    images = draw_frames(job, threads, check_device(device))
+    return images if job.batched else images[0]
+
+
+def draw_frames(job: Job, threads: int | None, device: Device) -> np.ndarray:
+    """Draw the frames of a job; return the images, (n_frames, height, width, 4)."""
+    if device is Device.CUDA:
+        return draw_on_gpu(job)
     images = empty_images(job)
     for_each_frame(job, threads, lambda frame, pool: draw_frame(job, frame, images[frame], pool))
-    return images if job.batched else images[0]
+    return images
 
 
 def check_rasterizer(rasterizer: Any) -> None:

@@ -27,6 +27,7 @@ from adjoint.render.blending import (
     softmax_jvp_body,
     softmax_vjp_body,
 )
+from adjoint.render.cuda_raster import jvp_on_gpu, vjp_on_gpu
 from adjoint.render.face_setup import (
     FaceTangents,
     VertexCorners,
@@ -36,7 +37,7 @@ from adjoint.render.face_setup import (
 )
 from adjoint.render.fragments import pair_jvp_body, pair_vjp_body, sum_pairs
 from adjsim import checks
-from adjsim.backend import cpu_kernel
+from adjsim.backend import Device, check_device, cpu_kernel
 from render.camera import Camera
 from render.fragments import gather_band
 from render.packing import Job, pack
@@ -45,7 +46,7 @@ from render.soft_raster import (
     Pool,
     SoftRasterizer,
     check_rasterizer,
-    draw_frame,
+    draw_frames,
     empty_fragments,
     empty_images,
     for_each_frame,
@@ -193,6 +194,7 @@ class ImageRecord:
     job: Job
     shapes: dict[str, tuple]
     threads: int | None
+    device: Device
 
     def vjp(self, adj_images: Any, wrt: Iterable[str] | None = None) -> dict[str, np.ndarray]:
         """Pull the adjoint of the images back to the parameters.
@@ -220,14 +222,19 @@ class ImageRecord:
         for path in wanted:
             checks.known_key("path in `wrt`", path, self.shapes)
         adj = adj if self.job.batched else adj[None]
+        shape_of = {path: self.shapes[path] for path in wanted}
+        return paths.gradient(self.scene, self.job, shape_of, self._undo(adj))
+
+    def _undo(self, adj: np.ndarray) -> list[paths.Packed]:
+        """Pull the adjoints of the images (n_frames, height, width, 4) back, frame by frame."""
+        if self.device is Device.CUDA:
+            return vjp_on_gpu(self.job, adj)
         corners = vertex_corners(self.job.scene.faces, self.job.x.shape[1])
-        frames = for_each_frame(
+        return for_each_frame(
             self.job,
             self.threads,
             lambda frame, pool: draw_frame_vjp(self.job, frame, corners, adj[frame], pool),
         )
-        shape_of = {path: self.shapes[path] for path in wanted}
-        return paths.gradient(self.scene, self.job, shape_of, frames)
 
 
 def record_images(
@@ -238,6 +245,7 @@ def record_images(
     size: tuple[int, int],
     *,
     threads: int | None = None,
+    device: Device | str = Device.CPU,
 ) -> ImageRecord:
     """Draw like `rasterize`, and keep what the adjoint needs.
 
@@ -250,11 +258,11 @@ def record_images(
     """
     check_rasterizer(rasterizer)
     job = pack(scene, camera, rasterizer, vertices, size)
-    images = empty_images(job)
-    for_each_frame(job, threads, lambda frame, pool: draw_frame(job, frame, images[frame], pool))
+    where = check_device(device)
+    images = draw_frames(job, threads, where)
     names = paths.views(scene, job, paths.zeros(job))
     shapes = paths.shapes(scene, vertices, names)
-    return ImageRecord(images if job.batched else images[0], scene, job, shapes, threads)
+    return ImageRecord(images if job.batched else images[0], scene, job, shapes, threads, where)
 
 
 def rasterize_jvp(
@@ -266,6 +274,7 @@ def rasterize_jvp(
     tangents: Mapping[str, Any],
     *,
     threads: int | None = None,
+    device: Device | str = Device.CPU,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw like `rasterize`, and push tangents of the parameters forward to the images.
 
@@ -285,13 +294,18 @@ def rasterize_jvp(
     ValueError
         As `rasterize`, or if a path is unknown or a tangent does not fit.
     """
-    record = record_images(scene, camera, rasterizer, vertices, size, threads=threads)
+    record = record_images(
+        scene, camera, rasterizer, vertices, size, threads=threads, device=device
+    )
     job = record.job
     packed = paths.pack_tangents(scene, job, record.shapes, tangents)
-    tan_images = empty_images(job)
-    for_each_frame(
-        job,
-        threads,
-        lambda frame, pool: draw_frame_jvp(job, frame, packed, tan_images[frame], pool),
-    )
+    if record.device is Device.CUDA:
+        tan_images = jvp_on_gpu(job, packed)
+    else:
+        tan_images = empty_images(job)
+        for_each_frame(
+            job,
+            threads,
+            lambda frame, pool: draw_frame_jvp(job, frame, packed, tan_images[frame], pool),
+        )
     return record.images, tan_images if job.batched else tan_images[0]

@@ -1,0 +1,379 @@
+r"""Tangent and adjoint of `render/cuda_raster.py`: read the two files side by side.
+
+The launches of the forward are undone last first:
+
+    pixels -> fragments -> slots of the pairs -> faces -> vertices, scene, camera
+
+What many threads share (material, lights, camera, background, sigma, gamma, epsilon) has a
+part per thread; parts are summed in an order that their number alone decides.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import isqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint.render import paths
+from adjoint.render.blending import (
+    FragmentAdjoints,
+    FragmentTangents,
+    over_jvp_body,
+    over_vjp_body,
+    softmax_jvp_body,
+    softmax_vjp_body,
+)
+from adjoint.render.camera import camera_frame_jvp
+from adjoint.render.face_setup import (
+    FaceTangents,
+    VertexCorners,
+    camera_vjp_body,
+    face_vjp_body,
+    is_used,
+    shade_jvp_body,
+    vertex_corners,
+    vertex_jvp_body,
+    vertex_vjp_body,
+)
+from adjoint.render.fragments import pair_jvp_body, pair_vjp_body
+from adjsim.backend import (
+    Device,
+    array_module,
+    cpu_kernel,
+    device_fn,
+    launch,
+    lit,
+    on_device,
+    to_host,
+)
+from render.camera import unpack_camera
+from render.cuda_raster import FrameOnGpu, Shared, gather_frame, share, unpack_settings, unpack_view
+from render.face_setup import corner_body
+from render.packing import Job
+
+
+CHUNK = 16  # parts that one thread sums at least
+
+
+class FaceParts(NamedTuple):
+    """What each face adds to the adjoint of the scene."""
+
+    face_colors: Any  # (n_faces, 3)
+    ambient: Any  # (n_faces, 3), of its object
+    diffuse: Any  # (n_faces, 3), of its object
+    directions: Any  # (n_faces, n_lights, 3)
+    lights: Any  # (n_faces, n_lights, 3)
+
+
+def _write_view_jvp(camera, tan_camera, tan_view):
+    """Write the tangents of the eye and the frame of a packed camera."""
+    eye, target, up, fov_y = unpack_camera(camera)
+    tan_eye, tan_target, tan_up, tan_fov_y = unpack_camera(tan_camera)
+    _, _, _, _, tan_right, tan_true_up, tan_forward, tan_focal = camera_frame_jvp(
+        eye, target, up, fov_y, tan_eye, tan_target, tan_up, tan_fov_y
+    )
+    for c in range(3):
+        tan_view[c], tan_view[3 + c], tan_view[6 + c] = tan_eye[c], tan_right[c], tan_true_up[c]
+        tan_view[9 + c] = tan_forward[c]
+    tan_view[12] = tan_focal
+
+
+def _write_view_vjp(camera, adj_view, adj_camera):
+    """Add to the adjoint of the packed camera."""
+    adj_eye, adj_frame = unpack_view(adj_view)
+    camera_vjp_body(camera, adj_eye, adj_frame, adj_camera)
+
+
+write_view_jvp = cpu_kernel(_write_view_jvp)
+write_view_vjp = cpu_kernel(_write_view_vjp)
+
+
+@device_fn
+def vertex_jvp_thread(i, args):
+    """Tangent of the projection of vertex i."""
+    view, tan_view, x, tan_x, tan_screen = args
+    eye, frame = unpack_view(view)
+    tan_eye, tan_frame = unpack_view(tan_view)
+    vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tan_screen)
+
+
+@device_fn
+def face_jvp_thread(f, args):
+    """Tangents of the corners and the colours of face f."""
+    scene, tan_scene, x, tan_x, box, tangents = args
+    if box[f, 0] < box[f, 1]:
+        corner_body(f, scene, tangents.screen, tangents.corners)
+        shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents)
+
+
+@device_fn
+def pair_jvp_thread(k, args):
+    """Tangents of the fragments of pair k."""
+    shared, tan_numbers, faces, pair_face, fragments, tan_faces, tangents = args
+    smooth, pixels, numbers, flags = shared
+    pair_jvp_body(
+        k, pair_face[k], pixels, smooth, faces, tan_faces, unpack_settings(numbers, flags),
+        tan_numbers[0], fragments, tangents,
+    )  # fmt: skip
+
+
+@device_fn
+def pixel_jvp_thread(k, args):
+    """Tangent of pixel k."""
+    shared, tan_numbers, fragments, tangents, tan_image = args
+    background, tan_background, numbers, flags = shared
+    begin, end = fragments.start[k], fragments.start[k + 1]
+    settings = unpack_settings(numbers, flags)
+    if settings.over:
+        tan = over_jvp_body(begin, end, fragments, tangents, background, tan_background)
+    else:
+        tan = softmax_jvp_body(
+            begin, end, fragments, tangents, settings, (tan_numbers[1], tan_numbers[2]),
+            background, tan_background,
+        )  # fmt: skip
+    i, j = k // tan_image.shape[1], k % tan_image.shape[1]
+    tan_image[i, j, 0], tan_image[i, j, 1], tan_image[i, j, 2], tan_image[i, j, 3] = tan
+
+
+@device_fn
+def pixel_vjp_thread(k, args):
+    """Undo pixel k; its parts are those of gamma, epsilon and background."""
+    background, numbers, flags, fragments, adj, adj_image, parts = args
+    begin, end = fragments.start[k], fragments.start[k + 1]
+    i, j = k // adj_image.shape[1], k % adj_image.shape[1]
+    adj_rgba = (adj_image[i, j, 0], adj_image[i, j, 1], adj_image[i, j, 2], adj_image[i, j, 3])
+    settings = unpack_settings(numbers, flags)
+    zero = lit(0.0, settings.gamma)
+    if settings.over:
+        adj_bg = over_vjp_body(begin, end, fragments, background, adj_rgba, adj)
+        parts[k, 0], parts[k, 1] = zero, zero
+    else:
+        adj_bg, adj_gamma, adj_epsilon = softmax_vjp_body(
+            begin, end, fragments, settings, background, adj_rgba, adj
+        )
+        parts[k, 0], parts[k, 1] = adj_gamma, adj_epsilon
+    parts[k, 2], parts[k, 3], parts[k, 4] = adj_bg
+
+
+@device_fn
+def pair_vjp_thread(k, args):
+    """Undo the fragments of pair k; its part is that of sigma."""
+    shared, faces, pair_face, fragments, adj, adj_image, slots, parts = args
+    smooth, pixels, numbers, flags = shared
+    parts[k, 0] = pair_vjp_body(
+        k, pair_face[k], pixels, smooth, faces, unpack_settings(numbers, flags), fragments,
+        adj, adj_image, k, slots,
+    )  # fmt: skip
+
+
+@device_fn
+def face_vjp_thread(f, args):
+    """Sum the slots of the pairs of face f and undo its setup."""
+    scene, x, box, pair_start, pair_slots, adj_faces, parts, slots = args
+    if box[f, 0] < box[f, 1]:
+        for c in range(18):
+            total = lit(0.0, adj_faces[f, c])
+            for k in range(pair_start[f], pair_start[f + 1]):
+                total += pair_slots[k, c]
+            adj_faces[f, c] = total
+        own = FaceParts(
+            parts.face_colors, parts.ambient, parts.diffuse, parts.directions[f], parts.lights[f]
+        )
+        face_vjp_body(f, scene, x, adj_faces, own, f, slots)
+
+
+@device_fn
+def vertex_vjp_thread(i, args):
+    """Sum the slots at vertex i and undo its projection; its parts are those of the view."""
+    view, x, box, corners, slots, adj_x, adj_colors, parts = args
+    if is_used(i, box, corners):
+        eye, frame = unpack_view(view)
+        adj_point, adj_r, adj_u, adj_d, adj_focal = vertex_vjp_body(
+            i, x, eye, frame, box, corners, slots, adj_x, adj_colors
+        )
+        for c in range(3):
+            parts[i, c] = -adj_point[c]
+            parts[i, 3 + c] = adj_r[c]
+            parts[i, 6 + c] = adj_u[c]
+            parts[i, 9 + c] = adj_d[c]
+        parts[i, 12] = adj_focal
+
+
+@device_fn
+def sum_thread(i, args):
+    """Sum one column of a run of rows, first to last."""
+    parts, edges, sums = args
+    run, c = i // parts.shape[1], i % parts.shape[1]
+    total = lit(0.0, sums[run, c])
+    for k in range(edges[run], edges[run + 1]):
+        total += parts[k, c]
+    sums[run, c] = total
+
+
+def sum_runs(xp: Any, parts: Any, ends: Sequence[int]) -> Any:
+    """Sum the rows ends[r] to ends[r + 1] - 1 of `parts` (n, m) for each r.
+
+    In two stages, each of about as many terms as the root of the longest run; the order
+    depends on `ends` alone.
+    """
+    longest = max((b - a for a, b in pairwise(ends)), default=0)
+    size = max(CHUNK, isqrt(longest))
+    edges, runs = [], [0]
+    for a, b in pairwise(ends):
+        edges += range(a, b, size)
+        runs.append(len(edges))
+    edges.append(ends[-1])
+    for cuts in (edges, runs):
+        sums = xp.zeros((len(cuts) - 1, parts.shape[1]), parts.dtype)
+        args = on_device((parts, np.array(cuts, np.int64), sums))
+        launch(sum_thread, sums.size, args)
+        parts = sums
+    return parts
+
+
+class JobOnGpu(NamedTuple):
+    """A job with what its frames share on the device."""
+
+    xp: Any
+    job: Job
+    shared: Shared
+
+
+def jvp_on_gpu(job: Job, tangents: paths.Packed) -> np.ndarray:
+    """Tangents of the images of a job, (n_frames, height, width, 4)."""
+    gpu = JobOnGpu(array_module(Device.CUDA), job, share(job))
+    view = np.empty(13, job.x.dtype)
+    write_view_jvp(job.camera, tangents.camera, view)
+    tan_view, tan_numbers, tan_scene = on_device((view, tangents.numbers, tangents.scene))
+    shape = (len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
+    tan_images = np.empty((len(job.x), *shape), job.x.dtype)
+    for frame in range(len(job.x)):
+        tan_shared = (tan_view, tan_numbers, tan_scene, on_device(tangents.x[frame]))
+        tan_images[frame] = draw_frame_jvp_on_gpu(gpu, frame, tan_shared, shape)
+    return tan_images
+
+
+def draw_frame_jvp_on_gpu(gpu: JobOnGpu, frame: int, tan: tuple, shape: tuple) -> np.ndarray:
+    """Tangent of the image of one frame."""
+    xp, job, shared = gpu
+    tan_view, tan_numbers, tan_scene, tan_x = tan
+    scene, dtype, n_faces = shared.scene, job.x.dtype, len(job.scene.faces)
+    x = on_device(job.x[frame])
+    ready = gather_frame(xp, job, shared, x)
+    n, n_vertices = ready.fragments.y.shape[0], job.x.shape[1]
+    tan_faces, tan_fragments, tan_image = on_device(
+        (
+            FaceTangents(
+                xp.empty((n_vertices, 3), dtype),
+                xp.empty((n_faces, 9), dtype),
+                xp.zeros((n_faces, 9), dtype),
+            ),
+            FragmentTangents(xp.empty(n, dtype), xp.empty(n, dtype), xp.empty((n, 3), dtype)),
+            image := xp.empty(shape, dtype),
+        )
+    )
+    view, box = shared.view, ready.faces.box
+    launch(vertex_jvp_thread, n_vertices, (view, tan_view, x, tan_x, tan_faces.screen))
+    launch(face_jvp_thread, n_faces, (scene, tan_scene, x, tan_x, box, tan_faces))
+    of_pairs = (scene.smooth, shared.pixels, shared.numbers, shared.flags)
+    pairs = ready.pairs.face
+    args = (of_pairs, tan_numbers, ready.faces, pairs, ready.fragments, tan_faces, tan_fragments)
+    launch(pair_jvp_thread, pairs.shape[0], args)
+    of_pixels = (scene.background, tan_scene.background, shared.numbers, shared.flags)
+    args = (of_pixels, tan_numbers, ready.fragments, tan_fragments, tan_image)
+    launch(pixel_jvp_thread, shape[0] * shape[1], args)
+    return to_host(image)
+
+
+def vjp_on_gpu(job: Job, adj_images: np.ndarray) -> list[paths.Packed]:
+    """Pull the adjoints of the images (n_frames, height, width, 4) back, frame by frame."""
+    gpu = JobOnGpu(array_module(Device.CUDA), job, share(job))
+    corners = on_device(vertex_corners(job.scene.faces, job.x.shape[1]))
+    frames = range(len(job.x))
+    return [draw_frame_vjp_on_gpu(gpu, frame, corners, adj_images[frame]) for frame in frames]
+
+
+def draw_frame_vjp_on_gpu(
+    gpu: JobOnGpu, frame: int, corners: VertexCorners, adj_image: np.ndarray
+) -> paths.Packed:
+    """Adjoints of all that the image of one frame depends on."""
+    xp, job, shared = gpu
+    x = on_device(job.x[frame])
+    ready = gather_frame(xp, job, shared, x)
+    pair_slots, adj_sigma, pixel_sums = undo_pixels(gpu, ready, on_device(adj_image))
+    parts, slots = undo_faces(gpu, ready, x, pair_slots)
+    adj_x, adj_colors, adj_camera = undo_vertices(gpu, ready, x, corners, slots)
+    objects = [int(f) for f in job.face_offsets]
+    materials = [sum_faces(xp, part, objects) for part in (parts.ambient, parts.diffuse)]
+    every = [0, len(job.scene.faces)]
+    lights = [sum_faces(xp, part, every) for part in (parts.directions, parts.lights)]
+    scene = job.scene._replace(
+        face_colors=to_host(parts.face_colors),
+        vertex_colors=adj_colors,
+        ambient=materials[0],
+        diffuse=materials[1],
+        directions=lights[0].reshape(-1, 3),
+        lights=lights[1].reshape(-1, 3),
+        background=pixel_sums[2:],
+    )
+    numbers = np.concatenate([adj_sigma, pixel_sums[:2]])
+    return paths.Packed(adj_x, scene, adj_camera, numbers)
+
+
+def sum_faces(xp: Any, part: Any, ends: list[int]) -> np.ndarray:
+    """Sum the parts of the faces ends[r] to ends[r + 1] - 1 for each r, a row each."""
+    flat = part.reshape(part.shape[0], int(np.prod(part.shape[1:])))
+    return to_host(sum_runs(xp, flat, ends))
+
+
+def undo_pixels(
+    gpu: JobOnGpu, ready: FrameOnGpu, adj_image: Any
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """From pixels to the slots of pairs; adj_sigma (1,); sums of gamma, epsilon, background."""
+    xp, job, shared = gpu
+    dtype, n, n_pairs = job.x.dtype, ready.fragments.y.shape[0], ready.pairs.face.shape[0]
+    n_pixels = adj_image.shape[0] * adj_image.shape[1]
+    adj = on_device(FragmentAdjoints(*(xp.empty(n, dtype) for _ in range(6))))
+    parts = xp.empty((n_pixels, 5), dtype)
+    numbers, flags = shared.numbers, shared.flags
+    background = shared.scene.background
+    args = (background, numbers, flags, ready.fragments, adj, adj_image, on_device(parts))
+    launch(pixel_vjp_thread, n_pixels, args)
+    slots, sigmas = xp.empty((n_pairs, 18), dtype), xp.empty((n_pairs, 1), dtype)
+    of_pairs = (shared.scene.smooth, shared.pixels, numbers, flags)
+    faces, pairs = ready.faces, ready.pairs.face
+    args = (of_pairs, faces, pairs, ready.fragments, adj, adj_image, *on_device((slots, sigmas)))
+    launch(pair_vjp_thread, n_pairs, args)
+    sums = sum_runs(xp, parts, [0, n_pixels])
+    return slots, to_host(sum_runs(xp, sigmas, [0, n_pairs])[0]), to_host(sums[0])
+
+
+def undo_faces(gpu: JobOnGpu, ready: FrameOnGpu, x: Any, pair_slots: Any) -> tuple[FaceParts, Any]:
+    """From the slots of pairs to the parts of the faces and the slots of their corners."""
+    xp, job, shared = gpu
+    dtype, n_faces = job.x.dtype, len(job.scene.faces)
+    n_lights = len(job.scene.lights)
+    parts = FaceParts(
+        *(xp.zeros((n_faces, 3), dtype) for _ in range(3)),
+        *(xp.zeros((n_faces, n_lights, 3), dtype) for _ in range(2)),
+    )
+    slots, adj_faces = xp.empty((n_faces, 3, 9), dtype), xp.empty((n_faces, 18), dtype)
+    views = on_device((pair_slots, adj_faces, parts, slots))
+    args = (shared.scene, x, ready.faces.box, ready.pairs.start, *views)
+    launch(face_vjp_thread, n_faces, args)
+    return parts, slots
+
+
+def undo_vertices(
+    gpu: JobOnGpu, ready: FrameOnGpu, x: Any, corners: VertexCorners, slots: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """From the slots of corners to vertices (n_vertices, 3), their colours, and the camera."""
+    xp, job, shared = gpu
+    dtype, n = job.x.dtype, job.x.shape[1]
+    adj_x, adj_colors = xp.zeros((n, 3), dtype), xp.zeros((n, 3), dtype)
+    parts, adj_camera = xp.zeros((n, 13), dtype), np.zeros(10, dtype)
+    views = on_device((slots, adj_x, adj_colors, parts))
+    launch(vertex_vjp_thread, n, (shared.view, x, ready.faces.box, corners, *views))
+    write_view_vjp(job.camera, to_host(sum_runs(xp, parts, [0, n])[0]), adj_camera)
+    return to_host(adj_x), to_host(adj_colors), adj_camera

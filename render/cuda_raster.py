@@ -1,0 +1,268 @@
+r"""The soft rasterizer on a GPU: one thread per vertex, face, row of a face, and pixel.
+
+    vertices -> faces -> logits of every box -> fragments -> lists of the pixels -> pixels
+
+A pair is a face and one row of pixels that its box reaches. Pairs lie face by face, row by
+row, and their fragments in the same order; sums of counts say where each begins, so no two
+threads write to one place and every run gives the same bits. The list of a pixel comes from
+a stable sort of the fragments by pixel: it is in the order of the faces. Frames are drawn
+one after the other. The bodies are those of the CPU.
+
+Adjoint: `adjoint/render/cuda_raster.py`. Tests: `tests/cuda`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjsim.backend import Device, array_module, cpu_kernel, device_fn, launch, on_device, to_host
+from render.blending import over_body, softmax_body
+from render.camera import camera_frame, project_body, unpack_camera
+from render.face_setup import Faces, PackedScene, Settings, face_body, load_corners
+from render.fragments import Fragments, fragment_logit, sort_body, write_fragment
+from render.packing import Job
+
+
+class Pixels(NamedTuple):
+    """Where the pixels are on the screen."""
+
+    pixel_x: Any  # (width,) [-]
+    pixel_y: Any  # (height,) [-]
+
+
+class Shared(NamedTuple):
+    """What the frames of a render share, on the device."""
+
+    view: Any  # (13,) eye, right, true up, forward, focal length
+    scene: PackedScene
+    numbers: Any  # (7,) the real numbers of Settings
+    flags: Any  # (2,) int64: over, cull
+    pixels: Pixels
+
+
+class Pairs(NamedTuple):
+    """The pairs (face, row) of a frame."""
+
+    start: Any  # (n_faces + 1,) int64, where the pairs of a face start
+    place: Any  # (n_faces + 1,) int64, where the logits of its box start
+    face: Any  # (n_pairs,) int64
+
+
+class FrameOnGpu(NamedTuple):
+    """One frame with its fragments, on the device; `pair` of the fragments is by `Pairs`."""
+
+    faces: Faces
+    pairs: Pairs
+    fragments: Fragments
+
+
+def _write_view(camera, view):
+    """Write the eye and the frame of a packed camera: once, and on the CPU.
+
+    On a GPU `tan` of a float32 would pull in double precision, to reduce large angles.
+    """
+    eye, target, up, fov_y = unpack_camera(camera)
+    right, true_up, forward, focal = camera_frame(eye, target, up, fov_y)
+    for c in range(3):
+        view[c], view[3 + c], view[6 + c] = eye[c], right[c], true_up[c]
+        view[9 + c] = forward[c]
+    view[12] = focal
+
+
+write_view = cpu_kernel(_write_view)
+
+
+@device_fn
+def unpack_view(view):
+    """Eye, and the frame: right, true up, forward and focal length."""
+    right, true_up = (view[3], view[4], view[5]), (view[6], view[7], view[8])
+    forward, focal = (view[9], view[10], view[11]), view[12]
+    return (view[0], view[1], view[2]), (right, true_up, forward, focal)
+
+
+def share(job: Job) -> Shared:
+    """Copy to the device what the frames share."""
+    settings, view = job.settings, np.empty(13, job.x.dtype)
+    write_view(job.camera, view)
+    return on_device(
+        Shared(
+            view,
+            job.scene,
+            np.array(settings[:7], job.x.dtype),
+            np.array(settings[7:], np.int64),
+            Pixels(job.grid.pixel_x, job.grid.pixel_y),
+        )
+    )
+
+
+@device_fn
+def unpack_settings(numbers, flags):
+    """The settings of a render from their arrays."""
+    return Settings(
+        numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
+        flags[0] > 0, flags[1] > 0,
+    )  # fmt: skip
+
+
+@device_fn
+def vertex_thread(i, args):
+    """Project vertex i."""
+    view, x, screen = args
+    eye, frame = unpack_view(view)
+    project_body(i, x, eye, frame, screen)
+
+
+@device_fn
+def face_thread(f, args):
+    """Set up face f; write how many rows and how many pixels its box has."""
+    (_, scene, numbers, flags, pixels), x, faces, rows, places = args
+    shape = (pixels.pixel_y.shape[0], pixels.pixel_x.shape[0])
+    drawn = face_body(f, scene, x, unpack_settings(numbers, flags), shape, faces)
+    rows[f] = faces.box[f, 1] - faces.box[f, 0] if drawn else 0
+    places[f] = rows[f] * (faces.box[f, 3] - faces.box[f, 2])
+
+
+@device_fn
+def pairs_thread(f, pairs):
+    """Write the pairs of face f."""
+    for k in range(pairs.start[f], pairs.start[f + 1]):
+        pairs.face[k] = f
+
+
+@device_fn
+def locate(k, pairs, box):
+    """Face and row of pair k, its columns from and to, and the place of its first logit."""
+    f = pairs.face[k]
+    row = k - pairs.start[f]
+    left, right = box[f, 2], box[f, 3]
+    return f, box[f, 0] + row, left, right, pairs.place[f] + row * (right - left)
+
+
+@device_fn
+def logits_thread(k, args):
+    """Write the logits of pair k, and count those that are fragments."""
+    pixels, numbers, corners, box, pairs, logits, counts = args
+    f, i, left, right, place = locate(k, pairs, box)
+    a0, a1, a2, _ = load_corners(f, corners)
+    sigma, lowest = numbers[0], numbers[5]
+    n = 0
+    for j in range(left, right):
+        y = fragment_logit((pixels.pixel_x[j], pixels.pixel_y[i]), a0, a1, a2, sigma)
+        logits[place + j - left] = y
+        if y >= lowest:
+            n += 1
+    counts[k] = n
+
+
+@device_fn
+def fragments_thread(k, args):
+    """Write the fragments of pair k, and the number of the pixel of each."""
+    pixels, numbers, smooth, faces, pairs, fragments, keys = args
+    f, i, left, right, place = locate(k, pairs, faces.box)
+    corners = load_corners(f, faces.corners)
+    n = fragments.pair[k]
+    for j in range(left, right):
+        y = fragments.logits[place + j - left]
+        if y >= numbers[5]:
+            write_fragment(n, y, f, i, j, corners, pixels, smooth, faces.shaded, fragments)
+            keys[n] = i * pixels.pixel_x.shape[0] + j
+            n += 1
+
+
+@device_fn
+def sort_thread(k, fragments):
+    """Sort the list of pixel k by depth."""
+    begin, end = fragments.start[k], fragments.start[k + 1]
+    sort_body(begin, end, fragments.z, fragments.order, fragments.spare)
+
+
+@device_fn
+def pixel_thread(k, args):
+    """Blend the list of pixel k."""
+    background, numbers, flags, fragments, image = args
+    begin, end = fragments.start[k], fragments.start[k + 1]
+    settings = unpack_settings(numbers, flags)
+    if settings.over:
+        rgba = over_body(begin, end, fragments, background)
+    else:
+        rgba = softmax_body(begin, end, fragments, settings, background)
+    i, j = k // image.shape[1], k % image.shape[1]
+    image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
+
+
+def offsets(xp: Any, counts: Any) -> Any:
+    """Return where each of consecutive runs starts, and where the last ends, int64."""
+    out = xp.zeros(len(counts) + 1, np.int64)
+    if len(counts):
+        out[1:] = xp.cumsum(counts)
+    return out
+
+
+def setup_faces_on_gpu(xp: Any, job: Job, shared: Shared, x: Any) -> tuple[Faces, Pairs, int]:
+    """Project a frame and set up its faces: faces, pairs, and how many logits they have."""
+    dtype, n_vertices, n_faces = job.x.dtype, job.x.shape[1], len(job.scene.faces)
+    faces = on_device(
+        Faces(
+            xp.empty((n_vertices, 3), dtype),
+            xp.empty((n_faces, 9), dtype),
+            xp.empty((n_faces, 9), dtype),
+            xp.empty((n_faces, 4), np.int64),
+        )
+    )
+    rows, places = xp.empty(n_faces, np.int64), xp.empty(n_faces, np.int64)
+    launch(vertex_thread, n_vertices, (shared.view, x, faces.screen))
+    launch(face_thread, n_faces, (shared, x, faces, *on_device((rows, places))))
+    start, place = offsets(xp, rows), offsets(xp, places)
+    pairs = on_device(Pairs(start, place, xp.empty(int(start[-1]), np.int64)))
+    launch(pairs_thread, n_faces, pairs)
+    return faces, pairs, int(place[-1])
+
+
+def empty_fragments_on_gpu(xp: Any, n: int, dtype: np.dtype, lists: tuple) -> Fragments:
+    """Return room for n fragments; `lists` are their order, start, pair and logits."""
+    order, start, pair, logits = lists
+    row, column, spare = (xp.empty(n, np.int32) for _ in range(3))
+    y, z, u = (xp.empty(n, dtype) for _ in range(3))
+    rgb = xp.empty((n, 3), dtype)
+    return on_device(Fragments(row, column, y, z, u, rgb, order, spare, start, pair, logits))
+
+
+def gather_frame(xp: Any, job: Job, shared: Shared, x: Any) -> FrameOnGpu:
+    """Find the fragments of a frame, list them by pixel and, for Over, sort by depth."""
+    faces, pairs, n_logits = setup_faces_on_gpu(xp, job, shared, x)
+    dtype, pixels, n_pairs = job.x.dtype, shared.pixels, pairs.face.shape[0]
+    n_pixels = len(job.grid.pixel_x) * len(job.grid.pixel_y)
+    logits, counts = xp.empty(n_logits, dtype), xp.empty(n_pairs, np.int64)
+    launch(
+        logits_thread, n_pairs,
+        (pixels, shared.numbers, faces.corners, faces.box, pairs, *on_device((logits, counts))),
+    )  # fmt: skip
+    pair = offsets(xp, counts)
+    n = int(pair[-1])
+    keys, order = xp.empty(n, np.int64), xp.empty(n, np.int32)
+    start = xp.zeros(n_pixels + 1, np.int32)
+    fragments = empty_fragments_on_gpu(xp, n, dtype, (order, start, pair, logits))
+    smooth = shared.scene.smooth
+    args = (pixels, shared.numbers, smooth, faces, pairs, fragments, on_device(keys))
+    launch(fragments_thread, n_pairs, args)
+    if n > 0:
+        order[:] = xp.argsort(keys, kind="stable").astype(np.int32)
+        start[:] = xp.searchsorted(keys[order], xp.arange(n_pixels + 1)).astype(np.int32)
+    if job.settings.over:
+        launch(sort_thread, n_pixels, fragments)
+    return FrameOnGpu(faces, pairs, fragments)
+
+
+def draw_on_gpu(job: Job) -> np.ndarray:
+    """Draw the frames of a job; return the images, (n_frames, height, width, 4)."""
+    xp, shared = array_module(Device.CUDA), share(job)
+    height, width = len(job.grid.pixel_y), len(job.grid.pixel_x)
+    images = np.empty((len(job.x), height, width, 4), job.x.dtype)
+    for frame, x in enumerate(job.x):
+        ready = gather_frame(xp, job, shared, on_device(x))
+        image = xp.empty((height, width, 4), job.x.dtype)
+        background = shared.scene.background
+        args = (background, shared.numbers, shared.flags, ready.fragments, on_device(image))
+        launch(pixel_thread, height * width, args)
+        images[frame] = to_host(image)
+    return images
