@@ -45,6 +45,17 @@ def test_gauss_newton_reaches_rounding_in_a_few_evaluations():
     assert result.evaluations <= 40
 
 
+def test_gauss_newton_ends_with_noise_once_steps_promise_nothing():
+    seen = []
+    result = solve(Method.GAUSS_NEWTON, Decay(noise=0.02), tolerance=1e-15, callback=seen.append)
+    assert result.status is Status.CONVERGED
+    assert result.loss > 1e-5
+    assert result.evaluations <= 40
+    # promised fall = g^T H^-1 g / 4 <= 1e-8 loss, so |g| <= 2 |J| sqrt(1e-8 loss)
+    bound = 2.0 * np.linalg.norm(seen[-1].jacobian) * np.sqrt(1e-8 * result.loss)
+    assert 0.0 < seen[-1].gradient_norm <= bound
+
+
 @pytest.mark.parametrize("method", list(Method))
 def test_the_budget_is_kept(method):
     seen = []
