@@ -121,7 +121,7 @@ def _read(path: Path) -> Any:
 @contextmanager
 def _quiet_readers() -> Iterator[None]:
     """Keep the readers from printing pages about a file that we report in one line."""
-    from vtkmodules.vtkCommonCore import vtkLogger  # noqa: PLC0415
+    from vtkmodules.vtkCommonCore import vtkLogger
 
     verbosity, level = vtkLogger.GetCurrentVerbosityCutoff(), logging.root.manager.disable
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
@@ -147,7 +147,7 @@ def _unstructured(data: Any, path: Path) -> Any:
 
 def _dimensions(data: Any) -> np.ndarray:
     """Return the dimension of each cell, 0 to 3."""
-    from vtkmodules.vtkCommonDataModel import vtkGenericCell  # noqa: PLC0415
+    from vtkmodules.vtkCommonDataModel import vtkGenericCell
 
     cell = vtkGenericCell()
     dimension = {}

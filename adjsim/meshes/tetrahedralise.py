@@ -54,7 +54,7 @@ def tetrahedralise(
     if not 0.0 < envelope <= 0.1:
         raise ValueError(f"`envelope` must be in (0, 0.1], got {envelope}.")
     try:
-        from pytetwild.pytetwild import tetrahedralize  # noqa: PLC0415
+        from pytetwild.pytetwild import tetrahedralize
     except ImportError as error:
         raise ImportError(
             "Filling a surface with tetrahedra needs pytetwild: pip install 'adjsim[mesh]'. "
