@@ -58,7 +58,7 @@ def check_wrt(model: Model, wrt: Sequence[str] | None) -> list[str]:
 def check_tangents(model: Model, tangents: Mapping[str, npt.ArrayLike]) -> dict[str, np.ndarray]:
     """Return the tangents as checked arrays in the shapes of their parameters."""
     shapes = {path: value.shape for path, value in model.parameters().items()}
-    shapes |= {path: (model.n_nodes, 3) for path in ("state.x", "state.v")}
+    shapes |= dict.fromkeys(("state.x", "state.v"), (model.n_nodes, 3))
     return {
         path: checks.array(
             f"tangents[{path!r}]", value, shapes[checks.known_key("parameter", path, shapes)]

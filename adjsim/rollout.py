@@ -79,8 +79,7 @@ def rollout(
     dtype : dtype
         float64 or float32.
     threads : int, optional
-        Threads to use. None: one for small models, all for large ones. The result is
-        the same to the bit.
+        None: one for small models, all for large ones. The bits are the same.
     device : Device or str
         `Device.CPU`, the reference, or `Device.CUDA`.
 
@@ -98,8 +97,7 @@ def rollout(
 
     Notes
     -----
-    Adjoint: `adjoint.record(...).vjp`. Tangent: `adjoint.rollout_jvp`.
-    Source: gradSim (ICLR 2021) eq. 4.
+    Adjoint: `adjoint.record`. Tangent: `adjoint.rollout_jvp`. Source: gradSim eq. 4.
     """
     check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)

@@ -63,9 +63,8 @@ def half_space_vjp(x, v, consts, params, series, adj_f):
     c = height + radius - dot(n, x[0])  # (1) replayed
     if c <= zero:
         return (none,), (none,), (zero, zero, zero, zero, zero, zero, zero, zero, zero), ()
-    u = v[0]
-    u_n = dot(n, u)  # (2) replayed
-    u_t = axpy(-u_n, n, u)  # (3) replayed
+    u_n = dot(n, v[0])  # (2) replayed
+    u_t = axpy(-u_n, n, v[0])  # (3) replayed
     approach = max(zero, -u_n)
     p = k_e * c + k_d * approach  # (4) replayed
     s = norm(u_t)  # (5) replayed
@@ -107,7 +106,7 @@ def half_space_vjp(x, v, consts, params, series, adj_f):
     adj_n = axpy(-u_n, adj_u_t, adj_n)
 
     # (2) u_n = n.u
-    adj_n = axpy(adj_u_n, u, adj_n)
+    adj_n = axpy(adj_u_n, v[0], adj_n)
     adj_u = axpy(adj_u_n, n, adj_u)
 
     # (1) c = h + r - n.x
