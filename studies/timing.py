@@ -40,6 +40,7 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> "Timing":
             raise StudyError(f"`{key}` must hold numbers of at least {MIN_TETS}, got {low}.")
     for key in ("threads", "repeats", "sample", "limit"):
         checks.positive(key, _not_empty(key, settings[key]))
+    _not_empty("viscosity", settings["viscosity"])
     for dtype in _not_empty("dtypes", settings["dtypes"]):
         checks.known_key("entry of `dtypes`", dtype, ("float64", "float32"))
     budget = settings["checkpoint"]["budget"]
@@ -122,8 +123,16 @@ class Timing:
         usable = sorted({n for n in settings["threads"] if n <= cores} or {1})
         threads = [0] if on_gpu else usable
         dtypes = settings["dtypes"] if self.options.dtype == "float64" else [self.options.dtype]
-        sample = settings["sample"] / 1e3
-        laps = list(tet_laps(settings["sizes"], dtypes, threads, sample=sample, device=device))
+        laps = list(
+            tet_laps(
+                settings["sizes"],
+                dtypes,
+                threads,
+                viscosity=settings["viscosity"],
+                sample=settings["sample"] / 1e3,
+                device=device,
+            )
+        )
         checkpoint = settings["checkpoint"]
         if checkpoint["budget"]:
             size = max(settings["sizes"])

@@ -86,9 +86,15 @@ class Loops:
 
 
 def tet_laps(
-    sizes: list[int], dtypes: list[str], threads: list[int], *, sample: float, device: str
+    sizes: list[int],
+    dtypes: list[str],
+    threads: list[int],
+    *,
+    viscosity: list[bool],
+    sample: float,
+    device: str,
 ) -> Iterator[Lap]:
-    """Give the laps of all sizes, dtypes, numbers of threads, without and with viscosity.
+    """Give the laps of all sizes, dtypes, numbers of threads, and viscosities.
 
     Parameters
     ----------
@@ -97,13 +103,15 @@ def tet_laps(
     dtypes : list of str
     threads : list of int
         [0] on a GPU.
+    viscosity : list of bool
+        Whether the block has viscosity.
     sample : float
         Length of a forward sample [s].
     device : str
         "cpu" or "cuda".
     """
     for size in sizes:
-        for viscous in (False, True):
+        for viscous in viscosity:
             block = make_block(size, viscous=viscous)
             n_steps = sample_steps(block.n_tets, sample)
             for dtype in dtypes:

@@ -98,7 +98,7 @@ def _draw_steps(folder: RunFolder, result: dict[str, Any]) -> None:
 
     figure = Figure(figsize=(10.5, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    paper = result["paper"]
+    paper, viscous = result["paper"], result["tets"][0]["viscosity"]
     for axes, what, title, published in (
         (left, FORWARD, "forward", paper["forward"]),
         (right, BOTH, "forward + reverse", paper["backward"]),
@@ -106,7 +106,7 @@ def _draw_steps(folder: RunFolder, result: dict[str, Any]) -> None:
         for dtype, style in (("float64", "-o"), ("float32", "--s")):
             points = [
                 fastest(
-                    pick(result["tets"], size=n, dtype=dtype, viscosity=False, **{"pass": what})
+                    pick(result["tets"], size=n, dtype=dtype, viscosity=viscous, **{"pass": what})
                 )
                 for n in sizes(result)
             ]

@@ -58,16 +58,16 @@ class Block:
         return len(self.mesh.tets)
 
 
-def make_block(n_tets: int, *, viscous: bool = False) -> Block:
+def make_block(n_tets: int, *, viscous: bool = False, has_floor: bool = True) -> Block:
     """Return the block of about `n_tets` tetrahedra, at least five."""
     cells = block_cells(n_tets)
     mesh = box_tets(cells, [CELL * n for n in cells])
     viscosity = VISCOSITY if viscous else None
     tets = NeoHookeanTets(mesh.tets, mesh.points, MU, LAM, viscosity=viscosity)
-    floor = HalfSpaceContact(height=SINK, **FLOOR)
+    floor = {"floor": HalfSpaceContact(height=SINK, **FLOOR)} if has_floor else {}
     x = STRETCH * mesh.points
     v = np.broadcast_to([SPEED, 0.0, 0.0], x.shape)
-    model = Model(tets.lumped_mass(DENSITY), {"block": tets, "floor": floor})
+    model = Model(tets.lumped_mass(DENSITY), {"block": tets, **floor})
     return Block(mesh, model, State(x, v))
 
 

@@ -42,13 +42,13 @@ def warnings(result: dict[str, Any]) -> list[str]:
         )
     if found:
         found.append("Trust the minima more than the medians, and repeat on a quiet machine.")
-    found += [
-        f"{row['name']} at {row['tets']} tetrahedra differs from adjsim by "
-        f"{row['difference']:.1e} of the largest displacement: its times compare nothing."
+    doubtful = [
+        f"{row['name']} does not compute what adjsim does, {_problem(row)}: difference "
+        f"{row['difference']:.1e}. Its times compare nothing."
         for row in result["peers"]
         if not row["agrees"]
     ]
-    return found
+    return [*found, *dict.fromkeys(doubtful)]
 
 
 def machine_line(result: dict[str, Any]) -> str:
@@ -93,7 +93,7 @@ def _tets(result: dict[str, Any], dtype: str, *, viscous: bool) -> Table:
     columns = [(what, n) for what in passes for n in threads]
     header = ["tets", *(f"{passes[what]}, {threads[n]}" for what, n in columns)]
     rows = []
-    for size in sizes(result):
+    for size in sizes(result) if mine else []:
         here = pick(mine, size=size)
         cells = [_cell(pick(here, **{"pass": what}, threads=n)) for what, n in columns]
         rows.append([str(here[0]["tets"]), *cells, f"{here[0]['tape_bytes']:,}"])
@@ -134,7 +134,7 @@ def _rates(result: dict[str, Any]) -> Table:
     paper = result["paper"]
     rows = []
     for size in sizes(result):
-        here = pick(result["tets"], size=size, viscosity=False)
+        here = pick(result["tets"], size=size, viscosity=result["tets"][0]["viscosity"])
         row, best = [str(here[0]["tets"])], {FORWARD: 0.0, BOTH: 0.0}
         for dtype in dtypes:
             for what in (FORWARD, BOTH):
@@ -195,8 +195,9 @@ def _peers(result: dict[str, Any]) -> Table:
     table = Table(
         "Other packages in the same rounds, and how many times our time they take",
         ["package", "version", "problem", "pass", "time", "ratio", "difference", "of gradient"],
-        note="float32, all cores; ratio of the minima (median of the ratios) to our fastest; "
-        "difference of the last positions, over the largest displacement; of the gradient by mu",
+        note="all cores; tetrahedra in float32; ratio of the minima (median of the ratios) to "
+        "our fastest; difference: of the last positions over the largest displacement, or the "
+        "share of pixels covered in one image only; of the gradient by mu",
     )
     versions = {package["name"]: package["version"] or "" for package in result["packages"]}
     for row in result["peers"]:
@@ -206,7 +207,7 @@ def _peers(result: dict[str, Any]) -> Table:
             [
                 row["name"],
                 versions.get(row["name"], ""),
-                f"{row['tets']} tets" if is_tets else f"{row['faces']} faces, {row['pixels']}²",
+                _problem(row),
                 row["pass"],
                 f"{_cell([row])} ns" if is_tets else f"{_cell([row], 'ms', 2)} ms",
                 f"{ratio['min']:.1f} ({ratio['median']:.1f})" if ratio else "-",
@@ -215,6 +216,12 @@ def _peers(result: dict[str, Any]) -> Table:
             ]
         )
     return table
+
+
+def _problem(row: dict[str, Any]) -> str:
+    if "tets" in row:
+        return f"{row['tets']} tetrahedra"
+    return f"{row['faces']} faces, {row['pixels']}²"
 
 
 def _small(value: float | None) -> str:

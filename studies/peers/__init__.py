@@ -5,6 +5,8 @@ interface. A module has `prepare(problem, ...)`; what it returns computes the sa
 adjsim, and that is checked before a time is believed.
 """
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -16,6 +18,8 @@ import numpy as np
 
 TETS, IMAGES = "tets", "images"
 MAX_DIFFERENCE = 1e-3  # of a peer's trajectory from ours, over the largest displacement
+MAX_UNCOVERED = 0.03  # pixels covered in one image only; the outline is 2 % of them
+TRIAL = 60.0  # longest trial of a package that may abort [s]
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Peer:
         How to get them.
     note : str
         What of it is timed.
+    may_abort : bool
+        It may end the process where it cannot run; so its module is first run in one apart.
     """
 
     name: str
@@ -43,11 +49,23 @@ class Peer:
     needs: tuple[str, ...]
     install: str
     note: str
+    may_abort: bool = False
 
     def missing(self) -> str | None:
         """Return what is missing and how to get it, or None."""
         absent = [name for name in self.needs if find_spec(name) is None]
         return f"not installed: {self.install}" if absent else None
+
+    def trouble(self) -> str | None:
+        """Run a module that may abort in a process apart; return how it ended, if badly."""
+        if not self.may_abort:
+            return None
+        command = [sys.executable, "-m", f"studies.peers.{self.module}"]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=TRIAL, check=False)
+        except subprocess.TimeoutExpired:
+            return f"its trial took more than {TRIAL:g} s"
+        return None if done.returncode == 0 else f"its trial ended with {done.returncode}"
 
     def load(self) -> Any:
         """Import the module."""
@@ -63,7 +81,8 @@ class PeerRun:
     forward : callable
         Runs the rollout, or draws the image, and waits for it.
     result : callable
-        What the last `forward` computed: last positions (n_nodes, 3), or an RGB(A) image.
+        What the last `forward` computed: last positions (n_nodes, 3), or which pixels are
+        covered, (height, width) bool.
     gradient : callable, optional
         Runs forward and reverse, and waits.
     grad_mu : callable, optional
@@ -95,6 +114,31 @@ PEERS = (
         ("jax", "jaxlib"),
         "pip install jax",
         "the same in jax.numpy, lax.scan over the steps, jit, value_and_grad",
+    ),
+    Peer(
+        "Newton",
+        "newton_tets",
+        TETS,
+        ("newton", "warp"),
+        "pip install newton",
+        "its neo-Hookean tetrahedra in free fall, semi-implicit, graph capture, tape",
+    ),
+    Peer(
+        "DEODR",
+        "deodr_images",
+        IMAGES,
+        ("deodr", "trimesh"),
+        "pip install deodr trimesh",
+        "hard faces with antialiased outline, its C++ adjoint",
+    ),
+    Peer(
+        "Mitsuba",
+        "mitsuba_images",
+        IMAGES,
+        ("mitsuba", "drjit"),
+        "pip install mitsuba, and LLVM as a shared library",
+        "16 samples a pixel, projective integrator, gradient of the vertices",
+        may_abort=True,
     ),
 )
 
