@@ -109,7 +109,7 @@ def _read(path: Path) -> Any:
             data = pyvista.read(path)
     except (Exception, SystemExit) as error:  # meshio exits when it fails
         known = importlib.util.find_spec("meshio")
-        hint = "" if known else " For .msh, .mesh, .off and others: pip install meshio"
+        hint = "" if known else " For .msh, .mesh, .off and others: pip install 'adjsim[mesh]'"
         raise ValueError(
             f"`mesh`: {path} cannot be read as a mesh: it is damaged or of another kind.{hint}"
         ) from error

@@ -1,3 +1,4 @@
+import meshio
 import numpy as np
 import pytest
 import pyvista
@@ -112,6 +113,16 @@ def test_one_inverted_tetrahedron_is_named_with_its_file(tmp_path):
     grid_of(cells, mesh.points).save(tmp_path / "a.vtu")
     with pytest.raises(ValueError, match=r"a\.vtu is not usable: .* tetrahedron 3, .* inverted"):
         read_mesh(tmp_path / "a.vtu")
+
+
+def test_a_gmsh_file_with_its_boundary_triangles_is_read(tmp_path):
+    mesh = box_tets((2, 1, 1), (2.0, 1.0, 1.0))
+    cells = [("triangle", mesh.surface().faces), ("tetra", mesh.tets)]
+    meshio.write_points_cells(tmp_path / "a.msh", mesh.points, cells, file_format="gmsh22")
+    back = read_mesh(tmp_path / "a.msh")
+    assert isinstance(back, TetMesh)
+    assert (back.points == mesh.points).all()
+    assert (back.tets == mesh.tets).all()
 
 
 def test_a_grid_of_voxels_is_read(tmp_path):
