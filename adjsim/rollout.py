@@ -67,7 +67,6 @@ def rollout(
     Parameters
     ----------
     model : Model
-        Masses, gravity and forces.
     state : State
         Positions (n_nodes, 3) [m] and velocities (n_nodes, 3) [m/s] at step 0.
     dt : float
@@ -81,7 +80,7 @@ def rollout(
     threads : int, optional
         None: one for small models, all for large ones. The bits are the same.
     device : Device or str
-        `Device.CPU`, the reference, or `Device.CUDA`.
+        "cpu", the reference, or "cuda".
 
     Returns
     -------
