@@ -118,11 +118,12 @@ def _draw_steps(folder: RunFolder, result: dict[str, Any]) -> None:
             [int(n) for n in published], list(published.values()), ":^", color="#777",
             label="gradSim, published" + ("" if what == FORWARD else " (backward)"),
         )  # fmt: skip
-        mine = [row for row in result["peers"] if "tets" in row and row["pass"] == what]
-        for name in dict.fromkeys(row["name"] for row in mine):
-            rows = pick(mine, name=name)
-            points = ([r["tets"] for r in rows], [r["steps_per_s"] for r in rows])
-            axes.loglog(*points, "-.d", label=f"{name}, float32", markersize=5)
+        others = [row for row in result["peers"] if "tets" in row]
+        for k, name in enumerate(dict.fromkeys(row["name"] for row in others)):
+            if rows := pick(others, name=name, **{"pass": what}):
+                points = ([r["tets"] for r in rows], [r["steps_per_s"] for r in rows])
+                label = f"{name}, float32"
+                axes.loglog(*points, "-.d", color=f"C{k}", label=label, markersize=5)
         axes.set(title=title, xlabel="tetrahedra")
         axes.grid(visible=True, which="both", alpha=0.25)
         axes.legend(fontsize=8)

@@ -12,7 +12,7 @@ from studies.timing_scenes import DISTANCE, Ball, make_ball
 
 SAMPLES = 16
 POSITIONS = "ball.vertex_positions"
-INTEGRATOR = {"type": "direct_projective", "sppi": 0, "guiding": "none", "hide_emitters": True}
+INTEGRATOR = {"type": "direct_projective", "sppi": 0, "guiding": "none"}
 
 
 def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:
@@ -24,11 +24,9 @@ def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:
     params = mi.traverse(scene)
     adj = np.random.default_rng(0).standard_normal((pixels, pixels, 4))
     adj_image = mi.TensorXf(adj.astype(np.float32))
-    last: dict[str, Any] = {}
 
     def forward() -> None:
-        last["image"] = mi.render(scene, spp=SAMPLES)
-        dr.eval(last["image"])
+        dr.eval(mi.render(scene, spp=SAMPLES))
         dr.sync_thread()
 
     def both() -> None:
@@ -39,7 +37,11 @@ def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:
         dr.eval(dr.grad(params[POSITIONS]))
         dr.sync_thread()
 
-    return PeerRun(forward, lambda: np.array(last["image"])[..., 3] > 0.5, both)
+    def covered() -> np.ndarray:
+        depth = mi.render(scene, integrator=mi.load_dict({"type": "depth"}), spp=SAMPLES)
+        return np.array(depth)[..., 0] > 0.5 * (DISTANCE - 1.0)
+
+    return PeerRun(forward, covered, both)
 
 
 def _scene(ball: Ball, pixels: int) -> dict[str, Any]:

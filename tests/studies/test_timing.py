@@ -11,6 +11,7 @@ from studies.peers import PEERS, node_slots
 from studies.registry import RunOptions
 from studies.run_folder import RunFolder
 from studies.timing_clock import Lap, ratio, run_round, summary, time_off_core
+from studies.timing_results import collect
 from studies.timing_scenes import block_cells, icosphere, make_ball, make_block
 from studies.timing_tables import warnings
 
@@ -143,6 +144,13 @@ def test_times_are_summed_up_as_minimum_median_and_paired_ratio():
     assert summary(rounds, a) == {"min": 1.0, "median": 1.5, "on_core": 1.0}
     assert ratio(rounds, a, b) == {"min": 1.0, "median": 1.0}
     assert time_off_core(rounds, [a, b]) == pytest.approx(1.0 - 13.0 / 37.0)
+
+
+def test_laps_that_no_round_timed_are_left_out():
+    labels = {"part": "images", "faces": 20, "threads": 1}
+    timed, untimed = (Lap({**labels, "pass": name}, 1.0, int) for name in ("a", "b"))
+    found = collect([{timed.name: (0.5, 0.25)}], [timed, untimed], [], [])["images"]
+    assert [(row["pass"], row["ms_min"], row["ms_on_core"]) for row in found] == [("a", 500, 250)]
 
 
 def test_odd_rounds_go_backwards_and_rare_laps_wait_for_theirs():
