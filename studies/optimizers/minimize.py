@@ -62,23 +62,35 @@ def minimize(
     checks.positive("tolerance", tolerance)
     options = options or Options()
     theta0 = checks.array("theta0", theta0, ("n",))
-    box = problem.bounds
     evaluator = Evaluator(problem, max_evaluations, log=log, callback=callback)
     try:
-        if method is Method.GAUSS_NEWTON:
-            status = scipy_methods.gauss_newton(evaluator, theta0, tolerance, box)
-        elif method is Method.LBFGSB:
-            status = scipy_methods.lbfgsb(evaluator, theta0, tolerance, box)
-        else:
-            make = first_order.adam_step
-            if method is Method.GRADIENT_DESCENT:
-                make = first_order.momentum_step
-            status = first_order.descend(
-                evaluator, theta0, make(options), tolerance=tolerance, bounds=box
-            )
+        status = _search(
+            problem, evaluator, theta0, method=method, tolerance=tolerance, options=options
+        )
     except BudgetSpentError:
         status = Status.MAX_EVALUATIONS
     best = evaluator.best
     if best is None:
         return Result(theta0, np.inf, Status.NOT_FINITE, evaluator.spent)
     return Result(best.theta, best.loss, status, evaluator.spent)
+
+
+def _search(
+    problem: Problem,
+    evaluator: Evaluator,
+    theta0: np.ndarray,
+    *,
+    method: Method,
+    tolerance: float,
+    options: Options,
+) -> Status:
+    """Run one method until it stops or the budget is spent."""
+    if method is Method.GAUSS_NEWTON:
+        return scipy_methods.gauss_newton(evaluator, theta0, tolerance, problem.bounds)
+    if method is Method.LBFGSB:
+        return scipy_methods.lbfgsb(evaluator, theta0, tolerance, problem.bounds)
+    is_momentum = method is Method.GRADIENT_DESCENT
+    make = first_order.momentum_step if is_momentum else first_order.adam_step
+    return first_order.descend(
+        evaluator, theta0, make(options), tolerance=tolerance, bounds=problem.bounds
+    )
