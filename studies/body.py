@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from adjsim.backend import CACHE_DIR
+from adjsim.forces.neo_hookean import lame
 from adjsim.meshes.embedding import embedding
 from adjsim.meshes.files import read_mesh
 from adjsim.meshes.tet_mesh import TetMesh
@@ -111,17 +112,14 @@ def pinned_nodes(points: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
 
 
 def lam_over_mu(poisson_ratio: float) -> float:
-    """Return lam/mu of the neo-Hookean solid with this Poisson ratio.
-
-    mu = 4/3 mu_L, lam = lam_L + 5/6 mu_L (Smith et al. 2018, sec. 3.4), and
-    lam_L = 2 nu/(1 - 2 nu) mu_L.
-    """
+    """Return lam/mu of the neo-Hookean solid with this Poisson ratio."""
     if not -1.0 < poisson_ratio < 0.5:
         raise ValueError(
             f"`body.poisson_ratio` must be in (-1, 0.5), got {poisson_ratio}: at 0.5 lam "
             "would be infinite."
         )
-    return 0.75 * (2.0 * poisson_ratio / (1.0 - 2.0 * poisson_ratio) + 5.0 / 6.0)
+    mu, lam = lame(1.0, poisson_ratio)
+    return lam / mu
 
 
 def _apply(matrix: scipy.sparse.csr_array, x: np.ndarray) -> np.ndarray:
