@@ -49,7 +49,7 @@ def minimize(
     Returns
     -------
     Result
-        The theta of lowest loss among those evaluated, and the status.
+        The best theta evaluated, and the status.
 
     Raises
     ------
@@ -60,37 +60,36 @@ def minimize(
     """
     checks.positive("max_evaluations", max_evaluations)
     checks.positive("tolerance", tolerance)
-    options = options or Options()
-    theta0 = checks.array("theta0", theta0, ("n",))
+    start = checks.array("theta0", theta0, ("n",))
     evaluator = Evaluator(problem, max_evaluations, log=log, callback=callback)
     try:
         status = _search(
-            problem, evaluator, theta0, method=method, tolerance=tolerance, options=options
+            problem, evaluator, start, method=method, tolerance=tolerance, options=options
         )
     except BudgetSpentError:
         status = Status.MAX_EVALUATIONS
     best = evaluator.best
     if best is None:
-        return Result(theta0, np.inf, Status.NOT_FINITE, evaluator.spent)
+        return Result(start, np.inf, Status.NOT_FINITE, evaluator.spent)
     return Result(best.theta, best.loss, status, evaluator.spent)
 
 
 def _search(
     problem: Problem,
     evaluator: Evaluator,
-    theta0: np.ndarray,
+    start: np.ndarray,
     *,
     method: Method,
     tolerance: float,
-    options: Options,
+    options: Options | None,
 ) -> Status:
     """Run one method until it stops or the budget is spent."""
     if method is Method.GAUSS_NEWTON:
-        return scipy_methods.gauss_newton(evaluator, theta0, tolerance, problem.bounds)
+        return scipy_methods.gauss_newton(evaluator, start, tolerance, problem.bounds)
     if method is Method.LBFGSB:
-        return scipy_methods.lbfgsb(evaluator, theta0, tolerance, problem.bounds)
+        return scipy_methods.lbfgsb(evaluator, start, tolerance, problem.bounds)
     is_momentum = method is Method.GRADIENT_DESCENT
     make = first_order.momentum_step if is_momentum else first_order.adam_step
     return first_order.descend(
-        evaluator, theta0, make(options), tolerance=tolerance, bounds=problem.bounds
+        evaluator, start, make(options or Options()), tolerance=tolerance, bounds=problem.bounds
     )
