@@ -1,11 +1,16 @@
 """Compile every CUDA kernel to PTX without a GPU and print, as JSON, what came of each.
 
-Run in a process of its own: device functions ask for the current device when they are
-compiled, and a stub answers.
+Run in a process of its own, with float32 or float64: device functions ask for the current
+device when they are compiled, and a stub answers.
 """
 
 import json
+import re
 import sys
+from types import SimpleNamespace
+
+import numpy as np
+from numba import typeof
 
 
 class Device:
@@ -68,27 +73,60 @@ def physics_kernels():
     yield "tangent", grid_kernel(tangent_on_grid, twins, make_jvp_lane), tangent
 
 
+def render_launches(dtype):
+    """Every body that the renderer launches, with the arguments it is launched with.
+
+    Nothing is run: all counts stay 0, so that no fragment is found, but every launch is made.
+    """
+    from adjoint.render import cuda_raster as twin
+    from adjsim import backend
+    from render import cuda_raster
+    from tests.cuda.render_scenes import everything, toy
+
+    launches = {}
+    blank = SimpleNamespace(empty=np.zeros, zeros=np.zeros, cumsum=np.cumsum)
+    backend.cuda_problem = lambda: None
+    for module in (cuda_raster, twin):
+        module.array_module = lambda device: blank
+        module.on_device = lambda arrays: arrays
+        module.launch = lambda body, n, args: launches.setdefault(body.__name__, (body, args))
+    everything(toy("over", dtype), "cuda")
+    return launches
+
+
+def kernels(real):
+    """Name, kernel and the types of its arguments, of the physics and of the renderer."""
+    from numba import types
+
+    from adjsim.backend import index_kernel
+
+    for name, kernel, argument in physics_kernels():
+        yield name, kernel, (argument(getattr(types, real)),)
+    for name, (body, args) in render_launches(np.dtype(real)).items():
+        yield name, index_kernel(body), (types.int64, typeof(args))
+
+
 def main():
-    from numba import cuda, types
+    from numba import cuda
     from numba.cuda import dispatcher
 
     dispatcher.get_current_device = Device
-    report = []
-    for name, kernel, argument in physics_kernels():
-        for real in (types.float32, types.float64):
-            for capability in ((8, 0), (9, 0)):
-                ptx, _ = cuda.compile_ptx(kernel, (argument(real),), cc=capability)
-                report.append(
-                    {
-                        "kernel": name,
-                        "real": str(real),
-                        "target": f"sm_{capability[0]}{capability[1]}",
-                        "names_target": f".target sm_{capability[0]}{capability[1]}" in ptx,
-                        "has_f64": ".f64" in ptx,
-                        "is_approximate": ".approx" in ptx,
-                        "lines": len(ptx.splitlines()),
-                    }
-                )
+    real, report = sys.argv[1], []
+    for name, kernel, arguments in kernels(real):
+        for capability in ((8, 0), (9, 0)):
+            ptx, _ = cuda.compile_ptx(kernel, arguments, cc=capability)
+            target = f"sm_{capability[0]}{capability[1]}"
+            report.append(
+                {
+                    "kernel": name,
+                    "real": real,
+                    "target": target,
+                    "names_target": f".target {target}" in ptx,
+                    "has_f64": ".f64" in ptx,
+                    "approximate": sorted(set(re.findall(r"\w+\.approx[.\w]*", ptx))),
+                    "lines": len(ptx.splitlines()),
+                }
+            )
     json.dump(report, sys.stdout)
 
 

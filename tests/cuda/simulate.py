@@ -1,6 +1,7 @@
-"""Run the toy scene on the CPU and in Numba's CUDA simulator; print the differences as JSON.
+"""Run toy scenes on the CPU and in Numba's CUDA simulator; print the differences as JSON.
 
-Run in a process of its own with NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1.
+Run in a process of its own with NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1, and with
+the name of what is run: physics or render.
 """
 
 import json
@@ -8,15 +9,20 @@ import sys
 
 import numpy as np
 
-from tests.cuda.scenes import everything
+from tests.cuda import render_scenes, scenes
+
+
+RUNS = {"physics": scenes.everything, "render": render_scenes.all_scenes}
 
 
 def main():
+    everything = RUNS[sys.argv[1]]
     cpu, cuda = everything("cpu"), everything("cuda")
     report = {
         name: {
             "largest": float(np.abs(value).max()),
             "difference": float(np.abs(value - cuda[name]).max()),
+            "alike": value.shape == cuda[name].shape and value.dtype == cuda[name].dtype,
         }
         for name, value in cpu.items()
     }

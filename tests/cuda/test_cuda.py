@@ -1,49 +1,40 @@
 """CUDA without a GPU: PTX of every kernel, and the simulator against the CPU; and with one."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from adjsim.backend import cuda_problem
+from tests.cuda.processes import run
 from tests.cuda.scenes import everything
 
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def run(module, **environment):
-    """Run a module in a process of its own and return what it printed as JSON."""
-    done = subprocess.run(
-        [sys.executable, "-m", module],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+# Inside libdevice's exp of a float32 and log1p of a float64, where an approximation is the
+# start of an accurate result. Division and square roots of ours are never approximate.
+WITHIN_LIBDEVICE = {"float32": {"ex2.approx.ftz.f32"}, "float64": {"rcp.approx.ftz.f64"}}
+WITHOUT_REALS = {"pairs_thread"}
 
 
 @pytest.mark.slow
 def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
-    report = run("tests.cuda.compile_ptx")
-    assert len({row["kernel"] for row in report}) >= 3
+    with ThreadPoolExecutor(2) as pool:
+        reports = pool.map(lambda real: run("tests.cuda.compile_ptx", real), WITHIN_LIBDEVICE)
+        report = [row for rows in reports for row in rows]
+    assert len({row["kernel"] for row in report}) == 3 + 16
     assert {row["target"] for row in report} == {"sm_80", "sm_90"}
     for row in report:
         assert row["names_target"], row
         assert row["lines"] > 100, row
-        assert row["has_f64"] == (row["real"] == "float64"), row
-        assert not row["is_approximate"], row
+        double = row["real"] == "float64" and row["kernel"] not in WITHOUT_REALS
+        assert row["has_f64"] == double, row
+        exponential = row["kernel"].startswith("pixel_")
+        allowed = WITHIN_LIBDEVICE[row["real"]] if exponential else set()
+        assert set(row["approximate"]) <= allowed, row
 
 
 def test_the_simulator_gives_the_numbers_of_the_cpu():
-    report = run("tests.cuda.simulate", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
+    report = run("tests.cuda.simulate", "physics", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
     assert len(report) > 30
     for name, row in report.items():
         assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"

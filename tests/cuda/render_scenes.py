@@ -1,0 +1,54 @@
+"""Toy scenes of the renderer that every CUDA check shares."""
+
+import numpy as np
+
+from adjoint.render.soft_raster import rasterize_jvp, record_images
+from render.blending import Over, Softmax
+from render.scene import Mesh, Scene
+from tests.render.scenes import camera, soft, tetrahedron, two_tetrahedra
+
+
+SIZE = (5, 6)
+BLENDS = {
+    "over": {"blend": Over()},
+    "softmax": {"blend": Softmax(), "gamma": 0.3, "epsilon": 0.9},
+    "culled": {"blend": Over(), "cull": True},
+}
+
+
+def toy(blend, dtype=np.float64):
+    """Two frames of two objects, face and vertex colours, and a third that leaves the view."""
+    rng = np.random.default_rng(11)
+    scene, vertices = two_tetrahedra(rng)
+    scene = Scene({**scene.objects, "high": Mesh([[0, 1, 2]])}, scene.lights)
+    vertices["left"] = np.stack([vertices["left"], tetrahedron(rng, [-0.3, 0.2, 0.1])])
+    vertices["high"] = np.array([[-0.3, 0.4, 0.2], [0.3, 0.4, 0.2], [0.0, 9.0, 0.2]])
+    vertices["high"] = np.stack([vertices["high"], vertices["high"] + [0.0, 9.0, 0.0]])
+    vertices = {name: x.astype(dtype) for name, x in vertices.items()}
+    return scene, camera(), soft(sigma=2e-2, **BLENDS[blend]), vertices
+
+
+def empty(dtype=np.float64):
+    """A scene with a face that is never seen, and no light."""
+    x = np.array([[0.0, 0.0, 9.0], [1.0, 0.0, 9.0], [0.0, 1.0, 9.0]], dtype)
+    return Scene({"behind": Mesh([[0, 1, 2]])}), camera(), soft(), {"behind": x}
+
+
+def everything(problem, device, size=SIZE):
+    """Images, every gradient and a tangent of a scene on a device, by name."""
+    rng = np.random.default_rng(12)
+    record = record_images(*problem, size, device=device)
+    gradient = record.vjp(rng.standard_normal(record.images.shape))
+    out = {f"vjp {path}": value for path, value in gradient.items()}
+    tangents = {path: rng.standard_normal(value.shape) for path, value in gradient.items()}
+    images, tan_images = rasterize_jvp(*problem, size, tangents, device=device)
+    return out | {"images": record.images, "jvp images": images, "jvp": tan_images}
+
+
+def all_scenes(device, dtype=np.float64, size=SIZE):
+    """`everything` of the toy with each blend, by name."""
+    return {
+        f"{blend} {name}": value
+        for blend in BLENDS
+        for name, value in everything(toy(blend, dtype), device, size).items()
+    }

@@ -1,0 +1,85 @@
+"""The renderer on CUDA: in the simulator without a GPU, and on one."""
+
+import numpy as np
+import pytest
+
+from adjoint.render.soft_raster import rasterize_jvp, record_images
+from adjsim.backend import cuda_problem
+from render.soft_raster import rasterize
+from tests.cuda.processes import run
+from tests.cuda.render_scenes import all_scenes, empty, everything, toy
+
+
+needs_gpu = pytest.mark.skipif(
+    cuda_problem() is not None, reason=f"no GPU to use: {cuda_problem()}"
+)
+# Over does not know them.
+ZERO = {
+    f"{blend} vjp rasterizer.{name}"
+    for blend in ("over", "culled")
+    for name in ("gamma", "epsilon")
+}
+
+
+def test_the_simulator_draws_and_differentiates_like_the_cpu():
+    # The same Python operations, but for the order in which parts are summed: about a hundred
+    # terms of the size of the sum, or ten times it where they cancel, at eps = 2.2e-16 each.
+    report = run("tests.cuda.simulate", "render", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
+    assert {name.split()[0] for name in report} == {"over", "softmax", "culled"}
+    assert len(report) == 3 * 26
+    for name, row in report.items():
+        assert row["alike"], name
+        if name in ZERO:
+            assert row["largest"] == row["difference"] == 0.0, (name, row)
+            continue
+        assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"
+        exact = "vjp" not in name  # images and tangents have no sums over threads
+        assert row["difference"] <= (0.0 if exact else 1e-13 * row["largest"]), (name, row)
+
+
+@pytest.mark.parametrize("draw", [rasterize, record_images])
+def test_an_unknown_device_is_named(draw):
+    with pytest.raises(ValueError, match="`device` must be cpu or cuda, got 'tpu'"):
+        draw(*toy("over"), (5, 6), device="tpu")
+
+
+@pytest.mark.skipif(cuda_problem() is None, reason="there is a GPU")
+@pytest.mark.parametrize("draw", [rasterize, record_images])
+def test_without_a_gpu_the_way_out_is_named(draw):
+    with pytest.raises(RuntimeError, match="`device` is cuda, but "):
+        draw(*toy("over"), (5, 6), device="cuda")
+
+
+def test_without_a_gpu_a_tangent_names_the_way_out(monkeypatch):
+    monkeypatch.setattr("adjsim.backend.cuda_problem", lambda: "there is none")
+    with pytest.raises(RuntimeError, match="`device` is cuda, but there is none"):
+        rasterize_jvp(*toy("over"), (5, 6), {}, device="cuda")
+
+
+@pytest.mark.cuda
+@needs_gpu
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 5e-3)])
+def test_a_gpu_draws_and_differentiates_like_the_cpu(dtype, tolerance):
+    # Contraction, exp and log differ between targets by some eps; sums of up to 5000 parts
+    # cancel, and sigma = 2e-2 divides differences of coordinates of the order of 1.
+    cpu, cuda = (all_scenes(device, dtype, size=(64, 80)) for device in ("cpu", "cuda"))
+    for name, value in cpu.items():
+        assert cuda[name].dtype == dtype, name
+        scale = np.abs(value).max()
+        np.testing.assert_allclose(cuda[name], value, rtol=0, atol=tolerance * scale, err_msg=name)
+
+
+@pytest.mark.cuda
+@needs_gpu
+def test_a_gpu_draws_nothing_where_there_is_nothing():
+    cpu, cuda = everything(empty(), "cpu"), everything(empty(), "cuda")
+    for name, value in cpu.items():
+        np.testing.assert_allclose(cuda[name], value, rtol=1e-12, atol=0, err_msg=name)
+
+
+@pytest.mark.cuda
+@needs_gpu
+def test_a_gpu_repeats_an_image_and_its_gradients_to_the_bit():
+    first, second = (all_scenes("cuda", size=(64, 80)) for _ in range(2))
+    for name, value in first.items():
+        np.testing.assert_array_equal(second[name], value, err_msg=name)
