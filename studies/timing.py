@@ -22,7 +22,7 @@ from studies.timing_scenes import icosphere
 
 
 MIN_TETS = 5
-MIN_ROUNDS = 3  # even if `limit` is over
+MIN_ROUNDS = 2  # even if `limit` is over
 
 
 def prepare(settings: dict[str, Any], options: RunOptions) -> "Timing":
