@@ -68,8 +68,7 @@ def minimize(
         )
     except BudgetSpentError:
         status = Status.MAX_EVALUATIONS
-    best = evaluator.best
-    if best is None:
+    if (best := evaluator.best) is None:
         return Result(start, np.inf, Status.NOT_FINITE, evaluator.spent)
     return Result(best.theta, best.loss, status, evaluator.spent)
 
