@@ -1,4 +1,10 @@
-"""The identify study: which material moves as the user's video shows the user's mesh?"""
+"""Which material moves as the user's video shows the user's mesh?
+
+    adjsim run identify mesh=part.stl video=clip.mp4
+
+Without arguments it runs the shipped example; a correct run ends with body.mu within 1 %
+of 1.2e5 Pa and a certificate that passed.
+"""
 
 import math
 from pathlib import Path
