@@ -2,8 +2,8 @@ r"""Adjoint of `adjsim/forces/half_space.py`: read the two files side by side.
 
 Whether a node touches, approaches or sticks is frozen: the branches repeat the forward's
 conditions. The jump of the damping force at touch has no derivative; slope 0 is taken at
-u_n = 0, and k_f |u_t| = mu p counts as stick, whose derivative is -k_f (u_t)'. Where
-mu p = 0 and u_t = 0, the derivative with respect to every argument of the friction is 0.
+u_n = 0, and k_f |u_t| = mu p counts as stick, whose derivative is -k_f (u_t)'. Where both
+are 0, the derivative with respect to every argument of the friction is 0.
 """
 
 import numpy as np
@@ -43,12 +43,12 @@ def half_space_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_s
     cone = mu * p  # (6)
     tan_cone = tan_mu * p + mu * tan_p
     q, tan_q = zero, zero
-    if k_f * s <= cone and cone > zero:  # (7) stick
-        q, tan_q = k_f, tan_k_f
-    elif s > zero:  # (7) slip
+    if k_f * s > cone:  # (7) slip
         q = cone / s
         tan_s = dot(u_t, tan_u_t) / s
         tan_q = (tan_cone - q * tan_s) / s
+    elif cone > zero:  # (7) stick
+        q, tan_q = k_f, tan_k_f
     tan_pressure = axpy(tan_p, n, scale(p, tan_n))
     return (sub(tan_pressure, axpy(tan_q, u_t, scale(q, tan_u_t))),)  # (8)
 
@@ -69,8 +69,8 @@ def half_space_vjp(x, v, consts, params, series, adj_f):
     p = k_e * c + k_d * approach  # (4) replayed
     s = norm(u_t)  # (5) replayed
     cone = mu * p  # (6) replayed
-    sticks = k_f * s <= cone and cone > zero
-    slips = not sticks and s > zero
+    slips = k_f * s > cone
+    sticks = not slips and cone > zero
     q = zero
     if sticks or slips:
         q = k_f if sticks else cone / s  # (7) replayed

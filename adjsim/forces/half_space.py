@@ -6,9 +6,10 @@ r"""Contact of nodes with the half-space {p : n.p >= h}, with cone friction.
 
 Kinks: the force jumps by k_d |u_n| at touch (c = 0 counts as apart), the slope jumps at
 u_n = 0 (slope 0 taken) and between stick and slip (k_f |u_t| = mu p counts as stick).
-In stick the friction is -k_f u_t: nothing is divided by |u_t|. Where mu p = 0 there is no
-friction to stick by: its derivative with respect to u_t is 0, also at u_t = 0. Whether a
-node touches, approaches or sticks is frozen in the derivatives.
+In stick the friction is -k_f u_t: nothing is divided by |u_t|. Where both mu p and k_f |u_t|
+are 0 there is no friction to stick by, and its derivative with respect to every argument is
+0: neither mu nor k_f acts alone. Whether a node touches, approaches or sticks is frozen in
+the derivatives.
 
 Adjoint: `adjoint/forces/half_space.py`. Tests: `tests/forces/test_half_space.py`.
 Source: gradSim (ICLR 2021) app. A.1 and C.2.
@@ -42,10 +43,10 @@ def half_space_force(x, v, consts, params, series):
     s = norm(u_t)  # (5) slip speed [m/s]
     cone = mu * p  # (6) largest friction [N]
     q = zero
-    if k_f * s <= cone and cone > zero:  # (7) friction per slip speed [N s/m]: stick
-        q = k_f
-    elif s > zero:  # (7) slip
+    if k_f * s > cone:  # (7) friction per slip speed [N s/m]: slip
         q = cone / s
+    elif cone > zero:  # (7) stick
+        q = k_f
     return (axpy(-q, u_t, scale(p, n)),)  # (8)
 
 

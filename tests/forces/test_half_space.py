@@ -213,6 +213,17 @@ def test_without_friction_the_friction_stiffness_does_nothing(v):
         assert np.isfinite(jacobian).all()
 
 
+def test_neither_friction_nor_its_stiffness_acts_alone():
+    # min(mu p, k_f |u_t|) with one of them 0 is 0 for every value of the other.
+    x, v, bare = (0.0, -0.1, 0.0), (0.7, -1.0, 0.4), (*ROW[:7], 0.0, 0.0)
+    for k in (7, 8):
+        alone = np.array(bare)
+        alone[k] = 2.0
+        np.testing.assert_array_equal(force(x, v, tuple(alone)), force(x, v, bare))
+        assert not tangent_columns(x, v, bare)[:, 6 + k].any()
+        assert not adjoint_rows(x, v, bare)[:, 6 + k].any()
+
+
 @pytest.mark.parametrize(
     ("x", "v"),
     [

@@ -50,7 +50,7 @@ def forces(
 def friction_force(u_t, cone, friction_stiffness):
     """Stick, -k_f u_t, up to the radius of the cone [N]; beyond it, slip."""
     speed = np.sqrt((u_t * u_t).sum())
-    if np.real(cone) <= 0 and speed.real == 0:
+    if np.real(cone) <= 0 and (friction_stiffness * speed).real <= 0:
         return 0 * u_t  # no friction at all, and none to differentiate
     if (friction_stiffness * speed).real <= np.real(cone):
         return -friction_stiffness * u_t
