@@ -268,6 +268,7 @@ def launch(body: Callable, n: int, args: tuple) -> None:
     `args` is a tuple of arrays from `on_device`, nested at will. Launches run one after the
     other, in order with CuPy's work; `to_host` waits for them.
     """
+    cuda_module()  # filters its warnings, also where the kernel is found in the cache
     if n > 0:
         block = 8 if in_cuda_simulator() else 128
         _cuda_kernel(index_kernel(body))[-(-n // block), block](n, args)

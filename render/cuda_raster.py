@@ -4,9 +4,9 @@ r"""The soft rasterizer on a GPU: one thread per vertex, face, row of a face, an
 
 A pair is a face and one row of pixels that its box reaches. Pairs lie face by face, row by
 row, and their fragments in the same order; sums of counts say where each begins, so no two
-threads write to one place and every run gives the same bits. The list of a pixel comes from
-a stable sort of the fragments by pixel: it is in the order of the faces. Frames are drawn
-one after the other. The bodies are those of the CPU.
+threads write to one place and every run gives the same bits. The lists of the pixels come
+from a sort by pixel and place among the fragments, so they are in the order of the faces,
+and no two keys are equal. Frames are drawn one after the other. The bodies are those of the CPU.
 
 Adjoint: `adjoint/render/cuda_raster.py`. Tests: `tests/cuda`.
 """
@@ -156,7 +156,7 @@ def logits_thread(k, args):
 
 @device_fn
 def fragments_thread(k, args):
-    """Write the fragments of pair k, and the number of the pixel of each."""
+    """Write the fragments of pair k, and their keys: by pixel, then in their own order."""
     pixels, numbers, smooth, faces, pairs, fragments, keys = args
     f, i, left, right, place = locate(k, pairs, faces.box)
     corners = load_corners(f, faces.corners)
@@ -165,7 +165,7 @@ def fragments_thread(k, args):
         y = fragments.logits[place + j - left]
         if y >= numbers[5]:
             write_fragment(n, y, f, i, j, corners, pixels, smooth, faces.shaded, fragments)
-            keys[n] = i * pixels.pixel_x.shape[0] + j
+            keys[n] = (i * pixels.pixel_x.shape[0] + j) * keys.shape[0] + n
             n += 1
 
 
@@ -246,8 +246,9 @@ def gather_frame(xp: Any, job: Job, shared: Shared, x: Any) -> FrameOnGpu:
     args = (pixels, shared.numbers, smooth, faces, pairs, fragments, on_device(keys))
     launch(fragments_thread, n_pairs, args)
     if n > 0:
-        order[:] = xp.argsort(keys, kind="stable").astype(np.int32)
-        start[:] = xp.searchsorted(keys[order], xp.arange(n_pixels + 1)).astype(np.int32)
+        keys = xp.sort(keys)
+        order[:] = (keys % n).astype(np.int32)
+        start[:] = xp.searchsorted(keys, n * xp.arange(n_pixels + 1)).astype(np.int32)
     if job.settings.over:
         launch(sort_thread, n_pixels, fragments)
     return FrameOnGpu(faces, pairs, fragments)

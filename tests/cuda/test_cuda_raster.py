@@ -58,11 +58,13 @@ def test_without_a_gpu_a_tangent_names_the_way_out(monkeypatch):
 
 @pytest.mark.cuda
 @needs_gpu
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 5e-3)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 1e-3)])
 def test_a_gpu_draws_and_differentiates_like_the_cpu(dtype, tolerance):
-    # Contraction, exp and log differ between targets by some eps; sums of up to 5000 parts
-    # cancel, and sigma = 2e-2 divides differences of coordinates of the order of 1.
-    cpu, cuda = (all_scenes(device, dtype, size=(64, 80)) for device in ("cpu", "cuda"))
+    # Contraction, exp and log differ between targets by some eps, which 1/sigma = 50, 1/gamma
+    # and sums that cancel raise: on the CPU float32 differs from float64 by up to 2e-5, so
+    # 200 eps; fifty times that, rounded, for other places of rounding. At this size no pixel
+    # has two faces so close in depth that rounding changes their order, a jump in Over.
+    cpu, cuda = (all_scenes(device, dtype, size=(40, 50)) for device in ("cpu", "cuda"))
     for name, value in cpu.items():
         assert cuda[name].dtype == dtype, name
         scale = np.abs(value).max()
@@ -80,6 +82,6 @@ def test_a_gpu_draws_nothing_where_there_is_nothing():
 @pytest.mark.cuda
 @needs_gpu
 def test_a_gpu_repeats_an_image_and_its_gradients_to_the_bit():
-    first, second = (all_scenes("cuda", size=(64, 80)) for _ in range(2))
+    first, second = (all_scenes("cuda", size=(40, 50)) for _ in range(2))
     for name, value in first.items():
         np.testing.assert_array_equal(second[name], value, err_msg=name)
