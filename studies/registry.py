@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adjsim import checks
 from studies.errors import StudyError
 
 
@@ -66,6 +65,8 @@ STUDIES = {
 
 def find_study(name: str) -> Study:
     """Return a study by name; complain with the nearest known one."""
+    from adjsim import checks  # it brings Numba, which `adjsim list` can do without
+
     try:
         return STUDIES[checks.known_key("study", name, STUDIES)]
     except ValueError as error:

@@ -57,6 +57,7 @@ def write_report(folder: RunFolder) -> Path:
         "convergence_images": _gallery(convergence),
         "taylor_images": _gallery(taylor),
         "certificate_table": _certificate_table(certified),
+        "left_out": _left_out(certified),
         "setup_table": _setup_table(result, manifest, log[-1].seconds if log else 0.0),
         "versions_table": _rows({k: v or "not installed" for k, v in manifest["versions"].items()}),
         "study": html.escape(folder.file(run_folder.STUDY).read_text(encoding="utf-8")),
@@ -180,6 +181,16 @@ def _certificate_table(certified: dict[str, Any]) -> str:
         ]
         lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return f"<table>{''.join(lines)}</table>"
+
+
+def _left_out(certified: dict[str, Any]) -> str:
+    """Return what the Taylor sweeps did not look at."""
+    parts = [
+        f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
+        for name, point in certified["points"].items()
+    ]
+    what = "Pixels where faces swap their depth order within a sweep stay out of it"
+    return f"{what}: {', '.join(parts)}."
 
 
 def _setup_table(result: dict[str, Any], manifest: dict[str, Any], seconds: float) -> str:

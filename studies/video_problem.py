@@ -190,7 +190,7 @@ class VideoProblem:
 
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient in theta."""
-        return self._pull_back(
+        return self.pull_back(
             theta,
             lambda images: (
                 self.loss(images, self.targets),
@@ -208,7 +208,7 @@ class VideoProblem:
 
     def residuals_vjp(self, theta: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the gradient in theta for a cotangent of the residuals."""
-        return self._pull_back(
+        return self.pull_back(
             theta,
             lambda images: (0.0, residuals_vjp(self.loss, images, self.targets, adj_r)),
         )[1]
@@ -222,20 +222,24 @@ class VideoProblem:
         return self.motion.with_values(self.parameters.values(theta))
 
     def _push(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        images, tan_images = self.images_jvp(theta, tan_theta)
+        return (
+            residuals(self.loss, images, self.targets),
+            residuals_jvp(self.loss, images, self.targets, tan_images),
+        )
+
+    def images_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the video at theta and its derivative along `tan_theta`."""
         motion = self._motion(theta)
         tangents = self.parameters.tangents(theta, tan_theta)
         try:
             run, tan_run = rollout_jvp(*motion.arguments, tangents, **motion.how)
         except RolloutError as error:
             raise NotFiniteError(str(error)) from error
-        images, tan_images = self.filming.jvp(run.x, tan_run.x)
-        return (
-            residuals(self.loss, images, self.targets),
-            residuals_jvp(self.loss, images, self.targets, tan_images),
-        )
+        return self.filming.jvp(run.x, tan_run.x)
 
-    def _pull_back(self, theta: np.ndarray, judge: Any) -> tuple[float, np.ndarray]:
-        """Run forward, let `judge(images)` give a value and adj_images, run backward."""
+    def pull_back(self, theta: np.ndarray, judge: Any) -> tuple[float, np.ndarray]:
+        """Return the value and the gradient in theta of `judge(images) -> value, adj_images`."""
         motion = self._motion(theta)
         try:
             run = record(*motion.arguments, **motion.how)

@@ -52,14 +52,17 @@ def test_the_start_and_the_optimum_pass_their_certificate(problem):
 
 def test_a_wrong_gradient_fails_its_certificate(problem):
     class Wrong(type(problem)):
-        def loss_and_gradient(self, theta):
-            loss, gradient = super().loss_and_gradient(theta)
+        def pull_back(self, theta, judge):
+            loss, gradient = super().pull_back(theta, judge)
             return loss, gradient * np.array([1.0, 1.001])
 
     wrong = Wrong(
         problem.motion, problem.filming, problem.parameters, problem.loss, problem.targets
     )
-    assert not check_point(wrong, problem.parameters.start, 0)["passed"]
+    point = check_point(wrong, problem.parameters.start, 0)
+    assert not point["passed"]
+    assert not point["taylor"]["passed"]
+    assert not point["dot"]["passed"]
 
 
 def test_a_rollout_that_blows_up_is_told_as_not_finite(problem):
