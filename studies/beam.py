@@ -1,6 +1,6 @@
 """The beam study: a soft cantilever whose mu and lam are identified from a rendered video."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
     """
     check_settings(settings)
     mesh = beam_mesh(settings)
-    motion = beam_motion(settings, mesh, options.dtype)
+    motion = replace(beam_motion(settings, mesh, options.dtype), device=options.device)
     filming = beam_filming(settings, mesh)
     truth = filming.shoot(motion.run().x)
     noise = Noise(settings["noise"]["level"], settings["noise"]["eight_bit"])
