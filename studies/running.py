@@ -27,8 +27,9 @@ def check_device(device: str) -> None:
     """Complain if the device cannot be had."""
     if device == "cuda" and (problem := cuda_problem()):
         raise StudyError(
-            f"`--device cuda` is not possible here: {problem} Run with `--device cpu`, which "
-            "needs no GPU; `adjsim info` lists what is missing and how to get it."
+            f"`--device cuda` is not possible here: {problem.rstrip('.')}. Run with "
+            "`--device cpu`, which needs no GPU; `adjsim info` lists what is missing and how "
+            "to get it."
         )
 
 

@@ -17,6 +17,9 @@ EPS = float(np.finfo(np.float64).eps)
 # noise in N values theta is then within sqrt(N SMALL_FALL) of its standard error, 0.07 for
 # half a million pixels; a fit without noise falls by large factors until the step is small.
 SMALL_FALL = 1e-8
+# A loss with jumps is rough: where a step promises little and this many trials in a row
+# end higher, shorter trials would only measure the roughness.
+LITTLE_FALL, TRIALS = 1e-5, 3
 
 
 class _PromisesNothingError(Exception):
@@ -32,6 +35,18 @@ def promised_fall(evaluation: Evaluation) -> float:
     orthonormal, _, _ = np.linalg.svd(evaluation.jacobian, full_matrices=False)
     along = orthonormal.T @ residual
     return float(along @ along)
+
+
+def is_rough(history: list[Evaluation]) -> bool:
+    """Whether the last trials all ended higher than the last Jacobian's promising little."""
+    if len(history) <= TRIALS:
+        return False
+    base, trials = history[-TRIALS - 1], history[-TRIALS:]
+    return (
+        base.kind == "jacobian"
+        and promised_fall(base) <= LITTLE_FALL * base.loss
+        and all(base.loss < trial.loss < np.inf for trial in trials)
+    )
 
 
 def lbfgsb(
@@ -92,6 +107,8 @@ def gauss_newton(
 
     def residual(theta: np.ndarray) -> np.ndarray:
         evaluation = started.pop() if started else evaluator.residual(theta)
+        if is_rough(evaluator.history):
+            raise _PromisesNothingError
         reduced = np.zeros(len(theta) + 1)
         reduced[0] = np.sqrt(evaluation.loss)
         return reduced

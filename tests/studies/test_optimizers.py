@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from studies.errors import StudyError
-from studies.optimizers.evaluations import read_log, reduce_residuals
+from studies.optimizers.evaluations import Evaluation, read_log, reduce_residuals
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Options, Status
+from studies.optimizers.scipy_methods import is_rough
 from tests.studies.toy import TRUTH, Decay
 
 
@@ -54,6 +55,22 @@ def test_gauss_newton_ends_with_noise_once_steps_promise_nothing():
     # promised fall = g^T H^-1 g / 4 <= 1e-8 loss, so |g| <= 2 |J| sqrt(1e-8 loss)
     bound = 2.0 * np.linalg.norm(seen[-1].jacobian) * np.sqrt(1e-8 * result.loss)
     assert 0.0 < seen[-1].gradient_norm <= bound
+
+
+@pytest.mark.parametrize(
+    ("gradient", "rises", "expected"),
+    [(1e-6, 3, True), (1e-6, 2, False), (1.0, 3, False)],
+)
+def test_trials_that_only_meet_roughness_end_the_search(gradient, rises, expected):
+    def evaluation(kind, loss, jacobian=None):
+        return Evaluation(kind, np.zeros(1), loss, None, jacobian, {}, 1, 1, 0.0)
+
+    # promised fall of a free step: loss * gradient^2 for this reduced Jacobian
+    slope = np.array([[gradient], [1.0]])
+    losses = [1.0 + 1e-9] * rises + [1.0 - 1e-9] * (3 - rises)
+    trials = [evaluation("residual", loss) for loss in losses]
+    history = [evaluation("residual", 2.0), evaluation("jacobian", 1.0, slope), *trials]
+    assert is_rough(history) is expected
 
 
 @pytest.mark.parametrize("method", list(Method))
@@ -163,6 +180,7 @@ KILLED = """
 import sys, pathlib
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method
+from studies.optimizers.scipy_methods import is_rough
 from tests.studies.toy import Decay
 minimize(Decay(delay=0.02), [0.0, 0.0, 0.0], Method(sys.argv[1]), max_evaluations=60,
          log=pathlib.Path(sys.argv[2]))
