@@ -40,7 +40,7 @@ class StudySettings:
 
     def to_toml(self) -> str:
         """Return the study as TOML, with the comments of the built-in file."""
-        import tomlkit  # noqa: PLC0415
+        import tomlkit
 
         document = tomlkit.parse(_builtin_text(self.kind))
         _assign(document, self.values)
