@@ -11,10 +11,10 @@ from adjoint.parameters import PackedTangents, SweepResult
 from adjoint.registry import twin_of
 from adjoint.timeloop import (
     idle_kernels,
-    node_kernels,
     reverse_kernel,
     tangent_kernel,
     tangent_loop_kernel,
+    turn_kernel,
 )
 from adjsim.backend import to_host, using_threads
 from adjsim.stepper import CpuStepper, Stepper
@@ -78,7 +78,7 @@ class ReverseSweep:
         kernels = (
             padded(vjps, idle_kernels(s.dtype)[0]),
             force_kernels(s.packed, s.dtype),
-            *((kernel,) for kernel in node_kernels(s.dtype)),
+            (turn_kernel(s.dtype),),
         )
         with using_threads(s.n_chunks):
             reverse_kernel(parallel=s.n_chunks > 1)(

@@ -69,17 +69,6 @@ def add_slots(n, ptr, slots_of, adj_slots, adj):
     adj[n, 2] += total[2]
 
 
-def undo_nodes(
-    lo, hi, dt, w, has_frame, adj_frame_x, adj_frame_v, adj_x, adj_v, adj_f, adj_gravity
-):  # fmt: skip
-    """Begin the reverse of a step on nodes lo to hi: from adj of the new state to adj_f."""
-    for i in range(lo, hi):
-        n = np.uint64(i)
-        if has_frame:
-            add_frame(n, adj_frame_x, adj_frame_v, adj_x, adj_v)
-        undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity)
-
-
 @device_fn
 def add_inverse_mass(n, dt, ptr, slots_of, slots, adj_v, adj_w):
     """Add dt f . adj_v' to a node's adj_w, while adj_v is still that of the new velocity."""
@@ -87,17 +76,28 @@ def add_inverse_mass(n, dt, ptr, slots_of, slots, adj_v, adj_w):
     adj_w[n] += dt * (f[0] * adj_v[n, 0] + f[1] * adj_v[n, 1] + f[2] * adj_v[n, 2])
 
 
-def gather_nodes(
-    lo, hi, dt, with_mass, ptr, slots_of, v_ptr, v_slots_of, slots,
-    adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
+def turn_nodes(
+    lo, hi, dt, ends, begins, has_frame, with_mass, w, ptr, slots_of, v_ptr, v_slots_of,
+    slots, adj_x_slots, adj_v_slots, adj_frame_x, adj_frame_v,
+    adj_x, adj_v, adj_f, adj_gravity, adj_w,
 ):  # fmt: skip
-    """End the reverse of a step on nodes lo to hi: add up what the elements wrote."""
-    if with_mass:
+    """Between two steps, on nodes lo to hi: end the reverse of one, begin that of the next.
+
+    To end is to add up what the elements wrote; to begin, to go from the adjoint of the new
+    state, with that of the frame that shows it, to adj_f.
+    """
+    if ends and with_mass:
         for i in range(lo, hi):
             add_inverse_mass(np.uint64(i), dt, ptr, slots_of, slots, adj_v, adj_w)
     for i in range(lo, hi):
-        add_slots(np.uint64(i), ptr, slots_of, adj_x_slots, adj_x)
-        add_slots(np.uint64(i), v_ptr, v_slots_of, adj_v_slots, adj_v)
+        n = np.uint64(i)
+        if ends:
+            add_slots(n, ptr, slots_of, adj_x_slots, adj_x)
+            add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj_v)
+        if has_frame:
+            add_frame(n, adj_frame_x, adj_frame_v, adj_x, adj_v)
+        if begins:
+            undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity)
 
 
 def reverse(
@@ -108,21 +108,25 @@ def reverse(
 
     `frames` = (index of the frame that shows state k0 + k + 1, or -1; adj_x, adj_v).
     """
-    vjps, forces, undo, gather = kernels
+    vjps, forces, turn = kernels
     table, nodes, consts, params, series = packed
     w, ptr, slots_of, v_ptr, v_slots_of = loads
     f_slots, adj_x_slots, adj_v_slots = slots
     frame_of, adj_frames_x, adj_frames_v = frames
     adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_params, adj_series = adj
-    for back in range(rows.size):
+    for back in range(rows.size + 1):
         k = rows.size - 1 - back
-        x, v = X[rows[k]], V[rows[k]]
-        frame = max(frame_of[k], 0)
+        frame = frame_of[k] if k >= 0 else -1
         for c in prange(node_cuts.size - 1):
-            undo[0](
-                node_cuts[c], node_cuts[c + 1], dt, w, frame_of[k] >= 0,
-                adj_frames_x[frame], adj_frames_v[frame], adj_x, adj_v, adj_f, adj_gravity,
+            turn[0](
+                node_cuts[c], node_cuts[c + 1], dt, back > 0, k >= 0, frame >= 0, with_mass,
+                w, ptr, slots_of, v_ptr, v_slots_of, f_slots, adj_x_slots, adj_v_slots,
+                adj_frames_x[max(frame, 0)], adj_frames_v[max(frame, 0)],
+                adj_x, adj_v, adj_f, adj_gravity, adj_w,
             )  # fmt: skip
+        if k < 0:
+            break
+        x, v = X[rows[k]], V[rows[k]]
         for c in prange(node_cuts.size - 1):
             for r in range(table.shape[0]):
                 lo, hi = tile_cuts[r, c], tile_cuts[r, c + 1]
@@ -135,11 +139,6 @@ def reverse(
                         lo, hi, r, k0 + k, table, nodes, consts, params, series, x, v,
                         f_slots, scratch[c],
                     )  # fmt: skip
-        for c in prange(node_cuts.size - 1):
-            gather[0](
-                node_cuts[c], node_cuts[c + 1], dt, with_mass, ptr, slots_of, v_ptr,
-                v_slots_of, f_slots, adj_x_slots, adj_v_slots, adj_x, adj_v, adj_w,
-            )  # fmt: skip
 
 
 @device_fn
@@ -215,15 +214,12 @@ def _types(dtype: np.dtype) -> tuple:
 
 
 @cache
-def node_kernels(dtype: np.dtype) -> tuple[Callable, Callable]:
-    """Return the compiled `undo_nodes` and `gather_nodes`."""
+def turn_kernel(dtype: np.dtype) -> Callable:
+    """Return the compiled `turn_nodes`."""
     real, a, m, u, i, b = _types(dtype)
-    undo = numba.void(i, i, real, a, b, m, m, m, m, m, m)
-    gather = numba.void(i, i, real, b, u, u, u, u, a, a, a, m, m, a)
-    return (
-        cpu_kernel(specialise(undo_nodes, f"undo_nodes_{dtype.name}"), [undo]),
-        cpu_kernel(specialise(gather_nodes, f"gather_nodes_{dtype.name}"), [gather]),
-    )
+    heads = (i, i, real, b, b, b, b, a, u, u, u, u)
+    signature = numba.void(*heads, a, a, a, m, m, m, m, m, m, a)
+    return cpu_kernel(specialise(turn_nodes, f"turn_nodes_{dtype.name}"), [signature])
 
 
 @cache
