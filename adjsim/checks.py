@@ -103,6 +103,16 @@ def non_negative(name: str, value: Any, *, hint: str = "") -> Any:
     return value
 
 
+def freeze(owner: Any, name: str, value: np.ndarray) -> None:
+    """Set a field of a frozen dataclass to a read-only copy of an array.
+
+    What the caller does to the original later changes nothing.
+    """
+    value = value.copy()
+    value.setflags(write=False)
+    object.__setattr__(owner, name, value)
+
+
 def known_key(what: str, key: str, known: Iterable[str]) -> str:
     """Return `key` if it is known; otherwise name the nearest one that is."""
     names = list(known)

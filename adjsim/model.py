@@ -13,7 +13,7 @@ from adjsim.element import Force
 RESERVED_NAMES = ("mass", "gravity", "state", "camera", "rasterizer")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """Nodes with masses, gravity, and named forces.
 
@@ -44,6 +44,8 @@ class Model:
     def __post_init__(self) -> None:
         mass = checks.positive("mass", checks.array("mass", self.mass, ("n_nodes",)))
         n = len(mass)
+        if n == 0:
+            raise ValueError("`mass` must not be empty: it has one entry per node.")
         pinned = np.zeros(n, bool) if self.pinned is None else np.asarray(self.pinned)
         if pinned.dtype != bool or pinned.shape != (n,):
             raise ValueError(
@@ -60,9 +62,9 @@ class Model:
             if not isinstance(force, Force):
                 raise TypeError(f"`forces[{name!r}]` must be a Force, got {type(force).__name__}.")
             forces[name] = force.bind(n, name)
-        object.__setattr__(self, "mass", mass)
-        object.__setattr__(self, "gravity", checks.array("gravity", self.gravity, (3,)))
-        object.__setattr__(self, "pinned", pinned)
+        checks.freeze(self, "mass", mass)
+        checks.freeze(self, "gravity", checks.array("gravity", self.gravity, (3,)))
+        checks.freeze(self, "pinned", pinned)
         object.__setattr__(self, "forces", forces)
 
     @property
@@ -96,7 +98,7 @@ class Model:
         return float("inf") if omega2 == 0.0 else 2.0 / omega2**0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class State:
     """Positions and velocities of the nodes.
 
@@ -114,11 +116,11 @@ class State:
     def __post_init__(self) -> None:
         x = checks.array("x", self.x, ("n_nodes", 3))
         v = np.zeros_like(x) if self.v is None else checks.array("v", self.v, x.shape)
-        object.__setattr__(self, "x", x)
-        object.__setattr__(self, "v", v)
+        checks.freeze(self, "x", x)
+        checks.freeze(self, "v", v)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trajectory:
     """States at the requested frames.
 

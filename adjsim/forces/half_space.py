@@ -53,7 +53,7 @@ def half_space_force(x, v, consts, params, series):
 HALF_SPACE = ElementKind("half_space", half_space_force, 1, 0, 9, 0, uses_velocity=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HalfSpaceContact(Force):
     """Penalty contact of nodes with a plane, and everything behind it.
 
@@ -96,14 +96,21 @@ class HalfSpaceContact(Force):
         normal = checks.array("normal", self.normal, (3,))
         if not np.linalg.norm(normal) > 0.0:
             raise ValueError("`normal` must not be zero: it gives the plane's direction.")
-        object.__setattr__(self, "normal", normal)
-        object.__setattr__(self, "height", checks.array("height", self.height, ()))
+        checks.freeze(self, "normal", normal)
+        checks.freeze(self, "height", checks.array("height", self.height, ()))
         for name in ("stiffness", "damping", "friction_stiffness", "friction", "radius"):
             value = checks.array(name, getattr(self, name))
-            object.__setattr__(self, name, checks.non_negative(name, value))
+            checks.freeze(self, name, checks.non_negative(name, value))
         if self.contact_nodes is not None:
             nodes = checks.integers("contact_nodes", self.contact_nodes, ("n_contacts",))
-            object.__setattr__(self, "contact_nodes", nodes)
+            found, counts = np.unique(nodes, return_counts=True)
+            if (counts > 1).any():
+                node, times = found[np.argmax(counts)], counts.max()
+                raise ValueError(
+                    f"`contact_nodes` must name each node once, got node {node} {times} times: "
+                    "it would be pushed as often."
+                )
+            checks.freeze(self, "contact_nodes", nodes)
 
     @property
     def kind(self) -> ElementKind:

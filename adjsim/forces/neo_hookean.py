@@ -117,7 +117,7 @@ VISCOUS = ElementKind(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NeoHookeanTets(Force):
     """Solid tetrahedra of a stable neo-Hookean material.
 
@@ -168,7 +168,7 @@ class NeoHookeanTets(Force):
             )
         if self.viscosity is not None:
             eta = checks.scalar_or_array("viscosity", self.viscosity, n_tets, "n_tets")
-            object.__setattr__(self, "viscosity", checks.non_negative("viscosity", eta))
+            checks.freeze(self, "viscosity", checks.non_negative("viscosity", eta))
         actuation = checks.array("actuation", self.actuation)
         if actuation.ndim and (actuation.ndim > 2 or actuation.shape[-1] != n_tets):
             raise ValueError(
@@ -176,8 +176,8 @@ class NeoHookeanTets(Force):
                 f"{n_tets}, got {actuation.shape}."
             )
         for name, value in (("tets", tets), ("rest_positions", rest), ("mu", mu), ("lam", lam)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "actuation", actuation)
+            checks.freeze(self, name, value)
+        checks.freeze(self, "actuation", actuation)
 
     @property
     def kind(self) -> ElementKind:

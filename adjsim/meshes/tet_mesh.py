@@ -69,8 +69,8 @@ class TetMesh:
     def __post_init__(self) -> None:
         points = checks.array("points", self.points, ("n_points", 3))
         tets = checks.indices("tets", self.tets, ("n_tets", 4), len(points))
-        object.__setattr__(self, "points", points)
-        object.__setattr__(self, "tets", tets)
+        checks.freeze(self, "points", points)
+        checks.freeze(self, "tets", tets)
         check_positive(points, tets)
         _check_all_used(len(points), tets)
 

@@ -64,7 +64,7 @@ def tetrahedralise(
     # fTetWild leaves a file of the surface in the current folder.
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         points, tets = tetrahedralize(
-            surface.points,
+            surface.points.copy(),  # pytetwild takes no read-only array
             surface.faces.astype(np.int32),
             edge_length_fac=edge_length,
             epsilon=envelope,

@@ -253,6 +253,7 @@ def test_tangent_and_adjoint_are_transposes_in_every_regime(x, v):
         ({"radius": -0.1}, "`radius` must not be negative, got -0.1"),
         ({"stiffness": np.inf}, "`stiffness` must be finite, got inf"),
         ({"contact_nodes": [[0]]}, "`contact_nodes` must have shape"),
+        ({"contact_nodes": [1, 0, 1]}, "`contact_nodes` must name each node once, got node 1 2 t"),
         ({"contact_nodes": [0.5]}, "`contact_nodes` must hold integers, got float64"),
     ],
 )
