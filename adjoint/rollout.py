@@ -9,6 +9,7 @@ needs the state at its start and nothing else.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, islice, takewhile
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -21,62 +22,66 @@ from adjoint.sweep import ReverseSweep, run_tangent
 from adjsim import checks
 from adjsim.backend import Device, to_host
 from adjsim.model import Model, State, Trajectory
-from adjsim.rollout import check_frames, check_rollout, frame_rows
+from adjsim.rollout import check_frames, check_rollout, chunks, frame_rows
 from adjsim.stepper import Stepper, make_stepper
 
 
 class _States:
     """The states that a schedule's actions move about: frames, two in turn, a buffer."""
 
-    def __init__(self, stepper: Stepper, steps: np.ndarray, n_steps: int, buffered: int) -> None:
+    def __init__(self, stepper: Stepper, steps: np.ndarray, buffered: int) -> None:
         shape = (len(steps) + 2 + buffered, stepper.model.n_nodes, 3)
         self.X, self.V = (stepper.xp.empty(shape, stepper.dtype) for _ in range(2))
         self.stepper = stepper
         self.steps = steps
-        self.rows = frame_rows(steps, n_steps)
         self.first = len(steps) + 2  # row of the buffer's first state
         self.current = 0
         self.stored: dict[int, tuple[Any, Any]] = {}
         self.is_fresh = False  # the forward part was run, and nothing overwritten since
+        self.lock = Lock()  # one sweep at a time: they share these states and the stepper
 
     def begin(self, state: State) -> None:
         """Make the initial state the current one."""
         self.stored.clear()
-        self.current = int(self.rows[0])
+        self.current = int(frame_rows(self.steps, 0)[0])
         xp = self.stepper.xp
         self.X[self.current], self.V[self.current] = xp.asarray(state.x), xp.asarray(state.v)
-        self.is_fresh = True
 
     def run(self, start: int, stop: int, *, keep: bool) -> None:
         """Advance the current state from `start` to `stop`; keep start..stop-1 if asked."""
-        rows = self.rows[start : stop + 1].copy()
-        rows[0] = self.current
+        at = start
         if keep:
-            self._to_buffer()
-            rows[:-1] = self.first + np.arange(stop - start)
-        self.stepper.advance(start, rows, self.X, self.V)
-        self.current = int(rows[-1])
+            self.refill(start, stop)
+            at = stop - 1
+        for k, end in chunks(at, stop):
+            rows = frame_rows(self.steps, end, k)
+            rows[0] = self.current
+            self.stepper.advance(k, rows, self.X, self.V)
+            self.current = int(rows[-1])
         if keep:  # frames inside the buffer have rows of their own to go to
-            inside = self.steps[(self.steps >= start) & (self.steps < stop)]
-            self.X[self.rows[inside]] = self.X[self.first + inside - start]
-            self.V[self.rows[inside]] = self.V[self.first + inside - start]
+            first, last = np.searchsorted(self.steps, [start, stop])
+            inside = self.first + self.steps[first:last] - start
+            self.X[first:last], self.V[first:last] = self.X[inside], self.V[inside]
 
     def refill(self, start: int, stop: int) -> None:
         """Run the current state from `start` to `stop` - 1 and keep them all."""
-        self._to_buffer()
-        rows = self.first + np.arange(stop - start)
-        if len(rows) > 1:
-            self.stepper.advance(start, rows, self.X, self.V)
-
-    def _to_buffer(self) -> None:
         self.X[self.first], self.V[self.first] = self.X[self.current], self.V[self.current]
+        for k, end in chunks(start, stop - 1):
+            self.stepper.advance(k, self.buffer_rows(start, k, end + 1), self.X, self.V)
+        self.current = self.first + stop - 1 - start
+
+    def buffer_rows(self, start: int, k: int, end: int) -> np.ndarray:
+        """Return the rows of states k..end - 1 in a buffer that begins with state `start`."""
+        return self.first - start + np.arange(k, end)
 
     def run_forward(self, schedule: Schedule, state: State, n_steps: int) -> None:
         """Carry out the forward part of a schedule from the initial state."""
+        self.is_fresh = False  # until the end: an interrupted run leaves half of it
         self.begin(state)
         actions = schedule.actions(n_steps, bytes_per_state(self.stepper))
         for action in takewhile(is_forward_part, actions):
             self.do(action)
+        self.is_fresh = True
 
     def do(self, action: Action) -> None:
         """Carry out an action that moves states."""
@@ -94,7 +99,7 @@ class _States:
                 raise TypeError(f"Unexpected action {action!r}.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Record:
     """A rollout that can be reversed, made by `record`.
 
@@ -125,7 +130,7 @@ class Record:
         """Pull cotangents of the frames back to every parameter.
 
         It may be called again with other cotangents; unless all states are stored, that
-        runs the forward sweep once more.
+        runs the forward sweep once more. Calls from several threads take turns.
 
         Parameters
         ----------
@@ -154,9 +159,10 @@ class Record:
         sweep = ReverseSweep(
             self._stepper, self.trajectory.steps, frames_x, frames_v, with_mass="mass" in wanted
         )
-        if not self._states.is_fresh:
-            self._states.run_forward(self._schedule, self.state, self.n_steps)
-        self._run_backward(sweep)
+        with self._states.lock:
+            if not self._states.is_fresh:
+                self._states.run_forward(self._schedule, self.state, self.n_steps)
+            self._run_backward(sweep)
         return collect_gradient(self.model, sweep.finish(), wanted)
 
     def _run_backward(self, sweep: ReverseSweep) -> None:
@@ -168,8 +174,9 @@ class Record:
                     if not kept:
                         states.refill(start, stop)
                         states.is_fresh = False
-                    rows = states.first + np.arange(stop - start)
-                    sweep.undo(start, rows, states.X, states.V)
+                    for k, end in reversed(list(chunks(start, stop))):
+                        rows = states.buffer_rows(start, k, end)
+                        sweep.undo(k, rows, states.X, states.V)
                 case _:
                     states.is_fresh = False
                     states.do(action)
@@ -219,17 +226,17 @@ def record(
     RolloutError
         If a node leaves the finite numbers.
     """
-    check_rollout(model, state, dt, n_steps)
+    n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
     stepper = make_stepper(
         model, float(dt), n_steps, checks.float_dtype(dtype), threads=threads, device=device
     )
     schedule = as_schedule(checkpoint)
     cost = schedule.cost(n_steps, bytes_per_state(stepper))
-    states = _States(stepper, steps, n_steps, cost.buffered_states)
+    states = _States(stepper, steps, cost.buffered_states)
     states.run_forward(schedule, state, n_steps)
-    n = len(steps)
-    trajectory = Trajectory(steps, float(dt), to_host(states.X[:n]), to_host(states.V[:n]))
+    x, v = (to_host(part[: len(steps)]).copy() for part in (states.X, states.V))  # not a view
+    trajectory = Trajectory(steps, float(dt), x, v)
     return Record(trajectory, cost, model, state, n_steps, schedule, stepper, states)
 
 
@@ -266,19 +273,19 @@ def rollout_jvp(
     RolloutError
         If a node leaves the finite numbers.
     """
-    check_rollout(model, state, dt, n_steps)
+    n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
     stepper = make_stepper(
         model, float(dt), n_steps, checks.float_dtype(dtype), threads=threads, device=device
     )
     packed = pack_tangents(model, check_tangents(model, tangents), stepper.dtype)
-    rows = frame_rows(steps, n_steps)
     xp, n = stepper.xp, len(steps)
     shape = (n + 2, model.n_nodes, 3)
     X, V, TX, TV = (xp.empty(shape, stepper.dtype) for _ in range(4))
-    X[rows[0]], V[rows[0]] = xp.asarray(state.x), xp.asarray(state.v)
-    TX[rows[0]], TV[rows[0]] = xp.asarray(packed.x), xp.asarray(packed.v)
-    run_tangent(stepper, packed, rows, (X, V, TX, TV))
+    row = frame_rows(steps, 0)[0]
+    X[row], V[row] = xp.asarray(state.x), xp.asarray(state.v)
+    TX[row], TV[row] = xp.asarray(packed.x), xp.asarray(packed.v)
+    run_tangent(stepper, packed, frame_rows(steps, n_steps), (X, V, TX, TV))
     return (
         Trajectory(steps, float(dt), to_host(X[:n]), to_host(V[:n])),
         Trajectory(steps, float(dt), to_host(TX[:n]), to_host(TV[:n])),

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from functools import cache
 from importlib.util import find_spec
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +122,9 @@ def thread_count(threads: int | None, *, large: bool) -> int:
     available = 1 if JIT_DISABLED else config.NUMBA_NUM_THREADS
     if threads is None:
         return min(numba.get_num_threads(), available) if large else 1
-    if not threads >= 1:
-        raise ValueError(f"`threads` must be at least 1, got {threads}.")
-    return min(threads, available)
+    if not isinstance(threads, Integral) or threads < 1:
+        raise ValueError(f"`threads` must be at least 1, got {threads!r}: give a whole number.")
+    return min(int(threads), available)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """`rollout`: advance a model by many steps and return the states at chosen frames."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,9 @@ from adjsim.model import Model, State, Trajectory
 from adjsim.stepper import make_stepper
 
 
+CHUNK = 1 << 16  # steps a call of the compiled loop is told of: its rows take 8 bytes a step
+
+
 def check_frames(frames: Sequence[int] | npt.ArrayLike | None, n_steps: int) -> np.ndarray:
     """Return the steps of the frames, (n_frames,) int64; None is the last state only."""
     steps = np.array([n_steps]) if frames is None else np.asarray(frames)
@@ -19,16 +22,18 @@ def check_frames(frames: Sequence[int] | npt.ArrayLike | None, n_steps: int) -> 
             f"`frames` must be a list of step numbers, got {frames!r}. For every k-th state: "
             f"range(0, n_steps + 1, k)."
         )
+    steps = steps.astype(np.int64)  # differences of unsigned numbers wrap around
     if (np.diff(steps) <= 0).any() or steps[0] < 0 or steps[-1] > n_steps:
         raise ValueError(
             f"`frames` must increase from 0 or more to at most n_steps = {n_steps}, got "
             f"{steps.tolist() if steps.size < 12 else f'{steps[:5].tolist()}...'}."
         )
-    return steps.astype(np.int64)
+    steps.setflags(write=False)
+    return steps
 
 
-def check_rollout(model: Model, state: State, dt: float, n_steps: int) -> None:
-    """Complain of what does not fit together."""
+def check_rollout(model: Model, state: State, dt: float, n_steps: int) -> int:
+    """Complain of what does not fit together; return `n_steps` as a Python integer."""
     checks.positive("dt", checks.array("dt", dt, ()))
     if not isinstance(n_steps, int | np.integer) or n_steps < 1:
         raise ValueError(f"`n_steps` must be an integer of at least 1, got {n_steps!r}.")
@@ -37,16 +42,24 @@ def check_rollout(model: Model, state: State, dt: float, n_steps: int) -> None:
             f"`state.x` must have one row per node of the model: expected "
             f"({model.n_nodes}, 3), got {state.x.shape}."
         )
+    return int(n_steps)
 
 
-def frame_rows(steps: np.ndarray, n_steps: int) -> np.ndarray:
-    """Return the row of each state 0..n_steps: frames have their own, others take turns.
+def frame_rows(steps: np.ndarray, stop: int, start: int = 0) -> np.ndarray:
+    """Return the row of each state start..stop: frames have their own, others take turns.
 
     Rows 0 to n_frames - 1 are the frames; the two after them are scratch.
     """
-    rows = len(steps) + np.arange(n_steps + 1) % 2
-    rows[steps] = np.arange(len(steps))
-    return rows.astype(np.int64)
+    rows = len(steps) + np.arange(start, stop + 1, dtype=np.int64) % 2
+    first, last = np.searchsorted(steps, [start, stop + 1])
+    rows[steps[first:last] - start] = np.arange(first, last)
+    return rows
+
+
+def chunks(start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Cut steps start..stop - 1 into parts whose rows take no memory to speak of."""
+    for k in range(start, stop, CHUNK):
+        yield k, min(k + CHUNK, stop)
 
 
 def rollout(
@@ -98,14 +111,14 @@ def rollout(
     -----
     Adjoint: `adjoint.record`. Tangent: `adjoint.rollout_jvp`. Source: gradSim eq. 4.
     """
-    check_rollout(model, state, dt, n_steps)
+    n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
     kind = checks.float_dtype(dtype)
     stepper = make_stepper(model, float(dt), n_steps, kind, threads=threads, device=device)
-    rows = frame_rows(steps, n_steps)
     X = stepper.xp.empty((len(steps) + 2, model.n_nodes, 3), kind)
     V = stepper.xp.empty_like(X)
-    X[rows[0]], V[rows[0]] = stepper.xp.asarray(state.x), stepper.xp.asarray(state.v)
-    stepper.advance(0, rows, X, V)
-    n = len(steps)
-    return Trajectory(steps, float(dt), to_host(X[:n]), to_host(V[:n]))
+    row = frame_rows(steps, 0)[0]
+    X[row], V[row] = stepper.xp.asarray(state.x), stepper.xp.asarray(state.v)
+    for start, stop in chunks(0, n_steps):
+        stepper.advance(start, frame_rows(steps, stop, start), X, V)
+    return Trajectory(steps, float(dt), *(to_host(part[: len(steps)]) for part in (X, V)))

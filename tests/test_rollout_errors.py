@@ -21,6 +21,7 @@ class Orphan(HalfSpaceContact):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"mass": []}, "`mass` must not be empty"),
         ({"mass": [1.0, 0.0]}, "`mass` must be positive, got 0"),
         ({"mass": [1.0, -2.0]}, "`mass` must be positive, got -2"),
         ({"mass": [1.0, np.nan]}, r"`mass` must be finite, got nan at index \(1,\)"),
@@ -75,8 +76,10 @@ def test_a_bad_state_is_named(given, message):
         ({"frames": [1, 1]}, "`frames` must increase"),
         ({"frames": [-1, 1]}, "`frames` must increase"),
         ({"frames": [4]}, "`frames` must increase .* at most n_steps = 3"),
+        ({"frames": np.array([2, 1], np.uint8)}, "`frames` must increase"),
         ({"dtype": "float16"}, "`dtype` must be float64 or float32, got float16"),
         ({"threads": 0}, "`threads` must be at least 1, got 0"),
+        ({"threads": 1.5}, "`threads` must be at least 1, got 1.5: give a whole number"),
         ({"device": "tpu"}, "`device` must be cpu or cuda, got 'tpu'"),
     ],
 )
