@@ -123,7 +123,7 @@ def _digits(row: dict[str, Any]) -> str:
         return f"{row['estimate']:.6g}"
     low, high = row["interval"]
     width = (high - low) / 2.0 / max(abs(row["estimate"]), 1e-300)
-    return f"{row['estimate']:.{int(min(10, max(3, 3 - math.log10(max(width, 1e-9)))))}g}"
+    return f"{row['estimate']:.{int(min(10, max(6, 3 - math.log10(max(width, 1e-9)))))}g}"
 
 
 def _interval(row: dict[str, Any]) -> str:
@@ -136,7 +136,7 @@ def _interval(row: dict[str, Any]) -> str:
         return "rounding"
     if relative < 1e-6:
         return f"&plusmn; {relative:.0e} relative"
-    return f"{low:.5g} to {high:.5g}"
+    return f"{low:.6g} to {high:.6g}"
 
 
 def _notes(result: dict[str, Any]) -> str:
