@@ -64,7 +64,9 @@ def make_block(n_tets: int, *, viscous: bool = False, has_floor: bool = True) ->
     mesh = box_tets(cells, [CELL * n for n in cells])
     viscosity = VISCOSITY if viscous else None
     tets = NeoHookeanTets(mesh.tets, mesh.points, MU, LAM, viscosity=viscosity)
-    floor = {"floor": HalfSpaceContact(height=SINK, **FLOOR)} if has_floor else {}
+    skin = mesh.surface().nodes  # no other node can be the first to touch
+    contact = HalfSpaceContact(height=SINK, contact_nodes=skin, **FLOOR)
+    floor = {"floor": contact} if has_floor else {}
     x = STRETCH * mesh.points
     v = np.broadcast_to([SPEED, 0.0, 0.0], x.shape)
     model = Model(tets.lumped_mass(DENSITY), {"block": tets, **floor})
