@@ -56,7 +56,7 @@ class ElementKind:
 class Parameter:
     """A differentiable parameter as its class declares it.
 
-    `lower` is an exclusive lower bound for a `positive` one; `shape` names its sizes.
+    `shape` names its sizes. A `positive` one has no meaning below 0.
     """
 
     name: str

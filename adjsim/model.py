@@ -87,8 +87,9 @@ class Model:
     def stable_dt(self) -> float:
         """Estimate the largest stable step [s]: 2/omega from a bound of the stiffness.
 
-        omega^2 <= max over nodes of (sum of its elements' stiffness bounds)/m, a bound
-        at rest; contact and large strains may need a smaller step. inf without forces.
+        omega^2 <= max over nodes of (sum of its elements' stiffness bounds)/m, a bound at
+        rest. Viscosity and damping are not in it: they, and large strains, may need a
+        smaller step. inf without forces.
         """
         total = np.zeros(self.n_nodes)
         for force in self.forces.values():

@@ -66,7 +66,8 @@ class HalfSpaceContact(Force):
     stiffness, damping, friction_stiffness : float or array
         k_e [N/m], k_d [N s/m] and k_f [N s/m], () or (n_contacts,), not negative.
     friction : float or array
-        Coefficient mu, () or (n_contacts,), not negative [-].
+        Coefficient mu, () or (n_contacts,), not negative [-]. It is the cone, k_f the slope
+        up to it: a positive mu needs a positive k_f.
     radius : float or array
         Radius of the nodes, () or (n_contacts,), not negative [m].
     contact_nodes : array, optional
@@ -101,6 +102,12 @@ class HalfSpaceContact(Force):
         for name in ("stiffness", "damping", "friction_stiffness", "friction", "radius"):
             value = checks.array(name, getattr(self, name))
             checks.freeze(self, name, checks.non_negative(name, value))
+        if np.any(self.friction > 0.0) and not np.any(self.friction_stiffness > 0.0):
+            raise ValueError(
+                f"`friction_stiffness` must be positive where there is friction, got 0 with "
+                f"friction = {np.max(self.friction):g}: nothing would hold the nodes. Give it a "
+                "value, or set `friction` to 0."
+            )
         if self.contact_nodes is not None:
             nodes = checks.integers("contact_nodes", self.contact_nodes, ("n_contacts",))
             found, counts = np.unique(nodes, return_counts=True)

@@ -250,6 +250,7 @@ def test_tangent_and_adjoint_are_transposes_in_every_regime(x, v):
         ({"damping": -2.0}, "`damping` must not be negative, got -2"),
         ({"friction_stiffness": -3.0}, "`friction_stiffness` must not be negative, got -3"),
         ({"friction": -0.1}, "`friction` must not be negative, got -0.1"),
+        ({"friction": 0.3}, "`friction_stiffness` must be positive .* got 0 with friction = 0.3"),
         ({"radius": -0.1}, "`radius` must not be negative, got -0.1"),
         ({"stiffness": np.inf}, "`stiffness` must be finite, got inf"),
         ({"contact_nodes": [[0]]}, "`contact_nodes` must have shape"),
@@ -268,7 +269,7 @@ def test_bad_input_is_named(given, message):
         ({"contact_nodes": [0, 4]}, r"`floor.contact_nodes` must index the 4 points, .* at row 1"),
         ({"contact_nodes": [-1]}, r"`floor.contact_nodes` must index the 4 points, 0 to 3"),
         ({"contact_nodes": np.zeros(0, int)}, "`floor.contact_nodes` must not be empty"),
-        ({"friction": [0.1, 0.2]}, r"`floor.friction` must have shape \(\) or \(n_contacts,\)"),
+        ({"damping": [0.1, 0.2]}, r"`floor.damping` must have shape \(\) or \(n_contacts,\)"),
     ],
 )
 def test_what_does_not_fit_the_model_is_named(given, message):
