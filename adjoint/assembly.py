@@ -32,7 +32,7 @@ from adjsim.assembly import (
     tile_signature,
     write_0,
 )
-from adjsim.backend import cpu_kernel, specialise
+from adjsim.backend import cpu_kernel, is_hashed, specialise
 
 
 VJP_LAYOUT = "iiii" + "tn" + "aaa" + "mmm" + "aaaa" + "a"
@@ -125,7 +125,7 @@ def vjp_kernel(twin: TwinKind, dtype: np.dtype) -> Callable:
         ADD_S=make_add_rows(kind.n_series),
         **layout_bindings(kind),
     )
-    return cpu_kernel(loop, [tile_signature(dtype, VJP_LAYOUT)])
+    return cpu_kernel(loop, [tile_signature(dtype, VJP_LAYOUT)], cached=is_hashed(twin.vjp))
 
 
 @cache
@@ -139,4 +139,4 @@ def jvp_kernel(twin: TwinKind, dtype: np.dtype) -> Callable:
         WRITE_F=make_write_nodes(kind, kind.n_vectors),
         **layout_bindings(kind),
     )
-    return cpu_kernel(loop, [tile_signature(dtype, JVP_LAYOUT)])
+    return cpu_kernel(loop, [tile_signature(dtype, JVP_LAYOUT)], cached=is_hashed(twin.jvp))

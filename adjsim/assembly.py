@@ -23,7 +23,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from adjsim.backend import cpu_kernel, device_fn, specialise
+from adjsim.backend import cpu_kernel, device_fn, is_hashed, specialise
 from adjsim.element import ElementKind, Force
 from adjsim.model import Model
 from adjsim.vec3 import add, neg
@@ -249,7 +249,7 @@ def force_kernel(kind: ElementKind, dtype: np.dtype) -> Callable:
     write = make_write_nodes(kind, kind.n_vectors)
     name = f"force_tiles_{kind.name}_{dtype.name}"
     loop = specialise(force_tiles, name, ELEMENT=kind.force, WRITE_F=write, **bindings)
-    return cpu_kernel(loop, [tile_signature(dtype, FORCE_LAYOUT)])
+    return cpu_kernel(loop, [tile_signature(dtype, FORCE_LAYOUT)], cached=is_hashed(kind.force))
 
 
 @dataclass(frozen=True)

@@ -89,15 +89,25 @@ def device_fn(fn: Callable) -> Callable:
     return dispatcher
 
 
+def is_hashed(fn: Callable) -> bool:
+    """Whether the source of a function is part of the key of the cache."""
+    return fn.__module__.split(".")[0] in KERNEL_PACKAGES
+
+
 def cpu_kernel(
-    fn: Callable, signatures: Iterable[Any] | None = None, *, parallel: bool = False
+    fn: Callable,
+    signatures: Iterable[Any] | None = None,
+    *,
+    parallel: bool = False,
+    cached: bool = True,
 ) -> Callable:
     """Compile a loop for the CPU, cached on disk; it releases the GIL.
 
     A loop with `numba.prange` may be compiled twice, serial and parallel. Loops that are
-    passed on as first-class functions need their `signatures` given.
+    passed on as first-class functions need their `signatures` given. One with a function
+    bound into it whose source is not hashed must not be `cached`.
     """
-    options = {"cache": True, "nogil": True, "parallel": parallel, **CPU_OPTIONS}
+    options = {"cache": cached, "nogil": True, "parallel": parallel, **CPU_OPTIONS}
     if signatures is None or JIT_DISABLED:
         return numba.njit(**options)(fn)
     return numba.njit(list(signatures), **options)(fn)

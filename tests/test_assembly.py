@@ -1,6 +1,10 @@
 """Tiles, slots and node sums: nothing is lost, and padding never leaks."""
 
 import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -241,3 +245,50 @@ def test_the_padded_parameters_get_no_share_of_a_gradient(rng):
     ]
     assert gradients[0]["solid.mu"] == pytest.approx(gradients[1]["solid.mu"].sum(), rel=1e-12)
     assert set(values_of(model, state)) == set(record(model, state, DT, 1).vjp(adj))
+
+
+FOREIGN = """
+import numpy as np
+from adjsim.backend import device_fn
+from adjsim.element import ElementKind, Force
+from adjsim.model import Model, State
+from adjsim.rollout import rollout
+
+@device_fn
+def push(x, v, consts, params, series):
+    return ((FORCE, 0.0, 0.0),)
+
+class Push(Force):
+    PARAMETERS = ()
+    kind = ElementKind("push", push, 1, 0, 0, 0, uses_velocity=False)
+    nodes = np.zeros((1, 1), np.int64)
+
+    def bind(self, n_nodes, name):
+        return self
+
+    def pack_consts(self):
+        return np.zeros((1, 0))
+
+    pack_params = pack_consts
+
+    def pack_series(self):
+        return np.zeros((1, 1, 0))
+
+model = Model([1.0], {"push": Push()}, gravity=(0, 0, 0))
+print(rollout(model, State([[0.0, 0.0, 0.0]]), 1.0, 1).v[0, 0, 0])
+"""
+
+
+def test_a_force_from_elsewhere_that_changes_is_compiled_again(tmp_path):
+    # The key of the cache is a hash of our own sources.
+    script = tmp_path / "foreign.py"
+    path = os.pathsep.join(
+        filter(None, [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH")])
+    )
+    for force in ("1.5", "-2.0"):
+        script.write_text(FOREIGN.replace("FORCE", force))
+        done = subprocess.run(
+            [sys.executable, script], env={**os.environ, "PYTHONPATH": path},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert float(done.stdout) == float(force)
