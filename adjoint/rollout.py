@@ -156,8 +156,10 @@ class Record:
         frames_v = np.zeros(shape, dtype)
         if adj_v is not None:
             frames_v = checks.array("adj_v", adj_v, shape, dtype=dtype)
+        # A read-only array is of another type to the compiled loop.
+        frames = (np.require(part, requirements="W") for part in (frames_x, frames_v))
         sweep = ReverseSweep(
-            self._stepper, self.trajectory.steps, frames_x, frames_v, with_mass="mass" in wanted
+            self._stepper, self.trajectory.steps, *frames, with_mass="mass" in wanted
         )
         with self._states.lock:
             if not self._states.is_fresh:

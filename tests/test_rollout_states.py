@@ -69,6 +69,14 @@ def test_models_and_states_keep_their_values_when_the_caller_changes_his_arrays(
             array[0] = 1
 
 
+def test_cotangents_may_be_read_only(box, adj, gradient):
+    run = record(*box, DT, N_STEPS, frames=FRAMES, threads=1)
+    fixed = adj.copy()
+    fixed.setflags(write=False)
+    assert_same(run.vjp(fixed), gradient)
+    assert_same(run.vjp(fixed, fixed), run.vjp(adj, adj))
+
+
 @pytest.mark.parametrize("schedule", [StoreAll(), EveryK(4), Binomial(2)], ids=str)
 def test_a_trajectory_belongs_to_the_caller(schedule, box, adj, gradient):
     run = record(*box, DT, N_STEPS, frames=FRAMES, checkpoint=schedule, threads=1)
