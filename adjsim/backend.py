@@ -16,12 +16,13 @@ import tempfile
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from functools import cache
 from importlib.util import find_spec
 from numbers import Integral
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numba
@@ -137,15 +138,19 @@ def thread_count(threads: int | None, *, large: bool) -> int:
     return min(int(threads), available)
 
 
+_pool = RLock()  # Numba's simplest pool ends the process if two threads enter it at once
+
+
 @contextmanager
 def using_threads(n: int) -> Iterator[None]:
-    """Run the block with Numba's pool limited to `n` threads."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(n)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
+    """Run the block with Numba's pool limited to `n` threads; those of more take turns."""
+    with _pool if n > 1 else nullcontext():
+        before = numba.get_num_threads()
+        numba.set_num_threads(n)
+        try:
+            yield
+        finally:
+            numba.set_num_threads(before)
 
 
 class Device(StrEnum):

@@ -1,5 +1,6 @@
 """Compilers, caches and threads behind one file."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -132,6 +133,30 @@ def test_threads_are_given_back():
     with pytest.raises(KeyError):
         fail()
     assert numba.get_num_threads() == before
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
+def test_parallel_rollouts_from_several_threads_do_not_end_the_process():
+    # Numba's workqueue pool, where there is neither OpenMP nor TBB, must not be entered twice.
+    script = """
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.model import Model, State
+from adjsim.rollout import rollout
+x = np.linspace(-1, 1, 3000).reshape(-1, 3)
+model, state = Model(np.ones(1000), {"floor": HalfSpaceContact(stiffness=10.0)}), State(x)
+def run(threads):
+    return rollout(model, state, 1e-3, 3000, threads=threads).x
+with ThreadPoolExecutor(4) as pool:
+    ends = list(pool.map(run, [2, 2, 1, 2, 2, 2]))
+print(all((end == ends[0]).all() for end in ends))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, text=True, capture_output=True, check=False,
+        env={**os.environ, "NUMBA_THREADING_LAYER": "workqueue", "NUMBA_NUM_THREADS": "2"},
+    )  # fmt: skip
+    assert run.stdout.split() == ["True"], run.stderr
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
