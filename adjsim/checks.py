@@ -13,7 +13,10 @@ FLOAT_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
 def float_dtype(dtype: npt.DTypeLike) -> np.dtype:
     """Return `dtype` as a NumPy dtype, float64 or float32."""
-    checked = np.dtype(dtype)
+    try:
+        checked = np.dtype(dtype)
+    except TypeError as error:
+        raise ValueError(f"`dtype` must be float64 or float32, got {dtype!r}.") from error
     if checked not in FLOAT_DTYPES:
         raise ValueError(f"`dtype` must be float64 or float32, got {checked}.")
     return checked
@@ -32,6 +35,8 @@ def array(
     `shape` holds sizes, or names of sizes that may be anything: `("n_nodes", 3)`.
     """
     try:
+        if np.iscomplexobj(value) or np.ma.is_masked(value):
+            raise ValueError("it has complex numbers or masked entries")
         out = np.ascontiguousarray(value, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise ValueError(f"`{name}` must be an array of {np.dtype(dtype)}: {error}.") from error
