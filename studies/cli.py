@@ -110,10 +110,11 @@ def verify(
 @app.command()
 def report(run: Annotated[Path, typer.Argument(help="A run folder.")]) -> None:
     """Rebuild the report of a run folder."""
-    from studies.report import write_report
-    from studies.run_folder import RunFolder
+    from studies.registry import find_study
+    from studies.run_folder import MANIFEST, RunFolder
 
-    print(write_report(RunFolder.open(run)))
+    folder = RunFolder.open(run)
+    print(find_study(folder.read_json(MANIFEST)["study"]).write_report(folder))
 
 
 @app.command()
@@ -125,10 +126,18 @@ def view(
     ] = None,
 ) -> None:
     """Show a run in 3-D."""
-    from studies.run_folder import RunFolder
+    from studies.errors import StudyError
+    from studies.registry import find_study
+    from studies.run_folder import MANIFEST, RunFolder
     from studies.view import view_run
 
-    view_run(RunFolder.open(run), screenshot)
+    folder = RunFolder.open(run)
+    study = find_study(folder.read_json(MANIFEST)["study"])
+    if not study.moves:
+        raise StudyError(
+            f"A run of `{study.name}` holds no motion; open {run}/report.html instead."
+        )
+    view_run(folder, screenshot)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from studies.errors import StudyError
@@ -30,15 +31,25 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class Study:
-    """A kind of study: `module` has `prepare(settings, options) -> Job`."""
+    """A kind of study.
+
+    `module` has `prepare(settings, options) -> Job`, `reporter` has `write_report(folder)`;
+    `moves` says whether its runs hold a motion to view.
+    """
 
     name: str
     module: str
     summary: str
+    reporter: str = "studies.report"
+    moves: bool = True
 
     def prepare(self, settings: dict[str, Any], options: RunOptions) -> Job:
         """Check the settings and return what can be run."""
         return import_module(self.module).prepare(settings, options)
+
+    def write_report(self, folder: "RunFolder") -> Path:
+        """Write the report of a run of this study, and return its path."""
+        return import_module(self.reporter).write_report(folder)
 
 
 STUDIES = {
@@ -58,6 +69,8 @@ STUDIES = {
             "timing",
             "studies.timing",
             "measure forward and reverse over 100 to 10 000 tetrahedra",
+            reporter="studies.timing_report",
+            moves=False,
         ),
     )
 }

@@ -1,5 +1,8 @@
 """A run in 3-D: the fitted motion, played in a PyVista window or drawn into a file."""
 
+import ctypes
+import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -27,11 +30,13 @@ def view_run(folder: RunFolder, screenshot: Path | None = None) -> None:
     Raises
     ------
     StudyError
-        If the run is not finished, or the file is no PNG.
+        If the run is not finished, the file is no PNG, or nothing here can draw.
     """
     arrays = folder.read_npz(run_folder.TRAJECTORY)
     if screenshot is not None and screenshot.suffix.lower() != ".png":
         raise StudyError(f"`--screenshot` must name a .png file, got {screenshot}.")
+    if problem := drawing_problem(on_screen=screenshot is None):
+        raise StudyError(f"{problem} The run's pictures are in {folder.file('report.html')}.")
     plotter, grid = make_plotter(arrays, off_screen=screenshot is not None)
     if screenshot is not None:
         show_frame(grid, arrays, -1)
@@ -44,6 +49,30 @@ def view_run(folder: RunFolder, screenshot: Path | None = None) -> None:
             show_frame(grid, arrays, frame)
             plotter.update()
             time.sleep(SECONDS_PER_FRAME)
+
+
+def drawing_problem(*, on_screen: bool) -> str | None:
+    """Return why VTK cannot draw here and the way out, or None if it can.
+
+    Without these libraries VTK does not raise: the process ends with a segmentation fault.
+    """
+    if not sys.platform.startswith("linux"):
+        return None
+    has_display = bool(os.environ.get("DISPLAY"))
+    if on_screen and not has_display:
+        return "There is no display to open a window on: add `--screenshot FILE.png`."
+    on_display = has_display and _loads("libGL.so.1") and _loads("libX11.so.6")
+    if on_display or (not on_screen and (_loads("libEGL.so.1") or _loads("libOSMesa.so.8"))):
+        return None
+    return "VTK needs an OpenGL library to draw, on Debian: apt install libegl1 libgl1 libx11-6."
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
 
 
 def make_plotter(arrays: dict[str, np.ndarray], *, off_screen: bool) -> tuple[Any, Any]:

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from studies import cli, registry
+from studies.errors import StudyError
 from studies.optimizers.evaluations import read_log
 from studies.run_folder import ITERATIONS, RunFolder
-from studies.view import view_run
+from studies.view import drawing_problem, view_run
 from tests.studies.toy_beam import OVERRIDES
 
 
@@ -109,9 +110,20 @@ def test_report_rebuilds_what_was_deleted(finished, adjsim):
     assert out.strip() == str(report.resolve())
 
 
-def test_view_draws_the_motion_into_a_file(finished, tmp_path):
-    view_run(RunFolder.open(finished[0]), tmp_path / "view.png")
-    assert (tmp_path / "view.png").stat().st_size > 5000
+def test_view_draws_the_motion_into_a_file_or_says_what_is_missing(finished, tmp_path):
+    picture = tmp_path / "view.png"
+    if drawing_problem(on_screen=False):
+        with pytest.raises(StudyError, match=r"needs an OpenGL library.*apt install"):
+            view_run(RunFolder.open(finished[0]), picture)
+    else:
+        view_run(RunFolder.open(finished[0]), picture)
+        assert picture.stat().st_size > 5000
+
+
+def test_view_without_a_display_asks_for_a_screenshot(finished, monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    with pytest.raises(StudyError, match=r"no display.*--screenshot"):
+        view_run(RunFolder.open(finished[0]))
 
 
 def test_the_parameters_are_stored_with_their_history(finished):

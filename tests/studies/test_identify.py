@@ -88,6 +88,7 @@ def test_a_closed_surface_is_filled_and_its_gradient_reaches_through_the_skin(rn
         "body.edge_length=0.2",
         "pinned.shape=plane",
         "pinned.normal=[0.0, 1.0, 0.0]",
+        "time.dt=4e-5",  # the filling differs from run to run; this is safe for its slivers
     )
     theta = small.parameters.start
     r, jacobian = small.residuals_and_jacobian(theta)

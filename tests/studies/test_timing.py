@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from studies import config, timing
+from studies import cli, config, timing
 from studies.errors import StudyError
+from studies.manifest import manifest
 from studies.peers import PEERS, node_slots
 from studies.registry import RunOptions
 from studies.run_folder import RunFolder
@@ -39,6 +40,19 @@ def toy(*overrides):
 def run(tmp_path_factory):
     folder = RunFolder.create(tmp_path_factory.mktemp("timing") / "run")
     return folder, toy().run(folder)
+
+
+def test_the_command_line_knows_the_report_of_a_timing_run(run):
+    folder, _ = run
+    written = manifest("timing", vars(RunOptions()), "adjsim run timing")
+    folder.write_json("manifest.json", written)
+    folder.write_text("study.toml", 'study = "timing"\n')
+    page = folder.file("report.html")
+    page.unlink()
+    cli.report(page.parent)
+    assert page.exists()
+    with pytest.raises(StudyError, match="holds no motion"):
+        cli.view(page.parent)
 
 
 def test_a_run_writes_numbers_figures_and_a_page(run):
