@@ -82,6 +82,7 @@ class Fit:
             found = self._minimize(self.problem, self.problem.parameters.start, log, progress)
         if found.status is Status.NOT_FINITE:
             raise StudyError(self._why_not_finite(found))
+        progress.say("search ended; certifying its gradient and drawing the report")
         spread = uncertainty(self.problem, found.theta)
         covered = self._coverage(found.theta)
         result = outcome.result_json(self, found, spread, covered)

@@ -74,7 +74,7 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     for row in result["parameters"][:12]:
         line = f"  {row['name']} = {row['estimate']:.8g} {row['unit']}"
         if row["interval"]:
-            line += f"  [{row['interval'][0]:.6g}, {row['interval'][1]:.6g}]"
+            line += f"  95 % interval [{row['interval'][0]:.6g}, {row['interval'][1]:.6g}]"
         if "truth" in row:
             line += f"  truth {row['truth']:.6g}, relative error {row['relative_error']:.1e}"
         lines.append(line)

@@ -40,6 +40,10 @@ class EvaluationProgress:
     ) -> None:
         self._bar.stop()
 
+    def say(self, text: str) -> None:
+        """Print a line below the evaluations."""
+        self._console.print(text, highlight=False)
+
     def __call__(self, evaluation: Evaluation) -> None:
         """Show one evaluation."""
         if evaluation.gradient_norm is not None:

@@ -151,8 +151,11 @@ def _notes(result: dict[str, Any]) -> str:
         notes.append(
             f"Intervals: Student's, from the Gauss-Newton Hessian and a pixel noise of "
             f"{spread['noise']:.2e} estimated from the residuals. Spectrum of the Hessian in "
-            f"({labels}): {spectrum}; condition {spread['condition']:.3g}."
+            f"({labels}): {spectrum}; condition {spread['condition']:.3g}. "
+            "The intervals count pixel noise, not what mesh, camera or fixed material get wrong."
         )
+        if result["status"] != "CONVERGED":
+            notes.append("The search has not converged, so the intervals may miss the optimum.")
     if covered := result["coverage"]:
         parts = ", ".join(
             f"{html.escape(name)} in {count} (largest relative error "
