@@ -19,6 +19,7 @@ from render.camera import Camera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.body import Body
+from studies.errors import StudyError
 from studies.video_problem import Filming
 
 
@@ -92,7 +93,13 @@ class FirstFrame:
 
     def background(self) -> np.ndarray:
         """Return the median colour of the pixels that the body leaves free, (3,)."""
-        return np.median(self.target[self.alpha() < 1e-3], axis=0)
+        is_free = self.alpha() < 1e-3
+        if not is_free.any():
+            raise StudyError(
+                "`camera` sees nothing but the body, so the background has no colour to fit. "
+                "Move it back, check `body.scale`, or set `appearance.fit` to false."
+            )
+        return np.median(self.target[is_free], axis=0)
 
     def fit(self, look: Look, plate: np.ndarray) -> Look:
         """Return the look that explains the frame best, in least squares."""

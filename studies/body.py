@@ -103,10 +103,13 @@ def pinned_nodes(points: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
     else:
         raise ValueError(f'`pinned.shape` must be "box", "plane" or "none", got {shape!r}.')
     if not mask.any() or mask.all():
-        low, high = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+        low, high = (
+            ", ".join(f"{value:.4g}" for value in end)
+            for end in (points.min(axis=0), points.max(axis=0))
+        )
         raise ValueError(
             f"`pinned` must hold some nodes and leave some free, but it holds "
-            f"{int(mask.sum())} of {len(mask)}. The body reaches from {low} to {high}."
+            f"{int(mask.sum())} of {len(mask)}. The body reaches from [{low}] to [{high}] m."
         )
     return mask
 

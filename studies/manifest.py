@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 
-LIBRARIES = ("adjsim", "numba", "numpy", "scipy", "pyvista", "matplotlib", "imageio", "av")
+LIBRARIES = ("adjsim", "numba", "numpy", "scipy", "pyvista", "matplotlib", "av")
 
 
 def versions() -> dict[str, str | None]:

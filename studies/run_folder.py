@@ -101,10 +101,11 @@ class RunFolder:
 
     def read_json(self, name: str) -> Any:
         """Return what a JSON file holds."""
+        path = self._existing(name)
         try:
-            return json.loads(self._existing(name).read_text(encoding="utf-8"))
+            return json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise StudyError(f"{self.file(name)} is not valid JSON: {error}.") from error
+            raise StudyError(f"{path} is not valid JSON: {error}.") from error
 
     def read_npz(self, name: str) -> dict[str, np.ndarray]:
         """Return the arrays of an npz file, loaded without pickle."""
