@@ -95,7 +95,7 @@ def run(
 @app.command()
 def verify(
     name: Annotated[
-        str | None, typer.Argument(help="Only the systems or parameters whose name holds this.")
+        str | None, typer.Argument(help="One system, or a group of them, e.g. tets or loss/mse.")
     ] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
