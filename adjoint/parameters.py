@@ -10,6 +10,7 @@ from adjoint.registry import twin_of
 from adjsim import checks
 from adjsim.assembly import from_tiles, to_tiles
 from adjsim.model import Model
+from adjsim.stepper import RolloutError
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,24 @@ def collect_gradient(
             )
             gradient |= {f"{name}.{key}": value for key, value in adj.items()}
     return {path: gradient[path] for path in wanted}
+
+
+def check_gradient(gradient: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return a gradient whose every entry is finite.
+
+    Raises
+    ------
+    RolloutError
+        If the adjoint grew beyond the finite numbers on its way back.
+    """
+    for path, value in gradient.items():
+        if not np.isfinite(value).all():
+            raise RolloutError(
+                f"The gradient of `{path}` left the finite numbers: the motion depends on it too "
+                "strongly for so long a rollout. Try fewer steps, a smaller `dt`, or smaller "
+                "cotangents."
+            )
+    return gradient
 
 
 def pack_tangents(

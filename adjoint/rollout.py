@@ -16,7 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from adjoint.actions import Action, EndForward, Forward, Free, Restore, Reverse, Store
-from adjoint.parameters import check_tangents, check_wrt, collect_gradient, pack_tangents
+from adjoint.parameters import (
+    check_gradient,
+    check_tangents,
+    check_wrt,
+    collect_gradient,
+    pack_tangents,
+)
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
 from adjoint.sweep import ReverseSweep, run_tangent
 from adjsim import checks
@@ -149,6 +155,8 @@ class Record:
         ------
         ValueError
             If a cotangent has the wrong shape or is not finite, or a path is unknown.
+        RolloutError
+            If the gradient leaves the finite numbers.
         """
         shape, dtype = self.trajectory.x.shape, self._stepper.dtype
         wanted = check_wrt(self.model, wrt)
@@ -165,7 +173,7 @@ class Record:
             if not self._states.is_fresh:
                 self._states.run_forward(self._schedule, self.state, self.n_steps)
             self._run_backward(sweep)
-        return collect_gradient(self.model, sweep.finish(), wanted)
+        return check_gradient(collect_gradient(self.model, sweep.finish(), wanted))
 
     def _run_backward(self, sweep: ReverseSweep) -> None:
         states = self._states

@@ -323,9 +323,9 @@ def pack(model: Model, n_steps: int, dtype: np.dtype) -> PackedModel:
     offsets = dict.fromkeys((NODES, CONSTS, PARAMS, SERIES, SLOTS), 0)
     for row, (name, force) in enumerate(model.forces.items()):
         packed_series = force.pack_series()
-        if len(packed_series) not in (1, n_steps):
+        if force.series_steps not in (None, n_steps):
             raise ValueError(
-                f"`{name}` has a series of {len(packed_series)} rows, but the rollout has "
+                f"`{name}` has a series of {force.series_steps} rows, but the rollout has "
                 f"{n_steps} steps: give one row per step, or a constant."
             )
         tiles = {

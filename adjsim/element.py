@@ -97,6 +97,11 @@ class Force(ABC):
     def pack_series(self) -> np.ndarray:
         """Packed series, (n_rows, n_elements, kind.n_series); one row means constant."""
 
+    @property
+    def series_steps(self) -> int | None:
+        """How many steps a series of the force is for; None: it is constant in time."""
+        return None
+
     def stiffness_bound(self) -> np.ndarray:
         """Upper bound of the stiffness felt by each element's nodes, (n_elements,) [N/m]."""
         return np.zeros(len(self.nodes))

@@ -8,6 +8,7 @@ from adjsim.element import Force
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
+from adjsim.stepper import RolloutError
 
 
 MODEL = Model(np.ones(4), {"floor": HalfSpaceContact()})
@@ -133,3 +134,10 @@ def test_a_force_without_an_adjoint_says_what_to_write():
         record(model, STATE, 0.1, 1).vjp(np.ones((1, 4, 3)))
     with pytest.raises(TypeError, match="No adjoint is registered for `Orphan`"):
         rollout_jvp(model, STATE, 0.1, 1, {})
+
+
+def test_a_gradient_that_overflows_names_its_parameter():
+    run = record(MODEL, STATE, 1e-1, 2)
+    huge = np.full(run.trajectory.x.shape, 1.7e308)
+    with pytest.raises(RolloutError, match=r"gradient of `.*` left the finite numbers"):
+        run.vjp(huge, huge)

@@ -219,6 +219,11 @@ class NeoHookeanTets(Force):
             rows = np.full((1, len(self.tets)), self.actuation)
         return rows[..., None]
 
+    @property
+    def series_steps(self) -> int | None:
+        """Number of rows of an actuation that varies in time."""
+        return len(self.actuation) if self.actuation.ndim == 2 else None
+
     def stiffness_bound(self) -> np.ndarray:
         """V (lam + 2 mu) times the summed squares of the shape functions' gradients."""
         B, volume = rest_shape(self.rest_positions, self.tets)
