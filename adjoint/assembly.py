@@ -16,16 +16,11 @@ import numpy as np
 
 from adjoint.element import TwinKind
 from adjsim.assembly import (
-    CONSTS,
-    NODES,
-    PARAMS,
-    SERIES,
-    SERIES_STRIDE,
-    SLOTS,
     TILE,
     U1,
     U3,
     U_TILE,
+    block_offsets,
     layout_bindings,
     make_add_rows,
     make_write_nodes,
@@ -49,11 +44,7 @@ def vjp_tiles(
     adj_x_slots, adj_v_slots, adj_params, adj_series, scratch,
 ):  # fmt: skip
     """Write the adj_x and adj_v slots of tiles lo to hi, add to the parameters' adjoints."""
-    o_nodes = np.uint64(table[row, NODES])
-    o_consts = np.uint64(table[row, CONSTS])
-    o_params = np.uint64(table[row, PARAMS])
-    o_series = np.uint64(table[row, SERIES] + step * table[row, SERIES_STRIDE])
-    o_slots = np.uint64(table[row, SLOTS])
+    o_nodes, o_consts, o_params, o_series, o_slots = block_offsets(table, row, step)
     s_v = U3 * NX * U_TILE
     s_f = U3 * (NX + NV) * U_TILE
     for tile in range(lo, hi):
@@ -82,11 +73,7 @@ def jvp_tiles(
     x, v, tan_x, tan_v, tan_slots, scratch,
 ):  # fmt: skip
     """Write the tangents of the force slots of tiles lo to hi."""
-    o_nodes = np.uint64(table[row, NODES])
-    o_consts = np.uint64(table[row, CONSTS])
-    o_params = np.uint64(table[row, PARAMS])
-    o_series = np.uint64(table[row, SERIES] + step * table[row, SERIES_STRIDE])
-    o_slots = np.uint64(table[row, SLOTS])
+    o_nodes, o_consts, o_params, o_series, o_slots = block_offsets(table, row, step)
     s_v = U3 * NX * U_TILE
     s_tan = U3 * (NX + NV) * U_TILE
     for tile in range(lo, hi):

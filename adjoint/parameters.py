@@ -14,24 +14,12 @@ from adjsim.stepper import RolloutError
 
 
 @dataclass(frozen=True)
-class SweepResult:
-    """What the reverse sweep leaves: cotangents of the packed arrays and of the state.
+class PackedVector:
+    """A tangent or a cotangent of everything that a rollout reads, packed.
 
-    `params` and `series` flat by tiles; `x`, `v` (n_nodes, 3) of state 0; `gravity`
-    (n_nodes, 3), still per node; `w` (n_nodes,), of the inverse masses.
+    `params` and `series` flat by tiles; `x`, `v` (n_nodes, 3) of state 0; `gravity` (3,), a
+    cotangent (n_nodes, 3), still per node; `w` (n_nodes,), of the inverse masses.
     """
-
-    x: np.ndarray
-    v: np.ndarray
-    gravity: np.ndarray
-    w: np.ndarray
-    params: np.ndarray
-    series: np.ndarray
-
-
-@dataclass(frozen=True)
-class PackedTangents:
-    """Tangents of the packed arrays and of the initial state."""
 
     x: np.ndarray
     v: np.ndarray
@@ -69,7 +57,7 @@ def check_tangents(model: Model, tangents: Mapping[str, npt.ArrayLike]) -> dict[
 
 
 def collect_gradient(
-    model: Model, result: SweepResult, wanted: Sequence[str]
+    model: Model, result: PackedVector, wanted: Sequence[str]
 ) -> dict[str, np.ndarray]:
     """Pull the packed cotangents back to the parameters, in their own shapes, float64."""
     w = model.inverse_mass
@@ -118,7 +106,7 @@ def check_gradient(gradient: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def pack_tangents(
     model: Model, tangents: Mapping[str, np.ndarray], dtype: np.dtype
-) -> PackedTangents:
+) -> PackedVector:
     """Push tangents of the parameters to the packed arrays."""
     w = model.inverse_mass
     zero = np.zeros((model.n_nodes, 3))
@@ -132,7 +120,7 @@ def pack_tangents(
         tan_params, tan_series = twin_of(force).pack_jvp(force, own)
         params.append(to_tiles(tan_params, dtype))
         series += [to_tiles(rows, dtype) for rows in tan_series]
-    return PackedTangents(
+    return PackedVector(
         tangents.get("state.x", zero).astype(dtype),
         tangents.get("state.v", zero).astype(dtype),
         tangents.get("gravity", np.zeros(3)).astype(dtype),

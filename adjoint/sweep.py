@@ -7,7 +7,7 @@ import numpy as np
 from adjoint.assembly import jvp_kernel, vjp_kernel
 from adjoint.cuda_timeloop import advance_tangent_on_gpu, undo_on_gpu
 from adjoint.element import TwinKind
-from adjoint.parameters import PackedTangents, SweepResult
+from adjoint.parameters import PackedVector
 from adjoint.registry import twin_of
 from adjoint.timeloop import (
     idle_kernels,
@@ -87,18 +87,18 @@ class ReverseSweep:
                 s.scratch, s.tile_cuts, s.node_cuts,
             )  # fmt: skip
 
-    def finish(self) -> SweepResult:
+    def finish(self) -> PackedVector:
         """Add the cotangent of state 0, if it is a frame, and return everything."""
         if self.steps[0] == 0:
             self.x += self.frames[0][0]
             self.v += self.frames[1][0]
         parts = (self.x, self.v, self.gravity, self.w, self.params, self.series)
-        return SweepResult(*(to_host(part) for part in parts))
+        return PackedVector(*(to_host(part) for part in parts))
 
 
 def run_tangent(
     stepper: Stepper,
-    tangents: PackedTangents,
+    tangents: PackedVector,
     rows: np.ndarray,
     states: tuple[Any, Any, Any, Any],
 ) -> None:

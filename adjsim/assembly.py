@@ -173,6 +173,18 @@ def make_gather(n: int, *, relative: bool) -> Callable:
     return gather_relative if relative else gather
 
 
+@device_fn
+def block_offsets(table, row, step):
+    """Return where a force's blocks begin: nodes, consts, params, series of a step, slots."""
+    return (
+        np.uint64(table[row, NODES]),
+        np.uint64(table[row, CONSTS]),
+        np.uint64(table[row, PARAMS]),
+        np.uint64(table[row, SERIES] + step * table[row, SERIES_STRIDE]),
+        np.uint64(table[row, SLOTS]),
+    )
+
+
 # The globals in capitals that `force_tiles` reads are bound by `specialise`, once per kind.
 ELEMENT = GATHER_X = GATHER_V = READ_X = READ_V = READ_C = READ_P = READ_S = WRITE_F = write_0
 N = NX = NV = NC = NP = NS = U1
@@ -182,11 +194,7 @@ def force_tiles(
     lo, hi, row, step, table, nodes, consts, params, series, x, v, slots, scratch
 ):  # fmt: skip
     """Write the force slots of tiles lo to hi of the force in `row` of the table."""
-    o_nodes = np.uint64(table[row, NODES])
-    o_consts = np.uint64(table[row, CONSTS])
-    o_params = np.uint64(table[row, PARAMS])
-    o_series = np.uint64(table[row, SERIES] + step * table[row, SERIES_STRIDE])
-    o_slots = np.uint64(table[row, SLOTS])
+    o_nodes, o_consts, o_params, o_series, o_slots = block_offsets(table, row, step)
     for tile in range(lo, hi):
         t = np.uint64(tile) * U_TILE
         GATHER_X(scratch, (nodes, o_nodes + t * N, np.uint64(0)), x)

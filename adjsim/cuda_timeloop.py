@@ -13,17 +13,12 @@ from typing import Any
 import numpy as np
 
 from adjsim.assembly import (
-    CONSTS,
     N_TILES,
-    NODES,
-    PARAMS,
-    SERIES,
-    SERIES_STRIDE,
-    SLOTS,
     TILE,
     U3,
     U_TILE,
     PackedModel,
+    block_offsets,
     make_read_rows,
     make_write_nodes,
 )
@@ -66,12 +61,13 @@ def lane_offsets(i, row, step, table, counts):
     n_nodes, n_consts, n_params, n_series = counts
     tile = np.uint64(i) // U_TILE
     u, t = np.uint64(i) % U_TILE, tile * U_TILE
+    o_nodes, o_consts, o_params, o_series, o_slots = block_offsets(table, row, step)
     return (
-        np.uint64(table[row, NODES]) + t * n_nodes + u,
-        np.uint64(table[row, CONSTS]) + t * n_consts + u,
-        np.uint64(table[row, PARAMS]) + t * n_params + u,
-        np.uint64(table[row, SERIES] + step * table[row, SERIES_STRIDE]) + t * n_series + u,
-        np.uint64(table[row, SLOTS]) + t * U3 * n_nodes + u,
+        o_nodes + t * n_nodes + u,
+        o_consts + t * n_consts + u,
+        o_params + t * n_params + u,
+        o_series + t * n_series + u,
+        o_slots + t * U3 * n_nodes + u,
     )
 
 
