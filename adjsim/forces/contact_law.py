@@ -1,0 +1,66 @@
+r"""The law of every contact: a pressure by penalty, and friction in its cone.
+
+Given the normal n out of the obstacle, the penetration c and the velocity u of the node
+relative to the obstacle,
+
+    u_n = n.u,  u_t = u - u_n n,  p = k_e c + k_d max(0, -u_n)
+    f = p n - min(mu p, k_f |u_t|) u_t/|u_t|        where c > 0, else 0
+
+How n, c and u follow from the node's position and velocity is the shape's business, its gap
+function; `make_contact_force` joins the two.
+
+Kinks: the force jumps by k_d |u_n| at touch (c = 0 counts as apart), the slope jumps at
+u_n = 0 (slope 0 taken) and between stick and slip (k_f |u_t| = mu p counts as stick).
+In stick the friction is -k_f u_t: nothing is divided by |u_t|. Where both mu p and k_f |u_t|
+are 0 there is no friction to stick by, and its derivative with respect to every argument is
+0: neither mu nor k_f acts alone. Whether a node touches, approaches or sticks is frozen in
+the derivatives.
+
+Adjoint: `adjoint/forces/contact_law.py`. Tests: `tests/forces/test_contact_law.py`.
+Source: gradSim (ICLR 2021) app. A.1 and C.2.
+"""
+
+from collections.abc import Callable
+
+from adjsim.backend import device_fn, lit
+from adjsim.vec3 import axpy, dot, norm, scale
+
+
+# Rows of every contact's parameters: k_e, k_d, k_f, mu, then r, then the shape's own.
+N_LAW = 4
+RADIUS = 4
+
+
+@device_fn
+def contact_law(n, c, u, law):
+    """Return the contact force [N] on a node that is c > 0 deep; law = (k_e, k_d, k_f, mu)."""
+    k_e, k_d, k_f, mu = law
+    zero = lit(0, c)
+    u_n = dot(n, u)  # (1)
+    u_t = axpy(-u_n, n, u)  # (2)
+    p = k_e * c + k_d * max(zero, -u_n)  # (3) pressure force [N]
+    s = norm(u_t)  # (4) slip speed [m/s]
+    cone = mu * p  # (5) largest friction [N]
+    q = zero
+    if k_f * s > cone:  # (6) friction per slip speed [N s/m]: slip
+        q = cone / s
+    elif cone > zero:  # (6) stick
+        q = k_f
+    return axpy(-q, u_t, scale(p, n))  # (7)
+
+
+def make_contact_force(gap: Callable) -> Callable:
+    """Return the element function of contact with the shape of a gap function.
+
+    gap(x, v, params, series) -> n [-], c [m], u [m/s] of one node at x with velocity v.
+    """
+
+    @device_fn
+    def contact_force(x, v, consts, params, series):
+        n, c, u = gap(x[0], v[0], params, series)
+        zero = lit(0, c)
+        if c <= zero:
+            return ((zero, zero, zero),)
+        return (contact_law(n, c, u, params[0:N_LAW]),)
+
+    return contact_force
