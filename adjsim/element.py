@@ -106,6 +106,10 @@ class Force(ABC):
         """Upper bound of the stiffness felt by each element's nodes, (n_elements,) [N/m]."""
         return np.zeros(len(self.nodes))
 
+    def damping_bound(self) -> np.ndarray:
+        """Upper bound of the damping felt by each element's nodes, (n_elements,) [N s/m]."""
+        return np.zeros(len(self.nodes))
+
     def parameters(self) -> Mapping[str, np.ndarray]:
         """Return the differentiable parameters that this force has, by name."""
         present = {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]

@@ -14,7 +14,6 @@ from adjoint.schedules import Binomial, EveryK, MemoryBudget, Segments, StoreAll
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck
 from adjsim.backend import JIT_DISABLED
-from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model
 from adjsim.rollout import rollout
 from adjsim.stepper import RolloutError
@@ -304,9 +303,3 @@ def test_half_the_estimated_step_is_stable(rng):
     run = rollout(solid, state, 0.5 * solid.stable_dt(), 500, frames=frames, threads=1)
     kinetic = (solid.mass[:, None] * run.v**2).sum(axis=(1, 2))
     assert kinetic.max() <= 3.0 * kinetic[0]
-
-
-def test_a_free_model_is_stable_at_any_step():
-    assert Model(np.ones(2)).stable_dt() == np.inf
-    floor = HalfSpaceContact(stiffness=100.0)
-    assert Model(np.full(2, 4.0), {"floor": floor}).stable_dt() == pytest.approx(2 / 5.0)

@@ -103,3 +103,8 @@ class Contact(Force):
     def stiffness_bound(self) -> np.ndarray:
         """k_e of each contact."""
         return np.array(broadcast(self.stiffness, len(self.nodes)))
+
+    def damping_bound(self) -> np.ndarray:
+        """The larger of k_d and, where there is friction, k_f of each contact."""
+        friction_stiffness = np.where(self.friction > 0.0, self.friction_stiffness, 0.0)
+        return np.array(broadcast(np.maximum(self.damping, friction_stiffness), len(self.nodes)))

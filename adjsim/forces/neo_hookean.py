@@ -226,9 +226,17 @@ class NeoHookeanTets(Force):
 
     def stiffness_bound(self) -> np.ndarray:
         """V (lam + 2 mu) times the summed squares of the shape functions' gradients."""
+        return (self.lam + 2.0 * self.mu) * self._volume_of_squared_gradients()
+
+    def damping_bound(self) -> np.ndarray:
+        """2 V eta times the same: at rest the viscous stress is 2 eta times the symmetric dF."""
+        eta = 0.0 if self.viscosity is None else self.viscosity
+        return 2.0 * eta * self._volume_of_squared_gradients()
+
+    def _volume_of_squared_gradients(self) -> np.ndarray:
         B, volume = rest_shape(self.rest_positions, self.tets)
         gradients = np.concatenate([B, -B.sum(axis=1, keepdims=True)], axis=1)
-        return volume * (self.lam + 2.0 * self.mu) * np.square(gradients).sum(axis=(1, 2))
+        return volume * np.square(gradients).sum(axis=(1, 2))
 
     def lumped_mass(self, density: Any) -> np.ndarray:
         """Return the node masses, (n_nodes,) [kg], of a density, () or (n_tets,) [kg/m3].

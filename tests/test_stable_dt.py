@@ -1,0 +1,51 @@
+"""The estimate of the stable step: exact for one node, safe for a body, with damping."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.model import Model, State
+from adjsim.rollout import rollout
+from tests.physics import sliding_box
+
+
+def test_without_damping_it_is_two_over_omega_and_without_forces_infinite():
+    assert Model(np.ones(2)).stable_dt() == np.inf
+    floor = HalfSpaceContact(stiffness=100.0)
+    assert Model(np.full(2, 4.0), {"floor": floor}).stable_dt() == pytest.approx(2 / 5.0)
+
+
+def test_with_damping_alone_it_is_two_masses_over_the_damping():
+    brake = HalfSpaceContact(stiffness=0.0, damping=3.0, friction_stiffness=7.0, friction=0.2)
+    assert Model(np.full(2, 4.0), {"floor": brake}).stable_dt() == pytest.approx(8 / 7.0)
+    smooth = dataclasses.replace(brake, friction=0.0)  # k_f does not act alone
+    assert Model(np.full(2, 4.0), {"floor": smooth}).stable_dt() == pytest.approx(8 / 3.0)
+    pinned = Model(np.full(2, 4.0), {"floor": brake}, pinned=[True, True])
+    assert pinned.stable_dt() == np.inf
+
+
+@pytest.mark.parametrize(("factor", "grows"), [(0.99, False), (1.01, True)])
+def test_a_node_that_sticks_by_a_stiff_friction_is_stable_up_to_it_and_not_beyond(factor, grows):
+    # It rests 100 m deep on a soft floor, so that it sticks: v' = v - dt k_f/m v.
+    floor = HalfSpaceContact(stiffness=0.1, friction_stiffness=50.0, friction=1.0)
+    model = Model([2.0], {"floor": floor}, gravity=(0.0, -5.0, 0.0))
+    state = State([[0.0, -100.0, 0.0]], [[1e-9, 0.0, 0.0]])
+    dt = factor * model.stable_dt()
+    assert dt == pytest.approx(factor * 2 * 2.0 / 50.0, rel=0.01)
+    end = rollout(model, state, dt, 1000)
+    assert (abs(end.v[0, 0, 0]) > 1e-9) == grows
+
+
+@pytest.mark.parametrize("viscosity", [2.0, 50.0, 1000.0])
+def test_a_viscous_body_is_stable_at_it_whatever_governs(rng, viscosity):
+    model, state = sliding_box(rng, 1, viscosity=viscosity, height=-10.0)
+    tets = dataclasses.replace(model.forces["solid"], actuation=0.0)
+    solid = Model(model.mass, {"solid": tets}, gravity=(0.0, 0.0, 0.0))
+    elastic = Model(model.mass, {"solid": dataclasses.replace(tets, viscosity=0.0)})
+    assert solid.stable_dt() < elastic.stable_dt()
+    small = State(tets.rest_positions, 1e-3 * state.v)
+    run = rollout(solid, small, solid.stable_dt(), 500, frames=range(0, 501, 25))
+    kinetic = (solid.mass[:, None] * run.v**2).sum(axis=(1, 2))
+    assert kinetic.max() == kinetic[0]
