@@ -1,0 +1,138 @@
+r"""Adjoint and tangent of `adjsim/rigid/body_step.py`: read the two files side by side.
+
+The pair `spin`, `moment` undoes itself: for D = spin(R, omega) = R [omega]x
+
+    adj_omega += moment(R, adj_D),     adj_R += spin(adj_D, -omega)
+
+and for tau = moment(R, S)
+
+    adj_S += spin(R, adj_tau),         adj_R += spin(S, -adj_tau).
+
+A symmetric matrix of six numbers appears with both of its entries off the diagonal, and so
+does its cotangent.
+"""
+
+from adjoint.rigid.quaternion import (
+    quat_exp_jvp,
+    quat_exp_vjp,
+    quat_matrix_jvp,
+    quat_matrix_vjp,
+    quat_mul_jvp,
+    quat_mul_vjp,
+)
+from adjsim.backend import device_fn, lit
+from adjsim.mat3 import madd
+from adjsim.rigid.body_step import moment, spin, sym_matvec
+from adjsim.rigid.quaternion import quat_exp, quat_matrix
+from adjsim.vec3 import add, axpy, cross, dot, neg, scale, sub
+
+
+@device_fn
+def sym_outer(a, b):
+    """Return the six numbers of a b^T + b a^T, its diagonal halved: the adjoint of a.A b."""
+    return (
+        a[0] * b[0],
+        a[1] * b[1],
+        a[2] * b[2],
+        a[0] * b[1] + a[1] * b[0],
+        a[0] * b[2] + a[2] * b[0],
+        a[1] * b[2] + a[2] * b[1],
+    )
+
+
+@device_fn
+def body_frames_jvp(state, tan_state):
+    """Push tangents through `body_frames`: tangents of R and D."""
+    _, r, _, omega = state
+    _, tan_r, _, tan_omega = tan_state
+    R, tan_R = quat_matrix(r), quat_matrix_jvp(r, tan_r)  # (1)
+    return tan_R, madd(spin(tan_R, omega), spin(R, tan_omega))  # (2)
+
+
+@device_fn
+def body_frames_vjp(state, adj_R, adj_D):
+    """Pull cotangents of R and D back to r and omega."""
+    _, r, _, omega = state
+    R = quat_matrix(r)  # (1) replayed
+    # (2) D = R [omega]x
+    adj_omega = moment(R, adj_D)
+    adj_R = madd(adj_R, spin(adj_D, neg(omega)))
+    # (1) R = R(r)
+    return quat_matrix_vjp(r, adj_R), adj_omega
+
+
+@device_fn
+def body_step_jvp(
+    state, load, params, gravity, dt, tan_state, tan_load, tan_params, tan_gravity
+):  # fmt: skip
+    """Push tangents through `body_step`."""
+    _, r, _, omega = state
+    tan_x, tan_r, tan_v, tan_omega = tan_state
+    (F, S), (tan_F, tan_S) = load, tan_load
+    w, inertia, inverse = params[0], params[1:7], params[7:13]
+    tan_w, tan_inertia, tan_inverse = tan_params[0], tan_params[1:7], tan_params[7:13]
+    tan_a = add(axpy(w, tan_F, scale(tan_w, F)), tan_gravity)
+    tan_v_new = axpy(dt, tan_a, tan_v)  # (1)
+    R, tan_R = quat_matrix(r), quat_matrix_jvp(r, tan_r)  # (2)
+    torque = moment(R, S)  # (3)
+    tan_torque = add(moment(tan_R, S), moment(R, tan_S))
+    spun = sym_matvec(inertia, omega)  # (4)
+    tan_spun = add(sym_matvec(tan_inertia, omega), sym_matvec(inertia, tan_omega))
+    net = sub(torque, cross(omega, spun))  # (5)
+    tan_net = sub(tan_torque, add(cross(tan_omega, spun), cross(omega, tan_spun)))
+    rate = sym_matvec(inverse, net)
+    tan_rate = add(sym_matvec(tan_inverse, net), sym_matvec(inverse, tan_net))
+    omega_new = axpy(dt, rate, omega)  # (6)
+    tan_omega_new = axpy(dt, tan_rate, tan_omega)
+    tan_x_new = axpy(dt, tan_v_new, tan_x)  # (7)
+    half = lit(0.5, dt) * dt
+    h = scale(half, omega_new)  # (8)
+    turn, tan_turn = quat_exp(h), quat_exp_jvp(h, scale(half, tan_omega_new))
+    tan_r_new = quat_mul_jvp(r, turn, tan_r, tan_turn)  # (9)
+    return tan_x_new, tan_r_new, tan_v_new, tan_omega_new
+
+
+@device_fn
+def body_step_vjp(state, load, params, gravity, dt, adj_state):
+    """Pull a cotangent of the new state back to the state, load, parameters and gravity."""
+    _, r, _, omega = state
+    F, S = load
+    w, inertia, inverse = params[0], params[1:7], params[7:13]
+    adj_x, adj_r_new, adj_v_new, adj_omega_new = adj_state
+    R = quat_matrix(r)  # (2) replayed
+    spun = sym_matvec(inertia, omega)  # (4) replayed
+    net = sub(moment(R, S), cross(omega, spun))  # (5) replayed
+    omega_new = axpy(dt, sym_matvec(inverse, net), omega)  # (6) replayed
+    half = lit(0.5, dt) * dt
+    h = scale(half, omega_new)
+
+    # (9) r' = r (x) turn
+    adj_r, adj_turn = quat_mul_vjp(r, quat_exp(h), adj_r_new)
+    # (8) turn = exp(dt/2 omega')
+    adj_omega_new = axpy(half, quat_exp_vjp(h, adj_turn), adj_omega_new)
+    # (7) x' = x + dt v'
+    adj_v = axpy(dt, adj_x, adj_v_new)
+    # (6) omega' = omega + dt rate
+    adj_rate = scale(dt, adj_omega_new)
+    # (5) rate = J (torque - omega x spun)
+    adj_inverse = sym_outer(adj_rate, net)
+    adj_net = sym_matvec(inverse, adj_rate)
+    adj_omega = sub(adj_omega_new, cross(spun, adj_net))
+    adj_spun = cross(omega, adj_net)
+    # (4) spun = I omega
+    adj_inertia = sym_outer(adj_spun, omega)
+    adj_omega = add(adj_omega, sym_matvec(inertia, adj_spun))
+    # (3) torque = moment(R, S)
+    adj_S = spin(R, adj_net)
+    adj_R = spin(S, neg(adj_net))
+    # (2) R = R(r)
+    from_R = quat_matrix_vjp(r, adj_R)
+    adj_r = (
+        adj_r[0] + from_R[0], adj_r[1] + from_R[1], adj_r[2] + from_R[2], adj_r[3] + from_R[3],
+    )  # fmt: skip
+    # (1) v' = v + dt (w F + g)
+    adj_gravity = scale(dt, adj_v)
+    adj_w = dot(F, adj_gravity)
+    adj_F = scale(w, adj_gravity)
+    adj_params = (adj_w, *adj_inertia, *adj_inverse)
+    return (adj_x, adj_r, adj_v, adj_omega), (adj_F, adj_S), adj_params, adj_gravity

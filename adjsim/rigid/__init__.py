@@ -1,0 +1,1 @@
+"""Rigid bodies: mass properties, rotations, and the step that advances them."""

@@ -1,0 +1,83 @@
+r"""One step of one rigid body, and the affine map that carries its points.
+
+State (x, r, v, omega): centre of mass [m], unit quaternion, velocity [m/s], angular velocity
+in the body frame [rad/s]. The points of a body, constants c_k in its frame about the centre
+of mass, are an affine map of it,
+
+    p_k = x + R c_k,    dp_k/dt = v + D c_k,    D = R [omega]x,    R = R(r)
+
+so what acts on a body is the adjoint of that map: with forces f_k at its points,
+
+    F = sum f_k,    S = sum f_k c_k^T,    R^T tau = sum c_k x R^T f_k = moment(R, S)
+
+which equals R^T sum (p_k - x) x f_k. The step, with w = 1/m and J = I^-1:
+
+    v'     = v + dt (w F + g)
+    omega' = omega + dt J (R^T tau - omega x I omega)
+    x'     = x + dt v'
+    r'     = r (x) exp(dt/2 omega')
+
+Symmetric matrices are six numbers: xx, yy, zz, xy, xz, yz.
+
+Adjoint: `adjoint/rigid/body_step.py`. Tests: `tests/rigid/test_body_step.py`.
+Source: gradSim (ICLR 2021) eq. 2.
+"""
+
+from adjsim.backend import device_fn, lit
+from adjsim.rigid.quaternion import quat_exp, quat_matrix, quat_mul
+from adjsim.vec3 import axpy, cross, dot, scale, sub
+
+
+@device_fn
+def sym_matvec(A, b):
+    """Return A b for a symmetric A of six numbers."""
+    return (
+        A[0] * b[0] + A[3] * b[1] + A[4] * b[2],
+        A[3] * b[0] + A[1] * b[1] + A[5] * b[2],
+        A[4] * b[0] + A[5] * b[1] + A[2] * b[2],
+    )
+
+
+@device_fn
+def spin(R, omega):
+    """Return R [omega]x, three columns: the columns of R turned by omega in its own frame."""
+    return (
+        sub(scale(omega[2], R[1]), scale(omega[1], R[2])),
+        sub(scale(omega[0], R[2]), scale(omega[2], R[0])),
+        sub(scale(omega[1], R[0]), scale(omega[0], R[1])),
+    )
+
+
+@device_fn
+def moment(R, S):
+    """Return sum c x R^T f of S = sum f c^T: the adjoint of `spin` with respect to omega."""
+    return (
+        dot(R[2], S[1]) - dot(R[1], S[2]),
+        dot(R[0], S[2]) - dot(R[2], S[0]),
+        dot(R[1], S[0]) - dot(R[0], S[1]),
+    )
+
+
+@device_fn
+def body_frames(state):
+    """Return R and D: a point c is at x + R c and moves with v + D c."""
+    _, r, _, omega = state
+    R = quat_matrix(r)  # (1)
+    return R, spin(R, omega)  # (2)
+
+
+@device_fn
+def body_step(state, load, params, gravity, dt):
+    """Advance one body by one step; `load` = (F, S), `params` = (w, I, J), 13 numbers."""
+    x, r, v, omega = state
+    F, S = load
+    w, inertia, inverse = params[0], params[1:7], params[7:13]
+    v_new = axpy(dt, axpy(w, F, gravity), v)  # (1)
+    R = quat_matrix(r)  # (2)
+    torque = moment(R, S)  # (3) body frame [N m]
+    spun = sym_matvec(inertia, omega)  # (4) angular momentum, body frame
+    rate = sym_matvec(inverse, sub(torque, cross(omega, spun)))  # (5)
+    omega_new = axpy(dt, rate, omega)  # (6)
+    x_new = axpy(dt, v_new, x)  # (7)
+    turn = quat_exp(scale(lit(0.5, dt) * dt, omega_new))  # (8)
+    return x_new, quat_mul(r, turn), v_new, omega_new  # (9)
