@@ -1,1 +1,1 @@
-"""Tetrahedral meshes: grids, files, tetrahedralisation, embedded surfaces."""
+"""Meshes: generators, files, tetrahedralisation, embedded surfaces."""

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.meshes.cells import merged_points, used_points
 from adjsim.meshes.tet_mesh import TetMesh, signed_volumes
 from adjsim.meshes.triangle_mesh import TriangleMesh
 
@@ -196,18 +197,3 @@ def _outward_if_closed(mesh: TriangleMesh) -> TriangleMesh:
     except ValueError:
         return mesh
     return turned
-
-
-def used_points(points: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points that occur in `cells`, in their order, and the cells renumbered."""
-    used, inverse = np.unique(cells, return_inverse=True)
-    return points[used], inverse.reshape(cells.shape)
-
-
-def merged_points(points: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points without exact repetitions, and the cells renumbered."""
-    _, first, inverse = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(first), np.int64)
-    rank[order] = np.arange(len(first))
-    return points[first[order]], rank[inverse.ravel()][cells]

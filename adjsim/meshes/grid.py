@@ -4,7 +4,8 @@ Five tetrahedra to a cell: one on the four corners whose bits (x, y, z) have an 
 one at each of the other four corners; every second cell is mirrored, so that the
 diagonals of shared faces agree. Six to a cell: one for each order in which the three axes
 can be walked from corner (0, 0, 0) to corner (1, 1, 1) (Kuhn 1960); all cells are alike,
-so the mesh has a preferred diagonal, and no alternation.
+so the mesh has a preferred diagonal, and no alternation; that is what fits where an axis
+is bent to a ring, whatever the number of cells.
 
 Tests: `tests/meshes/test_grid.py`.
 """
@@ -52,7 +53,7 @@ def box_tets(
         If a count is below 1 or not whole, a length is not positive, or
         `tets_per_cell` is neither 5 nor 6.
     """
-    counts = _cell_counts(cells)
+    counts = cell_counts(cells, 3)
     lengths = checks.positive("size", checks.array("size", size, (3,)))
     corner = checks.array("origin", origin, (3,))
     if tets_per_cell not in (5, 6):
@@ -61,28 +62,55 @@ def box_tets(
     axes = [corner[d] + lengths[d] * (np.arange(counts[d] + 1) / counts[d]) for d in range(3)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
 
-    _, n_y, n_z = counts
-    i, j, k = np.meshgrid(*(np.arange(n) for n in counts), indexing="ij")
-    first = ((i * (n_y + 1) + j) * (n_z + 1) + k).ravel()
-    # Corner number of a cell: 4 x + 2 y + z of its bits.
-    step = np.array([(x * (n_y + 1) + y) * (n_z + 1) + z for x, y, z in _corner_bits()])
+    index = np.arange(len(points)).reshape(*(n + 1 for n in counts))
+    return TetMesh(points, grid_tets(index, tets_per_cell=tets_per_cell))
+
+
+def grid_tets(
+    index: np.ndarray, *, tets_per_cell: int = 5, filled: np.ndarray | None = None
+) -> np.ndarray:
+    """Cut the cells of a grid of points into tetrahedra.
+
+    Parameters
+    ----------
+    index : ndarray
+        Number of the point at each place of the grid, (n_x + 1, n_y + 1, n_z + 1) int. An
+        axis whose last plane repeats the numbers of the first is a ring.
+    tets_per_cell : int
+        5 (alternating; around a ring an even number of cells) or 6 (all cells alike).
+    filled : ndarray, optional
+        Mask of the cells that are there, (n_x, n_y, n_z) bool. None: all.
+
+    Returns
+    -------
+    ndarray
+        (n_tets, 4) int64, positive where the three axes form a right-handed frame.
+    """
+    counts = tuple(n - 1 for n in index.shape)
+    corners = [
+        index[tuple(slice(bit, bit + n) for bit, n in zip(bits, counts, strict=True))]
+        for bits in _corner_bits()
+    ]
+    cells = np.stack(corners, axis=-1).reshape(-1, 8)
     if tets_per_cell == 6:
-        tets = first[:, None, None] + step[_kuhn_tets()]
+        template = np.broadcast_to(_kuhn_tets(), (len(cells), 6, 4))
     else:
         even, odd = _five_tets()
-        mirrored = ((i + j + k) % 2 == 1).ravel()
+        mirrored = np.indices(counts).sum(axis=0).ravel() % 2 == 1
         template = np.where(mirrored[:, None, None], odd, even)
-        tets = first[:, None, None] + step[template]
-    return TetMesh(points, tets.reshape(-1, 4))
+    tets = cells[np.arange(len(cells))[:, None, None], template]
+    if filled is not None:
+        tets = tets[filled.ravel()]
+    return tets.reshape(-1, 4)
 
 
-def _cell_counts(cells: Sequence[int]) -> tuple[int, int, int]:
-    """Return the three counts as Python integers, each at least 1."""
+def cell_counts(cells: Sequence[int], dimensions: int) -> tuple[int, ...]:
+    """Return the counts as Python integers, each at least 1."""
     given = np.asarray(cells)
-    if given.shape != (3,) or given.dtype.kind not in "iu" or (given < 1).any():
-        raise ValueError(f"`cells` must be three whole numbers, each at least 1, got {cells!r}.")
-    n_x, n_y, n_z = (int(n) for n in given)
-    return n_x, n_y, n_z
+    if given.shape != (dimensions,) or given.dtype.kind not in "iu" or (given < 1).any():
+        number = {2: "two", 3: "three"}[dimensions]
+        raise ValueError(f"`cells` must be {number} whole numbers, each at least 1, got {cells!r}.")
+    return tuple(int(n) for n in given)
 
 
 def _corner_bits() -> list[tuple[int, int, int]]:

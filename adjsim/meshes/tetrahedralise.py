@@ -15,7 +15,7 @@ import tempfile
 
 import numpy as np
 
-from adjsim.meshes.files import used_points
+from adjsim.meshes.cells import used_points
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 

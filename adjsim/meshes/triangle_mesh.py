@@ -16,6 +16,11 @@ import numpy as np
 from adjsim import checks
 
 
+# A triangle flatter than this, 2 A <= FLAT L^2 with its longest side L, is a rounding error
+# away from a line: 2 A carries an error of a few eps L^2.
+FLAT = 1e-12
+
+
 @dataclass(frozen=True, eq=False)
 class TriangleMesh:
     """A triangle mesh, open or closed.
@@ -56,6 +61,19 @@ class TriangleMesh:
         return float(np.einsum("ij,ij->", x0, np.cross(x1, x2)) / 6.0)
 
     @cached_property
+    def centroid(self) -> np.ndarray:
+        """Centre of mass of the solid that a closed mesh bounds, (3,) [m]."""
+        middle = self.points.mean(axis=0)
+        corners = (self.points - middle)[self.faces]
+        volumes = np.linalg.det(corners) / 6.0  # of tetrahedra with their tip at `middle`
+        return middle + volumes @ corners.sum(axis=1) / (4.0 * volumes.sum())
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """The two points of each edge, (n_edges, 2) int64, sorted."""
+        return self._edges[0]
+
+    @cached_property
     def _edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the edges, their number of triangles, the sum of their directions."""
         directed = self.faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
@@ -66,15 +84,67 @@ class TriangleMesh:
         balance = np.bincount(inverse.ravel(), weights=sign, minlength=len(edges))
         return edges, counts, balance
 
+    def require_sound(self, name: str = "surface") -> None:
+        """Raise unless every triangle has an area, no two are the same, and every point is used.
+
+        What a cloth and a hull of contacts need; a closed surface that is filled or only drawn
+        does not.
+
+        Raises
+        ------
+        ValueError
+            Naming the first triangle of zero area, the first two with the same corners, or the
+            first point that belongs to none.
+        """
+        self._require_areas(name)
+        self._require_different(name)
+        unused = np.setdiff1d(np.arange(len(self.points)), self.faces)
+        if unused.size:
+            raise ValueError(
+                f"`{name}` must use all its points, but {unused.size} of {len(self.points)} belong "
+                f"to no triangle, the first is point {unused[0]}. Remove them and renumber: "
+                "adjsim.meshes.cells.used_points(points, faces)."
+            )
+
+    def _require_areas(self, name: str) -> None:
+        corners = self.points[self.faces]
+        sides = corners[:, [1, 2, 0]] - corners
+        longest2 = (sides**2).sum(axis=2).max(axis=1)
+        twice_area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
+        flat = twice_area <= FLAT * longest2
+        if flat.any():
+            e = int(np.argmax(flat))
+            raise ValueError(
+                f"`{name}` must have triangles of positive area, but {int(flat.sum())} of "
+                f"{len(flat)} have none: the first is triangle {e}, points "
+                f"{self.faces[e].tolist()}, whose corners lie on a line. Join its points "
+                "(pyvista.PolyData.clean does that), or remesh."
+            )
+
+    def _require_different(self, name: str) -> None:
+        keys = np.sort(self.faces, axis=1)
+        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        before = first[inverse.ravel()]
+        again = before != np.arange(len(self.faces))
+        if again.any():
+            e = int(np.argmax(again))
+            raise ValueError(
+                f"`{name}` must have each triangle once, but {int(again.sum())} are there again: "
+                f"triangle {e} has the corners of triangle {before[e]}, points "
+                f"{self.faces[e].tolist()}. Remove one of them."
+            )
+
     def require_closed(self, name: str = "surface") -> None:
         """Raise unless the mesh bounds a volume and faces outwards.
 
         Raises
         ------
         ValueError
-            Naming the first open edge, or edge of more than two triangles, or edge whose
-            triangles do not agree on where outside is; or if all of them face inwards.
+            Naming the first triangle that is there twice, open edge, edge of more than two
+            triangles, or edge whose triangles do not agree on where outside is; or if all of
+            them face inwards.
         """
+        self._require_different(name)
         edges, counts, balance = self._edges
         problems = [
             (
@@ -87,7 +157,7 @@ class TriangleMesh:
                 counts > 2,
                 "be manifold",
                 "have more than two triangles",
-                "Remove inner walls and doubled triangles.",
+                "Remove inner walls.",
             ),
             (
                 balance != 0,

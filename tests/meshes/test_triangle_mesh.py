@@ -30,10 +30,11 @@ def test_an_open_surface_is_refused_with_the_number_of_open_edges():
 
 def test_a_fin_is_refused_as_not_manifold():
     surface = box()
-    i, j, _ = surface.faces[0].tolist()
-    points = np.vstack([surface.points, [[9.0, 9.0, 9.0]]])
-    fin = [[i, j, len(points) - 1], [j, i, len(points) - 1]]
-    with pytest.raises(ValueError, match=r"must be manifold, but 1 of its"):
+    i, j = sorted(surface.faces[0, :2].tolist())
+    n = len(surface.points)
+    points = np.vstack([surface.points, [[9.0, 9.0, 9.0], [9.0, 9.0, 8.0]]])
+    fin = [[i, j, n], [j, i, n + 1], [i, n, n + 1], [j, n + 1, n]]
+    with pytest.raises(ValueError, match=rf"must be manifold, but 1 of its .* {i} and {j}"):
         TriangleMesh(points, np.vstack([surface.faces, fin])).require_closed()
 
 
@@ -59,3 +60,42 @@ def test_a_triangle_that_names_a_corner_twice_is_refused():
 def test_an_index_out_of_range_is_refused():
     with pytest.raises(ValueError, match="`faces` must index the 3 points"):
         TriangleMesh(np.eye(3), [[0, 1, 3]])
+
+
+def test_a_triangle_that_is_there_twice_is_named_with_its_double():
+    surface = box()
+    again = surface.faces[5, [1, 0, 2]]
+    mesh = TriangleMesh(surface.points, np.vstack([surface.faces, [again]]))
+    n = len(surface.faces)
+    for check in (mesh.require_closed, mesh.require_sound):
+        with pytest.raises(ValueError, match=f"triangle {n} has the corners of triangle 5"):
+            check()
+
+
+def test_a_triangle_without_area_is_named():
+    points = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [2, 0, 0], [1, 1, 0]])
+    mesh = TriangleMesh(points, [[0, 1, 2], [1, 4, 2], [0, 1, 3]])
+    with pytest.raises(ValueError, match=r"1 of 3 have none: .* triangle 2, points \[0, 1, 3\]"):
+        mesh.require_sound()
+    # The tolerance is relative: a small triangle is not a flat one.
+    TriangleMesh(1e-9 * points[:3], [[0, 1, 2]]).require_sound()
+
+
+def test_a_point_that_no_triangle_uses_is_named():
+    mesh = TriangleMesh(np.vstack([np.eye(3), [[4.0, 4.0, 4.0]]]), [[0, 1, 2]])
+    with pytest.raises(ValueError, match=r"`cloth` must use all its points, but 1 of 4 .* point 3"):
+        mesh.require_sound("cloth")
+
+
+def test_the_centroid_is_that_of_the_solid_not_of_the_points():
+    # The box of six by its volume, whatever points lie on it: 5 + 1, 1/2, 3/2.
+    assert box().centroid == pytest.approx([6.0, 0.5, 1.5], rel=1e-14)
+    tip = np.array([[0.0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]])
+    cone = TriangleMesh(tip, [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    assert cone.centroid == pytest.approx([1.0, 1.0, 1.0], rel=1e-14)
+
+
+def test_each_edge_is_listed_once():
+    assert TriangleMesh(np.eye(4, 3), [[0, 1, 2], [2, 1, 3]]).edges.tolist() == [
+        [0, 1], [0, 2], [1, 2], [1, 3], [2, 3],
+    ]  # fmt: skip
