@@ -123,19 +123,19 @@ def reverse_on_grid(args):
 
 
 def tangent_on_grid(args):
-    """Run state and tangent forward together; `finite[0]` counts the steps that stayed finite."""
+    """Run state and tangent together; `rows` = (k0, rows...); `finite[0]` counts as ever."""
     packed, tan_packed, loads, slots, numbers, rows, states, finite = args
     w, gravity, ptr, slots_of, tan_w, tan_gravity = loads
     f_slots, tan_slots = slots
     X, V, TX, TV = states
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
     grid = CUDA.cg.this_grid()
-    dt = numbers[0]
-    for k in range(rows.size - 1):
-        a, b = rows[k], rows[k + 1]
+    dt, k0 = numbers[0], rows[0]
+    for k in range(rows.size - 2):
+        a, b = rows[k + 1], rows[k + 2]
         fields = (X[a], V[a], TX[a], TV[a], tan_packed[0], tan_packed[1])
-        FORCE_CHAIN(start, stride, k, packed, (X[a], V[a]), f_slots)
-        CHAIN(start, stride, k, packed, fields, tan_slots)
+        FORCE_CHAIN(start, stride, k0 + k, packed, (X[a], V[a]), f_slots)
+        CHAIN(start, stride, k0 + k, packed, fields, tan_slots)
         grid.sync()
         for i in range(start, w.size, stride):
             n = np.uint64(i)

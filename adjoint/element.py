@@ -46,10 +46,13 @@ class ForceTwin(ABC, Generic[F]):
         """
 
     @abstractmethod
-    def pack_jvp(self, force: F, tangents: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def pack_jvp(
+        self, force: F, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Push tangents of parameters to packed rows; a missing one is zero.
 
-        Returns tan_params (n_elements, n_params) and tan_series, shaped like the series.
+        Returns tan_params (n_elements, n_params) and tan_series, shaped like
+        `force.pack_series(n_steps)`.
         """
 
 

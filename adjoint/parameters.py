@@ -4,13 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from adjoint.registry import twin_of
-from adjsim import checks
 from adjsim.assembly import from_tiles, to_tiles
 from adjsim.model import Model
-from adjsim.stepper import RolloutError
 
 
 @dataclass(frozen=True)
@@ -29,35 +26,8 @@ class PackedVector:
     series: np.ndarray
 
 
-def known_paths(model: Model) -> list[str]:
-    """Return the paths of every differentiable parameter of a rollout."""
-    return [*model.parameters(), "state.x", "state.v"]
-
-
-def check_wrt(model: Model, wrt: Sequence[str] | None) -> list[str]:
-    """Return the wanted paths; None is all of them."""
-    known = known_paths(model)
-    if wrt is None:
-        return known
-    if isinstance(wrt, str):
-        raise TypeError(f"`wrt` must be a sequence of paths, got the text {wrt!r}: pass [{wrt!r}].")
-    return [checks.known_key("parameter", path, known) for path in wrt]
-
-
-def check_tangents(model: Model, tangents: Mapping[str, npt.ArrayLike]) -> dict[str, np.ndarray]:
-    """Return the tangents as checked arrays in the shapes of their parameters."""
-    shapes = {path: value.shape for path, value in model.parameters().items()}
-    shapes |= dict.fromkeys(("state.x", "state.v"), (model.n_nodes, 3))
-    return {
-        path: checks.array(
-            f"tangents[{path!r}]", value, shapes[checks.known_key("parameter", path, shapes)]
-        )
-        for path, value in tangents.items()
-    }
-
-
 def collect_gradient(
-    model: Model, result: PackedVector, wanted: Sequence[str]
+    model: Model, n_steps: int, result: PackedVector, wanted: Sequence[str]
 ) -> dict[str, np.ndarray]:
     """Pull the packed cotangents back to the parameters, in their own shapes, float64."""
     w = model.inverse_mass
@@ -71,7 +41,7 @@ def collect_gradient(
     o_params = o_series = 0
     for name, force in model.forces.items():
         n, kind = len(force.nodes), force.kind
-        n_rows = len(force.pack_series())
+        n_rows = len(force.pack_series(n_steps))
         n_lanes = to_tiles(np.zeros((n, 1)), np.dtype(np.float64)).size
         p_size, s_size = n_lanes * kind.n_params, n_lanes * kind.n_series * n_rows
         adj_params = from_tiles(result.params[o_params : o_params + p_size], n, kind.n_params)
@@ -86,26 +56,8 @@ def collect_gradient(
     return {path: gradient[path] for path in wanted}
 
 
-def check_gradient(gradient: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return a gradient whose every entry is finite.
-
-    Raises
-    ------
-    RolloutError
-        If the adjoint grew beyond the finite numbers on its way back.
-    """
-    for path, value in gradient.items():
-        if not np.isfinite(value).all():
-            raise RolloutError(
-                f"The gradient of `{path}` left the finite numbers: the motion depends on it too "
-                "strongly for so long a rollout. Try fewer steps, a smaller `dt`, or smaller "
-                "cotangents."
-            )
-    return gradient
-
-
 def pack_tangents(
-    model: Model, tangents: Mapping[str, np.ndarray], dtype: np.dtype
+    model: Model, n_steps: int, tangents: Mapping[str, np.ndarray], dtype: np.dtype
 ) -> PackedVector:
     """Push tangents of the parameters to the packed arrays."""
     w = model.inverse_mass
@@ -117,7 +69,7 @@ def pack_tangents(
             for path, value in tangents.items()
             if path.startswith(f"{name}.")
         }
-        tan_params, tan_series = twin_of(force).pack_jvp(force, own)
+        tan_params, tan_series = twin_of(force).pack_jvp(force, own, n_steps)
         params.append(to_tiles(tan_params, dtype))
         series += [to_tiles(rows, dtype) for rows in tan_series]
     return PackedVector(

@@ -10,48 +10,49 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, islice, takewhile
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from adjoint.actions import Action, EndForward, Forward, Free, Restore, Reverse, Store
-from adjoint.parameters import (
-    check_gradient,
-    check_tangents,
-    check_wrt,
-    collect_gradient,
-    pack_tangents,
-)
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
-from adjoint.sweep import ReverseSweep, run_tangent
+from adjoint.system import Sweep, check_gradient, check_tangents, check_wrt
+from adjoint.system_registry import system_twin_of
 from adjsim import checks
-from adjsim.backend import Device, to_host
-from adjsim.model import Model, State, Trajectory
+from adjsim.backend import Device
 from adjsim.rollout import check_frames, check_rollout, chunks, frame_rows
-from adjsim.stepper import Stepper, make_stepper
+from adjsim.stepper import make_stepper
+from adjsim.system import Stepper, System
+
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 class _States:
     """The states that a schedule's actions move about: frames, two in turn, a buffer."""
 
-    def __init__(self, stepper: Stepper, steps: np.ndarray, buffered: int) -> None:
-        shape = (len(steps) + 2 + buffered, stepper.model.n_nodes, 3)
-        self.X, self.V = (stepper.xp.empty(shape, stepper.dtype) for _ in range(2))
+    def __init__(self, stepper: Stepper[Any, Any], steps: np.ndarray, buffered: int) -> None:
+        self.fields = stepper.allocate(len(steps) + 2 + buffered)
         self.stepper = stepper
         self.steps = steps
         self.first = len(steps) + 2  # row of the buffer's first state
         self.current = 0
-        self.stored: dict[int, tuple[Any, Any]] = {}
+        self.stored: dict[int, tuple[Any, ...]] = {}
         self.is_fresh = False  # the forward part was run, and nothing overwritten since
         self.lock = Lock()  # one sweep at a time: they share these states and the stepper
 
-    def begin(self, state: State) -> None:
+    def begin(self, state: Any) -> None:
         """Make the initial state the current one."""
         self.stored.clear()
         self.current = int(frame_rows(self.steps, 0)[0])
-        xp = self.stepper.xp
-        self.X[self.current], self.V[self.current] = xp.asarray(state.x), xp.asarray(state.v)
+        self.stepper.load(state, self.fields, self.current)
+
+    def copy_row(self, source: int | slice | np.ndarray, target: int | slice) -> None:
+        """Copy rows of every field."""
+        for field in self.fields:
+            field[target] = field[source]
 
     def run(self, start: int, stop: int, *, keep: bool) -> None:
         """Advance the current state from `start` to `stop`; keep start..stop-1 if asked."""
@@ -62,29 +63,29 @@ class _States:
         for k, end in chunks(at, stop):
             rows = frame_rows(self.steps, end, k)
             rows[0] = self.current
-            self.stepper.advance(k, rows, self.X, self.V)
+            self.stepper.advance(k, rows, self.fields)
             self.current = int(rows[-1])
         if keep:  # frames inside the buffer have rows of their own to go to
             first, last = np.searchsorted(self.steps, [start, stop])
             inside = self.first + self.steps[first:last] - start
-            self.X[first:last], self.V[first:last] = self.X[inside], self.V[inside]
+            self.copy_row(inside, slice(first, last))
 
     def refill(self, start: int, stop: int) -> None:
         """Run the current state from `start` to `stop` - 1 and keep them all."""
-        self.X[self.first], self.V[self.first] = self.X[self.current], self.V[self.current]
+        self.copy_row(self.current, self.first)
         for k, end in chunks(start, stop - 1):
-            self.stepper.advance(k, self.buffer_rows(start, k, end + 1), self.X, self.V)
+            self.stepper.advance(k, self.buffer_rows(start, k, end + 1), self.fields)
         self.current = self.first + stop - 1 - start
 
     def buffer_rows(self, start: int, k: int, end: int) -> np.ndarray:
         """Return the rows of states k..end - 1 in a buffer that begins with state `start`."""
         return self.first - start + np.arange(k, end)
 
-    def run_forward(self, schedule: Schedule, state: State, n_steps: int) -> None:
+    def run_forward(self, schedule: Schedule, state: Any, n_steps: int) -> None:
         """Carry out the forward part of a schedule from the initial state."""
         self.is_fresh = False  # until the end: an interrupted run leaves half of it
         self.begin(state)
-        actions = schedule.actions(n_steps, bytes_per_state(self.stepper))
+        actions = schedule.actions(n_steps, self.stepper.bytes_per_state())
         for action in takewhile(is_forward_part, actions):
             self.do(action)
         self.is_fresh = True
@@ -95,10 +96,11 @@ class _States:
             case Forward(start, stop, keep):
                 self.run(start, stop, keep=keep)
             case Store(step):
-                self.stored[step] = (self.X[self.current].copy(), self.V[self.current].copy())
+                self.stored[step] = tuple(field[self.current].copy() for field in self.fields)
             case Restore(step):
                 self.current = len(self.steps) + step % 2  # a row that no frame owns
-                self.X[self.current], self.V[self.current] = self.stored[step]
+                for field, kept in zip(self.fields, self.stored[step], strict=True):
+                    field[self.current] = kept
             case Free(step):
                 del self.stored[step]
             case _:
@@ -106,30 +108,31 @@ class _States:
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class Record(Generic[S, T]):
     """A rollout that can be reversed, made by `record`.
 
     Attributes
     ----------
-    trajectory : Trajectory
+    trajectory : Trajectory, or what the system has for one
         The states at the frames, the same to the bit as `adjsim.rollout` gives.
     cost : ScheduleCost
         What the schedule takes, as predicted before running.
     """
 
-    trajectory: Trajectory
+    trajectory: T
     cost: ScheduleCost
-    model: Model
-    state: State
+    model: System[S, T]
+    state: S
     n_steps: int
     _schedule: Schedule
-    _stepper: Stepper
+    _stepper: Stepper[S, T]
+    _steps: np.ndarray
     _states: _States
 
     def vjp(
         self,
-        adj_x: npt.ArrayLike,
-        adj_v: npt.ArrayLike | None = None,
+        adj_x: Any,
+        adj_v: Any = None,
         *,
         wrt: Sequence[str] | None = None,
     ) -> dict[str, np.ndarray]:
@@ -141,7 +144,8 @@ class Record:
         Parameters
         ----------
         adj_x, adj_v : array
-            Cotangents of the trajectory's x and v, (n_frames, n_nodes, 3); None: zero.
+            Cotangents of the trajectory's x and v, (n_frames, n_nodes, 3), or of another
+            system's two fields in their shapes; None: zero.
         wrt : sequence of str, optional
             Paths whose gradient is wanted, e.g. ("beam.mu", "state.v"). None: all. Without
             "mass" the forces need not be computed again, which saves time.
@@ -158,26 +162,19 @@ class Record:
         RolloutError
             If the gradient leaves the finite numbers.
         """
-        shape, dtype = self.trajectory.x.shape, self._stepper.dtype
-        wanted = check_wrt(self.model, wrt)
-        frames_x = checks.array("adj_x", adj_x, shape, dtype=dtype)
-        frames_v = np.zeros(shape, dtype)
-        if adj_v is not None:
-            frames_v = checks.array("adj_v", adj_v, shape, dtype=dtype)
-        # A read-only array is of another type to the compiled loop.
-        frames = (np.require(part, requirements="W") for part in (frames_x, frames_v))
-        sweep = ReverseSweep(
-            self._stepper, self.trajectory.steps, *frames, with_mass="mass" in wanted
-        )
+        twin = system_twin_of(self.model)
+        wanted = check_wrt(self.model, self.state, wrt)
+        frames = twin.cotangents(self.trajectory, (adj_x, adj_v), self._stepper.dtype)
+        sweep = twin.sweep(self._stepper, self._steps, frames, wanted)
         with self._states.lock:
             if not self._states.is_fresh:
                 self._states.run_forward(self._schedule, self.state, self.n_steps)
             self._run_backward(sweep)
-        return check_gradient(collect_gradient(self.model, sweep.finish(), wanted))
+        return check_gradient(sweep.finish())
 
-    def _run_backward(self, sweep: ReverseSweep) -> None:
+    def _run_backward(self, sweep: Sweep) -> None:
         states = self._states
-        actions = self._schedule.actions(self.n_steps, bytes_per_state(self._stepper))
+        actions = self._schedule.actions(self.n_steps, self._stepper.bytes_per_state())
         for action in islice(dropwhile(is_forward_part, actions), 1, None):
             match action:
                 case Reverse(start, stop, kept):
@@ -186,7 +183,7 @@ class Record:
                         states.is_fresh = False
                     for k, end in reversed(list(chunks(start, stop))):
                         rows = states.buffer_rows(start, k, end)
-                        sweep.undo(k, rows, states.X, states.V)
+                        sweep.undo(k, rows, states.fields)
                 case _:
                     states.is_fresh = False
                     states.do(action)
@@ -197,14 +194,9 @@ def is_forward_part(action: Action) -> bool:
     return not isinstance(action, EndForward)
 
 
-def bytes_per_state(stepper: Stepper) -> int:
-    """Return the size of one state, positions and velocities."""
-    return 6 * stepper.model.n_nodes * stepper.dtype.itemsize
-
-
 def record(
-    model: Model,
-    state: State,
+    model: System[S, T],
+    state: S,
     dt: float,
     n_steps: int,
     *,
@@ -213,7 +205,7 @@ def record(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
     device: Device | str = Device.CPU,
-) -> Record:
+) -> Record[S, T]:
     """Run `adjsim.rollout` and keep what its reverse sweep needs.
 
     Parameters
@@ -242,17 +234,16 @@ def record(
         model, float(dt), n_steps, checks.float_dtype(dtype), threads=threads, device=device
     )
     schedule = as_schedule(checkpoint)
-    cost = schedule.cost(n_steps, bytes_per_state(stepper))
+    cost = schedule.cost(n_steps, stepper.bytes_per_state())
     states = _States(stepper, steps, cost.buffered_states)
     states.run_forward(schedule, state, n_steps)
-    x, v = (to_host(part[: len(steps)]).copy() for part in (states.X, states.V))  # not a view
-    trajectory = Trajectory(steps, float(dt), x, v)
-    return Record(trajectory, cost, model, state, n_steps, schedule, stepper, states)
+    trajectory = stepper.trajectory(steps, states.fields)
+    return Record(trajectory, cost, model, state, n_steps, schedule, stepper, steps, states)
 
 
 def rollout_jvp(
-    model: Model,
-    state: State,
+    model: System[S, T],
+    state: S,
     dt: float,
     n_steps: int,
     tangents: Mapping[str, npt.ArrayLike],
@@ -261,7 +252,7 @@ def rollout_jvp(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
     device: Device | str = Device.CPU,
-) -> tuple[Trajectory, Trajectory]:
+) -> tuple[T, T]:
     """Run the rollout and its tangent, the derivative along one direction.
 
     Parameters
@@ -288,15 +279,12 @@ def rollout_jvp(
     stepper = make_stepper(
         model, float(dt), n_steps, checks.float_dtype(dtype), threads=threads, device=device
     )
-    packed = pack_tangents(model, check_tangents(model, tangents), stepper.dtype)
-    xp, n = stepper.xp, len(steps)
-    shape = (n + 2, model.n_nodes, 3)
-    X, V, TX, TV = (xp.empty(shape, stepper.dtype) for _ in range(4))
-    row = frame_rows(steps, 0)[0]
-    X[row], V[row] = xp.asarray(state.x), xp.asarray(state.v)
-    TX[row], TV[row] = xp.asarray(packed.x), xp.asarray(packed.v)
-    run_tangent(stepper, packed, frame_rows(steps, n_steps), (X, V, TX, TV))
-    return (
-        Trajectory(steps, float(dt), to_host(X[:n]), to_host(V[:n])),
-        Trajectory(steps, float(dt), to_host(TX[:n]), to_host(TV[:n])),
-    )
+    directions = check_tangents(model, state, tangents)
+    tangent = system_twin_of(model).tangent(stepper, state, directions)
+    fields, tan_fields = (stepper.allocate(len(steps) + 2) for _ in range(2))
+    row = int(frame_rows(steps, 0)[0])
+    stepper.load(state, fields, row)
+    tangent.load(tan_fields, row)
+    for start, stop in chunks(0, n_steps):
+        tangent.advance(start, frame_rows(steps, stop, start), fields, tan_fields)
+    return stepper.trajectory(steps, fields), stepper.trajectory(steps, tan_fields)

@@ -1,5 +1,6 @@
 """The work arrays of the reverse sweep and of the tangent, around their compiled loops."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,9 @@ import numpy as np
 from adjoint.assembly import jvp_kernel, vjp_kernel
 from adjoint.cuda_timeloop import advance_tangent_on_gpu, undo_on_gpu
 from adjoint.element import TwinKind
-from adjoint.parameters import PackedVector
+from adjoint.parameters import PackedVector, collect_gradient, pack_tangents
 from adjoint.registry import twin_of
+from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
 from adjoint.timeloop import (
     idle_kernels,
     reverse_kernel,
@@ -17,33 +19,34 @@ from adjoint.timeloop import (
     turn_kernel,
 )
 from adjsim.backend import to_host, using_threads
-from adjsim.stepper import CpuStepper, Stepper
+from adjsim.model import State, Trajectory
+from adjsim.stepper import CpuStepper, ModelStepper
+from adjsim.system import Fields
 from adjsim.timeloop import force_kernels, padded, step_kernel
 
 
-def twin_kinds(stepper: Stepper) -> tuple[TwinKind, ...]:
+def twin_kinds(stepper: ModelStepper) -> tuple[TwinKind, ...]:
     """Return the twins of the model's forces, in order."""
     return tuple(twin_of(force).twin_kind(force) for force in stepper.model.forces.values())
 
 
-class ReverseSweep:
+class ReverseSweep(Sweep):
     """Cotangents on their way from the last frame to the first state."""
 
     def __init__(
         self,
-        stepper: Stepper,
+        stepper: ModelStepper,
         steps: np.ndarray,
-        adj_frames_x: np.ndarray,
-        adj_frames_v: np.ndarray,
-        *,
-        with_mass: bool,
+        adj_frames: Fields,
+        wanted: Sequence[str],
     ) -> None:
         dtype, p, xp = stepper.dtype, stepper.packed, stepper.xp
         n = stepper.model.n_nodes
         self.stepper = stepper
         self.steps = steps
-        self.frames = (xp.asarray(adj_frames_x), xp.asarray(adj_frames_v))
-        self.with_mass = with_mass
+        self.wanted = wanted
+        self.frames = tuple(xp.asarray(part) for part in adj_frames)
+        self.with_mass = "mass" in wanted  # else the forces need not be computed again
         self.twins = twin_kinds(stepper)
         self.loads = (p.w, p.node_ptr, p.node_slots, p.velocity_ptr, p.velocity_slots)
         v_slots = p.n_slots if p.velocity_slots.size else 0
@@ -56,23 +59,17 @@ class ReverseSweep:
         self.w = xp.zeros(n, dtype)
         self.params, self.series = xp.zeros_like(p.params), xp.zeros_like(p.series)
 
-    def undo(self, start: int, rows: np.ndarray, X: Any, V: Any) -> None:
-        """Undo len(rows) steps down to `start`; `rows[k]` of X, V holds state start + k."""
+    def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
+        """Undo len(rows) steps, in compiled code from the last one to the first."""
         s = self.stepper
-        states = start + 1 + np.arange(len(rows))
-        index = np.searchsorted(self.steps, states)
-        shown = self.steps[np.minimum(index, len(self.steps) - 1)] == states
-        frame_of = np.where(shown, index, -1).astype(np.int64)
-        frames = (frame_of, *self.frames)
+        frames = (frames_of(self.steps, start, start + len(rows)), *self.frames)
         adj = (self.x, self.v, self.f, self.gravity, self.w, self.params, self.series)
         if not isinstance(s, CpuStepper):
             numbers = np.array([s.dt], s.dtype)
             head = [start, int(self.with_mass)]
             packed_rows = np.concatenate([head, rows]).astype(np.int64)
-            undo_on_gpu(
-                self.twins,
-                (s.packed.arrays, self.loads, self.slots, frames, adj, numbers, packed_rows, X, V),
-            )
+            args = (s.packed.arrays, self.loads, self.slots, frames, adj, numbers, packed_rows)
+            undo_on_gpu(self.twins, (*args, *fields))
             return
         vjps = [vjp_kernel(twin, s.dtype) for twin in self.twins]
         kernels = (
@@ -83,51 +80,84 @@ class ReverseSweep:
         with using_threads(s.n_chunks):
             reverse_kernel(parallel=s.n_chunks > 1)(
                 kernels, s.packed.arrays, self.loads, self.slots, frames, adj,
-                s.dtype.type(s.dt), start, rows, X, V, self.with_mass,
+                s.dtype.type(s.dt), start, rows, *fields, self.with_mass,
                 s.scratch, s.tile_cuts, s.node_cuts,
             )  # fmt: skip
 
-    def finish(self) -> PackedVector:
-        """Add the cotangent of state 0, if it is a frame, and return everything."""
+    def finish(self) -> dict[str, np.ndarray]:
+        """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
         if self.steps[0] == 0:
             self.x += self.frames[0][0]
             self.v += self.frames[1][0]
         parts = (self.x, self.v, self.gravity, self.w, self.params, self.series)
-        return PackedVector(*(to_host(part) for part in parts))
+        result = PackedVector(*(to_host(part) for part in parts))
+        return collect_gradient(self.stepper.model, self.stepper.n_steps, result, self.wanted)
 
 
-def run_tangent(
-    stepper: Stepper,
-    tangents: PackedVector,
-    rows: np.ndarray,
-    states: tuple[Any, Any, Any, Any],
-) -> None:
-    """Run X, V and their tangents TX, TV forward together from state 0.
+class ModelTangent(Tangent):
+    """Tangents of a model's states, run beside the states themselves."""
 
-    Raises
-    ------
-    RolloutError
-        If a node leaves the finite numbers.
-    """
-    s, p, dtype, xp = stepper, stepper.packed, stepper.dtype, stepper.xp
-    twins = twin_kinds(s)
-    tan_rows = (xp.asarray(tangents.params), xp.asarray(tangents.series))
-    tan_loads = (xp.asarray(tangents.w), xp.asarray(tangents.gravity))
-    loads = (p.w, p.gravity, p.node_ptr, p.node_slots)
-    slots = (xp.zeros(p.n_slots + 1, dtype), xp.zeros(p.n_slots + 1, dtype))
-    if not isinstance(s, CpuStepper):
-        numbers, finite = np.array([s.dt], dtype), np.array([len(rows) - 1], np.int64)
-        done = advance_tangent_on_gpu(
-            twins,
-            (p.arrays, tan_rows, (*loads, *tan_loads), slots, numbers, rows, states, finite),
-        )
-        s.check_finite(done, 0, rows, states[0])
-        return
-    jvps = padded([jvp_kernel(twin, dtype) for twin in twins], idle_kernels(dtype)[1])
-    kernels = (force_kernels(p, dtype), jvps, (step_kernel(dtype),), (tangent_kernel(dtype),))
-    with using_threads(s.n_chunks):
-        done = tangent_loop_kernel(parallel=s.n_chunks > 1)(
-            kernels, p.arrays, tan_rows, loads, tan_loads, *slots, dtype.type(s.dt), rows,
-            *states, s.scratch, s.tile_cuts, s.node_cuts,
-        )  # fmt: skip
-    s.check_finite(done, 0, rows, states[0])
+    def __init__(self, stepper: ModelStepper, tangents: PackedVector) -> None:
+        p, dtype, xp = stepper.packed, stepper.dtype, stepper.xp
+        self.stepper = stepper
+        self.twins = twin_kinds(stepper)
+        self.initial = (xp.asarray(tangents.x), xp.asarray(tangents.v))
+        self.rows = (xp.asarray(tangents.params), xp.asarray(tangents.series))
+        self.tan_loads = (xp.asarray(tangents.w), xp.asarray(tangents.gravity))
+        self.loads = (p.w, p.gravity, p.node_ptr, p.node_slots)
+        self.slots = (xp.zeros(p.n_slots + 1, dtype), xp.zeros(p.n_slots + 1, dtype))
+
+    def load(self, tan_fields: Fields, row: int) -> None:
+        """Write the tangents of positions and velocities to a row."""
+        for field, part in zip(tan_fields, self.initial, strict=True):
+            field[row] = part
+
+    def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
+        """Run from state k0, in compiled code from the first step to the last."""
+        s, run = self.stepper, self.run_on_cpu
+        if not isinstance(s, CpuStepper):
+            run = self.run_on_gpu
+        s.check_finite(run(k0, rows, (*fields, *tan_fields)), k0, rows, fields[0])
+
+    def run_on_cpu(self, k0: int, rows: np.ndarray, states: Fields) -> int:
+        """Run the loop on so many threads as there are chunks; return the finite steps."""
+        s, dtype = self.stepper, self.stepper.dtype
+        assert isinstance(s, CpuStepper)
+        jvps = padded([jvp_kernel(twin, dtype) for twin in self.twins], idle_kernels(dtype)[1])
+        forces = force_kernels(s.packed, dtype)
+        kernels = (forces, jvps, (step_kernel(dtype),), (tangent_kernel(dtype),))
+        with using_threads(s.n_chunks):
+            return tangent_loop_kernel(parallel=s.n_chunks > 1)(
+                kernels, s.packed.arrays, self.rows, self.loads, self.tan_loads, *self.slots,
+                dtype.type(s.dt), k0, rows, *states, s.scratch, s.tile_cuts, s.node_cuts,
+            )  # fmt: skip
+
+    def run_on_gpu(self, k0: int, rows: np.ndarray, states: Fields) -> int:
+        """Run the loop in one launch; return the finite steps."""
+        s = self.stepper
+        numbers, finite = np.array([s.dt], s.dtype), np.array([len(rows) - 1], np.int64)
+        loads, steps = (*self.loads, *self.tan_loads), np.concatenate([[k0], rows])
+        args = (s.packed.arrays, self.rows, loads, self.slots, numbers, steps, states, finite)
+        return advance_tangent_on_gpu(self.twins, args)
+
+
+class ModelTwin(SystemTwin[State, Trajectory]):
+    """The twin of `Model`."""
+
+    def cotangents(self, trajectory: Trajectory, given: Sequence[Any], dtype: np.dtype) -> Fields:
+        """Return the cotangents of x and v."""
+        return check_cotangents({"x": trajectory.x, "v": trajectory.v}, given, dtype)
+
+    def sweep(
+        self, stepper: ModelStepper, steps: np.ndarray, adj_frames: Fields, wanted: Sequence[str]
+    ) -> ReverseSweep:
+        """Begin a reverse sweep."""
+        return ReverseSweep(stepper, steps, adj_frames, wanted)
+
+    def tangent(
+        self, stepper: ModelStepper, state: State, tangents: Mapping[str, np.ndarray]
+    ) -> ModelTangent:
+        """Begin a tangent."""
+        del state
+        packed = pack_tangents(stepper.model, stepper.n_steps, tangents, stepper.dtype)
+        return ModelTangent(stepper, packed)

@@ -171,10 +171,10 @@ def tangent_nodes(
 
 
 def advance_tangent(
-    kernels, packed, tan_packed, loads, tan_loads, slots, tan_slots, dt, rows, X, V, TX, TV,
-    scratch, tile_cuts, node_cuts,
+    kernels, packed, tan_packed, loads, tan_loads, slots, tan_slots, dt, k0, rows,
+    X, V, TX, TV, scratch, tile_cuts, node_cuts,
 ):  # fmt: skip
-    """Run state and tangent forward together from state 0; return the steps that stayed finite."""
+    """Run state and tangent together from state k0; return how many steps stayed finite."""
     forces, jvps, step_range, tangent_range = kernels
     table, nodes, consts, params, series = packed
     tan_params, tan_series = tan_packed
@@ -186,11 +186,11 @@ def advance_tangent(
             for r in range(table.shape[0]):
                 lo, hi = tile_cuts[r, c], tile_cuts[r, c + 1]
                 forces[r](
-                    lo, hi, r, k, table, nodes, consts, params, series, X[a], V[a], slots,
+                    lo, hi, r, k0 + k, table, nodes, consts, params, series, X[a], V[a], slots,
                     scratch[c],
                 )  # fmt: skip
                 jvps[r](
-                    lo, hi, r, k, table, nodes, consts, params, series, tan_params, tan_series,
+                    lo, hi, r, k0 + k, table, nodes, consts, params, series, tan_params, tan_series,
                     X[a], V[a], TX[a], TV[a], tan_slots, scratch[c],
                 )  # fmt: skip
         bad = 0

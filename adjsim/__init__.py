@@ -2,4 +2,5 @@
 
 from adjsim.model import Model as Model, State as State, Trajectory as Trajectory
 from adjsim.rollout import rollout as rollout
-from adjsim.stepper import RolloutError as RolloutError
+from adjsim.series import Signal as Signal
+from adjsim.system import RolloutError as RolloutError

@@ -330,7 +330,7 @@ def pack(model: Model, n_steps: int, dtype: np.dtype) -> PackedModel:
     blocks: dict[int, list[np.ndarray]] = {NODES: [], CONSTS: [], PARAMS: [], SERIES: []}
     offsets = dict.fromkeys((NODES, CONSTS, PARAMS, SERIES, SLOTS), 0)
     for row, (name, force) in enumerate(model.forces.items()):
-        packed_series = force.pack_series()
+        packed_series = force.pack_series(n_steps)
         if force.series_steps not in (None, n_steps):
             raise ValueError(
                 f"`{name}` has a series of {force.series_steps} rows, but the rollout has "

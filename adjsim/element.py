@@ -22,10 +22,12 @@ then conserved by construction, and a quarter of a tetrahedron's loads is saved.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+
+from adjsim.series import series_values, with_array
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,8 @@ class Force(ABC):
         """Packed parameters, (n_elements, kind.n_params)."""
 
     @abstractmethod
-    def pack_series(self) -> np.ndarray:
-        """Packed series, (n_rows, n_elements, kind.n_series); one row means constant."""
+    def pack_series(self, n_steps: int) -> np.ndarray:
+        """Packed series, (1 or n_steps, n_elements, kind.n_series); one row means constant."""
 
     @property
     def series_steps(self) -> int | None:
@@ -112,8 +114,24 @@ class Force(ABC):
 
     def parameters(self) -> Mapping[str, np.ndarray]:
         """Return the differentiable parameters that this force has, by name."""
-        present = {f.name: getattr(self, f.name) for f in fields(self)}  # pyright: ignore[reportArgumentType]
-        return {p.name: present[p.name] for p in self.PARAMETERS if present[p.name] is not None}
+        present = {p.name: getattr(self, p.name) for p in self.PARAMETERS}
+        return {name: series_values(v) for name, v in present.items() if v is not None}
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return the force with other values of some parameters, all at once.
+
+        In the place of a `Signal` an array of its values will do.
+        """
+        return replace_values(self, values)
+
+
+T = TypeVar("T")
+
+
+def replace_values(owner: T, values: Mapping[str, Any]) -> T:
+    """Return a frozen dataclass with other values of some fields, signals kept signals."""
+    changed = {key: with_array(getattr(owner, key), value) for key, value in values.items()}
+    return replace(owner, **changed) if changed else owner  # pyright: ignore[reportArgumentType, reportReturnType]
 
 
 def broadcast(value: np.ndarray, n_elements: int) -> np.ndarray:

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from adjsim.element import Force
+from adjsim.element import Force, replace_values
+from adjsim.system import System
 
 
 RESERVED_NAMES = ("mass", "gravity", "state", "camera", "rasterizer")
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(System["State", "Trajectory"]):
     """Nodes with masses, gravity, and named forces.
 
     Parameters
@@ -83,6 +84,41 @@ class Model:
         for name, force in self.forces.items():
             named |= {f"{name}.{key}": value for key, value in force.parameters().items()}
         return named
+
+    def state_parameters(self, state: "State") -> dict[str, np.ndarray]:
+        """Return the initial positions and velocities by path."""
+        return {"state.x": state.x, "state.v": state.v}
+
+    def with_values(self, state: "State", values: Mapping[str, Any]) -> tuple["Model", "State"]:
+        """Return model and state with other values of some parameters, by path.
+
+        Raises
+        ------
+        ValueError
+            If a path is unknown, or a value is out of range.
+        """
+        known = [*self.parameters(), *self.state_parameters(state)]
+        grouped: dict[str, dict[str, Any]] = {}
+        for path, value in values.items():
+            owner, _, name = checks.known_key("parameter", path, known).rpartition(".")
+            grouped.setdefault(owner, {})[name] = value
+        state = replace_values(state, grouped.pop("state", {}))
+        own = grouped.pop("", {})
+        if grouped:
+            forces = {
+                name: force.with_values(grouped.get(name, {}))
+                for name, force in self.forces.items()
+            }
+            own["forces"] = forces
+        return replace_values(self, own), state
+
+    def check_state(self, state: "State") -> None:
+        """Complain of a state that does not have the model's nodes."""
+        if state.x.shape != (self.n_nodes, 3):
+            raise ValueError(
+                f"`state.x` must have one row per node of the model: expected "
+                f"({self.n_nodes}, 3), got {state.x.shape}."
+            )
 
     def stable_dt(self) -> float:
         """Estimate the largest stable step [s] from bounds of stiffness and damping at rest.

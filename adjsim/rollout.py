@@ -1,16 +1,19 @@
-"""`rollout`: advance a model by many steps and return the states at chosen frames."""
+"""`rollout`: advance a system by many steps and return the states at chosen frames."""
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from adjsim import checks
-from adjsim.backend import Device, to_host
-from adjsim.model import Model, State, Trajectory
+from adjsim.backend import Device
 from adjsim.stepper import make_stepper
+from adjsim.system import System
 
 
+S = TypeVar("S")
+T = TypeVar("T")
 CHUNK = 1 << 16  # steps a call of the compiled loop is told of: its rows take 8 bytes a step
 
 
@@ -32,16 +35,17 @@ def check_frames(frames: Sequence[int] | npt.ArrayLike | None, n_steps: int) -> 
     return steps
 
 
-def check_rollout(model: Model, state: State, dt: float, n_steps: int) -> int:
+def check_rollout(model: System[S, T], state: S, dt: float, n_steps: int) -> int:
     """Complain of what does not fit together; return `n_steps` as a Python integer."""
     checks.positive("dt", checks.array("dt", dt, ()))
     if not isinstance(n_steps, int | np.integer) or n_steps < 1:
         raise ValueError(f"`n_steps` must be an integer of at least 1, got {n_steps!r}.")
-    if state.x.shape != (model.n_nodes, 3):
-        raise ValueError(
-            f"`state.x` must have one row per node of the model: expected "
-            f"({model.n_nodes}, 3), got {state.x.shape}."
+    if not isinstance(model, System):
+        raise TypeError(
+            f"`model` must be something that rollouts can advance, such as a `Model`, got "
+            f"{type(model).__name__}."
         )
+    model.check_state(state)
     return int(n_steps)
 
 
@@ -63,8 +67,8 @@ def chunks(start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def rollout(
-    model: Model,
-    state: State,
+    model: System[S, T],
+    state: S,
     dt: float,
     n_steps: int,
     *,
@@ -72,18 +76,18 @@ def rollout(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
     device: Device | str = Device.CPU,
-) -> Trajectory:
-    r"""Advance `state` by `n_steps` steps of semi-implicit Euler.
+) -> T:
+    r"""Advance `state` by `n_steps` steps; those of a `Model` are semi-implicit Euler's.
 
         v' = v + dt (w f(x, v) + [w > 0] g),   x' = x + dt v',   w = 1/m, 0 where pinned
 
     Parameters
     ----------
-    model : Model
-    state : State
-        Positions (n_nodes, 3) [m] and velocities (n_nodes, 3) [m/s] at step 0.
+    model : Model or another System
+    state : State, or what the system has for one
+        At step 0: positions (n_nodes, 3) [m] and velocities (n_nodes, 3) [m/s] of a model.
     dt : float
-        Step size [s], positive; stable below about `model.stable_dt()`.
+        Step size [s], positive; a model is stable below about `model.stable_dt()`.
     n_steps : int
         Number of steps, at least 1.
     frames : sequence of int, optional
@@ -97,8 +101,8 @@ def rollout(
 
     Returns
     -------
-    Trajectory
-        x and v at the frames, (n_frames, n_nodes, 3).
+    Trajectory, or what the system has for one
+        The states at the frames: x and v, (n_frames, n_nodes, 3), of a model.
 
     Raises
     ------
@@ -115,10 +119,8 @@ def rollout(
     steps = check_frames(frames, n_steps)
     kind = checks.float_dtype(dtype)
     stepper = make_stepper(model, float(dt), n_steps, kind, threads=threads, device=device)
-    X = stepper.xp.empty((len(steps) + 2, model.n_nodes, 3), kind)
-    V = stepper.xp.empty_like(X)
-    row = frame_rows(steps, 0)[0]
-    X[row], V[row] = stepper.xp.asarray(state.x), stepper.xp.asarray(state.v)
+    fields = stepper.allocate(len(steps) + 2)
+    stepper.load(state, fields, int(frame_rows(steps, 0)[0]))
     for start, stop in chunks(0, n_steps):
-        stepper.advance(start, frame_rows(steps, stop, start), X, V)
-    return Trajectory(steps, float(dt), *(to_host(part[: len(steps)]) for part in (X, V)))
+        stepper.advance(start, frame_rows(steps, stop, start), fields)
+    return stepper.trajectory(steps, fields)

@@ -1,14 +1,15 @@
 """A packed model with its compiled loop and work arrays, on the CPU or on a GPU."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 
 from adjsim.assembly import N_TILES, PackedModel, pack
-from adjsim.backend import Device, array_module, check_device, thread_count, using_threads
+from adjsim.backend import Device, array_module, check_device, thread_count, to_host, using_threads
 from adjsim.cuda_timeloop import advance_on_gpu
-from adjsim.model import Model
+from adjsim.model import Model, State, Trajectory
+from adjsim.system import Fields, RolloutError, Stepper, make_stepper
 from adjsim.timeloop import advance_kernel, cuts, force_kernels, step_kernel
 
 
@@ -17,31 +18,39 @@ from adjsim.timeloop import advance_kernel, cuts, force_kernels, step_kernel
 PARALLEL_TILES = 256
 
 
-class RolloutError(ArithmeticError):
-    """A rollout left the finite numbers."""
+class ModelStepper(Stepper[State, Trajectory]):
+    """A packed model that can be advanced; its fields are X and V, (n_rows, n_nodes, 3)."""
 
-
-class Stepper(ABC):
-    """A packed model that can be advanced; `xp` makes arrays where its loop reads them."""
-
-    def __init__(self, model: Model, packed: PackedModel, dtype: np.dtype, dt: float) -> None:
+    def __init__(
+        self, model: Model, packed: PackedModel, dtype: np.dtype, dt: float, n_steps: int
+    ) -> None:
         self.model = model
         self.packed = packed
         self.dtype = dtype
         self.dt = dt
+        self.n_steps = n_steps
 
-    device: Device
-    xp: Any
+    def allocate(self, n_rows: int) -> Fields:
+        """Return X and V with so many rows."""
+        shape = (n_rows, self.model.n_nodes, 3)
+        return tuple(self.xp.empty(shape, self.dtype) for _ in range(2))
+
+    def load(self, state: State, fields: Fields, row: int) -> None:
+        """Write positions and velocities to a row."""
+        for field, part in zip(fields, (state.x, state.v), strict=True):
+            field[row] = self.xp.asarray(part)
+
+    def trajectory(self, steps: np.ndarray, fields: Fields) -> Trajectory:
+        """Return copies of the first rows: the frames."""
+        return Trajectory(steps, self.dt, *(to_host(part[: len(steps)].copy()) for part in fields))
 
     @abstractmethod
-    def advance(self, k0: int, rows: np.ndarray, X: Any, V: Any) -> None:
-        """Run from state k0; `rows[k]` is the row of X and V that holds state k0 + k.
+    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> int:
+        """Advance as `advance` does; return how many of the steps stayed finite."""
 
-        Raises
-        ------
-        RolloutError
-            If a node leaves the finite numbers.
-        """
+    def advance(self, k0: int, rows: np.ndarray, fields: Fields) -> None:
+        """Run from state k0, in compiled code from the first step to the last."""
+        self.check_finite(self.run(k0, rows, fields), k0, rows, fields[0])
 
     def check_finite(self, done: int, k0: int, rows: np.ndarray, X: Any) -> None:
         """Complain if fewer steps stayed finite than were to be done."""
@@ -58,16 +67,22 @@ class Stepper(ABC):
         )
 
 
-class CpuStepper(Stepper):
+class CpuStepper(ModelStepper):
     """Runs on one thread or several; the bits are the same."""
 
     device = Device.CPU
     xp = np
 
     def __init__(
-        self, model: Model, packed: PackedModel, dtype: np.dtype, dt: float, n_chunks: int
+        self,
+        model: Model,
+        packed: PackedModel,
+        dtype: np.dtype,
+        dt: float,
+        n_steps: int,
+        n_chunks: int,
     ) -> None:
-        super().__init__(model, packed, dtype, dt)
+        super().__init__(model, packed, dtype, dt, n_steps)
         self.n_chunks = n_chunks
         self.slots = np.zeros(packed.n_slots + 1, dtype)
         self.scratch = np.zeros((n_chunks, packed.scratch_size), dtype)
@@ -75,36 +90,37 @@ class CpuStepper(Stepper):
         self.tile_cuts = np.array(ends, np.int64).reshape(-1, n_chunks + 1)
         self.node_cuts = cuts(model.n_nodes, n_chunks)
 
-    def advance(self, k0: int, rows: np.ndarray, X: Any, V: Any) -> None:
-        """Run from state k0, in compiled code from the first step to the last."""
+    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> int:
+        """Run the loop on so many threads as there are chunks."""
         p = self.packed
         run = advance_kernel(parallel=self.n_chunks > 1)
         with using_threads(self.n_chunks):
-            done = run(
+            return run(
                 force_kernels(p, self.dtype), (step_kernel(self.dtype),), p.arrays,
                 p.w, p.gravity, p.node_ptr, p.node_slots, self.slots, self.scratch,
-                self.dtype.type(self.dt), k0, rows, X, V, self.tile_cuts, self.node_cuts,
+                self.dtype.type(self.dt), k0, rows, *fields, self.tile_cuts, self.node_cuts,
             )  # fmt: skip
-        self.check_finite(done, k0, rows, X)
 
 
-class CudaStepper(Stepper):
+class CudaStepper(ModelStepper):
     """Runs on the current GPU, the whole time loop in one cooperative kernel."""
 
     device = Device.CUDA
 
-    def __init__(self, model: Model, packed: PackedModel, dtype: np.dtype, dt: float) -> None:
+    def __init__(
+        self, model: Model, packed: PackedModel, dtype: np.dtype, dt: float, n_steps: int
+    ) -> None:
         self.xp = array_module(Device.CUDA)
-        super().__init__(model, packed.moved(self.xp), dtype, dt)
+        super().__init__(model, packed.moved(self.xp), dtype, dt, n_steps)
         self.slots = self.xp.zeros(packed.n_slots + 1, dtype)
 
-    def advance(self, k0: int, rows: np.ndarray, X: Any, V: Any) -> None:
-        """Run from state k0, in one launch."""
-        done = advance_on_gpu(self.packed, self.dt, self.slots, k0, rows, (X, V))
-        self.check_finite(done, k0, rows, X)
+    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> int:
+        """Run the loop in one launch."""
+        return advance_on_gpu(self.packed, self.dt, self.slots, k0, rows, fields)
 
 
-def make_stepper(
+@make_stepper.register
+def _(
     model: Model,
     dt: float,
     n_steps: int,
@@ -112,18 +128,11 @@ def make_stepper(
     *,
     threads: int | None = None,
     device: Device | str = Device.CPU,
-) -> Stepper:
-    """Pack a model and lay out its work arrays.
-
-    Raises
-    ------
-    ValueError
-        If the device is unknown, or a series does not fit `n_steps`.
-    RuntimeError
-        If no GPU can be used; the message says why and the way out.
-    """
+) -> ModelStepper:
+    """Pack a model and lay out its work arrays."""
     packed = pack(model, n_steps, dtype)
     if check_device(device) is Device.CUDA:
-        return CudaStepper(model, packed, dtype, dt)
+        return CudaStepper(model, packed, dtype, dt, n_steps)
     large = int(packed.table[:, N_TILES].sum()) >= PARALLEL_TILES
-    return CpuStepper(model, packed, dtype, dt, thread_count(threads, large=large))
+    n_chunks = thread_count(threads, large=large)
+    return CpuStepper(model, packed, dtype, dt, n_steps, n_chunks)

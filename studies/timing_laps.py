@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from adjoint.render.soft_raster import record_images
-from adjoint.rollout import bytes_per_state, record
+from adjoint.rollout import record
 from adjoint.schedules import as_schedule, size_in_bytes
 from adjoint.sweep import ReverseSweep
 from adjsim.rollout import frame_rows
-from adjsim.stepper import Stepper, make_stepper
+from adjsim.stepper import ModelStepper, make_stepper
 from render.soft_raster import Over, Softmax, SoftRasterizer, rasterize
 from studies.timing_clock import Lap
 from studies.timing_scenes import Block, make_ball, make_block
@@ -37,13 +37,13 @@ def sample_steps(n_tets: int, sample: float) -> int:
 class Loops:
     """The compiled loops of one block on one stepper, with memory for every state."""
 
-    def __init__(self, block: Block, stepper: Stepper, n_steps: int) -> None:
+    def __init__(self, block: Block, stepper: ModelStepper, n_steps: int) -> None:
         xp = stepper.xp
         self.stepper = stepper
         self.n_steps = n_steps
+        self.wanted = [*block.model.parameters(), *block.model.state_parameters(block.state)]
         self.start = (xp.asarray(block.state.x), xp.asarray(block.state.v))
-        shape = (n_steps + 1, block.model.n_nodes, 3)
-        self.X, self.V = (xp.zeros(shape, stepper.dtype) for _ in range(2))
+        self.fields = stepper.allocate(n_steps + 1)
         self.end = np.array([n_steps])
         self.two_rows = frame_rows(self.end, n_steps)
         self.tape_rows = np.arange(n_steps + 1)
@@ -51,25 +51,25 @@ class Loops:
 
     def begin(self, rows: np.ndarray) -> None:
         """Set the initial state."""
-        self.X[rows[0]], self.V[rows[0]] = self.start
+        for field, part in zip(self.fields, self.start, strict=True):
+            field[rows[0]] = part
 
     def forward(self) -> None:
         """Run as `adjsim.rollout` does: two states in turn."""
-        self.stepper.advance(0, self.two_rows, self.X, self.V)
+        self.stepper.advance(0, self.two_rows, self.fields)
 
     def begin_both(self, *, with_mass: bool) -> None:
         """Set the initial state, and a cotangent of ones on the last positions."""
         self.begin(self.tape_rows)
-        adj_x = np.ones((1, *self.X.shape[1:]), self.stepper.dtype)
-        self.sweep = ReverseSweep(
-            self.stepper, self.end, adj_x, np.zeros_like(adj_x), with_mass=with_mass
-        )
+        adj_x = np.ones((1, *self.fields[0].shape[1:]), self.stepper.dtype)
+        wanted = [path for path in self.wanted if with_mass or path != "mass"]
+        self.sweep = ReverseSweep(self.stepper, self.end, (adj_x, np.zeros_like(adj_x)), wanted)
 
     def both(self) -> None:
         """Run forward, keeping every state, and back."""
         assert self.sweep is not None
-        self.stepper.advance(0, self.tape_rows, self.X, self.V)
-        self.sweep.undo(0, self.tape_rows[:-1], self.X, self.V)
+        self.stepper.advance(0, self.tape_rows, self.fields)
+        self.sweep.undo(0, self.tape_rows[:-1], self.fields)
 
     def laps(self, labels: dict[str, Any], units: float) -> Iterator[Lap]:
         """Give the laps forward, with reverse, and with reverse and the gradient of mass."""
@@ -120,6 +120,7 @@ def tet_laps(
                         block.model, block.dt, n_steps, np.dtype(dtype),
                         threads=n_threads, device=device,
                     )  # fmt: skip
+                    assert isinstance(stepper, ModelStepper)
                     labels = {
                         "part": "tets",
                         "size": size,
@@ -128,7 +129,7 @@ def tet_laps(
                         "threads": n_threads,
                         "viscosity": viscous,
                         "steps": n_steps,
-                        "tape_bytes": bytes_per_state(stepper),
+                        "tape_bytes": stepper.bytes_per_state(),
                     }
                     units = float(block.n_tets * n_steps)
                     yield from Loops(block, stepper, n_steps).laps(labels, units)

@@ -1,7 +1,5 @@
 """Small bodies that the tests of the physics share, and the same run by the references."""
 
-import dataclasses
-
 import numpy as np
 
 from adjsim.forces.half_space import HalfSpaceContact
@@ -29,20 +27,12 @@ FLOOR = (
 
 def values_of(model, state):
     """Every differentiable parameter by its path."""
-    return {**model.parameters(), "state.x": state.x, "state.v": state.v}
+    return {**model.parameters(), **model.state_parameters(state)}
 
 
 def rebuilt(model, state, values):
     """Model and state with other values of some parameters."""
-    values = {**values_of(model, state), **values}
-    forces = {
-        name: dataclasses.replace(
-            force, **{key: values[f"{name}.{key}"] for key in force.parameters()}
-        )
-        for name, force in model.forces.items()
-    }
-    model = Model(values["mass"], forces, values["gravity"], model.pinned)
-    return model, State(values["state.x"], values["state.v"])
+    return model.with_values(state, values)
 
 
 def sliding_box(rng, n_steps, *, viscosity=8.0, height=0.012, pinned=(11,)):

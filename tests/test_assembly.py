@@ -88,7 +88,7 @@ def test_slots_are_written_before_they_are_read(rng, poison):
     V = X.copy()
     X[0], V[0] = state.x, state.v
     poisoned(stepper, poison)
-    stepper.advance(0, np.arange(3), X, V)
+    stepper.advance(0, np.arange(3), (X, V))
     clean = rollout(model, state, DT, 2, threads=1)
     np.testing.assert_array_equal(X[2], clean.x[0])
     np.testing.assert_array_equal(V[2], clean.v[0])
@@ -106,7 +106,7 @@ def test_padding_lanes_never_reach_a_node(rng):
     X = np.stack([state.x, state.x])
     V = np.stack([state.v, state.v])
     with np.errstate(all="ignore"):  # without compilation NumPy warns of the infinities
-        stepper.advance(0, np.arange(2), X, V)
+        stepper.advance(0, np.arange(2), (X, V))
     np.testing.assert_array_equal(X[1], rollout(model, state, DT, 1, threads=1).x[0])
 
 
@@ -123,7 +123,7 @@ def test_the_reverse_writes_its_slots_before_it_reads_them(rng, monkeypatch):
                 slots[:] = np.nan
             self.f[:] = np.nan
 
-    monkeypatch.setattr("adjoint.rollout.ReverseSweep", Poisoned)
+    monkeypatch.setattr("adjoint.sweep.ReverseSweep", Poisoned)
     again = run.vjp(adj, adj)
     for path, value in clean.items():
         np.testing.assert_array_equal(again[path], value, err_msg=path)
@@ -274,7 +274,7 @@ class Push(Force):
 
     pack_params = pack_consts
 
-    def pack_series(self):
+    def pack_series(self, n_steps):
         return np.zeros((1, 1, 0))
 
 model = Model([1.0], {"push": Push()}, gravity=(0, 0, 0))

@@ -40,7 +40,9 @@ class ContactTwin(ForceTwin[C]):
             adj[name] = unbroadcast(adj_params[:, k], getattr(force, name).shape)
         return adj
 
-    def pack_jvp(self, force: C, tangents: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def pack_jvp(
+        self, force: C, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Push tangents of the parameters to rows."""
         count = len(force.nodes)
         scalars = [tangents.get(name, np.zeros(())) for name in SCALARS]

@@ -11,6 +11,7 @@ import numpy as np
 
 from adjoint.element import ForceTwin, TwinKind, unbroadcast
 from adjoint.mat3 import cofactor_vjp
+from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.backend import device_fn, lit
 from adjsim.element import broadcast
 from adjsim.forces.neo_hookean import (
@@ -211,17 +212,14 @@ class NeoHookeanTetsTwin(ForceTwin[NeoHookeanTets]):
         adj = {
             "mu": unbroadcast(adj_mu, force.mu.shape),
             "lam": unbroadcast(adj_lam, force.lam.shape),
-            "actuation": unbroadcast(
-                adj_series[..., 0] if force.actuation.ndim == 2 else adj_series[0, :, 0],
-                force.actuation.shape,
-            ),
+            "actuation": series_rows_vjp(force.actuation, (len(volume),), adj_series[..., 0]),
         }
         if force.viscosity is not None:
             adj["viscosity"] = unbroadcast(volume * adj_params[:, 3], force.viscosity.shape)
         return adj
 
     def pack_jvp(
-        self, force: NeoHookeanTets, tangents: dict[str, np.ndarray]
+        self, force: NeoHookeanTets, tangents: dict[str, np.ndarray], n_steps: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Push tangents of mu, lam, viscosity and actuation to rows."""
         _, volume = rest_shape(force.rest_positions, force.tets)
@@ -230,7 +228,6 @@ class NeoHookeanTetsTwin(ForceTwin[NeoHookeanTets]):
         rows = [tan_mu * volume, tan_lam * volume, broadcast(tan_alpha0, len(volume))]
         if force.viscosity is not None:
             rows.append(tangents.get("viscosity", np.zeros(())) * volume)
-        tan_a = tangents.get("actuation", np.zeros(force.actuation.shape))
-        tan_series = np.zeros(force.pack_series().shape)
-        tan_series[..., 0] = tan_a
-        return np.stack(rows, axis=-1), tan_series
+        tan_a = tangents.get("actuation")
+        tan_series = series_rows_jvp(force.actuation, (len(volume),), tan_a, n_steps)
+        return np.stack(rows, axis=-1), tan_series[..., None]

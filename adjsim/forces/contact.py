@@ -96,7 +96,7 @@ class Contact(Force):
         rows = [broadcast(value, len(self.nodes)) for value in (*scalars, *self.shape_rows())]
         return np.stack(rows, axis=-1)
 
-    def pack_series(self) -> np.ndarray:
+    def pack_series(self, n_steps: int) -> np.ndarray:
         """Nothing: (1, n_contacts, 0)."""
         return np.zeros((1, len(self.nodes), 0))
 

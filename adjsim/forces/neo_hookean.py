@@ -37,6 +37,7 @@ from adjsim.mat3 import (
     symmetric_t_matmul,
 )
 from adjsim.meshes.tet_mesh import check_positive, signed_volumes
+from adjsim.series import freeze_series, series_rows, series_steps
 from adjsim.vec3 import dot, neg
 
 
@@ -135,8 +136,9 @@ class NeoHookeanTets(Force):
     viscosity : float or array, optional
         Kelvin-Voigt viscosity eta >= 0, () or (n_tets,) [Pa s]. None: none, and no
         parameter of that name (saves reading velocities).
-    actuation : float or array
-        Actuation a, (), (n_tets,), or (n_steps, n_tets) with row k acting in step k [-].
+    actuation : float, array or Signal
+        Actuation a [-], () or (n_tets,); (n_steps, n_tets) with row k acting in step k; or a
+        `Signal` over control points.
     """
 
     tets: Any
@@ -169,15 +171,9 @@ class NeoHookeanTets(Force):
         if self.viscosity is not None:
             eta = checks.scalar_or_array("viscosity", self.viscosity, n_tets, "n_tets")
             checks.freeze(self, "viscosity", checks.non_negative("viscosity", eta))
-        actuation = checks.array("actuation", self.actuation)
-        if actuation.ndim and (actuation.ndim > 2 or actuation.shape[-1] != n_tets):
-            raise ValueError(
-                f"`actuation` must have shape (), (n_tets,) or (n_steps, n_tets) with n_tets = "
-                f"{n_tets}, got {actuation.shape}."
-            )
         for name, value in (("tets", tets), ("rest_positions", rest), ("mu", mu), ("lam", lam)):
             checks.freeze(self, name, value)
-        checks.freeze(self, "actuation", actuation)
+        freeze_series(self, "actuation", ((), (n_tets,)))
 
     @property
     def kind(self) -> ElementKind:
@@ -212,17 +208,14 @@ class NeoHookeanTets(Force):
             rows.append(self.viscosity * volume)
         return np.stack(rows, axis=-1)
 
-    def pack_series(self) -> np.ndarray:
+    def pack_series(self, n_steps: int) -> np.ndarray:
         """The actuation, (1 or n_steps, n_tets, 1)."""
-        rows = self.actuation if self.actuation.ndim == 2 else self.actuation[None]
-        if self.actuation.ndim == 0:
-            rows = np.full((1, len(self.tets)), self.actuation)
-        return rows[..., None]
+        return series_rows(self.actuation, (len(self.tets),), n_steps)[..., None]
 
     @property
     def series_steps(self) -> int | None:
         """Number of rows of an actuation that varies in time."""
-        return len(self.actuation) if self.actuation.ndim == 2 else None
+        return series_steps(self.actuation, (len(self.tets),))
 
     def stiffness_bound(self) -> np.ndarray:
         """V (lam + 2 mu) times the summed squares of the shape functions' gradients."""

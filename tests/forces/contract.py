@@ -58,7 +58,7 @@ def element_input(force, e, x, v):
         vectors(seen(v[nodes])) if force.kind.uses_velocity else (),
         numbers(force.pack_consts()[e]),
         numbers(force.pack_params()[e]),
-        numbers(force.pack_series()[0, e]),
+        numbers(force.pack_series(1)[0, e]),
     )
 
 

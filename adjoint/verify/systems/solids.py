@@ -13,7 +13,6 @@ import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.problem import Problem, System, Values, no_margins
-from adjsim.element import Force
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
@@ -45,8 +44,7 @@ class Scene:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return every differentiable parameter by path."""
-        state = {"state.x": self.state.x, "state.v": self.state.v}
-        return {**self.model.parameters(), **state}
+        return {**self.model.parameters(), **self.model.state_parameters(self.state)}
 
     def owners(self) -> dict[str, tuple[str, str]]:
         """Return for each path the class that declares it and its name there."""
@@ -58,15 +56,9 @@ class Scene:
 
     def at(self, values: Values) -> "Scene":
         """Return the scene with other values of its parameters."""
-        forces: dict[str, Force] = {}
-        for name, force in self.model.forces.items():
-            own = {key: values[f"{name}.{key}"] for key in force.parameters()}
-            changed = {
-                key: own[key] for key, old in force.parameters().items() if own[key] is not old
-            }
-            forces[name] = dataclasses.replace(force, **changed) if changed else force  # pyright: ignore[reportArgumentType]
-        model = Model(values["mass"], forces, values["gravity"], self.model.pinned)
-        state = State(values["state.x"], values["state.v"])
+        known = self.parameters()
+        changed = {path: value for path, value in values.items() if value is not known[path]}
+        model, state = self.model.with_values(self.state, changed)
         return dataclasses.replace(self, model=model, state=state)
 
 

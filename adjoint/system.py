@@ -1,0 +1,135 @@
+"""What records and tangents need to know of a system: the twins of `adjsim/system.py`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from adjsim import checks
+from adjsim.system import Fields, RolloutError, System
+
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Sweep(ABC):
+    """Cotangents on their way from the last frame to the initial state."""
+
+    @abstractmethod
+    def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
+        """Undo len(rows) steps down to `start`; `rows[k]` of the fields holds state start + k."""
+
+    @abstractmethod
+    def finish(self) -> dict[str, np.ndarray]:
+        """Return the wanted gradient by path, once state 0 is reached."""
+
+
+class Tangent(ABC):
+    """A direction on its way from the initial state to the last frame."""
+
+    @abstractmethod
+    def load(self, tan_fields: Fields, row: int) -> None:
+        """Write the tangent of the initial state to a row."""
+
+    @abstractmethod
+    def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
+        """Run states and their tangents from state k0; `rows` as in `Stepper.advance`.
+
+        Raises
+        ------
+        RolloutError
+            If the state leaves the finite numbers.
+        """
+
+
+class SystemTwin(ABC, Generic[S, T]):
+    """The adjoint and the tangent of one class of systems."""
+
+    @abstractmethod
+    def cotangents(self, trajectory: T, given: Sequence[Any], dtype: np.dtype) -> Fields:
+        """Return the cotangents of the frames, one array per field, from what a user gave."""
+
+    @abstractmethod
+    def sweep(
+        self, stepper: Any, steps: np.ndarray, adj_frames: Fields, wanted: Sequence[str]
+    ) -> Sweep:
+        """Begin a reverse sweep: all cotangents zero but those of the frames."""
+
+    @abstractmethod
+    def tangent(self, stepper: Any, state: S, tangents: Mapping[str, np.ndarray]) -> Tangent:
+        """Begin a tangent from checked directions by path; missing ones are zero."""
+
+
+def check_cotangents(
+    frames: Mapping[str, np.ndarray], given: Sequence[Any], dtype: np.dtype
+) -> Fields:
+    """Return the cotangents of named fields of a trajectory; None is zero.
+
+    Raises
+    ------
+    ValueError
+        If all are None, or one has the wrong shape or is not finite.
+    """
+    if all(value is None for value in given):
+        raise ValueError(f"A cotangent of {' or '.join(frames)} must be given, got None.")
+    fields = []
+    for (name, frame), value in zip(frames.items(), given, strict=True):
+        adj = np.zeros(frame.shape, dtype)
+        if value is not None:
+            adj = checks.array(f"adj_{name}", value, frame.shape, dtype=dtype)
+        # A read-only array is of another type to compiled loops.
+        fields.append(np.require(adj, requirements="W"))
+    return tuple(fields)
+
+
+def frames_of(steps: np.ndarray, start: int, stop: int) -> np.ndarray:
+    """Return for the states start + 1 to stop which frame shows each, or -1, int64."""
+    states = np.arange(start + 1, stop + 1)
+    index = np.searchsorted(steps, states)
+    shown = steps[np.minimum(index, len(steps) - 1)] == states
+    return np.where(shown, index, -1).astype(np.int64)
+
+
+def check_wrt(system: System[S, T], state: S, wrt: Sequence[str] | None) -> list[str]:
+    """Return the wanted paths; None is all of them."""
+    known = [*system.parameters(), *system.state_parameters(state)]
+    if wrt is None:
+        return known
+    if isinstance(wrt, str):
+        raise TypeError(f"`wrt` must be a sequence of paths, got the text {wrt!r}: pass [{wrt!r}].")
+    return [checks.known_key("parameter", path, known) for path in wrt]
+
+
+def check_tangents(
+    system: System[S, T], state: S, tangents: Mapping[str, npt.ArrayLike]
+) -> dict[str, np.ndarray]:
+    """Return the tangents as checked arrays in the shapes of their parameters."""
+    values = {**system.parameters(), **system.state_parameters(state)}
+    shapes = {path: np.shape(value) for path, value in values.items()}
+    return {
+        path: checks.array(
+            f"tangents[{path!r}]", value, shapes[checks.known_key("parameter", path, shapes)]
+        )
+        for path, value in tangents.items()
+    }
+
+
+def check_gradient(gradient: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return a gradient whose every entry is finite.
+
+    Raises
+    ------
+    RolloutError
+        If the adjoint grew beyond the finite numbers on its way back.
+    """
+    for path, value in gradient.items():
+        if not np.isfinite(value).all():
+            raise RolloutError(
+                f"The gradient of `{path}` left the finite numbers: the motion depends on it too "
+                "strongly for so long a rollout. Try fewer steps, a smaller `dt`, or smaller "
+                "cotangents."
+            )
+    return gradient

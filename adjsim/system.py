@@ -1,0 +1,115 @@
+"""What `rollout` can advance: a `System` with its state, and the `Stepper` that advances it.
+
+A model of nodes and forces is a system; so are a pendulum and a patch of smoke. A stepper
+holds states as rows of a few *fields*: arrays (n_rows, ...), such as positions and
+velocities. Frames, checkpoints and tangents are rows of the same fields, so whatever moves
+states about (rollouts, schedules, records) knows no system.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import singledispatch
+from typing import Any, Generic, Self, TypeAlias, TypeVar
+
+import numpy as np
+
+from adjsim.backend import Device
+
+
+Fields: TypeAlias = tuple[Any, ...]
+S = TypeVar("S")  # its states
+T = TypeVar("T")  # its trajectories
+
+
+class RolloutError(ArithmeticError):
+    """A rollout left the finite numbers."""
+
+
+class System(ABC, Generic[S, T]):
+    """What does not change in a rollout, with its parameters by path."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return the system's own differentiable parameters by path, e.g. "beam.mu"."""
+
+    @abstractmethod
+    def state_parameters(self, state: S) -> dict[str, np.ndarray]:
+        """Return those of its initial state by path, e.g. "state.x"."""
+
+    @abstractmethod
+    def with_values(self, state: S, values: Mapping[str, Any]) -> tuple[Self, S]:
+        """Return system and initial state with other values of some parameters, by path.
+
+        All at once, so that values which are checked together may change together.
+        """
+
+    @abstractmethod
+    def check_state(self, state: S) -> None:
+        """Complain of an initial state that does not fit."""
+
+
+class Stepper(ABC, Generic[S, T]):
+    """A system made ready for one step size, number of steps, precision and device.
+
+    `xp` is the array module of the device: NumPy or CuPy.
+    """
+
+    device: Device
+    xp: Any
+    dtype: np.dtype
+    dt: float
+    n_steps: int
+
+    @abstractmethod
+    def allocate(self, n_rows: int) -> Fields:
+        """Return fields with so many rows, on the device."""
+
+    @abstractmethod
+    def load(self, state: S, fields: Fields, row: int) -> None:
+        """Write an initial state to a row."""
+
+    @abstractmethod
+    def advance(self, k0: int, rows: np.ndarray, fields: Fields) -> None:
+        """Run from state k0; `rows[k]` is the row of the fields that holds state k0 + k.
+
+        Raises
+        ------
+        RolloutError
+            If the state leaves the finite numbers.
+        """
+
+    @abstractmethod
+    def trajectory(self, steps: np.ndarray, fields: Fields) -> T:
+        """Return the first rows as the states, or tangents, of the frames, on the host."""
+
+    def bytes_per_state(self) -> int:
+        """Return the size of one state."""
+        return sum(field.nbytes for field in self.allocate(1))
+
+
+@singledispatch
+def make_stepper(
+    system: Any,
+    dt: float,
+    n_steps: int,
+    dtype: np.dtype,
+    *,
+    threads: int | None = None,
+    device: Device | str = Device.CPU,
+) -> Stepper[Any, Any]:
+    """Make a system ready to be advanced; each kind of system registers how.
+
+    Raises
+    ------
+    TypeError
+        If it is no system.
+    ValueError
+        If the device is unknown, or a series does not fit `n_steps`.
+    RuntimeError
+        If no GPU can be used; the message says why and the way out.
+    """
+    del dt, n_steps, dtype, threads, device
+    raise TypeError(
+        f"`model` must be something that rollouts can advance, such as a `Model`, got "
+        f"{type(system).__name__}."
+    )
