@@ -1,14 +1,19 @@
 """Which twin undoes which force. Adding a force adds one line here."""
 
 from adjoint.element import ForceTwin
-from adjoint.forces import half_space as half_space_adjoint, neo_hookean as neo_hookean_adjoint
+from adjoint.forces import (
+    half_space as half_space_adjoint,
+    neo_hookean as neo_hookean_adjoint,
+    springs as springs_adjoint,
+)
 from adjsim.element import Force
-from adjsim.forces import half_space, neo_hookean
+from adjsim.forces import half_space, neo_hookean, springs
 
 
 FORCE_TWINS: dict[type[Force], ForceTwin] = {
     half_space.HalfSpaceContact: half_space_adjoint.HalfSpaceContactTwin(),
     neo_hookean.NeoHookeanTets: neo_hookean_adjoint.NeoHookeanTetsTwin(),
+    springs.Springs: springs_adjoint.SpringsTwin(),
 }
 
 

@@ -38,9 +38,10 @@ def physics_kernels():
     )
     from adjoint.forces.half_space import HALF_SPACE_TWIN
     from adjoint.forces.neo_hookean import ELASTIC_TWIN, VISCOUS_TWIN
+    from adjoint.forces.springs import SPRING_TWIN
     from adjsim.cuda_timeloop import advance_grid_kernel
 
-    twins = (ELASTIC_TWIN, VISCOUS_TWIN, HALF_SPACE_TWIN)
+    twins = (ELASTIC_TWIN, VISCOUS_TWIN, HALF_SPACE_TWIN, SPRING_TWIN)
     i, u = types.int64, types.uint32
 
     def group(real, *ranks):

@@ -5,6 +5,7 @@ import numpy as np
 from adjoint.rollout import record, rollout_jvp
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.forces.springs import Springs
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
 
@@ -22,6 +23,7 @@ def toy():
     forces = {
         "body": body,
         "core": NeoHookeanTets(mesh.tets[:2], mesh.points, 2e4, 3e4),
+        "net": Springs(mesh.tets[:, :2], 1e3, damping=3.0, rest_positions=mesh.points),
         "floor": HalfSpaceContact(
             normal=(0.1, 1.0, 0.2),
             height=0.03,
@@ -43,7 +45,7 @@ def everything(device, dtype=np.float64):
     options = {"frames": FRAMES, "device": device, "dtype": dtype}
     run = record(model, state, DT, N_STEPS, **options)
     out = {f"vjp {path}": grad for path, grad in run.vjp(adj, 0.1 * adj).items()}
-    tangents = {"body.mu": 1e3, "state.x": 0.01 * adj[0], "mass": model.mass}
+    tangents = {"body.mu": 1e3, "net.damping": 1.0, "state.x": 0.01 * adj[0], "mass": model.mass}
     tangents["floor.friction"] = np.ones(model.n_nodes)
     states, tangent = rollout_jvp(model, state, DT, N_STEPS, tangents, **options)
     budget = record(model, state, DT, N_STEPS, checkpoint="4kB", **options)

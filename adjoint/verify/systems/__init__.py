@@ -1,11 +1,12 @@
 """The systems of the coverage table, in the order in which they are checked."""
 
 from adjoint.verify.problem import System
-from adjoint.verify.systems import chain, losses, pixels, solids
+from adjoint.verify.systems import chain, losses, pixels, solids, springs
 
 
 SYSTEMS: tuple[System, ...] = (
     *solids.SYSTEMS,
+    *springs.SYSTEMS,
     *pixels.SYSTEMS,
     *losses.SYSTEMS,
     *chain.SYSTEMS,

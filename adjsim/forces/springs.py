@@ -1,0 +1,165 @@
+r"""Springs with damping along their axis.
+
+    U = k/2 (l - l0)^2,  r = x_j - x_i,  l = |r|,  d = r/l
+    f_j = -[k (l - l0) + c d.(v_j - v_i)] d,  f_i = -f_j
+
+The damper takes the power c (d.(v_j - v_i))^2 >= 0 and is blind to rotation. At l = 0 there is
+no direction, and a rollout that gets there leaves the finite numbers.
+
+The kind is relative: an element sees r and its rate, and returns f_j.
+
+Adjoint: `adjoint/forces/springs.py`. Tests: `tests/forces/test_springs.py`.
+Source: Baraff & Witkin, Large Steps in Cloth Simulation, SIGGRAPH 1998, sec. 4, with the
+condition C = l - l0: U = k/2 C^2, and damping along its gradient.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.backend import device_fn, lit
+from adjsim.element import ElementKind, Force, Parameter, broadcast
+from adjsim.vec3 import dot, norm, scale
+
+
+@device_fn
+def spring_force(x, v, consts, params, series):
+    """Return the force f_j [N] on node j; `x` holds r and `v` its rate."""
+    k, c, l0 = params[0], params[1], params[2]
+    r = x[0]
+    l = norm(r)  # (1)
+    d = scale(lit(1, l) / l, r)  # (2)
+    l_rate = dot(d, v[0])  # (3) [m/s]
+    tension = k * (l - l0) + c * l_rate  # (4) [N]
+    return (scale(-tension, d),)  # (5)
+
+
+@device_fn
+def spring_energy(x, consts, params, series):
+    """Return the elastic energy U [J] of one spring."""
+    stretch = norm(x[0]) - params[2]
+    return lit(0.5, stretch) * params[0] * stretch * stretch
+
+
+SPRING = ElementKind("spring", spring_force, 2, 0, 3, 0, uses_velocity=True, relative=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Springs(Force):
+    """Springs between pairs of nodes.
+
+    Parameters
+    ----------
+    edges : array
+        The two nodes of each spring, (n_springs, 2) integer.
+    stiffness : float or array
+        k >= 0, () or (n_springs,) [N/m].
+    rest_length : float or array, optional
+        l0 >= 0, () or (n_springs,) [m]. None: the lengths in `rest_positions`; from then on
+        it is a parameter of its own.
+    damping : float or array
+        c >= 0, () or (n_springs,) [N s/m].
+    rest_positions : array, optional
+        Positions of all nodes, (n_nodes, 3) [m], in which the springs are at rest. Read only
+        where `rest_length` is None.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or sign, if a spring joins a node to itself, or if its
+        ends coincide at rest.
+    """
+
+    edges: Any
+    stiffness: Any
+    rest_length: Any = None
+    damping: Any = 0.0
+    rest_positions: Any = None
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("stiffness", "k", "N/m", "() or (n_springs,)", positive=True),
+        Parameter("damping", "c", "N s/m", "() or (n_springs,)", positive=True),
+        Parameter("rest_length", "l₀", "m", "() or (n_springs,)", positive=True),
+    )
+
+    def __post_init__(self) -> None:
+        edges = checks.integers("edges", self.edges, ("n_springs", 2))
+        n_springs = len(edges)
+        loops = edges[:, 0] == edges[:, 1]
+        if loops.any():
+            row = int(np.argmax(loops))
+            raise ValueError(
+                f"`edges` must join two different nodes, got {edges[row].tolist()} at row {row}."
+            )
+        if self.rest_positions is not None:
+            rest = checks.array("rest_positions", self.rest_positions, ("n_nodes", 3))
+            checks.indices("edges", edges, ("n_springs", 2), len(rest))
+            checks.freeze(self, "rest_positions", rest)
+            if self.rest_length is None:
+                checks.freeze(self, "rest_length", lengths(rest, edges))
+        elif self.rest_length is None:
+            raise ValueError(
+                "`rest_length` is needed, or `rest_positions` in which the springs are at rest."
+            )
+        checks.freeze(self, "edges", edges)
+        for name in ("stiffness", "damping", "rest_length"):
+            value = checks.scalar_or_array(name, getattr(self, name), n_springs, "n_springs")
+            checks.freeze(self, name, checks.non_negative(name, value))
+
+    @property
+    def kind(self) -> ElementKind:
+        """The one kind of spring."""
+        return SPRING
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """The two nodes of each spring, (n_springs, 2)."""
+        return self.edges
+
+    def bind(self, n_nodes: int, name: str) -> "Springs":
+        """Return self if the nodes are those of a model of `n_nodes` nodes."""
+        checks.indices(f"{name}.edges", self.edges, ("n_springs", 2), n_nodes)
+        return self
+
+    def pack_consts(self) -> np.ndarray:
+        """Nothing: (n_springs, 0)."""
+        return np.zeros((len(self.edges), 0))
+
+    def pack_params(self) -> np.ndarray:
+        """k, c and l0, (n_springs, 3)."""
+        values = (self.stiffness, self.damping, self.rest_length)
+        return np.stack([broadcast(value, len(self.edges)) for value in values], axis=-1)
+
+    def pack_series(self, n_steps: int) -> np.ndarray:
+        """Nothing: (1, n_springs, 0)."""
+        del n_steps
+        return np.zeros((1, len(self.edges), 0))
+
+    def stiffness_bound(self) -> np.ndarray:
+        """2 k: the largest eigenvalue of k [[1, -1], [-1, 1]]."""
+        return np.array(broadcast(2.0 * self.stiffness, len(self.edges)))
+
+    def damping_bound(self) -> np.ndarray:
+        """2 c, for the same reason."""
+        return np.array(broadcast(2.0 * self.damping, len(self.edges)))
+
+
+def lengths(positions: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return the lengths of edges, (n_edges,) [m].
+
+    Raises
+    ------
+    ValueError
+        If the ends of one coincide.
+    """
+    l = np.linalg.norm(positions[edges[:, 1]] - positions[edges[:, 0]], axis=1)
+    if not (l > 0.0).all():
+        row = int(np.argmin(l))
+        i, j = edges[row].tolist()
+        raise ValueError(
+            f"`edges` must join nodes that lie apart at rest, but spring {row}, between nodes "
+            f"{i} and {j}, has length 0: it would have no direction. Remove it, or merge the nodes."
+        )
+    return l
