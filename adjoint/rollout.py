@@ -165,7 +165,7 @@ class Record(Generic[S, T]):
         twin = system_twin_of(self.model)
         wanted = check_wrt(self.model, self.state, wrt)
         frames = twin.cotangents(self.trajectory, (adj_x, adj_v), self._stepper.dtype)
-        sweep = twin.sweep(self._stepper, self._steps, frames, wanted)
+        sweep = twin.sweep(self._stepper, self.state, self._steps, frames, wanted)
         with self._states.lock:
             if not self._states.is_fresh:
                 self._states.run_forward(self._schedule, self.state, self.n_steps)

@@ -149,9 +149,15 @@ class ModelTwin(SystemTwin[State, Trajectory]):
         return check_cotangents({"x": trajectory.x, "v": trajectory.v}, given, dtype)
 
     def sweep(
-        self, stepper: ModelStepper, steps: np.ndarray, adj_frames: Fields, wanted: Sequence[str]
+        self,
+        stepper: ModelStepper,
+        state: State,
+        steps: np.ndarray,
+        adj_frames: Fields,
+        wanted: Sequence[str],
     ) -> ReverseSweep:
         """Begin a reverse sweep."""
+        del state
         return ReverseSweep(stepper, steps, adj_frames, wanted)
 
     def tangent(

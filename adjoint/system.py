@@ -54,9 +54,9 @@ class SystemTwin(ABC, Generic[S, T]):
 
     @abstractmethod
     def sweep(
-        self, stepper: Any, steps: np.ndarray, adj_frames: Fields, wanted: Sequence[str]
+        self, stepper: Any, state: S, steps: np.ndarray, adj_frames: Fields, wanted: Sequence[str]
     ) -> Sweep:
-        """Begin a reverse sweep: all cotangents zero but those of the frames."""
+        """Begin a reverse sweep towards `state`: all cotangents zero but those of the frames."""
 
     @abstractmethod
     def tangent(self, stepper: Any, state: S, tangents: Mapping[str, np.ndarray]) -> Tangent:
