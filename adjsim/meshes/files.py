@@ -1,11 +1,12 @@
 """Mesh files in and out, through PyVista.
 
-A file with volume cells becomes a `TetMesh`: cells that are no tetrahedra are cut into
-tetrahedra by VTK, lower-dimensional cells (boundary triangles of a Gmsh file) are left
-out, as are points that no cell uses. A file with faces only becomes a `TriangleMesh`:
-polygons are cut into triangles, and points at the same position become one (an .stl file
-lists each corner of each triangle). Meshes whose cells are all inverted, the order of
-nodes in some formats, are turned over.
+A file with volume cells becomes a `TetMesh`: cells of second order become linear ones
+between their corners, cells that are no tetrahedra are cut into tetrahedra by VTK,
+lower-dimensional cells (boundary triangles of a Gmsh file) are left out, as are points that
+no cell uses. A file with faces only becomes a `TriangleMesh`: polygons are cut into
+triangles, and points at the same position become one (an .stl file lists each corner of each
+triangle). Meshes whose cells are all inverted, the order of nodes in some formats, are turned
+over.
 
 Tests: `tests/meshes/test_files.py`.
 """
@@ -28,6 +29,12 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 
 
 TRIANGLE, TETRA = 5, 10  # VTK's numbers of cell types
+# Of cells of second order: the linear one, and how many corners come first among the nodes.
+SECOND_ORDER = {
+    21: (3, 2), 22: (TRIANGLE, 3), 34: (TRIANGLE, 3), 23: (9, 4), 28: (9, 4), 24: (TETRA, 4),
+    25: (12, 8), 29: (12, 8), 33: (12, 8), 26: (13, 6), 31: (13, 6), 32: (13, 6), 27: (14, 5),
+    37: (14, 5),
+}  # fmt: skip
 EXAMPLES = "pyvista:"
 
 
@@ -37,8 +44,9 @@ def read_mesh(path: str | os.PathLike, *, scale: float = 1.0) -> TetMesh | Trian
     Parameters
     ----------
     path : path-like
-        The file: .vtu, .vtk, .msh, .obj, .stl, .ply, ...; "pyvista:NAME" is a file that
-        PyVista ships, e.g. "pyvista:hexbeam.vtk".
+        The file: .vtu, .vtk, .obj, .stl, .ply, ...; with the extra `mesh`, which brings
+        meshio, also .msh (Gmsh 2.2 and 4.1) and others. "pyvista:NAME" is a file that PyVista
+        ships, e.g. "pyvista:hexbeam.vtk".
     scale : float
         Factor on the positions, to get metres.
 
@@ -100,6 +108,13 @@ def unstructured_grid(mesh: TetMesh) -> Any:
     return pyvista.UnstructuredGrid(cells, np.full(mesh.n_tets, TETRA, np.uint8), mesh.points)
 
 
+def poly_data(mesh: TriangleMesh) -> Any:
+    """Return the mesh as a `pyvista.PolyData`."""
+    import pyvista
+
+    return pyvista.PolyData.from_regular_faces(mesh.points, mesh.faces)
+
+
 def _read(path: Path) -> Any:
     """Return what PyVista reads; whatever its readers say becomes one error."""
     import pyvista
@@ -143,7 +158,25 @@ def _unstructured(data: Any, path: Path) -> Any:
         data = data.combine()
     if not isinstance(data, pyvista.DataSet) or data.n_points == 0 or data.n_cells == 0:
         raise ValueError(f"`mesh`: {path} cannot be read as a mesh: no cells were found in it.")
-    return data.cast_to_unstructured_grid()
+    grid = data.cast_to_unstructured_grid()
+    return _between_corners(grid) if np.isin(grid.celltypes, list(SECOND_ORDER)).any() else grid
+
+
+def _between_corners(grid: Any) -> Any:
+    """Return the grid with each cell of second order as the linear one between its corners."""
+    import pyvista
+    from vtkmodules.util.numpy_support import vtk_to_numpy
+
+    kinds, first = grid.celltypes, vtk_to_numpy(grid.GetCells().GetOffsetsArray())
+    sizes = np.diff(first)
+    corners = np.array(
+        [SECOND_ORDER[k][1] if k in SECOND_ORDER else n for k, n in zip(kinds, sizes, strict=True)]
+    )
+    place = np.arange(first[-1]) - np.repeat(first[:-1], sizes)
+    nodes = np.asarray(grid.cell_connectivity)[place < np.repeat(corners, sizes)]
+    cells = np.insert(nodes, np.concatenate([[0], np.cumsum(corners)[:-1]]), corners)
+    linear = [SECOND_ORDER[k][0] if k in SECOND_ORDER else k for k in kinds]
+    return pyvista.UnstructuredGrid(cells, np.array(linear, np.uint8), grid.points)
 
 
 def _dimensions(data: Any) -> np.ndarray:

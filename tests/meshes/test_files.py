@@ -1,10 +1,14 @@
+import importlib.util
+import sys
+
 import meshio
 import numpy as np
 import pytest
 import pyvista
 
-from adjsim.meshes.files import find_mesh, read_mesh, write_tet_mesh
+from adjsim.meshes.files import find_mesh, poly_data, read_mesh, write_tet_mesh
 from adjsim.meshes.grid import box_tets
+from adjsim.meshes.shapes import shape
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 
@@ -123,6 +127,128 @@ def test_a_gmsh_file_with_its_boundary_triangles_is_read(tmp_path):
     assert isinstance(back, TetMesh)
     assert (back.points == mesh.points).all()
     assert (back.tets == mesh.tets).all()
+
+
+GMSH_4_1 = """$MeshFormat
+4.1 0 8
+$EndMeshFormat
+$PhysicalNames
+2
+2 1 "skin"
+3 2 "solid"
+$EndPhysicalNames
+$Entities
+0 0 1 1
+1 0 0 0 1 1 0 1 1 0
+1 0 0 0 1 1 1 1 2 1 1
+$EndEntities
+$Nodes
+2 5 1 9
+2 1 0 3
+1
+2
+5
+0 0 0
+1 0 0
+0 1 0
+3 1 0 2
+7
+9
+0 0 0.1
+1 1 1
+$EndNodes
+$Elements
+2 3 1 3
+2 1 2 1
+1 1 2 5
+3 1 4 2
+2 1 2 5 7
+3 2 5 7 9
+$EndElements
+"""
+
+
+def test_a_gmsh_file_of_version_4_1_with_gaps_in_its_numbers_is_read(tmp_path, capfd):
+    (tmp_path / "a.msh").write_text(GMSH_4_1)
+    mesh = read_mesh(tmp_path / "a.msh")
+    assert isinstance(mesh, TetMesh)
+    assert mesh.points[3].tolist() == [0.0, 0.0, 0.1]
+    assert mesh.tets.tolist() == [[0, 1, 2, 3], [1, 2, 3, 4]]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_gmsh_4_1_keeps_doubles(tmp_path, binary):
+    mesh = box_tets((2, 1, 1), (0.1, 0.2, 0.3))
+    tags = {"gmsh:dim_tags": np.tile([3, 1], (mesh.n_points, 1))}
+    ones = {key: [np.ones(mesh.n_tets, int)] for key in ("gmsh:geometrical", "gmsh:physical")}
+    data = meshio.Mesh(mesh.points, [("tetra", mesh.tets)], point_data=tags, cell_data=ones)
+    data.write(tmp_path / "a.msh", file_format="gmsh", binary=binary)
+    back = read_mesh(tmp_path / "a.msh")
+    assert isinstance(back, TetMesh)
+    assert (back.points == mesh.points).all()
+    assert (back.tets == mesh.tets).all()
+
+
+def test_cells_of_second_order_become_linear_ones(tmp_path):
+    # A cube with the middles of its edges, and a pyramid on it with the middles of its own.
+    bottom_top = [0, 1, 2, 3, 4, 5, 6, 7]
+    cube = CUBE[HEX]
+    pairs = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4)]
+    pairs += [(0, 4), (1, 5), (2, 6), (3, 7)]
+    middles = [0.5 * (cube[a] + cube[b]) for a, b in pairs]
+    tip = np.array([0.5, 0.5, 2.0])
+    points = [*cube, *middles, tip, *(0.5 * (cube[a] + tip) for a in (4, 5, 6, 7))]
+    hexahedron = [*bottom_top, *range(8, 20)]
+    pyramid = [4, 5, 6, 7, 20, 12, 13, 14, 15, 21, 22, 23, 24]
+    triangle = [0, 1, 2, 8, 9, 8]  # not part of the volume
+    grid_of([(25, hexahedron), (22, triangle), (27, pyramid)], points).save(tmp_path / "a.vtu")
+    mesh = read_mesh(tmp_path / "a.vtu")
+    assert isinstance(mesh, TetMesh)
+    assert mesh.n_points == 9
+    assert mesh.volumes.sum() == pytest.approx(1.0 + 1.0 / 3.0, rel=1e-14)
+
+
+def test_a_gmsh_file_without_meshio_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "a.msh").write_text(GMSH_4_1)
+    monkeypatch.setitem(sys.modules, "meshio", None)
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == "meshio" else found(name, *a)
+    )
+    with pytest.raises(ValueError, match=r"cannot be read as a mesh: .* 'adjsim\[mesh\]'"):
+        read_mesh(tmp_path / "a.msh")
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("suffix", ["stl", "ply"])
+def test_surfaces_are_read_binary_or_not(tmp_path, suffix, binary):
+    ball = shape("sphere", 0.25)
+    path = tmp_path / f"a.{suffix}"
+    poly_data(ball).save(path, binary=binary)
+    back = read_mesh(path)
+    assert isinstance(back, TriangleMesh)
+    back.require_closed()
+    back.require_sound()
+    # These formats hold single precision.
+    assert back.volume == pytest.approx(ball.volume, rel=1e-6)
+    assert (len(back.points), len(back.faces)) == (162, 320)
+
+
+def test_an_obj_file_with_normals_textures_and_groups_is_read(tmp_path):
+    mesh = shape("cube")
+    lines = [
+        "mtllib a.mtl",
+        "o cube",
+        *(f"v {x!r} {y!r} {z!r}" for x, y, z in mesh.points.tolist()),
+    ]
+    lines += ["vt 0 0", "vn 0 0 1", "g one", "usemtl red", "s off"]
+    lines += ["f " + " ".join(f"{k + 1}/1/1" for k in face) for face in mesh.faces.tolist()]
+    (tmp_path / "a.obj").write_text("\n".join(lines))
+    back = read_mesh(tmp_path / "a.obj")
+    assert isinstance(back, TriangleMesh)
+    back.require_closed()
+    assert back.volume == pytest.approx(mesh.volume, rel=1e-6)
 
 
 def test_a_grid_of_voxels_is_read(tmp_path):

@@ -1,0 +1,153 @@
+"""Trajectories out, for ParaView: a .pvd file that lists one mesh file for each frame.
+
+The frames lie in a folder beside the .pvd file, which has its name: .vtu for tetrahedra,
+.vtp for triangles; binary, so that every double is kept. The .pvd file is written last: what
+it lists is whole.
+
+Tests: `tests/meshes/test_series_files.py`.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjsim import checks
+from adjsim.meshes.files import poly_data, unstructured_grid
+from adjsim.meshes.tet_mesh import TetMesh
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from adjsim.model import Trajectory
+
+
+def write_series(
+    path: str | os.PathLike,
+    mesh: TetMesh | TriangleMesh,
+    trajectory: Trajectory,
+    *,
+    fields: Mapping[str, ArrayLike] | None = None,
+    cell_fields: Mapping[str, ArrayLike] | None = None,
+) -> Path:
+    """Write a trajectory as a .pvd file with one .vtu or .vtp file for each frame.
+
+    Parameters
+    ----------
+    path : path-like
+        The .pvd file; its frames go to a folder of the same name without .pvd.
+    mesh : TetMesh or TriangleMesh
+        The cells; point k is node k of the trajectory.
+    trajectory : Trajectory
+        Positions become the points, velocities the field "velocity" [m/s]; the times are
+        those of the frames [s].
+    fields : mapping of str to array_like, optional
+        More fields at the nodes, (n_frames, n_points) or (n_frames, n_points, k), or without
+        the first axis if they do not change.
+    cell_fields : mapping of str to array_like, optional
+        Fields of the cells, likewise with n_cells.
+
+    Returns
+    -------
+    pathlib.Path
+        The .pvd file.
+
+    Raises
+    ------
+    ValueError
+        If the path does not end in .pvd, or a field or the trajectory does not fit the mesh.
+    FileNotFoundError
+        If the folder to write to does not exist.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".pvd":
+        raise ValueError(f"`path` must end in .pvd, got {path.name}.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"`path`: there is no folder {path.parent} to write to.")
+    n_frames, n_points = trajectory.x.shape[:2]
+    if n_points != len(mesh.points):
+        raise ValueError(
+            f"`trajectory` must have one node per point of the mesh: expected "
+            f"{len(mesh.points)}, got {n_points}. Of a model of several bodies, take the part: "
+            "Trajectory(t.steps, t.dt, t.x[:, nodes], t.v[:, nodes])."
+        )
+    data = poly_data(mesh) if isinstance(mesh, TriangleMesh) else unstructured_grid(mesh)
+    at_nodes = _checked("fields", fields or {}, n_frames, n_points)
+    in_cells = _checked("cell_fields", cell_fields or {}, n_frames, data.n_cells)
+    path.unlink(missing_ok=True)
+    names = _write_frames(path, data, trajectory, at_nodes, in_cells)
+    _remove_others(path.with_suffix(""), path.stem, names)
+    _write_list(path, [f"{path.stem}/{name}" for name in names], trajectory.times)
+    return path
+
+
+def _write_frames(
+    path: Path,
+    data: Any,
+    trajectory: Trajectory,
+    fields: Mapping[str, np.ndarray],
+    cell_fields: Mapping[str, np.ndarray],
+) -> list[str]:
+    """Write each frame of `data`, moved along, and return the names of the files."""
+    suffix = ".vtu" if type(data).__name__ == "UnstructuredGrid" else ".vtp"
+    folder = path.with_suffix("")
+    folder.mkdir(exist_ok=True)
+    names = [f"{path.stem}_{k:06d}{suffix}" for k in range(len(trajectory.x))]
+    for k, name in enumerate(names):
+        data.points = np.asarray(trajectory.x[k])
+        data.point_data["velocity"] = trajectory.v[k]
+        for field, rows in fields.items():
+            data.point_data[field] = rows[k]
+        for field, rows in cell_fields.items():
+            data.cell_data[field] = rows[k]
+        part = folder / f".part-{os.getpid()}-{name}"
+        data.save(part)
+        os.replace(part, folder / name)
+    return names
+
+
+def _checked(
+    what: str, given: Mapping[str, ArrayLike], n_frames: int, n: int
+) -> dict[str, np.ndarray]:
+    """Return each field with one entry per frame."""
+    fields = {}
+    for name, value in given.items():
+        rows = checks.array(f"{what}[{name!r}]", value)
+        if rows.ndim and rows.shape[0] == n and rows.shape[:2] != (n_frames, n):
+            rows = np.broadcast_to(rows, (n_frames, *rows.shape))
+        if rows.shape[:2] != (n_frames, n) or rows.ndim > 3:
+            raise ValueError(
+                f"`{what}[{name!r}]` must have shape ({n_frames}, {n}) or ({n_frames}, {n}, k), "
+                f"frames and then places, or ({n},) or ({n}, k) if it does not change; got "
+                f"{rows.shape}."
+            )
+        fields[name] = rows
+    return fields
+
+
+def _remove_others(folder: Path, stem: str, names: Sequence[str]) -> None:
+    """Remove frames that an earlier series of the same name left."""
+    frame = re.compile(re.escape(stem) + r"_\d{6,}\.vt[up]")
+    for path in folder.iterdir():
+        if frame.fullmatch(path.name) and path.name not in names:
+            path.unlink()
+
+
+def _write_list(path: Path, names: Sequence[str], times: np.ndarray) -> None:
+    """Write the .pvd file; `repr` of a time is read back as the same double."""
+    lines = [
+        '<?xml version="1.0"?>',
+        '<VTKFile type="Collection" version="0.1" byte_order="LittleEndian">',
+        "  <Collection>",
+        *(
+            f'    <DataSet timestep="{float(time)!r}" group="" part="0" file={quoteattr(name)}/>'
+            for time, name in zip(times, names, strict=True)
+        ),
+        "  </Collection>",
+        "</VTKFile>",
+    ]
+    part = path.with_name(f".part-{os.getpid()}-{path.name}")
+    part.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    os.replace(part, path)
