@@ -8,19 +8,19 @@ the body's colour in.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 import scipy.optimize
 
-from adjoint.render.soft_raster import rasterize_jvp, record_images
+from adjoint.render.soft_raster import rasterize_jvp
 from render.camera import Camera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.body import Body
 from studies.errors import StudyError
-from studies.video_problem import Filming
+from studies.filming import Filming, Pulled
+from studies.motion import Motion
 
 
 Drawn = tuple[Scene, Camera, SoftRasterizer, dict[str, Any], tuple[int, int]]
@@ -141,37 +141,39 @@ def _unpacked(p: np.ndarray) -> Look:
 
 
 @dataclass(frozen=True, eq=False)
-class SkinFilming(Filming):
-    """A body's skin, filmed over a plate: images are RGBA, (n_frames, H, W, 4).
+class PlateFilming(Filming):
+    """A filming over black, laid over a plate: images are RGBA, (n_frames, H, W, 4).
 
     Attributes
     ----------
-    body : Body
-        Its skin is what is drawn; `nodes` are those that carry it.
+    filming : Filming
+        Its background is black.
     plate : ndarray
-        The picture without the body, (H, W, 3).
+        The picture without what moves, (H, W, 3).
     """
 
-    body: Body
+    filming: Filming
     plate: np.ndarray
+    size: tuple[int, int] = field(init=False)
 
-    def shoot(self, x: np.ndarray) -> np.ndarray:
-        """Return the images of positions of all nodes, (n_frames, n_nodes, 3)."""
-        return over_plate(rasterize(*self._drawn(x)), self.plate)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", self.filming.size)
 
-    def jvp(self, x: np.ndarray, tan_x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def shoot(self, motion: Motion, run: Any) -> np.ndarray:
+        """Return the images of a trajectory."""
+        return over_plate(self.filming.shoot(motion, run), self.plate)
+
+    def jvp(
+        self, motion: Motion, run: Any, tan_run: Any, tangents: Mapping[str, Any]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the images and their tangents."""
-        tangents = {f"{self.name}.vertices": self.body.vertices(tan_x)}
-        images, tan_images = rasterize_jvp(*self._drawn(x), tangents)
+        images, tan_images = self.filming.jvp(motion, run, tan_run, tangents)
         return over_plate(images, self.plate), over_plate_jvp(tan_images, self.plate)
 
-    def vjp(self, x: np.ndarray, adj_images: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the positions of all nodes, (n_frames, n_nodes, 3)."""
-        path = f"{self.name}.vertices"
-        adj_rgba = over_plate_vjp(adj_images, self.plate)
-        adj_vertices = record_images(*self._drawn(x)).vjp(adj_rgba, wrt=[path])[path]
-        return self.body.vertices_vjp(adj_vertices)
+    def vjp(self, motion: Motion, run: Any, adj_images: np.ndarray) -> Pulled:
+        """Pull the cotangent of the images back."""
+        return self.filming.vjp(motion, run, over_plate_vjp(adj_images, self.plate))
 
-    def _drawn(self, x: np.ndarray) -> Drawn:
-        vertices = {self.name: self.body.vertices(x)}
-        return self.scene, self.camera, self.rasterizer, vertices, self.size
+    def meshes(self, motion: Motion, run: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Return faces and vertices of the objects by name."""
+        return self.filming.meshes(motion, run)

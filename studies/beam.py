@@ -1,6 +1,6 @@
 """The beam study: a soft cantilever whose mu and lam are identified from a rendered video."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,14 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.model import Model, State
 from render.scene import Material, Mesh
 from studies.errors import StudyError
-from studies.filming import make_filming
-from studies.fit import Fit, Truth, make_loss, make_search
+from studies.filming import MeshFilming, Skin, make_filming
+from studies.fit import Fit
+from studies.motion import Motion
 from studies.parameters import Parameters, lame_block
 from studies.registry import RunOptions
-from studies.video_problem import Filming, Motion, VideoProblem
+from studies.search import make_loss, make_search
+from studies.truth import Truth
+from studies.video_problem import VideoProblem
 
 
 NAME = "beam"
@@ -54,9 +57,9 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
     """
     check_settings(settings)
     mesh = beam_mesh(settings)
-    motion = replace(beam_motion(settings, mesh, options.dtype), device=options.device)
-    filming = beam_filming(settings, mesh)
-    truth = filming.shoot(motion.run().x)
+    motion = beam_motion(settings, mesh, options)
+    filming = beam_filming(settings, mesh, options.device)
+    truth = filming.shoot(motion, motion.run())
     noise = Noise(settings["noise"]["level"], settings["noise"]["eight_bit"])
     rng = np.random.default_rng(options.seed)
     start, bounds = settings["start"], settings["bounds"]
@@ -76,7 +79,7 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
         units={f"{NAME}.mu": "Pa", f"{NAME}.lam": "Pa"},
         truth=hidden,
         noise_repeats=settings["noise"]["repeats"],
-        mesh=mesh,
+        what=f"{mesh.n_tets} tetrahedra, {mesh.n_points} nodes",
     )
 
 
@@ -114,7 +117,7 @@ def beam_mesh(settings: dict[str, Any]) -> TetMesh:
     return box_tets(beam["cells"], beam["size"])
 
 
-def beam_motion(settings: dict[str, Any], mesh: TetMesh, dtype: str) -> Motion:
+def beam_motion(settings: dict[str, Any], mesh: TetMesh, options: RunOptions) -> Motion:
     """Return the beam let go from a twist and a stretch, its root pinned."""
     beam, motion, time = settings["beam"], settings["motion"], settings["time"]
     viscosity = beam["viscosity"] or None
@@ -133,10 +136,10 @@ def beam_motion(settings: dict[str, Any], mesh: TetMesh, dtype: str) -> Motion:
         pinned=x[:, 0] <= 1e-9 * beam["size"][0],
     )
     steps = np.rint(np.linspace(0, time["steps"], time["frames"] + 1)).astype(int)[1:]
-    return Motion(model, State(x, v), time["dt"], steps, dtype)
+    return Motion(model, State(x, v), time["dt"], steps, options.dtype, device=options.device)
 
 
-def beam_filming(settings: dict[str, Any], mesh: TetMesh) -> Filming:
+def beam_filming(settings: dict[str, Any], mesh: TetMesh, device: str = "cpu") -> MeshFilming:
     """Return the camera on the beam.
 
     Its colours are smooth: warm to cold from root to tip, with a soft light and dark
@@ -149,4 +152,5 @@ def beam_filming(settings: dict[str, Any], mesh: TetMesh) -> Filming:
     wave = np.cos(np.pi * CHECKS[0] * place[:, 0]) * np.cos(np.pi * CHECKS[1] * place[:, 1])
     colors = np.stack(ramp, axis=1) * (1.0 - DEPTH + DEPTH * wave)[:, None]
     drawn = Mesh(surface.local_faces, vertex_colors=colors, material=Material(0.8, 0.2))
-    return make_filming(settings, NAME, drawn, surface.nodes)
+    skin = Skin.of_nodes(surface.nodes, mesh.n_points)
+    return make_filming(settings, {NAME: (drawn, skin)}, device=device)

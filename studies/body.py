@@ -45,13 +45,10 @@ class Body:
     faces: np.ndarray
     pinned: np.ndarray
 
-    def vertices(self, x: np.ndarray) -> np.ndarray:
-        """Return S x for positions, (n_nodes, 3) or (n_frames, n_nodes, 3)."""
-        return _apply(self.skin, x)
-
-    def vertices_vjp(self, adj_vertices: np.ndarray) -> np.ndarray:
-        """Return S^T adj_vertices, the cotangent of the positions."""
-        return _apply(self.skin.T.tocsr(), adj_vertices)
+    @property
+    def rest_vertices(self) -> np.ndarray:
+        """The vertices at rest, (n_vertices, 3) [m]."""
+        return self.skin @ self.mesh.points
 
 
 def read_body(settings: Mapping[str, Any]) -> Body:
@@ -123,10 +120,3 @@ def lam_over_mu(poisson_ratio: float) -> float:
         )
     mu, lam = lame(1.0, poisson_ratio)
     return lam / mu
-
-
-def _apply(matrix: scipy.sparse.csr_array, x: np.ndarray) -> np.ndarray:
-    """Return matrix @ x over the second axis from the end."""
-    if x.ndim == 2:
-        return matrix @ x
-    return np.stack([matrix @ frame for frame in x])

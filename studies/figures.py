@@ -1,6 +1,7 @@
 """Figures of a run, as functions of its results. Each returns the bytes of a PNG."""
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from studies.optimizers.evaluations import Evaluation
 
 
 INK, SOFT, BLUE, ORANGE, GREEN = "#1d2733", "#8a96a3", "#2f6db3", "#d2622a", "#3a8a5f"
+TINY = float(np.finfo(np.float64).tiny)
 
 
 def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
@@ -37,11 +39,15 @@ def _png(figure: Any) -> bytes:
     return buffer.getvalue()
 
 
-def loss(log: list[Evaluation]) -> bytes:
-    """Draw the loss against evaluations, on a log scale."""
+def loss(log: list[Evaluation], others: Sequence[list[Evaluation]] = ()) -> bytes:
+    """Draw the loss against evaluations, on a log scale; faint, that of other starts."""
     figure, ax = _panel()
+    for other in others:
+        known = [(e.spent, max(e.loss, TINY)) for e in other if np.isfinite(e.loss)]
+        if known:
+            ax.semilogy(*zip(*known, strict=True), "o-", color=SOFT, ms=2.0, lw=0.8, alpha=0.6)
     finite = [e for e in log if np.isfinite(e.loss)]
-    losses = [max(e.loss, np.finfo(np.float64).tiny) for e in finite]
+    losses = [max(e.loss, TINY) for e in finite]
     ax.semilogy([e.spent for e in finite], losses, "o-", color=BLUE, ms=3.5, lw=1.4)
     blown = [e.spent for e in log if not np.isfinite(e.loss)]
     if blown:
@@ -61,10 +67,10 @@ def gradient_norm(log: list[Evaluation]) -> bytes:
     return _png(figure)
 
 
-def parameter(arrays: dict[str, np.ndarray], index: int, row: dict[str, Any]) -> bytes:
+def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
     """Draw one parameter against evaluations, with its truth where that is known."""
     figure, ax = _panel()
-    values = arrays["history"][:, index]
+    values = arrays["history"][:, row["index"]]
     ax.plot(arrays["evaluations"], values, "o-", color=BLUE, ms=3.5, lw=1.4, label="estimate")
     if "truth" in row:
         ax.axhline(row["truth"], color=ORANGE, lw=1.4, ls="--", label="truth")
@@ -75,6 +81,37 @@ def parameter(arrays: dict[str, np.ndarray], index: int, row: dict[str, Any]) ->
     unit = f" [{row['unit']}]" if row["unit"] else ""
     ax.set(xlabel="evaluations (rollouts)", ylabel=f"{row['name']}{unit}")
     ax.legend(frameon=False, fontsize=9)
+    return _png(figure)
+
+
+def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
+    """Draw the components of a parameter that has many: estimates over the truth."""
+    figure, ax = _panel()
+    mine = [name.split("[")[0] == row["name"] for name in arrays["names"].tolist()]
+    estimate, start = arrays["estimate"][mine], arrays["history"][0][mine]
+    along = arrays["truth"][mine] if "truth" in arrays else np.arange(len(estimate))
+    ax.plot(along, start, ".", color=SOFT, ms=4, label="start")
+    ax.plot(along, estimate, "o", color=BLUE, ms=3.5, label="estimate")
+    unit = f" [{row['unit']}]" if row["unit"] else ""
+    if "truth" in arrays:
+        ends = [along.min(), along.max()]
+        ax.plot(ends, ends, "--", color=ORANGE, lw=1.2, label="truth")
+    ax.set(xlabel=f"truth{unit}" if "truth" in arrays else "component")
+    ax.set(ylabel=f"{row['name']}{unit}")
+    ax.legend(frameon=False, fontsize=9)
+    return _png(figure)
+
+
+def spectrum(values: np.ndarray) -> bytes:
+    """Draw the singular values of the Jacobian, on a log scale."""
+    figure, ax = _panel()
+    ax.semilogy(np.arange(1, len(values) + 1), np.maximum(values, TINY), "o-", color=BLUE, ms=3.5)
+    ax.axhline(values[0] * np.finfo(np.float64).eps, color=ORANGE, lw=0.9, ls="--")
+    ax.annotate(
+        "rounding", (1, values[0] * np.finfo(np.float64).eps), fontsize=8, color=ORANGE,
+        xytext=(0, 3), textcoords="offset points",
+    )  # fmt: skip
+    ax.set(xlabel="direction, best determined first", ylabel="singular value of the Jacobian")
     return _png(figure)
 
 

@@ -10,9 +10,10 @@ from adjsim import checks
 from render.camera import Camera
 from render.soft_raster import SoftRasterizer
 from studies import media
-from studies.appearance import FirstFrame, Look, SkinFilming, given_look, silhouette
+from studies.appearance import FirstFrame, PlateFilming, given_look, silhouette
 from studies.body import Body
 from studies.errors import StudyError
+from studies.filming import MeshFilming, Skin
 
 
 NAME = "body"
@@ -52,14 +53,14 @@ def read_footage(settings: Mapping[str, Any], path: str) -> Footage:
 
 
 def make_skin_filming(
-    settings: Mapping[str, Any], body: Body, footage: Footage
-) -> tuple[SkinFilming, np.ndarray]:
+    settings: Mapping[str, Any], body: Body, footage: Footage, *, device: str = "cpu"
+) -> tuple[PlateFilming, np.ndarray]:
     """Return how the body is filmed, and the video that is compared, in RGB."""
     camera, image, appearance = (settings[key] for key in ("camera", "image", "appearance"))
     height = footage.size[0]
     first = FirstFrame(
         body.faces,
-        body.vertices(body.mesh.points),
+        body.rest_vertices,
         Camera(camera["eye"], camera["target"], camera["up"], camera["fov_y"]),
         SoftRasterizer(sigma=(2.0 * image["softness"] / height) ** 2),
         footage.frames[0, ..., :3],
@@ -82,22 +83,15 @@ def make_skin_filming(
         look = silhouette()
         targets = mask(footage.frames, plate, settings["background"]["threshold"])
         plate = np.zeros_like(plate)
-    return film(first, look, body, plate), targets
-
-
-def film(first: FirstFrame, look: Look, body: Body, plate: np.ndarray) -> SkinFilming:
-    """Return the filming of a body with this look over a plate."""
-    carriers = np.unique(body.skin.indices)
-    return SkinFilming(
+    skin = MeshFilming(
         look.scene(body.faces),
         first.camera,
         first.rasterizer,
-        NAME,
-        carriers,
+        {NAME: Skin(body.skin)},
         first.size,
-        body,
-        plate,
+        device=device,
     )
+    return PlateFilming(skin, plate), targets
 
 
 def check_compare(compare: str) -> str:

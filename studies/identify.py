@@ -18,13 +18,15 @@ from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.model import Model, State
 from studies.body import Body, lam_over_mu, read_body
 from studies.errors import StudyError
-from studies.fit import Fit, make_loss, make_search
+from studies.fit import Fit
 from studies.footage import Footage, make_skin_filming, read_footage
-from studies.parameters import Block, block, lame_block, positive_block
+from studies.motion import Motion
+from studies.parameters import Block, Parameters, block, lame_block, positive_block
 from studies.registry import RunOptions
-from studies.spread import Spread, SpreadMotion, SpreadParameters
+from studies.search import make_loss, make_search
 from studies.transforms import Identity
 from studies.video_problem import VideoProblem
+from studies.wires import Outer, Wire, Wires
 
 
 ASSETS, SHIPPED = Path(__file__).resolve().parent / "assets", "adjsim:"
@@ -63,7 +65,7 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
         options,
         title=f"{Path(settings['mesh']).name}, identified from {Path(settings['video']).name}",
         units={path: UNITS[path] for path in free_paths(settings)},
-        mesh=body.mesh,
+        what=f"{body.mesh.n_tets} tetrahedra, {body.mesh.n_points} nodes",
     )
 
 
@@ -72,11 +74,9 @@ def make_problem(settings: dict[str, Any], options: RunOptions) -> tuple[Body, V
     check_settings(settings)
     body = read_body(settings)
     footage = read_footage(settings, shipped(settings["video"]))
-    motion = make_motion(settings, body, footage, options)
-    if motion.spread is None:
-        raise TypeError("A motion of this study spreads its values.")
-    parameters = SpreadParameters(make_blocks(settings), motion.spread)
-    filming, targets = make_skin_filming(settings, body, footage)
+    motion, wires = make_motion(settings, body, footage, options)
+    parameters = Parameters(make_blocks(settings), wires)
+    filming, targets = make_skin_filming(settings, body, footage, device=options.device)
     return body, VideoProblem(motion, filming, parameters, make_loss(settings["loss"]), targets)
 
 
@@ -148,8 +148,8 @@ def make_blocks(settings: dict[str, Any]) -> list[Block]:
 
 def make_motion(
     settings: dict[str, Any], body: Body, footage: Footage, options: RunOptions
-) -> SpreadMotion:
-    """Return the body at the start values, filmed at the frames of the video."""
+) -> tuple[Motion, Wires]:
+    """Return the body at the start values, filmed at the frames of the video, and its wires."""
     start, free = start_values(settings), free_paths(settings)
     viscous = start["body.viscosity"] or "body.viscosity" in free
     solid = NeoHookeanTets(
@@ -163,25 +163,36 @@ def make_motion(
     if settings["floor"]["exists"]:
         plane = {key: value for key, value in settings["floor"].items() if key != "exists"}
         forces["floor"] = HalfSpaceContact(**plane, friction=start["floor.friction"])
-    spread = Spread(
-        lam_over_mu(settings["body"]["poisson_ratio"]) if is_tied(settings) else None,
-        solid.lumped_mass(1.0),
-        np.where(body.pinned, 0.0, 1.0),
-    )
+    moving = np.where(body.pinned, 0.0, 1.0)
+    wires = make_wires(settings, solid.lumped_mass(1.0), moving)
     model = Model(
         solid.lumped_mass(start["density"]),
         forces,
         gravity=settings["motion"]["gravity"],
         pinned=body.pinned,
     )
-    velocity = spread.spread({"velocity": start["velocity"]})["state.v"]
     per_frame = math.ceil(1.0 / (footage.fps * settings["time"]["dt"]) - 1e-9)
-    return SpreadMotion(
+    motion = Motion(
         model,
-        State(body.mesh.points, velocity),
+        State(body.mesh.points, np.multiply.outer(moving, start["velocity"])),
         1.0 / (footage.fps * per_frame),
         per_frame * np.arange(len(footage.frames)),
         options.dtype,
-        spread,
         device=options.device,
     )
+    return motion, wires
+
+
+def make_wires(settings: dict[str, Any], unit_mass: np.ndarray, moving: np.ndarray) -> Wires:
+    """Return the way of density, velocity and, where lam follows it, mu.
+
+    `unit_mass` is every node's mass at density 1, `moving` is 0 where a node is held.
+    """
+    wires = [
+        Wire("density", "mass", Outer(unit_mass)),
+        Wire("velocity", "state.v", Outer(moving)),
+    ]
+    if is_tied(settings):
+        ratio = lam_over_mu(settings["body"]["poisson_ratio"])
+        wires += [Wire("body.mu", "body.mu"), Wire("body.mu", "body.lam", Outer(ratio))]
+    return Wires(tuple(wires))

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjsim.meshes.tet_mesh import TetMesh
 from studies import run_folder
+from studies.motion import Motion, trajectory_fields
 from studies.optimizers.evaluations import Evaluation, read_log
-from studies.optimizers.problem import Result
 from studies.run_folder import RunFolder
+from studies.search import Found
 from studies.uncertainty import Uncertainty
 from studies.video_problem import VideoProblem
 
@@ -17,36 +17,20 @@ if TYPE_CHECKING:
     from studies.fit import Fit
 
 SECONDS = 2.5  # how long a video plays; the motion itself is mostly shorter
-LARGEST_TABLE = 64  # parameters listed one by one
+LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up
 
 
 def result_json(
-    fit: "Fit", found: Result, spread: Uncertainty, covered: dict[str, Any] | None
+    fit: "Fit", found: Found, spread: Uncertainty, covered: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Return the result of a fit as plain numbers."""
     problem, parameters = fit.problem, fit.problem.parameters
-    estimate = parameters.natural(found.theta)
-    start = parameters.natural(parameters.start)
-    paths = _path_of_each(parameters.values(found.theta))
-    rows = []
-    for i, label in enumerate(parameters.labels[:LARGEST_TABLE]):
-        low, high = (float(end[i]) for end in spread.interval)
-        row: dict[str, Any] = {
-            "name": label,
-            "unit": fit.units.get(paths[i], ""),
-            "start": float(start[i]),
-            "estimate": float(estimate[i]),
-            "interval": [low, high] if np.isfinite([low, high]).all() else None,
-        }
-        if fit.truth is not None:
-            truth = float(fit.truth.values[paths[i]])
-            row |= {"truth": truth, "relative_error": abs(row["estimate"] / truth - 1.0)}
-        rows.append(row)
+    labels = parameters.theta_labels
     return {
         "title": fit.title,
-        "status": found.status.name,
-        "message": found.message,
-        "loss": found.loss,
+        "status": found.best.status.name,
+        "message": found.best.message,
+        "loss": found.best.loss,
         "evaluations": found.evaluations,
         "method": str(fit.search.method),
         "loss_function": repr(problem.loss),
@@ -54,18 +38,73 @@ def result_json(
         "n_values": problem.n_pixels,
         "frames": problem.motion.frames.tolist(),
         "dt": problem.motion.dt,
-        "n_nodes": problem.motion.model.n_nodes,
-        "n_tets": fit.mesh.n_tets,
+        "what": fit.what,
         "size": list(problem.filming.size),
-        "parameters": rows,
-        "theta_labels": list(parameters.theta_labels[:LARGEST_TABLE]),
-        "uncertainty": spread.to_dict(),
+        "parameters": rows(fit, found.best.theta, spread),
+        "theta_labels": list(labels[:LARGEST_LIST]),
+        "uncertainty": spread.to_dict(labels),
         "coverage": covered,
+        "start": found.start,
+        "log": found.log,
+        "starts": [
+            {"status": r.status.name, "loss": _finite(r.loss), "evaluations": r.evaluations}
+            for r in found.all
+        ],
+        "findings": fit.findings(found.best.theta) if fit.findings else [],
     }
 
 
-def _path_of_each(values: dict[str, np.ndarray]) -> list[str]:
-    return [path for path, value in values.items() for _ in range(np.size(value))]
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def rows(fit: "Fit", theta: np.ndarray, spread: Uncertainty) -> list[dict[str, Any]]:
+    """Return what is told of each parameter: by component, or summed up if they are many."""
+    parameters = fit.problem.parameters
+    estimate, start = parameters.natural(theta), parameters.natural(parameters.start)
+    truth = errors = None
+    if fit.truth is not None:
+        truth = fit.truth.flat(parameters.paths)
+        errors = fit.truth.errors(parameters.paths, estimate)
+    out: list[dict[str, Any]] = []
+    first = 0
+    for path, value in parameters.values(theta).items():
+        components = range(first, first + np.size(value))
+        first = components.stop
+        if len(components) > LARGEST_LIST:
+            own = slice(components.start, components.stop)
+            row: dict[str, Any] = {
+                "name": path,
+                "index": None,
+                "count": len(components),
+                "unit": fit.units.get(path, ""),
+                "start": float(start[own].mean()),
+                "estimate": float(estimate[own].mean()),
+                "interval": None,
+            }
+            if truth is not None and errors is not None:
+                row |= {
+                    "truth": float(truth[own].mean()),
+                    "relative_error": float(errors[own].mean()),
+                    "largest_error": float(errors[own].max()),
+                }
+            out.append(row)
+            continue
+        for i in components:
+            ends = [float(end[i]) for end in spread.interval]
+            row = {
+                "name": parameters.labels[i],
+                "index": i,
+                "count": 1,
+                "unit": fit.units.get(path, ""),
+                "start": float(start[i]),
+                "estimate": float(estimate[i]),
+                "interval": ends if np.isfinite(ends).all() else None,
+            }
+            if truth is not None and errors is not None:
+                row |= {"truth": float(truth[i]), "relative_error": float(errors[i])}
+            out.append(row)
+    return out
 
 
 def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
@@ -73,12 +112,21 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     lines = [f"{result['status'].lower()}: {result['message']}"]
     for row in result["parameters"][:12]:
         line = f"  {row['name']} = {row['estimate']:.8g} {row['unit']}"
+        if row["count"] > 1:
+            line = f"  {row['name']}: {row['count']} values, mean {row['estimate']:.6g}"
+            line += f" {row['unit']}"
         if row["interval"]:
             line += f"  95 % interval [{row['interval'][0]:.6g}, {row['interval'][1]:.6g}]"
         if "truth" in row:
-            line += f"  truth {row['truth']:.6g}, relative error {row['relative_error']:.1e}"
+            mean = "mean relative error" if row["count"] > 1 else "relative error"
+            line += f"  truth {row['truth']:.6g}, {mean} {row['relative_error']:.1e}"
+        if "largest_error" in row:
+            line += f", largest {row['largest_error']:.1e}"
         lines.append(line)
     lines.append(f"  loss {result['loss']:.3e} after {result['evaluations']} evaluations")
+    if len(result["starts"]) > 1:
+        lines.append(f"  from start {result['start'] + 1} of {len(result['starts'])} searched")
+    lines += [f"  {finding}" for finding in result["findings"]]
     if covered := result["coverage"]:
         parts = ", ".join(f"{name} {count}" for name, count in covered["covered"].items())
         lines.append(f"  intervals held the truth in {parts} of {covered['repeats']} noise seeds")
@@ -86,13 +134,13 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     return lines
 
 
-def write_arrays(
-    folder: RunFolder, problem: VideoProblem, theta: np.ndarray, mesh: TetMesh
-) -> None:
+def write_arrays(fit: "Fit", folder: RunFolder, found: Found, spread: Uncertainty) -> None:
     """Write parameters with their history, the fitted motion, and the frames."""
-    history = accepted(read_log(folder.file(run_folder.ITERATIONS)))
+    problem, theta = fit.problem, found.best.theta
+    history = accepted(read_log(folder.file(found.log)))
     parameters = problem.parameters
     thetas = np.array([evaluation.theta for evaluation in history])
+    known = {} if fit.truth is None else {"truth": fit.truth.flat(parameters.paths)}
     folder.write_npz(
         run_folder.PARAMETERS,
         names=np.array(parameters.labels),
@@ -103,24 +151,31 @@ def write_arrays(
         history_theta=thetas,
         history=np.array([parameters.natural(row) for row in thetas]),
         history_loss=np.array([evaluation.loss for evaluation in history]),
+        singular_values=spread.singular_values,
+        directions=spread.directions,
+        **known,
     )
-    motion = problem.trajectory(theta)
-    folder.write_npz(
-        run_folder.TRAJECTORY,
-        steps=motion.steps,
-        times=motion.times,
-        x=motion.x,
-        v=motion.v,
-        rest=mesh.points,
-        tets=mesh.tets,
-    )
+    motion = problem.motion_at(theta)
+    run = motion.run()
+    fitted = problem.filming.shoot(motion, run)
+    folder.write_npz(run_folder.TRAJECTORY, **moved(problem, motion, run))
     folder.write_npz(
         run_folder.FRAMES,
-        times=motion.times,
+        times=run.times,
         target=problem.targets.astype(np.float32),
-        fitted=problem.filming.shoot(motion.x).astype(np.float32),
+        fitted=fitted.astype(np.float32),
         start=problem.images(parameters.start).astype(np.float32),
     )
+
+
+def moved(problem: VideoProblem, motion: Motion, run: Any) -> dict[str, np.ndarray]:
+    """Return the trajectory's arrays by name, and the faces and vertices of what is drawn."""
+    out: dict[str, np.ndarray] = {"steps": run.steps, "times": run.times}
+    out |= trajectory_fields(run)
+    meshes = problem.filming.meshes(motion, run)
+    for name, (faces, vertices) in meshes.items():
+        out |= {f"faces.{name}": faces, f"vertices.{name}": vertices}
+    return {"objects": np.array(list(meshes), str), **out}
 
 
 def accepted(log: list[Evaluation]) -> list[Evaluation]:

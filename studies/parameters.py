@@ -1,4 +1,7 @@
-"""The free parameters of a study: blocks of natural values behind one flat theta."""
+"""The free parameters of a study: blocks of natural values behind one flat theta.
+
+Natural values are what a study speaks of; wires lead them to the rollout's parameters.
+"""
 
 import itertools
 from collections.abc import Mapping
@@ -10,6 +13,7 @@ import numpy as np
 from adjsim import checks
 from studies.errors import StudyError
 from studies.transforms import Identity, LamePair, Log, Transform
+from studies.wires import Wires
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,21 @@ class Block:
 
 
 class Parameters:
-    """Free parameters of a study, as one flat vector theta and as values by path."""
+    """Free parameters of a study, as one flat vector theta and as values by path.
 
-    def __init__(self, blocks: list[Block]) -> None:
+    Attributes
+    ----------
+    paths, targets : tuple of str
+        Of the natural values, and of the rollout's parameters that they reach.
+    """
+
+    def __init__(self, blocks: list[Block], wires: Wires | None = None) -> None:
         if not blocks:
             raise StudyError("A study needs at least one free parameter.")
         self.blocks = tuple(blocks)
         self.paths = tuple(path for block in blocks for path in block.paths)
+        self._wires = wires or Wires()
+        self.targets = self._wires.targets(self.paths)
         sizes = [block.start.size for block in blocks]
         ends = np.cumsum([0, *sizes])
         self._slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
@@ -98,7 +110,15 @@ class Parameters:
         parts = [block.transform.natural(part).ravel() for block, part in self._parts(theta)]
         return np.concatenate(parts)
 
-    def tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
+    def rollout_values(self, theta: np.ndarray) -> dict[str, Any]:
+        """Return the values of the rollout's parameters at theta."""
+        return self._wires.values(self.values(theta))
+
+    def tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, Any]:
+        """Return the tangents of the rollout's parameters for a tangent of theta."""
+        return self._wires.spread(self.natural_tangents(theta, tan_theta))
+
+    def natural_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the tangent of every path for a tangent of theta."""
         return self._by_path(
             [
@@ -112,13 +132,14 @@ class Parameters:
     def natural_jacobian(self, theta: np.ndarray) -> np.ndarray:
         """Return d natural / d theta, `(size, size)`."""
         columns = [
-            np.concatenate([np.ravel(t) for t in self.tangents(theta, column).values()])
+            np.concatenate([np.ravel(t) for t in self.natural_tangents(theta, column).values()])
             for column in np.eye(self.size)
         ]
         return np.stack(columns, axis=1)
 
     def gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
-        """Return the gradient in theta from the cotangent of every path."""
+        """Return the gradient in theta from cotangents of the rollout's parameters."""
+        adjoints = self._wires.gather(self.paths, adjoints)
         parts = []
         for block, part in self._parts(theta):
             adj = np.stack([np.asarray(adjoints[path], np.float64) for path in block.paths])

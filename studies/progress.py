@@ -15,9 +15,10 @@ class EvaluationProgress:
     def __init__(self, max_evaluations: int, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)
         self._max = max_evaluations
+        self._label = ""
         self._gradient_norm: float | None = None
         self._bar = Progress(
-            TextColumn("evaluation {task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("{task.description}evaluation {task.completed:.0f}/{task.total:.0f}"),
             BarColumn(bar_width=24),
             TextColumn("loss {task.fields[loss]}  |g| {task.fields[gradient]}"),
             TimeElapsedColumn(),
@@ -40,6 +41,12 @@ class EvaluationProgress:
     ) -> None:
         self._bar.stop()
 
+    def begin(self, label: str = "") -> None:
+        """Begin to count from 0, under a label such as "start 2/4"."""
+        self._label = f"{label}, " if label else ""
+        self._gradient_norm = None
+        self._bar.reset(self._task, description=self._label, loss="-", gradient="-")
+
     def say(self, text: str) -> None:
         """Print a line below the evaluations."""
         self._console.print(text, highlight=False)
@@ -55,7 +62,7 @@ class EvaluationProgress:
             return
         left = evaluation.seconds / evaluation.spent * (self._max - evaluation.spent)
         self._console.print(
-            f"evaluation {evaluation.spent}/{self._max}  loss {loss}  |g| {gradient}  "
+            f"{self._label}evaluation {evaluation.spent}/{self._max}  loss {loss}  |g| {gradient}  "
             f"{evaluation.seconds:.1f} s, at most {left:.0f} s left",
             highlight=False,
         )

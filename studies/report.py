@@ -7,10 +7,13 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import numpy as np
+
 from studies import figures, run_folder
-from studies.optimizers.evaluations import read_log
-from studies.outcome import playback_fps
+from studies.optimizers.evaluations import Evaluation, read_log
+from studies.outcome import LARGEST_LIST, playback_fps
 from studies.run_folder import RunFolder
+from studies.search import log_name
 
 
 SHOWN_PARAMETERS = 6
@@ -30,11 +33,9 @@ def write_report(folder: RunFolder) -> Path:
     manifest = folder.read_json(run_folder.MANIFEST)
     arrays = folder.read_npz(run_folder.PARAMETERS)
     frames = folder.read_npz(run_folder.FRAMES)
-    log = read_log(folder.file(run_folder.ITERATIONS))
+    log = read_log(folder.file(result["log"]))
     strip, gain = figures.strip(frames)
-    convergence = {"loss": figures.loss(log), "gradient_norm": figures.gradient_norm(log)}
-    for i, row in enumerate(result["parameters"][:SHOWN_PARAMETERS]):
-        convergence[f"parameter_{i + 1}"] = figures.parameter(arrays, i, row)
+    convergence = _convergence(folder, result, arrays, log)
     taylor = {
         f"taylor_{name}": figures.taylor(name, point) for name, point in certified["points"].items()
     }
@@ -65,6 +66,27 @@ def write_report(folder: RunFolder) -> Path:
     template = Template(TEMPLATE.read_text(encoding="utf-8"))
     folder.write_text(run_folder.REPORT, template.substitute(parts))
     return folder.file(run_folder.REPORT)
+
+
+def _convergence(
+    folder: RunFolder,
+    result: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    log: list[Evaluation],
+) -> dict[str, bytes]:
+    """Return the figures of the search by name."""
+    others = [
+        read_log(folder.file(log_name(k)))
+        for k in range(len(result["starts"]))
+        if k != result["start"]
+    ]
+    drawn = {"loss": figures.loss(log, others), "gradient_norm": figures.gradient_norm(log)}
+    for i, row in enumerate(result["parameters"][:SHOWN_PARAMETERS]):
+        figure = figures.many if row["count"] > 1 else figures.parameter
+        drawn[f"parameter_{i + 1}"] = figure(arrays, row)
+    if arrays["singular_values"].size > 1:
+        drawn["spectrum"] = figures.spectrum(arrays["singular_values"])
+    return drawn
 
 
 def _image(data: bytes) -> str:
@@ -105,14 +127,17 @@ def _parameters_table(result: dict[str, Any]) -> str:
     lines = [f"<tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>"]
     for row in result["parameters"]:
         unit = f' <span class="unit">{html.escape(row["unit"])}</span>' if row["unit"] else ""
+        mean = "mean of " if row["count"] > 1 else ""
+        count = f", {row['count']} values" if row["count"] > 1 else ""
         cells = [
-            f"<b>{html.escape(row['name'])}</b>{unit}",
-            f"{row['start']:.4g}",
+            f"<b>{html.escape(row['name'])}</b>{unit}{count}",
+            f"{mean}{row['start']:.4g}",
             f"<b>{_digits(row)}</b>",
             _interval(row),
         ]
         if known:
-            cells += [f"{row['truth']:.8g}", f"{row['relative_error']:.1e}"]
+            worst = f", at most {row['largest_error']:.1e}" if "largest_error" in row else ""
+            cells += [f"{row['truth']:.8g}", f"{row['relative_error']:.1e}{worst}"]
         lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return f"<table>{''.join(lines)}</table>"
 
@@ -142,20 +167,27 @@ def _interval(row: dict[str, Any]) -> str:
 def _notes(result: dict[str, Any]) -> str:
     """Return what the intervals rest on, as paragraphs."""
     spread = result["uncertainty"]
-    notes = [html.escape(result["message"])]
+    notes = [html.escape(result["message"]), *map(html.escape, result["findings"])]
+    if len(result["starts"]) > 1:
+        ends = ", ".join(
+            "not finite" if one["loss"] is None else f"{one['loss']:.1e}"
+            for one in result["starts"]
+        )
+        notes.append(
+            f"Searched from {len(result['starts'])} starts, which ended with the losses {ends}; "
+            f"shown is start {result['start'] + 1}."
+        )
     if spread["reason"]:
         notes.append(f"No intervals: {html.escape(spread['reason'])}.")
     else:
-        spectrum = ", ".join(f"{value:.3g}" for value in spread["eigenvalues"])
-        labels = ", ".join(map(html.escape, result["theta_labels"]))
         notes.append(
             f"Intervals: Student's, from the Gauss-Newton Hessian and a pixel noise of "
-            f"{spread['noise']:.2e} estimated from the residuals. Spectrum of the Hessian in "
-            f"({labels}): {spectrum}; condition {spread['condition']:.3g}. "
+            f"{spread['noise']:.2e} estimated from the residuals. "
             "The intervals count pixel noise, not what mesh, camera or fixed material get wrong."
         )
         if result["status"] != "CONVERGED":
             notes.append("The search has not converged, so the intervals may miss the optimum.")
+    notes += _spectrum(result)
     if covered := result["coverage"]:
         parts = ", ".join(
             f"{html.escape(name)} in {count} (largest relative error "
@@ -167,6 +199,28 @@ def _notes(result: dict[str, Any]) -> str:
             f"truth of {parts}; of all together in {covered['covered_jointly']}."
         )
     return "".join(f"<p>{note}</p>" for note in notes)
+
+
+def _spectrum(result: dict[str, Any]) -> list[str]:
+    """Return what the Jacobian's singular values say, in sentences."""
+    spread = result["uncertainty"]
+    values = spread["singular_values"]
+    if not values:
+        return []
+    few = len(values) <= LARGEST_LIST
+    listed = ", ".join(f"{value:.3g}" for value in values)
+    told = listed if few else f"from {values[0]:.3g} down to {values[-1]:.3g}"
+    labels = f" in ({', '.join(map(html.escape, result['theta_labels']))})" if few else ""
+    condition = spread["condition"]
+    ratio = "" if condition is None else f"; condition {condition:.3g}"
+    sentences = [f"Singular values of the Jacobian of the residuals{labels}: {told}{ratio}."]
+    if len(values) > 1:
+        worst = ", ".join(
+            f"{weight:.2f} {html.escape(name)}"
+            for name, weight in spread["worst_direction"].items()
+        )
+        sentences.append(f"The video determines this combination worst: {worst}.")
+    return sentences
 
 
 def _certificate_table(certified: dict[str, Any]) -> str:
@@ -201,7 +255,7 @@ def _setup_table(result: dict[str, Any], manifest: dict[str, Any], seconds: floa
     return _rows(
         {
             "command": manifest["command"],
-            "body": f"{result['n_tets']} tetrahedra, {result['n_nodes']} nodes",
+            "what moves": result["what"],
             "video": f"{len(result['frames'])} frames of {result['size'][1]} x "
             f"{result['size'][0]} pixels, {result['n_values']} numbers compared",
             "time": f"{result['frames'][-1]} steps of {result['dt']:g} s",

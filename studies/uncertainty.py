@@ -1,4 +1,4 @@
-r"""How well a video determines its parameters: Gauss-Newton Hessian and intervals.
+r"""How well a video determines its parameters: Gauss-Newton spectrum and intervals.
 
 Residuals are linear in the images, r = A d with d = image - target, and the noise of d is
 taken as independent and equal in every pixel and channel. Then to first order
@@ -8,6 +8,9 @@ taken as independent and equal in every pixel and channel. Then to first order
 
 which is s^2 / N H^-1 for `Mse`. Intervals are Student's at 95 %, of theta first; of a
 natural value p by the delta method, in log p where the transform keeps p positive.
+
+The spectrum is that of J itself, its singular values: those of H would hide all below the
+root of the rounding error. A direction with a singular value at rounding leaves no trace.
 
 Source: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1 and 5.1.
 """
@@ -24,8 +27,9 @@ from studies.video_problem import VideoProblem
 
 
 LEVEL = 0.95
-LARGEST = 32  # parameters; beyond, a Jacobian by tangents costs too much
-SINGULAR = 1e-14  # ratio of eigenvalues at which a direction counts as invisible
+LARGEST = 256  # parameters; beyond, a Jacobian by tangents costs too much
+SINGULAR = 1e-11  # ratio of singular values at which a direction counts as invisible
+SHOWN = 8  # components of the worst and the best direction that are told
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,32 +44,37 @@ class Uncertainty:
         The same in theta.
     noise : float
         Estimated standard deviation of a pixel [-].
-    eigenvalues, eigenvectors : numpy.ndarray
-        Spectrum of H = J^T J in theta, ascending, `(n,)`; vectors in columns, `(n, n)`.
+    singular_values, directions : numpy.ndarray
+        Of J in theta: values descending, `(n,)`, and a unit direction in each row, `(n, n)`.
     """
 
     interval: tuple[np.ndarray, np.ndarray]
     theta_interval: tuple[np.ndarray, np.ndarray]
     noise: float
-    eigenvalues: np.ndarray
-    eigenvectors: np.ndarray
+    singular_values: np.ndarray
+    directions: np.ndarray
     reason: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, labels: tuple[str, ...]) -> dict[str, Any]:
         """Return the spectrum and the noise as plain numbers, ready for JSON."""
-        least, most = (
-            (float(self.eigenvalues[0]), float(self.eigenvalues[-1]))
-            if self.eigenvalues.size
-            else (0.0, 0.0)
-        )
+        values = self.singular_values
+        has_least = bool(values.size) and values[-1] > 0.0
         return {
             "level": LEVEL,
             "reason": self.reason,
             "noise": self.noise,
-            "eigenvalues": self.eigenvalues.tolist(),
-            "eigenvectors": self.eigenvectors.T.tolist(),
-            "condition": most / least if least > 0.0 else None,
+            "singular_values": values.tolist(),
+            "condition": float(values[0] / values[-1]) if has_least else None,
+            "worst_direction": _told(self.directions[-1], labels) if values.size else {},
+            "best_direction": _told(self.directions[0], labels) if values.size else {},
         }
+
+
+def _told(direction: np.ndarray, labels: tuple[str, ...]) -> dict[str, float]:
+    """Return the largest components of a direction by name."""
+    order = np.argsort(-np.abs(direction), kind="stable")[:SHOWN]
+    sign = np.sign(direction[order[0]])
+    return {labels[i]: float(sign * direction[i]) for i in order}
 
 
 def uncertainty(
@@ -91,26 +100,29 @@ def uncertainty(
         _, jacobian = problem.residuals_and_jacobian(theta)
     except ValueError as error:
         return _none(n, sigma, str(error))
-    hessian = jacobian.T @ jacobian
-    eigenvalues, eigenvectors = np.linalg.eigh(hessian)
-    if not eigenvalues[0] > SINGULAR * eigenvalues[-1]:
+    values, directions = spectrum(jacobian)
+    if not values[-1] > SINGULAR * values[0]:
         none = _none(n, sigma, "a direction of theta leaves no trace in the video")
-        return Uncertainty(
-            none.interval, none.interval, sigma, eigenvalues, eigenvectors, none.reason
-        )
+        return Uncertainty(none.interval, none.interval, sigma, values, directions, none.reason)
     pulled = [residuals_vjp(problem.loss, images, targets, column) for column in jacobian.T]
     AtJ = np.stack([p[..., : targets.shape[-1]].ravel() for p in pulled], axis=1)
-    half = np.linalg.solve(hessian, AtJ.T @ AtJ)
-    covariance = sigma**2 * np.linalg.solve(hessian, half.T)
+    weighted = AtJ @ (directions.T / values**2)
+    covariance = sigma**2 * directions.T @ (weighted.T @ weighted) @ directions
     t = float(stdtrit(d.size - n, 0.5 + LEVEL / 2.0))
     spread = t * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return Uncertainty(
         _natural_interval(problem, theta, covariance, t),
         (theta - spread, theta + spread),
         sigma,
-        eigenvalues,
-        eigenvectors,
+        values,
+        directions,
     )
+
+
+def spectrum(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the singular values of J, descending, and their directions in rows."""
+    _, values, directions = np.linalg.svd(np.linalg.qr(jacobian, mode="r"))
+    return values, directions
 
 
 def _natural_interval(

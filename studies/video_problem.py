@@ -1,130 +1,21 @@
-r"""The loss of a video as a function of a body's parameters, with both derivatives.
+r"""The loss of a video as a function of free parameters, with both derivatives.
 
-    theta -> values -> model -> rollout -> x -> vertices -> images -> residuals -> loss
+    theta -> values -> system -> rollout -> trajectory -> images -> residuals -> loss
 
 `loss_and_gradient` is one forward and one reverse sweep through this chain;
 `residuals_and_jacobian` one tangent sweep per component of theta.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from adjoint.render.losses import loss_vjp, residuals_jvp, residuals_vjp
-from adjoint.render.soft_raster import rasterize_jvp, record_images
-from adjoint.rollout import record, rollout_jvp
-from adjsim import RolloutError
-from adjsim.model import Model, State, Trajectory
-from adjsim.rollout import rollout
-from render.camera import Camera
 from render.losses import ImageLoss, residuals
-from render.scene import Scene
-from render.soft_raster import SoftRasterizer, rasterize
-from studies.optimizers.problem import NotFiniteError
+from studies.filming import Filming
+from studies.motion import Motion, pull_frames
 from studies.parameters import Parameters
-
-
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """What moves: a model, its initial state, and the steps that are filmed.
-
-    Attributes
-    ----------
-    model, state : Model, State
-    dt : float
-        Step [s].
-    frames : numpy.ndarray
-        Steps that are filmed, increasing, (n_frames,); the last one ends the rollout.
-    dtype : str
-        float64 or float32.
-    """
-
-    model: Model
-    state: State
-    dt: float
-    frames: np.ndarray
-    dtype: str = "float64"
-    device: str = field(default="cpu", kw_only=True)
-
-    @property
-    def n_steps(self) -> int:
-        """Number of steps."""
-        return int(self.frames[-1])
-
-    def with_values(self, values: Mapping[str, Any]) -> "Motion":
-        """Return the motion with parameters by path replaced, e.g. "beam.mu"."""
-        grouped: dict[str, dict[str, Any]] = {}
-        for path, value in values.items():
-            owner, _, name = path.rpartition(".")
-            grouped.setdefault(owner, {})[name] = value
-        # All values of one owner at once: mu and lam are checked together.
-        state = replace(self.state, **grouped.pop("state", {}))
-        own = grouped.pop("", {})
-        forces = dict(self.model.forces)
-        for owner, named in grouped.items():
-            forces[owner] = replace(cast(Any, forces[owner]), **named)
-        return replace(self, model=replace(self.model, forces=forces, **own), state=state)
-
-    def run(self) -> Trajectory:
-        """Run forward."""
-        return rollout(*self.arguments, **self.how)
-
-    @property
-    def arguments(self) -> tuple[Model, State, float, int]:
-        """Model, state, step and number of steps: what every sweep takes first."""
-        return self.model, self.state, self.dt, self.n_steps
-
-    @property
-    def how(self) -> dict[str, Any]:
-        """Frames, precision and device, by keyword."""
-        return {"frames": self.frames, "dtype": self.dtype, "device": self.device}
-
-
-@dataclass(frozen=True, eq=False)
-class Filming:
-    """How a body is seen.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the scene.
-    nodes : numpy.ndarray
-        The nodes that are the vertices of its mesh, (n_vertices,).
-    size : tuple of int
-        Height and width [pixels].
-    """
-
-    scene: Scene
-    camera: Camera
-    rasterizer: SoftRasterizer
-    name: str
-    nodes: np.ndarray
-    size: tuple[int, int]
-
-    def shoot(self, x: np.ndarray) -> np.ndarray:
-        """Return the images, (n_frames, height, width, 4), of positions of all nodes."""
-        return rasterize(*self._arguments(x))
-
-    def _arguments(
-        self, x: np.ndarray
-    ) -> tuple[Scene, Camera, SoftRasterizer, dict[str, np.ndarray], tuple[int, int]]:
-        vertices = {self.name: x[:, self.nodes]}
-        return self.scene, self.camera, self.rasterizer, vertices, self.size
-
-    def jvp(self, x: np.ndarray, tan_x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the images and their tangents."""
-        tangents = {f"{self.name}.vertices": tan_x[:, self.nodes]}
-        return rasterize_jvp(*self._arguments(x), tangents)
-
-    def vjp(self, x: np.ndarray, adj_images: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the positions of all nodes, (n_frames, n_nodes, 3)."""
-        path = f"{self.name}.vertices"
-        adj_x = np.zeros_like(x)
-        recorded = record_images(*self._arguments(x))
-        adj_x[:, self.nodes] = recorded.vjp(adj_images, wrt=[path])[path]
-        return adj_x
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +26,7 @@ class VideoProblem:
     ----------
     motion, filming : Motion, Filming
     parameters : Parameters
-        What is free; its paths are parameters of the motion.
+        What is free; its targets are parameters of the motion.
     loss : ImageLoss
         Gauss-Newton needs `Mse` or `PyramidMse`.
     targets : numpy.ndarray
@@ -173,16 +64,18 @@ class VideoProblem:
         """Return the natural values by path."""
         return self.parameters.values(theta)
 
-    def trajectory(self, theta: np.ndarray) -> Trajectory:
-        """Return the motion at theta."""
-        try:
-            return self._motion(theta).run()
-        except RolloutError as error:
-            raise NotFiniteError(str(error)) from error
+    def motion_at(self, theta: np.ndarray) -> Motion:
+        """Return the motion with the values at theta."""
+        return self.motion.with_values(self.parameters.rollout_values(theta))
+
+    def trajectory(self, theta: np.ndarray) -> Any:
+        """Return the trajectory at theta, at the frames."""
+        return self.motion_at(theta).run()
 
     def images(self, theta: np.ndarray) -> np.ndarray:
         """Return the video at theta, RGBA."""
-        return self.filming.shoot(self.trajectory(theta).x)
+        motion = self.motion_at(theta)
+        return self.filming.shoot(motion, motion.run())
 
     def loss_at(self, theta: np.ndarray) -> float:
         """Return the loss only."""
@@ -215,11 +108,13 @@ class VideoProblem:
 
     def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the residuals and their Jacobian, one tangent rollout a column."""
-        pushed = [self._push(theta, column) for column in np.eye(len(theta))]
-        return pushed[0][0], np.stack([column for _, column in pushed], axis=1)
-
-    def _motion(self, theta: np.ndarray) -> Motion:
-        return self.motion.with_values(self.parameters.values(theta))
+        r, jacobian = np.zeros(0), np.zeros((0, 0))
+        for i, direction in enumerate(np.eye(len(theta))):
+            r, column = self._push(theta, direction)
+            if i == 0:
+                jacobian = np.empty((len(r), len(theta)), order="F")
+            jacobian[:, i] = column
+        return r, jacobian
 
     def _push(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         images, tan_images = self.images_jvp(theta, tan_theta)
@@ -230,22 +125,20 @@ class VideoProblem:
 
     def images_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the video at theta and its derivative along `tan_theta`."""
-        motion = self._motion(theta)
+        motion = self.motion_at(theta)
         tangents = self.parameters.tangents(theta, tan_theta)
-        try:
-            run, tan_run = rollout_jvp(*motion.arguments, tangents, **motion.how)
-        except RolloutError as error:
-            raise NotFiniteError(str(error)) from error
-        return self.filming.jvp(run.x, tan_run.x)
+        run, tan_run = motion.jvp(tangents)
+        return self.filming.jvp(motion, run, tan_run, tangents)
 
     def pull_back(self, theta: np.ndarray, judge: Any) -> tuple[float, np.ndarray]:
         """Return the value and the gradient in theta of `judge(images) -> value, adj_images`."""
-        motion = self._motion(theta)
-        try:
-            run = record(*motion.arguments, **motion.how)
-        except RolloutError as error:
-            raise NotFiniteError(str(error)) from error
-        x = run.trajectory.x
-        value, adj_images = judge(self.filming.shoot(x))
-        adj_x = self.filming.vjp(x, adj_images)
-        return value, self.parameters.gradient(theta, run.vjp(adj_x, wrt=self.parameters.paths))
+        motion = self.motion_at(theta)
+        recorded = motion.record()
+        run = recorded.trajectory
+        value, adj_images = judge(self.filming.shoot(motion, run))
+        pulled = self.filming.vjp(motion, run, adj_images)
+        adjoints = pull_frames(recorded, pulled.frames, self.parameters.targets)
+        for path, adj in pulled.values.items():
+            if path in adjoints:
+                adjoints[path] = adjoints[path] + adj
+        return value, self.parameters.gradient(theta, adjoints)

@@ -15,6 +15,7 @@ from studies.run_folder import RunFolder
 
 
 SECONDS_PER_FRAME = 0.15
+MOVED = "moved since the first frame [m]"
 
 
 def view_run(folder: RunFolder, screenshot: Path | None = None) -> None:
@@ -37,16 +38,20 @@ def view_run(folder: RunFolder, screenshot: Path | None = None) -> None:
         raise StudyError(f"`--screenshot` must name a .png file, got {screenshot}.")
     if problem := drawing_problem(on_screen=screenshot is None):
         raise StudyError(f"{problem} The run's pictures are in {folder.file('report.html')}.")
-    plotter, grid = make_plotter(arrays, off_screen=screenshot is not None)
+    if not arrays["objects"].size:
+        raise StudyError(
+            f"This run moves no meshes. Its pictures are in {folder.file('report.html')}."
+        )
+    plotter, drawn = make_plotter(arrays, off_screen=screenshot is not None)
     if screenshot is not None:
-        show_frame(grid, arrays, -1)
+        show_frame(drawn, arrays, -1)
         plotter.screenshot(str(screenshot))
         plotter.close()
         return
     plotter.show(interactive_update=True, auto_close=False)
     while plotter.render_window is not None:
-        for frame in range(len(arrays["x"])):
-            show_frame(grid, arrays, frame)
+        for frame in range(len(arrays["times"])):
+            show_frame(drawn, arrays, frame)
             plotter.update()
             time.sleep(SECONDS_PER_FRAME)
 
@@ -75,28 +80,36 @@ def _loads(library: str) -> bool:
     return True
 
 
-def make_plotter(arrays: dict[str, np.ndarray], *, off_screen: bool) -> tuple[Any, Any]:
-    """Return a plotter and the grid whose points move."""
+def make_plotter(arrays: dict[str, np.ndarray], *, off_screen: bool) -> tuple[Any, dict]:
+    """Return a plotter, and its objects by name, whose points move."""
     import pyvista
 
-    tets = arrays["tets"]
-    cells = np.hstack([np.full((len(tets), 1), 4), tets]).ravel()
-    kinds = np.full(len(tets), pyvista.CellType.TETRA)
-    grid = pyvista.UnstructuredGrid(cells, kinds, arrays["rest"].astype(float))
-    moved = np.linalg.norm(arrays["x"] - arrays["rest"], axis=2)
-    grid["displacement [m]"] = moved[-1]
     plotter = pyvista.Plotter(off_screen=off_screen, window_size=[1000, 700])
     plotter.set_background("white")  # pyright: ignore[reportArgumentType]
-    plotter.add_mesh(
-        grid, scalars="displacement [m]", show_edges=True, cmap="viridis",
-        clim=[0.0, float(moved.max())], edge_color="#33404d",
-    )  # fmt: skip
+    drawn = {}
+    names = arrays["objects"].tolist()
+    largest = max((float(moved_by(arrays, name, -1).max()) for name in names), default=0.0)
+    for name in names:
+        faces = arrays[f"faces.{name}"]
+        cells = np.hstack([np.full((len(faces), 1), 3), faces]).ravel()
+        drawn[name] = pyvista.PolyData(arrays[f"vertices.{name}"][0].astype(float), cells)
+        drawn[name][MOVED] = moved_by(arrays, name, 0)
+        plotter.add_mesh(
+            drawn[name], scalars=MOVED, show_edges=True, cmap="viridis",
+            clim=[0.0, largest or 1.0], edge_color="#33404d",
+        )  # fmt: skip
     plotter.add_axes()  # pyright: ignore[reportCallIssue]
-    return plotter, grid
+    return plotter, drawn
 
 
-def show_frame(grid: Any, arrays: dict[str, np.ndarray], frame: int) -> None:
-    """Move the grid to a frame."""
-    x = arrays["x"][frame].astype(float)
-    grid.points = x
-    grid["displacement [m]"] = np.linalg.norm(x - arrays["rest"], axis=1)
+def moved_by(arrays: dict[str, np.ndarray], name: str, frame: int) -> np.ndarray:
+    """Return how far each vertex is from where the first frame shows it, (n_vertices,) [m]."""
+    x = arrays[f"vertices.{name}"].astype(float)
+    return np.linalg.norm(x[frame] - x[0], axis=1)
+
+
+def show_frame(drawn: dict, arrays: dict[str, np.ndarray], frame: int) -> None:
+    """Move the objects to a frame."""
+    for name, mesh in drawn.items():
+        mesh.points = arrays[f"vertices.{name}"][frame].astype(float)
+        mesh[MOVED] = moved_by(arrays, name, frame)

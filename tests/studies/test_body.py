@@ -21,7 +21,7 @@ def settings(mesh, **pinned):
 def test_a_volume_mesh_is_drawn_by_its_own_boundary():
     body = read_body(settings("pyvista:hexbeam.vtk"))
     surface = body.mesh.surface()
-    assert (body.vertices(body.mesh.points) == body.mesh.points[surface.nodes]).all()
+    assert (body.rest_vertices == body.mesh.points[surface.nodes]).all()
     assert (body.faces == surface.local_faces).all()
     assert body.pinned.sum() == 9
 
@@ -33,7 +33,7 @@ def test_a_closed_surface_is_filled_and_drawn_by_itself(tmp_path, monkeypatch):
     surface = read_mesh("pyvista:sphere.ply")
     assert isinstance(surface, TriangleMesh)
     # Coordinates up to 127, four products each.
-    assert np.abs(body.vertices(body.mesh.points) - surface.points).max() < 127 * 1e-13
+    assert np.abs(body.rest_vertices - surface.points).max() < 127 * 1e-13
     assert (body.faces == surface.faces).all()
     again = read_body(given)
     assert (again.mesh.points == body.mesh.points).all()
@@ -53,16 +53,6 @@ def test_a_surface_is_filled_once_and_kept(tmp_path, monkeypatch):
     for edge_length in (0.1, 0.1, 0.2, 0.1):
         assert isinstance(filled(surface, edge_length, tmp_path), TetMesh)
     assert calls == [0.1, 0.2]
-
-
-def test_the_skin_and_its_transpose_are_adjoint(rng):
-    body = read_body(settings("pyvista:hexbeam.vtk"))
-    x = rng.normal(size=(2, body.mesh.n_points, 3))
-    c = rng.normal(size=(2, body.skin.shape[0], 3))
-    # Two sums of about 500 products of order one.
-    assert np.vdot(body.vertices(x), c) == pytest.approx(
-        np.vdot(x, body.vertices_vjp(c)), rel=1e-12
-    )
 
 
 def test_a_box_holds_the_nodes_inside():

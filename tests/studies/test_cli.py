@@ -165,7 +165,7 @@ def test_an_interrupt_says_how_to_resume(adjsim, tmp_path, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("studies.fit.minimize", interrupt)
+    monkeypatch.setattr("studies.search.minimize", interrupt)
     path = tmp_path / "run"
     code, _, err = adjsim("run", "beam", *OVERRIDES, "--out", path)
     assert code == 130

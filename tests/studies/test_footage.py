@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from studies.identify import shipped
 
 
 VIDEO = shipped("adjsim:hexbeam.mp4")
+MOTION = None  # a skin asks nothing of it but the trajectory
 
 
 def settings(**changed):
@@ -87,7 +90,7 @@ def test_a_silhouette_is_compared_in_white_on_black():
     changed = settings(image__compare="silhouette")
     body, footage = read_body(changed), read_footage(changed, VIDEO)
     filming, targets = make_skin_filming(changed, body, footage)
-    image = filming.shoot(body.mesh.points[None])
+    image = filming.shoot(MOTION, SimpleNamespace(x=body.mesh.points[None]))
     # The body covers as much of the first frame as the video's mask says, within its edge.
     assert image[0, ..., 0].sum() == pytest.approx(targets[0, ..., 0].sum(), rel=0.15)
     # 0.85 in 8 bits, through the encoder, is within two levels: 2 / 255 / threshold.
@@ -112,9 +115,11 @@ def test_the_filming_has_a_tangent_and_its_transpose(rng):
     filming, _ = make_skin_filming(changed, body, footage)
     x = body.mesh.points + 0.01 * rng.normal(size=(2, body.mesh.n_points, 3))
     tan_x, adj = rng.normal(size=x.shape), rng.normal(size=(2, *footage.size, 4))
-    images, tan_images = filming.jvp(x, tan_x)
-    assert (images == filming.shoot(x)).all()
-    assert np.vdot(tan_images, adj) == pytest.approx(np.vdot(tan_x, filming.vjp(x, adj)), rel=1e-10)
+    run, tan_run = SimpleNamespace(x=x), SimpleNamespace(x=tan_x)
+    images, tan_images = filming.jvp(MOTION, run, tan_run, {})
+    assert (images == filming.shoot(MOTION, run)).all()
+    pulled = filming.vjp(MOTION, run, adj)
+    assert np.vdot(tan_images, adj) == pytest.approx(np.vdot(tan_x, pulled.frames["x"]), rel=1e-10)
 
 
 def test_alpha_of_the_video_is_used():

@@ -1,0 +1,94 @@
+"""What moves in a study: a system, its initial state, and the steps that are filmed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from adjoint.rollout import Record, record, rollout_jvp
+from adjsim import RolloutError
+from adjsim.rollout import rollout
+from adjsim.system import System
+from studies.optimizers.problem import NotFiniteError
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A system and how it is run.
+
+    Attributes
+    ----------
+    system, state
+        What `adjsim.rollout` advances and where it begins, e.g. a `Model` and a `State`.
+    dt : float
+        Step [s].
+    frames : numpy.ndarray
+        Steps that are filmed, increasing, (n_frames,); the last one ends the rollout.
+    dtype : str
+        float64 or float32.
+    device : str
+        cpu or cuda.
+    """
+
+    system: System[Any, Any]
+    state: Any
+    dt: float
+    frames: np.ndarray
+    dtype: str = "float64"
+    device: str = field(default="cpu", kw_only=True)
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps."""
+        return int(self.frames[-1])
+
+    def with_values(self, values: Mapping[str, Any]) -> "Motion":
+        """Return the motion with parameters by path replaced, e.g. "beam.mu", "state.v"."""
+        system, state = self.system.with_values(self.state, values)
+        return replace(self, system=system, state=state)
+
+    def at(self, frames: np.ndarray) -> "Motion":
+        """Return the motion filmed at other steps."""
+        return replace(self, frames=np.asarray(frames))
+
+    def run(self) -> Any:
+        """Run forward.
+
+        Raises
+        ------
+        NotFiniteError
+            If the rollout leaves the finite numbers; so do `record` and `jvp`.
+        """
+        return self._tried(rollout)
+
+    def record(self) -> Record[Any, Any]:
+        """Run forward and keep what the reverse sweep needs."""
+        return self._tried(record)
+
+    def jvp(self, tangents: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Return the trajectory and its derivative along tangents by path."""
+        return self._tried(rollout_jvp, tangents)
+
+    def _tried(self, sweep: Any, *more: Any) -> Any:
+        try:
+            return sweep(
+                self.system, self.state, self.dt, self.n_steps, *more,
+                frames=self.frames, dtype=self.dtype, device=self.device,
+            )  # fmt: skip
+        except RolloutError as error:
+            raise NotFiniteError(str(error)) from error
+
+
+def trajectory_fields(run: Any) -> dict[str, np.ndarray]:
+    """Return a trajectory's fields by name, such as x and v, in the order of the stepper's."""
+    names = [field.name for field in fields(run) if field.name not in ("steps", "dt")]
+    return {name: getattr(run, name) for name in names}
+
+
+def pull_frames(
+    recorded: Record[Any, Any], adj_frames: Mapping[str, np.ndarray], wrt: tuple[str, ...]
+) -> dict[str, np.ndarray]:
+    """Pull cotangents of a trajectory's fields, by name, back to parameters by path."""
+    names = trajectory_fields(recorded.trajectory)
+    return recorded.vjp(*(adj_frames.get(name) for name in names), wrt=wrt)

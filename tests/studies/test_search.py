@@ -1,0 +1,93 @@
+"""Several starts: each with its log, the best one counts, a good end spares the others."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from studies.errors import StudyError
+from studies.optimizers.evaluations import read_log
+from studies.progress import EvaluationProgress
+from studies.run_folder import RunFolder
+from studies.search import log_name, make_search, search
+from tests.studies.toy import Decay
+
+
+TABLE = {"method": "gauss-newton", "max_evaluations": 60, "tolerance": 1e-9}
+
+
+class Free:
+    """Parameters of the toy: theta itself, in a box."""
+
+    start = np.array([1.9, 1.9, -1.9])
+    lower, upper = np.full(3, -2.0), np.full(3, 2.0)
+
+
+class Toy(Decay):
+    parameters = Free()
+
+
+def noisy():
+    return Toy(noise=0.01)  # a perfect fit would end the search at the first start
+
+
+def quiet():
+    return EvaluationProgress(60, Console(file=io.StringIO()))
+
+
+def run(tmp_path, name, problem=None, **table):
+    folder = RunFolder.create(tmp_path / name)
+    return folder, search(
+        problem or noisy(), make_search({**TABLE, **table}), folder, quiet(), seed=3
+    )
+
+
+def test_every_start_has_its_log_and_the_best_one_counts(tmp_path):
+    folder, found = run(tmp_path, "all", starts=3)
+    assert len(found.all) == 3
+    assert found.best.loss == min(result.loss for result in found.all)
+    assert found.evaluations == sum(result.evaluations for result in found.all)
+    for k, result in enumerate(found.all):
+        assert read_log(folder.file(log_name(k)))[-1].spent == result.evaluations
+    assert found.log == log_name(found.start)
+
+
+def test_a_loss_that_is_low_enough_spares_the_other_starts(tmp_path):
+    _, found = run(tmp_path, "spared", Toy(), starts=5, enough=1e-12)
+    assert len(found.all) < 5
+    assert found.best.loss <= 1e-12 * Toy().loss_and_gradient(Free.start)[0]
+
+
+def test_a_resumed_search_answers_from_its_logs(tmp_path):
+    folder, first = run(tmp_path, "resumed", starts=3)
+    cut = folder.file(log_name(1))
+    lines = cut.read_bytes().splitlines(keepends=True)
+    cut.write_bytes(b"".join(lines[:2]))
+    folder.file(log_name(2)).unlink()
+    again = search(noisy(), make_search({**TABLE, "starts": 3}), folder, quiet(), seed=3)
+    for a, b in zip(first.all, again.all, strict=True):
+        assert a.loss == b.loss
+        assert np.array_equal(a.theta, b.theta)
+
+
+def test_starts_need_bounds_to_be_drawn_in(tmp_path):
+    class Unbounded(Free):
+        upper = np.full(3, np.inf)
+
+    problem = Toy()
+    problem.parameters = Unbounded()
+    with pytest.raises(StudyError, match=r"`optimizer.starts` above 1 needs finite bounds"):
+        run(tmp_path, "unbounded", problem, starts=2)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"starts": 0}, "`optimizer.starts` must be positive"),
+        ({"enough": -1.0}, "`optimizer.enough` must not be negative"),
+    ],
+)
+def test_a_bad_setting_is_named(table, message):
+    with pytest.raises(ValueError, match=message):
+        make_search({**TABLE, **table})
