@@ -96,7 +96,7 @@ class TriangleMesh:
             Naming the first triangle of zero area, the first two with the same corners, or the
             first point that belongs to none.
         """
-        self._require_areas(name)
+        check_areas(name, self.points, self.faces)
         self._require_different(name)
         unused = np.setdiff1d(np.arange(len(self.points)), self.faces)
         if unused.size:
@@ -104,21 +104,6 @@ class TriangleMesh:
                 f"`{name}` must use all its points, but {unused.size} of {len(self.points)} belong "
                 f"to no triangle, the first is point {unused[0]}. Remove them and renumber: "
                 "adjsim.meshes.cells.used_points(points, faces)."
-            )
-
-    def _require_areas(self, name: str) -> None:
-        corners = self.points[self.faces]
-        sides = corners[:, [1, 2, 0]] - corners
-        longest2 = (sides**2).sum(axis=2).max(axis=1)
-        twice_area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
-        flat = twice_area <= FLAT * longest2
-        if flat.any():
-            e = int(np.argmax(flat))
-            raise ValueError(
-                f"`{name}` must have triangles of positive area, but {int(flat.sum())} of "
-                f"{len(flat)} have none: the first is triangle {e}, points "
-                f"{self.faces[e].tolist()}, whose corners lie on a line. Join its points "
-                "(pyvista.PolyData.clean does that), or remesh."
             )
 
     def _require_different(self, name: str) -> None:
@@ -178,3 +163,20 @@ class TriangleMesh:
                 f"`{name}` must face outwards, but it encloses {self.volume:.3g}. "
                 "Reverse its triangles: faces[:, ::-1]."
             )
+
+
+def check_areas(name: str, points: np.ndarray, triangles: np.ndarray) -> None:
+    """Name the first triangle of zero area."""
+    corners = points[triangles]
+    sides = corners[:, [1, 2, 0]] - corners
+    longest2 = (sides**2).sum(axis=2).max(axis=1)
+    twice_area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
+    flat = twice_area <= FLAT * longest2
+    if flat.any():
+        e = int(np.argmax(flat))
+        raise ValueError(
+            f"`{name}` must have triangles of positive area, but {int(flat.sum())} of "
+            f"{len(flat)} have none: the first is triangle {e}, points "
+            f"{triangles[e].tolist()}, whose corners lie on a line. Join its points "
+            "(pyvista.PolyData.clean does that), or remesh."
+        )

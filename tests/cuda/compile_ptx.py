@@ -37,11 +37,17 @@ def physics_kernels():
         tangent_on_grid,
     )
     from adjoint.forces.half_space import HALF_SPACE_TWIN
+    from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
     from adjoint.forces.neo_hookean import ELASTIC_TWIN, VISCOUS_TWIN
+    from adjoint.forces.neo_hookean_triangles import (
+        ELASTIC_TWIN as TRIANGLE_TWIN,
+        VISCOUS_TWIN as VISCOUS_TRIANGLE_TWIN,
+    )
     from adjoint.forces.springs import SPRING_TWIN
     from adjsim.cuda_timeloop import advance_grid_kernel
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, HALF_SPACE_TWIN, SPRING_TWIN)
+    twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
     i, u = types.int64, types.uint32
 
     def group(real, *ranks):

@@ -4,10 +4,13 @@ import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
 from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.lift_drag import LiftDrag
 from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.springs import Springs
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
+from adjsim.series import Signal
 
 
 DT, N_STEPS, FRAMES = 1e-4, 4, (0, 2, 4)
@@ -19,11 +22,16 @@ def toy():
     mesh = box_tets(cells=(1, 1, 1), size=(0.1, 0.1, 0.1))
     n = len(mesh.points)
     series = 0.01 * rng.standard_normal((N_STEPS, len(mesh.tets)))
+    signal = Signal([0.0, 2.5], [0.1, -0.1])
+    faces = mesh.surface().faces
     body = NeoHookeanTets(mesh.tets, mesh.points, 1e4, 2e4, viscosity=2.0, actuation=series)
     forces = {
         "body": body,
         "core": NeoHookeanTets(mesh.tets[:2], mesh.points, 2e4, 3e4),
         "net": Springs(mesh.tets[:, :2], 1e3, damping=3.0, rest_positions=mesh.points),
+        "skin": NeoHookeanTriangles(faces, mesh.points, 30.0, 50.0, viscosity=0.01),
+        "patch": NeoHookeanTriangles(faces[:3], mesh.points, 20.0, 40.0, actuation=signal),
+        "air": LiftDrag(faces, 0.5, 1.0, 3.0 * rng.standard_normal((N_STEPS, len(faces), 3))),
         "floor": HalfSpaceContact(
             normal=(0.1, 1.0, 0.2),
             height=0.03,
@@ -46,6 +54,7 @@ def everything(device, dtype=np.float64):
     run = record(model, state, DT, N_STEPS, **options)
     out = {f"vjp {path}": grad for path, grad in run.vjp(adj, 0.1 * adj).items()}
     tangents = {"body.mu": 1e3, "net.damping": 1.0, "state.x": 0.01 * adj[0], "mass": model.mass}
+    tangents |= {"skin.lam": 5.0, "patch.mu": 2.0, "air.drag": 0.1}
     tangents["floor.friction"] = np.ones(model.n_nodes)
     states, tangent = rollout_jvp(model, state, DT, N_STEPS, tangents, **options)
     budget = record(model, state, DT, N_STEPS, checkpoint="4kB", **options)

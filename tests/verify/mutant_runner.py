@@ -26,6 +26,7 @@ STEP, GRADIENT_TOLERANCE = 1e-5, 1e-6
 def toy(name):
     """Return a problem of the coverage table, small enough for plain Python."""
     solids = importlib.import_module("adjoint.verify.systems.solids")
+    shells = importlib.import_module("adjoint.verify.systems.shells")
     springs = importlib.import_module("adjoint.verify.systems.springs")
     pixels = importlib.import_module("adjoint.verify.systems.pixels")
     losses = importlib.import_module("adjoint.verify.systems.losses")
@@ -35,6 +36,8 @@ def toy(name):
         "viscous": partial(roll, solids.viscous, N_STEPS),
         "stick": partial(roll, solids.stick, N_STEPS),
         "slip": partial(roll, solids.slip, N_STEPS),
+        "triangles": partial(roll, shells.viscous, N_STEPS),
+        "wind": partial(roll, shells.wind, N_STEPS),
         "springs": partial(roll, springs.net, N_STEPS),
         "over": partial(draw, pixels.over),
         "softmax": partial(draw, pixels.softmax),

@@ -1,0 +1,141 @@
+r"""Adjoint of `adjsim/forces/lift_drag.py`: read the two files side by side.
+
+Differentiated with respect to positions, velocities, k_lift, k_drag and the wind. At the
+kink of the drag, n.v_r = 0, the derivative of |.| is taken as 0. All three nodes feel the
+same f, so their cotangents are added first.
+"""
+
+import math
+
+import numpy as np
+
+from adjoint.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjsim.backend import device_fn, lit
+from adjsim.element import broadcast
+from adjsim.forces.lift_drag import (
+    EPSILON,
+    LIFT_DRAG,
+    LiftDrag,
+    relative_velocity,
+    twice_area_normal,
+)
+from adjsim.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
+
+
+@device_fn
+def slope_of_abs(w):
+    """Return the sign of w, 0 at 0: the derivative of |w|."""
+    zero, one = lit(0, w), lit(1, w)
+    return (one if w > zero else zero) - (one if w < zero else zero)
+
+
+@device_fn
+def lift_drag_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `lift_drag_force`."""
+    k_lift, k_drag = params
+    tan_k_lift, tan_k_drag = tan_params
+    sixth = lit(1 / 6, k_lift)
+    c = twice_area_normal(x)  # (1)
+    e1, e2 = sub(x[1], x[0]), sub(x[2], x[0])
+    tan_e1, tan_e2 = sub(tan_x[1], tan_x[0]), sub(tan_x[2], tan_x[0])
+    tan_c = add(cross(tan_e1, e2), cross(e1, tan_e2))
+    v_r = relative_velocity(v, series)  # (2)
+    tan_v_r = relative_velocity(tan_v, tan_series)
+    l = norm(c)  # (3)
+    tan_l = dot(c, tan_c) / l
+    w = dot(c, v_r)  # (4)
+    tan_w = dot(tan_c, v_r) + dot(c, tan_v_r)
+    s = math.sqrt(dot(v_r, v_r) + lit(EPSILON * EPSILON, w))  # (5)
+    tan_s = dot(v_r, tan_v_r) / s
+    drag = -sixth * k_drag * abs(w)  # (6)
+    tan_drag = -sixth * (tan_k_drag * abs(w) + k_drag * slope_of_abs(w) * tan_w)
+    q = -sixth * w / l
+    lift = q * k_lift * s  # (7)
+    tan_q = (-sixth * tan_w - q * tan_l) / l
+    tan_lift = tan_q * k_lift * s + q * (tan_k_lift * s + k_lift * tan_s)
+    tan_f = axpy(tan_drag, v_r, scale(drag, tan_v_r))  # (8)
+    tan_f = axpy(tan_lift, c, axpy(lift, tan_c, tan_f))
+    return (tan_f, tan_f, tan_f)
+
+
+@device_fn
+def lift_drag_vjp(x, v, consts, params, series, adj_f):
+    """Pull adj_f back through `lift_drag_force`."""
+    k_lift, k_drag = params
+    sixth = lit(1 / 6, k_lift)
+    c = twice_area_normal(x)  # (1) replayed
+    v_r = relative_velocity(v, series)  # (2) replayed
+    over_l = lit(1, k_lift) / norm(c)  # (3) replayed
+    w = dot(c, v_r)  # (4) replayed
+    s = math.sqrt(dot(v_r, v_r) + lit(EPSILON * EPSILON, w))  # (5) replayed
+    drag = -sixth * k_drag * abs(w)  # (6) replayed
+    t = -sixth * s * over_l
+    lift = t * k_lift * w  # (7) replayed
+    adj_force = add(adj_f[0], add(adj_f[1], adj_f[2]))
+
+    # (8) f = drag v_r + lift c
+    adj_drag = dot(v_r, adj_force)
+    adj_lift = dot(c, adj_force)
+    adj_v_r = scale(drag, adj_force)
+    adj_c = scale(lift, adj_force)
+
+    # (7) lift = -k_lift s w/(6 l)
+    adj_k_lift = t * w * adj_lift
+    adj_w = t * k_lift * adj_lift
+    adj_s = -sixth * k_lift * w * over_l * adj_lift
+    adj_l = -lift * over_l * adj_lift
+
+    # (6) drag = -k_drag |w|/6
+    adj_k_drag = -sixth * abs(w) * adj_drag
+    adj_w -= sixth * k_drag * slope_of_abs(w) * adj_drag
+
+    # (5) s = sqrt(v_r.v_r + eps^2)
+    adj_v_r = axpy(adj_s / s, v_r, adj_v_r)
+
+    # (4) w = c.v_r
+    adj_c = axpy(adj_w, v_r, adj_c)
+    adj_v_r = axpy(adj_w, c, adj_v_r)
+
+    # (3) l = |c|
+    adj_c = axpy(adj_l * over_l, c, adj_c)
+
+    # (2) v_r = (v0 + v1 + v2)/3 - wind
+    adj_v = scale(lit(1 / 3, s), adj_v_r)
+    adj_wind = neg(adj_v_r)
+
+    # (1) c = (x1 - x0) x (x2 - x0)
+    adj_x1 = cross(sub(x[2], x[0]), adj_c)
+    adj_x2 = cross(adj_c, sub(x[1], x[0]))
+    adj_x0 = neg(add(adj_x1, adj_x2))
+    return (adj_x0, adj_x1, adj_x2), (adj_v, adj_v, adj_v), (adj_k_lift, adj_k_drag), adj_wind
+
+
+LIFT_DRAG_TWIN = TwinKind(LIFT_DRAG, lift_drag_jvp, lift_drag_vjp)
+
+
+class LiftDragTwin(ForceTwin[LiftDrag]):
+    """The twin of `LiftDrag`. Packing: rows are the parameters themselves."""
+
+    def twin_kind(self, force: LiftDrag) -> TwinKind:
+        """Return the one kind of wind on triangles."""
+        return LIFT_DRAG_TWIN
+
+    def pack_vjp(
+        self, force: LiftDrag, adj_params: np.ndarray, adj_series: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Pull row cotangents back to lift, drag and wind."""
+        return {
+            "lift": unbroadcast(adj_params[:, 0], force.lift.shape),
+            "drag": unbroadcast(adj_params[:, 1], force.drag.shape),
+            "wind": series_rows_vjp(force.wind, (len(force.triangles), 3), adj_series),
+        }
+
+    def pack_jvp(
+        self, force: LiftDrag, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push tangents of lift, drag and wind to rows."""
+        n = len(force.triangles)
+        rows = [broadcast(tangents.get(name, np.zeros(())), n) for name in ("lift", "drag")]
+        tan_wind = series_rows_jvp(force.wind, (n, 3), tangents.get("wind"), n_steps)
+        return np.stack(rows, axis=-1), tan_wind

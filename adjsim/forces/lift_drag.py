@@ -1,0 +1,152 @@
+r"""Lift and drag of triangles in the wind, a third of it on each node.
+
+    v_r = (v0 + v1 + v2)/3 - v_wind,  n = unit normal,  A = area,  s = sqrt(v_r.v_r + eps^2)
+    f_drag = -k_drag A |n.v_r| v_r
+    f_lift = -k_lift A s (n.v_r) n
+
+With c = (x1-x0) x (x2-x0) = 2 A n, drag needs neither n nor A: A |n.v_r| = |c.v_r|/2, and
+A (n.v_r) n = (c.v_r) c/(2 |c|). The side that n points to does not matter. Both take energy
+from the motion relative to the wind, k_drag A |n.v_r| |v_r|^2 and k_lift A s (n.v_r)^2 [W].
+
+Kink: the drag at n.v_r = 0, where the derivative of |.| is taken as 0. eps = 1e-6 m/s keeps
+the lift smooth at v_r = 0. A collapsed triangle (A = 0) has no normal: its force is not
+finite, and the rollout stops.
+
+The kind is not relative: wind is felt by the velocities themselves, and the air takes the
+momentum.
+
+Adjoint: `adjoint/forces/lift_drag.py`. Tests: `tests/forces/test_lift_drag.py`.
+Source: ours.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.backend import device_fn, lit
+from adjsim.element import ElementKind, Force, Parameter, broadcast
+from adjsim.series import freeze_series, series_rows, series_steps
+from adjsim.vec3 import add, axpy, cross, dot, norm, scale, sub
+
+
+EPSILON = 1e-6  # [m/s]
+
+
+@device_fn
+def twice_area_normal(x):
+    """Return c = 2 A n [m2] of three corners."""
+    return cross(sub(x[1], x[0]), sub(x[2], x[0]))  # (1)
+
+
+@device_fn
+def relative_velocity(v, wind):
+    """Return the velocity [m/s] of the middle of three corners relative to the wind."""
+    return sub(scale(lit(1 / 3, wind[0]), add(v[0], add(v[1], v[2]))), wind)  # (2)
+
+
+@device_fn
+def lift_drag_force(x, v, consts, params, series):
+    """Return the force [N] of the wind on three nodes, the same on each."""
+    k_lift, k_drag = params
+    sixth = lit(1 / 6, k_lift)  # a half of |c| = 2 A, and a third for each node
+    c = twice_area_normal(x)
+    v_r = relative_velocity(v, series)
+    l = norm(c)  # (3) 2 A
+    w = dot(c, v_r)  # (4) 2 A n.v_r
+    s = math.sqrt(dot(v_r, v_r) + lit(EPSILON * EPSILON, w))  # (5)
+    drag = -sixth * k_drag * abs(w)  # (6)
+    lift = -sixth * k_lift * s * w / l  # (7)
+    f = axpy(drag, v_r, scale(lift, c))  # (8)
+    return (f, f, f)
+
+
+LIFT_DRAG = ElementKind("lift_drag", lift_drag_force, 3, 0, 2, 3, uses_velocity=True)
+
+
+@dataclass(frozen=True, eq=False)
+class LiftDrag(Force):
+    """Lift and drag of triangles in the wind.
+
+    Parameters
+    ----------
+    triangles : array
+        Nodes of each triangle, (n_triangles, 3) int. Which way they face does not matter.
+    lift, drag : float or array
+        k_lift and k_drag, () or (n_triangles,), not negative [kg/m3]: half the density of
+        the air times a coefficient of the shape.
+    wind : array or Signal
+        Velocity of the air v_wind [m/s]: (3,), or (n_triangles, 3);
+        (n_steps, n_triangles, 3) with row k acting in step k; or a `Signal` over control
+        points of one of the first two.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, a node occurs twice in a triangle, or a coefficient is
+        negative.
+    """
+
+    triangles: Any
+    lift: Any
+    drag: Any
+    wind: Any = (0.0, 0.0, 0.0)
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("lift", "k_lift", "kg/m3", "() or (n_triangles,)", positive=True),
+        Parameter("drag", "k_drag", "kg/m3", "() or (n_triangles,)", positive=True),
+        Parameter("wind", "v_wind", "m/s", "(3,), (n_triangles, 3) or (n_steps, n_triangles, 3)"),
+    )
+
+    def __post_init__(self) -> None:
+        triangles = checks.integers("triangles", self.triangles, ("n_triangles", 3))
+        if triangles.size == 0:
+            raise ValueError("`triangles` must not be empty.")
+        twice = (triangles == np.roll(triangles, 1, axis=1)).any(axis=1)
+        if twice.any():
+            e = int(np.argmax(twice))
+            raise ValueError(
+                f"`triangles` must have three different nodes, got {triangles[e].tolist()} at "
+                f"row {e}: it has no normal. Remove the triangle."
+            )
+        n = len(triangles)
+        for name in ("lift", "drag"):
+            value = checks.scalar_or_array(name, getattr(self, name), n, "n_triangles")
+            checks.freeze(self, name, checks.non_negative(name, value))
+        checks.freeze(self, "triangles", triangles)
+        freeze_series(self, "wind", ((3,), (n, 3)))
+
+    @property
+    def kind(self) -> ElementKind:
+        """Wind on one triangle."""
+        return LIFT_DRAG
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Nodes of each triangle, (n_triangles, 3)."""
+        return self.triangles
+
+    def bind(self, n_nodes: int, name: str) -> "LiftDrag":
+        """Return self if the triangles' nodes are those of the model."""
+        checks.indices(f"{name}.triangles", self.triangles, ("n_triangles", 3), n_nodes)
+        return self
+
+    def pack_consts(self) -> np.ndarray:
+        """Nothing: (n_triangles, 0)."""
+        return np.zeros((len(self.triangles), 0))
+
+    def pack_params(self) -> np.ndarray:
+        """k_lift and k_drag, (n_triangles, 2)."""
+        n = len(self.triangles)
+        return np.stack([broadcast(self.lift, n), broadcast(self.drag, n)], axis=-1)
+
+    def pack_series(self, n_steps: int) -> np.ndarray:
+        """The wind, (1 or n_steps, n_triangles, 3)."""
+        return series_rows(self.wind, (len(self.triangles), 3), n_steps)
+
+    @property
+    def series_steps(self) -> int | None:
+        """Number of rows of a wind that varies in time."""
+        return series_steps(self.wind, (len(self.triangles), 3))

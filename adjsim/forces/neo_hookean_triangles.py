@@ -1,0 +1,322 @@
+r"""Stable neo-Hookean triangles: a thin sheet that stretches, with viscosity and actuation.
+
+    F = [x1-x0, x2-x0] B in R^(3x2),  I_C = tr(F^T F),  J = sqrt(det(F^T F)) = A/A0
+    psi = mu/2 (I_C - 2) + lam/2 (J - alpha)^2 - mu/2 log(I_C + 1),  U = A0 psi
+    alpha = 1 + 2 mu/(3 lam) + a
+    P = mu (1 - 1/(I_C + 1)) F + lam (J - alpha) dJ/dF + eta F (dF^T F + F^T dF)
+    [f1 f2] = -A0 P B^T,  f0 = -(f1 + f2)
+
+B is the inverse of the rest edges in a frame of their plane, dF = [v1-v0, v2-v0] B the rate
+of F, `a` the actuation: 0 at rest, a > 0 swells. No frame is needed. With the edges
+E = [x1-x0, x2-x0] and their metric g = E^T E, and M = B B^T, the inverse of the rest metric,
+
+    F^T F = B^T g B,   so   I_C = tr(M g)   and   J = l/(2 A0),  l = |e1 x e2| = sqrt(det g)
+
+and U depends on g alone. Its force is -dU/dE = -E S with the symmetric 2 x 2 matrix
+S = 2 dU/dg, the stress in the basis of the edges. As dl/dg = cof(g)/(2 l),
+
+    S = mu A0 (1 - 1/(I_C + 1)) M + (lam/2) (J - alpha)/l cof g + eta A0 M dg M
+
+where dg is the rate of g: A0 F (dF^T F + F^T dF) B^T = A0 E B (B^T dg B) B^T = E (A0 M dg M).
+S is symmetric, so a rotation does no work: forces and torques sum to zero.
+
+Rows hold M [1/m2] and 1/(2 A0) as constants; mu A0 [N m], lam/2 [N/m], alpha at a = 0, and
+eta A0 [N m s]. A triangle whose area is not above rounding has no normal: l counts as 0
+there and its forces are not finite, so that the rollout stops.
+
+Adjoint: `adjoint/forces/neo_hookean_triangles.py`.
+Tests: `tests/forces/test_neo_hookean_triangles.py`.
+Source: Smith, de Goes & Kim, ACM Trans. Graph. 37(2), 2018, eq. 14, in the plane (ours);
+gradSim (ICLR 2021) eq. 1 and 6.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.backend import device_fn, lit
+from adjsim.element import ElementKind, Force, Parameter, broadcast
+from adjsim.meshes.triangle_mesh import check_areas
+from adjsim.series import freeze_series, series_rows, series_steps
+from adjsim.sym2 import (
+    cofactor,
+    columns_times,
+    frobenius,
+    gram,
+    gram_rate,
+    sandwich,
+    saxpy,
+    sscale,
+)
+from adjsim.vec3 import cross, neg, norm
+
+
+@device_fn
+def double_area(E, g):
+    """Return l = |e1 x e2| [m2], twice the area; 0 where it is not above rounding."""
+    l = norm(cross(E[0], E[1]))
+    total = g[0] + g[2]
+    return l if total + lit(0.125, l) * l > total else l - l
+
+
+@device_fn
+def inverses(a, b):
+    """Return 1/a and 1/b for one division: divisions are what the element waits for."""
+    over_ab = lit(1, a) / (a * b)
+    return over_ab * b, over_ab * a
+
+
+@device_fn
+def elastic_stress(g, l, consts, params, series):
+    """Return S [N/m], with E S the elastic pull on nodes 1 and 2, of a metric and its l."""
+    M, r = consts[0:3], consts[3]
+    mu_a, half_lam, alpha0 = params[0], params[1], params[2]
+    I_C = frobenius(M, g)  # (3)
+    u, over_l = inverses(I_C + lit(1, I_C), l)
+    s = mu_a * I_C * u  # (4) = mu A0 (1 - 1/(I_C + 1)): no cancellation
+    p = half_lam * (r * l - alpha0 - series[0])  # (5) = dU/dl
+    q = p * over_l  # (6)
+    return saxpy(q, cofactor(g), sscale(s, M))  # (7)
+
+
+@device_fn
+def add_viscous_stress(dg, M, eta_a, S):
+    """Return S plus the viscous stress of the rate dg of the metric [m2/s]."""
+    return saxpy(eta_a, sandwich(M, dg), S)  # (9)
+
+
+@device_fn
+def nodal_forces(E, S):
+    """Return the forces [N] on nodes 1 and 2."""
+    H = columns_times(E, S)  # (10)
+    return (neg(H[0]), neg(H[1]))
+
+
+@device_fn
+def neo_hookean_triangle_force(x, v, consts, params, series):
+    """Return the elastic forces [N] on nodes 1, 2; `x` holds the edges, `v` is ()."""
+    g = gram(x)  # (1)
+    l = double_area(x, g)  # (2)
+    return nodal_forces(x, elastic_stress(g, l, consts, params, series))
+
+
+@device_fn
+def viscous_neo_hookean_triangle_force(x, v, consts, params, series):
+    """Return the elastic and viscous forces [N] on nodes 1, 2 of edges x and rates v."""
+    g = gram(x)  # (1)
+    l = double_area(x, g)  # (2)
+    S = elastic_stress(g, l, consts, params, series)
+    dg = gram_rate(x, v)  # (8)
+    return nodal_forces(x, add_viscous_stress(dg, consts[0:3], params[3], S))
+
+
+@device_fn
+def neo_hookean_triangle_energy(x, consts, params, series):
+    """Return the elastic energy A0 psi [J] of one triangle."""
+    M, r = consts[0:3], consts[3]
+    mu_a, half_lam, alpha0 = params[0], params[1], params[2]
+    g = gram(x)
+    I_C = frobenius(M, g)
+    stretch = r * double_area(x, g) - alpha0 - series[0]
+    half = lit(0.5, I_C)
+    shear = I_C - lit(2, I_C) - math.log(I_C + lit(1, I_C))
+    # lam/2 A0 = half_lam/(2 r)
+    return half * mu_a * shear + half * half_lam / r * stretch * stretch
+
+
+ELASTIC = ElementKind(
+    "neo_hookean_triangle",
+    neo_hookean_triangle_force,
+    3,
+    4,
+    3,
+    1,
+    uses_velocity=False,
+    relative=True,
+)
+VISCOUS = ElementKind(
+    "viscous_neo_hookean_triangle",
+    viscous_neo_hookean_triangle_force,
+    3,
+    4,
+    4,
+    1,
+    uses_velocity=True,
+    relative=True,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class NeoHookeanTriangles(Force):
+    """Triangles of a thin sheet of a stable neo-Hookean material; they do not bend.
+
+    Moduli are those of the sheet: the material's times its thickness.
+
+    Parameters
+    ----------
+    triangles : array
+        Nodes of each triangle, (n_triangles, 3) int. Their order does not matter.
+    rest_positions : array
+        Rest positions of all nodes, (n_nodes, 3) [m]; they need not lie in one plane.
+    mu, lam : float or array
+        Moduli, () or (n_triangles,) [N/m], positive.
+    viscosity : float or array, optional
+        Kelvin-Voigt viscosity eta >= 0, () or (n_triangles,) [N s/m]. None: none, and no
+        parameter of that name (saves reading velocities).
+    actuation : float, array or Signal
+        Actuation a [-], () or (n_triangles,); (n_steps, n_triangles) with row k acting in
+        step k; or a `Signal` over control points.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, a modulus is not positive, or a triangle has no area at rest.
+    """
+
+    triangles: Any
+    rest_positions: Any
+    mu: Any
+    lam: Any
+    viscosity: Any = None
+    actuation: Any = 0.0
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("mu", "μ", "N/m", "() or (n_triangles,)", positive=True),
+        Parameter("lam", "λ", "N/m", "() or (n_triangles,)", positive=True),
+        Parameter("viscosity", "η", "N s/m", "() or (n_triangles,)", positive=True),
+        Parameter("actuation", "a", "-", "(), (n_triangles,) or (n_steps, n_triangles)"),
+    )
+
+    def __post_init__(self) -> None:
+        rest = checks.array("rest_positions", self.rest_positions, ("n_nodes", 3))
+        triangles = checks.indices("triangles", self.triangles, ("n_triangles", 3), len(rest))
+        check_areas("triangles", rest, triangles)
+        n, size = len(triangles), "n_triangles"
+        mu = checks.positive("mu", checks.scalar_or_array("mu", self.mu, n, size))
+        lam = checks.positive(
+            "lam",
+            checks.scalar_or_array("lam", self.lam, n, size),
+            hint="The rest shape is stable only then; `lame` converts Young's modulus and "
+            "Poisson's ratio.",
+        )
+        if self.viscosity is not None:
+            eta = checks.scalar_or_array("viscosity", self.viscosity, n, size)
+            checks.freeze(self, "viscosity", checks.non_negative("viscosity", eta))
+        given = (("triangles", triangles), ("rest_positions", rest), ("mu", mu), ("lam", lam))
+        for name, value in given:
+            checks.freeze(self, name, value)
+        freeze_series(self, "actuation", ((), (n,)))
+
+    @property
+    def kind(self) -> ElementKind:
+        """Elastic, or viscous where a viscosity was given."""
+        return ELASTIC if self.viscosity is None else VISCOUS
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Nodes of each triangle, (n_triangles, 3)."""
+        return self.triangles
+
+    def bind(self, n_nodes: int, name: str) -> "NeoHookeanTriangles":
+        """Return self if the rest positions are those of `n_nodes` nodes."""
+        if len(self.rest_positions) != n_nodes:
+            raise ValueError(
+                f"`{name}.rest_positions` must have one row per node of the model: expected "
+                f"({n_nodes}, 3), got {self.rest_positions.shape}."
+            )
+        return self
+
+    def pack_consts(self) -> np.ndarray:
+        """M11, M12, M22 [1/m2] and 1/(2 A0) [1/m2], (n_triangles, 4)."""
+        M, area = rest_shape(self.rest_positions, self.triangles)
+        return np.concatenate([M, 0.5 / area[:, None]], axis=1)
+
+    def pack_params(self) -> np.ndarray:
+        """Mu A0, lam/2, alpha at a = 0, and eta A0 where there is viscosity."""
+        _, area = rest_shape(self.rest_positions, self.triangles)
+        alpha0 = 1.0 + 2.0 / 3.0 * self.mu / self.lam
+        rows = [self.mu * area, *(broadcast(row, len(area)) for row in (0.5 * self.lam, alpha0))]
+        if self.viscosity is not None:
+            rows.append(self.viscosity * area)
+        return np.stack(rows, axis=-1)
+
+    def pack_series(self, n_steps: int) -> np.ndarray:
+        """The actuation, (1 or n_steps, n_triangles, 1)."""
+        return series_rows(self.actuation, (len(self.triangles),), n_steps)[..., None]
+
+    @property
+    def series_steps(self) -> int | None:
+        """Number of rows of an actuation that varies in time."""
+        return series_steps(self.actuation, (len(self.triangles),))
+
+    def stiffness_bound(self) -> np.ndarray:
+        """A0 (lam + 2 mu) times the summed squares of the shape functions' gradients."""
+        return (self.lam + 2.0 * self.mu) * self._area_of_squared_gradients()
+
+    def damping_bound(self) -> np.ndarray:
+        """2 A0 eta times the same: at rest the viscous stress is 2 eta times the symmetric dF."""
+        eta = 0.0 if self.viscosity is None else self.viscosity
+        return 2.0 * eta * self._area_of_squared_gradients()
+
+    def _area_of_squared_gradients(self) -> np.ndarray:
+        M, area = rest_shape(self.rest_positions, self.triangles)
+        return area * 2.0 * (M[:, 0] + M[:, 1] + M[:, 2])
+
+    def lumped_mass(self, density: Any) -> np.ndarray:
+        """Return the node masses, (n_nodes,) [kg], of an areal density [kg/m2].
+
+        `density` is () or (n_triangles,). Each triangle gives a third of density times area
+        to each of its nodes.
+        """
+        n = len(self.triangles)
+        sigma = checks.positive(
+            "density", checks.scalar_or_array("density", density, n, "n_triangles")
+        )
+        _, area = rest_shape(self.rest_positions, self.triangles)
+        third = broadcast(sigma * area / 3.0, n)
+        return np.bincount(
+            self.triangles.ravel(), np.repeat(third, 3), minlength=len(self.rest_positions)
+        )
+
+
+def rest_shape(rest_positions: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return M = G^-1 of the rest metric G, (n, 3) [1/m2] as M11, M12, M22, and A0, (n,) [m2]."""
+    corners = rest_positions[triangles]
+    e1, e2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    normal = np.cross(e1, e2)
+    det = (normal * normal).sum(axis=1)
+    dots = [(e2 * e2).sum(axis=1), -(e1 * e2).sum(axis=1), (e1 * e1).sum(axis=1)]
+    return np.stack(dots, axis=1) / det[:, None], 0.5 * np.sqrt(det)
+
+
+def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
+    """Return the (mu, lam) [N/m] of `NeoHookeanTriangles` with this small-strain response.
+
+    A strip of the sheet that is pulled along its length with the stretch 1 + e answers with
+    the tension E e per width and narrows by nu e: plane stress, lam_L = E nu/(1 - nu^2).
+    With mu_L = E/(2 (1 + nu)), mu = 3/2 mu_L and lam = lam_L + 2/3 mu_L.
+
+    Parameters
+    ----------
+    youngs_modulus : float
+        E of the sheet, the material's times its thickness [N/m], positive.
+    poisson_ratio : float
+        nu in (-0.5, 1) [-]; a solid material has at most 0.5.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range. In range, lam > 0 always holds.
+    """
+    checks.positive("youngs_modulus", youngs_modulus)
+    if not -0.5 < poisson_ratio < 1.0:
+        raise ValueError(
+            f"`poisson_ratio` must be in (-0.5, 1), got {poisson_ratio:g}: lam is infinite at 1, "
+            "and not positive at -0.5."
+        )
+    mu_small = youngs_modulus / (2.0 * (1.0 + poisson_ratio))
+    lam_small = 2.0 * mu_small * poisson_ratio / (1.0 - poisson_ratio)
+    return 1.5 * mu_small, lam_small + 2.0 / 3.0 * mu_small
