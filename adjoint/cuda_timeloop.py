@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.assembly import make_add_vectors
 from adjoint.element import TwinKind
 from adjoint.timeloop import (
     add_frame,
@@ -85,8 +86,64 @@ def make_jvp_lane(twin: TwinKind) -> Callable:
     return jvp_lane
 
 
+@cache
+def make_rest_vjp_lane(twin: TwinKind) -> Callable:
+    """Return the function that adds to the adjoints of one element's rest shape."""
+    kind, element, counts = twin.kind, twin.vjp_consts, row_counts(twin.kind)
+    if element is None:
+        return no_lane
+    load_x = make_load_vectors(kind.n_vectors, relative=kind.relative)
+    load_v = make_load_vectors(kind.n_velocities, relative=kind.relative)
+    read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
+    read_s, add_c = make_read_rows(kind.n_series), make_add_rows(kind.n_consts)
+
+    @device_fn
+    def rest_vjp_lane(i, row, step, packed, fields, out):
+        table, nodes, consts, params, series = packed
+        x, v, adj_f = fields
+        o_n, o_c, o_p, o_s, _ = lane_offsets(i, row, step, table, counts)
+        adj_c = element(
+            load_x(nodes, o_n, x), load_v(nodes, o_n, v), read_c(consts, o_c),
+            read_p(params, o_p), read_s(series, o_s), load_x(nodes, o_n, adj_f),
+        )  # fmt: skip
+        add_c(out, o_c, adj_c)
+
+    return rest_vjp_lane
+
+
+@cache
+def make_rest_jvp_lane(twin: TwinKind) -> Callable:
+    """Return the function that adds what one element's rest shape gives to its tangent slots."""
+    kind, element, counts = twin.kind, twin.jvp_consts, row_counts(twin.kind)
+    if element is None:
+        return no_lane
+    load_x = make_load_vectors(kind.n_vectors, relative=kind.relative)
+    load_v = make_load_vectors(kind.n_velocities, relative=kind.relative)
+    read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
+    read_s = make_read_rows(kind.n_series)
+    add_f = make_write_nodes(kind, kind.n_vectors, make_add_vectors)
+
+    @device_fn
+    def rest_jvp_lane(i, row, step, packed, fields, out):
+        table, nodes, consts, params, series = packed
+        x, v, tan_consts = fields
+        o_n, o_c, o_p, o_s, o_f = lane_offsets(i, row, step, table, counts)
+        tan_f = element(
+            load_x(nodes, o_n, x), load_v(nodes, o_n, v), read_c(consts, o_c),
+            read_p(params, o_p), read_s(series, o_s), read_c(tan_consts, o_c),
+        )  # fmt: skip
+        add_f(out, o_f, tan_f)
+
+    return rest_jvp_lane
+
+
+@device_fn
+def no_lane(i, row, step, packed, fields, out):
+    """Stand for a force that reads no rest shape."""
+
+
 # Bound by `specialise`.
-CHAIN = FORCE_CHAIN = no_lanes
+CHAIN = FORCE_CHAIN = REST_CHAIN = no_lanes
 CUDA: Any = None
 
 
@@ -96,7 +153,7 @@ def reverse_on_grid(args):
     w, ptr, slots_of, v_ptr, v_slots_of = loads
     f_slots, adj_x_slots, adj_v_slots = slots
     frame_of, adj_frames_x, adj_frames_v = frames
-    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_params, adj_series = adj
+    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_params, adj_series, adj_consts = adj
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
     grid = CUDA.cg.this_grid()
     dt, k0, with_mass = numbers[0], rows[0], rows[1] > 0
@@ -111,6 +168,7 @@ def reverse_on_grid(args):
         grid.sync()
         out = (adj_x_slots, adj_v_slots, adj_params, adj_series)
         CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), out)
+        REST_CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), adj_consts)
         if with_mass:
             FORCE_CHAIN(start, stride, k0 + k, packed, (X[row], V[row]), f_slots)
         grid.sync()
@@ -136,6 +194,7 @@ def tangent_on_grid(args):
         fields = (X[a], V[a], TX[a], TV[a], tan_packed[0], tan_packed[1])
         FORCE_CHAIN(start, stride, k0 + k, packed, (X[a], V[a]), f_slots)
         CHAIN(start, stride, k0 + k, packed, fields, tan_slots)
+        REST_CHAIN(start, stride, k0 + k, packed, (X[a], V[a], tan_packed[2]), tan_slots)
         grid.sync()
         for i in range(start, w.size, stride):
             n = np.uint64(i)
@@ -150,22 +209,31 @@ def tangent_on_grid(args):
 
 
 @cache
-def grid_kernel(template: Callable, twins: tuple[TwinKind, ...], make_lane: Callable) -> Callable:
+def grid_kernel(template: Callable, twins: tuple[TwinKind, ...], *, with_rest: bool) -> Callable:
     """Return `reverse_on_grid` or `tangent_on_grid` for a model with these kinds of force."""
-    chain = make_chain(tuple(make_lane(twin) for twin in twins))
-    forces = make_chain(tuple(make_force_lane(twin.kind) for twin in twins))
-    name = template.__name__
-    return specialise(template, name, CHAIN=chain, FORCE_CHAIN=forces, CUDA=cuda_module())
+    make_lane, make_rest = LANES[template.__name__]
+    chains = {
+        "CHAIN": make_chain(tuple(make_lane(twin) for twin in twins)),
+        "FORCE_CHAIN": make_chain(tuple(make_force_lane(twin.kind) for twin in twins)),
+        "REST_CHAIN": make_chain(tuple(make_rest(twin) for twin in twins if with_rest)),
+    }
+    return specialise(template, template.__name__, CUDA=cuda_module(), **chains)
+
+
+LANES = {
+    "reverse_on_grid": (make_vjp_lane, make_rest_vjp_lane),
+    "tangent_on_grid": (make_jvp_lane, make_rest_jvp_lane),
+}
 
 
 def undo_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> None:
     """Run `reverse_on_grid`; the arrays of `args` live on the device and are updated."""
-    kernel = grid_kernel(reverse_on_grid, twins, make_vjp_lane)
+    kernel = grid_kernel(reverse_on_grid, twins, with_rest=args[4][-1].size > 0)
     launch_cooperative(kernel, args[2][0].size // 3, args)
 
 
 def advance_tangent_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> int:
     """Run `tangent_on_grid`; return how many of the steps stayed finite."""
-    kernel = grid_kernel(tangent_on_grid, twins, make_jvp_lane)
+    kernel = grid_kernel(tangent_on_grid, twins, with_rest=args[1][-1].size > 0)
     out = launch_cooperative(kernel, args[3][0].size // 3, args)
     return int(out[-1][0])

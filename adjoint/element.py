@@ -4,7 +4,11 @@
     vjp(x, v, consts, params, series, adj_f) -> adj_x, adj_v, adj_params, adj_series
 
 Both are pure element functions; `v`, `tan_v` and `adj_v` are () for a kind that has no
-use for velocities.
+use for velocities. The rest shape has twins of its own, run only where a derivative in the
+rest positions is asked for, so that it costs nothing elsewhere:
+
+    jvp_consts(x, v, consts, params, series, tan_consts) -> tan_f, to be added to that of jvp
+    vjp_consts(x, v, consts, params, series, adj_f) -> adj_consts
 """
 
 from abc import ABC, abstractmethod
@@ -22,11 +26,13 @@ F = TypeVar("F", bound=Force)
 
 @dataclass(frozen=True)
 class TwinKind:
-    """The tangent and the adjoint of one kind of element."""
+    """The tangent and the adjoint of one kind of element; None where no rest shape is read."""
 
     kind: ElementKind
     jvp: Callable
     vjp: Callable
+    jvp_consts: Callable | None = None
+    vjp_consts: Callable | None = None
 
 
 class ForceTwin(ABC, Generic[F]):
@@ -55,6 +61,28 @@ class ForceTwin(ABC, Generic[F]):
         `force.pack_series(n_steps)`.
         """
 
+    def rest_vjp(self, force: F, adj_consts: np.ndarray, adj_params: np.ndarray) -> np.ndarray:
+        """Pull row cotangents back to the rest positions, (n_nodes, 3).
+
+        For a force with a parameter `rest_positions` only. `adj_consts` (n_elements, n_consts).
+        """
+        raise NotImplementedError
+
+    def rest_jvp(self, force: F, tan_rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the rest positions to rows: tan_consts and what adds to tan_params."""
+        raise NotImplementedError
+
+    def mass_vjp(self, force: F, adj_mass: np.ndarray) -> dict[str, np.ndarray]:
+        """Pull a cotangent of `force.node_mass()` back to `density` and `rest_positions`.
+
+        For a force with a parameter `density` only.
+        """
+        raise NotImplementedError
+
+    def mass_jvp(self, force: F, tangents: dict[str, np.ndarray]) -> np.ndarray:
+        """Push tangents of `density` and `rest_positions` to the node masses, (n_nodes,)."""
+        raise NotImplementedError
+
 
 def unbroadcast(adj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Sum a per-element cotangent to the shape of the parameter it belongs to.
@@ -62,3 +90,18 @@ def unbroadcast(adj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     The twin of `adjsim.element.broadcast`. NumPy's sum of a fixed array has a fixed order.
     """
     return adj.reshape(shape) if adj.shape == shape else np.asarray(adj.sum())
+
+
+def share_equally_vjp(adj: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """Return the cotangents of amounts, (n_elements,): the twin of `share_equally`, a mean."""
+    return adj[nodes].sum(axis=1) / nodes.shape[1]
+
+
+def add_at_nodes(adj_corners: np.ndarray, nodes: np.ndarray, n_nodes: int) -> np.ndarray:
+    """Return the sums over nodes, (n_nodes, 3), of (n_elements, n_corners, 3).
+
+    The twin of reading positions[nodes]; a weighted bincount adds in a fixed order.
+    """
+    flat = adj_corners.reshape(-1, 3)
+    columns = [np.bincount(nodes.ravel(), flat[:, c], minlength=n_nodes) for c in range(3)]
+    return np.stack(columns, axis=-1)

@@ -147,8 +147,9 @@ class Record(Generic[S, T]):
             Cotangents of the trajectory's x and v, (n_frames, n_nodes, 3), or of another
             system's two fields in their shapes; None: zero.
         wrt : sequence of str, optional
-            Paths whose gradient is wanted, e.g. ("beam.mu", "state.v"). None: all. Without
-            "mass" the forces need not be computed again, which saves time.
+            Paths whose gradient is wanted, e.g. ("beam.mu", "state.v"). None: all. Time is
+            saved without masses or densities, for which the forces are computed again, and
+            without rest positions.
 
         Returns
         -------

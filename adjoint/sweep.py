@@ -1,18 +1,33 @@
 """The work arrays of the reverse sweep and of the tangent, around their compiled loops."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from adjoint.assembly import jvp_kernel, vjp_kernel
+from adjoint.assembly import (
+    JVP_LAYOUT,
+    REST_JVP_LAYOUT,
+    REST_VJP_LAYOUT,
+    VJP_LAYOUT,
+    jvp_kernel,
+    rest_jvp_kernel,
+    rest_vjp_kernel,
+    vjp_kernel,
+)
 from adjoint.cuda_timeloop import advance_tangent_on_gpu, undo_on_gpu
 from adjoint.element import TwinKind
-from adjoint.parameters import PackedVector, collect_gradient, pack_tangents
+from adjoint.parameters import (
+    PackedVector,
+    collect_gradient,
+    needs_mass,
+    needs_rest,
+    pack_tangents,
+)
 from adjoint.registry import twin_of
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
 from adjoint.timeloop import (
-    idle_kernels,
+    idle_kernel,
     reverse_kernel,
     tangent_kernel,
     tangent_loop_kernel,
@@ -46,7 +61,7 @@ class ReverseSweep(Sweep):
         self.steps = steps
         self.wanted = wanted
         self.frames = tuple(xp.asarray(part) for part in adj_frames)
-        self.with_mass = "mass" in wanted  # else the forces need not be computed again
+        self.with_mass = needs_mass(stepper.model, wanted)  # else no forces are computed again
         self.twins = twin_kinds(stepper)
         self.loads = (p.w, p.node_ptr, p.node_slots, p.velocity_ptr, p.velocity_slots)
         v_slots = p.n_slots if p.velocity_slots.size else 0
@@ -58,12 +73,14 @@ class ReverseSweep(Sweep):
         self.x, self.v, self.f, self.gravity = (xp.zeros((n, 3), dtype) for _ in range(4))
         self.w = xp.zeros(n, dtype)
         self.params, self.series = xp.zeros_like(p.params), xp.zeros_like(p.series)
+        self.consts = xp.zeros(p.consts.size if needs_rest(wanted) else 0, dtype)
 
     def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
         """Undo len(rows) steps, in compiled code from the last one to the first."""
         s = self.stepper
         frames = (frames_of(self.steps, start, start + len(rows)), *self.frames)
-        adj = (self.x, self.v, self.f, self.gravity, self.w, self.params, self.series)
+        parameters = (self.gravity, self.w, self.params, self.series, self.consts)
+        adj = (self.x, self.v, self.f, *parameters)
         if not isinstance(s, CpuStepper):
             numbers = np.array([s.dt], s.dtype)
             head = [start, int(self.with_mass)]
@@ -72,9 +89,11 @@ class ReverseSweep(Sweep):
             undo_on_gpu(self.twins, (*args, *fields))
             return
         vjps = [vjp_kernel(twin, s.dtype) for twin in self.twins]
+        rests = rest_kernels(self.twins, REST_VJP_LAYOUT, s.dtype, wanted=self.consts.size > 0)
         kernels = (
-            padded(vjps, idle_kernels(s.dtype)[0]),
+            padded(vjps, idle_kernel(VJP_LAYOUT, s.dtype)),
             force_kernels(s.packed, s.dtype),
+            rests,
             (turn_kernel(s.dtype),),
         )
         with using_threads(s.n_chunks):
@@ -89,9 +108,25 @@ class ReverseSweep(Sweep):
         if self.steps[0] == 0:
             self.x += self.frames[0][0]
             self.v += self.frames[1][0]
-        parts = (self.x, self.v, self.gravity, self.w, self.params, self.series)
+        parts = (self.x, self.v, self.gravity, self.w, self.params, self.series, self.consts)
         result = PackedVector(*(to_host(part) for part in parts))
         return collect_gradient(self.stepper.model, self.stepper.n_steps, result, self.wanted)
+
+
+def rest_kernels(
+    twins: tuple[TwinKind, ...], layout: str, dtype: np.dtype, *, wanted: bool
+) -> tuple[Callable, ...]:
+    """Return the loops over the rest shapes, idle where there is none or it is not wanted."""
+    make, key = rest_jvp_kernel, "jvp_consts"
+    if layout == REST_VJP_LAYOUT:
+        make, key = rest_vjp_kernel, "vjp_consts"
+    idle = idle_kernel(layout, dtype)
+    elements = [getattr(twin, key) if wanted else None for twin in twins]
+    kernels = [
+        make(twin.kind, element, dtype) if element else idle
+        for twin, element in zip(twins, elements, strict=True)
+    ]
+    return padded(kernels, idle)
 
 
 class ModelTangent(Tangent):
@@ -102,7 +137,8 @@ class ModelTangent(Tangent):
         self.stepper = stepper
         self.twins = twin_kinds(stepper)
         self.initial = (xp.asarray(tangents.x), xp.asarray(tangents.v))
-        self.rows = (xp.asarray(tangents.params), xp.asarray(tangents.series))
+        rows = (tangents.params, tangents.series, tangents.consts)
+        self.rows = tuple(xp.asarray(part) for part in rows)
         self.tan_loads = (xp.asarray(tangents.w), xp.asarray(tangents.gravity))
         self.loads = (p.w, p.gravity, p.node_ptr, p.node_slots)
         self.slots = (xp.zeros(p.n_slots + 1, dtype), xp.zeros(p.n_slots + 1, dtype))
@@ -123,9 +159,12 @@ class ModelTangent(Tangent):
         """Run the loop on so many threads as there are chunks; return the finite steps."""
         s, dtype = self.stepper, self.stepper.dtype
         assert isinstance(s, CpuStepper)
-        jvps = padded([jvp_kernel(twin, dtype) for twin in self.twins], idle_kernels(dtype)[1])
+        jvps = padded(
+            [jvp_kernel(twin, dtype) for twin in self.twins], idle_kernel(JVP_LAYOUT, dtype)
+        )
+        rests = rest_kernels(self.twins, REST_JVP_LAYOUT, dtype, wanted=self.rows[2].size > 0)
         forces = force_kernels(s.packed, dtype)
-        kernels = (forces, jvps, (step_kernel(dtype),), (tangent_kernel(dtype),))
+        kernels = (forces, jvps, rests, (step_kernel(dtype),), (tangent_kernel(dtype),))
         with using_threads(s.n_chunks):
             return tangent_loop_kernel(parallel=s.n_chunks > 1)(
                 kernels, s.packed.arrays, self.rows, self.loads, self.tan_loads, *self.slots,

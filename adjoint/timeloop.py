@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numba import prange
 
-from adjoint.assembly import JVP_LAYOUT, VJP_LAYOUT
+from adjoint.assembly import JVP_LAYOUT, REST_JVP_LAYOUT, REST_VJP_LAYOUT, VJP_LAYOUT
 from adjsim.assembly import tile_signature
 from adjsim.backend import cpu_kernel, device_fn, lit, specialise
 from adjsim.timeloop import node_sum
@@ -106,14 +106,15 @@ def reverse(
 ):  # fmt: skip
     """Undo rows.size steps, the last one first; `rows[k]` holds state k0 + k.
 
-    `frames` = (index of the frame that shows state k0 + k + 1, or -1; adj_x, adj_v).
+    `frames` = (index of the frame that shows state k0 + k + 1, or -1; adj_x, adj_v). That of
+    the rest shape is computed if its array is not empty.
     """
-    vjps, forces, turn = kernels
+    vjps, forces, rests, turn = kernels
     table, nodes, consts, params, series = packed
     w, ptr, slots_of, v_ptr, v_slots_of = loads
     f_slots, adj_x_slots, adj_v_slots = slots
     frame_of, adj_frames_x, adj_frames_v = frames
-    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_params, adj_series = adj
+    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_params, adj_series, adj_consts = adj
     for back in range(rows.size + 1):
         k = rows.size - 1 - back
         frame = frame_of[k] if k >= 0 else -1
@@ -138,6 +139,11 @@ def reverse(
                     forces[r](
                         lo, hi, r, k0 + k, table, nodes, consts, params, series, x, v,
                         f_slots, scratch[c],
+                    )  # fmt: skip
+                if adj_consts.size > 0:
+                    rests[r](
+                        lo, hi, r, k0 + k, table, nodes, consts, params, series, x, v, adj_f,
+                        adj_consts, scratch[c],
                     )  # fmt: skip
 
 
@@ -175,9 +181,9 @@ def advance_tangent(
     X, V, TX, TV, scratch, tile_cuts, node_cuts,
 ):  # fmt: skip
     """Run state and tangent together from state k0; return how many steps stayed finite."""
-    forces, jvps, step_range, tangent_range = kernels
+    forces, jvps, rests, step_range, tangent_range = kernels
     table, nodes, consts, params, series = packed
-    tan_params, tan_series = tan_packed
+    tan_params, tan_series, tan_consts = tan_packed
     w, gravity, ptr, slots_of = loads
     tan_w, tan_gravity = tan_loads
     for k in range(rows.size - 1):
@@ -193,6 +199,11 @@ def advance_tangent(
                     lo, hi, r, k0 + k, table, nodes, consts, params, series, tan_params, tan_series,
                     X[a], V[a], TX[a], TV[a], tan_slots, scratch[c],
                 )  # fmt: skip
+                if tan_consts.size > 0:
+                    rests[r](
+                        lo, hi, r, k0 + k, table, nodes, consts, params, series, tan_consts,
+                        X[a], V[a], tan_slots, scratch[c],
+                    )  # fmt: skip
         bad = 0
         for c in prange(node_cuts.size - 1):
             bad += step_range[0](
@@ -244,17 +255,32 @@ def idle_jvp(
     """Fill the tuple of tangents to its fixed length."""
 
 
+def idle_rest_vjp(
+    lo, hi, row, step, table, nodes, consts, params, series, x, v, adj_f, adj_consts, scratch
+):  # fmt: skip
+    """Stand for a force whose rest shape is not differentiated."""
+
+
+def idle_rest_jvp(
+    lo, hi, row, step, table, nodes, consts, params, series, tan_consts, x, v, tan_slots, scratch
+):  # fmt: skip
+    """Stand for a force whose rest shape is not differentiated."""
+
+
+IDLE = {
+    VJP_LAYOUT: idle_vjp,
+    JVP_LAYOUT: idle_jvp,
+    REST_VJP_LAYOUT: idle_rest_vjp,
+    REST_JVP_LAYOUT: idle_rest_jvp,
+}
+
+
 @cache
-def idle_kernels(dtype: np.dtype) -> tuple[Callable, Callable]:
-    """Return the compiled `idle_vjp` and `idle_jvp`."""
-    return (
-        cpu_kernel(
-            specialise(idle_vjp, f"idle_vjp_{dtype.name}"), [tile_signature(dtype, VJP_LAYOUT)]
-        ),
-        cpu_kernel(
-            specialise(idle_jvp, f"idle_jvp_{dtype.name}"), [tile_signature(dtype, JVP_LAYOUT)]
-        ),
-    )
+def idle_kernel(layout: str, dtype: np.dtype) -> Callable:
+    """Return the compiled loop of a layout that does nothing."""
+    idle = IDLE[layout]
+    name = f"{idle.__name__}_{dtype.name}"
+    return cpu_kernel(specialise(idle, name), [tile_signature(dtype, layout)])
 
 
 @cache

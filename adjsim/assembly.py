@@ -112,10 +112,10 @@ def make_add_rows(n: int) -> Callable:
 
 
 @cache
-def make_write_relative(n: int) -> Callable:
+def make_write_relative(n: int, make_write: Callable = make_write_vectors) -> Callable:
     """Return the writer of n vectors for nodes 1 to n and minus their sum for node 0."""
-    rest = make_write_vectors(n)
-    first, count = make_write_vectors(1), n
+    rest = make_write(n)
+    first, count = make_write(1), n
 
     @device_fn
     def write_relative(a, o, vectors):
@@ -128,11 +128,13 @@ def make_write_relative(n: int) -> Callable:
     return write_relative
 
 
-def make_write_nodes(kind: ElementKind, n_vectors: int) -> Callable:
+def make_write_nodes(
+    kind: ElementKind, n_vectors: int, make_write: Callable = make_write_vectors
+) -> Callable:
     """Return the writer of a kind's slots from the vectors that its element returns."""
     if n_vectors == 0:
         return write_0
-    return make_write_relative(n_vectors) if kind.relative else make_write_vectors(n_vectors)
+    return make_write_relative(n_vectors, make_write) if kind.relative else make_write(n_vectors)
 
 
 @cache

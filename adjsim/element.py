@@ -3,7 +3,7 @@
 Every force is the same thing to the machinery. An element has `n_nodes` nodes; what it
 knows is packed in rows, one number per element and row:
 
-    consts   what is never differentiated (rest shape)
+    consts   the rest shape: differentiated only where a gradient of it is asked for
     params   packed parameters, constant in time
     series   packed parameters that may change from step to step
 
@@ -89,7 +89,7 @@ class Force(ABC):
 
     @abstractmethod
     def pack_consts(self) -> np.ndarray:
-        """Rows never differentiated, (n_elements, kind.n_consts)."""
+        """Rows of the rest shape, (n_elements, kind.n_consts)."""
 
     @abstractmethod
     def pack_params(self) -> np.ndarray:
@@ -102,6 +102,10 @@ class Force(ABC):
     @property
     def series_steps(self) -> int | None:
         """How many steps a series of the force is for; None: it is constant in time."""
+        return None
+
+    def node_mass(self) -> np.ndarray | None:
+        """Node masses, (n_nodes,) [kg], from the force's density; None if it has none."""
         return None
 
     def stiffness_bound(self) -> np.ndarray:
@@ -137,3 +141,9 @@ def replace_values(owner: T, values: Mapping[str, Any]) -> T:
 def broadcast(value: np.ndarray, n_elements: int) -> np.ndarray:
     """Return a scalar or per-element parameter as (n_elements,)."""
     return np.broadcast_to(value, (n_elements,))
+
+
+def share_equally(amounts: np.ndarray, nodes: np.ndarray, n_nodes: int) -> np.ndarray:
+    """Return the sums over nodes, (n_nodes,), of amounts that elements share equally."""
+    n_each = nodes.shape[1]
+    return np.bincount(nodes.ravel(), np.repeat(amounts / n_each, n_each), minlength=n_nodes)

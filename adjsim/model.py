@@ -20,8 +20,9 @@ class Model(System["State", "Trajectory"]):
 
     Parameters
     ----------
-    mass : array
-        Node masses m, (n_nodes,) [kg], positive.
+    mass : array, optional
+        Node masses m, (n_nodes,) [kg], positive. None: the sum of what the forces with a
+        `density` give their nodes; then those densities are parameters and "mass" is not.
     forces : mapping of str to Force
         Named forces, e.g. {"beam": NeoHookeanTets(...), "floor": HalfSpaceContact(...)}.
         The name is the first part of a parameter's path: "beam.mu".
@@ -34,16 +35,22 @@ class Model(System["State", "Trajectory"]):
     ------
     ValueError
         If an array has the wrong shape, is not finite, or a mass is not positive; if a
-        force does not fit the nodes, or its name cannot be part of a path.
+        force does not fit the nodes, or its name cannot be part of a path; if masses are
+        given twice, by `mass` and a density, or not at all for some node.
     """
 
-    mass: Any
+    mass: Any = None
     forces: Mapping[str, Force] = field(default_factory=dict)
     gravity: Any = (0.0, -9.8, 0.0)
     pinned: Any = None
+    # The masses that came from densities: `dataclasses.replace` passes them on as `mass` and
+    # here, and then they are computed again.
+    _lumped: Any = field(default=None, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        mass = checks.positive("mass", checks.array("mass", self.mass, ("n_nodes",)))
+        _check_forces(self.forces)
+        given = None if self.mass is self._lumped else self.mass
+        mass = check_mass(given, lumped_masses(self.forces))
         n = len(mass)
         if n == 0:
             raise ValueError("`mass` must not be empty: it has one entry per node.")
@@ -53,17 +60,9 @@ class Model(System["State", "Trajectory"]):
                 f"`pinned` must be a mask of shape (n_nodes,) = ({n},), bool; got "
                 f"{pinned.shape} {pinned.dtype}. From indices: np.isin(np.arange({n}), indices)."
             )
-        forces = {}
-        for name, force in self.forces.items():
-            if not name.isidentifier() or name in RESERVED_NAMES:
-                raise ValueError(
-                    f"`forces` must have names that are identifiers other than "
-                    f"{', '.join(RESERVED_NAMES)}, got {name!r}."
-                )
-            if not isinstance(force, Force):
-                raise TypeError(f"`forces[{name!r}]` must be a Force, got {type(force).__name__}.")
-            forces[name] = force.bind(n, name)
+        forces = {name: force.bind(n, name) for name, force in self.forces.items()}
         checks.freeze(self, "mass", mass)
+        object.__setattr__(self, "_lumped", self.mass if given is None else None)
         checks.freeze(self, "gravity", checks.array("gravity", self.gravity, (3,)))
         checks.freeze(self, "pinned", pinned)
         object.__setattr__(self, "forces", forces)
@@ -74,13 +73,19 @@ class Model(System["State", "Trajectory"]):
         return len(self.mass)
 
     @property
+    def has_densities(self) -> bool:
+        """Whether the masses come from the forces' densities."""
+        return self._lumped is not None
+
+    @property
     def inverse_mass(self) -> np.ndarray:
         """W = 1/m, 0 where pinned, (n_nodes,) [1/kg]."""
         return np.where(self.pinned, 0.0, 1.0 / self.mass)
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return every differentiable parameter by its path, e.g. "beam.mu"."""
-        named = {"mass": self.mass, "gravity": self.gravity}
+        named = {} if self.has_densities else {"mass": self.mass}
+        named["gravity"] = self.gravity
         for name, force in self.forces.items():
             named |= {f"{name}.{key}": value for key, value in force.parameters().items()}
         return named
@@ -140,6 +145,57 @@ class Model(System["State", "Trajectory"]):
         rate = w * c + np.sqrt(np.square(w * c) + 4.0 * w * k)  # nothing cancels
         fastest = float(rate.max())
         return 4.0 / fastest if fastest > 0.0 else float("inf")
+
+
+def _check_forces(forces: Mapping[str, Any]) -> None:
+    """Complain of what is no force, or has a name that cannot be part of a path."""
+    for name, force in forces.items():
+        if not name.isidentifier() or name in RESERVED_NAMES:
+            raise ValueError(
+                f"`forces` must have names that are identifiers other than "
+                f"{', '.join(RESERVED_NAMES)}, got {name!r}."
+            )
+        if not isinstance(force, Force):
+            raise TypeError(f"`forces[{name!r}]` must be a Force, got {type(force).__name__}.")
+
+
+def lumped_masses(forces: Mapping[str, Force]) -> dict[str, np.ndarray]:
+    """Return the node masses, (n_nodes,) [kg], of each force that has a density."""
+    masses = {name: force.node_mass() for name, force in forces.items()}
+    return {name: mass for name, mass in masses.items() if mass is not None}
+
+
+def check_mass(given: Any, lumped: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the node masses: those given, or the sum of those that densities give.
+
+    Raises
+    ------
+    ValueError
+        If both are there, or neither, or a node has none.
+    """
+    if given is not None:
+        if lumped:
+            raise ValueError(
+                f"`mass` is given, and `{next(iter(lumped))}.density` too: masses would be given "
+                "twice. Leave one of the two out."
+            )
+        return checks.positive("mass", checks.array("mass", given, ("n_nodes",)))
+    if not lumped:
+        raise ValueError(
+            "`mass` must be given, one entry per node, unless a force has a `density` to compute "
+            "it from."
+        )
+    sizes = {name: len(mass) for name, mass in lumped.items()}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"`rest_positions` must have one row per node of the model, got {sizes}.")
+    total = np.sum(list(lumped.values()), axis=0)
+    if not (total > 0.0).all():
+        raise ValueError(
+            f"`mass` must be positive, but node {int(np.argmin(total))} is in no element of "
+            f"{', '.join(lumped)}, from whose density its mass would come. Leave the node out, or "
+            "give `mass`."
+        )
+    return total
 
 
 @dataclass(frozen=True, eq=False)

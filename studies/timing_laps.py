@@ -2,7 +2,7 @@
 
 The loops of the tetrahedra are called as the rollout and the reverse sweep call them, on
 memory that was touched before; packing, allocation and the shaping of the gradient, paid
-once a gradient, are in the laps of the checkpoints.
+once a gradient, are in the laps of the checkpoints. The rest shape is not differentiated.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,8 @@ class Loops:
         xp = stepper.xp
         self.stepper = stepper
         self.n_steps = n_steps
-        self.wanted = [*block.model.parameters(), *block.model.state_parameters(block.state)]
+        known = [*block.model.parameters(), *block.model.state_parameters(block.state)]
+        self.wanted = [path for path in known if not path.endswith(".rest_positions")]
         self.start = (xp.asarray(block.state.x), xp.asarray(block.state.v))
         self.fields = stepper.allocate(n_steps + 1)
         self.end = np.array([n_steps])

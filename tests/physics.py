@@ -82,7 +82,7 @@ def referenced(model, state, dt, n_steps, values=None, frames=None):
             return neo_hookean_reference.forces(
                 x,
                 v,
-                solid.rest_positions,
+                own["solid.rest_positions"],
                 solid.tets,
                 own["solid.mu"],
                 own["solid.lam"],
@@ -99,6 +99,10 @@ def referenced(model, state, dt, n_steps, values=None, frames=None):
             return half_space_reference.forces(x, v, nodes=nodes, **floor)
 
         forces.append(contact)
+    if "solid.density" in own:
+        rest, rho = own["solid.rest_positions"], own["solid.density"]
+        rho = np.broadcast_to(rho, len(model.forces["solid"].tets))
+        own["mass"] = neo_hookean_reference.density_mass(rest, model.forces["solid"].tets, rho)
     return rollout_reference.rollout(
         own["state.x"],
         own["state.v"],

@@ -25,6 +25,7 @@ N_STEPS, DT = 30, 3e-4
 FRAMES = [0, 11, 12, 30]
 PATHS = [
     "mass", "gravity", "solid.mu", "solid.lam", "solid.viscosity", "solid.actuation",
+    "solid.rest_positions",
     "floor.normal", "floor.height", "floor.radius", "floor.stiffness", "floor.damping",
     "floor.friction_stiffness", "floor.friction", "state.x", "state.v",
 ]  # fmt: skip

@@ -2,23 +2,32 @@ r"""Adjoint of `adjsim/forces/neo_hookean.py`: read the two files side by side.
 
 Every block undoes the forward line with the same number, last line first; each tangent
 reads in forward order. Differentiated with respect to positions, velocities, mu V, lam V,
-alpha, eta V and the actuation; the rest shape is frozen.
+alpha, eta V and the actuation, and with respect to B in functions of their own, `_consts`:
+a gradient of the rest positions costs nothing where it is not asked for.
 
 The rule behind most lines: for D = A B, adj_A = adj_D B^T and adj_B = A^T adj_D.
 """
 
 import numpy as np
 
-from adjoint.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.element import (
+    ForceTwin,
+    TwinKind,
+    add_at_nodes,
+    share_equally_vjp,
+    unbroadcast,
+)
 from adjoint.mat3 import cofactor_vjp
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.backend import device_fn, lit
-from adjsim.element import broadcast
+from adjsim.element import broadcast, share_equally
 from adjsim.forces.neo_hookean import (
     ELASTIC,
     VISCOUS,
     NeoHookeanTets,
+    add_viscous_pk1,
     deformation_gradient,
+    elastic_pk1,
     nodal_forces,
     rest_shape,
 )
@@ -187,8 +196,77 @@ def viscous_neo_hookean_vjp(x, v, consts, params, series, adj_f):
     return adj_x, adj_v, (*adj_params, adj_eta_v), adj_series
 
 
-ELASTIC_TWIN = TwinKind(ELASTIC, neo_hookean_jvp, neo_hookean_vjp)
-VISCOUS_TWIN = TwinKind(VISCOUS, viscous_neo_hookean_jvp, viscous_neo_hookean_vjp)
+@device_fn
+def rest_matrix_vjp(x, adj_F, P, adj_f):
+    """Pull adj_F and adj_f back to B, which lines (1) and (12) read: adj_B by columns."""
+    # (13) f_k = -H_k, (12) H = P B^T
+    adj_H = (neg(adj_f[0]), neg(adj_f[1]), neg(adj_f[2]))
+    adj_B = t_matmul(adj_H, P)
+    # (1) F = Ds B
+    adj_B = madd(t_matmul(x, adj_F), adj_B)
+    return (*adj_B[0], *adj_B[1], *adj_B[2])
+
+
+@device_fn
+def neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
+    """Push a tangent of B through `neo_hookean_force`."""
+    zero = lit(0, consts[0])
+    F = deformation_gradient(x, consts)
+    tan_F = deformation_gradient(x, tan_consts)  # (1) is linear in B, and so is (12)
+    tan_P = elastic_pk1_jvp(F, params, series, tan_F, (zero, zero, zero), (zero,))
+    tan_f = nodal_forces(elastic_pk1(F, params, series), tan_consts)
+    return madd(nodal_forces(tan_P, consts), tan_f)
+
+
+@device_fn
+def neo_hookean_vjp_consts(x, v, consts, params, series, adj_f):
+    """Pull adj_f back through `neo_hookean_force` to B."""
+    F = deformation_gradient(x, consts)
+    adj_P = nodal_forces_vjp(consts, adj_f)
+    adj_F, _, _ = elastic_pk1_vjp(F, params, series, adj_P)
+    return rest_matrix_vjp(x, adj_F, elastic_pk1(F, params, series), adj_f)
+
+
+@device_fn
+def viscous_neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
+    """Push a tangent of B through `viscous_neo_hookean_force`."""
+    zero = lit(0, consts[0])
+    F = deformation_gradient(x, consts)
+    tan_F = deformation_gradient(x, tan_consts)
+    dF = deformation_gradient(v, consts)
+    tan_dF = deformation_gradient(v, tan_consts)
+    tan_P = elastic_pk1_jvp(F, params, series, tan_F, (zero, zero, zero), (zero,))
+    tan_P = add_viscous_pk1_jvp(F, dF, params[3], tan_F, tan_dF, zero, tan_P)
+    P = add_viscous_pk1(F, dF, params[3], elastic_pk1(F, params, series))
+    return madd(nodal_forces(tan_P, consts), nodal_forces(P, tan_consts))
+
+
+@device_fn
+def viscous_neo_hookean_vjp_consts(x, v, consts, params, series, adj_f):
+    """Pull adj_f back through `viscous_neo_hookean_force` to B."""
+    F = deformation_gradient(x, consts)
+    dF = deformation_gradient(v, consts)
+    adj_P = nodal_forces_vjp(consts, adj_f)
+    adj_F, _, _ = elastic_pk1_vjp(F, params, series, adj_P)
+    adj_F, adj_dF, _ = add_viscous_pk1_vjp(F, dF, params[3], adj_P, adj_F)
+    P = add_viscous_pk1(F, dF, params[3], elastic_pk1(F, params, series))
+    # (1) dF = Dv B beside F = Ds B
+    adj_B = t_matmul(v, adj_dF)
+    rows = rest_matrix_vjp(x, adj_F, P, adj_f)
+    adj_B = madd((rows[0:3], rows[3:6], rows[6:9]), adj_B)
+    return (*adj_B[0], *adj_B[1], *adj_B[2])
+
+
+ELASTIC_TWIN = TwinKind(
+    ELASTIC, neo_hookean_jvp, neo_hookean_vjp, neo_hookean_jvp_consts, neo_hookean_vjp_consts
+)
+VISCOUS_TWIN = TwinKind(
+    VISCOUS,
+    viscous_neo_hookean_jvp,
+    viscous_neo_hookean_vjp,
+    viscous_neo_hookean_jvp_consts,
+    viscous_neo_hookean_vjp_consts,
+)
 
 
 class NeoHookeanTetsTwin(ForceTwin[NeoHookeanTets]):
@@ -231,3 +309,71 @@ class NeoHookeanTetsTwin(ForceTwin[NeoHookeanTets]):
         tan_a = tangents.get("actuation")
         tan_series = series_rows_jvp(force.actuation, (len(volume),), tan_a, n_steps)
         return np.stack(rows, axis=-1), tan_series[..., None]
+
+    def rest_vjp(
+        self, force: NeoHookeanTets, adj_consts: np.ndarray, adj_params: np.ndarray
+    ) -> np.ndarray:
+        """Pull cotangents of B, mu V, lam V and eta V back to the rest positions."""
+        adj_V = force.mu * adj_params[:, 0] + force.lam * adj_params[:, 1]
+        if force.viscosity is not None:
+            adj_V = adj_V + force.viscosity * adj_params[:, 3]
+        adj_B = adj_consts.reshape(-1, 3, 3).transpose(0, 2, 1)
+        return rest_shape_vjp(force.rest_positions, force.tets, adj_B, adj_V)
+
+    def rest_jvp(
+        self, force: NeoHookeanTets, tan_rest: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the rest positions to B, mu V, lam V and eta V."""
+        tan_B, tan_V = rest_shape_jvp(force.rest_positions, force.tets, tan_rest)
+        rows = [force.mu * tan_V, force.lam * tan_V, np.zeros_like(tan_V)]
+        if force.viscosity is not None:
+            rows.append(force.viscosity * tan_V)
+        return tan_B.transpose(0, 2, 1).reshape(-1, 9), np.stack(rows, axis=-1)
+
+    def mass_vjp(self, force: NeoHookeanTets, adj_mass: np.ndarray) -> dict[str, np.ndarray]:
+        """Pull a cotangent of the lumped masses rho V/4 back to rho and the rest positions."""
+        _, volume = rest_shape(force.rest_positions, force.tets)
+        adj = share_equally_vjp(adj_mass, force.tets)
+        adj_B = np.zeros((len(volume), 3, 3))
+        return {
+            "density": unbroadcast(volume * adj, force.density.shape),
+            "rest_positions": rest_shape_vjp(
+                force.rest_positions, force.tets, adj_B, force.density * adj
+            ),
+        }
+
+    def mass_jvp(self, force: NeoHookeanTets, tangents: dict[str, np.ndarray]) -> np.ndarray:
+        """Push tangents of rho and the rest positions to the lumped masses."""
+        _, volume = rest_shape(force.rest_positions, force.tets)
+        zero = np.zeros((len(force.rest_positions), 3))
+        tan_rest = tangents.get("rest_positions", zero)
+        _, tan_V = rest_shape_jvp(force.rest_positions, force.tets, tan_rest)
+        tan_rho = tangents.get("density", np.zeros(()))
+        return share_equally(tan_rho * volume + force.density * tan_V, force.tets, len(zero))
+
+
+def rest_shape_jvp(
+    rest_positions: np.ndarray, tets: np.ndarray, tan_rest: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Push a tangent through `rest_shape`: tan_B, tan_V."""
+    B, V = rest_shape(rest_positions, tets)
+    corners = tan_rest[tets]
+    tan_Dm = (corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1)
+    BD = B @ tan_Dm
+    return -BD @ B, V * np.trace(BD, axis1=1, axis2=2)
+
+
+def rest_shape_vjp(
+    rest_positions: np.ndarray, tets: np.ndarray, adj_B: np.ndarray, adj_V: np.ndarray
+) -> np.ndarray:
+    """Pull cotangents back through `rest_shape`: adj_rest, (n_nodes, 3)."""
+    B, V = rest_shape(rest_positions, tets)
+    B_t = B.transpose(0, 2, 1)
+    # V = det(Dm)/6, whose gradient is V Dm^-T
+    adj_Dm = (adj_V * V)[:, None, None] * B_t
+    # B = Dm^-1, so dB = -B dDm B
+    adj_Dm = adj_Dm - B_t @ adj_B @ B_t
+    # the columns of Dm are X1 - X0, X2 - X0, X3 - X0
+    edges = adj_Dm.transpose(0, 2, 1)
+    corners = np.concatenate([-edges.sum(axis=1, keepdims=True), edges], axis=1)
+    return add_at_nodes(corners, tets, len(rest_positions))

@@ -25,7 +25,7 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Force, Parameter, broadcast
+from adjsim.element import ElementKind, Force, Parameter, broadcast, share_equally
 from adjsim.mat3 import (
     cofactor,
     frobenius,
@@ -130,7 +130,7 @@ class NeoHookeanTets(Force):
     tets : array
         Nodes of each tetrahedron, (n_tets, 4) integer, positively oriented.
     rest_positions : array
-        Rest positions of all nodes, (n_nodes, 3) [m].
+        Rest positions X of all nodes, (n_nodes, 3) [m]; B, V and masses are functions of them.
     mu, lam : float or array
         Moduli, () or (n_tets,) [Pa]; mu > 0, lam > mu/8.
     viscosity : float or array, optional
@@ -139,6 +139,9 @@ class NeoHookeanTets(Force):
     actuation : float, array or Signal
         Actuation a [-], () or (n_tets,); (n_steps, n_tets) with row k acting in step k; or a
         `Signal` over control points.
+    density : float or array, optional
+        rho, () or (n_tets,) [kg/m3], positive: each tetrahedron gives rho V/4 to each of its
+        nodes. None: masses are given to the model, and there is no parameter of that name.
     """
 
     tets: Any
@@ -147,12 +150,15 @@ class NeoHookeanTets(Force):
     lam: Any
     viscosity: Any = None
     actuation: Any = 0.0
+    density: Any = None
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("mu", "μ", "Pa", "() or (n_tets,)", positive=True),
         Parameter("lam", "λ", "Pa", "() or (n_tets,)", positive=True),
         Parameter("viscosity", "η", "Pa s", "() or (n_tets,)"),
         Parameter("actuation", "a", "-", "(), (n_tets,) or (n_steps, n_tets)"),
+        Parameter("rest_positions", "X", "m", "(n_nodes, 3)"),
+        Parameter("density", "ρ", "kg/m3", "() or (n_tets,)", positive=True),
     )
 
     def __post_init__(self) -> None:
@@ -171,6 +177,8 @@ class NeoHookeanTets(Force):
         if self.viscosity is not None:
             eta = checks.scalar_or_array("viscosity", self.viscosity, n_tets, "n_tets")
             checks.freeze(self, "viscosity", checks.non_negative("viscosity", eta))
+        if self.density is not None:
+            checks.freeze(self, "density", self._checked(self.density))
         for name, value in (("tets", tets), ("rest_positions", rest), ("mu", mu), ("lam", lam)):
             checks.freeze(self, name, value)
         freeze_series(self, "actuation", ((), (n_tets,)))
@@ -236,15 +244,16 @@ class NeoHookeanTets(Force):
 
         Each tetrahedron gives a quarter of density times volume to each of its nodes.
         """
-        n_tets = len(self.tets)
-        rho = checks.positive(
-            "density", checks.scalar_or_array("density", density, n_tets, "n_tets")
-        )
         _, volume = rest_shape(self.rest_positions, self.tets)
-        quarter = broadcast(rho * volume / 4.0, n_tets)
-        return np.bincount(
-            self.tets.ravel(), np.repeat(quarter, 4), minlength=len(self.rest_positions)
-        )
+        return share_equally(self._checked(density) * volume, self.tets, len(self.rest_positions))
+
+    def node_mass(self) -> np.ndarray | None:
+        """Lumped masses of `density`, (n_nodes,) [kg]; None without."""
+        return None if self.density is None else self.lumped_mass(self.density)
+
+    def _checked(self, density: Any) -> np.ndarray:
+        rho = checks.scalar_or_array("density", density, len(self.tets), "n_tets")
+        return checks.positive("density", rho)
 
 
 def rest_shape(rest_positions: np.ndarray, tets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -31,8 +31,6 @@ def physics_kernels():
 
     from adjoint.cuda_timeloop import (
         grid_kernel,
-        make_jvp_lane,
-        make_vjp_lane,
         reverse_on_grid,
         tangent_on_grid,
     )
@@ -65,19 +63,22 @@ def physics_kernels():
     def backward(real):
         loads, slots = group(real, "r1", "u1", "u1", "u1", "u1"), group(real, "r1", "r1", "r1")
         frames = group(real, "i1", "r3", "r3")
-        adj = group(real, "r2", "r2", "r2", "r2", "r1", "r1", "r1")
+        adj = group(real, "r2", "r2", "r2", "r2", "r1", "r1", "r1", "r1")
         rest = (array(real, 1), array(i, 1), array(real, 3), array(real, 3))
         return types.Tuple((packed(real), loads, slots, frames, adj, *rest))
 
     def tangent(real):
         loads = group(real, "r1", "r1", "u1", "u1", "r1", "r1")
-        two, states = group(real, "r1", "r1"), group(real, "r3", "r3", "r3", "r3")
-        index = array(i, 1)
-        return types.Tuple((packed(real), two, loads, two, array(real, 1), index, states, index))
+        rows, slots = group(real, "r1", "r1", "r1"), group(real, "r1", "r1")
+        states, index = group(real, "r3", "r3", "r3", "r3"), array(i, 1)
+        return types.Tuple((packed(real), rows, loads, slots, array(real, 1), index, states, index))
 
     yield "advance", advance_grid_kernel(tuple(twin.kind for twin in twins)), forward
-    yield "reverse", grid_kernel(reverse_on_grid, twins, make_vjp_lane), backward
-    yield "tangent", grid_kernel(tangent_on_grid, twins, make_jvp_lane), tangent
+    for with_rest in (False, True):
+        name = " with rest" if with_rest else ""
+        for template, argument in ((reverse_on_grid, backward), (tangent_on_grid, tangent)):
+            kernel = grid_kernel(template, twins, with_rest=with_rest)
+            yield f"{template.__name__}{name}", kernel, argument
 
 
 def render_launches(dtype):

@@ -24,7 +24,9 @@ def toy():
     series = 0.01 * rng.standard_normal((N_STEPS, len(mesh.tets)))
     signal = Signal([0.0, 2.5], [0.1, -0.1])
     faces = mesh.surface().faces
-    body = NeoHookeanTets(mesh.tets, mesh.points, 1e4, 2e4, viscosity=2.0, actuation=series)
+    body = NeoHookeanTets(
+        mesh.tets, mesh.points, 1e4, 2e4, viscosity=2.0, actuation=series, density=1000.0
+    )
     forces = {
         "body": body,
         "core": NeoHookeanTets(mesh.tets[:2], mesh.points, 2e4, 3e4),
@@ -41,7 +43,7 @@ def toy():
             friction=np.where(np.arange(n) % 2, 0.02, 5.0),
         ),
     }
-    model = Model(body.lumped_mass(1000.0), forces, pinned=np.arange(n) == n - 1)
+    model = Model(None, forces, pinned=np.arange(n) == n - 1)
     x = mesh.points * 1.05
     v = 0.3 * rng.standard_normal((n, 3))
     return model, State(x, v), rng.standard_normal((len(FRAMES), n, 3))
@@ -53,7 +55,8 @@ def everything(device, dtype=np.float64):
     options = {"frames": FRAMES, "device": device, "dtype": dtype}
     run = record(model, state, DT, N_STEPS, **options)
     out = {f"vjp {path}": grad for path, grad in run.vjp(adj, 0.1 * adj).items()}
-    tangents = {"body.mu": 1e3, "net.damping": 1.0, "state.x": 0.01 * adj[0], "mass": model.mass}
+    tangents = {"body.mu": 1e3, "net.damping": 1.0, "state.x": 0.01 * adj[0], "body.density": 100.0}
+    tangents["core.rest_positions"] = 0.01 * adj[1]
     tangents |= {"skin.lam": 5.0, "patch.mu": 2.0, "air.drag": 0.1}
     tangents["floor.friction"] = np.ones(model.n_nodes)
     states, tangent = rollout_jvp(model, state, DT, N_STEPS, tangents, **options)

@@ -162,6 +162,31 @@ class ForceContract(ABC):
             checked += int(np.abs(jacobian).max() > 0.0)
         assert checked > 0
 
+    def test_rest_shape_of_an_element_matches_central_differences(self, case):
+        force, x, v = case
+        twin = twin_of(force).twin_kind(force)
+        if twin.vjp_consts is None:
+            assert force.kind.n_consts == 0 or "rest_positions" not in force.parameters()
+            return
+        for e in range(min(4, len(force.nodes))):
+            x_e, v_e, consts, params, series = element_input(force, e, x, v)
+
+            def f(c, at=(x_e, v_e), rows=(params, series)):
+                return flat(force.kind.force(*at, numbers(c), *rows))
+
+            base = np.array(consts)
+            h = 1e-5 * np.abs(base).max()
+            units_c = np.eye(len(base))
+            differences = np.stack([f(base + h * u) - f(base - h * u) for u in units_c], 1) / 2 / h
+            point = (x_e, v_e, consts, params, series)
+            jacobian = np.stack([flat(twin.jvp_consts(*point, numbers(u))) for u in units_c], 1)
+            rows = [twin.vjp_consts(*point, shaped(c, f_like(force))[0]) for c in units(force)]
+            size = np.abs(jacobian).max()
+            assert size > 0.0
+            # As above: h^2 + eps/h, times cancellation.
+            np.testing.assert_allclose(differences, jacobian, rtol=0, atol=1e-8 * size)
+            np.testing.assert_allclose(rows, jacobian, rtol=0, atol=N_OPS * EPS * size)
+
     def test_gradient_of_every_parameter_matches_central_differences(self, moving):
         model, state, dt = moving
         run = record(model, state, dt, 1)

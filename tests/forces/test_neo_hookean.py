@@ -148,8 +148,9 @@ def test_forces_equal_the_reference(rng, viscosity):
 
 
 def test_gradient_equals_complex_steps_through_the_reference(rng):
-    tets = random_tets(rng, viscosity=30.0 * rng.uniform(0.5, 1.5, len(MESH.tets)))
-    model, state, dt = Model(tets.lumped_mass(1000.0), {"solid": tets}), random_state(rng), 1e-3
+    each = rng.uniform(0.5, 1.5, (2, len(MESH.tets)))
+    tets = random_tets(rng, viscosity=30.0 * each[0], density=1000.0 * each[1])
+    model, state, dt = Model(None, {"solid": tets}), random_state(rng), 1e-3
     adj_x, adj_v = rng.standard_normal((2, 1, *state.x.shape))
     gradient = record(model, state, dt, 1).vjp(adj_x, adj_v)
     for path, value in values_of(model, state).items():
@@ -270,6 +271,8 @@ def test_rest_positions_must_be_those_of_the_model():
 def test_density_must_be_positive():
     with pytest.raises(ValueError, match="`density` must be positive, got 0"):
         NeoHookeanTets(**FITS).lumped_mass(0.0)
+    with pytest.raises(ValueError, match=r"`density` must have shape \(\) or \(n_tets,\) = \(1,\)"):
+        NeoHookeanTets(**FITS, density=[1.0, 2.0])
 
 
 @pytest.mark.parametrize("nu", [0.5, -1.0, 0.7, np.nan])

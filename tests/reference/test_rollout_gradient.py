@@ -27,7 +27,6 @@ def parameters():
     rng = np.random.default_rng(11)
     n, nt = MESH.n_points, MESH.n_tets
     return {
-        "mass": rng.uniform(0.3, 0.6, n),
         "gravity": np.array([0.1, -9.8, 0.2]),
         "state.x": MESH.points,
         "state.v": 0.3 * rng.normal(size=(n, 3)) - np.array([0.0, 1.0, 0.0]),
@@ -35,6 +34,8 @@ def parameters():
         "block.lam": rng.uniform(6e3, 9e3, nt),
         "block.viscosity": np.array(3.0),
         "block.actuation": rng.uniform(0.0, 0.1, (N_STEPS, nt)),
+        "block.rest_positions": MESH.points + 0.005 * rng.normal(size=(n, 3)),
+        "block.density": rng.uniform(150.0, 300.0, nt),
         "floor.normal": np.array([0.1, 2.0, 0.05]),
         "floor.height": np.array(0.015),
         "floor.radius": np.array(0.02),
@@ -56,17 +57,16 @@ def part(values, name):
 
 def reference_positions(p):
     block, floor = part(p, "block"), part(p, "floor")
-    actuation = block.pop("actuation")
+    actuation, rest = block.pop("actuation"), block.pop("rest_positions")
+    mass = neo_hookean.density_mass(rest, MESH.tets, block.pop("density"))
     forces = [
-        lambda k, x, v: neo_hookean.forces(
-            x, v, MESH.points, MESH.tets, **block, actuation=actuation[k]
-        ),
+        lambda k, x, v: neo_hookean.forces(x, v, rest, MESH.tets, **block, actuation=actuation[k]),
         lambda k, x, v: half_space.forces(x, v, **floor),
     ]
     x, _ = rollout(
         p["state.x"],
         p["state.v"],
-        p["mass"],
+        mass,
         forces,
         DT,
         N_STEPS,
@@ -81,10 +81,10 @@ def reference_positions(p):
 def run():
     p = parameters()
     forces = {
-        "block": NeoHookeanTets(MESH.tets, MESH.points, **part(p, "block")),
+        "block": NeoHookeanTets(MESH.tets, **part(p, "block")),
         "floor": HalfSpaceContact(**part(p, "floor")),
     }
-    model = Model(p["mass"], forces, gravity=p["gravity"], pinned=PINNED)
+    model = Model(None, forces, gravity=p["gravity"], pinned=PINNED)
     return record(model, State(p["state.x"], p["state.v"]), DT, N_STEPS, frames=FRAMES)
 
 

@@ -26,6 +26,7 @@ STEP, GRADIENT_TOLERANCE = 1e-5, 1e-6
 def toy(name):
     """Return a problem of the coverage table, small enough for plain Python."""
     solids = importlib.import_module("adjoint.verify.systems.solids")
+    density = importlib.import_module("adjoint.verify.systems.density")
     shells = importlib.import_module("adjoint.verify.systems.shells")
     springs = importlib.import_module("adjoint.verify.systems.springs")
     pixels = importlib.import_module("adjoint.verify.systems.pixels")
@@ -33,6 +34,7 @@ def toy(name):
     pixels.Picture.__init__.__defaults__ = (SIZE,)
     roll, draw = solids.rollout_problem, pixels.picture_problem
     makers = {
+        "density": partial(roll, density.tets, N_STEPS),
         "viscous": partial(roll, solids.viscous, N_STEPS),
         "stick": partial(roll, solids.stick, N_STEPS),
         "slip": partial(roll, solids.slip, N_STEPS),

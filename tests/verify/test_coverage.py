@@ -14,6 +14,9 @@ from adjoint.verify.systems import pixels, solids
 from render.soft_raster import rasterize
 
 
+ROLLOUTS = ("tets", "contact", "density")
+
+
 @pytest.fixture(scope="module")
 def table():
     return coverage.verify(processes=2)
@@ -35,11 +38,13 @@ def test_every_cell_meets_the_bars_in_numbers(table):
     for c in cells:
         assert c.slope >= 1.9
         assert c.halvings >= 4
-        assert c.dot <= (1e-10 if c.system.startswith(("tets", "contact", "chain")) else 1e-12)
+        assert c.dot <= (
+            1e-10 if c.system.startswith(("tets", "contact", "chain", "density")) else 1e-12
+        )
         assert c.vjp_error <= 1e-7
         assert c.gradient_norm > 0.0
         assert c.kink > 0.0
-    rollouts = [c for c in cells if c.system.startswith(("tets", "contact"))]
+    rollouts = [c for c in cells if c.system.startswith(ROLLOUTS)]
     assert all(c.dot_kernel <= 1e-12 for c in rollouts)
 
 

@@ -1,13 +1,14 @@
 """The systems of the coverage table, in the order in which they are checked."""
 
 from adjoint.verify.problem import System
-from adjoint.verify.systems import chain, losses, pixels, shells, solids, springs
+from adjoint.verify.systems import chain, density, losses, pixels, shells, solids, springs
 
 
 SYSTEMS: tuple[System, ...] = (
     *solids.SYSTEMS,
     *springs.SYSTEMS,
     *shells.SYSTEMS,
+    *density.SYSTEMS,
     *pixels.SYSTEMS,
     *losses.SYSTEMS,
     *chain.SYSTEMS,

@@ -48,7 +48,8 @@ class Scene:
 
     def owners(self) -> dict[str, tuple[str, str]]:
         """Return for each path the class that declares it and its name there."""
-        owners = {"mass": ("Model", "mass"), "gravity": ("Model", "gravity")}
+        owners = {} if self.model.has_densities else {"mass": ("Model", "mass")}
+        owners["gravity"] = ("Model", "gravity")
         owners |= {f"state.{name}": ("State", name) for name in ("x", "v")}
         for name, force in self.model.forces.items():
             owners |= {f"{name}.{key}": (type(force).__name__, key) for key in force.parameters()}
@@ -122,7 +123,7 @@ def contact_margins(scene: Scene) -> np.ndarray:
     return np.stack(margins).ravel()
 
 
-def _beam(rng: np.random.Generator, **parameters: object) -> tuple[NeoHookeanTets, np.ndarray]:
+def beam(rng: np.random.Generator, **parameters: object) -> tuple[NeoHookeanTets, np.ndarray]:
     """Return tetrahedra of a small box and their positions, slightly out of rest."""
     mesh = box_tets(CELLS, SIZE)
     tets = NeoHookeanTets(mesh.tets, mesh.points, **parameters)  # pyright: ignore[reportArgumentType]
@@ -133,7 +134,7 @@ def elastic(n_steps: int) -> Scene:
     """Moduli per tetrahedron, two pinned nodes, everything moving."""
     rng = np.random.default_rng(1)
     mu, lam = 2e4 * rng.uniform(0.8, 1.2, 10), 5e4 * rng.uniform(0.8, 1.2, 10)
-    tets, x = _beam(rng, mu=mu, lam=lam, actuation=0.02)
+    tets, x = beam(rng, mu=mu, lam=lam, actuation=0.02)
     pinned = np.isin(np.arange(len(x)), (0, 1))
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets}, pinned=pinned)
     return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
@@ -145,7 +146,7 @@ def viscous(n_steps: int) -> Scene:
     phase = rng.uniform(0.0, 6.0, 10)
     series = 0.1 * np.sin(np.arange(n_steps)[:, None] / 4.0 + phase)
     eta = 20.0 * rng.uniform(0.5, 1.5, 10)
-    tets, x = _beam(rng, mu=2e4, lam=5e4, viscosity=eta, actuation=series)
+    tets, x = beam(rng, mu=2e4, lam=5e4, viscosity=eta, actuation=series)
     model = Model(tets.lumped_mass(DENSITY), {"solid": tets})
     return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
@@ -154,7 +155,7 @@ def _on_the_floor(
     rng: np.random.Generator, speed: float, n_steps: int, inert: str, **contact: object
 ) -> Scene:
     """Return a box pressed into a tilted floor and sliding along it at `speed` [m/s]."""
-    tets, x = _beam(rng, mu=2e4, lam=5e4, viscosity=5.0)
+    tets, x = beam(rng, mu=2e4, lam=5e4, viscosity=5.0)
     normal = np.array([0.1, 1.0, -0.05])
     along = np.array([1.0, -0.1, 0.0])
     # The bottom is 15 mm inside, less the tilt; the top is 80 mm away.
@@ -182,13 +183,14 @@ def slip(n_steps: int) -> Scene:
     )  # fmt: skip
 
 
-def _system(name: str, summary: str, build: Callable[[int], Scene]) -> System:
+def system(name: str, summary: str, build: Callable[[int], Scene]) -> System:
+    """Return the system of a scene's rollout."""
     return System(name, summary, partial(rollout_problem, build), family="solids")
 
 
 SYSTEMS = (
-    _system("tets/elastic", "Stable neo-Hookean tetrahedra, two nodes pinned", elastic),
-    _system("tets/viscous", "Viscous tetrahedra driven by a series of actuations", viscous),
-    _system("contact/stick", "A box pressed on a plane, friction in stick", stick),
-    _system("contact/slip", "A box sliding on a plane, friction in slip", slip),
+    system("tets/elastic", "Stable neo-Hookean tetrahedra, two nodes pinned", elastic),
+    system("tets/viscous", "Viscous tetrahedra driven by a series of actuations", viscous),
+    system("contact/stick", "A box pressed on a plane, friction in stick", stick),
+    system("contact/slip", "A box sliding on a plane, friction in slip", slip),
 )
