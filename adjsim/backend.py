@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from numbers import Integral
 from pathlib import Path
@@ -252,6 +252,17 @@ def array_module(device: Device) -> Any:
 
         return cupy
     return np
+
+
+def fourier_transforms(device: Device, threads: int) -> tuple[Callable, Callable]:
+    """Return `rfft2` and `irfft2` of arrays on the device: SciPy's or CuPy's."""
+    if device is Device.CUDA and not in_cuda_simulator():
+        from cupyx.scipy import fft  # pyright: ignore[reportMissingImports]
+
+        return fft.rfft2, fft.irfft2
+    from scipy import fft
+
+    return partial(fft.rfft2, workers=threads), partial(fft.irfft2, workers=threads)
 
 
 def to_host(array: Any) -> np.ndarray:

@@ -336,8 +336,8 @@ def _kink_distance(
 
 def text_table(cells: Sequence[Cell]) -> str:
     """Return the cells as plain text, one line each."""
-    head = "{:20} {:24} {:>7} {:>9} {:>9} {:>9} {:>9}  {}"
-    row = "{:20} {:24} {:7.3f} {:9.1e} {:9.1e} {:9.1e} {:9.1e}  {}"
+    head = "{:22} {:24} {:>7} {:>9} {:>9} {:>9} {:>9}  {}"
+    row = "{:22} {:24} {:7.3f} {:9.1e} {:9.1e} {:9.1e} {:9.1e}  {}"
     lines = [head.format("system", "parameter", "slope", "dot", "one step", "vjp", "kink", "")]
     lines += [
         row.format(

@@ -1,8 +1,8 @@
 """What the classes and losses themselves declare as differentiable.
 
-Forces list their parameters; every field of what is rendered counts unless it is listed
-here as fixed; a loss counts by its adjoint. So a parameter that is added somewhere is
-missed by the coverage table until a system has it.
+Forces, pendula and smoke list their parameters; every field of what is rendered counts
+unless it is listed here as fixed; a loss counts by its adjoint. So a parameter that is added
+somewhere is missed by the coverage table until a system has it.
 """
 
 import dataclasses
@@ -11,12 +11,17 @@ import inspect
 import adjoint.losses
 from adjoint.registry import FORCE_TWINS
 from adjoint.render.losses import FRAME_VJP
+from adjsim.reduced.double_pendulum import DoublePendulum
+from adjsim.reduced.pendulum import PendulumState
+from adjsim.reduced.simple_pendulum import SimplePendulum
+from adjsim.reduced.smoke import SmokeState
 from render.camera import Camera
 from render.scene import DirectionalLight, Material, Mesh
 from render.soft_raster import SoftRasterizer
 
 
 STATE = {("Model", "mass"), ("Model", "gravity"), ("State", "x"), ("State", "v")}
+REDUCED = (SimplePendulum, DoublePendulum, PendulumState, SmokeState)
 VERTICES = {("Mesh", "vertices")}  # given beside the scene, not in it
 RENDERED = (Camera, SoftRasterizer, Material, DirectionalLight, Mesh)
 FIXED = {"near", "far", "blend", "cull", "faces", "material"}
@@ -26,6 +31,7 @@ LOSS_SUFFIX = "_mse_vjp"
 def declared_parameters() -> set[tuple[str, str]]:
     """Return every (class or loss, parameter) that has a derivative."""
     forces = {(force.__name__, p.name) for force in FORCE_TWINS for p in force.PARAMETERS}
+    reduced = {(kind.__name__, p.name) for kind in REDUCED for p in kind.PARAMETERS}
     rendered = {
         (kind.__name__, field.name) for kind in RENDERED for field in dataclasses.fields(kind)
     }
@@ -37,5 +43,5 @@ def declared_parameters() -> set[tuple[str, str]]:
         for parameter in inspect.signature(vjp).parameters
         if not parameter.startswith(("target", "adj"))
     }
-    found = STATE | VERTICES | forces | rendered | image_losses | state_losses
+    found = STATE | VERTICES | forces | reduced | rendered | image_losses | state_losses
     return {(owner, name) for owner, name in found if name not in FIXED}

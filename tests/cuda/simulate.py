@@ -1,7 +1,7 @@
 """Run toy scenes on the CPU and in Numba's CUDA simulator; print the differences as JSON.
 
 Run in a process of its own with NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1, and with
-the name of what is run: physics or render.
+the name of what is run: physics, reduced or render.
 """
 
 import json
@@ -9,10 +9,14 @@ import sys
 
 import numpy as np
 
-from tests.cuda import render_scenes, scenes
+from tests.cuda import reduced_scenes, render_scenes, scenes
 
 
-RUNS = {"physics": scenes.everything, "render": render_scenes.all_scenes}
+RUNS = {
+    "physics": scenes.everything,
+    "reduced": reduced_scenes.all_scenes,
+    "render": render_scenes.all_scenes,
+}
 
 
 def main():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from adjsim.backend import cuda_problem
+from tests.cuda import reduced_scenes
 from tests.cuda.processes import run
 from tests.cuda.scenes import everything
 
@@ -21,7 +22,7 @@ def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
     with ThreadPoolExecutor(2) as pool:
         reports = pool.map(lambda real: run("tests.cuda.compile_ptx", real), WITHIN_LIBDEVICE)
         report = [row for rows in reports for row in rows]
-    assert len({row["kernel"] for row in report}) == 5 + 16
+    assert len({row["kernel"] for row in report}) == 5 + 11 + 16
     assert {row["target"] for row in report} == {"sm_80", "sm_90"}
     for row in report:
         assert row["names_target"], row
@@ -40,6 +41,27 @@ def test_the_simulator_gives_the_numbers_of_the_cpu():
         assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"
         # The same Python operations in the same order, per element and per node.
         assert row["difference"] == 0.0, (name, row)
+
+
+def test_the_simulator_gives_the_numbers_of_the_cpu_for_pendula_and_smoke():
+    report = run("tests.cuda.simulate", "reduced", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
+    assert len(report) == 2 * (2 * 7 + 4) + 2 * 2 + 4
+    for name, row in report.items():
+        assert row["alike"], name
+        assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"
+        # The same Python operations in the same order; sources are sorted otherwise, stably.
+        assert row["difference"] == 0.0, (name, row)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(cuda_problem() is not None, reason=f"no GPU to use: {cuda_problem()}")
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 1e-3)])
+def test_a_gpu_swings_and_blows_like_the_cpu(dtype, tolerance):
+    # A few hundred operations per step and transforms of other libraries, times eps.
+    cpu, cuda = reduced_scenes.all_scenes("cpu", dtype), reduced_scenes.all_scenes("cuda", dtype)
+    for name, value in cpu.items():
+        scale = np.abs(value).max()
+        np.testing.assert_allclose(cuda[name], value, rtol=0, atol=tolerance * scale, err_msg=name)
 
 
 @pytest.mark.cuda

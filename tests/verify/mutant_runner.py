@@ -30,6 +30,7 @@ def toy(name):
     shells = importlib.import_module("adjoint.verify.systems.shells")
     springs = importlib.import_module("adjoint.verify.systems.springs")
     pixels = importlib.import_module("adjoint.verify.systems.pixels")
+    reduced = importlib.import_module("adjoint.verify.systems.reduced")
     losses = importlib.import_module("adjoint.verify.systems.losses")
     pixels.Picture.__init__.__defaults__ = (SIZE,)
     roll, draw = solids.rollout_problem, pixels.picture_problem
@@ -41,6 +42,10 @@ def toy(name):
         "triangles": partial(roll, shells.viscous, N_STEPS),
         "wind": partial(roll, shells.wind, N_STEPS),
         "springs": partial(roll, springs.net, N_STEPS),
+        "pendulum": partial(reduced.rollout_problem, reduced.circling, N_STEPS),
+        "signal": partial(reduced.rollout_problem, reduced.both_hanging, N_STEPS),
+        "double": partial(reduced.rollout_problem, reduced.tumbling, N_STEPS),
+        "smoke": partial(reduced.rollout_problem, reduced.racing, N_STEPS),
         "over": partial(draw, pixels.over),
         "softmax": partial(draw, pixels.softmax),
         **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},

@@ -1,7 +1,7 @@
 """The systems of the coverage table, in the order in which they are checked."""
 
 from adjoint.verify.problem import System
-from adjoint.verify.systems import chain, density, losses, pixels, shells, solids, springs
+from adjoint.verify.systems import chain, density, losses, pixels, reduced, shells, solids, springs
 
 
 SYSTEMS: tuple[System, ...] = (
@@ -9,6 +9,7 @@ SYSTEMS: tuple[System, ...] = (
     *springs.SYSTEMS,
     *shells.SYSTEMS,
     *density.SYSTEMS,
+    *reduced.SYSTEMS,
     *pixels.SYSTEMS,
     *losses.SYSTEMS,
     *chain.SYSTEMS,

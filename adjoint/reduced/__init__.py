@@ -1,0 +1,1 @@
+"""Twins of `adjsim/reduced/`. Public names live in the modules."""

@@ -1,0 +1,140 @@
+"""The reverse sweep and the tangent of the pendula, around their compiled loops.
+
+Forward: `adjsim/reduced/pendulum.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.reduced.pendulum_loop import PendulumTwinKind, reverse_loop, tangent_loop
+from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
+from adjsim.backend import to_host
+from adjsim.reduced.pendulum import PendulumState, PendulumStepper, PendulumTrajectory
+from adjsim.reduced.pendulum_loop import loop_rows, run_loop
+from adjsim.system import Fields
+
+
+CONSTANTS = ("length", "mass", "damping", "gravity")  # in the order they are packed
+STATE = ("state.angle", "state.rate")
+
+
+class PendulumSweep(Sweep):
+    """Cotangents on their way from the last frame to the initial state."""
+
+    def __init__(
+        self,
+        twin: PendulumTwinKind,
+        stepper: PendulumStepper,
+        steps: np.ndarray,
+        adj_frames: Fields,
+        wanted: Sequence[str],
+    ) -> None:
+        xp, n_angles = stepper.xp, twin.kind.n_angles
+        self.twin, self.stepper, self.steps, self.wanted = twin, stepper, steps, wanted
+        self.frames = tuple(xp.asarray(part.reshape(-1, n_angles)) for part in adj_frames)
+        self.adj = (
+            *stepper.allocate(1),
+            xp.zeros_like(stepper.params),
+            xp.zeros_like(stepper.series),
+        )
+
+    def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
+        """Undo len(rows) steps, in compiled code from the last one to the first."""
+        s = self.stepper
+        frame_of = s.xp.asarray(frames_of(self.steps, start, start + len(rows)))
+        steps = s.xp.asarray(loop_rows(start, rows))
+        frames = (frame_of, *self.frames)
+        args = (s.params, s.series, s.numbers, steps, fields, frames, self.adj)
+        run_loop(reverse_loop(self.twin, s.device), s.device, args)
+
+    def finish(self) -> dict[str, np.ndarray]:
+        """Add the cotangent of state 0, if it is a frame; unpack the wanted gradient."""
+        system = self.stepper.system
+        adj_q, adj_u, params, series = (to_host(part).astype(np.float64) for part in self.adj)
+        if self.steps[0] == 0:
+            adj_q += to_host(self.frames[0][:1])
+            adj_u += to_host(self.frames[1][:1])
+        gradient: dict[str, np.ndarray] = dict(zip(STATE, (adj_q, adj_u), strict=True))
+        at = 0
+        for name in CONSTANTS:
+            size = getattr(system, name).size
+            gradient[name] = params[0, at : at + size]
+            at += size
+        shapes = dict.fromkeys(gradient, system.SHAPE) | {"gravity": ()}
+        gradient = {path: value.reshape(shapes[path]) for path, value in gradient.items()}
+        rows = series.reshape(-1, *system.SHAPE)
+        gradient["torque"] = series_rows_vjp(system.torque, system.SHAPE, rows)
+        return {path: gradient[path] for path in self.wanted}
+
+
+class PendulumTangent(Tangent):
+    """Tangents of the states, run beside the states themselves."""
+
+    def __init__(
+        self,
+        twin: PendulumTwinKind,
+        stepper: PendulumStepper,
+        state: PendulumState,
+        tangents: Mapping[str, np.ndarray],
+    ) -> None:
+        system = stepper.system
+        zeros = {path: np.zeros(v.shape) for path, v in system.state_parameters(state).items()}
+        zeros |= {name: np.zeros(value.shape) for name, value in system.parameters().items()}
+        given = {**zeros, **tangents}
+        self.twin, self.stepper = twin, stepper
+        self.initial = [stepper.on_device(np.ravel(given[path])) for path in STATE]
+        constants = np.concatenate([np.ravel(given[name]) for name in CONSTANTS])
+        rows = series_rows_jvp(system.torque, system.SHAPE, given["torque"], stepper.n_steps)
+        self.packed = (
+            stepper.on_device(constants[None]),
+            stepper.on_device(rows.reshape(-1, twin.kind.n_angles)),
+        )
+
+    def load(self, tan_fields: Fields, row: int) -> None:
+        """Write the tangents of angles and rates to a row."""
+        for field, part in zip(tan_fields, self.initial, strict=True):
+            field[row] = part
+
+    def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
+        """Run from state k0, in compiled code from the first step to the last."""
+        s = self.stepper
+        steps, finite = s.xp.asarray(loop_rows(k0, rows)), s.xp.array([len(rows) - 1])
+        states = (*fields, *tan_fields)
+        args = (s.params, s.series, *self.packed, s.numbers, steps, states, finite)
+        run_loop(tangent_loop(self.twin, s.device), s.device, args)
+        s.check_finite(finite, k0, len(rows) - 1)
+
+
+class PendulumTwin(SystemTwin[PendulumState, PendulumTrajectory]):
+    """The twin of one class of pendula."""
+
+    def __init__(self, kind: PendulumTwinKind) -> None:
+        self.kind = kind
+
+    def cotangents(
+        self, trajectory: PendulumTrajectory, given: Sequence[Any], dtype: np.dtype
+    ) -> Fields:
+        """Return the cotangents of angles and rates."""
+        frames = {"angle": trajectory.angle, "rate": trajectory.rate}
+        return check_cotangents(frames, given, dtype)
+
+    def sweep(
+        self,
+        stepper: PendulumStepper,
+        state: PendulumState,
+        steps: np.ndarray,
+        adj_frames: Fields,
+        wanted: Sequence[str],
+    ) -> PendulumSweep:
+        """Begin a reverse sweep."""
+        del state
+        return PendulumSweep(self.kind, stepper, steps, adj_frames, wanted)
+
+    def tangent(
+        self, stepper: PendulumStepper, state: PendulumState, tangents: Mapping[str, np.ndarray]
+    ) -> PendulumTangent:
+        """Begin a tangent."""
+        return PendulumTangent(self.kind, stepper, state, tangents)

@@ -1,0 +1,154 @@
+"""Pendula and smoke: rollouts of a few dozen steps with every parameter."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from adjoint.rollout import record, rollout_jvp
+from adjoint.verify.problem import Problem, System, Values, no_margins
+from adjsim.reduced.double_pendulum import DoublePendulum
+from adjsim.reduced.pendulum import PendulumState
+from adjsim.reduced.simple_pendulum import SimplePendulum
+from adjsim.reduced.smoke import Smoke, SmokeState
+from adjsim.rollout import rollout
+from adjsim.series import Signal
+
+
+N_STEPS, N_SMOKE_STEPS = 24, 8
+ROLLOUT_TOLERANCE, KERNEL_TOLERANCE = 1e-10, 1e-12
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A system at its initial state, how it is run, and what its two fields are called."""
+
+    system: Any
+    state: Any
+    dt: float
+    n_steps: int
+    fields: tuple[str, str]
+
+    @property
+    def frames(self) -> list[int]:
+        """Steps whose states are the outputs: one in the middle, and the last."""
+        return sorted({max(1, self.n_steps // 2), self.n_steps})
+
+    def point(self) -> dict[str, np.ndarray]:
+        """Return every differentiable parameter by path."""
+        return {**self.system.parameters(), **self.system.state_parameters(self.state)}
+
+    def owners(self) -> dict[str, tuple[str, str]]:
+        """Return for each path the class that declares it and its name there."""
+        of_state, of_system = type(self.state).__name__, type(self.system).__name__
+        return {
+            path: (of_state if path.startswith("state.") else of_system, path.split(".")[-1])
+            for path in self.point()
+        }
+
+    def run(self, values: Values, frames: Sequence[int] | None = None) -> Any:
+        """Run forward at other values."""
+        system, state = self.system.with_values(self.state, values)
+        return rollout(system, state, self.dt, self.n_steps, frames=frames or self.frames)
+
+
+def rollout_problem(
+    build: Callable[[int], Setting], n_steps: int, margins: Callable[..., np.ndarray] | None = None
+) -> Problem:
+    """Return the rollout of a setting as a problem: both fields at two frames."""
+    s = build(n_steps)
+    recorded = record(s.system, s.state, s.dt, s.n_steps, frames=s.frames)
+    shapes = [getattr(recorded.trajectory, name).shape for name in s.fields]
+    scales = [float(np.std(getattr(recorded.trajectory, name))) or 1.0 for name in s.fields]
+
+    def outputs(trajectory: Any) -> np.ndarray:
+        parts = zip(s.fields, scales, strict=True)
+        return np.concatenate([getattr(trajectory, name).ravel() / c for name, c in parts])
+
+    def jvp(tangents: Values) -> np.ndarray:
+        _, tangent = rollout_jvp(s.system, s.state, s.dt, s.n_steps, tangents, frames=s.frames)
+        return outputs(tangent)
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        parts = np.split(adj, [int(np.prod(shapes[0]))])
+        fields = [
+            part.reshape(shape) / c for part, shape, c in zip(parts, shapes, scales, strict=True)
+        ]
+        return recorded.vjp(*fields, wrt=wrt)
+
+    return Problem(
+        point=s.point(),
+        owners=s.owners(),
+        forward=lambda values: outputs(s.run(values)),
+        jvp=jvp,
+        vjp=vjp,
+        margins=partial(margins, s) if margins else no_margins,
+        dot_tolerance=ROLLOUT_TOLERANCE if n_steps > 1 else KERNEL_TOLERANCE,
+        kernel=rollout_problem(build, 1) if n_steps > 1 else None,
+    )
+
+
+def lookup_margins(setting: Setting, values: Values) -> np.ndarray:
+    """Return for every lookup of every step what changes sign on the border of its cell."""
+    velocity = setting.run(values, frames=range(setting.n_steps + 1)).velocity
+    return np.sin(np.pi * velocity).ravel()
+
+
+def swinging(n_steps: int) -> Setting:
+    """A simple pendulum that swings, with a constant torque."""
+    system = SimplePendulum(1.3, 0.7, 0.4, 9.8, 0.5)
+    return Setting(system, PendulumState(1.1, -0.8), 0.02, n_steps, ("angle", "rate"))
+
+
+def circling(n_steps: int) -> Setting:
+    """A simple pendulum that goes over the top, with a torque in every step."""
+    torque = np.random.default_rng(51).standard_normal(n_steps)
+    system = SimplePendulum(0.6, 1.7, 0.2, 9.8, torque)
+    return Setting(system, PendulumState(2.6, 7.0), 0.02, n_steps, ("angle", "rate"))
+
+
+def both_hanging(n_steps: int) -> Setting:
+    """A double pendulum that swings, with a signal of torques over three control points."""
+    values = np.random.default_rng(52).standard_normal((3, 2))
+    torque = Signal(np.array([-0.5, 0.3, 0.9]) * n_steps, values)
+    system = DoublePendulum((1.2, 0.7), (0.8, 1.3), (0.3, 0.2), 9.8, torque)
+    return Setting(system, PendulumState((0.9, -0.5), (0.4, 1.2)), 0.01, n_steps, ("angle", "rate"))
+
+
+def tumbling(n_steps: int) -> Setting:
+    """A double pendulum let go above the level, the lower rod tumbling, constant torques."""
+    system = DoublePendulum((0.8, 1.1), (1.5, 0.6), (0.1, 0.4), 9.8, (0.7, -0.3))
+    return Setting(system, PendulumState((2.2, 1.4), (-2.0, 6.0)), 0.01, n_steps, ("angle", "rate"))
+
+
+def drifting(n_steps: int, speed: float = 0.2, seed: int = 53) -> Setting:
+    """Smoke that moves by part of a cell a step."""
+    rng = np.random.default_rng(seed)
+    state = SmokeState(speed * rng.standard_normal((6, 7, 2)), rng.random((6, 7)))
+    return Setting(Smoke((6, 7)), state, 1.0, n_steps, ("velocity", "density"))
+
+
+def racing(n_steps: int) -> Setting:
+    """Smoke that moves by several cells a step, across the grid's border."""
+    return drifting(n_steps, 3.0, 54)
+
+
+def _pendulum(name: str, summary: str, build: Callable[[int], Setting]) -> System:
+    return System(name, summary, partial(rollout_problem, build, N_STEPS), family="reduced")
+
+
+def _smoke(name: str, summary: str, build: Callable[[int], Setting]) -> System:
+    make = partial(rollout_problem, build, N_SMOKE_STEPS, lookup_margins)
+    return System(name, summary, make, family="reduced")
+
+
+SYSTEMS = (
+    _pendulum("pendulum/swing", "A pendulum that swings, constant torque", swinging),
+    _pendulum("pendulum/circle", "A pendulum over the top, torque in every step", circling),
+    _pendulum("double-pendulum/swing", "A double pendulum, torques as signals", both_hanging),
+    _pendulum("double-pendulum/tumble", "A double pendulum that tumbles", tumbling),
+    _smoke("smoke/drift", "Smoke that moves by part of a cell a step", drifting),
+    _smoke("smoke/race", "Smoke that moves by several cells a step", racing),
+)
