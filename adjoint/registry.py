@@ -3,18 +3,27 @@
 from adjoint.element import ForceTwin
 from adjoint.forces import (
     half_space as half_space_adjoint,
+    hinges as hinges_adjoint,
     lift_drag as lift_drag_adjoint,
     neo_hookean as neo_hookean_adjoint,
     neo_hookean_triangles as triangles_adjoint,
     springs as springs_adjoint,
 )
 from adjsim.element import Force
-from adjsim.forces import half_space, lift_drag, neo_hookean, neo_hookean_triangles, springs
+from adjsim.forces import (
+    half_space,
+    hinges,
+    lift_drag,
+    neo_hookean,
+    neo_hookean_triangles,
+    springs,
+)
 
 
 FORCE_TWINS: dict[type[Force], ForceTwin] = {
     half_space.HalfSpaceContact: half_space_adjoint.HalfSpaceContactTwin(),
     lift_drag.LiftDrag: lift_drag_adjoint.LiftDragTwin(),
+    hinges.Hinges: hinges_adjoint.HingesTwin(),
     neo_hookean.NeoHookeanTets: neo_hookean_adjoint.NeoHookeanTetsTwin(),
     neo_hookean_triangles.NeoHookeanTriangles: triangles_adjoint.NeoHookeanTrianglesTwin(),
     springs.Springs: springs_adjoint.SpringsTwin(),

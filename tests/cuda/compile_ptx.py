@@ -41,6 +41,7 @@ def physics_kernels():
         tangent_on_grid,
     )
     from adjoint.forces.half_space import HALF_SPACE_TWIN
+    from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
     from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
     from adjoint.forces.neo_hookean import ELASTIC_TWIN, VISCOUS_TWIN
     from adjoint.forces.neo_hookean_triangles import (
@@ -52,6 +53,7 @@ def physics_kernels():
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, HALF_SPACE_TWIN, SPRING_TWIN)
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
+    twins += (HINGE_TWIN, DAMPED_TWIN)
     i, u = types.int64, types.uint32
 
     def group(real, *ranks):

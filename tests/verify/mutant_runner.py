@@ -28,6 +28,7 @@ def toy(name):
     solids = importlib.import_module("adjoint.verify.systems.solids")
     density = importlib.import_module("adjoint.verify.systems.density")
     shells = importlib.import_module("adjoint.verify.systems.shells")
+    hinges = importlib.import_module("adjoint.verify.systems.hinges")
     springs = importlib.import_module("adjoint.verify.systems.springs")
     pixels = importlib.import_module("adjoint.verify.systems.pixels")
     reduced = importlib.import_module("adjoint.verify.systems.reduced")
@@ -46,6 +47,7 @@ def toy(name):
         "signal": partial(reduced.rollout_problem, reduced.both_hanging, N_STEPS),
         "double": partial(reduced.rollout_problem, reduced.tumbling, N_STEPS),
         "smoke": partial(reduced.rollout_problem, reduced.racing, N_STEPS),
+        "hinges": partial(roll, hinges.crumpled, N_STEPS),
         "over": partial(draw, pixels.over),
         "softmax": partial(draw, pixels.softmax),
         **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},

@@ -1,7 +1,17 @@
 """The systems of the coverage table, in the order in which they are checked."""
 
 from adjoint.verify.problem import System
-from adjoint.verify.systems import chain, density, losses, pixels, reduced, shells, solids, springs
+from adjoint.verify.systems import (
+    chain,
+    density,
+    hinges,
+    losses,
+    pixels,
+    reduced,
+    shells,
+    solids,
+    springs,
+)
 
 
 SYSTEMS: tuple[System, ...] = (
@@ -10,6 +20,7 @@ SYSTEMS: tuple[System, ...] = (
     *shells.SYSTEMS,
     *density.SYSTEMS,
     *reduced.SYSTEMS,
+    *hinges.SYSTEMS,
     *pixels.SYSTEMS,
     *losses.SYSTEMS,
     *chain.SYSTEMS,

@@ -1,0 +1,302 @@
+r"""Adjoint of `adjsim/forces/hinges.py`: read the two files side by side.
+
+Every block undoes the forward line with the same number, last line first; each tangent reads in
+forward order. Differentiated with respect to positions, velocities, k_b c0, k_d c0, cos beta and
+sin beta; the packing carries these on to k_b, k_d, phi0 and a.
+
+The half-angle needs no derivative of its own: with the gradient of phi at hand,
+
+    tan_phi = -l (h1.(tan_a - t1 tan_e) + h2.(tan_b - t2 tan_e)),  tan_(sin psi) = cos psi tan_phi/2
+
+which is `angle_rate` of the tangents, smooth from -pi to pi.
+"""
+
+import numpy as np
+
+from adjoint.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjsim.backend import device_fn, lit
+from adjsim.element import broadcast
+from adjsim.forces.hinges import (
+    DAMPED,
+    ELASTIC,
+    Hinges,
+    angle_rate,
+    half_angle,
+    hinge_shape,
+    rest_shape,
+)
+from adjsim.series import series_rows
+from adjsim.vec3 import add, axpy, cross, dot, scale, sub
+
+
+@device_fn
+def unit_over_norm_jvp(n, h, tan_n):
+    """Push a tangent through h = n/|n|^2."""
+    inv_N = lit(1, n[0]) / dot(n, n)
+    return scale(inv_N, axpy(lit(-2, inv_N) * dot(n, tan_n), h, tan_n))
+
+
+@device_fn
+def hinge_shape_jvp(x, shape, tan_x):
+    """Push tangents through `hinge_shape`: tangents of l, t1, t2, h1, h2."""
+    e, a, b = x[0], x[1], x[2]
+    l, t1, t2, n1, n2, h1, h2 = shape
+    tan_e, tan_a, tan_b = tan_x[0], tan_x[1], tan_x[2]
+    inv_l = lit(1, l) / l
+    inv_E = inv_l * inv_l
+    tan_l = inv_l * dot(e, tan_e)  # (1)
+    tan_E = lit(2, l) * l * tan_l
+    tan_t1 = inv_E * (dot(tan_a, e) + dot(a, tan_e) - t1 * tan_E)  # (2)
+    tan_t2 = inv_E * (dot(tan_b, e) + dot(b, tan_e) - t2 * tan_E)  # (2)
+    tan_n1 = add(cross(tan_e, a), cross(e, tan_a))  # (3)
+    tan_n2 = add(cross(tan_b, e), cross(b, tan_e))  # (3)
+    tan_h1 = unit_over_norm_jvp(n1, h1, tan_n1)  # (4)
+    tan_h2 = unit_over_norm_jvp(n2, h2, tan_n2)  # (4)
+    return tan_l, tan_t1, tan_t2, tan_h1, tan_h2
+
+
+@device_fn
+def sin_psi_jvp(x, shape, series, tan_x, tan_series):
+    """Return sin psi and its tangent."""
+    l, t1, t2, n1, n2, h1, h2 = shape
+    sin_half, cos_half = half_angle(x[2], l, n1, n2)
+    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5)
+    cos_psi = cos_half * series[0] + sin_half * series[1]
+    tan_phi = angle_rate(tan_x, l, t1, t2, h1, h2)
+    tan_beta_part = sin_half * tan_series[0] - cos_half * tan_series[1]
+    return sin_psi, lit(0.5, l) * cos_psi * tan_phi + tan_beta_part
+
+
+@device_fn
+def angle_rate_jvp(v, shape, tan_v, tan_shape):
+    """Return dphi/dt and its tangent."""
+    l, t1, t2, _, _, h1, h2 = shape
+    tan_l, tan_t1, tan_t2, tan_h1, tan_h2 = tan_shape
+    u1 = axpy(-t1, v[0], v[1])  # (6)
+    u2 = axpy(-t2, v[0], v[2])  # (6)
+    tan_u1 = axpy(-t1, tan_v[0], axpy(-tan_t1, v[0], tan_v[1]))
+    tan_u2 = axpy(-t2, tan_v[0], axpy(-tan_t2, v[0], tan_v[2]))
+    z = dot(h1, u1) + dot(h2, u2)
+    tan_z = dot(tan_h1, u1) + dot(h1, tan_u1) + dot(tan_h2, u2) + dot(h2, tan_u2)
+    return -l * z, -(tan_l * z + l * tan_z)  # (7)
+
+
+@device_fn
+def moment_forces_jvp(moment, shape, tan_moment, tan_shape):
+    """Push tangents through `moment_forces`."""
+    l, t1, t2, _, _, h1, h2 = shape
+    tan_l, tan_t1, tan_t2, tan_h1, tan_h2 = tan_shape
+    q = moment * l  # (9)
+    tan_q = tan_moment * l + moment * tan_l
+    f1 = scale(q, h1)  # (10)
+    f2 = scale(q, h2)  # (10)
+    tan_f1 = axpy(tan_q, h1, scale(q, tan_h1))
+    tan_f2 = axpy(tan_q, h2, scale(q, tan_h2))
+    tan_1 = axpy(tan_t1, f1, scale(t1, tan_f1))
+    tan_2 = axpy(tan_t2, f2, scale(t2, tan_f2))
+    return scale(lit(-1, l), add(tan_1, tan_2)), tan_f1, tan_f2  # (11)
+
+
+@device_fn
+def moment_forces_vjp(moment, shape, adj_f):
+    """Pull adj_f back through `moment_forces`: adj_moment and adj of l, t1, t2, h1, h2."""
+    l, t1, t2, _, _, h1, h2 = shape
+    q = moment * l  # (9) replayed
+
+    # (11) f4 = -(t1 f1 + t2 f2), with (10) f1 = q h1, f2 = q h2
+    adj_t1 = -q * dot(h1, adj_f[0])
+    adj_t2 = -q * dot(h2, adj_f[0])
+    adj_f1 = axpy(-t1, adj_f[0], adj_f[1])
+    adj_f2 = axpy(-t2, adj_f[0], adj_f[2])
+
+    # (10) f1 = q h1, f2 = q h2
+    adj_q = dot(h1, adj_f1) + dot(h2, adj_f2)
+    adj_h1 = scale(q, adj_f1)
+    adj_h2 = scale(q, adj_f2)
+
+    # (9) q = moment l
+    return l * adj_q, (moment * adj_q, adj_t1, adj_t2, adj_h1, adj_h2)
+
+
+@device_fn
+def angle_rate_vjp(v, shape, adj_rate, adj_shape):
+    """Pull adj_rate back through `angle_rate`: adj_v, and adj_shape added to."""
+    l, t1, t2, _, _, h1, h2 = shape
+    adj_l, adj_t1, adj_t2, adj_h1, adj_h2 = adj_shape
+    u1 = axpy(-t1, v[0], v[1])  # (6) replayed
+    u2 = axpy(-t2, v[0], v[2])  # (6) replayed
+
+    # (7) rate = -l (h1.u1 + h2.u2)
+    adj_l -= (dot(h1, u1) + dot(h2, u2)) * adj_rate
+    adj_z = -l * adj_rate
+    adj_h1 = axpy(adj_z, u1, adj_h1)
+    adj_h2 = axpy(adj_z, u2, adj_h2)
+    adj_u1 = scale(adj_z, h1)
+    adj_u2 = scale(adj_z, h2)
+
+    # (6) u1 = va - t1 ve, u2 = vb - t2 ve
+    adj_t1 -= dot(v[0], adj_u1)
+    adj_t2 -= dot(v[0], adj_u2)
+    adj_ve = axpy(-t1, adj_u1, scale(-t2, adj_u2))
+    return (adj_ve, adj_u1, adj_u2), (adj_l, adj_t1, adj_t2, adj_h1, adj_h2)
+
+
+@device_fn
+def sin_psi_vjp(shape, cos_psi, adj_sin_psi):
+    """Pull adj_sin_psi back to the edges: adj_phi times the gradient of phi."""
+    l, t1, t2, _, _, h1, h2 = shape
+
+    # (5) sin psi, psi = phi/2 - beta
+    adj_phi = lit(0.5, l) * cos_psi * adj_sin_psi
+    g1 = scale(-l * adj_phi, h1)
+    g2 = scale(-l * adj_phi, h2)
+    return axpy(-t1, g1, scale(-t2, g2)), g1, g2
+
+
+@device_fn
+def unit_over_norm_vjp(n, h, adj_h):
+    """Pull adj_h back through h = n/|n|^2, whose derivative is symmetric."""
+    return unit_over_norm_jvp(n, h, adj_h)
+
+
+@device_fn
+def hinge_shape_vjp(x, shape, adj_shape, adj_x):
+    """Pull cotangents of l, t1, t2, h1, h2 back through `hinge_shape`: adj_x added to."""
+    e, a, b = x[0], x[1], x[2]
+    l, t1, t2, n1, n2, h1, h2 = shape
+    adj_l, adj_t1, adj_t2, adj_h1, adj_h2 = adj_shape
+    adj_e, adj_a, adj_b = adj_x
+    inv_l = lit(1, l) / l
+    inv_E = inv_l * inv_l
+
+    # (4) h = n/|n|^2
+    adj_n1 = unit_over_norm_vjp(n1, h1, adj_h1)
+    adj_n2 = unit_over_norm_vjp(n2, h2, adj_h2)
+
+    # (3) n1 = e x a, n2 = b x e
+    adj_e = add(adj_e, sub(cross(a, adj_n1), cross(b, adj_n2)))
+    adj_a = add(adj_a, cross(adj_n1, e))
+    adj_b = add(adj_b, cross(e, adj_n2))
+
+    # (2) t1 = a.e/E, t2 = b.e/E
+    r1, r2 = inv_E * adj_t1, inv_E * adj_t2
+    adj_a = axpy(r1, e, adj_a)
+    adj_b = axpy(r2, e, adj_b)
+    adj_e = axpy(r1, a, axpy(r2, b, adj_e))
+    adj_E = -(t1 * r1 + t2 * r2)
+
+    # (1) l = |e|, E = l^2
+    adj_e = axpy(inv_l * adj_l + lit(2, l) * adj_E, e, adj_e)
+    return adj_e, adj_a, adj_b
+
+
+@device_fn
+def hinge_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `hinge_force`."""
+    shape = hinge_shape(x)
+    tan_shape = hinge_shape_jvp(x, shape, tan_x)
+    sin_psi, tan_sin_psi = sin_psi_jvp(x, shape, series, tan_x, tan_series)
+    moment = params[0] * sin_psi  # (8)
+    tan_moment = tan_params[0] * sin_psi + params[0] * tan_sin_psi
+    return moment_forces_jvp(moment, shape, tan_moment, tan_shape)
+
+
+@device_fn
+def hinge_vjp(x, v, consts, params, series, adj_f):
+    """Pull adj_f back through `hinge_force`; adj_v is ()."""
+    shape = hinge_shape(x)
+    sin_half, cos_half = half_angle(x[2], shape[0], shape[3], shape[4])
+    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5) replayed
+    cos_psi = cos_half * series[0] + sin_half * series[1]
+    adj_moment, adj_shape = moment_forces_vjp(params[0] * sin_psi, shape, adj_f)
+
+    # (8) moment = k_b c0 sin psi
+    adj_kb = sin_psi * adj_moment
+    adj_sin_psi = params[0] * adj_moment
+
+    # (5) sin psi = sin(phi/2) cos beta - cos(phi/2) sin beta
+    adj_series = (sin_half * adj_sin_psi, -cos_half * adj_sin_psi)
+    adj_x = sin_psi_vjp(shape, cos_psi, adj_sin_psi)
+    return hinge_shape_vjp(x, shape, adj_shape, adj_x), (), (adj_kb,), adj_series
+
+
+@device_fn
+def damped_hinge_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `damped_hinge_force`."""
+    shape = hinge_shape(x)
+    tan_shape = hinge_shape_jvp(x, shape, tan_x)
+    sin_psi, tan_sin_psi = sin_psi_jvp(x, shape, series, tan_x, tan_series)
+    rate, tan_rate = angle_rate_jvp(v, shape, tan_v, tan_shape)
+    moment = params[0] * sin_psi + params[1] * rate  # (8)
+    tan_moment = tan_params[0] * sin_psi + params[0] * tan_sin_psi
+    tan_moment += tan_params[1] * rate + params[1] * tan_rate
+    return moment_forces_jvp(moment, shape, tan_moment, tan_shape)
+
+
+@device_fn
+def damped_hinge_vjp(x, v, consts, params, series, adj_f):
+    """Pull adj_f back through `damped_hinge_force`."""
+    shape = hinge_shape(x)
+    sin_half, cos_half = half_angle(x[2], shape[0], shape[3], shape[4])
+    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5) replayed
+    cos_psi = cos_half * series[0] + sin_half * series[1]
+    rate = angle_rate(v, shape[0], shape[1], shape[2], shape[5], shape[6])  # (7) replayed
+    moment = params[0] * sin_psi + params[1] * rate  # (8) replayed
+    adj_moment, adj_shape = moment_forces_vjp(moment, shape, adj_f)
+
+    # (8) moment = k_b c0 sin psi + k_d c0 rate
+    adj_kb = sin_psi * adj_moment
+    adj_sin_psi = params[0] * adj_moment
+    adj_kd = rate * adj_moment
+    adj_v, adj_shape = angle_rate_vjp(v, shape, params[1] * adj_moment, adj_shape)
+
+    # (5) sin psi = sin(phi/2) cos beta - cos(phi/2) sin beta
+    adj_series = (sin_half * adj_sin_psi, -cos_half * adj_sin_psi)
+    adj_x = sin_psi_vjp(shape, cos_psi, adj_sin_psi)
+    return hinge_shape_vjp(x, shape, adj_shape, adj_x), adj_v, (adj_kb, adj_kd), adj_series
+
+
+ELASTIC_TWIN = TwinKind(ELASTIC, hinge_jvp, hinge_vjp)
+DAMPED_TWIN = TwinKind(DAMPED, damped_hinge_jvp, damped_hinge_vjp)
+
+
+class HingesTwin(ForceTwin[Hinges]):
+    """The twin of `Hinges`.
+
+    Packing: k_b c0 and k_d c0; cos beta and sin beta with beta = phi0/2 - a.
+    """
+
+    def twin_kind(self, force: Hinges) -> TwinKind:
+        """Return the elastic twin, or the damped one."""
+        return ELASTIC_TWIN if force.damping is None else DAMPED_TWIN
+
+    def pack_vjp(
+        self, force: Hinges, adj_params: np.ndarray, adj_series: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Pull row cotangents back to stiffness, damping, rest angle and actuation."""
+        c0 = rest_shape(force.rest_positions, force.hinges)
+        cos_sin = force.pack_series(len(adj_series))
+        adj_beta = cos_sin[..., 0] * adj_series[..., 1] - cos_sin[..., 1] * adj_series[..., 0]
+        adj = {
+            "stiffness": unbroadcast(c0 * adj_params[:, 0], force.stiffness.shape),
+            "rest_angle": unbroadcast(0.5 * adj_beta.sum(axis=0), force.rest_angle.shape),
+            "actuation": series_rows_vjp(force.actuation, (len(c0),), -adj_beta),
+        }
+        if force.damping is not None:
+            adj["damping"] = unbroadcast(c0 * adj_params[:, 1], force.damping.shape)
+        return adj
+
+    def pack_jvp(
+        self, force: Hinges, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push tangents of stiffness, damping, rest angle and actuation to rows."""
+        c0 = rest_shape(force.rest_positions, force.hinges)
+        names = ("stiffness",) if force.damping is None else ("stiffness", "damping")
+        rows = [tangents.get(name, np.zeros(())) * c0 for name in names]
+        tan_angle = broadcast(tangents.get("rest_angle", np.zeros(())), len(c0))
+        tan_a = series_rows_jvp(force.actuation, (len(c0),), tangents.get("actuation"), n_steps)
+        tan_beta = 0.5 * tan_angle - tan_a
+        beta = 0.5 * force.rest_angle - series_rows(force.actuation, (len(c0),), n_steps)
+        tan_rows = [-np.sin(beta) * tan_beta, np.cos(beta) * tan_beta]
+        return np.stack(rows, axis=-1), np.stack(tan_rows, axis=-1)

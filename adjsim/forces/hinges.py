@@ -1,0 +1,316 @@
+r"""Hinges: bending between two triangles that share an edge, with damping and actuation.
+
+Triangles (x3, x4, x1) and (x4, x3, x2) share the edge e = x4 - x3, l = |e|:
+
+    n1 = (x1-x3) x (x1-x4),  n2 = (x2-x4) x (x2-x3)
+    phi = atan2((n1 x n2).e/l, n1.n2),  c0 = |e|^2/(|n1| + |n2|) at rest
+    U = 2 k_b c0 (1 - cos psi),  psi = (phi - phi0)/2 + a
+    f_i = -[k_b c0 sin psi + k_d c0 dphi/dt] dphi/dx_i
+
+phi is 0 when flat and positive where the sheet is convex on the side that n1 and n2 point to.
+`a` is the actuation, in radians of half-angle: rest is at phi = phi0 - 2 a.
+
+With a = x1 - x3 and b = x2 - x3: n1 = e x a, n2 = b x e. With h = n/|n|^2, and t1 = a.e/|e|^2 the
+place along e of the foot of x1, the gradient of phi (Bridson) is
+
+    dphi/dx1 = -l h1,  dphi/dx2 = -l h2,  dphi/dx4 = l (t1 h1 + t2 h2)
+
+and dphi/dx3 minus the sum of these, so its rate is
+
+    dphi/dt = -l (h1.(va - t1 ve) + h2.(vb - t2 ve))
+
+No angle is ever computed. n1 x n2 = -det(e, a, b) e = -(n1.b) e, so R cos phi = C = n1.n2 and
+R sin phi = S = -l (n1.b), R = sqrt(C^2 + S^2). The half-angle is in [-pi/2, pi/2], hence
+
+    cos(phi/2) = sqrt((R + C)/(2R)) >= 0,  |sin(phi/2)| = sqrt((R - C)/(2R)),  sign of S
+
+of which the one that adds R and |C| is computed like this, and the other as |S|/sqrt(2R (R + |C|)):
+nothing cancels or is divided by what may vanish, flat and folded alike. With beta = phi0/2 - a,
+
+    sin psi = sin(phi/2) cos beta - cos(phi/2) sin beta
+
+Rows: parameters k_b c0 [N m] and k_d c0 [N m s]; series cos beta and sin beta. Kinks: phi jumps
+from pi to -pi (no unwrapping), and so does the force unless psi = 0 or pi there. A triangle without
+area has no normal: a rollout that gets there leaves the finite numbers.
+
+The kind is relative with its nodes in the order x3, x4, x1, x2: an element sees e, a, b and returns
+the forces on x4, x1, x2.
+
+Adjoint: `adjoint/forces/hinges.py`. Tests: `tests/forces/test_hinges.py`.
+Source: gradSim (ICLR 2021) app. A.1; Bridson, Marino & Fedkiw, Simulation of Clothing with Folds
+and Wrinkles, SCA 2003, sec. 4, for the gradient of phi. Ours: the energy, of which f is minus the
+gradient.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.backend import device_fn, lit
+from adjsim.element import ElementKind, Force, Parameter
+from adjsim.series import freeze_series, series_rows, series_steps
+from adjsim.vec3 import axpy, cross, dot, scale
+
+
+# A triangle thinner than this, 2 A <= FLAT L^2 with its longest edge L, has a normal of rounding
+# errors: 2 A carries an error of a few eps L^2.
+FLAT = 1e-12
+
+
+@device_fn
+def hinge_shape(x):
+    """Return l [m], t1, t2 [-], n1, n2 [m2] and h1, h2 [1/m2] of the edges x = e, a, b."""
+    e, a, b = x[0], x[1], x[2]
+    E = dot(e, e)
+    l = math.sqrt(E)  # (1)
+    inv_E = lit(1, E) / E
+    t1 = inv_E * dot(a, e)  # (2)
+    t2 = inv_E * dot(b, e)  # (2)
+    n1 = cross(e, a)  # (3)
+    n2 = cross(b, e)  # (3)
+    h1 = scale(lit(1, E) / dot(n1, n1), n1)  # (4)
+    h2 = scale(lit(1, E) / dot(n2, n2), n2)  # (4)
+    return l, t1, t2, n1, n2, h1, h2
+
+
+@device_fn
+def half_angle(b, l, n1, n2):
+    """Return sin(phi/2) and cos(phi/2) >= 0, for phi from -pi to pi."""
+    C = dot(n1, n2)  # R cos phi
+    S = -l * dot(n1, b)  # R sin phi
+    R = math.sqrt(C * C + S * S)
+    sum_ = R + abs(C)
+    r = lit(1, R) / math.sqrt(lit(2, R) * R * sum_)
+    large, small = r * sum_, r * abs(S)
+    zero = lit(0, C)
+    is_open = zero <= C
+    cos_half = large if is_open else small
+    sin_half = small if is_open else large
+    return math.copysign(sin_half, S), cos_half
+
+
+@device_fn
+def angle_rate(v, l, t1, t2, h1, h2):
+    """Return dphi/dt [1/s] of the rates v of the edges."""
+    u1 = axpy(-t1, v[0], v[1])  # (6)
+    u2 = axpy(-t2, v[0], v[2])  # (6)
+    return -l * (dot(h1, u1) + dot(h2, u2))  # (7)
+
+
+@device_fn
+def moment_forces(moment, l, t1, t2, h1, h2):
+    """Return the forces -moment dphi/dx [N] on x4, x1, x2."""
+    q = moment * l  # (9)
+    f1 = scale(q, h1)  # (10)
+    f2 = scale(q, h2)  # (10)
+    return scale(lit(-1, t1), axpy(t1, f1, scale(t2, f2))), f1, f2  # (11)
+
+
+@device_fn
+def hinge_force(x, v, consts, params, series):
+    """Return the elastic forces [N] on x4, x1, x2; `x` holds e, a, b, and `v` is ()."""
+    l, t1, t2, n1, n2, h1, h2 = hinge_shape(x)
+    sin_half, cos_half = half_angle(x[2], l, n1, n2)
+    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5)
+    moment = params[0] * sin_psi  # (8)
+    return moment_forces(moment, l, t1, t2, h1, h2)
+
+
+@device_fn
+def damped_hinge_force(x, v, consts, params, series):
+    """Return the elastic and damping forces [N] on x4, x1, x2 of edges x and their rates v."""
+    l, t1, t2, n1, n2, h1, h2 = hinge_shape(x)
+    sin_half, cos_half = half_angle(x[2], l, n1, n2)
+    sin_psi = sin_half * series[0] - cos_half * series[1]  # (5)
+    moment = params[0] * sin_psi + params[1] * angle_rate(v, l, t1, t2, h1, h2)  # (8)
+    return moment_forces(moment, l, t1, t2, h1, h2)
+
+
+@device_fn
+def hinge_energy(x, consts, params, series):
+    """Return the elastic energy U [J] of one hinge."""
+    l, _, _, n1, n2, _, _ = hinge_shape(x)
+    sin_half, cos_half = half_angle(x[2], l, n1, n2)
+    cos_psi = cos_half * series[0] + sin_half * series[1]
+    return lit(2, l) * params[0] * (lit(1, l) - cos_psi)
+
+
+ELASTIC = ElementKind("hinge", hinge_force, 4, 0, 1, 2, uses_velocity=False, relative=True)
+DAMPED = ElementKind(
+    "damped_hinge", damped_hinge_force, 4, 0, 2, 2, uses_velocity=True, relative=True
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Hinges(Force):
+    """Hinges along edges that two triangles share.
+
+    `adjsim.meshes.hinges.mesh_hinges` finds them in a triangle mesh.
+
+    Parameters
+    ----------
+    hinges : array
+        Nodes x1, x2, x3, x4 of each hinge, (n_hinges, 4) integer: x3 and x4 are on the shared
+        edge of the triangles (x3, x4, x1) and (x4, x3, x2).
+    rest_positions : array
+        Rest positions of all nodes, (n_nodes, 3) [m]: they give c0.
+    stiffness : float or array
+        k_b >= 0, () or (n_hinges,) [N m].
+    damping : float or array, optional
+        k_d >= 0, () or (n_hinges,) [N m s]. None: none, and no parameter of that name (saves
+        reading velocities).
+    rest_angle : float or array, optional
+        phi0, () or (n_hinges,) [rad]. None: the angles in `rest_positions`; from then on it is a
+        parameter of its own.
+    actuation : float, array or Signal
+        a [rad] of half-angle, () or (n_hinges,); (n_steps, n_hinges) with row k acting in step k;
+        or a `Signal` over control points.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or sign, a hinge names a node twice, or one of its
+        triangles has no area at rest.
+    """
+
+    hinges: Any
+    rest_positions: Any
+    stiffness: Any
+    damping: Any = None
+    rest_angle: Any = None
+    actuation: Any = 0.0
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("stiffness", "k_b", "N m", "() or (n_hinges,)", positive=True),
+        Parameter("damping", "k_d", "N m s", "() or (n_hinges,)", positive=True),
+        Parameter("rest_angle", "φ₀", "rad", "() or (n_hinges,)"),
+        Parameter("actuation", "a", "rad", "(), (n_hinges,) or (n_steps, n_hinges)"),
+    )
+
+    def __post_init__(self) -> None:
+        rest = checks.array("rest_positions", self.rest_positions, ("n_nodes", 3))
+        hinges = checks.indices("hinges", self.hinges, ("n_hinges", 4), len(rest))
+        check_hinges(rest, hinges)
+        checks.freeze(self, "hinges", hinges)
+        checks.freeze(self, "rest_positions", rest)
+        n_hinges = len(hinges)
+        for name in ("stiffness", "damping"):
+            if getattr(self, name) is not None:
+                value = checks.scalar_or_array(name, getattr(self, name), n_hinges, "n_hinges")
+                checks.freeze(self, name, checks.non_negative(name, value))
+        angle = dihedral_angle(rest, hinges) if self.rest_angle is None else self.rest_angle
+        angle = checks.scalar_or_array("rest_angle", angle, n_hinges, "n_hinges")
+        checks.freeze(self, "rest_angle", angle)
+        freeze_series(self, "actuation", ((), (n_hinges,)))
+
+    @property
+    def kind(self) -> ElementKind:
+        """Elastic, or damped where a damping was given."""
+        return ELASTIC if self.damping is None else DAMPED
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Nodes of each hinge, those of the edge first: x3, x4, x1, x2, (n_hinges, 4)."""
+        return self.hinges[:, [2, 3, 0, 1]]
+
+    def bind(self, n_nodes: int, name: str) -> "Hinges":
+        """Return self if the rest positions are those of `n_nodes` nodes."""
+        if len(self.rest_positions) != n_nodes:
+            raise ValueError(
+                f"`{name}.rest_positions` must have one row per node of the model: expected "
+                f"({n_nodes}, 3), got {self.rest_positions.shape}."
+            )
+        return self
+
+    def pack_consts(self) -> np.ndarray:
+        """Nothing: (n_hinges, 0)."""
+        return np.zeros((len(self.hinges), 0))
+
+    def pack_params(self) -> np.ndarray:
+        """k_b c0, and k_d c0 where there is damping."""
+        c0 = rest_shape(self.rest_positions, self.hinges)
+        rows = [self.stiffness * c0]
+        if self.damping is not None:
+            rows.append(self.damping * c0)
+        return np.stack(rows, axis=-1)
+
+    def pack_series(self, n_steps: int) -> np.ndarray:
+        """Cos beta and sin beta, beta = phi0/2 - a, (1 or n_steps, n_hinges, 2)."""
+        actuation = series_rows(self.actuation, (len(self.hinges),), n_steps)
+        beta = 0.5 * self.rest_angle - actuation
+        return np.stack([np.cos(beta), np.sin(beta)], axis=-1)
+
+    @property
+    def series_steps(self) -> int | None:
+        """Number of rows of an actuation that varies in time."""
+        return series_steps(self.actuation, (len(self.hinges),))
+
+    def stiffness_bound(self) -> np.ndarray:
+        """k_b c0/2 |dphi/dx|^2: the one eigenvalue of a hinge at rest that is not 0."""
+        return 0.5 * self.stiffness * self._squared_gradient()
+
+    def damping_bound(self) -> np.ndarray:
+        """k_d c0 |dphi/dx|^2."""
+        damping = 0.0 if self.damping is None else self.damping
+        return damping * self._squared_gradient()
+
+    def _squared_gradient(self) -> np.ndarray:
+        """Return c0 |dphi/dx|^2 at rest, (n_hinges,) [1/m2]."""
+        e, a, b = edges(self.rest_positions, self.hinges)
+        E = np.square(e).sum(axis=1)
+        g1, g2 = (
+            n * np.sqrt(E / np.square(n).sum(axis=1) ** 2)[:, None]
+            for n in (np.cross(a, e), np.cross(e, b))
+        )
+        t1, t2 = ((arm * e).sum(axis=1, keepdims=True) / E[:, None] for arm in (a, b))
+        g4 = -(t1 * g1 + t2 * g2)
+        g3 = -(g1 + g2 + g4)
+        squares = sum(np.square(g).sum(axis=1) for g in (g1, g2, g3, g4))
+        return rest_shape(self.rest_positions, self.hinges) * squares
+
+
+def edges(positions: np.ndarray, hinges: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return e = x4 - x3, a = x1 - x3 and b = x2 - x3 of each hinge, (n_hinges, 3) [m]."""
+    x1, x2, x3, x4 = (positions[hinges[:, k]] for k in range(4))
+    return x4 - x3, x1 - x3, x2 - x3
+
+
+def rest_shape(rest_positions: np.ndarray, hinges: np.ndarray) -> np.ndarray:
+    """Return c0 = |e|^2/(|n1| + |n2|), (n_hinges,) [-]."""
+    e, a, b = edges(rest_positions, hinges)
+    n1, n2 = np.cross(e, a), np.cross(b, e)
+    return np.square(e).sum(axis=1) / (np.linalg.norm(n1, axis=1) + np.linalg.norm(n2, axis=1))
+
+
+def dihedral_angle(positions: np.ndarray, hinges: np.ndarray) -> np.ndarray:
+    """Return phi in (-pi, pi] of each hinge, (n_hinges,) [rad]: 0 when flat."""
+    e, a, b = edges(positions, hinges)
+    n1, n2 = np.cross(e, a), np.cross(b, e)
+    S = -np.linalg.norm(e, axis=1) * (n1 * b).sum(axis=1) + 0.0  # no -0, whose angle is -pi
+    return np.arctan2(S, (n1 * n2).sum(axis=1))
+
+
+def check_hinges(rest_positions: np.ndarray, hinges: np.ndarray) -> None:
+    """Name the first hinge with a node twice, or with a triangle that has no area."""
+    ordered = np.sort(hinges, axis=1)
+    twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if twice.any():
+        row = int(np.argmax(twice))
+        raise ValueError(
+            f"`hinges` must have four different nodes, got {hinges[row].tolist()} at row {row}: "
+            "its two triangles are one."
+        )
+    e, a, b = edges(rest_positions, hinges)
+    for arm, corners in ((a, [2, 3, 0]), (b, [3, 2, 1])):
+        sides = np.stack([e, arm, arm - e])
+        area = np.linalg.norm(np.cross(e, arm), axis=1)
+        flat = area <= FLAT * np.square(sides).sum(axis=2).max(axis=0)
+        if flat.any():
+            row = int(np.argmax(flat))
+            raise ValueError(
+                f"`hinges` must lie between triangles with an area at rest, but the triangle "
+                f"{hinges[row, corners].tolist()} at row {row} has none. Remove or move it."
+            )
