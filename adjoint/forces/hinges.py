@@ -2,7 +2,7 @@ r"""Adjoint of `adjsim/forces/hinges.py`: read the two files side by side.
 
 Every block undoes the forward line with the same number, last line first; each tangent reads in
 forward order. Differentiated with respect to positions, velocities, k_b c0, k_d c0, cos beta and
-sin beta; the packing carries these on to k_b, k_d, phi0 and a.
+sin beta; the packing carries these on to k_b, k_d, phi0, a and, through c0, the rest positions.
 
 The half-angle needs no derivative of its own: with the gradient of phi at hand,
 
@@ -13,7 +13,7 @@ which is `angle_rate` of the tangents, smooth from -pi to pi.
 
 import numpy as np
 
-from adjoint.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.element import ForceTwin, TwinKind, add_at_nodes, unbroadcast
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.backend import device_fn, lit
 from adjsim.element import broadcast
@@ -22,6 +22,7 @@ from adjsim.forces.hinges import (
     ELASTIC,
     Hinges,
     angle_rate,
+    edges,
     half_angle,
     hinge_shape,
     rest_shape,
@@ -300,3 +301,61 @@ class HingesTwin(ForceTwin[Hinges]):
         beta = 0.5 * force.rest_angle - series_rows(force.actuation, (len(c0),), n_steps)
         tan_rows = [-np.sin(beta) * tan_beta, np.cos(beta) * tan_beta]
         return np.stack(rows, axis=-1), np.stack(tan_rows, axis=-1)
+
+    def rest_vjp(self, force: Hinges, adj_consts: np.ndarray, adj_params: np.ndarray) -> np.ndarray:
+        """Pull cotangents of k_b c0 and k_d c0 back to the rest positions."""
+        adj_c0 = force.stiffness * adj_params[:, 0]
+        if force.damping is not None:
+            adj_c0 = adj_c0 + force.damping * adj_params[:, 1]
+        return rest_shape_vjp(force.rest_positions, force.hinges, adj_c0)
+
+    def rest_jvp(self, force: Hinges, tan_rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the rest positions to k_b c0 and k_d c0."""
+        tan_c0 = rest_shape_jvp(force.rest_positions, force.hinges, tan_rest)
+        rows = [force.stiffness * tan_c0]
+        if force.damping is not None:
+            rows.append(force.damping * tan_c0)
+        return np.zeros((len(tan_c0), 0)), np.stack(rows, axis=-1)
+
+
+def rest_shape_jvp(
+    rest_positions: np.ndarray, hinges: np.ndarray, tan_rest: np.ndarray
+) -> np.ndarray:
+    """Push a tangent of the rest positions through c0 = |e|^2/(|n1| + |n2|)."""
+    e, a, b = edges(rest_positions, hinges)
+    tan_e, tan_a, tan_b = edges(tan_rest, hinges)
+    n1, n2 = np.cross(e, a), np.cross(b, e)  # (1)
+    tan_n1 = np.cross(tan_e, a) + np.cross(e, tan_a)
+    tan_n2 = np.cross(tan_b, e) + np.cross(b, tan_e)
+    N1, N2 = (np.linalg.norm(n, axis=1) for n in (n1, n2))  # (2)
+    tan_N = (n1 * tan_n1).sum(axis=1) / N1 + (n2 * tan_n2).sum(axis=1) / N2
+    c0 = np.square(e).sum(axis=1) / (N1 + N2)  # (3)
+    return (2.0 * (e * tan_e).sum(axis=1) - c0 * tan_N) / (N1 + N2)
+
+
+def rest_shape_vjp(
+    rest_positions: np.ndarray, hinges: np.ndarray, adj_c0: np.ndarray
+) -> np.ndarray:
+    """Pull a cotangent of c0 back to the rest positions, (n_nodes, 3)."""
+    e, a, b = edges(rest_positions, hinges)
+    n1, n2 = np.cross(e, a), np.cross(b, e)  # (1) replayed
+    N1, N2 = (np.linalg.norm(n, axis=1) for n in (n1, n2))  # (2) replayed
+    c0 = np.square(e).sum(axis=1) / (N1 + N2)  # (3) replayed
+
+    # (3) c0 = |e|^2/(N1 + N2)
+    adj = adj_c0 / (N1 + N2)
+    adj_e = 2.0 * adj[:, None] * e
+    adj_N = -c0 * adj
+
+    # (2) N = |n|
+    adj_n1 = (adj_N / N1)[:, None] * n1
+    adj_n2 = (adj_N / N2)[:, None] * n2
+
+    # (1) n1 = e x a, n2 = b x e
+    adj_e = adj_e + np.cross(a, adj_n1) + np.cross(adj_n2, b)
+    adj_a = np.cross(adj_n1, e)
+    adj_b = np.cross(e, adj_n2)
+
+    # e = x4 - x3, a = x1 - x3, b = x2 - x3
+    corners = np.stack([adj_a, adj_b, -(adj_e + adj_a + adj_b), adj_e], axis=1)
+    return add_at_nodes(corners, hinges, len(rest_positions))

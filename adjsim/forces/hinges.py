@@ -184,6 +184,7 @@ class Hinges(Force):
     actuation: Any = 0.0
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("rest_positions", "X", "m", "(n_nodes, 3)"),
         Parameter("stiffness", "k_b", "N m", "() or (n_hinges,)", positive=True),
         Parameter("damping", "k_d", "N m s", "() or (n_hinges,)", positive=True),
         Parameter("rest_angle", "φ₀", "rad", "() or (n_hinges,)"),

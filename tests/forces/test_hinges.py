@@ -145,9 +145,9 @@ def test_forces_and_gradient_equal_the_reference(rng):
     model = Model(rng.uniform(0.5, 2.0, len(REST)), {"bend": hinges})
 
     def references(at):
-        names = ("stiffness", "damping", "rest_angle", "actuation")
+        names = ("rest_positions", "stiffness", "damping", "rest_angle", "actuation")
         own = {name: at[f"bend.{name}"] for name in names}
-        return [lambda k, x, v: reference.forces(x, v, REST, HINGES, **own)]
+        return [lambda k, x, v: reference.forces(x, v, hinges=HINGES, **own)]
 
     check_one_step(model, random_state(), 0.1, references, rng)
 
