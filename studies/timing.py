@@ -16,12 +16,13 @@ from studies.peers.racing import Race, find_peers, peer_laps
 from studies.registry import RunOptions
 from studies.run_folder import ITERATIONS, RESULT, RunFolder
 from studies.timing_clock import Lap, Round, run_round, warm_up
-from studies.timing_laps import BLENDS, checkpoint_laps, image_laps, tet_laps
+from studies.timing_laps import BLENDS, checkpoint_laps, cloth_laps, image_laps, tet_laps
 from studies.timing_results import collect
 from studies.timing_scenes import icosphere
 
 
 MIN_TETS = 5
+MIN_TRIANGLES = 2
 MIN_ROUNDS = 2  # even if `limit` is over
 
 
@@ -38,6 +39,11 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> "Timing":
         low = min(table["sizes"], default=0)
         if low < MIN_TETS:
             raise StudyError(f"`{key}` must hold numbers of at least {MIN_TETS}, got {low}.")
+    low = min(settings["cloth"]["triangles"], default=MIN_TRIANGLES)
+    if low < MIN_TRIANGLES:
+        raise StudyError(
+            f"`cloth.triangles` must hold numbers of at least {MIN_TRIANGLES}, got {low}."
+        )
     for key in ("threads", "repeats", "sample", "limit"):
         checks.positive(key, _not_empty(key, settings[key]))
     _not_empty("viscosity", settings["viscosity"])
@@ -132,6 +138,13 @@ class Timing:
                 sample=settings["sample"] / 1e3,
                 device=device,
             )
+        )
+        laps += cloth_laps(
+            settings["cloth"]["triangles"],
+            dtypes,
+            threads,
+            sample=settings["sample"] / 1e3,
+            device=device,
         )
         checkpoint = settings["checkpoint"]
         if checkpoint["budget"]:

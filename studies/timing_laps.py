@@ -1,8 +1,9 @@
-"""The laps over our own loops: tetrahedra, checkpoints, images.
+"""The laps over our own loops: tetrahedra, cloth, checkpoints, images.
 
-The loops of the tetrahedra are called as the rollout and the reverse sweep call them, on
-memory that was touched before; packing, allocation and the shaping of the gradient, paid
-once a gradient, are in the laps of the checkpoints. The rest shape is not differentiated.
+The loops of the tetrahedra and of the cloth are called as the rollout and the reverse sweep
+call them, on memory that was touched before; packing, allocation and the shaping of the
+gradient, paid once a gradient, are in the laps of the checkpoints. The rest shape is not
+differentiated.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,10 +19,10 @@ from adjsim.rollout import frame_rows
 from adjsim.stepper import ModelStepper, make_stepper
 from render.soft_raster import Over, Softmax, SoftRasterizer, rasterize
 from studies.timing_clock import Lap
-from studies.timing_scenes import Block, make_ball, make_block
+from studies.timing_scenes import Block, Cloth, make_ball, make_block, make_cloth
 
 
-GUESS = 15e-9  # forward time per tetrahedron and step [s], to choose the number of steps
+GUESS = 15e-9  # forward time per element and step [s], to choose the number of steps
 MIN_STEPS = 4
 FORWARD, BOTH, BOTH_MASS = "forward", "forward+reverse", "forward+reverse+mass"
 STORED, BUDGETED = "store-all", "budget"
@@ -29,15 +30,15 @@ SIGMA = 1e-5
 BLENDS = {"over": Over, "softmax": Softmax}
 
 
-def sample_steps(n_tets: int, sample: float) -> int:
+def sample_steps(n_elements: int, sample: float) -> int:
     """Return how many steps take about `sample` seconds."""
-    return max(MIN_STEPS, round(sample / (GUESS * n_tets)))
+    return max(MIN_STEPS, round(sample / (GUESS * n_elements)))
 
 
 class Loops:
-    """The compiled loops of one block on one stepper, with memory for every state."""
+    """The compiled loops of one scene on one stepper, with memory for every state."""
 
-    def __init__(self, block: Block, stepper: ModelStepper, n_steps: int) -> None:
+    def __init__(self, block: Block | Cloth, stepper: ModelStepper, n_steps: int) -> None:
         xp = stepper.xp
         self.stepper = stepper
         self.n_steps = n_steps
@@ -134,6 +135,31 @@ def tet_laps(
                     }
                     units = float(block.n_tets * n_steps)
                     yield from Loops(block, stepper, n_steps).laps(labels, units)
+
+
+def cloth_laps(
+    sizes: list[int], dtypes: list[str], threads: list[int], *, sample: float, device: str
+) -> Iterator[Lap]:
+    """Give the laps of sheets with hinges of all sizes (triangles), dtypes, numbers of threads."""
+    for size in sizes:
+        cloth = make_cloth(size)
+        n_steps = sample_steps(cloth.n_triangles + cloth.n_hinges, sample)
+        for dtype in dtypes:
+            for n_threads in threads:
+                stepper = make_stepper(
+                    cloth.model, cloth.dt, n_steps, np.dtype(dtype),
+                    threads=n_threads, device=device,
+                )  # fmt: skip
+                assert isinstance(stepper, ModelStepper)
+                labels = {
+                    "part": "cloth",
+                    "triangles": cloth.n_triangles,
+                    "hinges": cloth.n_hinges,
+                    "dtype": dtype,
+                    "threads": n_threads,
+                    "steps": n_steps,
+                }
+                yield from Loops(cloth, stepper, n_steps).laps(labels, float(n_steps))
 
 
 def checkpoint_laps(size: int, budget: str, horizon: float, *, device: str) -> Iterator[Lap]:

@@ -14,7 +14,8 @@ def collect(
 ) -> dict[str, Any]:
     """Return the results of all parts as plain numbers.
 
-    Tetrahedra in ns per tetrahedron and step, and steps/s at the minimum; images in ms.
+    Tetrahedra in ns per tetrahedron and step, and steps/s at the minimum; cloth in us per step;
+    images in ms.
     Laps that no round timed, as of a package installed since, are left out.
     """
     timed = {name for times in rounds for name in times}
@@ -22,6 +23,7 @@ def collect(
     return {
         "off_core": time_off_core(rounds, laps),
         "tets": [_tets(rounds, lap) for lap in _part(laps, "tets")],
+        "cloth": [_cloth(rounds, lap) for lap in _part(laps, "cloth")],
         "checkpoint": _checkpoint(rounds, _part(laps, "checkpoint")),
         "images": [_images(rounds, lap) for lap in _part(laps, "images")],
         "peers": [row for race in races for row in _race(rounds, race, laps)],
@@ -50,6 +52,17 @@ def _tets(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:
         "ns_median": 1e9 * each["median"],
         "ns_on_core": 1e9 * each["on_core"] if lap.labels["threads"] == 1 else None,
         "steps_per_s": 1.0 / (each["min"] * lap.labels["tets"]),
+    }
+
+
+def _cloth(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:
+    each = summary(rounds, lap)
+    return {
+        **_labels(lap),
+        "us_min": 1e6 * each["min"],
+        "us_median": 1e6 * each["median"],
+        "us_on_core": 1e6 * each["on_core"] if lap.labels["threads"] == 1 else None,
+        "steps_per_s": 1.0 / each["min"],
     }
 
 

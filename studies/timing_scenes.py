@@ -1,4 +1,4 @@
-"""What is timed: a block of tetrahedra that slides on a floor, and a ball in an image."""
+"""What is timed: a block of tetrahedra on a floor, a hanging sheet, a ball in an image."""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 
 from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.hinges import Hinges
 from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.meshes.grid import box_tets
+from adjsim.meshes.hinges import mesh_hinges
+from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
 from render.camera import Camera
 from render.scene import DirectionalLight, Mesh, Scene
@@ -20,6 +24,8 @@ FLOOR = {"stiffness": 1e4, "damping": 1.0, "friction_stiffness": 10.0, "friction
 STRETCH, SINK, SPEED = 1.02, 0.01, 1.0  # initial stretch [-], depth in the floor [m], slide [m/s]
 DT = 1e-4  # [s], about a twentieth of the stable step
 TETS_PER_CELL = 5
+CLOTH_MU, CLOTH_LAM, BENDING = 100.0, 150.0, 1e-4  # [N/m], [N/m], [N m]
+AREAL_DENSITY, WAVE = 0.2, 0.02  # [kg/m2], height of the waves [m]
 DISTANCE = 4.0  # of the camera from the middle of the unit ball [m]
 
 
@@ -71,6 +77,39 @@ def make_block(n_tets: int, *, viscous: bool = False, has_floor: bool = True) ->
     v = np.broadcast_to([SPEED, 0.0, 0.0], x.shape)
     model = Model(tets.lumped_mass(DENSITY), {"block": tets, **floor})
     return Block(mesh, model, State(x, v))
+
+
+@dataclass(frozen=True, eq=False)
+class Cloth:
+    """A wavy square sheet that hangs by two corners.
+
+    Attributes
+    ----------
+    n_triangles, n_hinges : int
+    model, state : Model, State
+        The forces are named "cloth" and "hinges".
+    dt : float
+        Step [s].
+    """
+
+    n_triangles: int
+    n_hinges: int
+    model: Model
+    state: State
+    dt: float = DT
+
+
+def make_cloth(n_triangles: int) -> Cloth:
+    """Return the sheet of 1 m2 with about `n_triangles` triangles, at least two."""
+    n = max(1, round(math.sqrt(n_triangles / 2)))
+    mesh = sheet((n, n))
+    cloth = NeoHookeanTriangles(mesh.faces, mesh.points, CLOTH_MU, CLOTH_LAM)
+    hinges = Hinges(mesh_hinges(mesh.faces), mesh.points, BENDING)
+    x = mesh.points + [0.0, 0.0, WAVE] * np.sin(2.0 * np.pi * mesh.points[:, :1])
+    pinned = np.isin(np.arange(len(x)), (n, len(x) - 1))  # the corners at y = 1
+    mass = cloth.lumped_mass(AREAL_DENSITY)
+    model = Model(mass, {"cloth": cloth, "hinges": hinges}, pinned=pinned)
+    return Cloth(len(mesh.faces), len(hinges.hinges), model, State(x))
 
 
 @dataclass(frozen=True, eq=False)

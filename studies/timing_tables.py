@@ -9,6 +9,8 @@ from studies.timing_laps import BOTH, BOTH_MASS, BUDGETED, FORWARD, STORED
 
 HIGH_LOAD = 0.5  # processes that run besides, per core
 HIGH_OFF_CORE = 0.05  # share of the time that a lap waited for a core
+# Steps/s that 2048 triangles with hinges must reach, on one core in float64.
+CLOTH_SIZE, CLOTH_BAR = 2048, {FORWARD: 12_000, BOTH: 4_500}
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ def tables(result: dict[str, Any]) -> list[Table]:
     """Return every table that the result has rows for."""
     dtypes = list(dict.fromkeys(row["dtype"] for row in result["tets"]))
     found = [_tets(result, dtype, viscous=viscous) for dtype in dtypes for viscous in (False, True)]
-    found += [_on_core(result), _rates(result), _checkpoint(result), _images(result)]
+    found += [_on_core(result), _rates(result), _cloth(result)]
+    found += [_checkpoint(result), _images(result)]
     found += [_peers(result), _absent(result)]
     return [table for table in found if table.rows]
 
@@ -153,6 +156,36 @@ def _rates(result: dict[str, Any]) -> Table:
         f"paper: {paper['hardware']}; another machine, no contact. Its backward is compared "
         "with our forward + reverse",
     )
+
+
+def _cloth(result: dict[str, Any]) -> Table:
+    threads = {row["threads"]: _threads(row) for row in result["cloth"]}
+    table = Table(
+        "A hanging sheet with hinges: us per step, and steps per second",
+        [
+            *("triangles", "hinges", "dtype", "pass", *(f"{n}, us" for n in threads.values())),
+            *(f"{n}, steps/s" for n in threads.values()),
+            *("1 thr on a core, steps/s", "bar, 1 thr"),
+        ],
+        note="minimum (median) over the rounds; on a core: what other processes took left out; "
+        f"bar: of {CLOTH_SIZE} triangles in float64",
+    )
+    keys = ("triangles", "hinges", "dtype", "pass")
+    for kind in dict.fromkeys(tuple(row[key] for key in keys) for row in result["cloth"]):
+        here = pick(result["cloth"], **dict(zip(keys, kind, strict=True)))
+        by = [pick(here, threads=n) for n in threads]
+        alone = [row["us_on_core"] for row in here if row["us_on_core"]]
+        has_bar = kind[0] == CLOTH_SIZE and kind[2] == "float64" and kind[3] in CLOTH_BAR
+        table.rows.append(
+            [
+                *map(str, kind),
+                *(_cell(rows, "us") for rows in by),
+                *(f"{rows[0]['steps_per_s']:,.0f}" if rows else "-" for rows in by),
+                f"{1e6 / alone[0]:,.0f}" if alone else "-",
+                f"{CLOTH_BAR[kind[3]]:,}" if has_bar else "-",
+            ]
+        )
+    return table
 
 
 def _checkpoint(result: dict[str, Any]) -> Table:

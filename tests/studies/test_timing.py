@@ -13,7 +13,7 @@ from studies.registry import RunOptions
 from studies.run_folder import RunFolder
 from studies.timing_clock import Lap, ratio, run_round, summary, time_off_core
 from studies.timing_results import collect
-from studies.timing_scenes import block_cells, icosphere, make_ball, make_block
+from studies.timing_scenes import block_cells, icosphere, make_ball, make_block, make_cloth
 from studies.timing_tables import warnings
 
 
@@ -29,6 +29,7 @@ TOY = (
     "images.pixels=[8]",
     'images.blends=["over"]',
     "checkpoint.budget=8kB",
+    "cloth.triangles=[8]",
 )
 
 
@@ -63,6 +64,9 @@ def test_a_run_writes_numbers_figures_and_a_page(run):
     assert len(kinds) == len(result["tets"]) == 2 * 3
     assert all(0.0 < row["ns_min"] <= row["ns_median"] for row in result["tets"])
     assert result["rounds"] == 2
+    cloth = {(row["triangles"], row["hinges"], row["pass"]) for row in result["cloth"]}
+    assert len(cloth) == len(result["cloth"]) == 3
+    assert all(0.0 < row["us_min"] <= row["us_median"] for row in result["cloth"])
     assert result["checkpoint"]["forward_steps"]["budget"] > result["checkpoint"]["steps"]
     assert {row["pass"] for row in result["images"]} == {"forward", "forward+reverse"}
     assert folder.has("figures/steps_per_second.png")
@@ -91,6 +95,7 @@ def test_a_run_that_was_cut_off_keeps_its_whole_rounds(run, tmp_path):
     ("override", "message"),
     [
         ("sizes=[3]", r"`sizes` must hold numbers of at least 5, got 3\."),
+        ("cloth.triangles=[1]", r"`cloth.triangles` must hold numbers of at least 2, got 1\."),
         ("repeats=0", "`repeats` must be positive"),
         ("threads=[]", "`threads` must not be empty"),
         ('dtypes=["float16"]', "`dtypes`"),
@@ -124,6 +129,17 @@ def test_the_block_touches_the_floor_and_slides():
     floor = block.model.forces["floor"]
     assert (block.state.x[:, 1] < floor.height).any()
     assert (block.state.v[:, 0] > 0.0).all()
+
+
+def test_the_sheet_has_the_asked_size_and_a_hinge_at_every_inner_edge():
+    cloth = make_cloth(2048)
+    n = 32
+    assert cloth.n_triangles == 2 * n * n
+    assert cloth.n_hinges == (3 * cloth.n_triangles - 4 * n) // 2
+    assert (cloth.state.x[cloth.model.pinned, 1] == 1.0).all()
+    assert cloth.model.pinned.sum() == 2
+    assert cloth.dt < cloth.model.stable_dt()
+    assert len(make_cloth(8).model.mass) == 9
 
 
 @pytest.mark.parametrize("n_faces", [20, 80, 320])
