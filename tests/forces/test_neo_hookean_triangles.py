@@ -5,7 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from adjoint.forces.neo_hookean_triangles import neo_hookean_triangle_jvp
+from adjoint.forces.neo_hookean_triangles import (
+    neo_hookean_triangle_jvp,
+    viscous_neo_hookean_triangle_jvp,
+)
 from adjoint.rollout import record
 from adjsim.forces.neo_hookean_triangles import (
     ELASTIC,
@@ -262,6 +265,23 @@ def test_stiffness_bound_is_above_the_stiffness(rng):
         K = -np.array(columns)
         assert np.abs(K - K.T).max() <= N_OPS * EPS * np.abs(K).max()
         assert 0.3 * bound[e] <= np.linalg.eigvalsh(K).max() <= bound[e]
+
+
+def test_damping_bound_is_above_the_damping(rng):
+    # The largest eigenvalue of minus the derivative by the velocities at rest is below it.
+    cloth = random_sheet(rng, viscosity=0.3, actuation=0.0)
+    bound = cloth.damping_bound()
+    for e in range(5):
+        point = element_input(cloth, e, REST, np.zeros_like(REST))
+        no_tan = ((0.0,) * 3,) * 2
+        columns = []
+        for unit in np.eye(9):
+            tan = (no_tan, vectors(relative(unit.reshape(3, 3))), (0.0,) * 4, (0.0,))
+            columns.append(np.ravel(on_nodes(viscous_neo_hookean_triangle_jvp(*point, *tan))))
+        C = -np.array(columns)
+        assert np.abs(C - C.T).max() <= N_OPS * EPS * np.abs(C).max()
+        assert 0.3 * bound[e] <= np.linalg.eigvalsh(C).max() <= bound[e]
+    assert not random_sheet(rng).damping_bound().any()
 
 
 FITS = {"triangles": [[0, 1, 2]], "rest_positions": CORNER, "mu": 2.0, "lam": 4.0}

@@ -8,10 +8,12 @@ stands in the contract of internal forces, `tests/forces/contract.py`.
 import numpy as np
 import pytest
 
+from adjsim.forces.hinges import Hinges
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.springs import Springs
 from adjsim.meshes.grid import box_tets
+from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
@@ -42,7 +44,13 @@ def springs(rng):
     return Springs(CLOTH.edges, 200.0, damping=0.1, rest_positions=CLOTH.points)
 
 
-@pytest.mark.parametrize("build", [tets, triangles, springs])
+def hinges(rng):
+    folds = mesh_hinges(CLOTH.faces)
+    actuation = driven(rng, len(folds))
+    return Hinges(folds, CLOTH.points, 0.02, damping=1e-5, actuation=actuation)
+
+
+@pytest.mark.parametrize("build", [tets, triangles, springs, hinges])
 def test_a_free_body_keeps_its_momentum_to_rounding(build, rng):
     force = build(rng)
     x = (BOX if build is tets else CLOTH).points
