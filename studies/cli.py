@@ -138,6 +138,8 @@ def view(
             f"A run of `{study.name}` holds no motion; open {run}/report.html instead."
         )
     view_run(folder, screenshot)
+    if screenshot is not None:
+        print(screenshot.resolve())
 
 
 @app.command()

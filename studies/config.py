@@ -76,11 +76,11 @@ def resolve(study: str, overrides: Sequence[str] = ()) -> StudySettings:
     defaults = builtin(find_study(kind).name)
     explicit = _flatten(given)
     for override in overrides:
-        key, value = _parse_override(override, defaults)
+        key, value = _parse_override(override, kind, defaults)
         explicit[key] = value
     values = builtin(kind)
     for key, value in explicit.items():
-        explicit[key] = _set(values, key, value)
+        explicit[key] = _set(values, kind, key, value)
     return StudySettings(kind, values, explicit)
 
 
@@ -122,14 +122,14 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _parse_override(text: str, defaults: Mapping[str, Any]) -> tuple[str, Any]:
+def _parse_override(text: str, kind: str, defaults: Mapping[str, Any]) -> tuple[str, Any]:
     """Return key and value of "key=value"; a text may stand without quotes."""
     key, equals, raw = text.partition("=")
     key, raw = key.strip(), raw.strip()
     if not equals or not key:
         raise StudyError(f"An override must read key=value, got {text!r}. E.g. beam.mu=2e5.")
     known = _flatten(defaults)
-    _known(key, known)
+    _known(kind, key, known)
     if isinstance(known[key], str) and not raw.startswith(('"', "'")):
         return key, raw
     try:
@@ -140,20 +140,23 @@ def _parse_override(text: str, defaults: Mapping[str, Any]) -> tuple[str, Any]:
         ) from error
 
 
-def _known(key: str, known: Mapping[str, Any]) -> str:
+def _known(kind: str, key: str, known: Mapping[str, Any]) -> str:
+    """Return a key if it is known; otherwise name the nearest, and where all are."""
     try:
         return checks.known_key("key", key, known)
     except ValueError as error:
         message = str(error).split(" Known:", 1)[0]
         table = key.split(".", maxsplit=1)[0]
         siblings = [name for name in known if name.startswith(f"{table}.")]
-        where = f" of `{table}`" if siblings else ""
-        raise StudyError(f"{message} Keys{where}: {', '.join(siblings or known)}.") from error
+        where = f" Keys of `{table}`: {', '.join(siblings)}." if siblings else ""
+        raise StudyError(
+            f"{message}{where} Every key is documented in {CONFIGS / kind}.toml."
+        ) from error
 
 
-def _set(values: dict[str, Any], key: str, value: Any) -> Any:
+def _set(values: dict[str, Any], kind: str, key: str, value: Any) -> Any:
     """Set a dotted key to a value of the type that is there; return what was set."""
-    _known(key, _flatten(values))
+    _known(kind, key, _flatten(values))
     *tables, last = key.split(".")
     here = values
     for table in tables:

@@ -36,7 +36,10 @@ class Footage:
 def read_footage(settings: Mapping[str, Any], path: str) -> Footage:
     """Read the video of the settings: `time.frames`, `time.fps`, `image.downsample`."""
     time = settings["time"]
-    video = media.read_video(path, downsample=settings["image"]["downsample"])
+    try:
+        video = media.read_video(path, downsample=settings["image"]["downsample"])
+    except ValueError as error:
+        raise StudyError(str(error).replace("`downsample`", "`image.downsample`")) from error
     frames, fps = video.frames, time["fps"] or video.fps
     if time["frames"] > len(frames):
         raise StudyError(

@@ -7,6 +7,7 @@ of 1.2e5 Pa and a certificate that passed.
 """
 
 import math
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,30 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
         units={path: UNITS[path] for path in free_paths(settings)},
         what=f"{body.mesh.n_tets} tetrahedra, {body.mesh.n_points} nodes",
     )
+
+
+def advice(settings: dict[str, Any], given: Collection[str]) -> list[str]:
+    """Return what looks like a mistake: the user's mesh or video, the rest the example's.
+
+    `given` are the dotted keys that the user set.
+    """
+    tables = {key.partition(".")[0] for key in given}
+    lines = []
+    if "mesh" in given and "body.scale" not in given:
+        lines.append(
+            f"`mesh` is yours, but `body.scale` is still {settings['body']['scale']:g}, the "
+            "example's: set the factor from your mesh's units to metres."
+        )
+    if "mesh" in given and "pinned" not in tables:
+        lines.append(
+            "`mesh` is yours, but `[pinned]` is still the example's: say which nodes are held."
+        )
+    if yours := [key for key in ("mesh", "video") if key in given and "camera" not in tables]:
+        lines.append(
+            f"`{yours[0]}` is yours, but `[camera]` is still the example's: set where your camera "
+            "stood and looked."
+        )
+    return lines
 
 
 def make_problem(settings: dict[str, Any], options: RunOptions) -> tuple[Body, VideoProblem]:

@@ -7,6 +7,7 @@ shows; it keeps colour at half the resolution, so it is close to the images but 
 Tests: `tests/studies/test_media.py`.
 """
 
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -114,8 +115,11 @@ def area_mean(images: np.ndarray, factor: int) -> np.ndarray:
         return images
     *lead, height, width, channels = images.shape
     if height % factor or width % factor:
+        common = math.gcd(height, width)
+        ways = ", ".join(str(k) for k in range(1, common + 1) if common % k == 0)
         raise ValueError(
-            f"`downsample` must divide the size of the video, {height} x {width}, got {factor}."
+            f"`downsample` must divide the size of the video, {height} x {width}, got {factor}. "
+            f"Take one of {ways}, or crop the video."
         )
     blocks = (*lead, height // factor, factor, width // factor, factor, channels)
     return images.reshape(blocks).mean(axis=(-4, -2))

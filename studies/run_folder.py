@@ -32,9 +32,11 @@ class RunFolder:
         Raises
         ------
         StudyError
-            If something is there already.
+            If something is there already, or it cannot be made.
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.exists() and not path.is_dir():
+            raise StudyError(f"`--out` {path} is a file. Name a folder, new or empty.")
+        if path.is_dir() and any(path.iterdir()):
             what = "holds another run" if (path / MANIFEST).exists() else "is not empty"
             resume = " with `--resume` to go on with it," if "run" in what else ""
             raise StudyError(

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from studies import config
 from studies.errors import StudyError
 from studies.manifest import manifest, now
 from studies.registry import Job, RunOptions, find_study
-from studies.run_folder import MANIFEST, STUDY, RunFolder, free_folder
+from studies.run_folder import ITERATIONS, MANIFEST, STUDY, RunFolder, free_folder
 
 
 DTYPES, DEVICES = ("float64", "float32"), ("cpu", "cuda")
@@ -55,6 +56,7 @@ def start(
     options = RunOptions(**{key: value for key, value in given.items() if value is not None})
     settings = config.resolve(study, overrides)
     check_device(options.device)
+    advise(settings)
     job = find_study(settings.kind).prepare(settings.values, options)
     folder = RunFolder.create(out or free_folder(settings.kind))
     folder.write_text(STUDY, settings.to_toml())
@@ -94,8 +96,25 @@ def resume(
     check_device(options.device)
     job = find_study(settings.kind).prepare(settings.values, options)
     folder.clear_parts()
+    say_what_is_kept(folder)
     folder.write_json(MANIFEST, {**stored, "resumed": [*stored["resumed"], now()]})
     return folder, job
+
+
+def advise(settings: config.StudySettings) -> None:
+    """Print what a study has to say of settings that are allowed and look like a mistake."""
+    module = import_module(find_study(settings.kind).module)
+    if advice := getattr(module, "advice", None):
+        for line in advice(settings.values, settings.explicit):
+            print(f"warning: {line}", file=sys.stderr, flush=True)
+
+
+def say_what_is_kept(folder: RunFolder) -> None:
+    """Print how many evaluations a stopped run left; they are read, not computed again."""
+    logs = sorted(folder.path.glob(ITERATIONS.replace(".", "*.")))
+    count = sum(log.read_bytes().count(b"\n") for log in logs)
+    if count:
+        print(f"{count} evaluations are read from the log and not computed again", flush=True)
 
 
 def _same(out: Path, key: str, asked: Any, stored: Any) -> None:

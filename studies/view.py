@@ -15,6 +15,7 @@ from studies.run_folder import RunFolder
 
 
 SECONDS_PER_FRAME = 0.15
+UP, VIEW_FROM = (0.0, 1.0, 0.0), (1.0, 0.6, 1.4)  # gravity pulls along -y; VTK would have z up
 MOVED = "moved since the first frame [m]"
 
 
@@ -31,11 +32,17 @@ def view_run(folder: RunFolder, screenshot: Path | None = None) -> None:
     Raises
     ------
     StudyError
-        If the run is not finished, the file is no PNG, or nothing here can draw.
+        If the run is not finished, the file is no PNG, its folder does not exist, or nothing
+        here can draw.
     """
     arrays = folder.read_npz(run_folder.TRAJECTORY)
     if screenshot is not None and screenshot.suffix.lower() != ".png":
         raise StudyError(f"`--screenshot` must name a .png file, got {screenshot}.")
+    if screenshot is not None and not screenshot.absolute().parent.is_dir():
+        raise StudyError(
+            f"`--screenshot` must name a file in a folder that exists; there is no "
+            f"{screenshot.parent}."
+        )
     if problem := drawing_problem(on_screen=screenshot is None):
         raise StudyError(f"{problem} The run's pictures are in {folder.file('report.html')}.")
     if not arrays["objects"].size:
@@ -83,7 +90,10 @@ def _loads(library: str) -> bool:
 def make_plotter(arrays: dict[str, np.ndarray], *, off_screen: bool) -> tuple[Any, dict]:
     """Return a plotter, and its objects by name, whose points move."""
     import pyvista
+    from vtkmodules.vtkCommonCore import vtkLogger
 
+    if off_screen:  # VTK warns of the display that it tries and does without
+        vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)
     plotter = pyvista.Plotter(off_screen=off_screen, window_size=[1000, 700])
     plotter.set_background("white")  # pyright: ignore[reportArgumentType]
     drawn = {}
@@ -99,6 +109,7 @@ def make_plotter(arrays: dict[str, np.ndarray], *, off_screen: bool) -> tuple[An
             clim=[0.0, largest or 1.0], edge_color="#33404d",
         )  # fmt: skip
     plotter.add_axes()  # pyright: ignore[reportCallIssue]
+    plotter.view_vector(VIEW_FROM, viewup=UP)  # pyright: ignore[reportArgumentType]
     return plotter, drawn
 
 

@@ -15,7 +15,7 @@ from studies import cli, registry
 from studies.errors import StudyError
 from studies.optimizers.evaluations import read_log
 from studies.run_folder import ITERATIONS, RunFolder
-from studies.view import drawing_problem, view_run
+from studies.view import drawing_problem, make_plotter, view_run
 from tests.studies.toy_beam import OVERRIDES
 
 
@@ -149,6 +149,7 @@ def test_a_run_killed_in_the_middle_resumes_to_the_same_numbers(finished, tmp_pa
         [*command, "--resume"], env=environment(), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+    assert re.search(r"^\d+ evaluations are read from the log", done.stdout, re.MULTILINE)
     whole, resumed = (read_log(run / ITERATIONS) for run in (finished[0], path))
     assert len(whole) == len(resumed)
     for a, b in zip(whole, resumed, strict=True):
@@ -243,6 +244,27 @@ def test_a_screenshot_must_be_a_png(finished, adjsim):
     code, _, err = adjsim("view", finished[0], "--screenshot", "a.bmp")
     assert code == 2
     assert "must name a .png file" in err
+
+
+def test_a_screenshot_goes_to_a_folder_that_exists(finished, adjsim, tmp_path):
+    code, _, err = adjsim("view", finished[0], "--screenshot", tmp_path / "nodir" / "x.png")
+    assert code == 2
+    assert f"there is no {tmp_path / 'nodir'}" in err
+
+
+def test_the_view_stands_upright(finished):
+    if drawing_problem(on_screen=False):
+        pytest.skip("VTK cannot draw here")
+    arrays = RunFolder.open(finished[0]).read_npz("trajectory.npz")
+    plotter, _ = make_plotter(arrays, off_screen=True)
+    assert plotter.camera.up == (0.0, 1.0, 0.0)
+    plotter.close()
+
+
+def test_a_warning_comes_before_an_error_of_what_it_is_about(adjsim, tmp_path):
+    code, _, err = adjsim("run", "identify", "mesh=none.stl", "--out", tmp_path / "run")
+    assert code == 2
+    assert err.index("warning: `mesh` is yours, but `body.scale`") < err.index("there is no file")
 
 
 def test_traceback_on_request(monkeypatch):

@@ -160,6 +160,26 @@ def test_a_missing_file_is_named(override, message):
         problem(*SMALL, override)
 
 
+def test_a_downsampling_that_does_not_divide_is_named_as_the_setting():
+    with pytest.raises(StudyError, match=r"`image.downsample` must divide .*, got 7\. Take one of"):
+        problem("image.downsample=7")
+
+
+def warned(*overrides):
+    resolved = config.resolve("identify", overrides)
+    return identify.advice(resolved.values, resolved.explicit)
+
+
+def test_the_example_s_scale_pins_and_camera_with_the_user_s_mesh_are_warned_of():
+    scale, pinned, camera = warned("mesh=part.stl", "video=clip.mp4")
+    assert scale.startswith("`mesh` is yours, but `body.scale` is still 0.1, the example's")
+    assert "`[pinned]` is still the example's" in pinned
+    assert camera.startswith("`mesh` is yours, but `[camera]` is still the example's")
+    assert warned("mesh=part.stl", "body.scale=0.1", "pinned.shape=none", "camera.fov_y=30") == []
+    assert warned("video=clip.mp4") == [camera.replace("mesh", "video")]
+    assert warned("material.mu=2e5") == []
+
+
 def test_a_misspelt_key_is_named_with_the_nearest():
     with pytest.raises(StudyError, match=r"`material.my`.* Did you mean `material.mu`"):
         settings("material.my=2e5")

@@ -62,6 +62,14 @@ def test_a_folder_with_other_files_is_refused(tmp_path):
         RunFolder.create(tmp_path)
 
 
+def test_a_file_is_no_folder_for_a_run(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(StudyError, match=r"thesis.tex is a file. Name a folder, new or empty"):
+        RunFolder.create(tmp_path / "thesis.tex")
+    with pytest.raises(StudyError, match=r"thesis.tex/run cannot be made: Not a directory"):
+        RunFolder.create(tmp_path / "thesis.tex" / "run")
+
+
 def test_a_folder_without_a_run_cannot_be_opened(tmp_path):
     with pytest.raises(StudyError, match="not a run folder"):
         RunFolder.open(tmp_path)
