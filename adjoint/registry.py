@@ -2,6 +2,7 @@
 
 from adjoint.element import ForceTwin
 from adjoint.forces import (
+    external as external_adjoint,
     half_space as half_space_adjoint,
     hinges as hinges_adjoint,
     lift_drag as lift_drag_adjoint,
@@ -11,6 +12,7 @@ from adjoint.forces import (
 )
 from adjsim.element import Force
 from adjsim.forces import (
+    external,
     half_space,
     hinges,
     lift_drag,
@@ -21,6 +23,7 @@ from adjsim.forces import (
 
 
 FORCE_TWINS: dict[type[Force], ForceTwin] = {
+    external.ExternalForces: external_adjoint.ExternalForcesTwin(),
     half_space.HalfSpaceContact: half_space_adjoint.HalfSpaceContactTwin(),
     lift_drag.LiftDrag: lift_drag_adjoint.LiftDragTwin(),
     hinges.Hinges: hinges_adjoint.HingesTwin(),

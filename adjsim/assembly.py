@@ -332,12 +332,12 @@ def pack(model: Model, n_steps: int, dtype: np.dtype) -> PackedModel:
     blocks: dict[int, list[np.ndarray]] = {NODES: [], CONSTS: [], PARAMS: [], SERIES: []}
     offsets = dict.fromkeys((NODES, CONSTS, PARAMS, SERIES, SLOTS), 0)
     for row, (name, force) in enumerate(model.forces.items()):
-        packed_series = force.pack_series(n_steps)
         if force.series_steps not in (None, n_steps):
             raise ValueError(
                 f"`{name}` has a series of {force.series_steps} rows, but the rollout has "
                 f"{n_steps} steps: give one row per step, or a constant."
             )
+        packed_series = force.pack_series(n_steps)
         tiles = {
             NODES: to_tiles(force.nodes, np.dtype(np.uint32)),
             CONSTS: to_tiles(force.pack_consts(), dtype),

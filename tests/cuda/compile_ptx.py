@@ -40,6 +40,7 @@ def physics_kernels():
         reverse_on_grid,
         tangent_on_grid,
     )
+    from adjoint.forces.external import EXTERNAL_TWIN
     from adjoint.forces.half_space import HALF_SPACE_TWIN
     from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
     from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
@@ -53,7 +54,7 @@ def physics_kernels():
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, HALF_SPACE_TWIN, SPRING_TWIN)
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
-    twins += (HINGE_TWIN, DAMPED_TWIN)
+    twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN)
     i, u = types.int64, types.uint32
 
     def group(real, *ranks):

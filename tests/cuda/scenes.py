@@ -3,6 +3,7 @@
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
+from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.lift_drag import LiftDrag
@@ -37,6 +38,7 @@ def toy():
         "air": LiftDrag(faces, 0.5, 1.0, 3.0 * rng.standard_normal((N_STEPS, len(faces), 3))),
         "bend": Hinges(mesh.tets[:3], mesh.points, 0.5, actuation=0.2),
         "damped": Hinges(mesh.tets[3:], mesh.points, 0.5, damping=0.01, actuation=-0.2),
+        "push": ExternalForces([0, 3, 3], (1.0, -2.0, 0.5), window=(1, 3)),
         "floor": HalfSpaceContact(
             normal=(0.1, 1.0, 0.2),
             height=0.03,
@@ -61,7 +63,7 @@ def everything(device, dtype=np.float64):
     tangents = {"body.mu": 1e3, "net.damping": 1.0, "state.x": 0.01 * adj[0], "body.density": 100.0}
     tangents["core.rest_positions"] = 0.01 * adj[1]
     tangents |= {"skin.lam": 5.0, "patch.mu": 2.0, "air.drag": 0.1}
-    tangents |= {"bend.actuation": 0.1, "damped.stiffness": 0.1}
+    tangents |= {"bend.actuation": 0.1, "damped.stiffness": 0.1, "push.force": np.ones(3)}
     tangents["floor.friction"] = np.ones(model.n_nodes)
     states, tangent = rollout_jvp(model, state, DT, N_STEPS, tangents, **options)
     budget = record(model, state, DT, N_STEPS, checkpoint="4kB", **options)

@@ -28,6 +28,7 @@ def toy(name):
     solids = importlib.import_module("adjoint.verify.systems.solids")
     density = importlib.import_module("adjoint.verify.systems.density")
     shells = importlib.import_module("adjoint.verify.systems.shells")
+    loads = importlib.import_module("adjoint.verify.systems.loads")
     hinges = importlib.import_module("adjoint.verify.systems.hinges")
     springs = importlib.import_module("adjoint.verify.systems.springs")
     pixels = importlib.import_module("adjoint.verify.systems.pixels")
@@ -48,6 +49,8 @@ def toy(name):
         "double": partial(reduced.rollout_problem, reduced.tumbling, N_STEPS),
         "smoke": partial(reduced.rollout_problem, reduced.racing, N_STEPS),
         "hinges": partial(roll, hinges.crumpled, N_STEPS),
+        "loads": partial(roll, loads.window, N_STEPS),
+        "load series": partial(roll, loads.series, N_STEPS),
         "over": partial(draw, pixels.over),
         "softmax": partial(draw, pixels.softmax),
         **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},

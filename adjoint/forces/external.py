@@ -1,0 +1,55 @@
+r"""Adjoint of `adjsim/forces/external.py`: read the two files side by side.
+
+The map from the given forces to rows to nodes is linear. Nodes and velocities do not enter.
+"""
+
+import numpy as np
+
+from adjoint.element import ForceTwin, TwinKind
+from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjsim.backend import device_fn, lit
+from adjsim.forces.external import EXTERNAL, ExternalForces, windowed
+from adjsim.series import series_rows
+
+
+@device_fn
+def external_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `external_force`."""
+    return (tan_series[0:3],)  # (1)
+
+
+@device_fn
+def external_vjp(x, v, consts, params, series, adj_f):
+    """Pull adj_f back through `external_force`; adj_x is 0 and adj_v ()."""
+    zero = lit(0, series[0])
+    # (1) f = series
+    return ((zero, zero, zero),), (), (), adj_f[0]
+
+
+EXTERNAL_TWIN = TwinKind(EXTERNAL, external_jvp, external_vjp)
+
+
+class ExternalForcesTwin(ForceTwin[ExternalForces]):
+    """The twin of `ExternalForces`. Packing: rows outside the window are 0."""
+
+    def twin_kind(self, force: ExternalForces) -> TwinKind:
+        """Return the twin of the one kind of given force."""
+        return EXTERNAL_TWIN
+
+    def pack_vjp(
+        self, force: ExternalForces, adj_params: np.ndarray, adj_series: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Pull row cotangents back to the force."""
+        adj = windowed(adj_series, force.window, len(adj_series))
+        full_shape = adj_series.shape[1:]
+        if len(series_rows(force.force, full_shape, len(adj))) == 1:
+            adj = adj.sum(axis=0, keepdims=True)  # a constant, also where a window repeats it
+        return {"force": series_rows_vjp(force.force, full_shape, adj)}
+
+    def pack_jvp(
+        self, force: ExternalForces, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the force to rows."""
+        full_shape = (len(force.load_nodes), 3)
+        rows = series_rows_jvp(force.force, full_shape, tangents.get("force"), n_steps)
+        return force.pack_params(), windowed(rows, force.window, n_steps)

@@ -1,0 +1,50 @@
+"""Given forces on a chain of springs: a series, and a signal in a window."""
+
+from functools import partial
+
+import numpy as np
+
+from adjoint.verify.problem import System
+from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjoint.verify.systems.springs import chain
+from adjsim.forces.external import ExternalForces
+from adjsim.model import Model
+from adjsim.series import Signal
+
+
+def _loaded(n_steps: int, force: ExternalForces) -> Scene:
+    """Return the hanging chain with given forces on some of its nodes."""
+    hung = chain(n_steps)
+    model = Model(hung.model.mass, {**hung.model.forces, "push": force}, pinned=hung.model.pinned)
+    return Scene(model, hung.state, hung.dt, n_steps)
+
+
+def series(n_steps: int) -> Scene:
+    """Return a chain with forces of their own on three nodes, one of which is named twice."""
+    rng = np.random.default_rng(41)
+    force = 0.5 * rng.standard_normal((n_steps, 4, 3))
+    return _loaded(n_steps, ExternalForces([1, 3, 5, 3], force))
+
+
+def window(n_steps: int) -> Scene:
+    """Return a chain with one force on three nodes, a signal, in the middle of the time."""
+    rng = np.random.default_rng(42)
+    force = Signal([-1.0, 7.5, 21.0], 0.5 * rng.standard_normal((3, 3)))
+    middle = (n_steps // 5, n_steps - n_steps // 5)
+    return _loaded(n_steps, ExternalForces([1, 2, 4], force, middle))
+
+
+SYSTEMS = (
+    System(
+        "loads/series",
+        "Given forces on a chain, a row for every step",
+        partial(rollout_problem, series),
+        family="solids",
+    ),
+    System(
+        "loads/window",
+        "One given force, a signal over control points, in a window of steps",
+        partial(rollout_problem, window),
+        family="solids",
+    ),
+)

@@ -1,0 +1,115 @@
+r"""External forces on nodes: given vectors in world axes, constant or varying in time.
+
+    f_i = force_k   in steps first <= k < last, else 0
+
+Row k of a series acts in step k, which makes state k + 1. The series is all that an element knows.
+
+Adjoint: `adjoint/forces/external.py`. Tests: `tests/forces/test_external.py`.
+Source: gradSim (ICLR 2021) eq. 4: the given part of f.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.backend import device_fn
+from adjsim.element import ElementKind, Force, Parameter
+from adjsim.series import freeze_series, series_rows, series_steps
+
+
+@device_fn
+def external_force(x, v, consts, params, series):
+    """Return the force [N] on one node."""
+    return (series[0:3],)  # (1)
+
+
+EXTERNAL = ElementKind("external", external_force, 1, 0, 0, 3, uses_velocity=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ExternalForces(Force):
+    """Given forces on nodes, in world axes.
+
+    Parameters
+    ----------
+    load_nodes : array
+        The nodes that they act on, (n_loads,) integer; forces on a node named twice add up.
+    force : array or Signal
+        [N]: (3,), the same on each of the nodes, or (n_loads, 3); (n_steps, n_loads, 3) with row k
+        acting in step k; or a `Signal` over control points of either of the first two.
+    window : pair of int, optional
+        (first, last): they act in steps first <= k < last. None: in all of them.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or is not finite, or the window is empty.
+    """
+
+    load_nodes: Any
+    force: Any
+    window: Any = None
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("force", "f", "N", "(3,), (n_loads, 3) or (n_steps, n_loads, 3)"),
+    )
+
+    def __post_init__(self) -> None:
+        nodes = checks.integers("load_nodes", self.load_nodes, ("n_loads",))
+        checks.freeze(self, "load_nodes", nodes)
+        freeze_series(self, "force", ((3,), (len(nodes), 3)))
+        if self.window is not None:
+            window = checks.integers("window", self.window, (2,))
+            if not 0 <= window[0] < window[1]:
+                raise ValueError(
+                    f"`window` must be (first, last) with 0 <= first < last: forces act in steps "
+                    f"first to last - 1, got {tuple(window.tolist())}."
+                )
+            object.__setattr__(self, "window", (int(window[0]), int(window[1])))
+
+    @property
+    def kind(self) -> ElementKind:
+        """The one kind of given force."""
+        return EXTERNAL
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """The loaded nodes, (n_loads, 1)."""
+        return self.load_nodes[:, None]
+
+    def bind(self, n_nodes: int, name: str) -> "ExternalForces":
+        """Return self if the nodes are those of a model of `n_nodes` nodes."""
+        checks.indices(f"{name}.load_nodes", self.load_nodes, ("n_loads",), n_nodes)
+        return self
+
+    def pack_consts(self) -> np.ndarray:
+        """Nothing: (n_loads, 0)."""
+        return np.zeros((len(self.load_nodes), 0))
+
+    def pack_params(self) -> np.ndarray:
+        """Nothing: (n_loads, 0)."""
+        return np.zeros((len(self.load_nodes), 0))
+
+    def pack_series(self, n_steps: int) -> np.ndarray:
+        """The forces, 0 outside the window, (1 or n_steps, n_loads, 3)."""
+        return windowed(series_rows(self.force, self._full_shape, n_steps), self.window, n_steps)
+
+    @property
+    def series_steps(self) -> int | None:
+        """Number of rows of a force that varies in time."""
+        return series_steps(self.force, self._full_shape)
+
+    @property
+    def _full_shape(self) -> tuple[int, int]:
+        return len(self.load_nodes), 3
+
+
+def windowed(rows: np.ndarray, window: tuple[int, int] | None, n_steps: int) -> np.ndarray:
+    """Return rows of every step, 0 outside the window; as they are where there is none."""
+    if window is None:
+        return rows
+    steps = np.arange(n_steps)
+    inside = (window[0] <= steps) & (steps < window[1])
+    return np.where(inside[:, None, None], rows, 0.0)
