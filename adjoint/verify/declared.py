@@ -22,7 +22,9 @@ from render.soft_raster import SoftRasterizer
 
 STATE = {("Model", "mass"), ("Model", "gravity"), ("State", "x"), ("State", "v")}
 REDUCED = (SimplePendulum, DoublePendulum, PendulumState, SmokeState)
-VERTICES = {("Mesh", "vertices")}  # given beside the scene, not in it
+# Given beside what is drawn, not in it.
+VERTICES = {("Mesh", "vertices"), ("RodsAndBobs", "angle"), ("RodsAndBobs", "length")}
+DENSITY = {("smoke_images", "density")}
 RENDERED = (Camera, SoftRasterizer, Material, DirectionalLight, Mesh)
 FIXED = {"near", "far", "blend", "cull", "faces", "material"}
 LOSS_SUFFIX = "_mse_vjp"
@@ -43,5 +45,5 @@ def declared_parameters() -> set[tuple[str, str]]:
         for parameter in inspect.signature(vjp).parameters
         if not parameter.startswith(("target", "adj"))
     }
-    found = STATE | VERTICES | forces | reduced | rendered | image_losses | state_losses
+    found = STATE | VERTICES | DENSITY | forces | reduced | rendered | image_losses | state_losses
     return {(owner, name) for owner, name in found if name not in FIXED}

@@ -51,6 +51,8 @@ def toy(name):
         "hinges": partial(roll, hinges.crumpled, N_STEPS),
         "loads": partial(roll, loads.window, N_STEPS),
         "load series": partial(roll, loads.series, N_STEPS),
+        "rods": reduced.drawn_pendulum,
+        "fumes": reduced.drawn_smoke,
         "over": partial(draw, pixels.over),
         "softmax": partial(draw, pixels.softmax),
         **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},

@@ -1,4 +1,4 @@
-"""Pendula and smoke: rollouts of a few dozen steps with every parameter."""
+"""Pendula and smoke: rollouts of a few dozen steps with every parameter, and their drawing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
+from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.problem import Problem, System, Values, no_margins
 from adjsim.reduced.double_pendulum import DoublePendulum
@@ -15,6 +17,8 @@ from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.reduced.smoke import Smoke, SmokeState
 from adjsim.rollout import rollout
 from adjsim.series import Signal
+from render.pendulum import RodsAndBobs
+from render.smoke import smoke_images
 
 
 N_STEPS, N_SMOKE_STEPS = 24, 8
@@ -135,6 +139,50 @@ def racing(n_steps: int) -> Setting:
     return drifting(n_steps, 3.0, 54)
 
 
+def drawn_pendulum() -> Problem:
+    """Return the vertices of two links at two instants."""
+    rng = np.random.default_rng(55)
+    shape = RodsAndBobs((0.2, 0.3), 0.05, pivot=(0.1, 1.0, 0.0))
+    point = {"angle": rng.standard_normal((2, 2)), "length": np.array([1.2, 0.7])}
+    size = (2, len(shape.link), 3)
+
+    def jvp(tangents: Values) -> np.ndarray:
+        tan = {path: tangents.get(path, np.zeros_like(value)) for path, value in point.items()}
+        angle, length = point.values()
+        return rods_and_bobs_jvp(shape, angle, length, tan["angle"], tan["length"]).ravel()
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        angle, length = point.values()
+        pulled = rods_and_bobs_vjp(shape, angle, length, adj.reshape(size))
+        found = dict(zip(point, pulled, strict=True))
+        return {path: found[path] for path in wrt}
+
+    return Problem(
+        point=point,
+        owners={path: ("RodsAndBobs", path) for path in point},
+        forward=lambda values: shape.vertices(values["angle"], values["length"]).ravel(),
+        jvp=jvp,
+        vjp=vjp,
+    )
+
+
+def drawn_smoke() -> Problem:
+    """Return the images of two densities."""
+    look = ((0.9, 0.8, 0.1), (0.2, 0.3, 0.4))
+    density = np.random.default_rng(56).random((2, 3, 4))
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        return {path: smoke_images_vjp(adj.reshape(*density.shape, 4), *look) for path in wrt}
+
+    return Problem(
+        point={"density": density},
+        owners={"density": ("smoke_images", "density")},
+        forward=lambda values: smoke_images(values["density"], *look).ravel(),
+        jvp=lambda tangents: smoke_images_jvp(tangents["density"], *look).ravel(),
+        vjp=vjp,
+    )
+
+
 def _pendulum(name: str, summary: str, build: Callable[[int], Setting]) -> System:
     return System(name, summary, partial(rollout_problem, build, N_STEPS), family="reduced")
 
@@ -151,4 +199,6 @@ SYSTEMS = (
     _pendulum("double-pendulum/tumble", "A double pendulum that tumbles", tumbling),
     _smoke("smoke/drift", "Smoke that moves by part of a cell a step", drifting),
     _smoke("smoke/race", "Smoke that moves by several cells a step", racing),
+    System("draw/pendulum", "Rods and bobs as meshes", drawn_pendulum, family="reduced"),
+    System("draw/smoke", "Smoke as an image", drawn_smoke, family="reduced"),
 )
