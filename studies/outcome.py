@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from studies import run_folder
+from studies.doubts import doubts
 from studies.motion import Motion, trajectory_fields
 from studies.optimizers.evaluations import Evaluation, read_log
 from studies.run_folder import RunFolder
@@ -31,6 +32,7 @@ def result_json(
         "status": found.best.status.name,
         "message": found.best.message,
         "loss": found.best.loss,
+        "loss_at_start": _loss_at_start(problem),
         "evaluations": found.evaluations,
         "method": str(fit.search.method),
         "loss_function": repr(problem.loss),
@@ -52,6 +54,14 @@ def result_json(
         ],
         "findings": fit.findings(found.best.theta) if fit.findings else [],
     }
+
+
+def _loss_at_start(problem: VideoProblem) -> float | None:
+    """Return the loss at the given start; None where it blows up."""
+    try:
+        return _finite(float(problem.loss_at(problem.parameters.start)))
+    except ValueError:
+        return None
 
 
 def _finite(value: float) -> float | None:
@@ -110,6 +120,7 @@ def rows(fit: "Fit", theta: np.ndarray, spread: Uncertainty) -> list[dict[str, A
 def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     """Return a few lines for the terminal."""
     lines = [f"{result['status'].lower()}: {result['message']}"]
+    lines += [f"warning: {doubt}" for doubt in doubts(result)]
     for row in result["parameters"][:12]:
         line = f"  {row['name']} = {row['estimate']:.8g} {row['unit']}"
         if row["count"] > 1:
@@ -123,6 +134,8 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
         if "largest_error" in row:
             line += f", largest {row['largest_error']:.1e}"
         lines.append(line)
+    if any(row["interval"] for row in result["parameters"]):
+        lines.append("  (intervals of pixel noise only, not of errors in mesh, camera or material)")
     lines.append(f"  loss {result['loss']:.3e} after {result['evaluations']} evaluations")
     if len(result["starts"]) > 1:
         lines.append(f"  from start {result['start'] + 1} of {len(result['starts'])} searched")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from studies import figures, run_folder
+from studies.doubts import doubts
 from studies.optimizers.evaluations import Evaluation, read_log
 from studies.outcome import LARGEST_LIST, playback_fps
 from studies.run_folder import RunFolder
@@ -167,7 +168,8 @@ def _interval(row: dict[str, Any]) -> str:
 def _notes(result: dict[str, Any]) -> str:
     """Return what the intervals rest on, as paragraphs."""
     spread = result["uncertainty"]
-    notes = [html.escape(result["message"]), *map(html.escape, result["findings"])]
+    notes = [f"<strong>{html.escape(doubt)}</strong>" for doubt in doubts(result)]
+    notes += [html.escape(result["message"]), *map(html.escape, result["findings"])]
     if len(result["starts"]) > 1:
         ends = ", ".join(
             "not finite" if one["loss"] is None else f"{one['loss']:.1e}"
@@ -185,8 +187,6 @@ def _notes(result: dict[str, Any]) -> str:
             f"{spread['noise']:.2e} estimated from the residuals. "
             "The intervals count pixel noise, not what mesh, camera or fixed material get wrong."
         )
-        if result["status"] != "CONVERGED":
-            notes.append("The search has not converged, so the intervals may miss the optimum.")
     notes += _spectrum(result)
     if covered := result["coverage"]:
         parts = ", ".join(

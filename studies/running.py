@@ -111,7 +111,7 @@ def advise(settings: config.StudySettings) -> None:
 
 def say_what_is_kept(folder: RunFolder) -> None:
     """Print how many evaluations a stopped run left; they are read, not computed again."""
-    logs = sorted(folder.path.glob(ITERATIONS.replace(".", "*.")))
+    logs = sorted(folder.path.rglob(ITERATIONS.replace(".", "*.")))
     count = sum(log.read_bytes().count(b"\n") for log in logs)
     if count:
         print(f"{count} evaluations are read from the log and not computed again", flush=True)

@@ -234,6 +234,18 @@ def test_a_run_resumes_only_as_it_was_started(finished, adjsim, arguments, messa
     assert message in err
 
 
+def test_a_fit_that_is_cut_short_and_explains_nothing_is_warned_of(adjsim, tmp_path):
+    path = tmp_path / "run"
+    code, out, _ = adjsim("run", "beam", *OVERRIDES, "optimizer.max_evaluations=1", "--out", path)
+    assert code == 0
+    assert "warning: The search did not converge" in out
+    assert "warning: The loss fell only from" in out
+    assert "intervals of pixel noise only" in out
+    text = (path / "report.html").read_text()
+    assert "<strong>The search did not converge" in text
+    assert "The intervals count pixel noise, not what mesh, camera" in text
+
+
 def test_report_of_an_empty_folder_is_one_message(adjsim, tmp_path):
     code, _, err = adjsim("report", tmp_path)
     assert code == 2

@@ -1,0 +1,33 @@
+"""When a fit should not be believed as it stands."""
+
+from typing import Any
+
+
+EXPLAINS = 2.0  # a loss that fell by less explains little
+ROUNDING = 1e-12  # of the loss at the start: as far as a search can go
+
+
+def doubts(result: dict[str, Any]) -> list[str]:
+    """Return sentences that warn of a result: not converged, or hardly better than its start.
+
+    Parameters
+    ----------
+    result : dict
+        What `studies.outcome.result_json` returned.
+    """
+    # A report may be of a run by an earlier version, without the loss at the start.
+    at_start, at_end = result.get("loss_at_start"), result["loss"]
+    lines = []
+    if result["status"] != "CONVERGED" and not (at_start and at_end <= ROUNDING * at_start):
+        lines.append(
+            "The search did not converge: the values are where it stopped, and the intervals may "
+            "miss the optimum."
+        )
+    if at_start is not None and at_end > at_start / EXPLAINS:
+        lines.append(
+            f"The loss fell only from {at_start:.3g} to {at_end:.3g}: the fit explains the video "
+            "hardly better than its start did. Unless the start was right already, look at the "
+            "videos side by side: mesh, scale, camera, pinned nodes, or what is held fixed do not "
+            "fit."
+        )
+    return lines
