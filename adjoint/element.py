@@ -92,11 +92,6 @@ def unbroadcast(adj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return adj.reshape(shape) if adj.shape == shape else np.asarray(adj.sum())
 
 
-def share_equally_vjp(adj: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """Return the cotangents of amounts, (n_elements,): the twin of `share_equally`, a mean."""
-    return adj[nodes].sum(axis=1) / nodes.shape[1]
-
-
 def add_at_nodes(adj_corners: np.ndarray, nodes: np.ndarray, n_nodes: int) -> np.ndarray:
     """Return the sums over nodes, (n_nodes, 3), of (n_elements, n_corners, 3).
 

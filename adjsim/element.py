@@ -141,9 +141,3 @@ def replace_values(owner: T, values: Mapping[str, Any]) -> T:
 def broadcast(value: np.ndarray, n_elements: int) -> np.ndarray:
     """Return a scalar or per-element parameter as (n_elements,)."""
     return np.broadcast_to(value, (n_elements,))
-
-
-def share_equally(amounts: np.ndarray, nodes: np.ndarray, n_nodes: int) -> np.ndarray:
-    """Return the sums over nodes, (n_nodes,), of amounts that elements share equally."""
-    n_each = nodes.shape[1]
-    return np.bincount(nodes.ravel(), np.repeat(amounts / n_each, n_each), minlength=n_nodes)

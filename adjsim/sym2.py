@@ -40,6 +40,15 @@ def sandwich(M, A):
 
 
 @device_fn
+def sandwich_twice(M, A, N):
+    """Return M A N + N A M, the rate of M A M where M changes by N."""
+    p, q = M[0] * A[0] + M[1] * A[1], M[0] * A[1] + M[1] * A[2]  # first row of M A
+    r, s = M[1] * A[0] + M[2] * A[1], M[1] * A[1] + M[2] * A[2]  # second row
+    d0, d1 = p * N[0] + q * N[1], r * N[1] + s * N[2]
+    return (d0 + d0, p * N[1] + q * N[2] + r * N[0] + s * N[1], d1 + d1)
+
+
+@device_fn
 def gram(E):
     """Return E^T E of the 3 x 2 matrix E, given as two columns."""
     return (dot(E[0], E[0]), dot(E[0], E[1]), dot(E[1], E[1]))

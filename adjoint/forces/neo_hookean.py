@@ -10,17 +10,12 @@ The rule behind most lines: for D = A B, adj_A = adj_D B^T and adj_B = A^T adj_D
 
 import numpy as np
 
-from adjoint.element import (
-    ForceTwin,
-    TwinKind,
-    add_at_nodes,
-    share_equally_vjp,
-    unbroadcast,
-)
+from adjoint.element import TwinKind, add_at_nodes, unbroadcast
+from adjoint.lumping import LumpedForceTwin
 from adjoint.mat3 import cofactor_vjp
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.backend import device_fn, lit
-from adjsim.element import broadcast, share_equally
+from adjsim.element import broadcast
 from adjsim.forces.neo_hookean import (
     ELASTIC,
     VISCOUS,
@@ -269,7 +264,7 @@ VISCOUS_TWIN = TwinKind(
 )
 
 
-class NeoHookeanTetsTwin(ForceTwin[NeoHookeanTets]):
+class NeoHookeanTetsTwin(LumpedForceTwin[NeoHookeanTets]):
     """The twin of `NeoHookeanTets`.
 
     Packing: mu_v = mu V, lam_v = lam V, alpha0 = 1 + 3 mu/(4 lam), eta_v = eta V.
@@ -330,26 +325,14 @@ class NeoHookeanTetsTwin(ForceTwin[NeoHookeanTets]):
             rows.append(force.viscosity * tan_V)
         return tan_B.transpose(0, 2, 1).reshape(-1, 9), np.stack(rows, axis=-1)
 
-    def mass_vjp(self, force: NeoHookeanTets, adj_mass: np.ndarray) -> dict[str, np.ndarray]:
-        """Pull a cotangent of the lumped masses rho V/4 back to rho and the rest positions."""
-        _, volume = rest_shape(force.rest_positions, force.tets)
-        adj = share_equally_vjp(adj_mass, force.tets)
-        adj_B = np.zeros((len(volume), 3, 3))
-        return {
-            "density": unbroadcast(volume * adj, force.density.shape),
-            "rest_positions": rest_shape_vjp(
-                force.rest_positions, force.tets, adj_B, force.density * adj
-            ),
-        }
+    def measure_vjp(self, force: NeoHookeanTets, adj_measure: np.ndarray) -> np.ndarray:
+        """Pull a cotangent of the volumes back to the rest positions."""
+        zero = np.zeros((len(adj_measure), 3, 3))
+        return rest_shape_vjp(force.rest_positions, force.tets, zero, adj_measure)
 
-    def mass_jvp(self, force: NeoHookeanTets, tangents: dict[str, np.ndarray]) -> np.ndarray:
-        """Push tangents of rho and the rest positions to the lumped masses."""
-        _, volume = rest_shape(force.rest_positions, force.tets)
-        zero = np.zeros((len(force.rest_positions), 3))
-        tan_rest = tangents.get("rest_positions", zero)
-        _, tan_V = rest_shape_jvp(force.rest_positions, force.tets, tan_rest)
-        tan_rho = tangents.get("density", np.zeros(()))
-        return share_equally(tan_rho * volume + force.density * tan_V, force.tets, len(zero))
+    def measure_jvp(self, force: NeoHookeanTets, tan_rest: np.ndarray) -> np.ndarray:
+        """Push a tangent of the rest positions to the volumes."""
+        return rest_shape_jvp(force.rest_positions, force.tets, tan_rest)[1]
 
 
 def rest_shape_jvp(

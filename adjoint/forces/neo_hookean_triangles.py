@@ -2,7 +2,8 @@ r"""Adjoint of `adjsim/forces/neo_hookean_triangles.py`: read the two files side
 
 Every block undoes the forward line with the same number, last line first; each tangent
 reads in forward order. Differentiated with respect to positions, velocities, mu A0, lam/2,
-alpha, eta A0 and the actuation; the rest shape is frozen.
+alpha, eta A0 and the actuation, and with respect to M and 1/(2 A0) in functions of their
+own, `_consts`: a gradient of the rest positions costs nothing where it is not asked for.
 
 Cotangents of symmetric 2 x 2 matrices are symmetric too, paired by tr(adj_A dA). Three
 linear maps do the work, and each is symmetric in this pairing or has a short transpose:
@@ -15,7 +16,8 @@ The tangent of l = sqrt(det g) is tr(cof(g) dg)/(2 l).
 
 import numpy as np
 
-from adjoint.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.element import TwinKind, add_at_nodes, unbroadcast
+from adjoint.lumping import LumpedForceTwin
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.backend import device_fn, lit
 from adjsim.element import broadcast
@@ -27,6 +29,7 @@ from adjsim.forces.neo_hookean_triangles import (
     double_area,
     elastic_stress,
     inverses,
+    nodal_forces,
     rest_shape,
 )
 from adjsim.sym2 import (
@@ -37,6 +40,7 @@ from adjsim.sym2 import (
     gram,
     gram_rate,
     sandwich,
+    sandwich_twice,
     saxpy,
     sscale,
     sym_t_matmul,
@@ -200,11 +204,86 @@ def viscous_neo_hookean_triangle_vjp(x, v, consts, params, series, adj_f):
     return gram_vjp(x, adj_g, adj_x), adj_v, (*adj_params, adj_eta_a), adj_series
 
 
-ELASTIC_TWIN = TwinKind(ELASTIC, neo_hookean_triangle_jvp, neo_hookean_triangle_vjp)
-VISCOUS_TWIN = TwinKind(VISCOUS, viscous_neo_hookean_triangle_jvp, viscous_neo_hookean_triangle_vjp)
+@device_fn
+def elastic_stress_jvp_consts(g, consts, params, tan_consts):
+    """Push a tangent of M and r = 1/(2 A0) through lines (3) to (7): the tangent of S."""
+    M, tan_M, tan_r = consts[0:3], tan_consts[0:3], tan_consts[3]
+    mu_a, half_lam = params[0], params[1]
+    I_C = frobenius(M, g)  # (3)
+    tan_I_C = frobenius(tan_M, g)
+    u = lit(1, I_C) / (I_C + lit(1, I_C))
+    s = mu_a * I_C * u  # (4)
+    tan_s = mu_a * u * u * tan_I_C
+    tan_q = half_lam * tan_r  # (5), (6): q = lam/2 (r l - alpha0 - a)/l
+    return saxpy(tan_q, cofactor(g), saxpy(tan_s, M, sscale(s, tan_M)))  # (7)
 
 
-class NeoHookeanTrianglesTwin(ForceTwin[NeoHookeanTriangles]):
+@device_fn
+def elastic_stress_vjp_consts(g, consts, params, adj_S):
+    """Pull adj_S back through lines (7) to (3): adj_M, paired by `frobenius`, and adj_r."""
+    M = consts[0:3]
+    mu_a, half_lam = params[0], params[1]
+    I_C = frobenius(M, g)  # (3) replayed
+    u = lit(1, I_C) / (I_C + lit(1, I_C))
+
+    # (7) S = s M + q cof g, with (6), (5) q = lam/2 (r l - alpha0 - a)/l
+    adj_M = sscale(mu_a * I_C * u, adj_S)
+    adj_r = half_lam * frobenius(cofactor(g), adj_S)
+
+    # (4) s = mu_a I_C/(I_C + 1), (3) I_C = tr(M g)
+    adj_I_C = mu_a * u * u * frobenius(M, adj_S)
+    return saxpy(adj_I_C, g, adj_M), adj_r
+
+
+@device_fn
+def neo_hookean_triangle_jvp_consts(x, v, consts, params, series, tan_consts):
+    """Push a tangent of M and r through `neo_hookean_triangle_force`."""
+    return nodal_forces(x, elastic_stress_jvp_consts(gram(x), consts, params, tan_consts))
+
+
+@device_fn
+def neo_hookean_triangle_vjp_consts(x, v, consts, params, series, adj_f):
+    """Pull adj_f back through `neo_hookean_triangle_force` to M and r."""
+    adj_S = sym_t_matmul(x, (neg(adj_f[0]), neg(adj_f[1])))  # (10) f_k = -(E S)_k
+    adj_M, adj_r = elastic_stress_vjp_consts(gram(x), consts, params, adj_S)
+    return (adj_M[0], adj_M[1] + adj_M[1], adj_M[2], adj_r)  # M12 stands for two entries
+
+
+@device_fn
+def viscous_neo_hookean_triangle_jvp_consts(x, v, consts, params, series, tan_consts):
+    """Push a tangent of M and r through `viscous_neo_hookean_triangle_force`."""
+    tan_S = elastic_stress_jvp_consts(gram(x), consts, params, tan_consts)
+    rate = sandwich_twice(consts[0:3], gram_rate(x, v), tan_consts[0:3])  # (9) eta_a M dg M
+    return nodal_forces(x, saxpy(params[3], rate, tan_S))
+
+
+@device_fn
+def viscous_neo_hookean_triangle_vjp_consts(x, v, consts, params, series, adj_f):
+    """Pull adj_f back through `viscous_neo_hookean_triangle_force` to M and r."""
+    adj_S = sym_t_matmul(x, (neg(adj_f[0]), neg(adj_f[1])))  # (10) f_k = -(E S)_k
+    adj_M, adj_r = elastic_stress_vjp_consts(gram(x), consts, params, adj_S)
+    # (9) S += eta_a M dg M
+    adj_M = saxpy(params[3], sandwich_twice(gram_rate(x, v), consts[0:3], adj_S), adj_M)
+    return (adj_M[0], adj_M[1] + adj_M[1], adj_M[2], adj_r)
+
+
+ELASTIC_TWIN = TwinKind(
+    ELASTIC,
+    neo_hookean_triangle_jvp,
+    neo_hookean_triangle_vjp,
+    neo_hookean_triangle_jvp_consts,
+    neo_hookean_triangle_vjp_consts,
+)
+VISCOUS_TWIN = TwinKind(
+    VISCOUS,
+    viscous_neo_hookean_triangle_jvp,
+    viscous_neo_hookean_triangle_vjp,
+    viscous_neo_hookean_triangle_jvp_consts,
+    viscous_neo_hookean_triangle_vjp_consts,
+)
+
+
+class NeoHookeanTrianglesTwin(LumpedForceTwin[NeoHookeanTriangles]):
     """The twin of `NeoHookeanTriangles`.
 
     Packing: mu_a = mu A0, half_lam = lam/2, alpha0 = 1 + 2 mu/(3 lam), eta_a = eta A0.
@@ -247,3 +326,73 @@ class NeoHookeanTrianglesTwin(ForceTwin[NeoHookeanTriangles]):
         tan_a = tangents.get("actuation")
         tan_series = series_rows_jvp(force.actuation, (len(area),), tan_a, n_steps)
         return np.stack(rows, axis=-1), tan_series[..., None]
+
+    def rest_vjp(
+        self, force: NeoHookeanTriangles, adj_consts: np.ndarray, adj_params: np.ndarray
+    ) -> np.ndarray:
+        """Pull cotangents of M, 1/(2 A0), mu A0 and eta A0 back to the rest positions."""
+        _, area = rest_shape(force.rest_positions, force.triangles)
+        adj_area = force.mu * adj_params[:, 0] - 0.5 * adj_consts[:, 3] / area**2
+        if force.viscosity is not None:
+            adj_area = adj_area + force.viscosity * adj_params[:, 3]
+        return rest_shape_vjp(force.rest_positions, force.triangles, adj_consts[:, :3], adj_area)
+
+    def rest_jvp(
+        self, force: NeoHookeanTriangles, tan_rest: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the rest positions to M, 1/(2 A0), mu A0 and eta A0."""
+        _, area = rest_shape(force.rest_positions, force.triangles)
+        tan_M, tan_area = rest_shape_jvp(force.rest_positions, force.triangles, tan_rest)
+        zero = np.zeros_like(tan_area)
+        rows = [force.mu * tan_area, zero, zero]
+        if force.viscosity is not None:
+            rows.append(force.viscosity * tan_area)
+        tan_r = -0.5 * tan_area / area**2
+        return np.concatenate([tan_M, tan_r[:, None]], axis=1), np.stack(rows, axis=-1)
+
+    def measure_vjp(self, force: NeoHookeanTriangles, adj_measure: np.ndarray) -> np.ndarray:
+        """Pull a cotangent of the areas back to the rest positions."""
+        zero = np.zeros((len(adj_measure), 3))
+        return rest_shape_vjp(force.rest_positions, force.triangles, zero, adj_measure)
+
+    def measure_jvp(self, force: NeoHookeanTriangles, tan_rest: np.ndarray) -> np.ndarray:
+        """Push a tangent of the rest positions to the areas."""
+        return rest_shape_jvp(force.rest_positions, force.triangles, tan_rest)[1]
+
+
+def rest_edges(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Return E = [X1 - X0, X2 - X0], (n, 3, 2)."""
+    corners = positions[triangles]
+    return (corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1)
+
+
+def rest_shape_jvp(
+    rest_positions: np.ndarray, triangles: np.ndarray, tan_rest: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Push a tangent through `rest_shape`: tan_M, tan_area."""
+    rows, area = rest_shape(rest_positions, triangles)
+    M = rows[:, [[0, 1], [1, 2]]]
+    E, tan_E = rest_edges(rest_positions, triangles), rest_edges(tan_rest, triangles)
+    half = E.transpose(0, 2, 1) @ tan_E
+    MG = M @ (half + half.transpose(0, 2, 1))  # G = E^T E
+    tan_M = -MG @ M  # M = G^-1
+    tan_area = 0.5 * area * np.trace(MG, axis1=1, axis2=2)  # A0 = sqrt(det G)/2
+    return tan_M.reshape(-1, 4)[:, [0, 1, 3]], tan_area
+
+
+def rest_shape_vjp(
+    rest_positions: np.ndarray, triangles: np.ndarray, adj_rows: np.ndarray, adj_area: np.ndarray
+) -> np.ndarray:
+    """Pull cotangents of M11, M12, M22 and A0 back through `rest_shape`, (n_nodes, 3)."""
+    rows, area = rest_shape(rest_positions, triangles)
+    M = rows[:, [[0, 1], [1, 2]]]
+    adj_M = (adj_rows * [1.0, 0.5, 1.0])[:, [[0, 1], [1, 2]]]  # M12 stands for two entries
+    # A0 = sqrt(det G)/2, whose gradient is A0 M/2
+    adj_G = (0.5 * adj_area * area)[:, None, None] * M
+    # M = G^-1, so dM = -M dG M
+    adj_G = adj_G - M @ adj_M @ M
+    # G = E^T E
+    adj_E = 2.0 * rest_edges(rest_positions, triangles) @ adj_G
+    edges = adj_E.transpose(0, 2, 1)
+    corners = np.concatenate([-edges.sum(axis=1, keepdims=True), edges], axis=1)
+    return add_at_nodes(corners, triangles, len(rest_positions))

@@ -25,7 +25,8 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Force, Parameter, broadcast, share_equally
+from adjsim.element import ElementKind, Parameter, broadcast
+from adjsim.lumping import LumpedForce
 from adjsim.mat3 import (
     cofactor,
     frobenius,
@@ -119,7 +120,7 @@ VISCOUS = ElementKind(
 
 
 @dataclass(frozen=True, eq=False)
-class NeoHookeanTets(Force):
+class NeoHookeanTets(LumpedForce):
     """Solid tetrahedra of a stable neo-Hookean material.
 
     `mu` and `lam` are the model's own parameters, not the small-strain Lame constants;
@@ -178,7 +179,7 @@ class NeoHookeanTets(Force):
             eta = checks.scalar_or_array("viscosity", self.viscosity, n_tets, "n_tets")
             checks.freeze(self, "viscosity", checks.non_negative("viscosity", eta))
         if self.density is not None:
-            checks.freeze(self, "density", self._checked(self.density))
+            checks.freeze(self, "density", self.check_density(self.density))
         for name, value in (("tets", tets), ("rest_positions", rest), ("mu", mu), ("lam", lam)):
             checks.freeze(self, name, value)
         freeze_series(self, "actuation", ((), (n_tets,)))
@@ -239,21 +240,9 @@ class NeoHookeanTets(Force):
         gradients = np.concatenate([B, -B.sum(axis=1, keepdims=True)], axis=1)
         return volume * np.square(gradients).sum(axis=(1, 2))
 
-    def lumped_mass(self, density: Any) -> np.ndarray:
-        """Return the node masses, (n_nodes,) [kg], of a density, () or (n_tets,) [kg/m3].
-
-        Each tetrahedron gives a quarter of density times volume to each of its nodes.
-        """
-        _, volume = rest_shape(self.rest_positions, self.tets)
-        return share_equally(self._checked(density) * volume, self.tets, len(self.rest_positions))
-
-    def node_mass(self) -> np.ndarray | None:
-        """Lumped masses of `density`, (n_nodes,) [kg]; None without."""
-        return None if self.density is None else self.lumped_mass(self.density)
-
-    def _checked(self, density: Any) -> np.ndarray:
-        rho = checks.scalar_or_array("density", density, len(self.tets), "n_tets")
-        return checks.positive("density", rho)
+    def rest_measure(self) -> np.ndarray:
+        """Volumes, (n_tets,) [m3]."""
+        return rest_shape(self.rest_positions, self.tets)[1]
 
 
 def rest_shape(rest_positions: np.ndarray, tets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

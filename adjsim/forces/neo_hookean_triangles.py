@@ -38,7 +38,8 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Force, Parameter, broadcast
+from adjsim.element import ElementKind, Parameter, broadcast
+from adjsim.lumping import LumpedForce
 from adjsim.meshes.triangle_mesh import check_areas
 from adjsim.series import freeze_series, series_rows, series_steps
 from adjsim.sym2 import (
@@ -150,7 +151,7 @@ VISCOUS = ElementKind(
 
 
 @dataclass(frozen=True, eq=False)
-class NeoHookeanTriangles(Force):
+class NeoHookeanTriangles(LumpedForce):
     """Triangles of a thin sheet of a stable neo-Hookean material; they do not bend.
 
     Moduli are those of the sheet: the material's times its thickness.
@@ -160,7 +161,8 @@ class NeoHookeanTriangles(Force):
     triangles : array
         Nodes of each triangle, (n_triangles, 3) int. Their order does not matter.
     rest_positions : array
-        Rest positions of all nodes, (n_nodes, 3) [m]; they need not lie in one plane.
+        Rest positions X of all nodes, (n_nodes, 3) [m]; they need not lie in one plane. M, A0
+        and masses are functions of them.
     mu, lam : float or array
         Moduli, () or (n_triangles,) [N/m], positive.
     viscosity : float or array, optional
@@ -169,6 +171,10 @@ class NeoHookeanTriangles(Force):
     actuation : float, array or Signal
         Actuation a [-], () or (n_triangles,); (n_steps, n_triangles) with row k acting in
         step k; or a `Signal` over control points.
+    density : float or array, optional
+        Areal sigma, () or (n_triangles,) [kg/m2], positive: each triangle gives sigma A0/3 to
+        each of its nodes. None: masses are given to the model, and there is no parameter of
+        that name.
 
     Raises
     ------
@@ -182,12 +188,15 @@ class NeoHookeanTriangles(Force):
     lam: Any
     viscosity: Any = None
     actuation: Any = 0.0
+    density: Any = None
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("mu", "μ", "N/m", "() or (n_triangles,)", positive=True),
         Parameter("lam", "λ", "N/m", "() or (n_triangles,)", positive=True),
         Parameter("viscosity", "η", "N s/m", "() or (n_triangles,)", positive=True),
         Parameter("actuation", "a", "-", "(), (n_triangles,) or (n_steps, n_triangles)"),
+        Parameter("rest_positions", "X", "m", "(n_nodes, 3)"),
+        Parameter("density", "σ", "kg/m2", "() or (n_triangles,)", positive=True),
     )
 
     def __post_init__(self) -> None:
@@ -205,6 +214,8 @@ class NeoHookeanTriangles(Force):
         if self.viscosity is not None:
             eta = checks.scalar_or_array("viscosity", self.viscosity, n, size)
             checks.freeze(self, "viscosity", checks.non_negative("viscosity", eta))
+        if self.density is not None:
+            checks.freeze(self, "density", self.check_density(self.density))
         given = (("triangles", triangles), ("rest_positions", rest), ("mu", mu), ("lam", lam))
         for name, value in given:
             checks.freeze(self, name, value)
@@ -265,21 +276,9 @@ class NeoHookeanTriangles(Force):
         M, area = rest_shape(self.rest_positions, self.triangles)
         return area * 2.0 * (M[:, 0] + M[:, 1] + M[:, 2])
 
-    def lumped_mass(self, density: Any) -> np.ndarray:
-        """Return the node masses, (n_nodes,) [kg], of an areal density [kg/m2].
-
-        `density` is () or (n_triangles,). Each triangle gives a third of density times area
-        to each of its nodes.
-        """
-        n = len(self.triangles)
-        sigma = checks.positive(
-            "density", checks.scalar_or_array("density", density, n, "n_triangles")
-        )
-        _, area = rest_shape(self.rest_positions, self.triangles)
-        third = broadcast(sigma * area / 3.0, n)
-        return np.bincount(
-            self.triangles.ravel(), np.repeat(third, 3), minlength=len(self.rest_positions)
-        )
+    def rest_measure(self) -> np.ndarray:
+        """Areas, (n_triangles,) [m2]."""
+        return rest_shape(self.rest_positions, self.triangles)[1]
 
 
 def rest_shape(rest_positions: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

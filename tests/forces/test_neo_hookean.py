@@ -271,7 +271,9 @@ def test_rest_positions_must_be_those_of_the_model():
 def test_density_must_be_positive():
     with pytest.raises(ValueError, match="`density` must be positive, got 0"):
         NeoHookeanTets(**FITS).lumped_mass(0.0)
-    with pytest.raises(ValueError, match=r"`density` must have shape \(\) or \(n_tets,\) = \(1,\)"):
+    with pytest.raises(
+        ValueError, match=r"`density` must have shape \(\) or \(n_elements,\) = \(1,\)"
+    ):
         NeoHookeanTets(**FITS, density=[1.0, 2.0])
 
 

@@ -38,6 +38,7 @@ def toy(name):
     roll, draw = solids.rollout_problem, pixels.picture_problem
     makers = {
         "density": partial(roll, density.tets, N_STEPS),
+        "areal density": partial(roll, density.triangles, N_STEPS),
         "viscous": partial(roll, solids.viscous, N_STEPS),
         "stick": partial(roll, solids.stick, N_STEPS),
         "slip": partial(roll, solids.slip, N_STEPS),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from adjoint.verify.systems import shells
 from adjoint.verify.systems.solids import DENSITY, Scene, beam, system
 from adjsim.model import Model, State
 
@@ -15,4 +16,17 @@ def tets(n_steps: int) -> Scene:
     return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
-SYSTEMS = (system("density/tets", "Masses from a density per tetrahedron", tets),)
+def triangles(n_steps: int) -> Scene:
+    """One areal density, viscosity per triangle, two pinned nodes."""
+    rng = np.random.default_rng(6)
+    eta = 0.1 * rng.uniform(0.5, 1.5, shells.N_TRIANGLES)
+    cloth = shells.sheet_of(rng, mu=60.0, lam=90.0, viscosity=eta, density=shells.DENSITY)
+    pinned = np.arange(len(cloth.rest_positions)) < 2
+    model = Model(None, {"cloth": cloth}, pinned=pinned)
+    return Scene(model, shells.moving(rng, cloth, 1.0), 5e-4, n_steps)
+
+
+SYSTEMS = (
+    system("density/tets", "Masses from a density per tetrahedron", tets),
+    system("density/triangles", "Masses from an areal density", triangles),
+)

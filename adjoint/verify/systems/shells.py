@@ -25,13 +25,13 @@ N_TRIANGLES = len(CLOTH.faces)
 DENSITY = 0.3  # kg/m2
 
 
-def _sheet(rng: np.random.Generator, **parameters: object) -> NeoHookeanTriangles:
+def sheet_of(rng: np.random.Generator, **parameters: object) -> NeoHookeanTriangles:
     """Return the sheet, whose rest shape is not flat."""
     rest = CLOTH.points + 0.02 * rng.standard_normal(CLOTH.points.shape)
     return NeoHookeanTriangles(CLOTH.faces, rest, **parameters)  # pyright: ignore[reportArgumentType]
 
 
-def _moving(rng: np.random.Generator, cloth: NeoHookeanTriangles, size: float) -> State:
+def moving(rng: np.random.Generator, cloth: NeoHookeanTriangles, size: float) -> State:
     """Return a state slightly out of rest, moving at about `size` [m/s]."""
     x = cloth.rest_positions + 0.008 * rng.standard_normal(cloth.rest_positions.shape)
     return State(x, size * rng.standard_normal(x.shape))
@@ -43,10 +43,10 @@ def elastic(n_steps: int) -> Scene:
     mu, lam = rng.uniform(0.8, 1.2, (2, N_TRIANGLES)) * [[60.0], [90.0]]
     phase = rng.uniform(0.0, 6.0, N_TRIANGLES)
     series = 0.1 * np.sin(np.arange(n_steps)[:, None] / 4.0 + phase)
-    cloth = _sheet(rng, mu=mu, lam=lam, actuation=series)
+    cloth = sheet_of(rng, mu=mu, lam=lam, actuation=series)
     pinned = np.isin(np.arange(len(CLOTH.points)), (0, 2))
     model = Model(cloth.lumped_mass(DENSITY), {"cloth": cloth}, pinned=pinned)
-    return Scene(model, _moving(rng, cloth, 1.0), 5e-4, n_steps)
+    return Scene(model, moving(rng, cloth, 1.0), 5e-4, n_steps)
 
 
 def viscous(n_steps: int) -> Scene:
@@ -54,9 +54,9 @@ def viscous(n_steps: int) -> Scene:
     rng = np.random.default_rng(32)
     eta = 0.1 * rng.uniform(0.5, 1.5, N_TRIANGLES)
     signal = Signal([0.0, 9.5, 20.0], [0.02, -0.1, 0.1])
-    cloth = _sheet(rng, mu=60.0, lam=90.0, viscosity=eta, actuation=signal)
+    cloth = sheet_of(rng, mu=60.0, lam=90.0, viscosity=eta, actuation=signal)
     model = Model(cloth.lumped_mass(DENSITY), {"cloth": cloth})
-    return Scene(model, _moving(rng, cloth, 1.0), 5e-4, n_steps)
+    return Scene(model, moving(rng, cloth, 1.0), 5e-4, n_steps)
 
 
 def wind(n_steps: int) -> Scene:
@@ -77,10 +77,10 @@ def breeze(n_steps: int) -> Scene:
 def _in_wind(
     rng: np.random.Generator, n_steps: int, lift: object, drag: object, blowing: object
 ) -> Scene:
-    cloth = _sheet(rng, mu=60.0, lam=90.0)
+    cloth = sheet_of(rng, mu=60.0, lam=90.0)
     air = LiftDrag(CLOTH.faces, lift, drag, blowing)
     model = Model(cloth.lumped_mass(DENSITY), {"cloth": cloth, "air": air})
-    return Scene(model, _moving(rng, cloth, 0.5), 5e-4, n_steps)
+    return Scene(model, moving(rng, cloth, 0.5), 5e-4, n_steps)
 
 
 def normal_speeds(scene: Scene) -> np.ndarray:
