@@ -61,32 +61,71 @@ def write_series(
     FileNotFoundError
         If the folder to write to does not exist.
     """
-    path = Path(path)
-    if path.suffix.lower() != ".pvd":
-        raise ValueError(f"`path` must end in .pvd, got {path.name}.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"`path`: there is no folder {path.parent} to write to.")
-    n_frames, n_points = trajectory.x.shape[:2]
+    n_points = trajectory.x.shape[1]
     if n_points != len(mesh.points):
         raise ValueError(
             f"`trajectory` must have one node per point of the mesh: expected "
             f"{len(mesh.points)}, got {n_points}. Of a model of several bodies, take the part: "
             "Trajectory(t.steps, t.dt, t.x[:, nodes], t.v[:, nodes])."
         )
+    with_velocity = {"velocity": trajectory.v, **(fields or {})}
+    return write_moved(
+        path, mesh, trajectory.x, trajectory.times, fields=with_velocity, cell_fields=cell_fields
+    )
+
+
+def write_moved(
+    path: str | os.PathLike,
+    mesh: TetMesh | TriangleMesh,
+    points: ArrayLike,
+    times: ArrayLike,
+    *,
+    fields: Mapping[str, ArrayLike] | None = None,
+    cell_fields: Mapping[str, ArrayLike] | None = None,
+) -> Path:
+    """Write a mesh whose points move, however they were computed: rigid bodies, a skin.
+
+    Parameters
+    ----------
+    path, mesh, fields, cell_fields
+        As in `write_series`; of the mesh only the cells count.
+    points : array_like
+        Positions at each frame, (n_frames, n_points, 3) [m].
+    times : array_like
+        Time of each frame, (n_frames,) [s].
+
+    Returns
+    -------
+    pathlib.Path
+        The .pvd file.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        As `write_series`.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".pvd":
+        raise ValueError(f"`path` must end in .pvd, got {path.name}.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"`path`: there is no folder {path.parent} to write to.")
+    kept = np.result_type(np.asarray(points), np.float32)  # single precision stays single
+    moved = checks.array("points", points, ("n_frames", len(mesh.points), 3), dtype=kept)
+    at = checks.array("times", times, (len(moved),))
     data = poly_data(mesh) if isinstance(mesh, TriangleMesh) else unstructured_grid(mesh)
-    at_nodes = _checked("fields", fields or {}, n_frames, n_points)
-    in_cells = _checked("cell_fields", cell_fields or {}, n_frames, data.n_cells)
+    at_nodes = _checked("fields", fields or {}, *moved.shape[:2])
+    in_cells = _checked("cell_fields", cell_fields or {}, len(moved), data.n_cells)
     path.unlink(missing_ok=True)
-    names = _write_frames(path, data, trajectory, at_nodes, in_cells)
+    names = _write_frames(path, data, moved, at_nodes, in_cells)
     _remove_others(path.with_suffix(""), path.stem, names)
-    _write_list(path, [f"{path.stem}/{name}" for name in names], trajectory.times)
+    _write_list(path, [f"{path.stem}/{name}" for name in names], at)
     return path
 
 
 def _write_frames(
     path: Path,
     data: Any,
-    trajectory: Trajectory,
+    points: np.ndarray,
     fields: Mapping[str, np.ndarray],
     cell_fields: Mapping[str, np.ndarray],
 ) -> list[str]:
@@ -94,10 +133,9 @@ def _write_frames(
     suffix = ".vtu" if type(data).__name__ == "UnstructuredGrid" else ".vtp"
     folder = path.with_suffix("")
     folder.mkdir(exist_ok=True)
-    names = [f"{path.stem}_{k:06d}{suffix}" for k in range(len(trajectory.x))]
+    names = [f"{path.stem}_{k:06d}{suffix}" for k in range(len(points))]
     for k, name in enumerate(names):
-        data.points = np.asarray(trajectory.x[k])
-        data.point_data["velocity"] = trajectory.v[k]
+        data.points = points[k]
         for field, rows in fields.items():
             data.point_data[field] = rows[k]
         for field, rows in cell_fields.items():

@@ -3,7 +3,7 @@ import pytest
 import pyvista
 
 from adjsim.meshes.grid import box_tets
-from adjsim.meshes.series_files import write_series
+from adjsim.meshes.series_files import write_moved, write_series
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Trajectory
 
@@ -54,6 +54,19 @@ def test_single_precision_stays_what_it_was(tmp_path, rng):
     t = trajectory(BOX, rng, dtype=np.float32)
     for k, (_, data) in enumerate(frames_of(write_series(tmp_path / "run.pvd", BOX, t))):
         assert (data.points == t.x[k]).all()
+
+
+def test_a_mesh_moves_however_its_points_were_computed(tmp_path, rng):
+    surface = sheet((1, 2))
+    points, times = rng.normal(size=(2, 6, 3)), [0.1, 1.0 / 3.0]
+    path = write_moved(tmp_path / "skin.pvd", surface, points, times)
+    frames = list(frames_of(path))
+    assert [time for time, _ in frames] == times
+    assert all((data.points == x).all() for (_, data), x in zip(frames, points, strict=True))
+    with pytest.raises(ValueError, match=r"`points` must have shape \(n_frames, 6, 3\)"):
+        write_moved(path, surface, points[:, :5], times)
+    with pytest.raises(ValueError, match=r"`times` must have shape \(2\), got \(3,\)"):
+        write_moved(path, surface, points, [0.0, 0.1, 0.2])
 
 
 def test_a_shorter_series_leaves_no_frame_of_a_longer_one(tmp_path, rng):
