@@ -18,6 +18,7 @@ from studies.motion import Motion
 from studies.parameters import Parameters, lame_block
 from studies.registry import RunOptions
 from studies.search import make_loss, make_search
+from studies.timeline import frame_steps
 from studies.truth import Truth
 from studies.video_problem import VideoProblem
 
@@ -85,7 +86,7 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
 
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
-    beam, noise, time = settings["beam"], settings["noise"], settings["time"]
+    beam, noise = settings["beam"], settings["noise"]
     for key in ("mu", "lam", "density", "size", "cells"):
         checks.positive(f"beam.{key}", beam[key])
     checks.non_negative("beam.viscosity", beam["viscosity"])
@@ -100,13 +101,6 @@ def check_settings(settings: dict[str, Any]) -> None:
     for key in ("mu", "lam"):
         bounds = checks.array(f"bounds.{key}", settings["bounds"][key], (2,))
         checks.positive(f"bounds.{key}", bounds)
-    checks.positive("time.dt", time["dt"])
-    checks.positive("time.frames", time["frames"])
-    if time["steps"] < time["frames"]:
-        raise StudyError(
-            f"`time.steps` must be at least `time.frames`, got {time['steps']} and "
-            f"{time['frames']}."
-        )
     checks.non_negative("noise.level", noise["level"])
     checks.non_negative("noise.repeats", noise["repeats"])
 
@@ -119,7 +113,8 @@ def beam_mesh(settings: dict[str, Any]) -> TetMesh:
 
 def beam_motion(settings: dict[str, Any], mesh: TetMesh, options: RunOptions) -> Motion:
     """Return the beam let go from a twist and a stretch, its root pinned."""
-    beam, motion, time = settings["beam"], settings["motion"], settings["time"]
+    beam, motion = settings["beam"], settings["motion"]
+    dt, steps = frame_steps(settings["time"])
     viscosity = beam["viscosity"] or None
     force = NeoHookeanTets(mesh.tets, mesh.points, beam["mu"], beam["lam"], viscosity=viscosity)
     x = mesh.points
@@ -135,8 +130,7 @@ def beam_motion(settings: dict[str, Any], mesh: TetMesh, options: RunOptions) ->
         gravity=motion["gravity"],
         pinned=x[:, 0] <= 1e-9 * beam["size"][0],
     )
-    steps = np.rint(np.linspace(0, time["steps"], time["frames"] + 1)).astype(int)[1:]
-    return Motion(model, State(x, v), time["dt"], steps, options.dtype, device=options.device)
+    return Motion(model, State(x, v), dt, steps, options.dtype, device=options.device)
 
 
 def beam_filming(settings: dict[str, Any], mesh: TetMesh, device: str = "cpu") -> MeshFilming:

@@ -115,6 +115,29 @@ def spectrum(values: np.ndarray) -> bytes:
     return _png(figure)
 
 
+def instances(table: dict[str, Any]) -> bytes:
+    """Draw the errors of all instances, one column per parameter, on a log scale."""
+    rows, records = table["parameters"], table["records"]
+    figure, (ax,) = _axes(1, 1, (max(4.6, 1.1 * len(rows) + 1.5), 3.4))
+    for i, row in enumerate(rows):
+        errors = np.array([max(one["errors"][row["name"]]["mean"], 1e-17) for one in records])
+        ax.plot(i + np.linspace(-0.18, 0.18, len(errors)), errors, "o", color=BLUE, ms=3.5)
+        ax.plot([i - 0.3, i + 0.3], [max(row["median"], 1e-17)] * 2, color=INK, lw=1.8)
+        for key, color in (("bar", ORANGE), ("published", SOFT)):
+            if row[key] is not None:
+                ax.plot([i - 0.3, i + 0.3], [row[key]] * 2, "--", color=color, lw=1.4)
+    ax.set_yscale("log")
+    ax.set_xticks(range(len(rows)), [row["name"] for row in rows], fontsize=9)
+    ax.set(ylabel="relative error")
+    for color, style, label in (
+        (BLUE, "o", "instance"), (INK, "-", "median"),
+        (ORANGE, "--", "bar"), (SOFT, "--", "published"),
+    ):  # fmt: skip
+        ax.plot([], [], style, color=color, ms=3.5, label=label)
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return _png(figure)
+
+
 def taylor(name: str, point: dict[str, Any]) -> bytes:
     """Draw the Taylor remainders at one point of the certificate, with slopes 1 and 2."""
     figure, ax = _panel()

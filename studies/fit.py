@@ -45,6 +45,8 @@ class Fit:
         Further noise seeds to refit from the optimum, to count what the intervals cover.
     findings : callable, optional
         findings(theta) is what else the study has to say of its optimum, in sentences.
+    instance : int
+        Its number where there are many.
     """
 
     problem: VideoProblem
@@ -56,29 +58,39 @@ class Fit:
     truth: Truth | None = field(default=None, kw_only=True)
     noise_repeats: int = field(default=0, kw_only=True)
     findings: Callable[[np.ndarray], list[str]] | None = field(default=None, kw_only=True)
+    instance: int = field(default=0, kw_only=True)
 
     def run(self, folder: RunFolder) -> str:
         """Search, or go on searching; then write results, figures and report."""
         with EvaluationProgress(self.search.max_evaluations) as progress:
             found, spread = self.solve(folder, progress)
         progress.say("search ended; certifying its gradient and drawing the report")
+        return "\n".join(self.finish(folder, found, spread))
+
+    def solve(
+        self, folder: RunFolder, progress: EvaluationProgress, place: str = ""
+    ) -> tuple[Found, Uncertainty]:
+        """Search, or go on searching, and say how well the optimum is determined.
+
+        `place` is where in the folder the logs are.
+        """
+        seed = (self.options.seed, self.instance)
+        found = search(self.problem, self.search, folder, progress, seed=seed, place=place)
+        if found.best.status is Status.NOT_FINITE:
+            raise StudyError(self._why_not_finite(found))
+        return found, uncertainty(self.problem, found.best.theta)
+
+    def finish(self, folder: RunFolder, found: Found, spread: Uncertainty) -> list[str]:
+        """Write results, figures and report; return a few lines of outcome."""
         theta = found.best.theta
         certified = certificate(self.problem, theta, self.options)
-        covered = self._coverage(theta)
-        result = outcome.result_json(self, found, spread, covered)
+        result = outcome.result_json(self, found, spread, self._coverage(theta))
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)
         outcome.write_arrays(self, folder, found, spread)
         outcome.write_videos(folder)
         report = write_report(folder)
-        return "\n".join([*outcome.summary(result, certified), f"report: {report}"])
-
-    def solve(self, folder: RunFolder, progress: EvaluationProgress) -> tuple[Found, Uncertainty]:
-        """Search, or go on searching, and say how well the optimum is determined."""
-        found = search(self.problem, self.search, folder, progress, seed=self.options.seed)
-        if found.best.status is Status.NOT_FINITE:
-            raise StudyError(self._why_not_finite(found))
-        return found, uncertainty(self.problem, found.best.theta)
+        return [*outcome.summary(result, certified), f"report: {report}"]
 
     def _why_not_finite(self, found: Found) -> str:
         """Return the message of the rollout that blew up at the start."""

@@ -7,9 +7,9 @@ import numpy as np
 from studies import run_folder
 from studies.doubts import doubts
 from studies.motion import Motion, trajectory_fields
-from studies.optimizers.evaluations import Evaluation, read_log
+from studies.optimizers.evaluations import Evaluation
 from studies.run_folder import RunFolder
-from studies.search import Found
+from studies.search import Found, read_search
 from studies.uncertainty import Uncertainty
 from studies.video_problem import VideoProblem
 
@@ -47,7 +47,7 @@ def result_json(
         "uncertainty": spread.to_dict(labels),
         "coverage": covered,
         "start": found.start,
-        "log": found.log,
+        "logs": [list(names) for names in found.logs],
         "starts": [
             {"status": r.status.name, "loss": _finite(r.loss), "evaluations": r.evaluations}
             for r in found.all
@@ -150,7 +150,7 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
 def write_arrays(fit: "Fit", folder: RunFolder, found: Found, spread: Uncertainty) -> None:
     """Write parameters with their history, the fitted motion, and the frames."""
     problem, theta = fit.problem, found.best.theta
-    history = accepted(read_log(folder.file(found.log)))
+    history = accepted(read_search(folder, found.logs[found.start]))
     parameters = problem.parameters
     thetas = np.array([evaluation.theta for evaluation in history])
     known = {} if fit.truth is None else {"truth": fit.truth.flat(parameters.paths)}

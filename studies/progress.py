@@ -15,6 +15,7 @@ class EvaluationProgress:
     def __init__(self, max_evaluations: int, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)
         self._max = max_evaluations
+        self.prefix = ""
         self._label = ""
         self._gradient_norm: float | None = None
         self._bar = Progress(
@@ -43,7 +44,8 @@ class EvaluationProgress:
 
     def begin(self, label: str = "") -> None:
         """Begin to count from 0, under a label such as "start 2/4"."""
-        self._label = f"{label}, " if label else ""
+        parts = [part for part in (self.prefix, label) if part]
+        self._label = "".join(f"{part}, " for part in parts)
         self._gradient_norm = None
         self._bar.reset(self._task, description=self._label, loss="-", gradient="-")
 

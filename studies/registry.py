@@ -66,6 +66,11 @@ STUDIES = {
             "identify the material of your own mesh from your own video",
         ),
         Study(
+            "bounce",
+            "studies.bounce",
+            "identify the initial speed and the gravity of a ball that bounces on a floor",
+        ),
+        Study(
             "timing",
             "studies.timing",
             "measure forward and reverse over 100 to 10 000 tetrahedra",

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from studies import figures, run_folder
+from studies import figures, instances_report, run_folder
 from studies.doubts import doubts
-from studies.optimizers.evaluations import Evaluation, read_log
+from studies.optimizers.evaluations import Evaluation
 from studies.outcome import LARGEST_LIST, playback_fps
 from studies.run_folder import RunFolder
-from studies.search import log_name
+from studies.search import read_search
 
 
 SHOWN_PARAMETERS = 6
@@ -34,13 +34,15 @@ def write_report(folder: RunFolder) -> Path:
     manifest = folder.read_json(run_folder.MANIFEST)
     arrays = folder.read_npz(run_folder.PARAMETERS)
     frames = folder.read_npz(run_folder.FRAMES)
-    log = read_log(folder.file(result["log"]))
+    log = read_search(folder, result["logs"][result["start"]])
     strip, gain = figures.strip(frames)
     convergence = _convergence(folder, result, arrays, log)
     taylor = {
         f"taylor_{name}": figures.taylor(name, point) for name, point in certified["points"].items()
     }
-    for name, data in {"strip": strip, **convergence, **taylor}.items():
+    many = instances_report.read(folder)
+    drawn = {} if many is None else {"instances": figures.instances(many)}
+    for name, data in {"strip": strip, **convergence, **taylor, **drawn}.items():
         with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
             part.write_bytes(data)
     seconds = float(frames["times"][-1] - frames["times"][0])
@@ -48,11 +50,12 @@ def write_report(folder: RunFolder) -> Path:
     parts = {
         "title": html.escape(result["title"]),
         "chips": _chips(result, certified),
+        "instances": "" if many is None else instances_report.section(many, _gallery(drawn)),
         "parameters_table": _parameters_table(result),
         "notes": _notes(result),
         "target_video": _video(folder.file(run_folder.TARGET_VIDEO)),
         "fitted_video": _video(folder.file(run_folder.FITTED_VIDEO)),
-        "slow": f"{slow:.0f}" if slow >= 2.0 else f"{slow:.1f}",
+        "slow": _pace(slow),
         "difference": f"enlarged {gain:g} times" if gain > 1.0 else "not enlarged",
         "largest": f"{float(abs(frames['fitted'][..., :3] - frames['target'][..., :3]).max()):.1e}",
         "strip_image": _image(strip),
@@ -77,9 +80,7 @@ def _convergence(
 ) -> dict[str, bytes]:
     """Return the figures of the search by name."""
     others = [
-        read_log(folder.file(log_name(k)))
-        for k in range(len(result["starts"]))
-        if k != result["start"]
+        read_search(folder, names) for k, names in enumerate(result["logs"]) if k != result["start"]
     ]
     drawn = {"loss": figures.loss(log, others), "gradient_norm": figures.gradient_norm(log)}
     for i, row in enumerate(result["parameters"][:SHOWN_PARAMETERS]):
@@ -88,6 +89,13 @@ def _convergence(
     if arrays["singular_values"].size > 1:
         drawn["spectrum"] = figures.spectrum(arrays["singular_values"])
     return drawn
+
+
+def _pace(slow: float) -> str:
+    """Return how the videos play."""
+    if slow < 0.95:
+        return f"sped up {1.0 / slow:.1f} times"
+    return f"slowed down {slow:.0f} times" if slow >= 2.0 else f"slowed down {slow:.1f} times"
 
 
 def _image(data: bytes) -> str:

@@ -1,7 +1,8 @@
 """How a study searches: method, budget, and from how many points it starts."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from adjsim import checks
 from render.losses import ImageLoss, Mse, PyramidMse
 from studies import run_folder
 from studies.errors import StudyError
+from studies.optimizers.evaluations import Evaluation, read_log
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Options, Result
 from studies.parameters import Parameters
@@ -24,11 +26,15 @@ class Search:
     Attributes
     ----------
     max_evaluations : int
-        Budget of each start.
+        Budget of each start and stage.
     starts : int
         From the given start, and from so many less one drawn inside the bounds.
     enough : float
         Part of the loss at the given start; once a search ends below it, no other begins.
+    stages : tuple of float
+        A search looks at this part of the frames first, then goes on with the next one;
+        the last one is 1, all frames. A long video has many wrong optima, its beginning
+        has few.
     """
 
     method: Method
@@ -37,31 +43,68 @@ class Search:
     options: Options
     starts: int = 1
     enough: float = 0.0
+    stages: tuple[float, ...] = (1.0,)
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The best of all starts, and how each of them ended."""
+    """The best of all starts, and how each of them ended.
+
+    Attributes
+    ----------
+    best : Result
+        Of all frames.
+    start : int
+        Which start it is.
+    all : tuple of Result
+        The last stage of every start.
+    logs : tuple of tuple of str
+        For every start the logs of its stages.
+    evaluations : int
+        Rollouts of all starts and stages together.
+    """
 
     best: Result
     start: int
     all: tuple[Result, ...]
-
-    @property
-    def log(self) -> str:
-        """Name of the log of the start that ended best."""
-        return log_name(self.start)
-
-    @property
-    def evaluations(self) -> int:
-        """Rollouts of all starts together."""
-        return sum(result.evaluations for result in self.all)
+    logs: tuple[tuple[str, ...], ...]
+    evaluations: int
 
 
-def log_name(start: int) -> str:
-    """Return the name of the log of a start: iterations.jsonl, iterations-2.jsonl, ..."""
-    name = run_folder.ITERATIONS
-    return name if start == 0 else name.replace(".", f"-{start + 1}.")
+def log_names(start: int, stages: int, place: str = "") -> tuple[str, ...]:
+    """Return the names of a start's logs: iterations.jsonl, iterations-2.jsonl, ...
+
+    Stages before the last have their number too: iterations-1-stage-1.jsonl.
+    """
+    base = run_folder.ITERATIONS
+    names = [base.replace(".", f"-{start + 1}-stage-{k + 1}.") for k in range(stages - 1)]
+    names.append(base if start == 0 else base.replace(".", f"-{start + 1}."))
+    return tuple(f"{place}/{name}" if place else name for name in names)
+
+
+def read_search(folder: RunFolder, names: Sequence[str]) -> list[Evaluation]:
+    """Return the evaluations of a start, its stages one after the other."""
+    whole: list[Evaluation] = []
+    for name in names:
+        spent, seconds = (whole[-1].spent, whole[-1].seconds) if whole else (0, 0.0)
+        whole += [
+            replace(one, spent=one.spent + spent, seconds=one.seconds + seconds)
+            for one in read_log(folder.file(name))
+        ]
+    return whole
+
+
+@dataclass(eq=False)
+class _Watch:
+    """Shows evaluations, and keeps the first finite loss."""
+
+    progress: EvaluationProgress
+    first: float = np.nan
+
+    def __call__(self, evaluation: Any) -> None:
+        if np.isnan(self.first) and np.isfinite(evaluation.loss):
+            self.first = evaluation.loss
+        self.progress(evaluation)
 
 
 def search(
@@ -70,44 +113,56 @@ def search(
     folder: RunFolder,
     progress: EvaluationProgress,
     *,
-    seed: int,
+    seed: Sequence[int],
+    place: str = "",
 ) -> Found:
-    """Search from every start, or go on where the folder's logs end."""
+    """Search from every start, or go on where the folder's logs end.
+
+    `place` is where in the folder they are.
+    """
     results: list[Result] = []
-    thetas = start_points(problem.parameters, how.starts, seed)
-    enough = 0.0
-    for k, theta in enumerate(thetas):
-        progress.begin(f"start {k + 1}/{how.starts}" if how.starts > 1 else "")
-        log = folder.file(log_name(k))
-        losses: list[float] = []
-
-        def watch(evaluation: Any, losses: list[float] = losses) -> None:
-            losses.append(evaluation.loss)
-            progress(evaluation)
-
-        results.append(
-            minimize(
-                problem,
-                theta,
+    logs: list[tuple[str, ...]] = []
+    spent, enough = 0, 0.0
+    for k, theta in enumerate(start_points(problem.parameters, how.starts, seed)):
+        at, result, names = theta, None, log_names(k, len(how.stages), place)
+        for stage, part in enumerate(how.stages):
+            progress.begin(_label(how, k, stage))
+            watch = _Watch(progress)
+            result = minimize(
+                problem if part == 1.0 else shortened(problem, part),
+                at,
                 how.method,
                 max_evaluations=how.max_evaluations,
                 tolerance=how.tolerance,
                 options=how.options,
-                log=log,
+                log=folder.file(names[stage]),
                 callback=watch,
             )
-        )
-        if k == 0 and losses and np.isfinite(losses[0]):
-            enough = how.enough * losses[0]
+            at, spent = result.theta, spent + result.evaluations
+            if k == stage == 0:
+                enough = how.enough * watch.first
+        results.append(cast(Result, result))
+        logs.append(names)
         if results[-1].loss <= enough:
             break
     best = int(np.argmin([result.loss for result in results]))
-    return Found(results[best], best, tuple(results))
+    return Found(results[best], best, tuple(results), tuple(logs), spent)
 
 
-def start_points(parameters: Parameters, count: int, seed: int) -> list[np.ndarray]:
+def shortened(problem: VideoProblem, part: float) -> VideoProblem:
+    """Return the problem of a part of its frames, at least one."""
+    return problem.first_frames(max(1, round(part * len(problem.motion.frames))))
+
+
+def _label(how: Search, start: int, stage: int) -> str:
+    parts = [f"start {start + 1}/{how.starts}"] if how.starts > 1 else []
+    parts += [f"stage {stage + 1}/{len(how.stages)}"] if len(how.stages) > 1 else []
+    return ", ".join(parts)
+
+
+def start_points(parameters: Parameters, count: int, seed: Sequence[int]) -> list[np.ndarray]:
     """Return the given start, and others drawn evenly inside the bounds of theta."""
-    rng = np.random.default_rng([seed, 1])
+    rng = np.random.default_rng([*seed, 1])
     low, high = parameters.lower, parameters.upper
     if count > 1 and not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise StudyError("`optimizer.starts` above 1 needs finite bounds to draw starts from.")
@@ -129,13 +184,33 @@ def make_search(table: dict[str, Any]) -> Search:
     starts, enough = table.get("starts", 1), table.get("enough", 0.0)
     checks.positive("optimizer.starts", starts)
     checks.non_negative("optimizer.enough", enough)
+    stages = check_stages(table.get("stages", [1.0]))
     momentum = table.get("momentum", Options.momentum)
     if not 0.0 <= momentum < 1.0:
         raise StudyError(f"`optimizer.momentum` must be in [0, 1), got {momentum:g}.")
     rate = table.get("learning_rate", Options.learning_rate)
     checks.positive("optimizer.learning_rate", rate)
     options = Options(learning_rate=rate, momentum=momentum)
-    return Search(method, table["max_evaluations"], table["tolerance"], options, starts, enough)
+    return Search(
+        method,
+        table["max_evaluations"],
+        table["tolerance"],
+        options,
+        starts=starts,
+        enough=enough,
+        stages=stages,
+    )
+
+
+def check_stages(stages: Any) -> tuple[float, ...]:
+    """Return the parts of the video that are looked at one after the other."""
+    parts = checks.array("optimizer.stages", stages, ("n_stages",))
+    if not parts.size or parts[-1] != 1.0 or (np.diff(parts) <= 0.0).any() or parts[0] <= 0.0:
+        raise StudyError(
+            "`optimizer.stages` must be parts of the video that grow to 1.0, the whole, such as "
+            f"[0.3, 1.0]; got {parts.tolist()}."
+        )
+    return tuple(float(part) for part in parts)
 
 
 def make_loss(table: dict[str, Any]) -> ImageLoss:

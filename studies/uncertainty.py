@@ -29,7 +29,7 @@ from studies.video_problem import VideoProblem
 LEVEL = 0.95
 LARGEST = 256  # parameters; beyond, a Jacobian by tangents costs too much
 SINGULAR = 1e-11  # ratio of singular values at which a direction counts as invisible
-SHOWN = 8  # components of the worst and the best direction that are told
+SHOWN, LEAST_SHOWN = 8, 0.05  # components told of the worst and the best direction
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,8 @@ def _told(direction: np.ndarray, labels: tuple[str, ...]) -> dict[str, float]:
     """Return the largest components of a direction by name."""
     order = np.argsort(-np.abs(direction), kind="stable")[:SHOWN]
     sign = np.sign(direction[order[0]])
-    return {labels[i]: float(sign * direction[i]) for i in order}
+    told = {labels[i]: float(sign * direction[i]) for i in order}
+    return {label: weight for label, weight in told.items() if abs(weight) >= LEAST_SHOWN}
 
 
 def uncertainty(

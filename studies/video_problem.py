@@ -46,6 +46,11 @@ class VideoProblem:
         """Return the same problem with another video."""
         return replace(self, targets=targets)
 
+    def first_frames(self, count: int) -> "VideoProblem":
+        """Return the problem of the first frames only; its rollout ends with them."""
+        motion = self.motion.at(self.motion.frames[:count])
+        return replace(self, motion=motion, targets=self.targets[:count])
+
     def with_dtype(self, dtype: str) -> "VideoProblem":
         """Return the same problem computed in another precision."""
         return replace(self, motion=replace(self.motion, dtype=dtype))

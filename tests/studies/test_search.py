@@ -10,7 +10,7 @@ from studies.errors import StudyError
 from studies.optimizers.evaluations import read_log
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
-from studies.search import log_name, make_search, search
+from studies.search import log_names, make_search, search
 from tests.studies.toy import Decay
 
 
@@ -39,7 +39,7 @@ def quiet():
 def run(tmp_path, name, problem=None, **table):
     folder = RunFolder.create(tmp_path / name)
     return folder, search(
-        problem or noisy(), make_search({**TABLE, **table}), folder, quiet(), seed=3
+        problem or noisy(), make_search({**TABLE, **table}), folder, quiet(), seed=(3, 0)
     )
 
 
@@ -49,8 +49,7 @@ def test_every_start_has_its_log_and_the_best_one_counts(tmp_path):
     assert found.best.loss == min(result.loss for result in found.all)
     assert found.evaluations == sum(result.evaluations for result in found.all)
     for k, result in enumerate(found.all):
-        assert read_log(folder.file(log_name(k)))[-1].spent == result.evaluations
-    assert found.log == log_name(found.start)
+        assert read_log(folder.file(log_names(k, 1)[0]))[-1].spent == result.evaluations
 
 
 def test_a_loss_that_is_low_enough_spares_the_other_starts(tmp_path):
@@ -61,11 +60,11 @@ def test_a_loss_that_is_low_enough_spares_the_other_starts(tmp_path):
 
 def test_a_resumed_search_answers_from_its_logs(tmp_path):
     folder, first = run(tmp_path, "resumed", starts=3)
-    cut = folder.file(log_name(1))
+    cut = folder.file(log_names(1, 1)[0])
     lines = cut.read_bytes().splitlines(keepends=True)
     cut.write_bytes(b"".join(lines[:2]))
-    folder.file(log_name(2)).unlink()
-    again = search(noisy(), make_search({**TABLE, "starts": 3}), folder, quiet(), seed=3)
+    folder.file(log_names(2, 1)[0]).unlink()
+    again = search(noisy(), make_search({**TABLE, "starts": 3}), folder, quiet(), seed=(3, 0))
     for a, b in zip(first.all, again.all, strict=True):
         assert a.loss == b.loss
         assert np.array_equal(a.theta, b.theta)

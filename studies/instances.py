@@ -1,0 +1,193 @@
+"""Many random instances of a study: one after the other, resumable, with median and worst.
+
+Instance k draws its hidden values and its start by the run's seed and k; a study that is
+run once is its instance 0. Every finished instance leaves its numbers in the run folder, so
+that a run that was stopped goes on with the next one.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from studies import run_folder
+from studies.fit import Fit
+from studies.progress import EvaluationProgress
+from studies.registry import Job, RunOptions
+from studies.run_folder import RunFolder
+from studies.search import Found
+from studies.uncertainty import Uncertainty
+
+
+KEY = "instances"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a relative error is held against: ours, and the one published by gradSim."""
+
+    ours: float
+    published: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """A `studies.registry.Job`: run every instance, then report the worst one in full.
+
+    Attributes
+    ----------
+    make : callable
+        make(k) is the fit of instance k.
+    count : int
+    bars : mapping
+        By path, e.g. "mass": the worst instance is the one worst against these.
+    """
+
+    make: Callable[[int], Fit]
+    count: int
+    bars: Mapping[str, Bar] = field(default_factory=dict)
+
+    def run(self, folder: RunFolder) -> str:
+        """Run what is not finished; write table, CSV and the report."""
+        fit = self.make(0)
+        with EvaluationProgress(fit.search.max_evaluations) as progress:
+            records = [self._record(folder, progress, k) for k in range(self.count)]
+        table = summed_up(records, self.bars)
+        folder.write_json(run_folder.INSTANCES, table)
+        folder.write_text(run_folder.INSTANCES_CSV, as_csv(records))
+        worst = self.make(table["worst"])
+        with EvaluationProgress(fit.search.max_evaluations) as progress:
+            # Its log is whole: this evaluates nothing but the spectrum.
+            found, spread = worst.solve(folder, progress, place(table["worst"]))
+        progress.say("instances ended; certifying the worst one and drawing the report")
+        lines = worst.finish(folder, found, spread)
+        return "\n".join([*told(table), f"the worst, instance {table['worst']}:", *lines])
+
+    def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
+        name = f"{place(k)}/{run_folder.RESULT}"
+        if not folder.has(name):
+            progress.prefix = f"instance {k + 1}/{self.count}"
+            fit = self.make(k)
+            folder.write_json(name, record(k, fit, *fit.solve(folder, progress, place(k))))
+        return folder.read_json(name)
+
+
+def place(k: int) -> str:
+    """Return where in the run folder instance k keeps its logs and its result."""
+    return f"instances/{k:03d}"
+
+
+def make_job(
+    settings: Mapping[str, Any],
+    options: RunOptions,
+    make: Callable[[int], Fit],
+    bars: Mapping[str, Bar] | None = None,
+) -> Job:
+    """Return the job of a study: one fit, or as many as the setting `instances` says."""
+    del options
+    count = checks.positive(KEY, settings[KEY])
+    first = make(0)  # complains of settings before anything is run
+    return first if count == 1 else Instances(make, count, bars or {})
+
+
+def draw(rng: np.random.Generator, name: str, ends: Any) -> float:
+    """Return a number drawn evenly from `[low, high]`; equal ends are the number itself."""
+    low, high = checks.array(name, ends, (2,))
+    if low > high:
+        raise ValueError(f"`{name}` must be [low, high], got [{low:g}, {high:g}].")
+    return float(low + (high - low) * rng.uniform())
+
+
+def record(k: int, fit: Fit, found: Found, spread: Uncertainty) -> dict[str, Any]:
+    """Return the numbers that are kept of an instance."""
+    parameters, truth = fit.problem.parameters, fit.truth
+    if truth is None:
+        raise TypeError("Instances need a truth to be held against.")
+    errors = truth.errors(parameters.paths, parameters.natural(found.best.theta))
+    by_path: dict[str, Any] = {}
+    first = 0
+    for path, value in parameters.values(found.best.theta).items():
+        own = errors[first : first + np.size(value)]
+        first += np.size(value)
+        by_path[path] = {"mean": float(own.mean())}
+        if np.size(value) > 1:
+            by_path[path]["max"] = float(own.max())
+        else:
+            hidden = float(np.asarray(truth.values[path]).item())
+            by_path[path] |= {"truth": hidden, "estimate": float(np.asarray(value).item())}
+    return {
+        "instance": k,
+        "status": found.best.status.name,
+        "loss": found.best.loss,
+        "evaluations": found.evaluations,
+        "starts": len(found.all),
+        "errors": by_path,
+        "spectrum": spread.to_dict(parameters.theta_labels),
+    }
+
+
+def summed_up(records: list[dict[str, Any]], bars: Mapping[str, Bar]) -> dict[str, Any]:
+    """Return median and worst of every parameter, and the worst instance."""
+    paths = list(records[0]["errors"])
+    errors = np.array([[one["errors"][path]["mean"] for path in paths] for one in records])
+    largest = np.array(
+        [[one["errors"][path].get("max", np.nan) for path in paths] for one in records]
+    )
+    has_many = [bool(np.isfinite(column).all()) for column in largest.T]
+    held = np.array([bars[path].ours if path in bars else np.nan for path in paths])
+    against = np.where(np.isnan(held), np.median(errors, axis=0) + 1e-300, held)
+    rows = []
+    for i, path in enumerate(paths):
+        bar = bars.get(path)
+        rows.append(
+            {
+                "name": path,
+                "median": float(np.median(errors[:, i])),
+                "worst": float(errors[:, i].max()),
+                "worst_instance": int(errors[:, i].argmax()),
+                "largest_component": float(largest[:, i].max()) if has_many[i] else None,
+                "bar": None if bar is None else bar.ours,
+                "published": None if bar is None else bar.published,
+            }
+        )
+    return {
+        "count": len(records),
+        "parameters": rows,
+        "worst": int((errors / against).max(axis=1).argmax()),
+        "records": records,
+    }
+
+
+def as_csv(records: list[dict[str, Any]]) -> str:
+    """Return one line per instance."""
+    head = ["instance", "status", "loss", "evaluations", "starts", "condition"]
+    paths = list(records[0]["errors"])
+    columns = [(path, key) for path in paths for key in records[0]["errors"][path]]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*head, *(f"{path} {_column(key)}" for path, key in columns)])
+    for one in records:
+        cells = [one[key] for key in head[:-1]] + [one["spectrum"]["condition"]]
+        writer.writerow([*cells, *(one["errors"][path][key] for path, key in columns)])
+    return out.getvalue()
+
+
+def _column(key: str) -> str:
+    return {"mean": "relative error", "max": "largest relative error"}.get(key, key)
+
+
+def told(table: dict[str, Any]) -> list[str]:
+    """Return the table in a few lines for the terminal."""
+    lines = [f"relative errors over {table['count']} instances:"]
+    for row in table["parameters"]:
+        bar = "" if row["bar"] is None else f"  bar {row['bar']:.0e}"
+        published = "" if row["published"] is None else f"  published {row['published']:.1e}"
+        lines.append(
+            f"  {row['name']}: median {row['median']:.1e}  worst {row['worst']:.1e} "
+            f"(instance {row['worst_instance']}){bar}{published}"
+        )
+    return lines

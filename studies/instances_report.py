@@ -1,0 +1,67 @@
+"""The part of a report that is about many instances: a table, a figure, one line each."""
+
+import html
+from typing import Any
+
+from studies import run_folder
+from studies.run_folder import RunFolder
+
+
+def read(folder: RunFolder) -> dict[str, Any] | None:
+    """Return the table of a run's instances; None if it is a single one."""
+    if not folder.has(run_folder.INSTANCES):
+        return None
+    return folder.read_json(run_folder.INSTANCES)
+
+
+def section(table: dict[str, Any], figure: str) -> str:
+    """Return the section of the report."""
+    return f"""<section>
+<h2>{table["count"]} random instances</h2>
+<div class="scroll">{_summed_up(table)}</div>
+{figure}
+<p>Relative errors; of a parameter with many values, their mean over the values. Bars are what
+this project holds itself to, published is what the gradSim paper reports. The rest of this page
+shows the worst instance, number {table["worst"]}.</p>
+<details><summary>Every instance</summary>
+<div class="scroll">{_every(table)}</div></details>
+</section>"""
+
+
+def _summed_up(table: dict[str, Any]) -> str:
+    head = ("parameter", "median", "worst", "in instance", "bar", "published")
+    lines = [_row(head, "th")]
+    for row in table["parameters"]:
+        known = ["" if row[key] is None else f"{row[key]:.1e}" for key in ("bar", "published")]
+        cells = [
+            f"<b>{html.escape(row['name'])}</b>",
+            f"<b>{row['median']:.1e}</b>",
+            f"{row['worst']:.1e}",
+            row["worst_instance"],
+            *known,
+        ]
+        lines.append(_row(cells))
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _every(table: dict[str, Any]) -> str:
+    names = [row["name"] for row in table["parameters"]]
+    head = ["", "status", "loss", "evaluations", "starts", "condition", *map(html.escape, names)]
+    lines = [_row(head, "th")]
+    for one in table["records"]:
+        condition = one["spectrum"]["condition"]
+        cells = [
+            one["instance"],
+            one["status"].lower().replace("_", " "),
+            f"{one['loss']:.1e}",
+            one["evaluations"],
+            one["starts"],
+            "-" if condition is None else f"{condition:.1e}",
+            *(f"{one['errors'][name]['mean']:.1e}" for name in names),
+        ]
+        lines.append(_row(cells))
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _row(cells: Any, tag: str = "td") -> str:
+    return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
