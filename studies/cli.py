@@ -59,7 +59,11 @@ def list_studies() -> None:
 def run(
     study: Annotated[str, typer.Argument(help="A study by name (see list), or a TOML file.")],
     overrides: Annotated[
-        list[str] | None, typer.Argument(help="Settings, e.g. beam.mu=2e5", metavar="KEY=VALUE")
+        list[str] | None,
+        typer.Argument(
+            help="Settings, e.g. beam.mu=2e5; studies/configs/STUDY.toml documents them.",
+            metavar="KEY=VALUE",
+        ),
     ] = None,
     *,
     out: Annotated[

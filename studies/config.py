@@ -18,6 +18,7 @@ from studies.registry import STUDIES, find_study
 
 CONFIGS = Path(__file__).resolve().parent / "configs"
 KIND = "study"  # the key that names a file's study
+OPTIONS = ("out", "device", "dtype", "seed", "resume")  # of the command, no keys of a study
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,8 @@ def _known(kind: str, key: str, known: Mapping[str, Any]) -> str:
         message = str(error).split(" Known:", 1)[0]
         table = key.split(".", maxsplit=1)[0]
         siblings = [name for name in known if name.startswith(f"{table}.")]
+        if key in OPTIONS:
+            message += f" It is an option: `--{key}`."
         where = f" Keys of `{table}`: {', '.join(siblings)}." if siblings else ""
         raise StudyError(
             f"{message}{where} Every key is documented in {CONFIGS / kind}.toml."

@@ -143,7 +143,13 @@ def select(name: str | None) -> list[System]:
     if name is None:
         return list(SYSTEMS)
     groups = dict.fromkeys(system.name.split("/")[0] for system in SYSTEMS)
-    checks.known_key("system", name, [*groups, *system_names()])
+    try:
+        checks.known_key("system", name, [*groups, *system_names()])
+    except ValueError as error:
+        message = str(error).split(" Known:", 1)[0]
+        raise ValueError(
+            f"{message} Groups: {', '.join(groups)}. Without a name all are checked, and listed."
+        ) from error
     return [system for system in SYSTEMS if name in (system.name, system.name.split("/")[0])]
 
 

@@ -183,5 +183,7 @@ def test_systems_are_chosen_by_name_or_group_and_a_typo_names_the_nearest():
     assert [system.name for system in select("contact")] == ["contact/stick", "contact/slip"]
     assert [system.name for system in select("raster/over")] == ["raster/over"]
     assert len(select(None)) == len(coverage.system_names())
-    with pytest.raises(ValueError, match=r"Unknown system `contcat`\. Did you mean `contact`"):
+    with pytest.raises(
+        ValueError, match=r"Unknown system `contcat`\. Did you mean `contact`\? Groups: tets, "
+    ):
         select("contcat")
