@@ -16,9 +16,11 @@ from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
-from tests.reference import hinges as hinges_reference
-from tests.reference import neo_hookean as neo_hookean_reference
-from tests.reference import springs as springs_reference
+from tests.reference import (
+    hinges as hinges_reference,
+    neo_hookean as neo_hookean_reference,
+    springs as springs_reference,
+)
 
 
 def solid(rng):

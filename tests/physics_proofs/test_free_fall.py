@@ -1,7 +1,7 @@
 """Free fall: the scheme's closed form to rounding, the ODE's with an error that is known exactly.
 
-    v_k = v0 + k dt g,   x_k = x0 + k dt v0 + k (k + 1)/2 dt^2 g
-    x(t) = x0 + t v0 + t^2/2 g,   x_k - x(k dt) = dt t/2 g,   v_k = v(k dt)
+v_k = v0 + k dt g,   x_k = x0 + k dt v0 + k (k + 1)/2 dt^2 g
+x(t) = x0 + t v0 + t^2/2 g,   x_k - x(k dt) = dt t/2 g,   v_k = v(k dt)
 """
 
 import numpy as np
