@@ -18,6 +18,7 @@ class EvaluationProgress:
         self.prefix = ""
         self._label = ""
         self._gradient_norm: float | None = None
+        self._first: Evaluation | None = None
         self._bar = Progress(
             TextColumn("{task.description}evaluation {task.completed:.0f}/{task.total:.0f}"),
             BarColumn(bar_width=24),
@@ -46,7 +47,7 @@ class EvaluationProgress:
         """Begin to count from 0, under a label such as "start 2/4"."""
         parts = [part for part in (self.prefix, label) if part]
         self._label = "".join(f"{part}, " for part in parts)
-        self._gradient_norm = None
+        self._gradient_norm = self._first = None
         self._bar.reset(self._task, description=self._label, loss="-", gradient="-")
 
     def say(self, text: str) -> None:
@@ -62,9 +63,17 @@ class EvaluationProgress:
         if self._console.is_terminal:
             self._bar.update(self._task, completed=evaluation.spent, loss=loss, gradient=gradient)
             return
-        left = evaluation.seconds / evaluation.spent * (self._max - evaluation.spent)
         self._console.print(
             f"{self._label}evaluation {evaluation.spent}/{self._max}  loss {loss}  |g| {gradient}  "
-            f"{evaluation.seconds:.1f} s, at most {left:.0f} s left",
+            f"{evaluation.seconds:.1f} s{self._left(evaluation)}",
             highlight=False,
         )
+
+    def _left(self, evaluation: Evaluation) -> str:
+        """Return how long the rest takes at most; the first one also compiles."""
+        if self._first is None or evaluation.spent <= self._first.spent:
+            self._first = evaluation
+            return ""
+        spent = evaluation.spent - self._first.spent
+        left = (evaluation.seconds - self._first.seconds) / spent
+        return f", at most {left * (self._max - evaluation.spent):.0f} s left"
