@@ -2,33 +2,43 @@
 
 from adjoint.element import ForceTwin
 from adjoint.forces import (
+    box as box_adjoint,
+    capsule as capsule_adjoint,
     external as external_adjoint,
     half_space as half_space_adjoint,
     hinges as hinges_adjoint,
     lift_drag as lift_drag_adjoint,
     neo_hookean as neo_hookean_adjoint,
     neo_hookean_triangles as triangles_adjoint,
+    sphere as sphere_adjoint,
     springs as springs_adjoint,
 )
+from adjoint.forces.contact import ContactTwin
 from adjsim.element import Force
 from adjsim.forces import (
+    box,
+    capsule,
     external,
     half_space,
     hinges,
     lift_drag,
     neo_hookean,
     neo_hookean_triangles,
+    sphere,
     springs,
 )
 
 
 FORCE_TWINS: dict[type[Force], ForceTwin] = {
     external.ExternalForces: external_adjoint.ExternalForcesTwin(),
-    half_space.HalfSpaceContact: half_space_adjoint.HalfSpaceContactTwin(),
+    box.BoxContact: ContactTwin(box_adjoint.BOX_TWIN),
+    capsule.CapsuleContact: ContactTwin(capsule_adjoint.CAPSULE_TWIN),
+    half_space.HalfSpaceContact: ContactTwin(half_space_adjoint.HALF_SPACE_TWIN),
     lift_drag.LiftDrag: lift_drag_adjoint.LiftDragTwin(),
     hinges.Hinges: hinges_adjoint.HingesTwin(),
     neo_hookean.NeoHookeanTets: neo_hookean_adjoint.NeoHookeanTetsTwin(),
     neo_hookean_triangles.NeoHookeanTriangles: triangles_adjoint.NeoHookeanTrianglesTwin(),
+    sphere.SphereContact: ContactTwin(sphere_adjoint.SPHERE_TWIN),
     springs.Springs: springs_adjoint.SpringsTwin(),
 }
 

@@ -17,6 +17,7 @@ DENSITY = 1000.0
 FLOOR = (
     "normal",
     "height",
+    "velocity",
     "radius",
     "stiffness",
     "damping",

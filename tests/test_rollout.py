@@ -26,8 +26,8 @@ FRAMES = [0, 11, 12, 30]
 PATHS = [
     "mass", "gravity", "solid.mu", "solid.lam", "solid.viscosity", "solid.actuation",
     "solid.rest_positions",
-    "floor.normal", "floor.height", "floor.radius", "floor.stiffness", "floor.damping",
-    "floor.friction_stiffness", "floor.friction", "state.x", "state.v",
+    "floor.normal", "floor.height", "floor.velocity", "floor.radius", "floor.stiffness",
+    "floor.damping", "floor.friction_stiffness", "floor.friction", "state.x", "state.v",
 ]  # fmt: skip
 SCHEDULES = [
     StoreAll(), EveryK(4), EveryK(30), EveryK(100), Segments(3, 8), Segments(0, 30),

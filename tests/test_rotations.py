@@ -40,8 +40,7 @@ def test_derivatives_are_those_of_the_exponential(thetas, rng):
         return cross_matrix(a.real) + 1j * cross_matrix(a.imag)
 
     expected = [
-        expm(complex_cross(t + 1e-30j * d)).imag / 1e-30
-        for t, d in zip(thetas, tan, strict=True)
+        expm(complex_cross(t + 1e-30j * d)).imag / 1e-30 for t, d in zip(thetas, tan, strict=True)
     ]
     np.testing.assert_allclose(got, expected, rtol=0, atol=1000 * EPS)
     back = rotation_matrix_vjp(thetas, adj)

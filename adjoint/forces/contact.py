@@ -1,50 +1,66 @@
 """The twin of the packing that every obstacle shares, `adjsim/forces/contact.py`."""
 
-from abc import abstractmethod
-from typing import TypeVar
+import math
 
 import numpy as np
 
 from adjoint.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.forces.tracks import ROW_TWINS
+from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.element import broadcast
 from adjsim.forces.contact import SCALARS, Contact
+from adjsim.forces.tracks import stack_rows
+from adjsim.series import series_rows
 
 
-C = TypeVar("C", bound=Contact)
-
-
-class ContactTwin(ForceTwin[C]):
-    """The twin of a class of contacts of one kind. Packing: the scalars are broadcast."""
+class ContactTwin(ForceTwin[Contact]):
+    """The twin of a class of contacts of one kind."""
 
     def __init__(self, twin_kind: TwinKind) -> None:
         self._twin_kind = twin_kind
 
-    def twin_kind(self, force: C) -> TwinKind:
+    def twin_kind(self, force: Contact) -> TwinKind:
         """Return the one kind of the class."""
         return self._twin_kind
 
-    @abstractmethod
-    def shape_vjp(self, force: C, adj_rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Pull the cotangents of `shape_rows`, (n_rows,), back to the shape's parameters."""
-
-    @abstractmethod
-    def shape_jvp(self, force: C, tangents: dict[str, np.ndarray]) -> np.ndarray:
-        """Push tangents of the shape's parameters to `shape_rows`, (n_rows,)."""
-
     def pack_vjp(
-        self, force: C, adj_params: np.ndarray, adj_series: np.ndarray
+        self, force: Contact, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """Pull row cotangents back to the scalars and the shape."""
-        adj = self.shape_vjp(force, adj_params[:, len(SCALARS) :].sum(axis=0))
-        for k, name in enumerate(SCALARS):
-            adj[name] = unbroadcast(adj_params[:, k], getattr(force, name).shape)
+        """Pull row cotangents back to the scalars, sizes and tracks."""
+        adj = {
+            name: unbroadcast(adj_params[:, k], getattr(force, name).shape)
+            for k, name in enumerate(SCALARS)
+        }
+        sizes, at = adj_params.sum(axis=0), len(SCALARS)  # one size serves every contact
+        for name, shape in force.SIZES:
+            adj[name] = sizes[at : at + math.prod(shape)].reshape(shape)
+            at += math.prod(shape)
+        adj_rows, at = adj_series.sum(axis=1), 0  # as does one pose
+        for track in force.TRACKS:
+            value = getattr(force, track.name)
+            values = series_rows(value, track.shape, len(adj_rows))
+            width = track.rows(values).shape[1]
+            block = adj_rows[:, at : at + width]
+            if len(values) == 1:  # a constant beside something that varies
+                block = block.sum(axis=0, keepdims=True)
+            adj_values = ROW_TWINS[track.rows].vjp(values, block)
+            adj[track.name] = series_rows_vjp(value, track.shape, adj_values)
+            at += width
         return adj
 
     def pack_jvp(
-        self, force: C, tangents: dict[str, np.ndarray], n_steps: int
+        self, force: Contact, tangents: dict[str, np.ndarray], n_steps: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Push tangents of the parameters to rows."""
         count = len(force.nodes)
-        scalars = [tangents.get(name, np.zeros(())) for name in SCALARS]
-        rows = [broadcast(value, count) for value in (*scalars, *self.shape_jvp(force, tangents))]
-        return np.stack(rows, axis=-1), np.zeros((1, count, 0))
+        params = [tangents.get(name, np.zeros(())) for name in SCALARS]
+        for name, shape in force.SIZES:
+            params += list(tangents.get(name, np.zeros(shape)).ravel())
+        blocks = []
+        for track in force.TRACKS:
+            value = getattr(force, track.name)
+            values = series_rows(value, track.shape, n_steps)
+            tan = series_rows_jvp(value, track.shape, tangents.get(track.name), n_steps)
+            blocks.append(ROW_TWINS[track.rows].jvp(values, tan))
+        rows = np.stack([broadcast(value, count) for value in params], axis=-1)
+        return rows, stack_rows(blocks, count)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cache
 
 from adjsim.backend import device_fn, lit
+from adjsim.element import ElementKind
 from adjsim.forces.contact_law import N_LAW
 from adjsim.vec3 import axpy, dot, norm, scale, sub
 
@@ -137,13 +138,13 @@ def no_zeros(like):
     return ()
 
 
-def make_contact_vjp(gap: Callable, gap_vjp: Callable, n_params: int, n_series: int) -> Callable:
+def make_contact_vjp(gap: Callable, gap_vjp: Callable, kind: ElementKind) -> Callable:
     """Return the adjoint of `make_contact_force(gap)`.
 
-    gap_vjp(x, v, params, series, adj_n, adj_c, adj_u) -> adj_x, adj_v, those of the params
-    after the law's, those of the series
+    gap_vjp(x, v, params, series, adj_n, adj_c, adj_u) -> adj_x, adj_v, adj_radius and those
+    of the sizes, those of the series
     """
-    no_params, no_series = make_zeros(n_params), make_zeros(n_series)
+    no_params, no_series = make_zeros(kind.n_params), make_zeros(kind.n_series)
 
     @device_fn
     def contact_vjp(x, v, consts, params, series, adj_f):

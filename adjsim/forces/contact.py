@@ -1,7 +1,6 @@
-"""What every obstacle shares: the contact scalars, and which nodes may touch it."""
+"""What every obstacle shares: contact scalars, sizes, tracks, and which nodes may touch it."""
 
 import dataclasses
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -9,10 +8,21 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.element import Force, Parameter, broadcast
+from adjsim.forces.gap import Geometry
+from adjsim.forces.tracks import Track, stack_rows
+from adjsim.series import freeze_series, series_rows, series_steps
 
 
 LAW = ("stiffness", "damping", "friction_stiffness", "friction")
 SCALARS = (*LAW, "radius")  # the first rows of `params`, in this order
+POSE_PARAMETERS = (
+    Parameter("center", "x_c", "m", "(3,) or (n_steps, 3)"),
+    Parameter("rotation", "ϑ", "rad", "(3,) or (n_steps, 3)"),
+)
+MOTION_PARAMETERS = (
+    Parameter("velocity", "V", "m/s", "(3,) or (n_steps, 3)"),
+    Parameter("angular_velocity", "Ω", "rad/s", "(3,) or (n_steps, 3)"),
+)
 CONTACT_PARAMETERS = (
     Parameter("radius", "r", "m", "() or (n_contacts,)"),
     Parameter("stiffness", "k_e", "N/m", "() or (n_contacts,)", positive=True),
@@ -25,6 +35,13 @@ CONTACT_PARAMETERS = (
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contact(Force):
     """Penalty contact of nodes with an obstacle; subclasses say of which shape.
+
+    Pose and velocity of an obstacle may vary in time: each is constant, has one row per step
+    (row k acts in step k), or is a `Signal`. They are parameters of their own: a velocity is
+    what the node's is compared with, and moves nothing (`adjsim.forces.tracks.path_velocity`
+    gives that of a path). What varies is packed for every contact and step, in the reverse
+    sweep twice: n_steps * n_contacts * 8 bytes * 7 (plane), 9 (sphere), 12 (capsule) or
+    18 (box). Restrict `contact_nodes` to those that can touch; a constant takes no memory.
 
     Parameters
     ----------
@@ -47,6 +64,9 @@ class Contact(Force):
     contact_nodes: Any = None
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = CONTACT_PARAMETERS
+    SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = ()  # name and shape, constant
+    TRACKS: ClassVar[tuple[Track, ...]]
+    GEOMETRY: ClassVar[Geometry]
 
     def __post_init__(self) -> None:
         for name in SCALARS:
@@ -68,6 +88,27 @@ class Contact(Force):
                     "it would be pushed as often."
                 )
             checks.freeze(self, "contact_nodes", nodes)
+        for name, shape in self.SIZES:
+            size = checks.array(name, getattr(self, name), shape)
+            checks.freeze(self, name, checks.positive(name, size))
+        for track in self.TRACKS:
+            freeze_series(self, track.name, [track.shape])
+        steps = self._track_steps()
+        if len(set(steps.values())) > 1:
+            found = ", ".join(f"`{name}` has {n}" for name, n in steps.items())
+            raise ValueError(
+                f"An obstacle's series must have one row per step, all as many: {found}."
+            )
+
+    def _track_steps(self) -> dict[str, int]:
+        """Return the number of rows of every track that is a series."""
+        steps = {t.name: series_steps(getattr(self, t.name), t.shape) for t in self.TRACKS}
+        return {name: n for name, n in steps.items() if n is not None}
+
+    @property
+    def series_steps(self) -> int | None:
+        """Number of steps of a pose or velocity that is a series."""
+        return next(iter(self._track_steps().values()), None)
 
     @property
     def nodes(self) -> np.ndarray:
@@ -76,29 +117,34 @@ class Contact(Force):
 
     def bind(self, n_nodes: int, name: str) -> Self:
         """Return the contact with its nodes filled in and its arrays checked against them."""
-        chosen = np.arange(n_nodes) if self.contact_nodes is None else self.contact_nodes
-        nodes = checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n_nodes)
+        nodes = self.resolve_nodes(n_nodes, name)
         for key in SCALARS:
             checks.scalar_or_array(f"{name}.{key}", getattr(self, key), len(nodes), "n_contacts")
         return dataclasses.replace(self, contact_nodes=nodes)
 
-    @abstractmethod
-    def shape_rows(self) -> tuple[Any, ...]:
-        """The rows of `params` after the scalars, each a number."""
+    def resolve_nodes(self, n_nodes: int, name: str) -> np.ndarray:
+        """Return the nodes that `contact_nodes` stands for, (n_contacts,) int64."""
+        chosen = np.arange(n_nodes) if self.contact_nodes is None else self.contact_nodes
+        return checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n_nodes)
 
     def pack_consts(self) -> np.ndarray:
         """Nothing: (n_contacts, 0)."""
         return np.zeros((len(self.nodes), 0))
 
     def pack_params(self) -> np.ndarray:
-        """k_e, k_d, k_f, mu, r, and the rows of the shape, (n_contacts, kind.n_params)."""
-        scalars = [getattr(self, name) for name in SCALARS]
-        rows = [broadcast(value, len(self.nodes)) for value in (*scalars, *self.shape_rows())]
-        return np.stack(rows, axis=-1)
+        """k_e, k_d, k_f, mu, r, and the sizes, (n_contacts, kind.n_params)."""
+        values = [getattr(self, name) for name in SCALARS]
+        for name, _ in self.SIZES:
+            values += list(getattr(self, name).ravel())
+        return np.stack([broadcast(value, len(self.nodes)) for value in values], axis=-1)
 
     def pack_series(self, n_steps: int) -> np.ndarray:
-        """Nothing: (1, n_contacts, 0)."""
-        return np.zeros((1, len(self.nodes), 0))
+        """The rows of the tracks side by side, (1 or n_steps, n_contacts, kind.n_series)."""
+        blocks = [
+            track.rows(series_rows(getattr(self, track.name), track.shape, n_steps))
+            for track in self.TRACKS
+        ]
+        return stack_rows(blocks, len(self.nodes))
 
     def stiffness_bound(self) -> np.ndarray:
         """k_e of each contact."""

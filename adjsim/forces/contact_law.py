@@ -26,7 +26,7 @@ from adjsim.backend import device_fn, lit
 from adjsim.vec3 import axpy, dot, norm, scale
 
 
-# Rows of every contact's parameters: k_e, k_d, k_f, mu, then r, then the shape's own.
+# Rows of every contact's parameters: k_e, k_d, k_f, mu, then r, then the shape's sizes.
 N_LAW = 4
 RADIUS = 4
 

@@ -1,8 +1,9 @@
-r"""Contact of nodes with the half-space {p : n.p >= h}, with cone friction.
+r"""Contact of nodes with the half-space {p : n.p >= h}, at rest or moving.
 
-    c = h + r - n.x,   u = v       where c > 0 the node is c deep
+    c = h + r - n.x,   u = v - V       where c > 0 the node is c deep
 
-The force is that of `adjsim/forces/contact_law.py`, whose kinks are its kinks.
+V is the plane's velocity. The force is that of `adjsim/forces/contact_law.py`, whose kinks
+are its kinks.
 
 Adjoint: `adjoint/forces/half_space.py`. Tests: `tests/forces/test_half_space.py`.
 Source: gradSim (ICLR 2021) app. A.1 and C.2.
@@ -13,24 +14,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adjsim import checks
 from adjsim.backend import device_fn
 from adjsim.element import ElementKind, Parameter
 from adjsim.forces.contact import CONTACT_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS, make_contact_force
-from adjsim.vec3 import dot
+from adjsim.forces.gap import Geometry
+from adjsim.forces.tracks import VELOCITY, Track, as_rows, unit_rows
+from adjsim.series import series_values
+from adjsim.vec3 import dot, sub
 
 
 @device_fn
 def half_space_gap(x, v, params, series):
-    """Return the normal [-], the penetration [m] and the velocity [m/s] of one node."""
-    n, height = params[5:8], params[8]
+    """Return the normal [-], the penetration [m] and the relative velocity [m/s] of one node."""
+    n, height, V = series[0:3], series[3], series[4:7]
     c = height + params[RADIUS] - dot(n, x)  # (1)
-    return n, c, v
+    u = sub(v, V)  # (2)
+    return n, c, u
 
 
 HALF_SPACE = ElementKind(
-    "half_space", make_contact_force(half_space_gap), 1, 0, 9, 0, uses_velocity=True
+    "half_space", make_contact_force(half_space_gap), 1, 0, 5, 7, uses_velocity=True
 )
 
 
@@ -38,38 +42,42 @@ HALF_SPACE = ElementKind(
 class HalfSpaceContact(Contact):
     """Penalty contact of nodes with a plane, and everything behind it.
 
+    Each of its own parameters is constant, a series with one row per step, or a `Signal`.
+
     Parameters
     ----------
-    normal : array
-        Any vector m != 0, (3,); n = m/|m| points out of the obstacle [-].
-    height : float
-        h in n.p >= h [m].
+    normal : array or Signal
+        Any vector m != 0, (3,) or (n_steps, 3); n = m/|m| points out of the obstacle [-].
+    height : float, array or Signal
+        h in n.p >= h, () or (n_steps,) [m].
+    velocity : array or Signal
+        V, (3,) or (n_steps, 3) [m/s].
     stiffness, damping, friction_stiffness, friction, radius, contact_nodes
         As in `Contact`, by keyword.
     """
 
     normal: Any = (0.0, 1.0, 0.0)
     height: Any = 0.0
+    velocity: Any = (0.0, 0.0, 0.0)
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("normal", "n", "-", "(3,)"),
-        Parameter("height", "h", "m", "()"),
+        Parameter("normal", "n", "-", "(3,) or (n_steps, 3)"),
+        Parameter("height", "h", "m", "() or (n_steps,)"),
+        Parameter("velocity", "V", "m/s", "(3,) or (n_steps, 3)"),
         *CONTACT_PARAMETERS,
     )
+    TRACKS: ClassVar[tuple[Track, ...]] = (
+        Track("normal", (3,), unit_rows),
+        Track("height", (), as_rows),
+        VELOCITY,
+    )
+    GEOMETRY: ClassVar[Geometry] = Geometry(half_space_gap)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        normal = checks.array("normal", self.normal, (3,))
-        if not np.linalg.norm(normal) > 0.0:
-            raise ValueError("`normal` must not be zero: it gives the plane's direction.")
-        checks.freeze(self, "normal", normal)
-        checks.freeze(self, "height", checks.array("height", self.height, ()))
+        unit_rows(np.atleast_2d(series_values(self.normal)))  # none is zero
 
     @property
     def kind(self) -> ElementKind:
         """Contact of one node."""
         return HALF_SPACE
-
-    def shape_rows(self) -> tuple[Any, ...]:
-        """N (3) and h."""
-        return (*(self.normal / np.linalg.norm(self.normal)), self.height)

@@ -31,6 +31,16 @@ def array(real, ndim):
     return types.Array(real, ndim, "C")
 
 
+def obstacle_twins():
+    """Twins of every shape of obstacle."""
+    from adjoint.forces.box import BOX_TWIN
+    from adjoint.forces.capsule import CAPSULE_TWIN
+    from adjoint.forces.half_space import HALF_SPACE_TWIN
+    from adjoint.forces.sphere import SPHERE_TWIN
+
+    return HALF_SPACE_TWIN, SPHERE_TWIN, BOX_TWIN, CAPSULE_TWIN
+
+
 def physics_kernels():
     """Name, kernel and the function from a real type to the type of its one argument."""
     from numba import types
@@ -41,7 +51,6 @@ def physics_kernels():
         tangent_on_grid,
     )
     from adjoint.forces.external import EXTERNAL_TWIN
-    from adjoint.forces.half_space import HALF_SPACE_TWIN
     from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
     from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
     from adjoint.forces.neo_hookean import ELASTIC_TWIN, VISCOUS_TWIN
@@ -52,7 +61,7 @@ def physics_kernels():
     from adjoint.forces.springs import SPRING_TWIN
     from adjsim.cuda_timeloop import advance_grid_kernel
 
-    twins = (ELASTIC_TWIN, VISCOUS_TWIN, HALF_SPACE_TWIN, SPRING_TWIN)
+    twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
     twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN)
     i, u = types.int64, types.uint32

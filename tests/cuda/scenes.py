@@ -3,12 +3,15 @@
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
+from adjsim.forces.box import BoxContact
+from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
+from adjsim.forces.sphere import SphereContact
 from adjsim.forces.springs import Springs
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State
@@ -29,6 +32,10 @@ def toy():
     body = NeoHookeanTets(
         mesh.tets, mesh.points, 1e4, 2e4, viscosity=2.0, actuation=series, density=1000.0
     )
+    path = [0.02, 0.03, 0.0] + 1e-3 * rng.standard_normal((N_STEPS, 3))
+    spin = Signal([0.0, 2.5], rng.standard_normal((2, 3)))
+    rough = {"damping": 1.0, "friction_stiffness": 20.0, "radius": 0.02}
+    rough["friction"] = np.where(np.isin(np.arange(n), (0, 3, 5)), 5.0, 0.005)
     forces = {
         "body": body,
         "core": NeoHookeanTets(mesh.tets[:2], mesh.points, 2e4, 3e4),
@@ -47,6 +54,9 @@ def toy():
             friction_stiffness=100.0,
             friction=np.where(np.arange(n) % 2, 0.02, 5.0),
         ),
+        "ball": SphereContact(path, 0.06, angular_velocity=spin, **rough),
+        "crate": BoxContact([0.115, 0, 0.06], 0.1 * path, [0.02, 0.04, 0.06], path, **rough),
+        "rod": CapsuleContact([0.0, 0.11, 0.06], [1.5, 0.1, 0.2], 0.05, 0.03, **rough),
     }
     model = Model(None, forces, pinned=np.arange(n) == n - 1)
     x = mesh.points * 1.05
@@ -64,6 +74,7 @@ def everything(device, dtype=np.float64):
     tangents["core.rest_positions"] = 0.01 * adj[1]
     tangents |= {"skin.lam": 5.0, "patch.mu": 2.0, "air.drag": 0.1}
     tangents |= {"bend.actuation": 0.1, "damped.stiffness": 0.1, "push.force": np.ones(3)}
+    tangents |= {"ball.sphere_radius": 0.1, "crate.center": [0.1] * 3, "rod.half_length": 0.1}
     tangents["floor.friction"] = np.ones(model.n_nodes)
     states, tangent = rollout_jvp(model, state, DT, N_STEPS, tangents, **options)
     budget = record(model, state, DT, N_STEPS, checkpoint="4kB", **options)

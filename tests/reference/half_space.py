@@ -1,6 +1,6 @@
 r"""Contact with the half-space {p : n.p >= h} in plain NumPy.
 
-    c = max(0, h + r - n.x),   u_n = n.v,   u_t = v - u_n n,   n = m/|m|
+    c = max(0, h + r - n.x),   u = v - V,   u_n = n.u,   u_t = u - u_n n,   n = m/|m|
     p = k_e c + k_d max(0, -u_n)   where c > 0, else 0
     f = p n - min(mu p, k_f |u_t|) u_t/|u_t|
 
@@ -12,39 +12,34 @@ Source: Jatavallabhula et al., gradSim, ICLR 2021, app. A.1 and C.2.
 import numpy as np
 
 
-def forces(
-    x,
-    v,
-    normal,
-    height,
-    *,
-    stiffness,
-    damping=0.0,
-    friction_stiffness=0.0,
-    friction=0.0,
-    radius=0.0,
-    nodes=None,
-):
+def forces(x, v, normal, height, *, velocity=(0.0, 0.0, 0.0), radius=0.0, nodes=None, **law):
     """Nodal forces (n, 3) [N].
 
-    `normal` (3,) of any length, `height` and `radius` [m], `stiffness` [N/m], `damping`
-    and `friction_stiffness` [N s/m], `friction` [-]: scalars. `nodes`: the nodes that
-    may touch, all by default.
+    `normal` (3,) of any length, `height` and `radius` [m], `velocity` (3,) [m/s]; `law`: the
+    scalars of `contact_force`. `nodes`: the nodes that may touch, all by default.
     """
     x, v, normal = np.asarray(x), np.asarray(v), np.asarray(normal)
     n = normal / np.sqrt((normal * normal).sum())
     touching = np.arange(len(x)) if nodes is None else np.asarray(nodes)
-    parameters = (height, stiffness, damping, friction_stiffness, friction, radius)
-    out = np.zeros(x.shape, np.result_type(x, v, n, *parameters))
+    given = (x, v, n, height, radius, velocity, *law.values())
+    out = np.zeros(x.shape, np.result_type(*[np.asarray(value) for value in given]))
     for i in touching:
         c = height + radius - (n * x[i]).sum()
-        if c.real <= 0:  # c = 0 counts as apart
-            continue
-        u_n = (n * v[i]).sum()
-        u_t = v[i] - u_n * n
-        p = stiffness * c + (damping * -u_n if u_n.real < 0 else 0)
-        out[i] = p * n + friction_force(u_t, friction * p, friction_stiffness)
+        out[i] = contact_force(n, c, v[i] - np.asarray(velocity), **law)
     return out
+
+
+def contact_force(n, c, u, *, stiffness, damping=0.0, friction_stiffness=0.0, friction=0.0):
+    """Force (3,) [N] at depth c [m] on a node with relative velocity u [m/s].
+
+    `stiffness` [N/m], `damping` and `friction_stiffness` [N s/m], `friction` [-]: scalars.
+    """
+    if c.real <= 0:  # c = 0 counts as apart
+        return 0 * n
+    u_n = (n * u).sum()
+    u_t = u - u_n * n
+    p = stiffness * c + (damping * -u_n if u_n.real < 0 else 0)
+    return p * n + friction_force(u_t, friction * p, friction_stiffness)
 
 
 def friction_force(u_t, cone, friction_stiffness):

@@ -31,6 +31,7 @@ def toy(name):
     loads = importlib.import_module("adjoint.verify.systems.loads")
     hinges = importlib.import_module("adjoint.verify.systems.hinges")
     springs = importlib.import_module("adjoint.verify.systems.springs")
+    contacts = importlib.import_module("adjoint.verify.systems.contacts")
     pixels = importlib.import_module("adjoint.verify.systems.pixels")
     reduced = importlib.import_module("adjoint.verify.systems.reduced")
     losses = importlib.import_module("adjoint.verify.systems.losses")
@@ -54,6 +55,10 @@ def toy(name):
         "load series": partial(roll, loads.series, N_STEPS),
         "rods": reduced.drawn_pendulum,
         "fumes": reduced.drawn_smoke,
+        "plane": partial(roll, contacts.plane_moving, N_STEPS),
+        "sphere": partial(roll, partial(contacts.sphere, moves=True), N_STEPS),
+        "box": partial(roll, partial(contacts.box, moves=True), N_STEPS),
+        "capsule": partial(roll, partial(contacts.capsule, moves=True), N_STEPS),
         "over": partial(draw, pixels.over),
         "softmax": partial(draw, pixels.softmax),
         **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},

@@ -10,7 +10,7 @@ from adjoint.verify import coverage
 from adjoint.verify.coverage import Coverage, check_cell, check_system, missing_parameters, select
 from adjoint.verify.declared import declared_parameters
 from adjoint.verify.problem import Problem
-from adjoint.verify.systems import pixels, solids
+from adjoint.verify.systems import contacts, pixels, solids
 from render.soft_raster import rasterize
 
 
@@ -69,12 +69,30 @@ def test_the_table_is_plain_json(table):
 @pytest.mark.parametrize(("build", "sign"), [(solids.stick, -1.0), (solids.slip, 1.0)])
 def test_the_contact_scenes_touch_and_stay_in_stick_or_in_slip(build, sign):
     scene = build(solids.N_STEPS)
-    margins = solids.contact_margins(scene).reshape(3, solids.N_STEPS, scene.model.n_nodes)
-    depth, _, stick = margins
-    touches = depth > 0.0
+    margins = solids.scene_margins(scene)["floor"]
+    touches = margins.touch > 0.0
     assert (touches == touches[0]).all(), "a node touches or leaves on the way"
     assert 4 <= touches[0].sum() < scene.model.n_nodes
-    assert (sign * stick[touches] > 0.0).all()
+    assert (sign * margins.slip[touches] > 0.0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("build", contacts.BUILDS.values(), ids=contacts.BUILDS)
+def test_the_obstacles_are_touched_everywhere_and_in_every_way_and_nothing_changes(build):
+    scene = build(solids.N_STEPS)
+    (margins,) = solids.scene_margins(scene).values()
+    touches, slips, leaves = margins.touch > 0.0, margins.slip > 0.0, margins.leaving > 0.0
+    assert {(a, b) for a, b in zip(slips[touches], leaves[touches], strict=True)} == {
+        (a, b) for a in (False, True) for b in (False, True)
+    }
+    assert not touches.all()
+    for part in (touches, np.where(touches, slips, False), np.where(touches, leaves, False)):
+        assert (part == part[0]).all(), "a regime changes on the way"
+    beyond = np.sign(margins.shape)[:, touches[0]]
+    np.testing.assert_array_equal(beyond, np.broadcast_to(beyond[0], beyond.shape))
+    regions = {tuple(row) for row in np.nan_to_num(beyond[0], nan=0.0)}
+    (obstacle,) = scene.model.forces.values()
+    assert len(regions) == {0: 1, 2: 3, 3: 6}[obstacle.GEOMETRY.n_kinks]
 
 
 @pytest.mark.slow
@@ -180,7 +198,11 @@ def test_cells_are_reported_as_they_are_done():
 
 
 def test_systems_are_chosen_by_name_or_group_and_a_typo_names_the_nearest():
-    assert [system.name for system in select("contact")] == ["contact/stick", "contact/slip"]
+    assert [system.name for system in select("contact")] == [
+        "contact/stick",
+        "contact/slip",
+        *contacts.BUILDS,
+    ]
     assert [system.name for system in select("raster/over")] == ["raster/over"]
     assert len(select(None)) == len(coverage.system_names())
     with pytest.raises(

@@ -3,6 +3,7 @@
 from adjoint.verify.problem import System
 from adjoint.verify.systems import (
     chain,
+    contacts,
     density,
     hinges,
     loads,
@@ -23,6 +24,7 @@ SYSTEMS: tuple[System, ...] = (
     *reduced.SYSTEMS,
     *hinges.SYSTEMS,
     *loads.SYSTEMS,
+    *contacts.SYSTEMS,
     *pixels.SYSTEMS,
     *losses.SYSTEMS,
     *chain.SYSTEMS,

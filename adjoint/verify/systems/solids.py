@@ -13,6 +13,8 @@ import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.problem import Problem, System, Values, no_margins
+from adjsim.contact_margins import ContactMargins, contact_margins
+from adjsim.forces.contact import Contact
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
@@ -87,40 +89,30 @@ def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Pr
         adj_x, adj_v = (part.reshape(shape) for part in np.split(adj, 2))
         return run.vjp(adj_x / x_scale, adj_v / v_scale, wrt=wrt)
 
-    touches = any(isinstance(f, HalfSpaceContact) for f in scene.model.forces.values())
+    touches = any(isinstance(f, Contact) for f in scene.model.forces.values())
     return Problem(
         point=scene.parameters(),
         owners=scene.owners(),
         forward=forward,
         jvp=jvp,
         vjp=vjp,
-        margins=(lambda values: contact_margins(scene.at(values))) if touches else no_margins,
+        margins=(lambda values: kink_margins(scene.at(values))) if touches else no_margins,
         dot_tolerance=ROLLOUT_TOLERANCE if n_steps > 1 else KERNEL_TOLERANCE,
         kernel=rollout_problem(build, 1) if n_steps > 1 else None,
         inert=scene.inert,
     )
 
 
-def contact_margins(scene: Scene) -> np.ndarray:
-    """Return penetration [m], approach [m/s] and stick margin [N] of all nodes and steps.
-
-    Each changes sign at a kink of the contact law; the last two are NaN where apart.
-    """
+def scene_margins(scene: Scene) -> dict[str, ContactMargins]:
+    """Return the distances of all nodes and steps to the kinks of every contact."""
     steps = range(scene.n_steps)
     run = rollout(scene.model, scene.state, scene.dt, scene.n_steps, frames=steps)
-    margins = []
-    for force in scene.model.forces.values():
-        if not isinstance(force, HalfSpaceContact):
-            continue
-        n = force.normal / np.linalg.norm(force.normal)
-        x, v = run.x[:, force.nodes[:, 0]], run.v[:, force.nodes[:, 0]]
-        c = force.height + force.radius - x @ n
-        u_n = v @ n
-        slip = np.linalg.norm(v - u_n[..., None] * n, axis=-1)
-        p = force.stiffness * c + force.damping * np.maximum(0.0, -u_n)
-        stick = force.friction_stiffness * slip - force.friction * p
-        margins += [c, np.where(c > 0.0, u_n, np.nan), np.where(c > 0.0, stick, np.nan)]
-    return np.stack(margins).ravel()
+    return contact_margins(scene.model, run)
+
+
+def kink_margins(scene: Scene) -> np.ndarray:
+    """Return the same as one flat array, each changing sign at a kink, NaN where none is."""
+    return np.concatenate([margins.all() for margins in scene_margins(scene).values()])
 
 
 def beam(rng: np.random.Generator, **parameters: object) -> tuple[NeoHookeanTets, np.ndarray]:

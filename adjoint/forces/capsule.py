@@ -1,0 +1,90 @@
+r"""Adjoint of `adjsim/forces/capsule.py`: read the two files side by side.
+
+Side or cap is frozen; |h| = L counts as side, where t follows h.
+"""
+
+from adjoint.element import TwinKind
+from adjoint.forces.contact_law import make_contact_jvp, make_contact_vjp
+from adjoint.forces.gap import (
+    direction_jvp,
+    direction_vjp,
+    relative_velocity_jvp,
+    relative_velocity_vjp,
+)
+from adjsim.backend import device_fn, lit
+from adjsim.forces.capsule import CAPSULE, capsule_gap
+from adjsim.forces.contact_law import RADIUS
+from adjsim.forces.gap import direction
+from adjsim.vec3 import add, axpy, dot, neg, scale, sub
+
+
+@device_fn
+def capsule_gap_jvp(x, v, params, series, tan_x, tan_v, tan_params, tan_series):
+    """Push tangents through `capsule_gap`, where it touches."""
+    half_length, tan_half_length = params[5], tan_params[5]
+    center, a, Omega = series[0:3], series[3:6], series[9:12]
+    tan_center, tan_a = tan_series[0:3], tan_series[3:6]
+    tan_V, tan_Omega = tan_series[6:9], tan_series[9:12]
+    d, tan_d = sub(x, center), sub(tan_x, tan_center)  # (1)
+    h = dot(a, d)  # (2)
+    t, tan_t = h, dot(tan_a, d) + dot(a, tan_d)
+    if h > half_length:  # (3)
+        t, tan_t = half_length, tan_half_length
+    elif h < -half_length:
+        t, tan_t = -half_length, -tan_half_length
+    e = axpy(-t, a, d)  # (4)
+    tan_e = axpy(-tan_t, a, axpy(-t, tan_a, tan_d))
+    n, s = direction(e)  # (5)
+    tan_n, tan_s = direction_jvp(n, s, tan_e)
+    tan_c = tan_params[6] + tan_params[RADIUS] - tan_s  # (6)
+    tan_u = relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega)  # (7)
+    return tan_n, tan_c, tan_u
+
+
+@device_fn
+def capsule_gap_vjp(x, v, params, series, adj_n, adj_c, adj_u):
+    """Pull cotangents back through `capsule_gap`, where it touches."""
+    half_length = params[5]
+    center, a, Omega = series[0:3], series[3:6], series[9:12]
+    zero = lit(0, adj_c)
+    d = sub(x, center)  # (1) replayed
+    h = dot(a, d)  # (2) replayed
+    t = min(max(h, -half_length), half_length)  # (3) replayed
+    n, s = direction(axpy(-t, a, d))  # (4), (5) replayed
+
+    # (7) u = v - V - Omega x d
+    adj_v, adj_d, adj_V, adj_Omega = relative_velocity_vjp(d, Omega, adj_u)
+
+    # (6) c = R + r - s
+    adj_capsule_radius, adj_radius, adj_s = adj_c, adj_c, -adj_c
+
+    # (5) n = e/|e|, s = |e|
+    adj_e = direction_vjp(n, s, adj_n, adj_s)
+
+    # (4) e = d - t a
+    adj_d = add(adj_d, adj_e)
+    adj_a = scale(-t, adj_e)
+    adj_t = -dot(a, adj_e)
+
+    # (3) t = h along the side, L or -L at the caps
+    adj_h, adj_half_length = adj_t, zero
+    if h > half_length:
+        adj_h, adj_half_length = zero, adj_t
+    elif h < -half_length:
+        adj_h, adj_half_length = zero, -adj_t
+
+    # (2) h = a.d
+    adj_a = axpy(adj_h, d, adj_a)
+    adj_d = axpy(adj_h, a, adj_d)
+
+    # (1) d = x - center
+    adj_x, adj_center = adj_d, neg(adj_d)
+    adj_params = (adj_radius, adj_half_length, adj_capsule_radius)
+    return adj_x, adj_v, adj_params, (*adj_center, *adj_a, *adj_V, *adj_Omega)
+
+
+CAPSULE_TWIN = TwinKind(
+    CAPSULE,
+    make_contact_jvp(capsule_gap, capsule_gap_jvp),
+    make_contact_vjp(capsule_gap, capsule_gap_vjp, CAPSULE),
+)

@@ -1,0 +1,35 @@
+r"""Adjoint of `adjsim/forces/gap.py`: read the two files side by side.
+
+Derivatives of a direction are asked for only where it has one, s > 0.
+"""
+
+from adjsim.backend import device_fn, lit
+from adjsim.vec3 import axpy, cross, dot, neg, scale, sub
+
+
+@device_fn
+def direction_jvp(n, s, tan_d):
+    """Push tan_d through `direction`, at its n and s: tan_n, tan_s."""
+    tan_s = dot(n, tan_d)  # (1)
+    tan_n = scale(lit(1, s) / s, axpy(-tan_s, n, tan_d))  # (2)
+    return tan_n, tan_s
+
+
+@device_fn
+def direction_vjp(n, s, adj_n, adj_s):
+    """Pull cotangents back through `direction`, at its n and s: adj_d."""
+    # (2) n = d/s, (1) s = |d|: what is along n is the length's
+    return axpy(adj_s, n, scale(lit(1, s) / s, axpy(-dot(n, adj_n), n, adj_n)))
+
+
+@device_fn
+def relative_velocity_jvp(d, Omega, tan_v, tan_d, tan_V, tan_Omega):
+    """Push tangents through `relative_velocity`."""
+    return sub(sub(sub(tan_v, tan_V), cross(tan_Omega, d)), cross(Omega, tan_d))  # (1)
+
+
+@device_fn
+def relative_velocity_vjp(d, Omega, adj_u):
+    """Pull adj_u back through `relative_velocity`: adj_v, adj_d, adj_V, adj_Omega."""
+    # (1) u = v - V - Omega x d
+    return adj_u, cross(Omega, adj_u), neg(adj_u), cross(adj_u, d)

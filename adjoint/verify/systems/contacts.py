@@ -1,0 +1,206 @@
+"""Obstacles of every shape: nodes touch every part of them, in every regime of the law.
+
+Each scene is one obstacle and loose nodes that were put beside it at a known depth and
+relative velocity: stick or slip, approaching or leaving, at each spot of the surface; two
+stay apart. They move by millimetres and are centimetres away from kinks of the shape.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from adjoint.verify.problem import System
+from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjsim.forces.box import BoxContact
+from adjsim.forces.capsule import CapsuleContact
+from adjsim.forces.contact import Contact
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.sphere import SphereContact
+from adjsim.model import Model, State
+from adjsim.rotations import rotation_matrix
+from adjsim.series import Signal
+
+
+DT = 1e-4  # [s]
+RADIUS = 0.05  # of the nodes [m]
+LAW = {"stiffness": 600.0, "damping": 4.0, "friction_stiffness": 20.0, "friction": 0.4}
+# Relative velocity along the normal and across it [m/s].
+REGIMES = ((-0.6, 0.03), (-0.6, 1.5), (0.6, 0.03), (0.6, 1.5))
+CENTER, TURN = np.array([0.3, -0.2, 0.4]), np.array([0.5, -0.3, 0.7])
+V, OMEGA = np.array([0.4, -0.3, 0.2]), np.array([0.8, 0.5, -0.6])
+CORNER = np.array([1.0, 2.0, 2.0]) / 3.0
+
+
+class Spot(NamedTuple):
+    """A point of a surface and its normal, in the obstacle's axes; s: how far above it [m]."""
+
+    point: npt.ArrayLike
+    normal: npt.ArrayLike
+    s: float
+
+
+HALF = np.array([0.2, 0.25, 0.3])  # half extents of the box [m]
+BOX_SPOTS = (
+    Spot((0.2, 0.05, 0.1), (1, 0, 0), 0.035),
+    Spot((0.05, -0.25, -0.1), (0, -1, 0), 0.035),
+    Spot((0.2, -0.25, 0.1), (0.6, -0.8, 0), 0.035),
+    Spot((-0.2, 0.1, 0.3), (-0.6, 0, 0.8), 0.035),
+    Spot(HALF * [-1, 1, 1], CORNER * [-1, 1, 1], 0.035),
+    Spot((-0.2, 0.05, 0.1), (-1, 0, 0), -0.02),
+    Spot((0.02, 0.25, 0.1), (0, 1, 0), -0.02),
+    Spot((0.02, 0.05, -0.3), (0, 0, -1), -0.02),
+    Spot((0.0, 0.25, 0.0), (0, 1, 0), 0.2),  # apart
+)
+LENGTH, THICK = 0.3, 0.1  # of the capsule [m]
+CAPSULE_SPOTS = (
+    Spot((0.06, 0.1, 0.08), (0.6, 0, 0.8), 0.03),
+    Spot((-0.1, -0.15, 0.0), (-1, 0, 0), -0.02),
+    Spot(LENGTH * np.eye(3)[1] + THICK * CORNER, CORNER, 0.03),
+    Spot(-LENGTH * np.eye(3)[1] - THICK * CORNER, -CORNER, -0.02),
+    Spot((0.1, 0.0, 0.0), (1, 0, 0), 0.2),  # apart
+)
+BALL = 0.25  # radius of the sphere [m]
+SPHERE_SPOTS = tuple(
+    Spot(BALL * np.array(n), n, s)
+    for n, s in (
+        (CORNER, 0.03),
+        ((0, -0.6, 0.8), 0.02),
+        ((-0.6, 0.8, 0), -0.02),
+        (-CORNER, -0.01),
+        ((1, 0, 0), 0.2),  # apart
+    )
+)
+PLANE_SPOTS = tuple(
+    Spot((x, 0, z), (0, 1, 0), s)
+    for x, z, s in ((0.1, 0.2, 0.03), (-0.2, 0.1, 0.0), (0.3, -0.2, -0.02), (0.0, 0.0, 0.2))
+)
+
+
+def _scene(
+    rng: np.random.Generator,
+    n_steps: int,
+    spots: Sequence[Spot],
+    make: Callable[..., Contact],
+    turn: np.ndarray = TURN,
+    omega: np.ndarray = OMEGA,
+) -> Scene:
+    """Return nodes at each spot in each regime, about an obstacle that `make` gives."""
+    R, x, v = rotation_matrix(turn), [], []
+    for spot in spots:
+        n = R @ np.asarray(spot.normal, float)
+        along = np.cross(n, rng.standard_normal(3))
+        along /= np.linalg.norm(along)
+        for u_n, u_t in REGIMES:
+            d = R @ (np.asarray(spot.point) + spot.s * np.asarray(spot.normal, float))
+            d = d + 0.005 * rng.standard_normal() * along
+            x.append(CENTER + d)
+            v.append(V + np.cross(omega, d) + u_n * n + u_t * along)
+    mass = 0.3 * rng.uniform(0.8, 1.2, len(x))
+    contact = make(n_contacts=len(x))
+    return Scene(Model(mass, {"obstacle": contact}), State(x, v), DT, n_steps)
+
+
+def _law(rng: np.random.Generator | None, n_contacts: int) -> dict[str, Any]:
+    """Return the scalars, for each contact if there is a generator."""
+    scalars = {**LAW, "radius": RADIUS}
+    if rng is None:
+        return scalars
+    return {name: value * rng.uniform(0.9, 1.1, n_contacts) for name, value in scalars.items()}
+
+
+def _at_rest(rng: np.random.Generator) -> dict[str, Any]:
+    """Return a constant pose; the matter moves all the same, as on a belt."""
+    del rng
+    return {"center": CENTER, "rotation": TURN, "velocity": V, "angular_velocity": OMEGA}
+
+
+def _moving(rng: np.random.Generator, n_steps: int) -> dict[str, Any]:
+    """Return a path: series of centres and velocities, signals of turns and their rates."""
+    t = DT * np.arange(n_steps)[:, None]
+    knots = np.array([0.0, 7.5, 20.0])
+    shake = 0.02 * rng.standard_normal((2, 3, 3))
+    shake[:, 0] = 0.0
+    return {
+        "center": CENTER + t * V,
+        "rotation": Signal(knots, TURN + 0.2 * shake[0]),
+        "velocity": V + 5.0 * t * OMEGA,
+        "angular_velocity": Signal(knots, OMEGA + shake[1]),
+    }
+
+
+def plane_moving(n_steps: int) -> Scene:
+    """A plane that rises and tilts on a given path; scalars for each contact."""
+    rng = np.random.default_rng(11)
+    n = rotation_matrix(TURN)[:, 1]
+    knots = np.array([0.0, 7.5, 20.0])
+    t = DT * np.arange(n_steps)
+
+    def make(n_contacts: int) -> Contact:
+        return HalfSpaceContact(
+            normal=Signal(knots, 2.0 * n + [[0.0] * 3, [0.002] * 3, [-0.002] * 3]),
+            height=float(n @ CENTER) + t * float(n @ V),
+            velocity=V + 5.0 * t[:, None] * OMEGA,
+            **_law(rng, n_contacts),
+        )
+
+    return _scene(rng, n_steps, PLANE_SPOTS, make, omega=np.zeros(3))
+
+
+def sphere(n_steps: int, *, moves: bool) -> Scene:
+    """A sphere, touched inside and outside; at rest with scalars for each contact, or moving."""
+    rng = np.random.default_rng(12)
+    pose = _moving(rng, n_steps) if moves else _at_rest(rng)
+    del pose["rotation"]
+
+    def make(n_contacts: int) -> Contact:
+        law = _law(None if moves else rng, n_contacts)
+        return SphereContact(sphere_radius=BALL, **pose, **law)
+
+    return _scene(rng, n_steps, SPHERE_SPOTS, make)
+
+
+def box(n_steps: int, *, moves: bool) -> Scene:
+    """A box, touched at faces, edges, a corner and inside."""
+    rng = np.random.default_rng(13)
+    pose = _moving(rng, n_steps) if moves else _at_rest(rng)
+
+    def make(n_contacts: int) -> Contact:
+        return BoxContact(half_extents=HALF, **pose, **_law(None if moves else rng, n_contacts))
+
+    return _scene(rng, n_steps, BOX_SPOTS, make)
+
+
+def capsule(n_steps: int, *, moves: bool) -> Scene:
+    """A capsule, touched at the side and at both caps."""
+    rng = np.random.default_rng(14)
+    pose = _moving(rng, n_steps) if moves else _at_rest(rng)
+
+    def make(n_contacts: int) -> Contact:
+        law = _law(None if moves else rng, n_contacts)
+        return CapsuleContact(half_length=LENGTH, capsule_radius=THICK, **pose, **law)
+
+    return _scene(rng, n_steps, CAPSULE_SPOTS, make)
+
+
+SHAPES = {"sphere": sphere, "box": box, "capsule": capsule}
+BUILDS: dict[str, Callable[[int], Scene]] = {
+    "contact/plane-moving": plane_moving,
+    **{f"contact/{name}": partial(build, moves=False) for name, build in SHAPES.items()},
+    **{f"contact/{name}-moving": partial(build, moves=True) for name, build in SHAPES.items()},
+}
+SUMMARIES = {
+    "contact/plane-moving": "Nodes on a plane that rises and tilts on a given path",
+    "contact/sphere": "Nodes in and about a sphere whose surface moves, stick and slip",
+    "contact/sphere-moving": "The same on a given path",
+    "contact/box": "Nodes at faces, edges and a corner of a box and in it, stick and slip",
+    "contact/box-moving": "The same on a given path",
+    "contact/capsule": "Nodes at the side and the caps of a capsule, stick and slip",
+    "contact/capsule-moving": "The same on a given path",
+}
+SYSTEMS = tuple(
+    System(name, SUMMARIES[name], partial(rollout_problem, build), family="contacts")
+    for name, build in BUILDS.items()
+)

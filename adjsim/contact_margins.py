@@ -1,0 +1,208 @@
+"""How far a rollout is from the events at which a contact force jumps or has a kink.
+
+A loss of a rollout jumps when a touch moves to another step, and its gradient knows nothing
+of it: a gradient describes the loss only as far as the nearest such event.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from adjsim.assembly import (
+    TILE,
+    make_read_rows,
+    to_tiles,
+    write_0,
+)
+from adjsim.backend import cpu_kernel, device_fn, specialise
+from adjsim.forces.contact import Contact
+from adjsim.forces.contact_law import N_LAW
+from adjsim.forces.gap import Geometry
+from adjsim.model import Model, Trajectory
+from adjsim.vec3 import axpy, dot, norm
+
+
+@dataclass(frozen=True, eq=False)
+class ContactMargins:
+    """Numbers that change sign where the force of a contact jumps or has a kink.
+
+    Attributes
+    ----------
+    steps : array
+        The frames they are of, (n_frames,).
+    nodes : array
+        The nodes that may touch, (n_contacts,).
+    touch : array
+        Penetration c = r - s of the signed distance s, (n_frames, n_contacts) [m]; a node
+        touches where it is positive, and the damping force jumps at 0.
+    leaving : array
+        u_n, the speed at which a node leaves, (n_frames, n_contacts) [m/s]; damping acts
+        below 0.
+    slip : array
+        k_f |u_t| - mu p, (n_frames, n_contacts) [N]; a node slips where it is positive.
+    shape : array
+        Margins of the shape, (n_frames, n_contacts, n_kinks) [m], NaN for those that are none
+        here: between face, edge and corner of a box, side and cap of a capsule.
+    """
+
+    steps: np.ndarray
+    nodes: np.ndarray
+    touch: np.ndarray
+    leaving: np.ndarray
+    slip: np.ndarray
+    shape: np.ndarray
+
+    def all(self) -> np.ndarray:
+        """Return all margins, flat; NaN for those that are no kink, as of nodes apart."""
+        apart = self.touch <= 0.0
+        inner = [np.where(apart, np.nan, self.leaving), np.where(apart, np.nan, self.slip)]
+        shape = np.where(apart[..., None], np.nan, self.shape)
+        return np.concatenate([part.ravel() for part in (self.touch, *inner, shape)])
+
+
+@dataclass(frozen=True)
+class NearestTouch:
+    """The node and frame nearest to beginning or ceasing to touch.
+
+    Attributes
+    ----------
+    force : str
+        Name of the contact.
+    node, step : int
+        Which node, and in which state.
+    distance : float
+        |c| [m]: every touch stays in its step while no contact changes its c by as much.
+    speed : float
+        |u_n| of the node there [m/s]; distance/(speed dt) is the part of a step that is left.
+    """
+
+    force: str
+    node: int
+    step: int
+    distance: float
+    speed: float
+
+
+def contact_margins(model: Model, trajectory: Trajectory) -> dict[str, ContactMargins]:
+    """Return the margins of every contact of a model, by the name of the force.
+
+    Parameters
+    ----------
+    model : Model
+    trajectory : Trajectory
+        States of a rollout of the model. Events between its frames are not seen: roll out
+        with `frames=range(n_steps)` to look at every state that a force was computed for.
+
+    Returns
+    -------
+    dict
+        Empty for a model without contact.
+
+    Raises
+    ------
+    ValueError
+        If the trajectory does not have the model's nodes.
+    """
+    if trajectory.x.shape[1:] != (model.n_nodes, 3):
+        raise ValueError(
+            f"`trajectory` must have the model's {model.n_nodes} nodes, got x of shape "
+            f"{trajectory.x.shape}."
+        )
+    contacts = {n: f for n, f in model.forces.items() if isinstance(f, Contact)}
+    return {name: _margins(force, trajectory) for name, force in contacts.items()}
+
+
+def nearest_touch(model: Model, trajectory: Trajectory) -> NearestTouch | None:
+    """Return the event nearest to happening in another step; None without contact.
+
+    Parameters and errors as of `contact_margins`.
+    """
+    return min(_nearest(contact_margins(model, trajectory)), key=lambda t: t.distance, default=None)
+
+
+def _nearest(margins: dict[str, ContactMargins]) -> Iterator[NearestTouch]:
+    for name, found in margins.items():
+        if found.touch.size == 0:
+            continue
+        at = np.unravel_index(np.argmin(np.abs(found.touch)), found.touch.shape)
+        yield NearestTouch(
+            force=name,
+            node=int(found.nodes[at[1]]),
+            step=int(found.steps[at[0]]),
+            distance=float(abs(found.touch[at])),
+            speed=float(abs(found.leaving[at])),
+        )
+
+
+def _margins(force: Contact, trajectory: Trajectory) -> ContactMargins:
+    steps = trajectory.steps
+    if force.series_steps is not None:
+        steps = steps[steps < force.series_steps]  # no force acts on the state after the last step
+    n_steps = force.series_steps or int(steps[-1]) + 1
+    rows = np.stack([to_tiles(r, np.dtype(np.float64)) for r in force.pack_series(n_steps)])
+    nodes, n_frames, geometry = force.nodes[:, 0], len(steps), force.GEOMETRY
+    touch, leaving, slip = np.empty((3, n_frames, len(nodes)))
+    shape = np.empty((n_frames, len(nodes), geometry.n_kinks))
+    fields = (trajectory.x[:n_frames], trajectory.v[:n_frames])
+    x, v = (np.ascontiguousarray(field, np.float64) for field in fields)
+    margins_kernel(geometry, force.kind.n_params, force.kind.n_series)(
+        x, v, steps * (len(rows) > 1), nodes, to_tiles(force.pack_params(), rows.dtype), rows,
+        touch, leaving, slip, shape,
+    )  # fmt: skip
+    return ContactMargins(steps, nodes, touch, leaving, slip, shape)
+
+
+# The globals in capitals that the loop reads are bound by `specialise`, once per shape.
+GAP = KINKS = READ_P = READ_S = WRITE_K = write_0
+NP = NS = 0
+
+
+def margins_loop(x, v, rows, nodes, params, series, touch, leaving, slip, shape):
+    """Write the margins of every frame and contact."""
+    for f in range(rows.size):
+        for e in range(nodes.size):
+            i, tile, lane = nodes[e], e // TILE * TILE, e % TILE
+            at, by = (x[f, i, 0], x[f, i, 1], x[f, i, 2]), (v[f, i, 0], v[f, i, 1], v[f, i, 2])
+            own = READ_P(params, np.uint64(tile * NP + lane))
+            pose = READ_S(series[rows[f]], np.uint64(tile * NS + lane))
+            n, c, u = GAP(at, by, own, pose)
+            k_e, k_d, k_f, mu = own[0:N_LAW]
+            u_n = dot(n, u)
+            touch[f, e], leaving[f, e] = c, u_n
+            cone = mu * (k_e * c + k_d * max(0.0, -u_n))
+            slip[f, e] = k_f * norm(axpy(-u_n, n, u)) - cone
+            WRITE_K(shape[f, e], 0, KINKS(at, own, pose))
+
+
+@cache
+def make_write_kinks(n: int) -> Callable:
+    """Return the writer of n numbers from an offset on."""
+    if n == 0:
+        return write_0
+    head, last = make_write_kinks(n - 1), n - 1
+
+    @device_fn
+    def write_kinks(a, o, values):
+        head(a, o, values)
+        a[o + last] = values[last]
+
+    return write_kinks
+
+
+@cache
+def margins_kernel(geometry: Geometry, n_params: int, n_series: int) -> Callable:
+    """Return the compiled `margins_loop` of a shape."""
+    loop = specialise(
+        margins_loop,
+        f"margins_of_{geometry.gap.__name__}",
+        GAP=geometry.gap,
+        KINKS=geometry.kinks,
+        READ_P=make_read_rows(n_params),
+        READ_S=make_read_rows(n_series),
+        WRITE_K=make_write_kinks(geometry.n_kinks),
+        NP=n_params,
+        NS=n_series,
+    )
+    return cpu_kernel(loop)

@@ -1,0 +1,146 @@
+r"""Contact of nodes with a box, at rest or moving.
+
+    d = x - center,  y = R^T d,  R = exp([theta]x);  c = r - s,  u = v - (V + Omega x d)
+    outside:  e = y - (the box's point nearest to y),  s = |e|,  n = R e/|e|
+    inside:   s = max_i (|y_i| - b_i) <= 0, that of the nearest face, n its normal
+
+with the half extents b along the box's own axes: the exact signed distance. Outside, e has
+one component beside a face, two beside an edge, three beside a corner.
+
+Kinks: those of `adjsim/forces/contact_law.py`; outside, between face and edge or edge and
+corner (|y_i| = b_i, which counts as the face's side), the slope of n jumps, n itself does
+not; inside, n jumps where two faces are equally near (the first axis is taken), and where
+y_i = 0 between opposite faces (the positive one). On the surface counts as inside.
+
+Adjoint: `adjoint/forces/box.py`. Tests: `tests/forces/test_box.py`.
+Source: the law as for the half-space; the distance is exact.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from adjsim.backend import device_fn, lit
+from adjsim.element import ElementKind, Parameter
+from adjsim.forces.contact import (
+    CONTACT_PARAMETERS,
+    MOTION_PARAMETERS,
+    POSE_PARAMETERS,
+    Contact,
+)
+from adjsim.forces.contact_law import RADIUS, make_contact_force
+from adjsim.forces.gap import Geometry, direction, relative_velocity
+from adjsim.forces.tracks import ANGULAR_VELOCITY, CENTER, ROTATION, VELOCITY, Track
+from adjsim.mat3 import matvec
+from adjsim.vec3 import dot, sub
+
+
+NAN = float("nan")
+
+
+@device_fn
+def excess(y, b):
+    """Return by how much a coordinate [m] lies beyond -b or b; 0 between them."""
+    return y - min(max(y, -b), b)
+
+
+@device_fn
+def nearest_face(y, b):
+    """Return the normal of the nearest face, in the box's axes, and the distance s <= 0 [m]."""
+    zero, one = lit(0, y[0]), lit(1, y[0])
+    s0, s1, s2 = abs(y[0]) - b[0], abs(y[1]) - b[1], abs(y[2]) - b[2]
+    if s0 >= s1 and s0 >= s2:
+        return (one if y[0] >= zero else -one, zero, zero), s0
+    if s1 >= s2:
+        return (zero, one if y[1] >= zero else -one, zero), s1
+    return (zero, zero, one if y[2] >= zero else -one), s2
+
+
+@device_fn
+def box_distance(y, b):
+    """Return the normal, in the box's axes, and the signed distance s [m] of a point y."""
+    e = (excess(y[0], b[0]), excess(y[1], b[1]), excess(y[2], b[2]))  # (1)
+    n, s = direction(e)  # (2) outside
+    if s <= lit(0, s):
+        n, s = nearest_face(y, b)  # (2) inside
+    return n, s
+
+
+@device_fn
+def box_gap(x, v, params, series):
+    """Return the normal [-], the penetration [m] and the relative velocity [m/s] of one node."""
+    center, V, Omega = series[0:3], series[12:15], series[15:18]
+    R = (series[3:6], series[6:9], series[9:12])
+    d = sub(x, center)  # (3)
+    y = (dot(R[0], d), dot(R[1], d), dot(R[2], d))  # (4) = R^T d
+    n_box, s = box_distance(y, params[5:8])  # (5)
+    n = matvec(R, n_box)  # (6)
+    c = params[RADIUS] - s  # (7)
+    u = relative_velocity(v, d, V, Omega)  # (8)
+    return n, c, u
+
+
+@device_fn
+def box_kinks(x, params, series):
+    """Return the margins [m] between face, edge and corner, or inside between faces."""
+    d, b = sub(x, series[0:3]), params[5:8]
+    y = (dot(series[3:6], d), dot(series[6:9], d), dot(series[9:12], d))
+    s0, s1, s2 = abs(y[0]) - b[0], abs(y[1]) - b[1], abs(y[2]) - b[2]
+    zero, none = lit(0, s0), lit(NAN, s0)
+    nearest = max(s0, s1, s2)
+    if nearest <= zero:
+        farthest = min(s0, s1, s2)
+        return (nearest - (s0 + s1 + s2 - nearest - farthest), none, none)
+    # |y_i| = b_i is the plane of a face: a kink only beside what another axis is beyond
+    return (
+        s0 if max(s1, s2) > zero else none,
+        s1 if max(s0, s2) > zero else none,
+        s2 if max(s0, s1) > zero else none,
+    )
+
+
+BOX = ElementKind("box", make_contact_force(box_gap), 1, 0, 8, 18, uses_velocity=True)
+
+
+@dataclass(frozen=True, eq=False)
+class BoxContact(Contact):
+    """Penalty contact of nodes with a solid box.
+
+    Pose and velocities are constant, a series with one row per step, or a `Signal`.
+
+    Parameters
+    ----------
+    center : array or Signal
+        (3,) or (n_steps, 3) [m].
+    rotation : array or Signal
+        Rotation vector theta, world-side, (3,) or (n_steps, 3) [rad]; exp([theta]x) turns the
+        box's own axes, which lie along those of the world at 0.
+    half_extents : array
+        b, half the edges along the box's axes, (3,), positive [m].
+    velocity : array or Signal
+        V of the centre, (3,) or (n_steps, 3) [m/s].
+    angular_velocity : array or Signal
+        Omega in world axes, (3,) or (n_steps, 3) [rad/s].
+    stiffness, damping, friction_stiffness, friction, radius, contact_nodes
+        As in `Contact`, by keyword.
+    """
+
+    center: Any = (0.0, 0.0, 0.0)
+    rotation: Any = (0.0, 0.0, 0.0)
+    half_extents: Any = (1.0, 1.0, 1.0)
+    velocity: Any = (0.0, 0.0, 0.0)
+    angular_velocity: Any = (0.0, 0.0, 0.0)
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        *POSE_PARAMETERS,
+        Parameter("half_extents", "b", "m", "(3,)", positive=True),
+        *MOTION_PARAMETERS,
+        *CONTACT_PARAMETERS,
+    )
+    SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = (("half_extents", (3,)),)
+    TRACKS: ClassVar[tuple[Track, ...]] = (CENTER, ROTATION, VELOCITY, ANGULAR_VELOCITY)
+    GEOMETRY: ClassVar[Geometry] = Geometry(box_gap, box_kinks, 3)
+
+    @property
+    def kind(self) -> ElementKind:
+        """Contact of one node."""
+        return BOX

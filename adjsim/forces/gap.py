@@ -1,0 +1,47 @@
+r"""Pieces of gap functions: the direction of a vector, and the velocity beside an obstacle.
+
+    direction:          s = |d|, n = d/s; where s = 0 there is none, and n = d
+    relative_velocity:  u = v - (V + Omega x d), d from the obstacle's centre
+
+`Geometry` is what diagnostics know of a shape (`adjsim/contact_margins.py`).
+
+Adjoint: `adjoint/forces/gap.py`. Tests: `tests/forces/test_gap.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from adjsim.backend import device_fn, lit
+from adjsim.vec3 import cross, norm, scale, sub
+
+
+@device_fn
+def no_kinks(x, params, series):
+    """Return no margins: the shape's normal is smooth wherever it has one."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A shape's gap function, and margins [m] that change sign where its normal has a kink.
+
+    kinks(x, params, series) -> `n_kinks` numbers, NaN for those that are no kink at x
+    """
+
+    gap: Callable
+    kinks: Callable = no_kinks
+    n_kinks: int = 0
+
+
+@device_fn
+def direction(d):
+    """Return the unit vector along d and its length [m]."""
+    s = norm(d)  # (1)
+    n = scale(lit(1, s) / s, d) if s > lit(0, s) else d  # (2)
+    return n, s
+
+
+@device_fn
+def relative_velocity(v, d, V, Omega):
+    """Return the velocity [m/s] of a node relative to the obstacle's matter beside it."""
+    return sub(sub(v, V), cross(Omega, d))  # (1)

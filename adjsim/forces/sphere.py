@@ -1,0 +1,79 @@
+r"""Contact of nodes with a sphere, at rest or moving.
+
+    d = x - center,   n = d/|d|,   c = R + r - |d|,   u = v - (V + Omega x d)
+
+The force is that of `adjsim/forces/contact_law.py`, whose kinks are its kinks. At the very
+centre there is no direction to push in, and no force.
+
+Adjoint: `adjoint/forces/sphere.py`. Tests: `tests/forces/test_sphere.py`.
+Source: the law as for the half-space; the distance is exact.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from adjsim.backend import device_fn, lit
+from adjsim.element import ElementKind, Parameter
+from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, Contact
+from adjsim.forces.contact_law import RADIUS, make_contact_force
+from adjsim.forces.gap import Geometry, direction, relative_velocity
+from adjsim.forces.tracks import ANGULAR_VELOCITY, CENTER, VELOCITY, Track
+from adjsim.vec3 import sub
+
+
+@device_fn
+def sphere_gap(x, v, params, series):
+    """Return the normal [-], the penetration [m] and the relative velocity [m/s] of one node."""
+    sphere_radius = params[5]
+    center, V, Omega = series[0:3], series[3:6], series[6:9]
+    d = sub(x, center)  # (1)
+    n, s = direction(d)  # (2)
+    c = sphere_radius + params[RADIUS] - s  # (3)
+    if s <= lit(0, s):
+        c = lit(0, s)  # no direction: counts as apart
+    u = relative_velocity(v, d, V, Omega)  # (4)
+    return n, c, u
+
+
+SPHERE = ElementKind("sphere", make_contact_force(sphere_gap), 1, 0, 6, 9, uses_velocity=True)
+
+
+@dataclass(frozen=True, eq=False)
+class SphereContact(Contact):
+    """Penalty contact of nodes with a solid sphere.
+
+    Pose and velocities are constant, a series with one row per step, or a `Signal`.
+
+    Parameters
+    ----------
+    center : array or Signal
+        (3,) or (n_steps, 3) [m].
+    sphere_radius : float
+        R, positive [m]. `radius` is that of the nodes.
+    velocity : array or Signal
+        V of the centre, (3,) or (n_steps, 3) [m/s].
+    angular_velocity : array or Signal
+        Omega in world axes, (3,) or (n_steps, 3) [rad/s]; it acts through friction.
+    stiffness, damping, friction_stiffness, friction, radius, contact_nodes
+        As in `Contact`, by keyword.
+    """
+
+    center: Any = (0.0, 0.0, 0.0)
+    sphere_radius: Any = 1.0
+    velocity: Any = (0.0, 0.0, 0.0)
+    angular_velocity: Any = (0.0, 0.0, 0.0)
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("center", "x_c", "m", "(3,) or (n_steps, 3)"),
+        Parameter("sphere_radius", "R", "m", "()", positive=True),
+        *MOTION_PARAMETERS,
+        *CONTACT_PARAMETERS,
+    )
+    SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = (("sphere_radius", ()),)
+    TRACKS: ClassVar[tuple[Track, ...]] = (CENTER, VELOCITY, ANGULAR_VELOCITY)
+    GEOMETRY: ClassVar[Geometry] = Geometry(sphere_gap)
+
+    @property
+    def kind(self) -> ElementKind:
+        """Contact of one node."""
+        return SPHERE

@@ -1,0 +1,132 @@
+"""Poses and velocities of obstacles: what may vary from step to step, and its packed rows.
+
+A track is a parameter of an obstacle that is constant, a series or a `Signal`
+(`adjsim/series.py`). Its rows are what a gap function reads: the parameter itself, a unit
+vector, or a rotation vector's matrix.
+
+Adjoint: `adjoint/forces/tracks.py`. Tests: `tests/forces/test_tracks.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from adjsim import checks
+from adjsim.rotations import rotation_matrix, rotation_rate
+
+
+@dataclass(frozen=True)
+class Track:
+    """A parameter of an obstacle that may vary in time.
+
+    `rows` turns its values, (k, *shape), to packed rows, (k, n).
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    rows: Callable[[np.ndarray], np.ndarray]
+
+
+def as_rows(values: np.ndarray) -> np.ndarray:
+    """Return values as they are, (k, n)."""
+    return values.reshape(len(values), -1)
+
+
+def unit_rows(values: np.ndarray) -> np.ndarray:
+    """Return vectors m, (k, 3), as unit vectors m/|m|.
+
+    Raises
+    ------
+    ValueError
+        If one of them is zero.
+    """
+    length = np.linalg.norm(values, axis=1, keepdims=True)
+    if not length.all():
+        row = int(np.argmin(length[:, 0]))
+        raise ValueError(
+            f"`normal` must not be zero, as in row {row}: it gives the plane's direction. A "
+            "signal must not pass through zero between its knots."
+        )
+    return values / length
+
+
+def matrix_rows(values: np.ndarray) -> np.ndarray:
+    """Return rotation vectors, (k, 3) [rad], as matrices by columns, (k, 9)."""
+    return rotation_matrix(values).swapaxes(1, 2).reshape(-1, 9)
+
+
+def axis_rows(values: np.ndarray) -> np.ndarray:
+    """Return where rotation vectors, (k, 3) [rad], turn the y axis, (k, 3)."""
+    return rotation_matrix(values)[:, :, 1]
+
+
+CENTER = Track("center", (3,), as_rows)
+ROTATION = Track("rotation", (3,), matrix_rows)
+AXIS = Track("rotation", (3,), axis_rows)
+VELOCITY = Track("velocity", (3,), as_rows)
+ANGULAR_VELOCITY = Track("angular_velocity", (3,), as_rows)
+
+
+def stack_rows(blocks: list[np.ndarray], count: int) -> np.ndarray:
+    """Return the rows of several tracks side by side, for each contact, (k, count, n).
+
+    A block has one row if it is constant; k is that of those that are not.
+    """
+    k = max(len(block) for block in blocks)
+    rows = np.concatenate([np.broadcast_to(b, (k, b.shape[1])) for b in blocks], axis=1)
+    return np.broadcast_to(rows[:, None], (k, count, rows.shape[1]))
+
+
+def path_velocity(positions: npt.ArrayLike, dt: float) -> np.ndarray:
+    """Return the velocity along a path of points, by central differences.
+
+    Parameters
+    ----------
+    positions : array
+        One row per step, (n_steps, 3) [m], or heights (n_steps,); at least two.
+    dt : float
+        Step size [s].
+
+    Returns
+    -------
+    array
+        Of the same shape [m/s]; one-sided differences at the ends.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two rows, or `dt` is not positive.
+    """
+    path = checks.array("positions", positions)
+    if path.ndim == 0 or len(path) < 2:
+        raise ValueError(f"`positions` must have at least two rows, got shape {path.shape}.")
+    return np.gradient(path, checks.positive("dt", float(dt)), axis=0)
+
+
+def path_angular_velocity(rotations: npt.ArrayLike, dt: float) -> np.ndarray:
+    """Return the angular velocity, world axes, along a path of rotation vectors.
+
+    Omega = J(theta) dtheta/dt (`adjsim/rotations.py`), with central differences. The vectors
+    must go on continuously, beyond pi rather than back to -pi.
+
+    Parameters
+    ----------
+    rotations : array
+        One row per step, (n_steps, 3) [rad], at least two.
+    dt : float
+        Step size [s].
+
+    Returns
+    -------
+    array
+        (n_steps, 3) [rad/s].
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, or `dt` is not positive.
+    """
+    theta = checks.array("rotations", rotations, ("n_steps", 3))
+    return (rotation_rate(theta) @ path_velocity(theta, dt)[..., None])[..., 0]

@@ -1,0 +1,148 @@
+"""Poses and velocities that vary in time: series, signals, their gradients, paths, errors."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from adjoint.forces.tracks import ROW_TWINS
+from adjoint.rollout import record, rollout_jvp
+from adjsim.forces.box import BoxContact
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.tracks import path_angular_velocity, path_velocity, unit_rows
+from adjsim.model import Model, State
+from adjsim.rollout import rollout
+from adjsim.series import Signal
+from tests.forces.contract import EPS
+
+
+N_STEPS, DT = 6, 0.01
+LAW = {"stiffness": 300.0, "damping": 6.0, "friction_stiffness": 20.0, "friction": 0.5}
+TRACKS = ("center", "rotation", "velocity", "angular_velocity")
+
+
+@pytest.fixture
+def scene(rng):
+    """Nodes about a box, and cotangents."""
+    state = State(rng.uniform(-0.5, 0.5, (10, 3)), rng.standard_normal((10, 3)))
+    return state, rng.standard_normal((2, 1, 10, 3))
+
+
+def run_box(state, **tracks):
+    box = BoxContact(half_extents=(0.3, 0.4, 0.5), **LAW, **tracks)
+    return record(Model(np.ones(10), {"it": box}), state, DT, N_STEPS)
+
+
+@pytest.mark.parametrize("rows", ROW_TWINS, ids=lambda rows: rows.__name__)
+def test_twins_of_rows_match_differences_and_are_transposes(rng, rows):
+    values, tan = rng.standard_normal((2, 5, 3))
+    twin, h = ROW_TWINS[rows], 1e-6
+    got = twin.jvp(values, tan)
+    difference = (rows(values + h * tan) - rows(values - h * tan)) / (2 * h)
+    np.testing.assert_allclose(difference, got, rtol=0, atol=1e-9)
+    adj = rng.standard_normal(got.shape)
+    size = np.abs(adj).sum() * np.abs(got).max()
+    assert np.vdot(twin.vjp(values, adj), tan) == pytest.approx(np.vdot(adj, got), abs=EPS * size)
+
+
+def test_a_series_of_equal_rows_is_the_constant_to_the_bit(scene, rng):
+    state, adj = scene
+    constant = {name: 0.1 * rng.standard_normal(3) for name in TRACKS}
+    still, moved = run_box(state, **constant), {}
+    for name in TRACKS:
+        series = {**constant, name: np.tile(constant[name], (N_STEPS, 1))}
+        run = run_box(state, **series)
+        np.testing.assert_array_equal(run.trajectory.x, still.trajectory.x)
+        moved[name] = run.vjp(*adj)[f"it.{name}"]
+    gradient = still.vjp(*adj)
+    for name in TRACKS:
+        assert moved[name].shape == (N_STEPS, 3)
+        np.testing.assert_allclose(
+            moved[name].sum(axis=0), gradient[f"it.{name}"], rtol=0,
+            atol=100 * EPS * np.abs(moved[name]).max(),
+        )  # fmt: skip
+
+
+def test_row_k_acts_in_step_k():
+    # One node rests in the floor; the floor's velocity drags it along in step 2 only.
+    V = np.zeros((N_STEPS, 3))
+    V[2, 0] = 1.0
+    floor = HalfSpaceContact(
+        height=1.0, velocity=V, stiffness=1.0, friction_stiffness=2.0, friction=10.0
+    )
+    model = Model([1.0], {"floor": floor}, gravity=(0, 0, 0))
+    run = rollout(model, State(np.zeros((1, 3))), DT, N_STEPS, frames=range(N_STEPS + 1))
+    moved = run.v[:, 0, 0]
+    assert not moved[:3].any()
+    assert moved[3] == pytest.approx(2.0 * DT, rel=10 * EPS)  # dt k_f V/m
+
+
+def test_a_signal_is_its_series_and_its_gradient_goes_to_the_knots(scene, rng):
+    state, adj = scene
+    knots = np.array([0.5, 2.0, 4.0])
+    signals = {name: Signal(knots, 0.2 * rng.standard_normal((3, 3))) for name in TRACKS}
+    series = {name: signal.sample(N_STEPS) for name, signal in signals.items()}
+    a, b = run_box(state, **signals), run_box(state, **series)
+    np.testing.assert_array_equal(a.trajectory.x, b.trajectory.x)
+    gradient, rows = a.vjp(*adj), b.vjp(*adj)
+    weights = np.array([Signal(knots, e).sample(N_STEPS) for e in np.eye(3)])  # (knot, step)
+    for name in TRACKS:
+        expected = weights @ rows[f"it.{name}"]
+        assert np.abs(expected).max() > 0.0
+        np.testing.assert_allclose(
+            gradient[f"it.{name}"], expected, rtol=0, atol=100 * EPS * np.abs(expected).max()
+        )
+    tangents = {f"it.{name}": rng.standard_normal((3, 3)) for name in TRACKS}
+    _, tan = rollout_jvp(a.model, state, DT, N_STEPS, tangents)
+    forth = np.vdot(adj[0], tan.x) + np.vdot(adj[1], tan.v)
+    back = sum(np.vdot(gradient[path], t) for path, t in tangents.items())
+    assert forth == pytest.approx(back, rel=1e-12)
+
+
+def test_the_velocity_of_a_path_is_that_of_a_parabola_and_of_a_spin():
+    t = 0.1 * np.arange(8)
+    x = np.stack([t, 3.0 * t**2, np.ones(8)], axis=1)
+    v = path_velocity(x, 0.1)
+    np.testing.assert_allclose(v[1:-1, 1], 6.0 * t[1:-1], atol=1e-12)  # exact inside
+    np.testing.assert_allclose(v[:, 0], 1.0, atol=1e-12)
+    assert path_velocity(t**2, 0.1).shape == (8,)
+    # A spin by w after a fixed turn: SciPy composes, and w comes out up to O(dt^2).
+    w, dt = np.array([0.3, -0.5, 0.2]), 1e-3
+    first = Rotation.from_rotvec([0.4, 0.1, -0.3])
+    path = np.array([(Rotation.from_rotvec(k * dt * w) * first).as_rotvec() for k in range(5)])
+    np.testing.assert_allclose(path_angular_velocity(path, dt)[1:-1], np.tile(w, (3, 1)), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: path_velocity([[0, 0, 0]], 0.1), "`positions` must have at least two rows"),
+        (lambda: path_velocity(np.zeros((3, 3)), 0.0), "`dt` must be positive, got 0"),
+        (lambda: path_angular_velocity(np.zeros(3), 0.1), r"`rotations` must have shape"),
+        (lambda: unit_rows(np.zeros((2, 3))), "`normal` must not be zero, as in row 0"),
+        (
+            lambda: HalfSpaceContact(normal=[(0, 1, 0), (0, 0, 0)]),
+            "`normal` must not be zero, as in row 1",
+        ),
+        (
+            lambda: BoxContact(center=np.zeros((4, 3)), velocity=np.zeros((5, 3))),
+            "must have one row per step, all as many: `center` has 4, `velocity` has 5",
+        ),
+        (
+            lambda: HalfSpaceContact(height=Signal([0, 1], np.zeros((2, 3)))),
+            r"`height` must have shape \(n_knots",
+        ),
+    ],
+)
+def test_what_cannot_be_a_track_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_series_of_another_length_and_a_signal_through_zero_are_named_by_the_rollout():
+    state = State(np.zeros((1, 3)))
+    short = HalfSpaceContact(height=np.zeros(4))
+    with pytest.raises(ValueError, match=r"`floor` has a series of 4 rows, .* 6 steps"):
+        rollout(Model([1.0], {"floor": short}), state, DT, N_STEPS)
+    flips = HalfSpaceContact(normal=Signal([0, 4], [(0, 1, 0), (0, -1, 0)]))
+    with pytest.raises(ValueError, match="`normal` must not be zero, as in row 2"):
+        rollout(Model([1.0], {"floor": flips}), state, DT, N_STEPS)

@@ -1,0 +1,89 @@
+"""How far a rollout is from the events of contact: margins, and the nearest touch."""
+
+import numpy as np
+import pytest
+
+from adjsim.contact_margins import contact_margins, nearest_touch
+from adjsim.forces.box import BoxContact
+from adjsim.forces.capsule import CapsuleContact
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.sphere import SphereContact
+from adjsim.model import Model, State, Trajectory
+from adjsim.rollout import rollout
+
+
+LAW = {"stiffness": 100.0, "damping": 5.0, "friction_stiffness": 4.0, "friction": 0.5}
+
+
+def at(contact, x, v=(0.0, 0.0, 0.0)):
+    """Margins of one node."""
+    model = Model([1.0], {"it": contact})
+    states = np.array([[x]], float), np.array([[v]], float)
+    return contact_margins(model, Trajectory(np.array([0]), 1.0, *states))["it"]
+
+
+def test_margins_of_the_law_worked_out_by_hand():
+    # c = 0.1, u_n = -2, |u_t| = 5: p = 20, k_f |u_t| - mu p = 20 - 10.
+    m = at(HalfSpaceContact(**LAW), (9, -0.1, 9), (3, -2, 4))
+    assert m.touch[0, 0] == pytest.approx(0.1)
+    assert m.leaving[0, 0] == -2.0
+    assert m.slip[0, 0] == pytest.approx(10.0)
+    assert m.shape.shape == (1, 1, 0)
+    apart = at(SphereContact(**LAW), (0, 3, 0))
+    np.testing.assert_array_equal(apart.all(), [-2.0, np.nan, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("contact", "x", "expected"),
+    [
+        (CapsuleContact(half_length=2.0, radius=1.0), (1.5, 1.75, 0), (-0.25, 3.75)),
+        (BoxContact(radius=1.0), (1.5, 0.5, 0), (np.nan, -0.5, -1.0)),  # face x
+        (BoxContact(radius=1.0), (1.5, 1.25, 0), (0.5, 0.25, -1.0)),  # edge
+        (BoxContact(), (0.5, 0.25, 0.0), (0.25, np.nan, np.nan)),  # inside: x, then y
+    ],
+)
+def test_margins_of_the_shapes_worked_out_by_hand(contact, x, expected):
+    np.testing.assert_allclose(at(contact, x).shape[0, 0], expected, atol=1e-15)
+
+
+def test_the_nearest_touch_is_where_one_more_step_would_change_the_motion():
+    # Free fall onto a floor: x_k by exact sums. State 3 is the last one above it.
+    dt, start = 0.1, 0.7
+    model = Model([1.0, 1.0], {"floor": HalfSpaceContact(**LAW)}, gravity=(0.0, -10.0, 0.0))
+    state = State([[0.0, 5.0, 0.0], [0.0, start, 0.0]])
+    run = rollout(model, state, dt, 4, frames=range(4))
+    heights = start - 10.0 * dt**2 * np.array([0, 1, 3, 6])
+    np.testing.assert_allclose(run.x[:, 1, 1], heights)
+    found = nearest_touch(model, run)
+    assert (found.force, found.node, found.step) == ("floor", 1, 3)
+    assert found.distance == pytest.approx(0.1)
+    assert found.speed == pytest.approx(3.0)
+    # By less it may be lowered, and every touch stays in its step; by more, not.
+    steps = {}
+    for lowered in (0.0, 0.99 * found.distance, 1.01 * found.distance):
+        moved = State(state.x - [0.0, lowered, 0.0])
+        deep = contact_margins(model, rollout(model, moved, dt, 4, frames=range(4)))["floor"].touch
+        steps[lowered] = (deep > 0.0).sum()
+    assert list(steps.values()) == [0, 0, 1]
+
+
+def test_a_moving_obstacle_is_where_it_is_in_each_step():
+    heights = np.array([0.0, 0.1, 0.3])
+    model = Model([1.0], {"lift": HalfSpaceContact(height=heights)}, gravity=(0, 0, 0))
+    run = rollout(model, State([[0.0, 1.0, 0.0]]), 0.1, 3, frames=range(4))
+    margins = contact_margins(model, run)["lift"]
+    np.testing.assert_allclose(margins.touch[:, 0], heights - 1.0)
+    np.testing.assert_array_equal(margins.steps, [0, 1, 2])  # no force acts on state 3
+
+
+def test_without_contact_there_is_no_event():
+    model = Model([1.0])
+    run = rollout(model, State([[0.0, 1.0, 0.0]]), 0.1, 3)
+    assert contact_margins(model, run) == {}
+    assert nearest_touch(model, run) is None
+
+
+def test_a_trajectory_of_other_nodes_is_refused():
+    run = rollout(Model([1.0]), State([[0.0, 1.0, 0.0]]), 0.1, 3)
+    with pytest.raises(ValueError, match="`trajectory` must have the model's 2 nodes"):
+        nearest_touch(Model([1.0, 1.0]), run)
