@@ -63,12 +63,12 @@ class Schedule(ABC):
         bytes_per_state : int, optional
             Size of one state [bytes]; `MemoryBudget` needs it, the others do not.
         """
-        return self._plan(_whole("n_steps", n_steps, 0), bytes_per_state)
+        return self._plan(checks.whole("n_steps", n_steps, 0), bytes_per_state)
 
     def cost(self, n_steps: int, bytes_per_state: int) -> ScheduleCost:
         """Predict forward steps and memory for `n_steps` steps of states of this size."""
-        n_steps = _whole("n_steps", n_steps, 0)
-        size = _whole("bytes_per_state", bytes_per_state, 1)
+        n_steps = checks.whole("n_steps", n_steps, 0)
+        size = checks.whole("bytes_per_state", bytes_per_state, 1)
         if n_steps == 0:
             return ScheduleCost(0, 0, 0, 0, 0)
         extra, stored, buffered = self._measure(n_steps, size)
@@ -106,7 +106,7 @@ class EveryK(Schedule):
     k: int
 
     def __post_init__(self) -> None:
-        _whole("k", self.k, 1)
+        checks.whole("k", self.k, 1)
 
     def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
         del bytes_per_state
@@ -131,8 +131,8 @@ class Segments(Schedule):
     buffered: int
 
     def __post_init__(self) -> None:
-        _whole("stored", self.stored, 0)
-        _whole("buffered", self.buffered, 1)
+        checks.whole("stored", self.stored, 0)
+        checks.whole("buffered", self.buffered, 1)
 
     def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
         del bytes_per_state
@@ -176,8 +176,8 @@ class Binomial(Schedule):
     segment: int = 1
 
     def __post_init__(self) -> None:
-        _whole("snapshots", self.snapshots, 1)
-        _whole("segment", self.segment, 1)
+        checks.whole("snapshots", self.snapshots, 1)
+        checks.whole("segment", self.segment, 1)
 
     def _plan(self, n_steps: int, bytes_per_state: int | None) -> Iterator[Action]:
         del bytes_per_state
@@ -245,8 +245,8 @@ class MemoryBudget(Schedule):
 
     def choose(self, n_steps: int, bytes_per_state: int) -> Schedule:
         """Return the schedule taken for `n_steps` steps of states of this size."""
-        n_steps = _whole("n_steps", n_steps, 0)
-        size = _whole("bytes_per_state", bytes_per_state, 1)
+        n_steps = checks.whole("n_steps", n_steps, 0)
+        size = checks.whole("bytes_per_state", bytes_per_state, 1)
         n_states = size_in_bytes(self.budget) // size
         if n_states >= n_steps:
             return StoreAll()
@@ -352,10 +352,3 @@ def _advance(length: int, snapshots: int) -> int:
     r = _repetitions(length, snapshots)
     far = math.comb(snapshots + r - 1, r - 1)
     return min(far, length - math.comb(snapshots + r - 2, r - 1))
-
-
-def _whole(name: str, value: int, low: int) -> int:
-    """Return `value` as an int of at least `low`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
-        raise ValueError(f"`{name}` must be a whole number of at least {low}, got {value!r}.")
-    return int(value)

@@ -107,14 +107,18 @@ def check_tangents(
     system: System[S, T], state: S, tangents: Mapping[str, npt.ArrayLike]
 ) -> dict[str, np.ndarray]:
     """Return the tangents as checked arrays in the shapes of their parameters."""
+    if not isinstance(tangents, Mapping):
+        raise TypeError(
+            "`tangents` must be a mapping of paths to directions, such as {'gravity': (0, 1, 0)}, "
+            f"got {type(tangents).__name__}."
+        )
     values = {**system.parameters(), **system.state_parameters(state)}
     shapes = {path: np.shape(value) for path, value in values.items()}
-    return {
-        path: checks.array(
-            f"tangents[{path!r}]", value, shapes[checks.known_key("parameter", path, shapes)]
-        )
-        for path, value in tangents.items()
-    }
+    checked = {}
+    for path, value in tangents.items():
+        shape = shapes[checks.known_key("parameter", path, shapes)]
+        checked[path] = checks.array(f"tangents[{path!r}]", value, shape)
+    return checked
 
 
 def check_gradient(gradient: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,13 @@ def array(
             f"`{name}` must be finite, got {out[where]} at index {where}.{_tail(hint)}"
         )
     return out
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """Return `value` as a Python integer of at least `least`; nothing is rounded."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
+    return int(value)
 
 
 def integers(name: str, value: Any, shape: Sequence[int | str]) -> np.ndarray:
@@ -123,7 +131,7 @@ def known_key(what: str, key: str, known: Iterable[str]) -> str:
     names = list(known)
     if key in names:
         return key
-    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(key), names, n=1, cutoff=0.5)
     ask = f" Did you mean `{near[0]}`?" if near else ""
     raise ValueError(f"Unknown {what} `{key}`.{ask} Known: {', '.join(names) or 'none'}.")
 

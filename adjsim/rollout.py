@@ -19,8 +19,12 @@ CHUNK = 1 << 16  # steps a call of the compiled loop is told of: its rows take 8
 
 def check_frames(frames: Sequence[int] | npt.ArrayLike | None, n_steps: int) -> np.ndarray:
     """Return the steps of the frames, (n_frames,) int64; None is the last state only."""
-    steps = np.array([n_steps]) if frames is None else np.asarray(frames)
-    if steps.ndim != 1 or steps.size == 0 or steps.dtype.kind not in "iu":
+    try:
+        steps = np.array([n_steps]) if frames is None else np.asarray(frames)
+        is_list = steps.ndim == 1 and steps.size > 0 and steps.dtype.kind in "iu"
+    except ValueError:  # a ragged list
+        is_list = False
+    if not is_list:
         raise ValueError(
             f"`frames` must be a list of step numbers, got {frames!r}. For every k-th state: "
             f"range(0, n_steps + 1, k)."
@@ -38,15 +42,14 @@ def check_frames(frames: Sequence[int] | npt.ArrayLike | None, n_steps: int) -> 
 def check_rollout(model: System[S, T], state: S, dt: float, n_steps: int) -> int:
     """Complain of what does not fit together; return `n_steps` as a Python integer."""
     checks.positive("dt", checks.array("dt", dt, ()))
-    if not isinstance(n_steps, int | np.integer) or n_steps < 1:
-        raise ValueError(f"`n_steps` must be an integer of at least 1, got {n_steps!r}.")
+    n_steps = checks.whole("n_steps", n_steps, 1)
     if not isinstance(model, System):
         raise TypeError(
             f"`model` must be something that rollouts can advance, such as a `Model`, got "
             f"{type(model).__name__}."
         )
     model.check_state(state)
-    return int(n_steps)
+    return n_steps
 
 
 def frame_rows(steps: np.ndarray, stop: int, start: int = 0) -> np.ndarray:

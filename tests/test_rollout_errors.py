@@ -69,10 +69,12 @@ def test_a_bad_state_is_named(given, message):
         ({"dt": -1.0}, "`dt` must be positive, got -1"),
         ({"dt": np.nan}, "`dt` must be finite, got nan"),
         ({"dt": [0.1]}, r"`dt` must have shape \(\), got \(1,\)"),
-        ({"n_steps": 0}, "`n_steps` must be an integer of at least 1, got 0"),
-        ({"n_steps": 2.5}, "`n_steps` must be an integer of at least 1, got 2.5"),
+        ({"n_steps": 0}, "`n_steps` must be a whole number of at least 1, got 0"),
+        ({"n_steps": 2.5}, "`n_steps` must be a whole number of at least 1, got 2.5"),
         ({"state": State(np.zeros((3, 3)))}, r"`state.x` .* expected \(4, 3\), got \(3, 3\)"),
+        ({"n_steps": True}, "`n_steps` must be a whole number of at least 1, got True"),
         ({"frames": []}, "`frames` must be a list of step numbers"),
+        ({"frames": [[1], [1, 2]]}, r"`frames` must be a list of step numbers, got \[\[1\]"),
         ({"frames": 3}, "`frames` must be a list of step numbers, got 3"),
         ({"frames": [0.5]}, "`frames` must be a list of step numbers"),
         ({"frames": [2, 1]}, "`frames` must increase from 0 .* n_steps = 3, got"),
@@ -113,6 +115,8 @@ def test_an_unknown_path_is_answered_with_the_nearest_one():
         rollout_jvp(MODEL, STATE, 0.1, 3, {"floor.hight": 1.0})
     with pytest.raises(TypeError, match=r"`wrt` must be a sequence of paths, .* \['mass'\]"):
         run.vjp(np.zeros((1, 4, 3)), wrt="mass")
+    with pytest.raises(ValueError, match="Unknown parameter `3`"):
+        run.vjp(np.zeros((1, 4, 3)), wrt=[3])
 
 
 def test_a_bad_tangent_is_named():
@@ -120,6 +124,8 @@ def test_a_bad_tangent_is_named():
         rollout_jvp(MODEL, STATE, 0.1, 3, {"mass": np.zeros(3)})
     with pytest.raises(ValueError, match=r"`tangents\['gravity'\]` must be finite"):
         rollout_jvp(MODEL, STATE, 0.1, 3, {"gravity": np.full(3, np.nan)})
+    with pytest.raises(TypeError, match="`tangents` must be a mapping of paths .* got list"):
+        rollout_jvp(MODEL, STATE, 0.1, 3, ["gravity"])
 
 
 @pytest.mark.parametrize("checkpoint", ["much", "10", "1B", -5])

@@ -51,13 +51,9 @@ import numpy as np
 from adjsim import checks
 from adjsim.backend import device_fn, lit
 from adjsim.element import ElementKind, Force, Parameter
+from adjsim.meshes.triangle_mesh import FLAT
 from adjsim.series import freeze_series, series_rows, series_steps
 from adjsim.vec3 import axpy, cross, dot, scale
-
-
-# A triangle thinner than this, 2 A <= FLAT L^2 with its longest edge L, has a normal of rounding
-# errors: 2 A carries an error of a few eps L^2.
-FLAT = 1e-12
 
 
 @device_fn

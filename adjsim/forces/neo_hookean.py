@@ -156,7 +156,7 @@ class NeoHookeanTets(LumpedForce):
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("mu", "μ", "Pa", "() or (n_tets,)", positive=True),
         Parameter("lam", "λ", "Pa", "() or (n_tets,)", positive=True),
-        Parameter("viscosity", "η", "Pa s", "() or (n_tets,)"),
+        Parameter("viscosity", "η", "Pa s", "() or (n_tets,)", positive=True),
         Parameter("actuation", "a", "-", "(), (n_tets,) or (n_steps, n_tets)"),
         Parameter("rest_positions", "X", "m", "(n_nodes, 3)"),
         Parameter("density", "ρ", "kg/m3", "() or (n_tets,)", positive=True),
@@ -169,11 +169,14 @@ class NeoHookeanTets(LumpedForce):
         n_tets = len(tets)
         mu = checks.positive("mu", checks.scalar_or_array("mu", self.mu, n_tets, "n_tets"))
         lam = checks.scalar_or_array("lam", self.lam, n_tets, "n_tets")
-        if not (lam > mu / 8).all():
+        stable = np.broadcast_to(lam > mu / 8, (n_tets,))
+        if not stable.all():
+            e = int(np.argmin(stable))
             raise ValueError(
                 f"`lam` must be greater than mu/8 for a stable rest shape, got lam = "
-                f"{np.min(lam):g} with mu = {np.max(mu):g}. Raise `lam`, or convert Young's "
-                "modulus and Poisson's ratio with `lame`."
+                f"{broadcast(lam, n_tets)[e]:g} with mu = {broadcast(mu, n_tets)[e]:g} in "
+                f"tetrahedron {e}. Raise `lam`, or convert Young's modulus and Poisson's ratio "
+                "with `lame`."
             )
         if self.viscosity is not None:
             eta = checks.scalar_or_array("viscosity", self.viscosity, n_tets, "n_tets")

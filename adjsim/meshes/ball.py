@@ -57,8 +57,7 @@ def ball_tets(
     ValueError
         If the number of shells is not whole or below 1, or the radius is not positive.
     """
-    if not isinstance(shells, int | np.integer) or shells < 1:
-        raise ValueError(f"`shells` must be a whole number of at least 1, got {shells!r}.")
+    shells = checks.whole("shells", shells, 1)
     radius = float(checks.positive("radius", checks.array("radius", radius, ())))
     middle = checks.array("center", center, (3,))
     corners, faces = icosahedron()

@@ -49,8 +49,7 @@ def chain(
     ValueError
         If there are fewer than two points, or the ends are at the same place.
     """
-    if not isinstance(n_points, int | np.integer) or n_points < 2:
-        raise ValueError(f"`n_points` must be a whole number of at least 2, got {n_points!r}.")
+    n_points = checks.whole("n_points", n_points, 2)
     first, last = checks.array("start", start, (3,)), checks.array("end", end, (3,))
     if (first == last).all():
         raise ValueError(

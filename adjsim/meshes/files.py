@@ -159,6 +159,13 @@ def _unstructured(data: Any, path: Path) -> Any:
     if not isinstance(data, pyvista.DataSet) or data.n_points == 0 or data.n_cells == 0:
         raise ValueError(f"`mesh`: {path} cannot be read as a mesh: no cells were found in it.")
     grid = data.cast_to_unstructured_grid()
+    corners = np.asarray(grid.cell_connectivity)
+    if corners.size and not 0 <= corners.min() <= corners.max() < grid.n_points:
+        raise ValueError(
+            f"`mesh`: {path} cannot be read as a mesh: it is damaged. A cell names point "
+            f"{corners.max() if corners.min() >= 0 else corners.min()}, counted from 0, but there "
+            f"are {grid.n_points} points."
+        )
     return _between_corners(grid) if np.isin(grid.celltypes, list(SECOND_ORDER)).any() else grid
 
 

@@ -53,8 +53,7 @@ def gear_tets(
         If a count is too small or not whole, or the lengths are not in that order.
     """
     for name, count, least in (("teeth", teeth, 3), ("rings", rings, 1), ("layers", layers, 1)):
-        if not isinstance(count, int | np.integer) or count < least:
-            raise ValueError(f"`{name}` must be a whole number of at least {least}, got {count!r}.")
+        checks.whole(name, count, least)
     lengths = checks.array("hole, root, tip", (hole, root, tip), (3,))
     if not 0.0 < lengths[0] < lengths[1] < lengths[2]:
         raise ValueError(

@@ -32,11 +32,11 @@ def turned(profile: ArrayLike, n_around: int) -> TriangleMesh:
     ------
     ValueError
         If a distance is negative, or 0 elsewhere than at both ends; or there are fewer than
-        three copies.
+        three points or copies.
     """
-    profile = checks.array("profile", profile, ("n", 2))
+    profile = _points("profile", profile)
     on_axis = profile[:, 0] == 0.0
-    has_poles = len(profile) > 2 and bool(on_axis[0] and on_axis[-1])
+    has_poles = bool(on_axis[0] and on_axis[-1])
     inner = profile[1:-1] if has_poles else profile
     if not (inner[:, 0] > 0.0).all():
         raise ValueError(
@@ -65,16 +65,19 @@ def prism(outline: ArrayLike, thickness: float) -> TriangleMesh:
     Raises
     ------
     ValueError
-        If a side cannot be seen from the centroid, or the thickness is not positive.
+        If there are fewer than three corners, a side cannot be seen from the centroid, or the
+        thickness is not positive.
     """
-    outline = checks.array("outline", outline, ("n", 2))
-    checks.positive("thickness", thickness)
+    outline = _points("outline", outline)
+    thickness = float(checks.positive("thickness", checks.array("thickness", thickness, ())))
     ends = [
         np.column_stack([outline, np.full(len(outline), z)])
         for z in (-0.5 * thickness, 0.5 * thickness)
     ]
     x, y = outline.T
     cross = x * np.roll(y, -1) - np.roll(x, -1) * y
+    if not cross.sum() > 0.0:
+        raise ValueError("`outline` must run counter-clockwise around an area: reverse it?")
     middle = cross @ (outline + np.roll(outline, -1, axis=0)) / (3.0 * cross.sum())
     sides = np.stack([outline, np.roll(outline, -1, axis=0)], axis=1) - middle
     hidden = np.linalg.det(sides) <= 0.0
@@ -102,13 +105,20 @@ def tube(path: ArrayLike, radii: ArrayLike, n_around: int) -> TriangleMesh:
     Raises
     ------
     ValueError
-        If a radius is not positive, or a cross-section has fewer than three corners.
+        If the path has fewer than three points or turns back on itself, a radius is not
+        positive, or a cross-section has fewer than three corners.
     """
-    path = checks.array("path", path, ("n", 2))
-    r = checks.array("radii", radii, (len(path) - 2,))
-    checks.positive("radii", r)
+    path = _points("path", path)
+    r = checks.positive("radii", checks.array("radii", radii, (len(path) - 2,)))
     along = path[2:] - path[:-2]
-    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    length = np.linalg.norm(along, axis=1, keepdims=True)
+    if not (length > 0.0).all():
+        k = int(np.argmin(length))
+        raise ValueError(
+            f"`path` must not turn back on itself, but points {k} and {k + 2} are both at "
+            f"{path[k].tolist()}: there is no direction between them."
+        )
+    along = along / length
     sideways = np.column_stack([-along[:, 1], along[:, 0], np.zeros(len(along))])
     centre = np.column_stack([path[1:-1], np.zeros(len(along))])
     angle = _angles(n_around)
@@ -134,6 +144,10 @@ def blocks(axes: Sequence[Sequence[float]], filled: ArrayLike) -> TriangleMesh:
         only, where the surface would not be manifold.
     """
     ticks = [checks.array("axes", axis, ("n",)) for axis in axes]
+    if len(ticks) != 3 or not all((np.diff(tick) > 0.0).all() for tick in ticks):
+        raise ValueError(
+            f"`axes` must be three sequences of coordinates that increase, got {axes!r}."
+        )
     mask = np.asarray(filled, bool)
     if mask.shape != tuple(len(axis) - 1 for axis in ticks) or not mask.any():
         raise ValueError(
@@ -150,10 +164,17 @@ def blocks(axes: Sequence[Sequence[float]], filled: ArrayLike) -> TriangleMesh:
     return mesh
 
 
+def _points(name: str, points: ArrayLike) -> np.ndarray:
+    """Return points of a plane, (n, 2), at least three."""
+    checked = checks.array(name, points, ("n", 2))
+    if len(checked) < 3:
+        raise ValueError(f"`{name}` must have at least three points, got {len(checked)}.")
+    return checked
+
+
 def _angles(n_around: int) -> np.ndarray:
     """Return the angles around a ring."""
-    if n_around < 3:
-        raise ValueError(f"`n_around` must be at least 3, got {n_around}.")
+    n_around = checks.whole("n_around", n_around, 3)
     return 2.0 * np.pi / n_around * np.arange(n_around)
 
 

@@ -250,7 +250,7 @@ FITS = {"tets": [[0, 1, 2, 3]], "rest_positions": CORNER, "mu": 2.0, "lam": 4.0}
         ({"mu": -1.0}, r"`mu` must be positive, got -1"),
         ({"mu": [[2.0]]}, r"`mu` must have shape \(\) or \(n_tets,\) = \(1,\).*`mu.ravel\(\)`"),
         ({"mu": "soft"}, r"`mu` must be an array of float64"),
-        ({"lam": 0.25}, r"`lam` must be greater than mu/8 .* got lam = 0.25 with mu = 2"),
+        ({"lam": 0.25}, r"`lam` must be greater than mu/8 .* lam = 0.25 with mu = 2 in tet.* 0\."),
         ({"lam": [4.0, 4.0]}, r"`lam` must have shape \(\) or \(n_tets,\) = \(1,\), got \(2,\)"),
         ({"viscosity": -1.0}, r"`viscosity` must not be negative, got -1"),
         ({"viscosity": [1.0, 1.0]}, r"`viscosity` must have shape"),

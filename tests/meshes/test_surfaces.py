@@ -60,10 +60,39 @@ def test_blocks_need_a_mask_of_their_cells(filled):
 def test_a_profile_across_the_axis_is_refused():
     with pytest.raises(ValueError, match="`profile` must keep a positive distance"):
         turned([(0, 0), (1, 0), (-1, 2), (0, 3)], 8)
-    with pytest.raises(ValueError, match="`n_around` must be at least 3, got 2"):
-        turned([(0, 0), (1, 0), (0, 3)], 2)
+    with pytest.raises(ValueError, match="`profile` must have at least three points, got 2"):
+        turned([(1, 0), (2, 0)], 8)
+    for n_around in (2, 4.5):
+        with pytest.raises(ValueError, match=f"`n_around` .* of at least 3, got {n_around}"):
+            turned([(0, 0), (1, 0), (0, 3)], n_around)
 
 
 def test_an_outline_that_hides_a_side_is_refused():
     with pytest.raises(ValueError, match="the side from corner 4 is not"):
         prism([(0, 0), (9, 0), (9, 9), (0, 9), (0, 8), (8, 8), (8, 1), (0, 1)], 1.0)
+
+
+def test_an_outline_must_have_an_area_and_a_thickness():
+    corners = [(0, 0), (1, 0), (0, 1)]
+    for bad in (corners[::-1], [(0, 0), (1, 0), (2, 0)]):
+        with pytest.raises(ValueError, match="`outline` must run counter-clockwise"):
+            prism(bad, 1.0)
+    with pytest.raises(ValueError, match="`outline` must have at least three points, got 2"):
+        prism(corners[:2], 1.0)
+    with pytest.raises(ValueError, match=r"`thickness` must have shape \(\), got \(2,\)"):
+        prism(corners, [1.0, 2.0])
+
+
+def test_a_path_that_turns_back_is_refused():
+    with pytest.raises(ValueError, match=r"`path` .* points 0 and 2 are both at \[0.0, 0.0\]"):
+        tube([(0, 0), (1, 0), (0, 0)], [0.1], 6)
+    with pytest.raises(ValueError, match="`path` must have at least three points, got 1"):
+        tube([(0, 0)], [], 6)
+    with pytest.raises(ValueError, match="`radii` must be positive, got 0"):
+        tube([(0, 0), (1, 0), (2, 0)], [0.0], 6)
+
+
+@pytest.mark.parametrize("axes", [[(0, 1)] * 2, [(1, 0)] * 3, [(0, 0)] * 3])
+def test_the_planes_of_blocks_must_increase_along_three_axes(axes):
+    with pytest.raises(ValueError, match="`axes` must be three sequences of coordinates"):
+        blocks(axes, np.ones((1, 1, 1)))
