@@ -6,6 +6,9 @@ jump within a sweep are found, by a deviation from their tangent that does not f
 square of the step, counted, and left out of the loss of that sweep: they are set to the
 target, and the adjoint of the loss with them left out is the one that is tested. The dot
 test takes all pixels.
+
+Where a search hits its video to the last bit, loss and gradient are 0 and a test would pass on
+nothing: there it is made a little beside that point, and the certificate says how far.
 """
 
 from collections.abc import Callable
@@ -27,6 +30,7 @@ DIRECTIONS = 4
 ROUNDING = 1e-11  # of a pixel
 LEAST_FALL, MOST_FALL = 2.0, 12.0  # of a smooth pixel's deviation in a halving; 4 is exact
 MOST_LEFT_OUT = 0.1  # part of the pixels
+BESIDE = 1e-2  # from a point whose gradient is 0 [in theta]
 
 
 def certificate(problem: VideoProblem, theta: np.ndarray, options: RunOptions) -> dict[str, Any]:
@@ -52,6 +56,11 @@ def certificate(problem: VideoProblem, theta: np.ndarray, options: RunOptions) -
 def check_point(problem: VideoProblem, theta: np.ndarray, seed: int) -> dict[str, Any]:
     """Return the outcome of both tests at theta."""
     loss, gradient = problem.loss_and_gradient(theta)
+    beside = 0.0
+    if not gradient.any():
+        beside = BESIDE
+        theta = moved_inside(problem, theta, seed)
+        loss, gradient = problem.loss_and_gradient(theta)
     sweeps = taylor_sweeps(problem, theta, seed)
     best, left_out = next((sweep for sweep in sweeps if sweep[0].passed), sweeps[0])
     dot = dot_test(
@@ -66,6 +75,7 @@ def check_point(problem: VideoProblem, theta: np.ndarray, seed: int) -> dict[str
     return {
         "passed": best.passed and dot.passed and shown > 0.0,
         "theta": theta.tolist(),
+        "beside": beside,
         "loss": loss,
         "gradient": gradient.tolist(),
         "gradient_norm": float(np.linalg.norm(gradient)),
@@ -79,6 +89,15 @@ def check_point(problem: VideoProblem, theta: np.ndarray, seed: int) -> dict[str
         ],
         "dot": dot.to_dict(),
     }
+
+
+def moved_inside(problem: VideoProblem, theta: np.ndarray, seed: int) -> np.ndarray:
+    """Return a point `BESIDE` theta in a random direction, or in the opposite one."""
+    direction = np.random.default_rng([seed, 2]).standard_normal(theta.size)
+    step = BESIDE * direction / np.linalg.norm(direction)
+    low, high = problem.bounds
+    is_inside = ((low < theta + step) & (theta + step < high)).all()
+    return theta + step if is_inside else theta - step
 
 
 def taylor_sweeps(

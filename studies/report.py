@@ -238,7 +238,7 @@ def _certificate_table(certified: dict[str, Any]) -> str:
         test, dot = point["taylor"], point["dot"]
         slopes = ["-" if test[key] is None else f"{test[key]:.3f}" for key in ("slope0", "slope1")]
         cells = [
-            f"<b>at the {name}</b>",
+            f"<b>{_where(name, point)}</b>",
             f"{point['gradient_norm']:.2e}",
             *slopes,
             "-" if dot["residual"] is None else f"{dot['residual']:.1e}",
@@ -246,6 +246,12 @@ def _certificate_table(certified: dict[str, Any]) -> str:
         ]
         lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return f"<table>{''.join(lines)}</table>"
+
+
+def _where(name: str, point: dict[str, Any]) -> str:
+    """Return where a point of the certificate lies; those of earlier versions do not say."""
+    beside = point.get("beside", 0.0)
+    return f"{beside:g} beside the {name}, where the gradient is 0" if beside else f"at the {name}"
 
 
 def _left_out(certified: dict[str, Any]) -> str:
