@@ -71,6 +71,16 @@ STUDIES = {
             "identify the initial speed and the gravity of a ball that bounces on a floor",
         ),
         Study(
+            "pendulum",
+            "studies.pendulum",
+            "identify length, gravity and damping of a pendulum",
+        ),
+        Study(
+            "double-pendulum",
+            "studies.pendulum",
+            "identify the lengths of a double pendulum, and gravity",
+        ),
+        Study(
             "timing",
             "studies.timing",
             "measure forward and reverse over 100 to 10 000 tetrahedra",

@@ -43,4 +43,34 @@ BOUNCE = Toy(
     ),
 )
 
-TOYS = {toy.study: toy for toy in (BOUNCE,)}
+SMALL = ("time.frames=6", "image.height=20", "image.width=32", "loss.levels=3")
+FINAL = "optimizer.stages=[0.5, 1.0]"
+
+PENDULUM = Toy(
+    "pendulum",
+    (*SMALL, FINAL, "time.dt=0.02", "time.steps=60"),
+    dict.fromkeys(("length", "gravity", "damping", "angle"), 1e-8),
+    (
+        (("hidden.angle=[[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]",), "`hidden.angle` must hold one"),
+        (("hidden.length=[[1.0, 1.0], [1.0, 1.0]]",), r"`hidden.length` must have shape \(1, 2\)"),
+        (("start.mass=[[2.0, 1.0]]",), r"`start.mass` must be \[low, high\]"),
+        (("pendulum.bob_radius=0.0",), "`pendulum.bob_radius` must be positive"),
+        (("free=[]",), "`free` must name at least one of length, gravity"),
+        (('free=["length", "length"]',), "`free` must name at least one of length, gravity"),
+        (('free=["lenght"]',), "Unknown name in `free` `lenght`. Did you mean `length`"),
+        (("hidden.damping=[[0.0, 0.0]]",), "`hidden.damping` must be positive.*take it out of"),
+        (("start.angle=[[2.0, 2.0]]",), "start of `angle` must lie inside its bounds"),
+    ),
+)
+
+DOUBLE = Toy(
+    "double-pendulum",
+    (*SMALL, FINAL, "time.dt=0.01", "time.steps=60"),
+    dict.fromkeys(("length", "gravity", "angle"), 1e-8),
+    (
+        (("hidden.rate=[[0.0, 0.0]]",), r"`hidden.rate` must have shape \(2, 2\)"),
+        (('free=["damping"]',), "`hidden.damping` must be positive.*take it out of"),
+    ),
+)
+
+TOYS = {toy.study: toy for toy in (BOUNCE, PENDULUM, DOUBLE)}
