@@ -21,10 +21,9 @@ def check_frames(frames: Sequence[int] | npt.ArrayLike | None, n_steps: int) -> 
     """Return the steps of the frames, (n_frames,) int64; None is the last state only."""
     try:
         steps = np.array([n_steps]) if frames is None else np.asarray(frames)
-        is_list = steps.ndim == 1 and steps.size > 0 and steps.dtype.kind in "iu"
     except ValueError:  # a ragged list
-        is_list = False
-    if not is_list:
+        steps = np.empty(0)
+    if steps.ndim != 1 or steps.size == 0 or steps.dtype.kind not in "iu":
         raise ValueError(
             f"`frames` must be a list of step numbers, got {frames!r}. For every k-th state: "
             f"range(0, n_steps + 1, k)."

@@ -70,8 +70,8 @@ def check_settings(settings: dict[str, Any]) -> None:
             f"{settings['ball']['radius']:g}, got a height of {position[1]:g}."
         )
     checks.positive("floor.stiffness", settings["floor"]["stiffness"])
-    for table in ("hidden", "start", "bounds"):
-        checks.positive(f"{table}.gravity", settings[table]["gravity"][1])
+    for table in ("hidden", "start"):
+        checks.positive(f"{table}.gravity", settings[table]["gravity"])
 
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:

@@ -60,6 +60,10 @@ class Fit:
     findings: Callable[[np.ndarray], list[str]] | None = field(default=None, kw_only=True)
     instance: int = field(default=0, kw_only=True)
 
+    def __post_init__(self) -> None:
+        if self.truth is not None:
+            self.truth.require_reachable(self.problem.parameters)
+
     def run(self, folder: RunFolder) -> str:
         """Search, or go on searching; then write results, figures and report."""
         with EvaluationProgress(self.search.max_evaluations) as progress:

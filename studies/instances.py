@@ -15,6 +15,7 @@ import numpy as np
 
 from adjsim import checks
 from studies import run_folder
+from studies.errors import StudyError
 from studies.fit import Fit
 from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
@@ -71,8 +72,12 @@ class Instances:
         name = f"{place(k)}/{run_folder.RESULT}"
         if not folder.has(name):
             progress.prefix = f"instance {k + 1}/{self.count}"
-            fit = self.make(k)
-            folder.write_json(name, record(k, fit, *fit.solve(folder, progress, place(k))))
+            try:
+                fit = self.make(k)
+                solved = fit.solve(folder, progress, place(k))
+            except StudyError as error:
+                raise StudyError(f"Instance {k}: {error}") from error
+            folder.write_json(name, record(k, fit, *solved))
         return folder.read_json(name)
 
 

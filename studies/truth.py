@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from studies.errors import StudyError
+from studies.parameters import Parameters
+
 
 Noise = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
@@ -37,6 +40,18 @@ class Truth:
     images: np.ndarray
     noise: Noise = no_noise
     scales: Mapping[str, float] = field(default_factory=dict)
+
+    def require_reachable(self, parameters: Parameters) -> None:
+        """Complain of a hidden value outside the bounds of the search."""
+        for block in parameters.blocks:
+            for path, low, high in zip(block.paths, block.lower, block.upper, strict=True):
+                value = np.asarray(self.values[path])
+                if not ((low <= value) & (value <= high)).all():
+                    raise StudyError(
+                        f"The hidden `{path}` must lie inside its bounds too, {low.min():g} to "
+                        f"{high.max():g}, got {value.min():g} to {value.max():g}: no search could "
+                        "find it. Widen the bounds, or hide another value."
+                    )
 
     def flat(self, paths: tuple[str, ...]) -> np.ndarray:
         """Return the hidden values of the paths as one vector."""

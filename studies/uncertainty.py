@@ -28,7 +28,9 @@ from studies.video_problem import VideoProblem
 
 LEVEL = 0.95
 LARGEST = 256  # parameters; beyond, a Jacobian by tangents costs too much
-SINGULAR = 1e-11  # ratio of singular values at which a direction counts as invisible
+# Ratio of singular values at which a direction counts as invisible; in single precision, of
+# whose rounding a rollout gathers more than this, ROUNDINGS of it.
+SINGULAR, ROUNDINGS = 1e-11, 100.0
 SHOWN, LEAST_SHOWN = 8, 0.05  # components told of the worst and the best direction
 
 
@@ -102,7 +104,8 @@ def uncertainty(
     except ValueError as error:
         return _none(n, sigma, str(error))
     values, directions = spectrum(jacobian)
-    if not values[-1] > SINGULAR * values[0]:
+    least = max(SINGULAR, ROUNDINGS * float(np.finfo(problem.motion.dtype).eps))
+    if not values[-1] > least * values[0]:
         none = _none(n, sigma, "a direction of theta leaves no trace in the video")
         return Uncertainty(none.interval, none.interval, sigma, values, directions, none.reason)
     pulled = [residuals_vjp(problem.loss, images, targets, column) for column in jacobian.T]

@@ -124,7 +124,7 @@ def test_a_bad_tangent_is_named():
         rollout_jvp(MODEL, STATE, 0.1, 3, {"mass": np.zeros(3)})
     with pytest.raises(ValueError, match=r"`tangents\['gravity'\]` must be finite"):
         rollout_jvp(MODEL, STATE, 0.1, 3, {"gravity": np.full(3, np.nan)})
-    with pytest.raises(TypeError, match="`tangents` must be a mapping of paths .* got list"):
+    with pytest.raises(TypeError, match=r"`tangents` must be a mapping of paths .* got list"):
         rollout_jvp(MODEL, STATE, 0.1, 3, ["gravity"])
 
 

@@ -1,12 +1,16 @@
 """The chain from theta to pixels: both derivatives, against differences and each other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from studies.certificate import certificate, check_point
 from studies.optimizers.problem import NotFiniteError
+from studies.parameters import Parameters, positive_block
 from studies.registry import RunOptions
 from studies.uncertainty import uncertainty
+from studies.wires import Outer, Wire, Wires
 from tests.studies.toy_beam import toy_fit
 
 
@@ -105,6 +109,23 @@ def test_too_many_parameters_have_no_intervals(problem, monkeypatch):
     spread = uncertainty(problem, problem.parameters.start)
     assert "more than 1 parameters" in spread.reason
     assert np.isnan(spread.interval[0]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_masses_and_moduli_scaled_together_leave_no_trace(problem, dtype):
+    # Without viscosity the motion depends on the moduli over the masses only.
+    system = problem.motion.system
+    solid = system.forces["beam"]
+    wires = [Wire("mass", "mass", Outer(system.mass))]
+    wires += [Wire("moduli", f"beam.{key}", Outer(getattr(solid, key))) for key in ("mu", "lam")]
+    blocks = [positive_block(name, 1.0) for name in ("mass", "moduli")]
+    values = {"beam.viscosity": 0.0} if solid.viscosity is not None else {}
+    scaled = replace(problem.with_dtype(dtype), parameters=Parameters(blocks, Wires(tuple(wires))))
+    scaled = replace(scaled, motion=scaled.motion.with_values(values))
+    spread = uncertainty(scaled, scaled.parameters.start)
+    assert "leaves no trace" in spread.reason
+    np.testing.assert_allclose(np.abs(spread.directions[-1]), np.sqrt(0.5), rtol=1e-4)
+    assert np.isnan(spread.interval).all()
 
 
 def test_an_invisible_direction_has_no_intervals(problem):
