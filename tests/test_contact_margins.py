@@ -39,7 +39,8 @@ def test_margins_of_the_law_worked_out_by_hand():
         (CapsuleContact(half_length=2.0, radius=1.0), (1.5, 1.75, 0), (-0.25, 3.75)),
         (BoxContact(radius=1.0), (1.5, 0.5, 0), (np.nan, -0.5, -1.0)),  # face x
         (BoxContact(radius=1.0), (1.5, 1.25, 0), (0.5, 0.25, -1.0)),  # edge
-        (BoxContact(), (0.5, 0.25, 0.0), (0.25, np.nan, np.nan)),  # inside: x, then y
+        (BoxContact(), (0.5, 0.25, 0.0), (0.25, 0.5, np.nan)),  # inside: x before y and -x
+        (BoxContact(), (0.1, -0.75, 0.5), (0.25, -0.75, np.nan)),  # inside: -y before z
     ],
 )
 def test_margins_of_the_shapes_worked_out_by_hand(contact, x, expected):

@@ -81,7 +81,7 @@ def box_gap(x, v, params, series):
 
 @device_fn
 def box_kinks(x, params, series):
-    """Return the margins [m] between face, edge and corner, or inside between faces."""
+    """Return the margins [m] between face, edge and corner, or inside between any two faces."""
     d, b = sub(x, series[0:3]), params[5:8]
     y = (dot(series[3:6], d), dot(series[6:9], d), dot(series[9:12], d))
     s0, s1, s2 = abs(y[0]) - b[0], abs(y[1]) - b[1], abs(y[2]) - b[2]
@@ -89,7 +89,8 @@ def box_kinks(x, params, series):
     nearest = max(s0, s1, s2)
     if nearest <= zero:
         farthest = min(s0, s1, s2)
-        return (nearest - (s0 + s1 + s2 - nearest - farthest), none, none)
+        across = y[0] if s0 == nearest else (y[1] if s1 == nearest else y[2])
+        return (nearest - (s0 + s1 + s2 - nearest - farthest), across, none)
     # |y_i| = b_i is the plane of a face: a kink only beside what another axis is beyond
     return (
         s0 if max(s1, s2) > zero else none,

@@ -92,7 +92,7 @@ def test_the_obstacles_are_touched_everywhere_and_in_every_way_and_nothing_chang
     np.testing.assert_array_equal(beyond, np.broadcast_to(beyond[0], beyond.shape))
     regions = {tuple(row) for row in np.nan_to_num(beyond[0], nan=0.0)}
     (obstacle,) = scene.model.forces.values()
-    assert len(regions) == {0: 1, 2: 3, 3: 6}[obstacle.GEOMETRY.n_kinks]
+    assert len(regions) == {0: 1, 2: 3, 3: 7}[obstacle.GEOMETRY.n_kinks]
 
 
 @pytest.mark.slow
