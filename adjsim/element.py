@@ -58,7 +58,7 @@ class ElementKind:
 class Parameter:
     """A differentiable parameter as its class declares it.
 
-    `shape` names its sizes. A `positive` one has no meaning below 0.
+    `shape` names its sizes. A `positive` one is refused below 0, and searched for by its logarithm.
     """
 
     name: str

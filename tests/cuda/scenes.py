@@ -40,7 +40,7 @@ def toy():
         "body": body,
         "core": NeoHookeanTets(mesh.tets[:2], mesh.points, 2e4, 3e4),
         "net": Springs(mesh.tets[:, :2], 1e3, damping=3.0, rest_positions=mesh.points),
-        "skin": NeoHookeanTriangles(faces, mesh.points, 30.0, 50.0, viscosity=0.01),
+        "skin": NeoHookeanTriangles(faces, mesh.points, 30.0, 50.0, 0.01, density=0.5),
         "patch": NeoHookeanTriangles(faces[:3], mesh.points, 20.0, 40.0, actuation=signal),
         "air": LiftDrag(faces, 0.5, 1.0, 3.0 * rng.standard_normal((N_STEPS, len(faces), 3))),
         "bend": Hinges(mesh.tets[:3], mesh.points, 0.5, actuation=0.2),
