@@ -23,11 +23,15 @@ then conserved by construction, and a quarter of a tetrahedron's loads is saved.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from adjsim.series import series_values, with_array
+
+
+if TYPE_CHECKING:
+    from adjsim.rigid.bodies import RigidBodies
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,18 @@ class Force(ABC):
     def nodes(self) -> np.ndarray:
         """Nodes of each element, (n_elements, kind.n_nodes) int64."""
 
+    body: str | None = None  # the set of rigid bodies on whose points it acts; None: on nodes
+
     @abstractmethod
     def bind(self, n_nodes: int, name: str) -> "Force":
         """Return the force fitted to a model of `n_nodes` nodes; complain by `name`."""
+
+    def bind_to_body(self, bodies: "RigidBodies", first: int, name: str) -> "Force":
+        """Return the force fitted to a set of bodies whose points are rows from `first` on.
+
+        To be written by forces that have a field `body`; the set is the one it names.
+        """
+        raise TypeError(f"`{name}` is a {type(self).__name__}, which cannot act on bodies.")
 
     @abstractmethod
     def pack_consts(self) -> np.ndarray:

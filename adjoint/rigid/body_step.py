@@ -62,9 +62,7 @@ def body_frames_vjp(state, adj_R, adj_D):
 
 
 @device_fn
-def body_step_jvp(
-    state, load, params, gravity, dt, tan_state, tan_load, tan_params, tan_gravity
-):  # fmt: skip
+def body_step_jvp(state, load, params, dt, tan_state, tan_load, tan_params, tan_gravity):
     """Push tangents through `body_step`."""
     _, r, _, omega = state
     tan_x, tan_r, tan_v, tan_omega = tan_state
@@ -93,7 +91,7 @@ def body_step_jvp(
 
 
 @device_fn
-def body_step_vjp(state, load, params, gravity, dt, adj_state):
+def body_step_vjp(state, load, params, dt, adj_state):
     """Pull a cotangent of the new state back to the state, load, parameters and gravity."""
     _, r, _, omega = state
     F, S = load

@@ -70,3 +70,20 @@ def step(state, forces, c, mass, inertia, gravity, dt):
     v = v + dt * (force / mass + gravity)
     w = w + dt * np.linalg.solve(inertia, R.T @ tau - np.cross(w, inertia @ w))
     return x + dt * v, product(r, exponential(dt / 2 * w)), v, w
+
+
+def rollout(states, arms, weights, forces, gravity, dt, n_steps, frames):
+    """States of some bodies at the frames, and their points there.
+
+    `states`, `arms`, `weights` have for each body (x, r, v, w), (n, 3), (mass, inertia);
+    forces(k, body, x, v) returns (n, 3) at the points of a body in step k.
+    """
+    shown = {}
+    for k in range(n_steps + 1):
+        if k in frames:
+            shown[k] = [(*state, *points(state, c)) for state, c in zip(states, arms, strict=True)]
+        states = [
+            step(state, forces(k, b, *points(state, c)), c, mass, inertia, gravity, dt)
+            for b, (state, c, (mass, inertia)) in enumerate(zip(states, arms, weights, strict=True))
+        ]
+    return [shown[k] for k in frames]

@@ -104,8 +104,8 @@ def test_the_twins_of_the_step(rng, spin_rate):
     check_element(
         rng,
         lambda *a: body_step(*a, DT),
-        lambda a, tangents: body_step_jvp(*a, DT, *tangents),
-        lambda a, adj: body_step_vjp(*a, DT, adj),
+        lambda a, tangents: body_step_jvp(*a[:3], DT, *tangents),
+        lambda a, adj: body_step_vjp(*a[:3], DT, adj),
         args,
         step=1e-3,
     )

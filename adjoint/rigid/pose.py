@@ -1,0 +1,227 @@
+"""Adjoint and tangent of `adjsim/rigid/pose.py`: the start of a rollout, and its vertices."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from adjoint.rigid.quaternion import (
+    quat_exp_jvp,
+    quat_exp_vjp,
+    quat_matrix_jvp,
+    quat_matrix_vjp,
+    quat_mul_jvp,
+    quat_mul_vjp,
+)
+from adjsim import checks
+from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.model import Trajectory
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.pose import BodyState, BodyTrajectory, check_poses
+from adjsim.rigid.quaternion import quat_exp
+from adjsim.rigid.rows import STATE_SIZE, place, read_3, write_3
+from adjsim.vec3 import add, axpy, scale
+
+
+def pack_state_jvp(state: BodyState, tangents: dict[str, np.ndarray]) -> np.ndarray:
+    """Push tangents of a body state's parameters to packed states, (n_bodies, 13)."""
+    zero: np.ndarray = np.zeros_like(state.position)
+    tan_r = np.zeros_like(state.rotation)
+    tan_theta = np.array(tangents.get("rotation", zero))
+    start_jvp_kernel()(state.rotation_vector, state.rotation, tan_theta, tan_r)
+    x, v, omega = (tangents.get(k, zero) for k in ("position", "velocity", "angular_velocity"))
+    return np.concatenate([x, tan_r, v, omega], axis=1)
+
+
+def pack_state_vjp(state: BodyState, adj: np.ndarray) -> dict[str, np.ndarray]:
+    """Pull a cotangent of packed states, (n_bodies, 13), back to the parameters."""
+    adj_x, adj_r, adj_v, adj_omega = np.split(adj, (3, 7, 10), axis=1)
+    adj_theta = np.zeros_like(state.position)
+    start_vjp_kernel()(
+        state.rotation_vector, state.rotation, np.ascontiguousarray(adj_r), adj_theta
+    )
+    return {
+        "position": adj_x,
+        "rotation": adj_theta,
+        "velocity": adj_v,
+        "angular_velocity": adj_omega,
+    }
+
+
+def pack_cotangents(
+    trajectory: Trajectory, given: Mapping[str, Any], dtype: np.dtype
+) -> np.ndarray:
+    """Return cotangents of the bodies' states at the frames, (n_frames, n_bodies, 13).
+
+    `given` has for some sets of bodies a BodyTrajectory of cotangents, or a mapping with
+    some of its parts; what is missing is zero.
+
+    Raises
+    ------
+    ValueError
+        If a set or a part is unknown, or a cotangent has the wrong shape or is not finite.
+    """
+    packed = [np.zeros((len(trajectory.x), 0, STATE_SIZE))]
+    for name in given:
+        checks.known_key("set of bodies", name, trajectory.bodies)
+    for name, frames in trajectory.bodies.items():
+        adj = given.get(name, {})
+        parts = vars(adj) if isinstance(adj, BodyTrajectory) else dict(adj)
+        for key in parts:
+            checks.known_key(f"cotangent of `bodies[{name!r}]`", key, vars(frames))
+        for key, frame in vars(frames).items():
+            parts[key] = checks.array(
+                f"bodies[{name!r}].{key}", parts.get(key, np.zeros_like(frame)), frame.shape
+            )
+        packed.append(np.concatenate([parts[key] for key in vars(frames)], axis=-1))
+    return np.concatenate(packed, axis=1).astype(dtype)
+
+
+def vertices_jvp(
+    bodies: RigidBodies, poses: BodyTrajectory, tan_poses: BodyTrajectory
+) -> np.ndarray:
+    """Push tangents of positions and rotations through `adjsim.rigid.pose.vertices`.
+
+    Parameters
+    ----------
+    bodies, poses
+        As there.
+    tan_poses : BodyTrajectory
+        Tangents of the poses; those of velocities are not read.
+
+    Returns
+    -------
+    array
+        Tangents of the vertices, (n_frames, n_vertices, 3).
+    """
+    (x, r), (tan_x, tan_r) = check_poses(bodies, poses), check_poses(bodies, tan_poses)
+    out = np.empty((len(x), bodies.n_points, 3), x.dtype)
+    arms = bodies.arms.astype(x.dtype)
+    vertices_jvp_kernel()(
+        r, tan_x.astype(x.dtype), tan_r.astype(x.dtype), bodies.point_ptr, arms, out
+    )
+    return out[:, bodies.hull]
+
+
+def vertices_vjp(
+    bodies: RigidBodies, poses: BodyTrajectory, adj_vertices: np.ndarray
+) -> BodyTrajectory:
+    """Pull a cotangent of `adjsim.rigid.pose.vertices` back to the poses.
+
+    Parameters
+    ----------
+    bodies, poses
+        As there.
+    adj_vertices : array
+        Cotangent of the vertices, (n_frames, n_vertices, 3).
+
+    Returns
+    -------
+    BodyTrajectory
+        Cotangents for `Record.vjp(bodies=...)`; those of the velocities are 0.
+
+    Raises
+    ------
+    ValueError
+        If the cotangent has the wrong shape or is not finite.
+    """
+    x, r = check_poses(bodies, poses)
+    shape = (len(x), len(bodies.hull), 3)
+    adj = np.zeros((len(x), bodies.n_points, 3), x.dtype)
+    adj[:, bodies.hull] = checks.array("adj_vertices", adj_vertices, shape, dtype=x.dtype)
+    adj_x, adj_r = np.empty_like(x), np.empty_like(r)
+    arms = bodies.arms.astype(x.dtype)
+    vertices_vjp_kernel()(r, bodies.point_ptr, arms, adj, adj_x, adj_r)
+    return BodyTrajectory(adj_x, adj_r, np.zeros_like(x), np.zeros_like(x))
+
+
+@device_fn
+def start_rotation_jvp(theta, nominal, tan_theta):
+    """Push a tangent of theta through `start_rotation`."""
+    half = lit(0.5, theta[0])
+    h, tan_h = scale(half, theta), scale(half, tan_theta)
+    turn, tan_turn = quat_exp(h), quat_exp_jvp(h, tan_h)  # (1)
+    zero = lit(0, theta[0])
+    return quat_mul_jvp(turn, nominal, tan_turn, (zero, zero, zero, zero))  # (2)
+
+
+@device_fn
+def start_rotation_vjp(theta, nominal, adj_r):
+    """Pull a cotangent of `start_rotation` back to theta."""
+    half = lit(0.5, theta[0])
+    h = scale(half, theta)
+    # (2) r_0 = turn (x) nominal
+    adj_turn, _ = quat_mul_vjp(quat_exp(h), nominal, adj_r)
+    # (1) turn = exp(theta/2)
+    return scale(half, quat_exp_vjp(h, adj_turn))
+
+
+@device_fn
+def read_4(a, b):
+    """Return the quaternion in row b."""
+    return (a[b, 0], a[b, 1], a[b, 2], a[b, 3])
+
+
+def start_rotations_jvp(theta, nominal, tan_theta, tan_r):
+    """Write the tangent of the rotation of every body at the start."""
+    for b in range(theta.shape[0]):
+        tan = start_rotation_jvp(read_3(theta, b, 0), read_4(nominal, b), read_3(tan_theta, b, 0))
+        tan_r[b, 0], tan_r[b, 1], tan_r[b, 2], tan_r[b, 3] = tan
+
+
+def start_rotations_vjp(theta, nominal, adj_r, adj_theta):
+    """Write the cotangent of theta of every body."""
+    for b in range(theta.shape[0]):
+        adj = start_rotation_vjp(read_3(theta, b, 0), read_4(nominal, b), read_4(adj_r, b))
+        write_3(adj_theta, b, 0, adj)
+
+
+def place_vertices_jvp(r, tan_x, tan_r, point_ptr, arms, out):
+    """Write the tangents of all points of all bodies at all frames."""
+    for f in range(r.shape[0]):
+        for b in range(r.shape[1]):
+            tan_R = quat_matrix_jvp(read_4(r[f], b), read_4(tan_r[f], b))  # (1)
+            place(b, (point_ptr, arms, arms), read_3(tan_x[f], b, 0), tan_R, out[f])  # (2)
+
+
+def place_vertices_vjp(r, point_ptr, arms, adj, adj_x, adj_r):
+    """Write the cotangents of positions and rotations of all bodies at all frames."""
+    for f in range(r.shape[0]):
+        for b in range(r.shape[1]):
+            # (2) x + R c: the sums of q and of q c^T
+            zero = lit(0, arms[0, 0])
+            none = (zero, zero, zero)
+            total, R0, R1, R2 = none, none, none, none
+            for k in range(point_ptr[b], point_ptr[b + 1]):
+                q, c = read_3(adj[f], k, 0), read_3(arms, k, 0)
+                total = add(total, q)
+                R0, R1, R2 = axpy(c[0], q, R0), axpy(c[1], q, R1), axpy(c[2], q, R2)
+            write_3(adj_x[f], b, 0, total)
+            # (1) R = R(r)
+            pulled = quat_matrix_vjp(read_4(r[f], b), (R0, R1, R2))
+            adj_r[f, b, 0], adj_r[f, b, 1], adj_r[f, b, 2], adj_r[f, b, 3] = pulled
+
+
+@cache
+def start_jvp_kernel() -> Callable:
+    """Return the compiled `start_rotations_jvp`."""
+    return cpu_kernel(start_rotations_jvp)
+
+
+@cache
+def start_vjp_kernel() -> Callable:
+    """Return the compiled `start_rotations_vjp`."""
+    return cpu_kernel(start_rotations_vjp)
+
+
+@cache
+def vertices_jvp_kernel() -> Callable:
+    """Return the compiled `place_vertices_jvp`."""
+    return cpu_kernel(place_vertices_jvp)
+
+
+@cache
+def vertices_vjp_kernel() -> Callable:
+    """Return the compiled `place_vertices_vjp`."""
+    return cpu_kernel(place_vertices_vjp)

@@ -1,0 +1,280 @@
+"""`RigidBodies`: bodies of a model, by meshes and what they weigh; `BodyState` and its frames.
+
+Tests: `tests/rigid/test_bodies.py`. Adjoint of the mass properties: `adjoint/rigid/bodies.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.element import Parameter, broadcast, replace_values
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from adjsim.rigid.mass_properties import (
+    MassProperties,
+    check_inertia,
+    from_six,
+    inverse_inertia,
+    mass_properties,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class BodyPoint:
+    """A point fixed in a body, beside the vertices of its mesh.
+
+    Parameters
+    ----------
+    position : array, optional
+        Where it is in the coordinates of the body's mesh, (3,) [m]. None: at the body's
+        centre of mass, where a force turns nothing.
+    body : int
+        Which body of the set it is fixed in.
+    """
+
+    position: Any = None
+    body: int = 0
+
+    def __post_init__(self) -> None:
+        if self.position is not None:
+            checks.freeze(self, "position", checks.array("position", self.position, (3,)))
+
+
+@dataclass(frozen=True, eq=False)
+class RigidBodies:
+    """A set of rigid bodies, one per mesh.
+
+    A body's axes are its mesh's axes and its position is its centre of mass, which is that
+    of the enclosed volume unless `center` says otherwise. Its hull are all points of its mesh.
+
+    Parameters
+    ----------
+    meshes : TriangleMesh or sequence of TriangleMesh
+        The surface of each body, in any coordinates of its own.
+    density : float or array, optional
+        rho, () or (n_bodies,) [kg/m^3], positive: m = rho V and I follow from it.
+    mass : float or array, optional
+        m, () or (n_bodies,) [kg], positive. Give it or `density`; I = m/V times that of the
+        volume, unless `inertia` is given.
+    inertia : array, optional
+        About the centre of mass in the mesh's axes, (6,) or (n_bodies, 6) [kg m^2]: xx, yy,
+        zz, xy, xz, yz, with I_xy = -int rho x y. Then with `mass` and `center` the meshes
+        may be open.
+    center : array, optional
+        Centre of mass in the coordinates of the mesh, (3,) or (n_bodies, 3) [m], of a body
+        that is not uniform; needs `inertia`.
+    points : mapping of str to BodyPoint or array, optional
+        Named points for forces to act at; a bare position is one in body 0.
+
+    Attributes
+    ----------
+    centers : array
+        Centres of mass in the coordinates of the meshes, (n_bodies, 3) [m].
+    arms : array
+        All points about their centre of mass, body after body: the points of its mesh, then
+        its named ones, (n_points, 3) [m].
+    point_ptr : array
+        Where the points of each body begin in `arms`, (n_bodies + 1,).
+    hull : array
+        Which of `arms` are vertices of meshes, (n_vertices,).
+    faces : array
+        Triangles of all bodies by numbers of vertices, (n_faces, 3).
+
+    Raises
+    ------
+    ValueError
+        If a mesh that is to be weighed is open or inside out, a mass is not positive, or an
+        inertia is none that a body can have.
+    """
+
+    meshes: Any
+    _: KW_ONLY
+    density: Any = None
+    mass: Any = None
+    inertia: Any = None
+    center: Any = None
+    points: Mapping[str, Any] = field(default_factory=dict)
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("density", "ρ", "kg/m3", "() or (n_bodies,)", positive=True),
+        Parameter("mass", "m", "kg", "() or (n_bodies,)", positive=True),
+        Parameter("inertia", "I", "kg m2", "(6,) or (n_bodies, 6)"),
+    )
+
+    centers: np.ndarray = field(init=False)
+    arms: np.ndarray = field(init=False)
+    point_ptr: np.ndarray = field(init=False)
+    hull: np.ndarray = field(init=False)
+    faces: np.ndarray = field(init=False)
+    volumes: np.ndarray = field(init=False)  # (n_bodies,), of the meshes [m^3]; nan unweighed
+    unit_inertia: np.ndarray = field(init=False)  # (n_bodies, 6), of the meshes at density 1
+
+    def __post_init__(self) -> None:
+        given = self.meshes
+        meshes = (given,) if isinstance(given, TriangleMesh) else tuple(given)
+        if not meshes or not all(isinstance(mesh, TriangleMesh) for mesh in meshes):
+            raise TypeError(
+                "`meshes` must be a TriangleMesh or a sequence of them, one per body, got "
+                f"{', '.join(type(mesh).__name__ for mesh in meshes) or 'none'}."
+            )
+        object.__setattr__(self, "meshes", meshes)
+        self._check_weights(len(meshes))
+        self._weigh()
+        self._lay_out()
+
+    def _check_weights(self, n: int) -> None:
+        """Check what says how heavy the bodies are."""
+        if (self.density is None) == (self.mass is None):
+            both = "neither" if self.mass is None else "both"
+            raise ValueError(f"Give either `density` or `mass`, got {both}.")
+        name = "mass" if self.density is None else "density"
+        value = checks.scalar_or_array(name, getattr(self, name), n, "n_bodies")
+        checks.freeze(self, name, checks.positive(name, value))
+        if self.inertia is not None:
+            inertia = _per_body("inertia", self.inertia, n, 6)
+            check_inertia("inertia", np.broadcast_to(inertia, (n, 6)))
+            checks.freeze(self, "inertia", inertia)
+        if self.center is not None:
+            if self.inertia is None:
+                raise ValueError(
+                    "`center` must come with `inertia`: a body of uniform density has both from "
+                    "its mesh."
+                )
+            checks.freeze(self, "center", _per_body("center", self.center, n, 3))
+
+    def _weigh(self) -> None:
+        """Set centres, volumes and inertias at density 1; meshes not weighed need none."""
+        n = len(self.meshes)
+        if self.density is None and self.inertia is not None and self.center is not None:
+            nothing = MassProperties(np.nan, np.full(3, np.nan), np.full(6, np.nan))
+            found = [nothing] * n
+        else:
+            found = [mass_properties(mesh, f"meshes[{b}]") for b, mesh in enumerate(self.meshes)]
+        centers = np.array([part.center for part in found])
+        if self.center is not None:
+            centers = np.broadcast_to(self.center, (n, 3))
+        checks.freeze(self, "centers", centers)
+        checks.freeze(self, "volumes", np.array([part.volume for part in found]))
+        checks.freeze(self, "unit_inertia", np.array([part.inertia for part in found]))
+
+    def _lay_out(self) -> None:
+        """Set the points about their centres of mass, body after body, and the faces."""
+        named = {name: self._check_point(name, point) for name, point in self.points.items()}
+        object.__setattr__(self, "points", named)
+        arms, hull, faces, ptr, n_vertices = [], [], [], [0], 0
+        for b, mesh in enumerate(self.meshes):
+            center = self.centers[b]
+            own = [p.position for p in named.values() if p.body == b]
+            own = [(center if at is None else at)[None] for at in own]
+            arms.append(np.concatenate([mesh.points, *own]) - center)
+            hull.append(ptr[-1] + np.arange(len(mesh.points)))
+            faces.append(n_vertices + mesh.faces)
+            ptr.append(ptr[-1] + len(arms[-1]))
+            n_vertices += len(mesh.points)
+        checks.freeze(self, "arms", np.concatenate(arms))
+        checks.freeze(self, "hull", np.concatenate(hull))
+        checks.freeze(self, "faces", np.concatenate(faces))
+        checks.freeze(self, "point_ptr", np.array(ptr, np.int64))
+
+    def _check_point(self, name: str, point: Any) -> BodyPoint:
+        """Return a named point that lies in a body of the set."""
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"`points` must have names, got {name!r}.")
+        if not isinstance(point, BodyPoint):
+            point = BodyPoint(checks.array(f"points[{name!r}]", point, (3,)))
+        if not 0 <= point.body < self.n_bodies:
+            raise ValueError(
+                f"`points[{name!r}].body` must be 0 to {self.n_bodies - 1}, got {point.body}."
+            )
+        return point
+
+    @property
+    def n_bodies(self) -> int:
+        """Number of bodies."""
+        return len(self.meshes)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points: vertices and named points of all bodies."""
+        return len(self.arms)
+
+    @property
+    def masses(self) -> np.ndarray:
+        """Mass of each body, (n_bodies,) [kg]."""
+        if self.density is None:
+            return np.array(broadcast(self.mass, self.n_bodies))
+        return self.density * self.volumes
+
+    @property
+    def inertias(self) -> np.ndarray:
+        """Inertia of each body, (n_bodies, 6) [kg m^2]."""
+        if self.inertia is not None:
+            return np.array(np.broadcast_to(self.inertia, (self.n_bodies, 6)))
+        return (self.masses / self.volumes)[:, None] * self.unit_inertia
+
+    def pack_params(self) -> np.ndarray:
+        """Return w = 1/m, I and its inverse, (n_bodies, 13)."""
+        inertia = self.inertias
+        w = 1.0 / self.masses
+        return np.concatenate([w[:, None], inertia, inverse_inertia(inertia)], axis=1)
+
+    def mobilities(self) -> np.ndarray:
+        """Return a bound of the inverse mass felt at each point, (n_points,) [1/kg].
+
+        1/m + |c|^2/I_min: what a force there does to the point, turning the body with it.
+        """
+        softest = 1.0 / np.linalg.eigvalsh(from_six(self.inertias))[:, 0]
+        n = np.diff(self.point_ptr)
+        turning = np.square(self.arms).sum(axis=1) * np.repeat(softest, n)
+        return np.repeat(1.0 / self.masses, n) + turning
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return the differentiable parameters that these bodies have, by name."""
+        present = {p.name: getattr(self, p.name) for p in self.PARAMETERS}
+        return {name: value for name, value in present.items() if value is not None}
+
+    def with_values(self, values: Mapping[str, Any]) -> "RigidBodies":
+        """Return the bodies with other values of some parameters, all at once."""
+        return replace_values(self, values)
+
+    def point_row(self, name: str) -> int:
+        """Return which of `arms` a named point is.
+
+        Raises
+        ------
+        ValueError
+            If there is no point of the name.
+        """
+        checks.known_key("body point", name, self.points)
+        body = self.points[name].body
+        before = [key for key, point in self.points.items() if point.body == body]
+        n_vertices = len(self.meshes[body].points)
+        return int(self.point_ptr[body]) + n_vertices + before.index(name)
+
+
+def pack_bodies(
+    bodies: Mapping[str, RigidBodies], n_nodes: int, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return all sets as `adjsim/rigid/rows.py` has them: point_ptr, arms, params.
+
+    The points are rows of the nodes' arrays from row `n_nodes` on.
+    """
+    sets = list(bodies.values())
+    sizes = [np.diff(part.point_ptr) for part in sets]
+    ptr = n_nodes + np.cumsum(np.concatenate([[0], *sizes]))
+    arms = np.concatenate([np.zeros((0, 3)), *(part.arms for part in sets)])
+    params = np.concatenate([np.zeros((0, 13)), *(part.pack_params() for part in sets)])
+    return ptr.astype(np.int64), arms.astype(dtype), params.astype(dtype)
+
+
+def _per_body(name: str, value: Any, n: int, size: int) -> np.ndarray:
+    """Return a finite array of shape (size,) or (n_bodies, size)."""
+    out = checks.array(name, value)
+    if out.shape not in ((size,), (n, size)):
+        raise ValueError(
+            f"`{name}` must have shape ({size},) or (n_bodies, {size}) = ({n}, {size}), got "
+            f"{out.shape}."
+        )
+    return out
