@@ -11,6 +11,7 @@ import numpy as np
 
 from adjoint.assembly import make_add_vectors
 from adjoint.element import TwinKind
+from adjoint.rigid.points import add_body_frame, add_points, tangent_body, undo_body_step
 from adjoint.timeloop import (
     add_frame,
     add_inverse_mass,
@@ -28,6 +29,7 @@ from adjsim.cuda_timeloop import (
     no_lanes,
     row_counts,
 )
+from adjsim.rigid.points import step_body
 from adjsim.timeloop import step_node
 
 
@@ -148,44 +150,77 @@ CUDA: Any = None
 
 
 def reverse_on_grid(args):
-    """Undo rows.size - 2 steps, the last one first; `rows` = (k0, with_mass, rows...)."""
-    packed, loads, slots, frames, adj, numbers, rows, X, V = args
-    w, ptr, slots_of, v_ptr, v_slots_of = loads
+    """Undo rows.size - 2 steps, the last one first; `rows` = (k0, with_forces, rows...)."""
+    packed, loads, bodies, slots, frames, adj, numbers, rows, fields = args
+    X, V, P = fields
     f_slots, adj_x_slots, adj_v_slots = slots
-    frame_of, adj_frames_x, adj_frames_v = frames
-    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_params, adj_series, adj_consts = adj
+    frame_of, adj_f, adj_consts = frames[0], adj[2], adj[7]
+    out = (adj_x_slots, adj_v_slots, adj[5], adj[6])
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
     grid = CUDA.cg.this_grid()
-    dt, k0, with_mass = numbers[0], rows[0], rows[1] > 0
-    for back in range(rows.size - 2):
-        k = rows.size - 3 - back
-        row, frame = rows[k + 2], frame_of[k]
-        for i in range(start, w.size, stride):
-            n = np.uint64(i)
-            if frame >= 0:
-                add_frame(n, adj_frames_x[frame], adj_frames_v[frame], adj_x, adj_v)
-            undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity)
+    dt, k0, with_forces, n_steps = numbers[0], rows[0], rows[1] > 0, rows.size - 2
+    if with_forces:
+        last = rows[n_steps + 1]
+        FORCE_CHAIN(start, stride, k0 + n_steps - 1, packed, (X[last], V[last]), f_slots)
         grid.sync()
-        out = (adj_x_slots, adj_v_slots, adj_params, adj_series)
+    for back in range(n_steps):
+        k = n_steps - 1 - back
+        row = rows[k + 2]
+        begin_on_grid(
+            start, stride, dt, frame_of[k], with_forces, loads, bodies, f_slots, frames, P[row], adj
+        )
+        grid.sync()
         CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), out)
         REST_CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), adj_consts)
-        if with_mass:
-            FORCE_CHAIN(start, stride, k0 + k, packed, (X[row], V[row]), f_slots)
+        if with_forces and k > 0:
+            before = rows[k + 1]
+            FORCE_CHAIN(start, stride, k0 + k - 1, packed, (X[before], V[before]), f_slots)
         grid.sync()
-        for i in range(start, w.size, stride):
-            n = np.uint64(i)
-            if with_mass:
-                add_inverse_mass(n, dt, ptr, slots_of, f_slots, adj_v, adj_w)
-            add_slots(n, ptr, slots_of, adj_x_slots, adj_x)
-            add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj_v)
+        end_on_grid(start, stride, loads, bodies, adj_x_slots, adj_v_slots, P[row], adj)
+
+
+@device_fn
+def begin_on_grid(
+    start, stride, dt, frame, with_forces, loads, bodies, slots, frames, p, adj
+):  # fmt: skip
+    """Go from the adjoint of the new state to adj_f, on this thread's nodes and bodies."""
+    w, ptr, slots_of = loads[0:3]
+    _, adj_frames_x, adj_frames_v, adj_frames_p = frames
+    adj_x, adj_v, adj_f, adj_gravity, adj_w = adj[:5]
+    adj_p, adj_bodies = adj[8:]
+    for i in range(start, w.size, stride):
+        n = np.uint64(i)
+        if frame >= 0:
+            add_frame(n, adj_frames_x[frame], adj_frames_v[frame], adj_x, adj_v)
+        undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity)
+        if with_forces:
+            add_inverse_mass(n, dt, ptr, slots_of, slots, adj_v, adj_w)
+    for b in range(start, bodies[0].size - 1, stride):
+        if frame >= 0:
+            add_body_frame(b, adj_frames_p[frame], adj_p)
+        own = (adj_p, adj_f, adj_gravity, adj_bodies)
+        undo_body_step(b, w.size + b, dt, ptr, slots_of, slots, bodies, p, own)
+
+
+@device_fn
+def end_on_grid(start, stride, loads, bodies, adj_x_slots, adj_v_slots, p, adj):
+    """Add up what the elements wrote, for this thread's nodes and bodies."""
+    w, ptr, slots_of, v_ptr, v_slots_of = loads
+    for i in range(start, w.size, stride):
+        n = np.uint64(i)
+        add_slots(n, ptr, slots_of, adj_x_slots, adj[0])
+        add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj[1])
+    for b in range(start, bodies[0].size - 1, stride):
+        add_points(b, loads[1:5], adj_x_slots, adj_v_slots, bodies, p, adj[8])
 
 
 def tangent_on_grid(args):
-    """Run state and tangent together; `rows` = (k0, rows...); `finite[0]` counts as ever."""
-    packed, tan_packed, loads, slots, numbers, rows, states, finite = args
-    w, gravity, ptr, slots_of, tan_w, tan_gravity = loads
+    """Run state and tangent together; `rows` = (k0, rows...), `finite` as in `advance_on_grid`."""
+    packed, tan_packed, loads, tan_loads, bodies, slots, numbers, rows, states, finite = args
+    w, gravity, ptr, slots_of = loads
+    tan_w, tan_gravity, tan_bodies = tan_loads
     f_slots, tan_slots = slots
-    X, V, TX, TV = states
+    X, V, P, TX, TV, TP = states
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
     grid = CUDA.cg.this_grid()
     dt, k0 = numbers[0], rows[0]
@@ -204,6 +239,14 @@ def tangent_on_grid(args):
             tangent_node(
                 n, dt, w, tan_w, tan_gravity, ptr, slots_of, f_slots, tan_slots,
                 TX[a], TV[a], TX[b], TV[b],
+            )  # fmt: skip
+        for i in range(start, bodies[0].size - 1, stride):
+            bad = step_body(i, dt, gravity, ptr, slots_of, f_slots, bodies, P[a], P[b], X[b], V[b])
+            if bad > 0 and finite[0] > k:
+                finite[0] = k
+            tangent_body(
+                i, dt, tan_gravity, ptr, slots_of, f_slots, tan_slots, bodies, tan_bodies,
+                P[a], P[b], TP[a], TP[b], TX[b], TV[b],
             )  # fmt: skip
         grid.sync()
 
@@ -228,12 +271,12 @@ LANES = {
 
 def undo_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> None:
     """Run `reverse_on_grid`; the arrays of `args` live on the device and are updated."""
-    kernel = grid_kernel(reverse_on_grid, twins, with_rest=args[4][-1].size > 0)
-    launch_cooperative(kernel, args[2][0].size // 3, args)
+    kernel = grid_kernel(reverse_on_grid, twins, with_rest=args[5][7].size > 0)
+    launch_cooperative(kernel, args[3][0].size // 3, args)
 
 
 def advance_tangent_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> int:
     """Run `tangent_on_grid`; return how many of the steps stayed finite."""
     kernel = grid_kernel(tangent_on_grid, twins, with_rest=args[1][-1].size > 0)
-    out = launch_cooperative(kernel, args[3][0].size // 3, args)
+    out = launch_cooperative(kernel, args[5][0].size // 3, args)
     return int(out[-1][0])

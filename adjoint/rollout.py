@@ -131,9 +131,10 @@ class Record(Generic[S, T]):
 
     def vjp(
         self,
-        adj_x: Any,
+        adj_x: Any = None,
         adj_v: Any = None,
         *,
+        bodies: Mapping[str, Any] | None = None,
         wrt: Sequence[str] | None = None,
     ) -> dict[str, np.ndarray]:
         """Pull cotangents of the frames back to every parameter.
@@ -146,6 +147,10 @@ class Record(Generic[S, T]):
         adj_x, adj_v : array
             Cotangents of the trajectory's x and v, (n_frames, n_nodes, 3), or of another
             system's two fields in their shapes; None: zero.
+        bodies : mapping, optional
+            Cotangents of the trajectory's sets of bodies, by name: a BodyTrajectory of them,
+            as `adjoint.rigid.pose.vertices_vjp` returns it, or a mapping with some of
+            "position", "rotation", "velocity", "angular_velocity"; what is missing is zero.
         wrt : sequence of str, optional
             Paths whose gradient is wanted, e.g. ("beam.mu", "state.v"). None: all. Time is
             saved without masses or densities, for which the forces are computed again, and
@@ -165,7 +170,8 @@ class Record(Generic[S, T]):
         """
         twin = system_twin_of(self.model)
         wanted = check_wrt(self.model, self.state, wrt)
-        frames = twin.cotangents(self.trajectory, (adj_x, adj_v), self._stepper.dtype)
+        given = (adj_x, adj_v) if bodies is None else (adj_x, adj_v, bodies)
+        frames = twin.cotangents(self.trajectory, given, self._stepper.dtype)
         sweep = twin.sweep(self._stepper, self.state, self._steps, frames, wanted)
         with self._states.lock:
             if not self._states.is_fresh:

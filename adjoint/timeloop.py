@@ -5,7 +5,8 @@ r"""Adjoint and tangent of `adjsim/timeloop.py`: the step undone, last line firs
                                            adj_w += dt f . adj_v'
         f = f(x, v, theta)                 adj_x += (df/dx)^T adj_f, adj_v, adj_theta alike
 
-A frame's cotangent is added when the sweep reaches its state. The Jacobian of the step is
+The step of a rigid body is undone beside it, by `adjoint/rigid/points.py`. A frame's cotangent
+is added when the sweep reaches its state. The Jacobian of the step is
 triangular, so no system is solved. Source: gradSim (ICLR 2021) eq. 5.
 """
 
@@ -17,9 +18,17 @@ import numpy as np
 from numba import prange
 
 from adjoint.assembly import JVP_LAYOUT, REST_JVP_LAYOUT, REST_VJP_LAYOUT, VJP_LAYOUT
+from adjoint.rigid.points import (
+    add_body_frame,
+    add_points,
+    place_tangents,
+    tangent_body,
+    undo_body_step,
+)
 from adjsim.assembly import tile_signature
 from adjsim.backend import cpu_kernel, device_fn, lit, specialise
-from adjsim.timeloop import node_sum
+from adjsim.node_sum import node_sum
+from adjsim.timeloop import body_types
 
 
 @device_fn
@@ -76,19 +85,13 @@ def add_inverse_mass(n, dt, ptr, slots_of, slots, adj_v, adj_w):
     adj_w[n] += dt * (f[0] * adj_v[n, 0] + f[1] * adj_v[n, 1] + f[2] * adj_v[n, 2])
 
 
+@device_fn
 def turn_nodes(
-    lo, hi, dt, ends, begins, has_frame, with_mass, w, ptr, slots_of, v_ptr, v_slots_of,
+    lo, hi, dt, ends, begins, has_frame, with_forces, w, ptr, slots_of, v_ptr, v_slots_of,
     slots, adj_x_slots, adj_v_slots, adj_frame_x, adj_frame_v,
     adj_x, adj_v, adj_f, adj_gravity, adj_w,
 ):  # fmt: skip
-    """Between two steps, on nodes lo to hi: end the reverse of one, begin that of the next.
-
-    To end is to add up what the elements wrote; to begin, to go from the adjoint of the new
-    state, with that of the frame that shows it, to adj_f.
-    """
-    if ends and with_mass:
-        for i in range(lo, hi):
-            add_inverse_mass(np.uint64(i), dt, ptr, slots_of, slots, adj_v, adj_w)
+    """Do what `turn_rows` does, on nodes lo to hi."""
     for i in range(lo, hi):
         n = np.uint64(i)
         if ends:
@@ -98,47 +101,91 @@ def turn_nodes(
             add_frame(n, adj_frame_x, adj_frame_v, adj_x, adj_v)
         if begins:
             undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity)
+    for i in range(lo, hi if begins and with_forces else lo):
+        add_inverse_mass(np.uint64(i), dt, ptr, slots_of, slots, adj_v, adj_w)
+
+
+def turn_rows(
+    lo, hi, first, last, dt, ends, begins, has_frame, with_forces, w, ptr, slots_of, v_ptr,
+    v_slots_of, slots, adj_x_slots, adj_v_slots, bodies, p_end, p_begin,
+    adj_frame_x, adj_frame_v, adj_frame_p,
+    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_p, adj_bodies,
+):  # fmt: skip
+    """Between two steps, on nodes lo to hi and bodies first to last: end one, begin the next.
+
+    To end is to add up what the elements wrote; to begin, to go from the adjoint of the new
+    state, with that of the frame that shows it, to adj_f. `slots` hold the forces of the step
+    that begins.
+    """
+    turn_nodes(
+        lo, hi, dt, ends, begins, has_frame, with_forces, w, ptr, slots_of, v_ptr, v_slots_of,
+        slots, adj_x_slots, adj_v_slots, adj_frame_x, adj_frame_v,
+        adj_x, adj_v, adj_f, adj_gravity, adj_w,
+    )  # fmt: skip
+    loads = (ptr, slots_of, v_ptr, v_slots_of)
+    for b in range(first, last):
+        if ends:
+            add_points(b, loads, adj_x_slots, adj_v_slots, bodies, p_end, adj_p)
+        if has_frame:
+            add_body_frame(b, adj_frame_p, adj_p)
+        if begins:
+            adj = (adj_p, adj_f, adj_gravity, adj_bodies)
+            undo_body_step(b, w.size + b, dt, ptr, slots_of, slots, bodies, p_begin, adj)
 
 
 def reverse(
-    kernels, packed, loads, slots, frames, adj, dt, k0, rows, X, V, with_mass,
-    scratch, tile_cuts, node_cuts,
+    kernels, packed, loads, bodies, slots, frames, adj, dt, k0, rows, X, V, P, with_forces,
+    scratch, tile_cuts, row_cuts,
 ):  # fmt: skip
     """Undo rows.size steps, the last one first; `rows[k]` holds state k0 + k.
 
-    `frames` = (index of the frame that shows state k0 + k + 1, or -1; adj_x, adj_v). That of
-    the rest shape is computed if its array is not empty.
+    `frames` = (index of the frame that shows state k0 + k + 1, or -1; adj_x, adj_v, adj_p).
+    The forces of a step, which undoing it may read, are computed beside the adjoints of the
+    elements of the step after it. That of the rest shape is computed if its array is not empty.
     """
     vjps, forces, rests, turn = kernels
     table, nodes, consts, params, series = packed
     w, ptr, slots_of, v_ptr, v_slots_of = loads
     f_slots, adj_x_slots, adj_v_slots = slots
-    frame_of, adj_frames_x, adj_frames_v = frames
-    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_params, adj_series, adj_consts = adj
+    frame_of, adj_frames_x, adj_frames_v, adj_frames_p = frames
+    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_params, adj_series, adj_consts = adj[:8]
+    adj_p, adj_bodies = adj[8:]
+    n_chunks, last = row_cuts.shape[1] - 1, rows.size - 1
+    for c in prange(n_chunks if with_forces else 0):
+        for r in range(table.shape[0]):
+            forces[r](
+                tile_cuts[r, c], tile_cuts[r, c + 1], r, k0 + last, table, nodes, consts, params,
+                series, X[rows[last]], V[rows[last]], f_slots, scratch[c],
+            )  # fmt: skip
     for back in range(rows.size + 1):
-        k = rows.size - 1 - back
+        k = last - back
         frame = frame_of[k] if k >= 0 else -1
-        for c in prange(node_cuts.size - 1):
+        shown = max(frame, 0)
+        p_end, p_begin = P[rows[min(k + 1, last)]], P[rows[max(k, 0)]]
+        for c in prange(n_chunks):
             turn[0](
-                node_cuts[c], node_cuts[c + 1], dt, back > 0, k >= 0, frame >= 0, with_mass,
+                row_cuts[0, c], row_cuts[0, c + 1], row_cuts[1, c], row_cuts[1, c + 1],
+                dt, back > 0, k >= 0, frame >= 0, with_forces,
                 w, ptr, slots_of, v_ptr, v_slots_of, f_slots, adj_x_slots, adj_v_slots,
-                adj_frames_x[max(frame, 0)], adj_frames_v[max(frame, 0)],
-                adj_x, adj_v, adj_f, adj_gravity, adj_w,
+                bodies, p_end, p_begin,
+                adj_frames_x[shown], adj_frames_v[shown], adj_frames_p[shown],
+                adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_p, adj_bodies,
             )  # fmt: skip
         if k < 0:
             break
         x, v = X[rows[k]], V[rows[k]]
-        for c in prange(node_cuts.size - 1):
+        x_before, v_before = X[rows[max(k - 1, 0)]], V[rows[max(k - 1, 0)]]
+        for c in prange(n_chunks):
             for r in range(table.shape[0]):
                 lo, hi = tile_cuts[r, c], tile_cuts[r, c + 1]
                 vjps[r](
                     lo, hi, r, k0 + k, table, nodes, consts, params, series, x, v, adj_f,
                     adj_x_slots, adj_v_slots, adj_params, adj_series, scratch[c],
                 )  # fmt: skip
-                if with_mass:
+                if with_forces and k > 0:
                     forces[r](
-                        lo, hi, r, k0 + k, table, nodes, consts, params, series, x, v,
-                        f_slots, scratch[c],
+                        lo, hi, r, k0 + k - 1, table, nodes, consts, params, series,
+                        x_before, v_before, f_slots, scratch[c],
                     )  # fmt: skip
                 if adj_consts.size > 0:
                     rests[r](
@@ -164,31 +211,37 @@ def tangent_node(
     tan_v_new[n, 0], tan_v_new[n, 1], tan_v_new[n, 2] = tv
 
 
-def tangent_nodes(
-    lo, hi, dt, w, tan_w, tan_gravity, ptr, slots_of, slots, tan_slots,
-    tan_x, tan_v, tan_x_new, tan_v_new,
+def tangent_rows(
+    lo, hi, first, last, dt, w, tan_w, tan_gravity, ptr, slots_of, slots, tan_slots, bodies,
+    tan_bodies, p, p_new, tan_x, tan_v, tan_p, tan_x_new, tan_v_new, tan_p_new,
 ):  # fmt: skip
-    """Advance the tangents of nodes lo to hi."""
+    """Advance the tangents of nodes lo to hi and of bodies first to last."""
     for i in range(lo, hi):
         tangent_node(
             np.uint64(i), dt, w, tan_w, tan_gravity, ptr, slots_of, slots, tan_slots,
             tan_x, tan_v, tan_x_new, tan_v_new,
         )  # fmt: skip
+    for b in range(first, last):
+        tangent_body(
+            b, dt, tan_gravity, ptr, slots_of, slots, tan_slots, bodies, tan_bodies,
+            p, p_new, tan_p, tan_p_new, tan_x_new, tan_v_new,
+        )  # fmt: skip
 
 
 def advance_tangent(
-    kernels, packed, tan_packed, loads, tan_loads, slots, tan_slots, dt, k0, rows,
-    X, V, TX, TV, scratch, tile_cuts, node_cuts,
+    kernels, packed, tan_packed, loads, tan_loads, bodies, slots, tan_slots, dt, k0, rows,
+    X, V, P, TX, TV, TP, scratch, tile_cuts, row_cuts,
 ):  # fmt: skip
     """Run state and tangent together from state k0; return how many steps stayed finite."""
     forces, jvps, rests, step_range, tangent_range = kernels
     table, nodes, consts, params, series = packed
     tan_params, tan_series, tan_consts = tan_packed
     w, gravity, ptr, slots_of = loads
-    tan_w, tan_gravity = tan_loads
+    tan_w, tan_gravity, tan_bodies = tan_loads
+    n_chunks = row_cuts.shape[1] - 1
     for k in range(rows.size - 1):
         a, b = rows[k], rows[k + 1]
-        for c in prange(node_cuts.size - 1):
+        for c in prange(n_chunks):
             for r in range(table.shape[0]):
                 lo, hi = tile_cuts[r, c], tile_cuts[r, c + 1]
                 forces[r](
@@ -205,18 +258,34 @@ def advance_tangent(
                         X[a], V[a], tan_slots, scratch[c],
                     )  # fmt: skip
         bad = 0
-        for c in prange(node_cuts.size - 1):
+        for c in prange(n_chunks):
+            lo, hi, first, last = (
+                row_cuts[0, c], row_cuts[0, c + 1], row_cuts[1, c], row_cuts[1, c + 1],
+            )  # fmt: skip
             bad += step_range[0](
-                node_cuts[c], node_cuts[c + 1], dt, w, gravity, ptr, slots_of, slots,
-                X[a], V[a], X[b], V[b],
+                lo, hi, first, last, dt, w, gravity, ptr, slots_of, slots, bodies,
+                X[a], V[a], P[a], X[b], V[b], P[b],
             )  # fmt: skip
             tangent_range[0](
-                node_cuts[c], node_cuts[c + 1], dt, w, tan_w, tan_gravity, ptr, slots_of,
-                slots, tan_slots, TX[a], TV[a], TX[b], TV[b],
+                lo, hi, first, last, dt, w, tan_w, tan_gravity, ptr, slots_of, slots,
+                tan_slots, bodies, tan_bodies, P[a], P[b],
+                TX[a], TV[a], TP[a], TX[b], TV[b], TP[b],
             )  # fmt: skip
         if bad > 0:
             return k
     return rows.size - 1
+
+
+def place_all_tangents(bodies, p, tan_p, tan_x, tan_v):
+    """Write the tangents of the points of every body, at the start."""
+    for b in range(p.shape[0]):
+        place_tangents(b, bodies, p, tan_p, tan_x, tan_v)
+
+
+@cache
+def place_tangents_kernel() -> Callable:
+    """Return the compiled `place_all_tangents`."""
+    return cpu_kernel(place_all_tangents)
 
 
 def _types(dtype: np.dtype) -> tuple:
@@ -226,19 +295,20 @@ def _types(dtype: np.dtype) -> tuple:
 
 @cache
 def turn_kernel(dtype: np.dtype) -> Callable:
-    """Return the compiled `turn_nodes`."""
+    """Return the compiled `turn_rows`."""
     real, a, m, u, i, b = _types(dtype)
-    heads = (i, i, real, b, b, b, b, a, u, u, u, u)
-    signature = numba.void(*heads, a, a, a, m, m, m, m, m, m, a)
-    return cpu_kernel(specialise(turn_nodes, f"turn_nodes_{dtype.name}"), [signature])
+    heads = (i, i, i, i, real, b, b, b, b, a, u, u, u, u, a, a, a, body_types(dtype))
+    signature = numba.void(*heads, *(m,) * 9, a, m, m)
+    return cpu_kernel(specialise(turn_rows, f"turn_rows_{dtype.name}"), [signature])
 
 
 @cache
 def tangent_kernel(dtype: np.dtype) -> Callable:
-    """Return the compiled `tangent_nodes`."""
+    """Return the compiled `tangent_rows`."""
     real, a, m, u, i, _ = _types(dtype)
-    signature = numba.void(i, i, real, a, a, a, u, u, a, a, m, m, m, m)
-    return cpu_kernel(specialise(tangent_nodes, f"tangent_nodes_{dtype.name}"), [signature])
+    heads = (i, i, i, i, real, a, a, a, u, u, a, a, body_types(dtype))
+    signature = numba.void(*heads, *(m,) * 9)
+    return cpu_kernel(specialise(tangent_rows, f"tangent_rows_{dtype.name}"), [signature])
 
 
 def idle_vjp(

@@ -358,9 +358,9 @@ def pack(model: Model, n_steps: int, dtype: np.dtype) -> PackedModel:
         return np.concatenate([*blocks[column], np.zeros(0, kind)]).astype(kind)
 
     forces = list(model.forces.values())
-    node_ptr, node_slots = _slot_lists(forces, table, model.n_nodes)
+    node_ptr, node_slots = _slot_lists(forces, table, model.n_rows)
     moving = [f if f.kind.uses_velocity else None for f in forces]
-    velocity_ptr, velocity_slots = _slot_lists(moving, table, model.n_nodes)
+    velocity_ptr, velocity_slots = _slot_lists(moving, table, model.n_rows)
     return PackedModel(
         kinds=tuple(force.kind for force in forces),
         table=table,

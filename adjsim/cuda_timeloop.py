@@ -24,6 +24,7 @@ from adjsim.assembly import (
 )
 from adjsim.backend import cuda_module, device_fn, launch_cooperative, specialise
 from adjsim.element import ElementKind
+from adjsim.rigid.points import step_body
 from adjsim.timeloop import step_node
 
 
@@ -127,8 +128,9 @@ CUDA: Any = None
 
 def advance_on_grid(args):
     """Run rows.size - 1 steps; `finite[0]` ends as how many of them stayed finite."""
-    packed, loads, slots, numbers, rows, X, V, finite = args
+    packed, loads, bodies, slots, numbers, rows, fields, finite = args
     w, gravity, ptr, slots_of = loads
+    X, V, P = fields
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
     grid = CUDA.cg.this_grid()
     dt, k0 = numbers[0], rows[0]
@@ -142,6 +144,10 @@ def advance_on_grid(args):
             )
             if bad > 0 and finite[0] > k:
                 finite[0] = k
+        for body in range(start, bodies[0].size - 1, stride):
+            bad = step_body(body, dt, gravity, ptr, slots_of, slots, bodies, P[a], P[b], X[b], V[b])
+            if bad > 0 and finite[0] > k:
+                finite[0] = k
         grid.sync()
 
 
@@ -153,23 +159,23 @@ def advance_grid_kernel(kinds: tuple[ElementKind, ...]) -> Callable:
 
 
 def advance_on_gpu(
-    packed: PackedModel, dt: float, slots: Any, k0: int, rows: np.ndarray, states: tuple
-) -> int:
+    packed: PackedModel, bodies: tuple, dt: float, slots: Any, k0: int, rows: np.ndarray,
+    fields: tuple,
+) -> int:  # fmt: skip
     """Advance on the GPU; return how many of the steps stayed finite.
 
     `rows` as in `adjsim.timeloop.advance`; the arrays live on the device.
     """
-    X, V = states
     n_steps = len(rows) - 1
     finite = np.array([n_steps], np.int64)
     args = (
         packed.arrays,
         (packed.w, packed.gravity, packed.node_ptr, packed.node_slots),
+        bodies,
         slots,
-        np.array([dt], X.dtype),
+        np.array([dt], slots.dtype),
         np.concatenate([[k0], rows]).astype(np.int64),
-        X,
-        V,
+        fields,
         finite,
     )
     width = max(packed.n_slots // 3, len(packed.w))

@@ -8,6 +8,9 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.element import Force, replace_values
+from adjsim.node_mass import check_mass, lumped_masses
+from adjsim.rigid.bodies import RigidBodies, pack_bodies
+from adjsim.rigid.pose import BodyState, BodyTrajectory
 from adjsim.system import System
 
 
@@ -16,13 +19,14 @@ RESERVED_NAMES = ("mass", "gravity", "state", "camera", "rasterizer")
 
 @dataclass(frozen=True, eq=False)
 class Model(System["State", "Trajectory"]):
-    """Nodes with masses, gravity, and named forces.
+    """Nodes with masses, rigid bodies, gravity, and named forces.
 
     Parameters
     ----------
     mass : array, optional
         Node masses m, (n_nodes,) [kg], positive. None: the sum of what the forces with a
-        `density` give their nodes; then those densities are parameters and "mass" is not.
+        `density` give their nodes, and then those densities are parameters and "mass" is not;
+        or no nodes, in a model of bodies only.
     forces : mapping of str to Force
         Named forces, e.g. {"beam": NeoHookeanTets(...), "floor": HalfSpaceContact(...)}.
         The name is the first part of a parameter's path: "beam.mu".
@@ -30,42 +34,82 @@ class Model(System["State", "Trajectory"]):
         Acceleration g, (3,) [m/s2].
     pinned : array, optional
         Mask of pinned nodes, (n_nodes,) bool. A pinned node keeps its velocity.
+    bodies : mapping of str to RigidBodies
+        Named sets of bodies; the names are paths too: "block.density". A force that acts on
+        bodies names a set.
 
     Raises
     ------
     ValueError
         If an array has the wrong shape, is not finite, or a mass is not positive; if a
-        force does not fit the nodes, or its name cannot be part of a path; if masses are
-        given twice, by `mass` and a density, or not at all for some node.
+        force does not fit the nodes or bodies; if a name is given twice or cannot be part of a
+        path; if masses are given twice, by `mass` and a density, or not at all for some node.
     """
 
     mass: Any = None
     forces: Mapping[str, Force] = field(default_factory=dict)
     gravity: Any = (0.0, -9.8, 0.0)
     pinned: Any = None
+    bodies: Mapping[str, RigidBodies] = field(default_factory=dict)
     # The masses that came from densities: `dataclasses.replace` passes them on as `mass` and
     # here, and then they are computed again.
     _lumped: Any = field(default=None, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        _check_forces(self.forces)
-        given = None if self.mass is self._lumped else self.mass
-        mass = check_mass(given, lumped_masses(self.forces))
+        self._check_parts()
+        given, lumped = self.mass, lumped_masses(self.forces)
+        if given is self._lumped:
+            given = None if lumped or not self.bodies else ()
+        mass = check_mass(given, lumped)
         n = len(mass)
-        if n == 0:
-            raise ValueError("`mass` must not be empty: it has one entry per node.")
+        if n == 0 and not self.bodies:
+            raise ValueError(
+                "`mass` must not be empty: it has one entry per node. Only a model with `bodies` "
+                "may have no nodes."
+            )
         pinned = np.zeros(n, bool) if self.pinned is None else np.asarray(self.pinned)
         if pinned.dtype != bool or pinned.shape != (n,):
             raise ValueError(
                 f"`pinned` must be a mask of shape (n_nodes,) = ({n},), bool; got "
                 f"{pinned.shape} {pinned.dtype}. From indices: np.isin(np.arange({n}), indices)."
             )
-        forces = {name: force.bind(n, name) for name, force in self.forces.items()}
         checks.freeze(self, "mass", mass)
         object.__setattr__(self, "_lumped", self.mass if given is None else None)
         checks.freeze(self, "gravity", checks.array("gravity", self.gravity, (3,)))
         checks.freeze(self, "pinned", pinned)
+        object.__setattr__(self, "bodies", dict(self.bodies))
+        forces = {name: self._bind(name, force) for name, force in self.forces.items()}
         object.__setattr__(self, "forces", forces)
+
+    def _check_parts(self) -> None:
+        """Complain of forces and bodies that are none, or whose names do not serve."""
+        for name, bodies in self.bodies.items():
+            _check_named("bodies", name, bodies, RigidBodies)
+        for name, force in self.forces.items():
+            _check_named("forces", name, force, Force)
+            if name in self.bodies:
+                raise ValueError(
+                    f"`forces` and `bodies` must have different names, got {name!r} in both: the "
+                    "name is the first part of a parameter's path."
+                )
+
+    def _bind(self, name: str, force: Force) -> Force:
+        """Return a force fitted to the nodes, or to the points of the bodies that it names."""
+        if force.body is None:
+            return force.bind(self.n_nodes, name)
+        if force.body not in self.bodies:
+            known = ", ".join(self.bodies) or "none"
+            raise ValueError(
+                f"`{name}.body` must be the name of a set in `bodies`, got {force.body!r}. "
+                f"Known: {known}."
+            )
+        first = self.n_nodes + sum(part.n_points for part in self._before(force.body))
+        return force.bind_to_body(self.bodies[force.body], first, name)
+
+    def _before(self, name: str) -> list[RigidBodies]:
+        """Return the sets of bodies that come before the one of the name."""
+        names = list(self.bodies)
+        return [self.bodies[other] for other in names[: names.index(name)]]
 
     @property
     def n_nodes(self) -> int:
@@ -78,21 +122,39 @@ class Model(System["State", "Trajectory"]):
         return self._lumped is not None
 
     @property
+    def n_bodies(self) -> int:
+        """Number of rigid bodies, in all sets."""
+        return sum(part.n_bodies for part in self.bodies.values())
+
+    @property
+    def n_rows(self) -> int:
+        """Number of nodes and of points of bodies, which forces act on alike."""
+        return self.n_nodes + sum(part.n_points for part in self.bodies.values())
+
+    def body_slices(self) -> dict[str, slice]:
+        """Return which of all bodies are those of each set."""
+        ends = np.cumsum([0, *(part.n_bodies for part in self.bodies.values())]).tolist()
+        return {name: slice(*ends[k : k + 2]) for k, name in enumerate(self.bodies)}
+
+    @property
     def inverse_mass(self) -> np.ndarray:
         """W = 1/m, 0 where pinned, (n_nodes,) [1/kg]."""
         return np.where(self.pinned, 0.0, 1.0 / self.mass)
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return every differentiable parameter by its path, e.g. "beam.mu"."""
-        named = {} if self.has_densities else {"mass": self.mass}
+        named = {} if self.has_densities or not self.n_nodes else {"mass": self.mass}
         named["gravity"] = self.gravity
-        for name, force in self.forces.items():
-            named |= {f"{name}.{key}": value for key, value in force.parameters().items()}
+        for name, part in {**self.forces, **self.bodies}.items():
+            named |= {f"{name}.{key}": value for key, value in part.parameters().items()}
         return named
 
     def state_parameters(self, state: "State") -> dict[str, np.ndarray]:
-        """Return the initial positions and velocities by path."""
-        return {"state.x": state.x, "state.v": state.v}
+        """Return initial positions and velocities, of nodes and of bodies, by path."""
+        named = {"state.x": state.x, "state.v": state.v} if self.n_nodes else {}
+        for name, part in state.bodies.items():
+            named |= {f"{name}.{key}": value for key, value in part.parameters().items()}
+        return named
 
     def with_values(self, state: "State", values: Mapping[str, Any]) -> tuple["Model", "State"]:
         """Return model and state with other values of some parameters, by path.
@@ -102,28 +164,38 @@ class Model(System["State", "Trajectory"]):
         ValueError
             If a path is unknown, or a value is out of range.
         """
-        known = [*self.parameters(), *self.state_parameters(state)]
-        grouped: dict[str, dict[str, Any]] = {}
-        for path, value in values.items():
-            owner, _, name = checks.known_key("parameter", path, known).rpartition(".")
-            grouped.setdefault(owner, {})[name] = value
-        state = replace_values(state, grouped.pop("state", {}))
-        own = grouped.pop("", {})
-        if grouped:
-            forces = {
-                name: force.with_values(grouped.get(name, {}))
-                for name, force in self.forces.items()
-            }
-            own["forces"] = forces
-        return replace_values(self, own), state
+        own, start = self.parameters(), self.state_parameters(state)
+        for path in values:
+            checks.known_key("parameter", path, [*own, *start])
+        of_state = _grouped({path: value for path, value in values.items() if path in start})
+        of_model = _grouped({path: value for path, value in values.items() if path in own})
+        moved = of_state.pop("state", {})
+        if of_state:
+            moved["bodies"] = _with_values(state.bodies, of_state)
+        changed = of_model.pop("", {})
+        if of_model:
+            changed["forces"] = _with_values(self.forces, of_model)
+            changed["bodies"] = _with_values(self.bodies, of_model)
+        return replace_values(self, changed), replace_values(state, moved)
 
     def check_state(self, state: "State") -> None:
-        """Complain of a state that does not have the model's nodes."""
+        """Complain of a state that does not have the model's nodes and bodies."""
         if state.x.shape != (self.n_nodes, 3):
             raise ValueError(
                 f"`state.x` must have one row per node of the model: expected "
                 f"({self.n_nodes}, 3), got {state.x.shape}."
             )
+        if set(state.bodies) != set(self.bodies):
+            raise ValueError(
+                f"`state.bodies` must have the model's sets of bodies, "
+                f"{', '.join(self.bodies) or 'none'}, got {', '.join(state.bodies) or 'none'}."
+            )
+        for name, part in self.bodies.items():
+            n = len(state.bodies[name].position)
+            if n != part.n_bodies:
+                raise ValueError(
+                    f"`state.bodies[{name!r}]` must have {part.n_bodies} bodies, got {n}."
+                )
 
     def stable_dt(self) -> float:
         """Estimate the largest stable step [s] from bounds of stiffness and damping at rest.
@@ -134,90 +206,80 @@ class Model(System["State", "Trajectory"]):
             dt = min over nodes of (-c + sqrt(c^2 + 4 m k))/k
 
         which is 2 sqrt(m/k) without damping and 2 m/c without stiffness. Large strains may
-        need a smaller step. inf without forces.
+        need a smaller step. A body counts as if all its points were touched at once, each with
+        1/m + |c|^2/I_min for 1/m. inf without forces.
         """
-        k, c = np.zeros(self.n_nodes), np.zeros(self.n_nodes)
+        k, c = np.zeros(self.n_rows), np.zeros(self.n_rows)
         for force in self.forces.values():
             nodes, n = force.nodes.ravel(), force.nodes.shape[1]
-            k += np.bincount(nodes, np.repeat(force.stiffness_bound(), n), self.n_nodes)
-            c += np.bincount(nodes, np.repeat(force.damping_bound(), n), self.n_nodes)
-        w = self.inverse_mass
-        rate = w * c + np.sqrt(np.square(w * c) + 4.0 * w * k)  # nothing cancels
+            k += np.bincount(nodes, np.repeat(force.stiffness_bound(), n), self.n_rows)
+            c += np.bincount(nodes, np.repeat(force.damping_bound(), n), self.n_rows)
+        w = np.concatenate([self.inverse_mass, *(b.mobilities() for b in self.bodies.values())])
+        ptr = pack_bodies(self.bodies, self.n_nodes, np.dtype(np.float64))[0]
+        owner = np.concatenate(
+            [
+                np.arange(self.n_nodes),
+                *(np.full(n, self.n_nodes + b) for b, n in enumerate(np.diff(ptr))),
+            ]
+        )
+        wk, wc = np.bincount(owner, w * k), np.bincount(owner, w * c)
+        rate = wc + np.sqrt(np.square(wc) + 4.0 * wk)  # nothing cancels
         fastest = float(rate.max())
         return 4.0 / fastest if fastest > 0.0 else float("inf")
 
 
-def _check_forces(forces: Mapping[str, Any]) -> None:
-    """Complain of what is no force, or has a name that cannot be part of a path."""
-    for name, force in forces.items():
-        if not name.isidentifier() or name in RESERVED_NAMES:
-            raise ValueError(
-                f"`forces` must have names that are identifiers other than "
-                f"{', '.join(RESERVED_NAMES)}, got {name!r}."
-            )
-        if not isinstance(force, Force):
-            raise TypeError(f"`forces[{name!r}]` must be a Force, got {type(force).__name__}.")
-
-
-def lumped_masses(forces: Mapping[str, Force]) -> dict[str, np.ndarray]:
-    """Return the node masses, (n_nodes,) [kg], of each force that has a density."""
-    masses = {name: force.node_mass() for name, force in forces.items()}
-    return {name: mass for name, mass in masses.items() if mass is not None}
-
-
-def check_mass(given: Any, lumped: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the node masses: those given, or the sum of those that densities give.
-
-    Raises
-    ------
-    ValueError
-        If both are there, or neither, or a node has none.
-    """
-    if given is not None:
-        if lumped:
-            raise ValueError(
-                f"`mass` is given, and `{next(iter(lumped))}.density` too: masses would be given "
-                "twice. Leave one of the two out."
-            )
-        return checks.positive("mass", checks.array("mass", given, ("n_nodes",)))
-    if not lumped:
+def _check_named(where: str, name: str, part: Any, kind: type) -> None:
+    """Complain of a part whose name cannot begin a path, or that is of the wrong class."""
+    if not name.isidentifier() or name in RESERVED_NAMES:
         raise ValueError(
-            "`mass` must be given, one entry per node, unless a force has a `density` to compute "
-            "it from."
+            f"`{where}` must have names that are identifiers other than "
+            f"{', '.join(RESERVED_NAMES)}, got {name!r}."
         )
-    sizes = {name: len(mass) for name, mass in lumped.items()}
-    if len(set(sizes.values())) > 1:
-        raise ValueError(f"`rest_positions` must have one row per node of the model, got {sizes}.")
-    total = np.sum(list(lumped.values()), axis=0)
-    if not (total > 0.0).all():
-        raise ValueError(
-            f"`mass` must be positive, but node {int(np.argmin(total))} is in no element of "
-            f"{', '.join(lumped)}, from whose density its mass would come. Leave the node out, or "
-            "give `mass`."
-        )
-    return total
+    if not isinstance(part, kind):
+        article = "a Force" if kind is Force else kind.__name__
+        raise TypeError(f"`{where}[{name!r}]` must be {article}, got {type(part).__name__}.")
+
+
+def _grouped(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return values by the first part of their paths, then by the rest."""
+    grouped: dict[str, dict[str, Any]] = {}
+    for path, value in values.items():
+        owner, _, name = path.rpartition(".")
+        grouped.setdefault(owner, {})[name] = value
+    return grouped
+
+
+def _with_values(parts: Mapping[str, Any], grouped: Mapping[str, Any]) -> dict[str, Any]:
+    """Return named parts with other values of some parameters."""
+    return {name: part.with_values(grouped.get(name, {})) for name, part in parts.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Positions and velocities of the nodes.
+    """Positions and velocities of the nodes, and the states of the bodies.
 
     Parameters
     ----------
     x : array
-        Positions, (n_nodes, 3) [m].
+        Positions, (n_nodes, 3) [m]. None: no nodes.
     v : array, optional
         Velocities, (n_nodes, 3) [m/s]. None: at rest.
+    bodies : mapping of str to BodyState
+        States of the model's sets of bodies, by the same names.
     """
 
-    x: Any
+    x: Any = None
     v: Any = None
+    bodies: Mapping[str, BodyState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        x = checks.array("x", self.x, ("n_nodes", 3))
+        x = np.zeros((0, 3)) if self.x is None else checks.array("x", self.x, ("n_nodes", 3))
         v = np.zeros_like(x) if self.v is None else checks.array("v", self.v, x.shape)
         checks.freeze(self, "x", x)
         checks.freeze(self, "v", v)
+        for name, part in self.bodies.items():
+            _check_named("bodies", name, part, BodyState)
+        object.__setattr__(self, "bodies", dict(self.bodies))
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,12 +294,15 @@ class Trajectory:
         Step size [s].
     x, v : array
         Positions [m] and velocities [m/s], (n_frames, n_nodes, 3).
+    bodies : mapping of str to BodyTrajectory
+        States of each set of bodies at the frames.
     """
 
     steps: np.ndarray
     dt: float
     x: np.ndarray
     v: np.ndarray
+    bodies: Mapping[str, BodyTrajectory] = field(default_factory=dict)
 
     @property
     def times(self) -> np.ndarray:

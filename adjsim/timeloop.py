@@ -3,8 +3,11 @@ r"""The whole time loop in compiled code: semi-implicit (symplectic) Euler.
     v' = v + dt (w f(x, v, theta) + [w > 0] g)        w = 1/m, 0 pins a node
     x' = x + dt v'
 
+Rigid bodies take their own step beside the nodes, by `adjsim/rigid/points.py`; each thread
+advances its share of the nodes and of the bodies.
+
 It is compiled once per dtype, serial and parallel, not once per model: the forces come as
-first-class functions in a tuple of fixed length. `rows[k]` names the row of X and V that
+first-class functions in a tuple of fixed length. `rows[k]` names the row of X, V and P that
 holds state k0 + k, so the same loop keeps every state, only the frames, or two at a time.
 
 Adjoint: `adjoint/timeloop.py`. Tests: `tests/test_timeloop.py`.
@@ -13,31 +16,20 @@ Source: gradSim (ICLR 2021) eq. 4.
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numba
 import numpy as np
 from numba import prange
 
-from adjsim.assembly import FORCE_LAYOUT, TILE, U_TILE, PackedModel, force_kernel, tile_signature
+from adjsim.assembly import FORCE_LAYOUT, PackedModel, force_kernel, tile_signature
 from adjsim.backend import cpu_kernel, device_fn, lit, specialise
+from adjsim.node_sum import node_sum
+from adjsim.rigid.points import step_body
 
 
 # Each function in the tuple costs 0.1 ms per call of the loop, so it is no longer than needed.
 MAX_FORCES = 4
-TWO_TILES = np.uint64(2 * TILE)
-
-
-@device_fn
-def node_sum(n, ptr, slots_of, slots):
-    """Return the sum of a node's slots, in their fixed order."""
-    zero = lit(0, slots[0])
-    f0, f1, f2 = zero, zero, zero
-    for k in range(ptr[n], ptr[n + np.uint64(1)]):
-        s = np.uint64(slots_of[np.uint64(k)])
-        f0 += slots[s]
-        f1 += slots[s + U_TILE]
-        f2 += slots[s + TWO_TILES]
-    return (f0, f1, f2)
 
 
 @device_fn
@@ -66,11 +58,16 @@ def step_node(n, dt, w, gravity, ptr, slots_of, slots, x, v, x_new, v_new):
     return 0 if total - total == lit(0, total) else 1
 
 
-def step_nodes(lo, hi, dt, w, gravity, ptr, slots_of, slots, x, v, x_new, v_new):
-    """Advance nodes lo to hi; return how many are no longer finite."""
+def step_rows(
+    lo, hi, first, last, dt, w, gravity, ptr, slots_of, slots, bodies,
+    x, v, p, x_new, v_new, p_new,
+):  # fmt: skip
+    """Advance nodes lo to hi and bodies first to last; return how many are not finite now."""
     bad = 0
     for i in range(lo, hi):
         bad += step_node(np.uint64(i), dt, w, gravity, ptr, slots_of, slots, x, v, x_new, v_new)
+    for b in range(first, last):
+        bad += step_body(b, dt, gravity, ptr, slots_of, slots, bodies, p, p_new, x_new, v_new)
     return bad
 
 
@@ -79,8 +76,8 @@ def no_tiles(lo, hi, row, step, table, nodes, consts, params, series, x, v, slot
 
 
 def advance(
-    forces, step_range, packed, w, gravity, ptr, slots_of, slots, scratch,
-    dt, k0, rows, X, V, tile_cuts, node_cuts,
+    forces, step_range, packed, w, gravity, ptr, slots_of, bodies, slots, scratch,
+    dt, k0, rows, X, V, P, tile_cuts, row_cuts,
 ):  # fmt: skip
     """Run rows.size - 1 steps from state k0; return how many of them stayed finite.
 
@@ -89,19 +86,19 @@ def advance(
     """
     table, nodes, consts, params, series = packed
     for k in range(rows.size - 1):
-        x, v = X[rows[k]], V[rows[k]]
-        x_new, v_new = X[rows[k + 1]], V[rows[k + 1]]
-        for c in prange(node_cuts.size - 1):
+        x, v, p = X[rows[k]], V[rows[k]], P[rows[k]]
+        x_new, v_new, p_new = X[rows[k + 1]], V[rows[k + 1]], P[rows[k + 1]]
+        for c in prange(row_cuts.shape[1] - 1):
             for r in range(table.shape[0]):
                 forces[r](
                     tile_cuts[r, c], tile_cuts[r, c + 1], r, k0 + k,
                     table, nodes, consts, params, series, x, v, slots, scratch[c],
                 )  # fmt: skip
         bad = 0
-        for c in prange(node_cuts.size - 1):
+        for c in prange(row_cuts.shape[1] - 1):
             bad += step_range[0](
-                node_cuts[c], node_cuts[c + 1], dt, w, gravity,
-                ptr, slots_of, slots, x, v, x_new, v_new,
+                row_cuts[0, c], row_cuts[0, c + 1], row_cuts[1, c], row_cuts[1, c + 1],
+                dt, w, gravity, ptr, slots_of, slots, bodies, x, v, p, x_new, v_new, p_new,
             )  # fmt: skip
         if bad > 0:
             return k
@@ -110,11 +107,18 @@ def advance(
 
 @cache
 def step_kernel(dtype: np.dtype) -> Callable:
-    """Return the compiled `step_nodes`."""
+    """Return the compiled `step_rows`."""
     a, m, u = (numba.from_dtype(dtype)[::1], numba.from_dtype(dtype)[:, ::1], numba.uint32[::1])
     i, real = numba.int64, numba.from_dtype(dtype)
-    signature = i(i, i, real, a, a, u, u, a, m, m, m, m)
-    return cpu_kernel(specialise(step_nodes, f"step_nodes_{dtype.name}"), [signature])
+    states = (m,) * 6
+    signature = i(i, i, i, i, real, a, a, u, u, a, body_types(dtype), *states)
+    return cpu_kernel(specialise(step_rows, f"step_rows_{dtype.name}"), [signature])
+
+
+def body_types(dtype: np.dtype) -> Any:
+    """Return the type of `bodies`: point_ptr, arms, params."""
+    m = numba.from_dtype(dtype)[:, ::1]
+    return numba.types.Tuple((numba.int64[::1], m, m))
 
 
 @cache

@@ -39,12 +39,11 @@ class Loops:
     """The compiled loops of one scene on one stepper, with memory for every state."""
 
     def __init__(self, block: Block | Cloth, stepper: ModelStepper, n_steps: int) -> None:
-        xp = stepper.xp
         self.stepper = stepper
         self.n_steps = n_steps
         known = [*block.model.parameters(), *block.model.state_parameters(block.state)]
         self.wanted = [path for path in known if not path.endswith(".rest_positions")]
-        self.start = (xp.asarray(block.state.x), xp.asarray(block.state.v))
+        self.state = block.state
         self.fields = stepper.allocate(n_steps + 1)
         self.end = np.array([n_steps])
         self.two_rows = frame_rows(self.end, n_steps)
@@ -53,8 +52,7 @@ class Loops:
 
     def begin(self, rows: np.ndarray) -> None:
         """Set the initial state."""
-        for field, part in zip(self.fields, self.start, strict=True):
-            field[rows[0]] = part
+        self.stepper.load(self.state, self.fields, int(rows[0]))
 
     def forward(self) -> None:
         """Run as `adjsim.rollout` does: two states in turn."""
@@ -63,9 +61,10 @@ class Loops:
     def begin_both(self, *, with_mass: bool) -> None:
         """Set the initial state, and a cotangent of ones on the last positions."""
         self.begin(self.tape_rows)
-        adj_x = np.ones((1, *self.fields[0].shape[1:]), self.stepper.dtype)
+        adj = [np.zeros((1, *field.shape[1:]), self.stepper.dtype) for field in self.fields]
+        adj[0][:] = 1.0
         wanted = [path for path in self.wanted if with_mass or path != "mass"]
-        self.sweep = ReverseSweep(self.stepper, self.end, (adj_x, np.zeros_like(adj_x)), wanted)
+        self.sweep = ReverseSweep(self.stepper, self.state, self.end, tuple(adj), wanted)
 
     def both(self) -> None:
         """Run forward, keeping every state, and back."""

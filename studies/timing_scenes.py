@@ -20,7 +20,12 @@ from render.scene import DirectionalLight, Mesh, Scene
 
 CELL = 0.1  # edge of a grid cell [m]
 MU, LAM, DENSITY, VISCOSITY = 1e4, 2e4, 1e3, 1.0  # [Pa], [Pa], [kg/m3], [Pa s]
-FLOOR = {"stiffness": 1e4, "damping": 1.0, "friction_stiffness": 10.0, "friction": 0.5}
+FLOOR: dict[str, Any] = {
+    "stiffness": 1e4,
+    "damping": 1.0,
+    "friction_stiffness": 10.0,
+    "friction": 0.5,
+}
 STRETCH, SINK, SPEED = 1.02, 0.01, 1.0  # initial stretch [-], depth in the floor [m], slide [m/s]
 DT = 1e-4  # [s], about a twentieth of the stable step
 TETS_PER_CELL = 5

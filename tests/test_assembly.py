@@ -84,11 +84,13 @@ def poisoned(stepper, value):
 def test_slots_are_written_before_they_are_read(rng, poison):
     model, state = sliding_box(rng, 2)
     stepper = make_stepper(model, DT, 2, F64, threads=1)
-    X = np.full((3, model.n_nodes, 3), poison)
-    V = X.copy()
-    X[0], V[0] = state.x, state.v
+    fields = stepper.allocate(3)
+    for field in fields:
+        field[:] = poison
+    stepper.load(state, fields, 0)
     poisoned(stepper, poison)
-    stepper.advance(0, np.arange(3), (X, V))
+    stepper.advance(0, np.arange(3), fields)
+    X, V, _ = fields
     clean = rollout(model, state, DT, 2, threads=1)
     np.testing.assert_array_equal(X[2], clean.x[0])
     np.testing.assert_array_equal(V[2], clean.v[0])
@@ -103,11 +105,11 @@ def test_padding_lanes_never_reach_a_node(rng):
     lanes = p.params[p.table[0, PARAMS] : p.table[1, PARAMS]].reshape(-1, n_params, TILE)
     assert len(model.forces["solid"].tets) % TILE == 8
     lanes[-1, :, 8:] = np.inf
-    X = np.stack([state.x, state.x])
-    V = np.stack([state.v, state.v])
+    fields = stepper.allocate(2)
+    stepper.load(state, fields, 0)
     with np.errstate(all="ignore"):  # without compilation NumPy warns of the infinities
-        stepper.advance(0, np.arange(2), (X, V))
-    np.testing.assert_array_equal(X[1], rollout(model, state, DT, 1, threads=1).x[0])
+        stepper.advance(0, np.arange(2), fields)
+    np.testing.assert_array_equal(fields[0][1], rollout(model, state, DT, 1, threads=1).x[0])
 
 
 def test_the_reverse_writes_its_slots_before_it_reads_them(rng, monkeypatch):

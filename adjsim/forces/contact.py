@@ -1,7 +1,7 @@
 """What every obstacle shares: contact scalars, sizes, tracks, and which nodes may touch it."""
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from adjsim import checks
 from adjsim.element import Force, Parameter, broadcast
 from adjsim.forces.gap import Geometry
 from adjsim.forces.tracks import Track, stack_rows
+from adjsim.rigid.bodies import RigidBodies
 from adjsim.series import freeze_series, series_rows, series_steps
 
 
@@ -53,7 +54,11 @@ class Contact(Force):
     radius : float or array
         Radius of the nodes, () or (n_contacts,), not negative [m].
     contact_nodes : array, optional
-        The nodes that may touch, (n_contacts,) integer. None: every node of the model.
+        The nodes that may touch, (n_contacts,) integer. None: every node of the model, or
+        every vertex of the bodies.
+    body : str, optional
+        The set of rigid bodies that may touch, in place of nodes: `contact_nodes` then
+        counts the vertices of its meshes.
     """
 
     stiffness: Any = 1e4
@@ -62,6 +67,8 @@ class Contact(Force):
     friction: Any = 0.0
     radius: Any = 0.0
     contact_nodes: Any = None
+    body: str | None = None
+    rows: Any = field(default=None, init=False, repr=False)  # those of `contact_nodes`, once bound
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = CONTACT_PARAMETERS
     SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = ()  # name and shape, constant
@@ -112,20 +119,29 @@ class Contact(Force):
 
     @property
     def nodes(self) -> np.ndarray:
-        """The nodes that may touch, (n_contacts, 1)."""
-        return np.asarray(self.contact_nodes)[:, None]
+        """The rows of nodes or body points that may touch, (n_contacts, 1)."""
+        return np.asarray(self.contact_nodes if self.rows is None else self.rows)[:, None]
 
     def bind(self, n_nodes: int, name: str) -> Self:
         """Return the contact with its nodes filled in and its arrays checked against them."""
-        nodes = self.resolve_nodes(n_nodes, name)
+        if n_nodes == 0:
+            raise ValueError(f"`{name}` acts on nodes, but the model has none: name a `body`.")
+        return self._bound(np.arange(n_nodes), name)
+
+    def bind_to_body(self, bodies: RigidBodies, first: int, name: str) -> Self:
+        """Return the contact of a set of bodies whose points are rows from `first` on."""
+        return self._bound(first + bodies.hull, name)
+
+    def _bound(self, rows: np.ndarray, name: str) -> Self:
+        """Return the contact of those of `rows` that `contact_nodes` counts."""
+        n = len(rows)
+        chosen = np.arange(n) if self.contact_nodes is None else self.contact_nodes
+        nodes = checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n)
         for key in SCALARS:
             checks.scalar_or_array(f"{name}.{key}", getattr(self, key), len(nodes), "n_contacts")
-        return dataclasses.replace(self, contact_nodes=nodes)
-
-    def resolve_nodes(self, n_nodes: int, name: str) -> np.ndarray:
-        """Return the nodes that `contact_nodes` stands for, (n_contacts,) int64."""
-        chosen = np.arange(n_nodes) if self.contact_nodes is None else self.contact_nodes
-        return checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n_nodes)
+        bound = dataclasses.replace(self, contact_nodes=nodes)
+        checks.freeze(bound, "rows", rows[nodes])
+        return bound
 
     def pack_consts(self) -> np.ndarray:
         """Nothing: (n_contacts, 0)."""
