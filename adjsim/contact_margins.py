@@ -21,6 +21,7 @@ from adjsim.forces.contact import Contact
 from adjsim.forces.contact_law import N_LAW
 from adjsim.forces.gap import Geometry
 from adjsim.model import Model, Trajectory
+from adjsim.rigid.placing import point_states
 from adjsim.vec3 import axpy, dot, norm
 
 
@@ -33,7 +34,7 @@ class ContactMargins:
     steps : array
         The frames they are of, (n_frames,).
     nodes : array
-        The nodes that may touch, (n_contacts,).
+        The nodes that may touch, or vertices of the force's `body`, (n_contacts,).
     touch : array
         Penetration c = r - s of the signed distance s, (n_frames, n_contacts) [m]; a node
         touches where it is positive, and the damping force jumps at 0.
@@ -71,7 +72,7 @@ class NearestTouch:
     force : str
         Name of the contact.
     node, step : int
-        Which node, and in which state.
+        Which node, or vertex of the force's `body`, and in which state.
     distance : float
         |c| [m]: every touch stays in its step while no contact changes its c by as much.
     speed : float
@@ -103,15 +104,23 @@ def contact_margins(model: Model, trajectory: Trajectory) -> dict[str, ContactMa
     Raises
     ------
     ValueError
-        If the trajectory does not have the model's nodes.
+        If the trajectory does not have the model's nodes and bodies.
     """
     if trajectory.x.shape[1:] != (model.n_nodes, 3):
         raise ValueError(
             f"`trajectory` must have the model's {model.n_nodes} nodes, got x of shape "
             f"{trajectory.x.shape}."
         )
+    if set(trajectory.bodies) != set(model.bodies):
+        raise ValueError(
+            f"`trajectory` must have the model's bodies, {', '.join(model.bodies) or 'none'}; got "
+            f"{', '.join(trajectory.bodies) or 'none'}."
+        )
     contacts = {n: f for n, f in model.forces.items() if isinstance(f, Contact)}
-    return {name: _margins(force, trajectory) for name, force in contacts.items()}
+    points = [point_states(part, trajectory.bodies[name]) for name, part in model.bodies.items()]
+    both = zip((trajectory.x, trajectory.v), *points, strict=True)  # rows as in the rollout
+    x, v = (np.ascontiguousarray(np.concatenate(part, axis=1), np.float64) for part in both)
+    return {name: _margins(force, trajectory.steps, x, v) for name, force in contacts.items()}
 
 
 def nearest_touch(model: Model, trajectory: Trajectory) -> NearestTouch | None:
@@ -136,8 +145,7 @@ def _nearest(margins: dict[str, ContactMargins]) -> Iterator[NearestTouch]:
         )
 
 
-def _margins(force: Contact, trajectory: Trajectory) -> ContactMargins:
-    steps = trajectory.steps
+def _margins(force: Contact, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> ContactMargins:
     if force.series_steps is not None:
         steps = steps[steps < force.series_steps]  # no force acts on the state after the last step
     n_steps = force.series_steps or int(steps[-1]) + 1
@@ -145,13 +153,11 @@ def _margins(force: Contact, trajectory: Trajectory) -> ContactMargins:
     nodes, n_frames, geometry = force.nodes[:, 0], len(steps), force.GEOMETRY
     touch, leaving, slip = np.empty((3, n_frames, len(nodes)))
     shape = np.empty((n_frames, len(nodes), geometry.n_kinks))
-    fields = (trajectory.x[:n_frames], trajectory.v[:n_frames])
-    x, v = (np.ascontiguousarray(field, np.float64) for field in fields)
     margins_kernel(geometry, force.kind.n_params, force.kind.n_series)(
-        x, v, steps * (len(rows) > 1), nodes, to_tiles(force.pack_params(), rows.dtype), rows,
-        touch, leaving, slip, shape,
+        x[:n_frames], v[:n_frames], steps * (len(rows) > 1), nodes,
+        to_tiles(force.pack_params(), rows.dtype), rows, touch, leaving, slip, shape,
     )  # fmt: skip
-    return ContactMargins(steps, nodes, touch, leaving, slip, shape)
+    return ContactMargins(steps, np.asarray(force.contact_nodes), touch, leaving, slip, shape)
 
 
 # The globals in capitals that the loop reads are bound by `specialise`, once per shape.

@@ -8,7 +8,10 @@ from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.sphere import SphereContact
+from adjsim.meshes.shapes import shape
 from adjsim.model import Model, State, Trajectory
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
 
 
@@ -77,6 +80,22 @@ def test_a_moving_obstacle_is_where_it_is_in_each_step():
     np.testing.assert_array_equal(margins.steps, [0, 1, 2])  # no force acts on state 3
 
 
+def test_the_margins_of_a_body_are_those_of_its_vertices():
+    # A cube of edge 2 m, half a metre above the floor, then turned by 90 degrees about z.
+    cube = RigidBodies(shape("cube"), mass=1.0)
+    half = np.abs(cube.arms).max()
+    floor = HalfSpaceContact(body="cube", contact_nodes=[0, 3, 5], **LAW)
+    model = Model([1.0], {"floor": floor, "under": HalfSpaceContact(**LAW)}, bodies={"cube": cube})
+    turned = BodyState([0, half + 0.5, 0], [0, 0, 1, 1], [0, -2, 0], [0, 0, 3])
+    state = State([[0, 9, 0]], bodies={"cube": turned})
+    margins = contact_margins(model, rollout(model, state, 0.1, 1, frames=[0]))
+    x, y, _ = cube.arms[[0, 3, 5]].T  # a quarter turn: (x, y) to (-y, x)
+    np.testing.assert_allclose(margins["floor"].touch, -(half + 0.5 + x)[None], atol=1e-14)
+    np.testing.assert_allclose(margins["floor"].leaving, (-2 - 3 * y)[None], atol=1e-14)
+    np.testing.assert_array_equal(margins["floor"].nodes, [0, 3, 5])
+    assert margins["under"].touch[0, 0] == -9.0
+
+
 def test_without_contact_there_is_no_event():
     model = Model([1.0])
     run = rollout(model, State([[0.0, 1.0, 0.0]]), 0.1, 3)
@@ -88,3 +107,8 @@ def test_a_trajectory_of_other_nodes_is_refused():
     run = rollout(Model([1.0]), State([[0.0, 1.0, 0.0]]), 0.1, 3)
     with pytest.raises(ValueError, match="`trajectory` must have the model's 2 nodes"):
         nearest_touch(Model([1.0, 1.0]), run)
+    bodies = {"cube": RigidBodies(shape("cube"), mass=1.0)}
+    with pytest.raises(
+        ValueError, match="`trajectory` must have the model's bodies, cube; got none"
+    ):
+        nearest_touch(Model([1.0], bodies=bodies), run)

@@ -1,14 +1,16 @@
-r"""External forces on nodes: given vectors in world axes, constant or varying in time.
+r"""External forces on nodes or points of bodies: given vectors in world axes.
 
     f_i = force_k   in steps first <= k < last, else 0
 
-Row k of a series acts in step k, which makes state k + 1. The series is all that an element knows.
+Row k of a series acts in step k, which makes state k + 1. The series is all that an element
+knows. At a point of a body it turns the body too, by the moment of `adjsim/rigid/body_step.py`.
 
 Adjoint: `adjoint/forces/external.py`. Tests: `tests/forces/test_external.py`.
-Source: gradSim (ICLR 2021) eq. 4: the given part of f.
+Source: gradSim (ICLR 2021) eq. 4, and 2 for bodies: the given part of f.
 """
 
-from dataclasses import dataclass
+import dataclasses
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.backend import device_fn
 from adjsim.element import ElementKind, Force, Parameter
+from adjsim.rigid.bodies import RigidBodies
 from adjsim.series import freeze_series, series_rows, series_steps
 
 
@@ -30,36 +33,49 @@ EXTERNAL = ElementKind("external", external_force, 1, 0, 0, 3, uses_velocity=Fal
 
 @dataclass(frozen=True, eq=False)
 class ExternalForces(Force):
-    """Given forces on nodes, in world axes.
+    """Given forces on nodes or points of bodies, in world axes.
 
     Parameters
     ----------
-    load_nodes : array
+    load_nodes : array or sequence of str
         The nodes that they act on, (n_loads,) integer; forces on a node named twice add up.
+        Where `body` is given, names of its points or numbers of its vertices; one name may
+        come alone.
     force : array or Signal
         [N]: (3,), the same on each of the nodes, or (n_loads, 3); (n_steps, n_loads, 3) with row k
         acting in step k; or a `Signal` over control points of either of the first two.
     window : pair of int, optional
         (first, last): they act in steps first <= k < last. None: in all of them.
+    body : str, optional
+        The set of rigid bodies that they act on, in place of nodes.
 
     Raises
     ------
     ValueError
-        If an array has the wrong shape or is not finite, or the window is empty.
+        If an array has the wrong shape or is not finite, the window is empty, or points
+        have names but no body.
     """
 
     load_nodes: Any
     force: Any
     window: Any = None
+    body: str | None = None
+    rows: Any = field(default=None, init=False, repr=False)  # those of `load_nodes`, once bound
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("force", "f", "N", "(3,), (n_loads, 3) or (n_steps, n_loads, 3)"),
     )
 
     def __post_init__(self) -> None:
-        nodes = checks.integers("load_nodes", self.load_nodes, ("n_loads",))
-        checks.freeze(self, "load_nodes", nodes)
-        freeze_series(self, "force", ((3,), (len(nodes), 3)))
+        names = _names(self.load_nodes)
+        if names is None:
+            nodes = checks.integers("load_nodes", self.load_nodes, ("n_loads",))
+            checks.freeze(self, "load_nodes", nodes)
+        elif self.body is None:
+            raise ValueError(f"`body` must be given, the set whose points {names} are.")
+        else:
+            object.__setattr__(self, "load_nodes", names)
+        freeze_series(self, "force", ((3,), (len(self.load_nodes), 3)))
         if self.window is not None:
             window = checks.integers("window", self.window, (2,))
             if not 0 <= window[0] < window[1]:
@@ -76,13 +92,29 @@ class ExternalForces(Force):
 
     @property
     def nodes(self) -> np.ndarray:
-        """The loaded nodes, (n_loads, 1)."""
-        return self.load_nodes[:, None]
+        """The loaded rows of nodes or body points, (n_loads, 1)."""
+        return np.asarray(self.load_nodes if self.rows is None else self.rows)[:, None]
 
     def bind(self, n_nodes: int, name: str) -> "ExternalForces":
         """Return self if the nodes are those of a model of `n_nodes` nodes."""
         checks.indices(f"{name}.load_nodes", self.load_nodes, ("n_loads",), n_nodes)
         return self
+
+    def bind_to_body(self, bodies: RigidBodies, first: int, name: str) -> "ExternalForces":
+        """Return the forces on a set of bodies whose points are rows from `first` on."""
+        where = f"{name}.load_nodes"
+        if isinstance(self.load_nodes, tuple):
+            known = [
+                checks.known_key(f"point in `{where}`", p, bodies.points) for p in self.load_nodes
+            ]
+            rows = np.array([bodies.point_row(point) for point in known])
+        else:
+            rows = bodies.hull[
+                checks.indices(where, self.load_nodes, ("n_loads",), len(bodies.hull))
+            ]
+        bound = dataclasses.replace(self)
+        checks.freeze(bound, "rows", first + rows)
+        return bound
 
     def pack_consts(self) -> np.ndarray:
         """Nothing: (n_loads, 0)."""
@@ -104,6 +136,15 @@ class ExternalForces(Force):
     @property
     def _full_shape(self) -> tuple[int, int]:
         return len(self.load_nodes), 3
+
+
+def _names(given: Any) -> tuple[str, ...] | None:
+    """Return the names of points that are given, or None for numbers."""
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, (list, tuple)) and given and all(isinstance(n, str) for n in given):
+        return tuple(given)
+    return None
 
 
 def windowed(rows: np.ndarray, window: tuple[int, int] | None, n_steps: int) -> np.ndarray:
