@@ -1,6 +1,6 @@
 """What the classes and losses themselves declare as differentiable.
 
-Forces, pendula and smoke list their parameters; every field of what is rendered counts
+Forces, bodies, pendula and smoke list their parameters; every field of what is rendered counts
 unless it is listed here as fixed; a loss counts by its adjoint. So a parameter that is added
 somewhere is missed by the coverage table until a system has it.
 """
@@ -15,15 +15,18 @@ from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.reduced.smoke import SmokeState
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.pose import BodyState
 from render.camera import Camera
 from render.scene import DirectionalLight, Material, Mesh
 from render.soft_raster import SoftRasterizer
 
 
 STATE = {("Model", "mass"), ("Model", "gravity"), ("State", "x"), ("State", "v")}
-REDUCED = (SimplePendulum, DoublePendulum, PendulumState, SmokeState)
+OTHERS = (RigidBodies, BodyState, SimplePendulum, DoublePendulum, PendulumState, SmokeState)
 # Given beside what is drawn, not in it.
 VERTICES = {("Mesh", "vertices"), ("RodsAndBobs", "angle"), ("RodsAndBobs", "length")}
+VERTICES |= {("BodyTrajectory", "position"), ("BodyTrajectory", "rotation")}
 DENSITY = {("smoke_images", "density")}
 RENDERED = (Camera, SoftRasterizer, Material, DirectionalLight, Mesh)
 FIXED = {"near", "far", "blend", "cull", "faces", "material"}
@@ -33,7 +36,7 @@ LOSS_SUFFIX = "_mse_vjp"
 def declared_parameters() -> set[tuple[str, str]]:
     """Return every (class or loss, parameter) that has a derivative."""
     forces = {(force.__name__, p.name) for force in FORCE_TWINS for p in force.PARAMETERS}
-    reduced = {(kind.__name__, p.name) for kind in REDUCED for p in kind.PARAMETERS}
+    others = {(kind.__name__, p.name) for kind in OTHERS for p in kind.PARAMETERS}
     rendered = {
         (kind.__name__, field.name) for kind in RENDERED for field in dataclasses.fields(kind)
     }
@@ -45,5 +48,5 @@ def declared_parameters() -> set[tuple[str, str]]:
         for parameter in inspect.signature(vjp).parameters
         if not parameter.startswith(("target", "adj"))
     }
-    found = STATE | VERTICES | DENSITY | forces | reduced | rendered | image_losses | state_losses
+    found = STATE | VERTICES | DENSITY | forces | others | rendered | image_losses | state_losses
     return {(owner, name) for owner, name in found if name not in FIXED}

@@ -41,6 +41,14 @@ def obstacle_twins():
     return HALF_SPACE_TWIN, SPHERE_TWIN, BOX_TWIN, CAPSULE_TWIN
 
 
+def group(real, *ranks):
+    """Type of a tuple of arrays, e.g. "i1" of indices, "u1" of node numbers, "r3" of reals."""
+    from numba import types
+
+    kinds = {"i": types.int64, "u": types.uint32, "r": real}
+    return types.Tuple([array(kinds[rank[0]], int(rank[1])) for rank in ranks])
+
+
 def physics_kernels():
     """Name, kernel and the function from a real type to the type of its one argument."""
     from numba import types
@@ -64,32 +72,32 @@ def physics_kernels():
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
     twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN)
-    i, u = types.int64, types.uint32
-
-    def group(real, *ranks):
-        kinds = {"i": i, "u": u, "r": real}
-        return types.Tuple([array(kinds[rank[0]], int(rank[1])) for rank in ranks])
+    i = types.int64
 
     def packed(real):
         return group(real, "i2", "u1", "r1", "r1", "r1")
 
+    def bodies(real):
+        return group(real, "i1", "r2", "r2")
+
     def forward(real):
         loads, one = group(real, "r1", "r1", "u1", "u1"), array(real, 1)
-        field, index = array(real, 3), array(i, 1)
-        return types.Tuple((packed(real), loads, one, one, index, field, field, index))
+        fields, index = group(real, "r3", "r3", "r3"), array(i, 1)
+        return types.Tuple((packed(real), loads, bodies(real), one, one, index, fields, index))
 
     def backward(real):
         loads, slots = group(real, "r1", "u1", "u1", "u1", "u1"), group(real, "r1", "r1", "r1")
-        frames = group(real, "i1", "r3", "r3")
-        adj = group(real, "r2", "r2", "r2", "r2", "r1", "r1", "r1", "r1")
-        rest = (array(real, 1), array(i, 1), array(real, 3), array(real, 3))
-        return types.Tuple((packed(real), loads, slots, frames, adj, *rest))
+        frames, fields = group(real, "i1", "r3", "r3", "r3"), group(real, "r3", "r3", "r3")
+        adj = group(real, "r2", "r2", "r2", "r2", "r1", "r1", "r1", "r1", "r2", "r2")
+        rest = (frames, adj, array(real, 1), array(i, 1), fields)
+        return types.Tuple((packed(real), loads, bodies(real), slots, *rest))
 
     def tangent(real):
-        loads = group(real, "r1", "r1", "u1", "u1", "r1", "r1")
+        loads, tan_loads = group(real, "r1", "r1", "u1", "u1"), group(real, "r1", "r1", "r2")
         rows, slots = group(real, "r1", "r1", "r1"), group(real, "r1", "r1")
-        states, index = group(real, "r3", "r3", "r3", "r3"), array(i, 1)
-        return types.Tuple((packed(real), rows, loads, slots, array(real, 1), index, states, index))
+        states, index = group(real, *["r3"] * 6), array(i, 1)
+        rest = (bodies(real), slots, array(real, 1), index, states, index)
+        return types.Tuple((packed(real), rows, loads, tan_loads, *rest))
 
     yield "advance", advance_grid_kernel(tuple(twin.kind for twin in twins)), forward
     for with_rest in (False, True):

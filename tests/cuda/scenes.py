@@ -14,7 +14,10 @@ from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.forces.sphere import SphereContact
 from adjsim.forces.springs import Springs
 from adjsim.meshes.grid import box_tets
+from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.pose import BodyState
 from adjsim.series import Signal
 
 
@@ -58,10 +61,38 @@ def toy():
         "crate": BoxContact([0.115, 0, 0.06], 0.1 * path, [0.02, 0.04, 0.06], path, **rough),
         "rod": CapsuleContact([0.0, 0.11, 0.06], [1.5, 0.1, 0.2], 0.05, 0.03, **rough),
     }
-    model = Model(None, forces, pinned=np.arange(n) == n - 1)
     x = mesh.points * 1.05
     v = 0.3 * rng.standard_normal((n, 3))
-    return model, State(x, v), rng.standard_normal((len(FRAMES), n, 3))
+    adj = rng.standard_normal((len(FRAMES), n, 3))
+    rigid, poses, rough = stones(rng)
+    model = Model(None, forces | rough, pinned=np.arange(n) == n - 1, bodies=rigid)
+    return model, State(x, v, poses), adj
+
+
+def stones(rng):
+    """Two sets of bodies beside the cubes, three bodies in all, of which two touch the floor."""
+    corners = [[0, 0, 0], [0.1, 0, 0], [0, 0.1, 0], [0, 0, 0.1]]
+    tetrahedron = TriangleMesh(corners, [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    bodies = {
+        "pair": RigidBodies([tetrahedron, tetrahedron], density=[900.0, 700.0]),
+        "stone": RigidBodies(tetrahedron, mass=0.1, inertia=[2e-4, 3e-4, 4e-4, 1e-5, 0.0, 2e-5]),
+    }
+    x, omega = [[0.5, 0.05, 0.0], [0.5, 0.5, 0.0]], 3.0 * rng.standard_normal((2, 3))
+    states = {
+        "pair": BodyState(x, rng.standard_normal((2, 4)), [[0.1, -0.5, 0], [0.3, -0.2, 0]], omega),
+        "stone": BodyState([0.0, 0.03, 1.0], angular_velocity=[1.0, 200.0, -3.0]),
+    }
+    law = {"stiffness": 1e3, "damping": 1.0, "friction_stiffness": 10.0}
+    forces = {
+        f"under_{name}": HalfSpaceContact(
+            height=0.06,
+            body=name,
+            friction=np.where(np.arange(len(part.hull)) % 2, 0.005, 5.0),
+            **law,
+        )
+        for name, part in bodies.items()
+    }
+    return bodies, states, forces
 
 
 def everything(device, dtype=np.float64):
@@ -69,14 +100,20 @@ def everything(device, dtype=np.float64):
     model, state, adj = toy()
     options = {"frames": FRAMES, "device": device, "dtype": dtype}
     run = record(model, state, DT, N_STEPS, **options)
-    out = {f"vjp {path}": grad for path, grad in run.vjp(adj, 0.1 * adj).items()}
+    turned = run.trajectory.bodies  # cotangents as large as the states themselves
+    out = {f"vjp {path}": g for path, g in run.vjp(adj, 0.1 * adj, bodies=turned).items()}
     tangents = {"body.mu": 1e3, "net.damping": 1.0, "state.x": 0.01 * adj[0], "body.density": 100.0}
     tangents["core.rest_positions"] = 0.01 * adj[1]
     tangents |= {"skin.lam": 5.0, "patch.mu": 2.0, "air.drag": 0.1}
     tangents |= {"bend.actuation": 0.1, "damped.stiffness": 0.1, "push.force": np.ones(3)}
     tangents |= {"ball.sphere_radius": 0.1, "crate.center": [0.1] * 3, "rod.half_length": 0.1}
+    tangents |= {"pair.density": [9.0, 3.0], "pair.rotation": 0.1 * np.ones((2, 3))}
+    tangents |= {"stone.inertia": 1e-5 * np.arange(6.0), "stone.velocity": [[1.0, 2.0, 3.0]]}
     tangents["floor.friction"] = np.ones(model.n_nodes)
     states, tangent = rollout_jvp(model, state, DT, N_STEPS, tangents, **options)
     budget = record(model, state, DT, N_STEPS, checkpoint="4kB", **options)
-    out |= {f"4kB {path}": grad for path, grad in budget.vjp(adj, 0.1 * adj).items()}
+    out |= {f"4kB {path}": g for path, g in budget.vjp(adj, 0.1 * adj, bodies=turned).items()}
+    for name in model.bodies:
+        for key, value in vars(states.bodies[name]).items():
+            out |= {f"{name}.{key}": value, f"jvp {name}.{key}": vars(tangent.bodies[name])[key]}
     return out | {"x": run.trajectory.x, "v": states.v, "jvp x": tangent.x, "jvp v": tangent.v}

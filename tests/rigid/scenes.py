@@ -115,7 +115,7 @@ def referenced(model, state, dt, n_steps, frames, values=None):
     def contact(k, b, x, v):
         name = {"blocks": "floor", "stone": "ground"}[owners[b]]
         nodes = None if name == "floor" else [0, 1, 2, 4, 5, 7]
-        law = {key: own[f"{name}.{key}"] for key in FLOOR}
+        law = {key: own[f"{name}.{key}"] for key in model.forces[name].parameters()}
         return half_space.forces(x, v, nodes=nodes, **law)
 
     frames = rigid.rollout(

@@ -32,6 +32,7 @@ def toy(name):
     hinges = importlib.import_module("adjoint.verify.systems.hinges")
     springs = importlib.import_module("adjoint.verify.systems.springs")
     contacts = importlib.import_module("adjoint.verify.systems.contacts")
+    bodies = importlib.import_module("adjoint.verify.systems.bodies")
     pixels = importlib.import_module("adjoint.verify.systems.pixels")
     reduced = importlib.import_module("adjoint.verify.systems.reduced")
     losses = importlib.import_module("adjoint.verify.systems.losses")
@@ -62,6 +63,10 @@ def toy(name):
         "sphere": partial(roll, partial(contacts.sphere, moves=True), N_STEPS),
         "box": partial(roll, partial(contacts.box, moves=True), N_STEPS),
         "capsule": partial(roll, partial(contacts.capsule, moves=True), N_STEPS),
+        "pushed": partial(roll, bodies.pushed, N_STEPS),
+        "brick in stick": partial(roll, bodies.stick, N_STEPS),
+        "brick in slip": partial(roll, bodies.slip, N_STEPS),
+        "drawn": bodies.drawn,
         "over": partial(draw, pixels.over),
         "softmax": partial(draw, pixels.softmax),
         **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},

@@ -62,7 +62,7 @@ def test_the_line_of_every_mutation_is_there_exactly_once(mutation):
 def test_the_list_reaches_every_kind_of_adjoint():
     files = {m["file"] for m in MUTATIONS}
     assert len(MUTATIONS) >= 25
-    for folder in ("adjoint/forces", "adjoint/reduced", "adjoint/render"):
+    for folder in ("adjoint/forces", "adjoint/reduced", "adjoint/render", "adjoint/rigid"):
         on_disk = {
             f"{folder}/{p.name}"
             for p in (ROOT / folder).glob("*.py")

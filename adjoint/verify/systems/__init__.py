@@ -2,6 +2,7 @@
 
 from adjoint.verify.problem import System
 from adjoint.verify.systems import (
+    bodies,
     chain,
     contacts,
     density,
@@ -25,6 +26,7 @@ SYSTEMS: tuple[System, ...] = (
     *hinges.SYSTEMS,
     *loads.SYSTEMS,
     *contacts.SYSTEMS,
+    *bodies.SYSTEMS,
     *pixels.SYSTEMS,
     *losses.SYSTEMS,
     *chain.SYSTEMS,

@@ -18,7 +18,7 @@ from adjsim.forces.contact import Contact
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
-from adjsim.model import Model, State
+from adjsim.model import Model, State, Trajectory
 from adjsim.rollout import rollout
 
 
@@ -50,12 +50,12 @@ class Scene:
 
     def owners(self) -> dict[str, tuple[str, str]]:
         """Return for each path the class that declares it and its name there."""
-        owners = {} if self.model.has_densities else {"mass": ("Model", "mass")}
-        owners["gravity"] = ("Model", "gravity")
+        owners = {path: ("Model", path) for path in ("mass", "gravity")}
         owners |= {f"state.{name}": ("State", name) for name in ("x", "v")}
-        for name, force in self.model.forces.items():
-            owners |= {f"{name}.{key}": (type(force).__name__, key) for key in force.parameters()}
-        return owners
+        parts = [self.model.forces, self.model.bodies, self.state.bodies]
+        for name, part in (item for named in parts for item in named.items()):
+            owners |= {f"{name}.{key}": (type(part).__name__, key) for key in part.parameters()}
+        return {path: owners[path] for path in self.parameters()}
 
     def at(self, values: Values) -> "Scene":
         """Return the scene with other values of its parameters."""
@@ -66,28 +66,37 @@ class Scene:
 
 
 def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Problem:
-    """Return the rollout of a scene as a problem: positions, velocities at two frames."""
+    """Return the rollout of a scene as a problem: nodes and bodies at two frames."""
     scene = build(n_steps)
     run = record(scene.model, scene.state, scene.dt, scene.n_steps, frames=scene.frames)
-    x_scale, v_scale = (float(np.std(part)) for part in (run.trajectory.x, run.trajectory.v))
+    scales = {path: float(np.std(part)) for path, part in fields_of(run.trajectory).items()}
 
-    def outputs(x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return np.concatenate([x.ravel() / x_scale, v.ravel() / v_scale])
+    def outputs(trajectory: Trajectory) -> np.ndarray:
+        found = fields_of(trajectory)
+        return np.concatenate([part.ravel() / scales[path] for path, part in found.items()])
 
     def forward(values: Values) -> np.ndarray:
         s = scene.at(values)
-        end = rollout(s.model, s.state, s.dt, s.n_steps, frames=s.frames)
-        return outputs(end.x, end.v)
+        return outputs(rollout(s.model, s.state, s.dt, s.n_steps, frames=s.frames))
 
     def jvp(tangents: Values) -> np.ndarray:
         s = scene
         _, tan = rollout_jvp(s.model, s.state, s.dt, s.n_steps, tangents, frames=s.frames)
-        return outputs(tan.x, tan.v)
+        return outputs(tan)
 
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
-        shape = run.trajectory.x.shape
-        adj_x, adj_v = (part.reshape(shape) for part in np.split(adj, 2))
-        return run.vjp(adj_x / x_scale, adj_v / v_scale, wrt=wrt)
+        fields = fields_of(run.trajectory)
+        ends = np.cumsum([part.size for part in fields.values()])[:-1]
+        adj_fields = {
+            path: part.reshape(field.shape) / scales[path]
+            for (path, field), part in zip(fields.items(), np.split(adj, ends), strict=True)
+        }
+        adj_x, adj_v = (adj_fields.pop(name, None) for name in ("x", "v"))
+        bodies = {name: {} for name in scene.model.bodies}
+        for path, part in adj_fields.items():
+            name, key = path.split(".")
+            bodies[name][key] = part
+        return run.vjp(adj_x, adj_v, bodies=bodies, wrt=wrt)
 
     touches = any(isinstance(f, Contact) for f in scene.model.forces.values())
     return Problem(
@@ -101,6 +110,14 @@ def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Pr
         kernel=rollout_problem(build, 1) if n_steps > 1 else None,
         inert=scene.inert,
     )
+
+
+def fields_of(trajectory: Trajectory) -> dict[str, np.ndarray]:
+    """Return what a trajectory, or a tangent of one, holds by name: x and v, "block.position"."""
+    fields = {"x": trajectory.x, "v": trajectory.v} if trajectory.x.size else {}
+    for name, part in trajectory.bodies.items():
+        fields |= {f"{name}.{key}": value for key, value in vars(part).items()}
+    return fields
 
 
 def scene_margins(scene: Scene) -> dict[str, ContactMargins]:
