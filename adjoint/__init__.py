@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from adjoint.verify.differences import jacobian_fd
     from adjoint.verify.dot_test import dot_test
     from adjoint.verify.gradcheck import gradcheck
+    from adjoint.verify.kinks import kink_distance, rollout_margins
     from adjoint.verify.taylor_test import taylor_test
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "dot_test",
     "gradcheck",
     "jacobian_fd",
+    "kink_distance",
     "loss_jvp",
     "loss_vjp",
     "rasterize_jvp",
@@ -51,6 +53,7 @@ __all__ = [
     "residuals_jvp",
     "residuals_vjp",
     "rollout_jvp",
+    "rollout_margins",
     "state_mse_jvp",
     "state_mse_vjp",
     "taylor_test",
@@ -76,6 +79,7 @@ _HOMES = {
     "adjoint.verify.differences": ("jacobian_fd",),
     "adjoint.verify.dot_test": ("dot_test",),
     "adjoint.verify.gradcheck": ("gradcheck",),
+    "adjoint.verify.kinks": ("kink_distance", "rollout_margins"),
     "adjoint.verify.taylor_test": ("taylor_test",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

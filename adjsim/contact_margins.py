@@ -85,6 +85,14 @@ class NearestTouch:
     distance: float
     speed: float
 
+    def told(self, dt: float) -> str:
+        """Return the event in a sentence; `dt` is the step [s]."""
+        left = f", {self.distance / (self.speed * dt):.1g} steps at its speed" if self.speed else ""
+        return (
+            f"nearest touch: point {self.node} of `{self.force}` in state {self.step}, "
+            f"{self.distance:.1e} m away{left}"
+        )
+
 
 def contact_margins(model: Model, trajectory: Trajectory) -> dict[str, ContactMargins]:
     """Return the margins of every contact of a model, by the name of the force.

@@ -92,8 +92,6 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
     motion, filming = make_motion(settings, options), ball_filming(settings, options.device)
     truth = film(filming, motion, WIRES.values(hidden))
     problem = VideoProblem(motion, filming, parameters, make_loss(settings["loss"]), truth)
-    plane = np.array([0.0, 1.0, 0.0]), settings["ball"]["radius"]
-    centre = Skin.of_nodes(np.array([0]), 1)
     return Fit(
         problem,
         make_search(settings["optimizer"]),
@@ -102,7 +100,7 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
         units=UNITS,
         what="a ball of one node, with a radius",
         truth=Truth(hidden, truth),
-        findings=lambda theta: told(nearest_touch(problem, theta, centre, plane)),
+        findings=lambda theta: told(nearest_touch(problem, theta)),
         instance=instance,
     )
 

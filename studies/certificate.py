@@ -22,6 +22,7 @@ from adjoint.verify.dot_test import dot_test
 from adjoint.verify.taylor_test import TaylorTest, taylor_test
 from studies.manifest import machine, now, versions
 from studies.registry import RunOptions
+from studies.touches import nearest_touch
 from studies.video_problem import VideoProblem
 
 
@@ -72,6 +73,7 @@ def check_point(problem: VideoProblem, theta: np.ndarray, seed: int) -> dict[str
     )
     images = problem.images(theta)
     shown = float(np.mean(images[..., 3] > 0.5))
+    touch = nearest_touch(problem, theta)
     return {
         "passed": best.passed and dot.passed and shown > 0.0,
         "theta": theta.tolist(),
@@ -80,6 +82,7 @@ def check_point(problem: VideoProblem, theta: np.ndarray, seed: int) -> dict[str
         "gradient": gradient.tolist(),
         "gradient_norm": float(np.linalg.norm(gradient)),
         "covered_pixels": shown,
+        "nearest_touch": None if touch is None else touch.to_dict(),
         "taylor": best.to_dict(),
         "left_out_pixels": left_out,
         "pixels": int(np.prod(problem.targets.shape[:-1])),

@@ -62,7 +62,7 @@ def write_report(folder: RunFolder) -> Path:
         "convergence_images": _gallery(convergence),
         "taylor_images": _gallery(taylor),
         "certificate_table": _certificate_table(certified),
-        "left_out": _left_out(certified),
+        "left_out": " ".join([_left_out(certified), *_touches(certified)]),
         "setup_table": _setup_table(result, manifest, log[-1].seconds if log else 0.0),
         "versions_table": _rows({k: v or "not installed" for k, v in manifest["versions"].items()}),
         "study": html.escape(folder.file(run_folder.STUDY).read_text(encoding="utf-8")),
@@ -262,6 +262,20 @@ def _left_out(certified: dict[str, Any]) -> str:
     ]
     what = "Pixels where faces swap their depth order within a sweep stay out of it"
     return f"{what}: {', '.join(parts)}."
+
+
+def _touches(certified: dict[str, Any]) -> list[str]:
+    """Return how far theta may move at each point before a touch moves to another step."""
+    sentences = []
+    for name, point in certified["points"].items():
+        touch = point.get("nearest_touch")  # those of earlier versions do not say
+        if touch and touch["distance"] is not None:
+            sentences.append(
+                f"At the {name} the touch of point {touch['node']} at step {touch['step']} moves "
+                f"to another step, where the loss jumps or has a kink, if theta moves by "
+                f"{touch['distance']:.1e}."
+            )
+    return sentences
 
 
 def _setup_table(result: dict[str, Any], manifest: dict[str, Any], seconds: float) -> str:

@@ -1,76 +1,117 @@
 r"""How far an optimum is from the next touch that moves to another step.
 
-A point touches a plane at the first step whose state has c = h + r - n.p > 0. As theta moves,
-a touch jumps from one step to the next where some c crosses 0, and the rollout has a kink
+A node touches an obstacle at the first step whose state has a penetration c > 0. As theta
+moves, a touch jumps from one step to the next where some c crosses 0, and the loss has a kink
 there, or with contact damping a jump. To first order the nearest such theta is
 
-    min over steps and points of |c| / |dc/dtheta|
+    min over steps and contacts of |c| / |dc/dtheta|
 
-away, which is found from one tangent rollout per component of theta.
+away, with central differences of c along every theta_i, or for a long theta along random
+directions, of which |dc/dtheta| is estimated. Obstacles of every shape count, moving ones too.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
-from studies.filming import Subject
+from adjsim.contact_margins import ContactMargins, contact_margins
+from adjsim.model import Model
+from adjsim.rollout import rollout
 from studies.video_problem import VideoProblem
+
+
+PROBE = 1e-6  # step of the differences in theta
+MOST_DIRECTIONS = 16
 
 
 @dataclass(frozen=True)
 class Touch:
-    """The touch that is nearest to moving: its step, its time [s], its distance in theta."""
+    """The touch that is nearest to moving to another step.
 
+    Attributes
+    ----------
+    force : str
+        Name of the contact.
+    node, step : int
+        Which node, or vertex of the force's `body`, and in which state.
+    time : float
+        Of that state [s].
+    depth : float
+        |c| there [m].
+    distance : float
+        How far theta may move; inf if no node's depth moves with it.
+    """
+
+    force: str
+    node: int
     step: int
     time: float
-    point: int
+    depth: float
     distance: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the touch as plain values, ready for JSON."""
+        return {**asdict(self), "distance": self.distance if np.isfinite(self.distance) else None}
 
-def nearest_touch(
-    problem: VideoProblem,
-    theta: np.ndarray,
-    points: Subject,
-    plane: tuple[np.ndarray, float],
-) -> Touch | None:
-    """Return the touch nearest to moving to another step; None if nothing comes near.
+
+def nearest_touch(problem: VideoProblem, theta: np.ndarray) -> Touch | None:
+    """Return the touch nearest to moving to another step; None without contact.
 
     Parameters
     ----------
     problem : VideoProblem
     theta : numpy.ndarray
         (n,).
-    points : Subject
-        The points that may touch.
-    plane : tuple
-        Its unit normal n, (3,), and h + r [m], where the points touch.
     """
-    normal, height = plane
-    motion = problem.motion_at(theta)
-    motion = motion.at(np.arange(motion.n_steps + 1))
-    squares, depth = 0.0, np.zeros(0)
-    for direction in np.eye(len(theta)):
-        tangents = problem.parameters.tangents(theta, direction)
-        run, tan_run = motion.jvp(tangents)
-        depth = height - points.vertices(motion, run) @ normal
-        squares = squares + (points.vertices_jvp(motion, run, tan_run, tangents) @ normal) ** 2
-    slope = np.sqrt(squares)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        away = np.where(slope > 0.0, np.abs(depth) / slope, np.inf)
-    # The state after the last step acts on nothing, and the first one does not move.
-    away[-1] = np.inf
-    step, point = np.unravel_index(np.argmin(away), away.shape)
-    distance = float(away[step, point])
-    if not np.isfinite(distance):
-        return None
-    return Touch(int(step), float(step * motion.dt), int(point), distance)
+    exact = problem.with_dtype("float64")
+    depths, squares = _depths(exact, theta), {}
+    directions = _directions(len(theta)) if depths else np.zeros((0, len(theta)))
+    for direction in PROBE * directions:
+        ahead, behind = _depths(exact, theta + direction), _depths(exact, theta - direction)
+        for name in depths:
+            slope = (ahead[name].touch - behind[name].touch) / (2.0 * PROBE)
+            squares[name] = squares.get(name, 0.0) + slope**2 * len(theta) / len(directions)
+    touches = (
+        _nearest(name, depths[name], np.sqrt(squares[name]), problem.motion.dt) for name in depths
+    )
+    return min(touches, key=lambda touch: touch.distance, default=None)
 
 
 def told(touch: Touch | None) -> list[str]:
     """Return the distance in a sentence."""
-    if touch is None:
+    if touch is None or not np.isfinite(touch.distance):
         return ["Nothing comes near a touch."]
     return [
-        f"Nearest event: the touch of point {touch.point} at step {touch.step} "
+        f"Nearest event: the touch of point {touch.node} by `{touch.force}` at step {touch.step} "
         f"(t = {touch.time:.4g} s) moves to another step if theta moves by {touch.distance:.1e}."
     ]
+
+
+def _directions(n: int) -> np.ndarray:
+    """Return orthonormal directions, (min(n, MOST_DIRECTIONS), n): every axis where n is small."""
+    if n <= MOST_DIRECTIONS:
+        return np.eye(n)
+    rng = np.random.default_rng(0)
+    return np.linalg.qr(rng.standard_normal((n, MOST_DIRECTIONS)))[0].T
+
+
+def _depths(problem: VideoProblem, theta: np.ndarray) -> dict[str, ContactMargins]:
+    """Return the margins of every contact, in the states that a force was computed for."""
+    motion = problem.motion_at(theta)
+    if not isinstance(motion.system, Model):
+        return {}
+    n = motion.n_steps
+    run = rollout(motion.system, motion.state, motion.dt, n, frames=range(n), device=motion.device)
+    return contact_margins(motion.system, run)
+
+
+def _nearest(name: str, margins: ContactMargins, slope: np.ndarray, dt: float) -> Touch:
+    depth = np.abs(margins.touch)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.where(slope > 0.0, depth / slope, np.inf)
+    at = np.unravel_index(np.argmin(away), away.shape)
+    step = int(margins.steps[at[0]])
+    return Touch(
+        name, int(margins.nodes[at[1]]), step, step * dt, float(depth[at]), float(away[at])
+    )

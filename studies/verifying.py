@@ -50,6 +50,8 @@ def print_table(coverage: Coverage) -> None:
     Console(width=width, highlight=False).print(table)
     failed = sum(not cell.passed for cell in coverage.cells)
     print(f"{len(coverage.cells)} checked, {failed} failed")
+    for name, event in coverage.events.items():
+        print(f"{name}: {event}")
     for name in coverage.missing:
         print(f"not covered: {name}")
 

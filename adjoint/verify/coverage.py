@@ -12,17 +12,18 @@ A parameter that a registered class declares and no system has is a failure of t
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjoint.verify.declared import declared_parameters
 from adjoint.verify.dot_test import DotTest, dot_test
 from adjoint.verify.gradcheck import gradcheck
+from adjoint.verify.kinks import kink_distance
 from adjoint.verify.problem import Problem, System
 from adjoint.verify.systems import SYSTEMS
 from adjoint.verify.taylor_test import taylor_test
@@ -35,8 +36,6 @@ VJP_TOLERANCE = 1e-7
 KERNEL_TOLERANCE = 1e-12
 LARGEST_STEP = 1e-3  # of the central differences, in units of the parameter
 LARGEST_EPS = 1e-2  # of the Taylor test
-KINK_PROBE = 1e-7
-N_PROBES = 4
 
 
 @dataclass(frozen=True)
@@ -95,10 +94,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The table: cells, and declared parameters that no system has."""
+    """The table: cells, declared parameters that no system has, and the nearest touches.
+
+    `events` says of each system with contact how near it is to a touch in another step.
+    """
 
     cells: tuple[Cell, ...]
     missing: tuple[str, ...]
+    events: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -113,6 +116,7 @@ class Coverage:
     def table(self) -> str:
         """Return the table as plain text."""
         lines = [text_table(self.cells)]
+        lines += [f"{name}: {event}" for name, event in self.events.items()]
         lines += [f"FAIL {name} is in no system" for name in self.missing]
         n_failed = sum(not cell.passed for cell in self.cells)
         verdict = "pass" if self.passed else f"FAIL: {n_failed + len(self.missing)}"
@@ -123,6 +127,7 @@ class Coverage:
         return {
             "passed": self.passed,
             "missing": list(self.missing),
+            "events": dict(self.events),
             "cells": [cell.to_dict() for cell in self.cells],
         }
 
@@ -186,7 +191,7 @@ def verify(
         If no system has the name.
     """
     chosen = select(name)
-    done: list[tuple[list[Cell], set[tuple[str, str]]]] = []
+    done: list[Checked] = []
     if processes == 1:
         done = [check_system(system.name, seed, on_cell) for system in chosen]
     else:
@@ -195,26 +200,33 @@ def verify(
         with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
             running = [pool.submit(check_systems, share, seed) for share in shares]
             for future in as_completed(running):
-                for cell in (cell for cells, _ in future.result() for cell in cells):
+                for cell in (cell for part in future.result() for cell in part.cells):
                     if on_cell is not None:
                         on_cell(cell)
             done = [part for future in running for part in future.result()]
-    cells = tuple(cell for cells, _ in done for cell in cells)
-    covered = {owner for _, owners in done for owner in owners}
-    return Coverage(cells, () if name else missing_parameters(covered))
+    cells = tuple(cell for part in done for cell in part.cells)
+    covered = {owner for part in done for owner in part.owners}
+    events = {part.cells[0].system: part.event for part in done if part.event}
+    return Coverage(cells, () if name else missing_parameters(covered), events)
 
 
-def check_systems(
-    names: Sequence[str], seed: int = 0
-) -> list[tuple[list[Cell], set[tuple[str, str]]]]:
+class Checked(NamedTuple):
+    """A system's cells, the (class, parameter) pairs that it covers, and its nearest touch."""
+
+    cells: list[Cell]
+    owners: set[tuple[str, str]]
+    event: str
+
+
+def check_systems(names: Sequence[str], seed: int = 0) -> list[Checked]:
     """Return what `check_system` does for some systems, one after the other."""
     return [check_system(name, seed) for name in names]
 
 
 def check_system(
     name: str, seed: int = 0, on_cell: Callable[[Cell], None] | None = None
-) -> tuple[list[Cell], set[tuple[str, str]]]:
-    """Return the cells of one system, and the (class, parameter) pairs that it covers."""
+) -> Checked:
+    """Check every parameter of one system."""
     (system,) = (system for system in SYSTEMS if system.name == name)
     problem = system.make()
     cells = []
@@ -222,7 +234,7 @@ def check_system(
         cells.append(check_cell(name, problem, parameter, seed))
         if on_cell is not None:
             on_cell(cells[-1])
-    return cells, set(problem.owners.values())
+    return Checked(cells, set(problem.owners.values()), problem.event())
 
 
 def missing_parameters(covered: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -247,12 +259,14 @@ def check_cell(system: str, problem: Problem, parameter: str, seed: int = 0) -> 
         return 0.5 * float(r @ r)
 
     gradient = np.asarray(problem.vjp(residual, [parameter])[parameter])
-    kink = _kink_distance(problem, parameter, gradient, rng)
-    step = min(LARGEST_STEP, kink / 8.0)
-    taylor = taylor_test(loss, gradient, value, eps0=min(LARGEST_EPS, kink / 4.0), seed=seed)
+    kink = kink_distance(
+        lambda x: problem.margins({**problem.point, parameter: np.asarray(x)}),
+        value, gradient=gradient, seed=seed,
+    )  # fmt: skip
+    taylor = taylor_test(loss, gradient, value, eps0=LARGEST_EPS, kink=kink, seed=seed)
     grad = gradcheck(
-        loss, gradient, value,
-        n_directions=N_DIRECTIONS, step=step, tolerance=VJP_TOLERANCE, seed=seed,
+        loss, gradient, value, n_directions=N_DIRECTIONS, step=LARGEST_STEP,
+        tolerance=VJP_TOLERANCE, kink=kink, seed=seed,
     )  # fmt: skip
     dots = [_dot(problem, parameter, problem.dot_tolerance, seed)]
     if problem.kernel is not None:
@@ -309,35 +323,6 @@ def _dot(problem: Problem, parameter: str, tolerance: float, seed: int) -> DotTe
 def _scale(value: np.ndarray) -> float:
     """Return the root mean square of a value, 1 if it is zero."""
     return float(np.sqrt(np.mean(np.square(value)))) or 1.0
-
-
-def _kink_distance(
-    problem: Problem, parameter: str, gradient: np.ndarray, rng: np.random.Generator
-) -> float:
-    """Return how far a unit direction can go before the first margin changes sign.
-
-    To first order, min |m| / |dm|, over random directions and that of the gradient.
-    """
-    value = problem.point[parameter]
-    margins = problem.margins(problem.point)
-    if not np.isfinite(margins).any():
-        return float("inf")
-    directions = [unit(rng, value.size) for _ in range(N_PROBES)]
-    norm = float(np.linalg.norm(gradient))
-    if norm > 0.0 and np.isfinite(norm):
-        directions.append(np.ravel(gradient) / norm)
-    distance = float("inf")
-    for direction in directions:
-        move = KINK_PROBE * _scale(value) * direction.reshape(value.shape)
-        ahead, behind = (
-            problem.margins({**problem.point, parameter: value + sign * move})
-            for sign in (1.0, -1.0)
-        )
-        rate = np.abs(ahead - behind) / (2.0 * KINK_PROBE)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.abs(margins) / rate
-        distance = min(distance, float(np.min(ratio[np.isfinite(ratio)], initial=np.inf)))
-    return distance
 
 
 def text_table(cells: Sequence[Cell]) -> str:

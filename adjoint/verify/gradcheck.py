@@ -13,6 +13,7 @@ import numpy as np
 
 from adjoint.verify.differences import choose_step, noise_of, richardson
 from adjoint.verify.vectors import Layout, Point, Vector, unit, zero_block
+from adjsim import checks
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class GradCheck:
         Estimate of the error of the difference quotients themselves, relative to |G|.
     reason : str
         Why the check failed; empty if it passed.
+    kink : float
+        Distance to the nearest kink that the check was told; inf: none.
     """
 
     errors: np.ndarray
@@ -41,6 +44,7 @@ class GradCheck:
     step: float
     rounding: float
     reason: str
+    kink: float = np.inf
 
     @property
     def passed(self) -> bool:
@@ -61,7 +65,8 @@ class GradCheck:
             f"  largest error     {self.max_error:.2e} (tolerance {self.tolerance:.0e})\n"
             f"  rounding estimate {self.rounding:.2e}\n"
             f"  gradient norm     {self.gradient_norm:.6e}\n"
-            f"  step              {self.step:.1e}"
+            f"  step              {self.step:.1e}\n"
+            f"  nearest kink      {self.kink:.1e}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,6 +80,7 @@ class GradCheck:
             "rounding": _plain(self.rounding),
             "gradient_norm": _plain(self.gradient_norm),
             "step": _plain(self.step),
+            "kink": _plain(self.kink),
         }
 
 
@@ -87,6 +93,7 @@ def gradcheck(
     step: float | None = None,
     scale: Vector | None = None,
     tolerance: float = 1e-7,
+    kink: float = np.inf,
     seed: int = 0,
 ) -> GradCheck:
     """Compare a gradient with extrapolated central differences in random directions.
@@ -107,6 +114,9 @@ def gradcheck(
         Typical size of each entry; by default the root mean square of its block.
     tolerance : float
         Bound on |<G, u> - difference quotient| / |G| (see the module).
+    kink : float
+        Distance to the nearest kink in units of `scale`, from `kink_distance`; the step stays
+        below an eighth of it.
     seed : int
 
     Returns
@@ -117,27 +127,41 @@ def gradcheck(
     Raises
     ------
     ValueError
-        If x is not finite, or the gradient is not laid out like x.
+        If x is not finite, the gradient is not laid out like x, or `kink` is negative.
     """
     rng, point = np.random.default_rng(seed), Point.of(x, scale)
     y = np.asarray(f(point.layout.restore(point.flat)), dtype=np.float64)
     adj_y = np.ones(()) if y.ndim == 0 else rng.standard_normal(y.shape)
     gradient = vjp(adj_y) if callable(vjp) else vjp
     G = point.scale * point.layout.flat("gradient", gradient)
-    norm = float(np.linalg.norm(G))
 
     def along(u: np.ndarray) -> Callable[[float], float]:
         return lambda h: float(np.vdot(adj_y, f(point.at(point.scale * u, h))))
 
-    if reason := _refusal(point.layout, G, y):
-        return GradCheck(np.empty(0), tolerance, norm, np.nan, np.nan, reason)
+    if reason := _refusal(point.layout, G, y) or on_a_kink(kink):
+        norm = float(np.linalg.norm(G))
+        return GradCheck(np.empty(0), tolerance, norm, np.nan, np.nan, reason, kink)
     directions = [unit(rng, G.size) for _ in range(n_directions if G.size > 1 else 1)]
-    noise = noise_of(along(directions[0]))
+    return _compare(along, directions, G, step, kink, tolerance)
+
+
+def _compare(
+    along: Callable[[np.ndarray], Callable[[float], float]],
+    directions: list[np.ndarray],
+    G: np.ndarray,
+    step: float | None,
+    kink: float,
+    tolerance: float,
+) -> GradCheck:
+    """Return the outcome in the given directions."""
+    norm, noise = float(np.linalg.norm(G)), noise_of(along(directions[0]))
     h = step or min(choose_step(along(u), noise) for u in directions[:2])
+    h = min(h, kink / 8.0)
     slopes = [richardson(along(u), h) for u in directions]
     errors = np.abs(np.stack(directions) @ G - slopes) / norm
     rounding = 3.0 * noise / h / norm
-    return GradCheck(errors, tolerance, norm, h, rounding, _verdict(errors, rounding, tolerance))
+    verdict = _verdict(errors, rounding, tolerance)
+    return GradCheck(errors, tolerance, norm, h, rounding, verdict, kink)
 
 
 def _verdict(errors: np.ndarray, rounding: float, tolerance: float) -> str:
@@ -155,6 +179,18 @@ def _refusal(layout: Layout, G: np.ndarray, y: np.ndarray) -> str:
     if not np.isfinite(G).all():
         return "the gradient is not finite"
     return zero_block(layout, G) or ""
+
+
+def on_a_kink(kink: float) -> str:
+    """Say that a point lies on a kink, if it does.
+
+    Raises
+    ------
+    ValueError
+        If the distance is negative.
+    """
+    checks.non_negative("kink", kink)
+    return "" if kink > 0.0 else "x lies on a kink, where no difference tells a derivative"
 
 
 def _plain(value: float) -> float | None:

@@ -20,6 +20,11 @@ def no_margins(values: Values) -> np.ndarray:
     return NO_MARGINS
 
 
+def no_event() -> str:
+    """Say nothing: nothing touches."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Problem:
     """A differentiable map at a point, with its tangent and its adjoint there.
@@ -44,6 +49,8 @@ class Problem:
         The same over one step, held to the bar of a kernel.
     inert : sequence of str
         Paths that do not act here by the equations: their derivatives must be exactly 0.
+    event : callable
+        Returns a sentence on the touch that is nearest to happening in another step, or "".
     """
 
     point: Values
@@ -55,6 +62,7 @@ class Problem:
     dot_tolerance: float = 1e-12
     kernel: "Problem | None" = None
     inert: Sequence[str] = ()
+    event: Callable[[], str] = no_event
 
 
 @dataclass(frozen=True)

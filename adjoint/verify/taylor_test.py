@@ -12,13 +12,14 @@ Source: Farrell, Ham, Funke & Rognes, SIAM J. Sci. Comput. 35 (2013), sec. 4.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from adjoint.verify.differences import noise_of
-from adjoint.verify.vectors import Point, Vector, unit, zero_block
+from adjoint.verify.gradcheck import on_a_kink
+from adjoint.verify.vectors import Layout, Point, Vector, unit, zero_block
 
 
 MARGIN = 400.0  # remainders this many times the noise: slopes are known to about 0.01
@@ -45,6 +46,8 @@ class TaylorTest:
         What slope1 must reach.
     reason : str
         Why the test failed; empty if it passed.
+    kink : float
+        Distance to the nearest kink that the test was told; inf: none.
     """
 
     eps: np.ndarray
@@ -57,6 +60,7 @@ class TaylorTest:
     is_linear: bool
     minimum_slope: float
     reason: str
+    kink: float = math.inf
 
     @property
     def passed(self) -> bool:
@@ -69,7 +73,7 @@ class TaylorTest:
         lines = [
             f"Taylor test {verdict}",
             f"  slopes over {self.halvings} halvings: R0 {self.slope0:.3f}, R1 {self.slope1:.3f}"
-            f" (at least {self.minimum_slope})",
+            f" (at least {self.minimum_slope}); nearest kink {self.kink:.1e}",
             "         eps          R0  slope          R1  slope",
         ]
         s0, s1 = ([math.nan, *_slopes(r)] for r in (self.r0, self.r1))
@@ -87,6 +91,7 @@ class TaylorTest:
             "minimum_slope": self.minimum_slope,
             "halvings": self.halvings,
             "is_linear": self.is_linear,
+            "kink": self.kink if np.isfinite(self.kink) else None,
             "noise": self.noise if np.isfinite(self.noise) else None,
             "eps": self.eps.tolist(),
             "r0": [r if np.isfinite(r) else None for r in self.r0.tolist()],
@@ -104,6 +109,7 @@ def taylor_test(
     n_halvings: int = 16,
     minimum_slope: float = 1.9,
     scale: Vector | None = None,
+    kink: float = math.inf,
     seed: int = 0,
 ) -> TaylorTest:
     """Test a gradient by the rate at which the Taylor remainder falls.
@@ -124,6 +130,8 @@ def taylor_test(
         The least slope of R1 that passes, over at least four halvings.
     scale : like x, optional
         Typical size of each entry; by default the root mean square of its block.
+    kink : float
+        Distance to the nearest kink, as of `kink_distance`; steps stay below a quarter of it.
     seed : int
 
     Returns
@@ -135,16 +143,14 @@ def taylor_test(
     Raises
     ------
     ValueError
-        If x or the direction is not finite or is zero, or something is not laid out like x.
+        If x or the direction is not finite or zero, or laid out otherwise, or `kink` negative.
     """
     point = Point.of(x, scale)
-    given = gradient(point.layout.restore(point.flat)) if callable(gradient) else gradient
-    grad = point.layout.flat("gradient", given)
-    eps = eps0 * 0.5 ** np.arange(n_halvings + 1)
-    finite = np.isfinite(grad).all()
-    if reason := zero_block(point.layout, grad) if finite else "the gradient is not finite":
+    grad = _gradient_at(point, gradient)
+    eps = min(eps0, kink / 4.0) * 0.5 ** np.arange(n_halvings + 1)
+    if reason := _refusal(point.layout, grad, kink):
         none, nan = np.full(eps.shape, np.nan), math.nan
-        return TaylorTest(eps, none, none, nan, nan, nan, 0, False, minimum_slope, reason)
+        return TaylorTest(eps, none, none, nan, nan, nan, 0, False, minimum_slope, reason, kink)
     d = _direction(point, grad, direction, seed)
 
     def phi(h: float) -> float:
@@ -152,7 +158,20 @@ def taylor_test(
 
     noise = noise_of(lambda h: phi(h * eps0))
     change = np.array([phi(h) for h in eps]) - phi(0.0)
-    return _judge(eps, change, float(grad @ d), noise, minimum_slope)
+    return replace(_judge(eps, change, float(grad @ d), noise, minimum_slope), kink=kink)
+
+
+def _gradient_at(point: Point, gradient: Vector | Callable[..., Vector]) -> np.ndarray:
+    """Return the gradient as a flat vector."""
+    given = gradient(point.layout.restore(point.flat)) if callable(gradient) else gradient
+    return point.layout.flat("gradient", given)
+
+
+def _refusal(layout: Layout, grad: np.ndarray, kink: float) -> str:
+    """Return why there is nothing to test, or an empty text."""
+    if not np.isfinite(grad).all():
+        return "the gradient is not finite"
+    return zero_block(layout, grad) or on_a_kink(kink)
 
 
 def _direction(point: Point, grad: np.ndarray, direction: Vector | None, seed: int) -> np.ndarray:

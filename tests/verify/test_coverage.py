@@ -187,7 +187,7 @@ def test_the_distance_to_a_kink_keeps_the_steps_inside():
 
 def test_cells_are_reported_as_they_are_done():
     seen = []
-    cells, owners = check_system("loss/mse", on_cell=seen.append)
+    cells, owners, _ = check_system("loss/mse", on_cell=seen.append)
     assert seen == cells
     assert owners == {("Mse", "images")}
     table = coverage.verify("loss/center_of_mass")

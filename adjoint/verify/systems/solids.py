@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.problem import Problem, System, Values, no_margins
-from adjsim.contact_margins import ContactMargins, contact_margins
+from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
 from adjsim.forces.contact import Contact
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
@@ -109,6 +109,7 @@ def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Pr
         dot_tolerance=ROLLOUT_TOLERANCE if n_steps > 1 else KERNEL_TOLERANCE,
         kernel=rollout_problem(build, 1) if n_steps > 1 else None,
         inert=scene.inert,
+        event=lambda: nearest_event(scene),
     )
 
 
@@ -118,6 +119,14 @@ def fields_of(trajectory: Trajectory) -> dict[str, np.ndarray]:
     for name, part in trajectory.bodies.items():
         fields |= {f"{name}.{key}": value for key, value in vars(part).items()}
     return fields
+
+
+def nearest_event(scene: Scene) -> str:
+    """Say how near a scene is to a touch in another step; nothing without contact."""
+    steps = range(scene.n_steps)
+    run = rollout(scene.model, scene.state, scene.dt, scene.n_steps, frames=steps)
+    found = nearest_touch(scene.model, run)
+    return "" if found is None else found.told(scene.dt)
 
 
 def scene_margins(scene: Scene) -> dict[str, ContactMargins]:
