@@ -177,7 +177,9 @@ class Record(Generic[S, T]):
             if not self._states.is_fresh:
                 self._states.run_forward(self._schedule, self.state, self.n_steps)
             self._run_backward(sweep)
-        return check_gradient(sweep.finish())
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told
+            gradient = sweep.finish()
+        return check_gradient(gradient)
 
     def _run_backward(self, sweep: Sweep) -> None:
         states = self._states

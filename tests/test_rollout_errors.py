@@ -142,8 +142,10 @@ def test_a_force_without_an_adjoint_says_what_to_write():
         rollout_jvp(model, STATE, 0.1, 1, {})
 
 
-def test_a_gradient_that_overflows_names_its_parameter():
-    run = record(MODEL, STATE, 1e-1, 2)
+@pytest.mark.parametrize("pinned", [None, np.ones(4, bool)])
+def test_a_gradient_that_overflows_names_its_parameter(pinned):
+    model = Model(np.ones(4), {"floor": HalfSpaceContact((1, 1, 1), 1.0)}, pinned=pinned)
+    run = record(model, STATE, 1e-1, 2)
     huge = np.full(run.trajectory.x.shape, 1.7e308)
     with pytest.raises(RolloutError, match=r"gradient of `.*` left the finite numbers"):
         run.vjp(huge, huge)
