@@ -83,6 +83,12 @@ class Model(System["State", "Trajectory"]):
 
     def _check_parts(self) -> None:
         """Complain of forces and bodies that are none, or whose names do not serve."""
+        for where in ("forces", "bodies"):
+            if not isinstance(given := getattr(self, where), Mapping):
+                raise TypeError(
+                    f"`{where}` must be a mapping of names, such as {{'floor': ...}}, got "
+                    f"{type(given).__name__}."
+                )
         for name, bodies in self.bodies.items():
             _check_named("bodies", name, bodies, RigidBodies)
         for name, force in self.forces.items():
@@ -180,6 +186,8 @@ class Model(System["State", "Trajectory"]):
 
     def check_state(self, state: "State") -> None:
         """Complain of a state that does not have the model's nodes and bodies."""
+        if not isinstance(state, State):
+            raise TypeError(f"`state` must be a State, got {type(state).__name__}.")
         if state.x.shape != (self.n_nodes, 3):
             raise ValueError(
                 f"`state.x` must have one row per node of the model: expected "
@@ -230,7 +238,7 @@ class Model(System["State", "Trajectory"]):
 
 def _check_named(where: str, name: str, part: Any, kind: type) -> None:
     """Complain of a part whose name cannot begin a path, or that is of the wrong class."""
-    if not name.isidentifier() or name in RESERVED_NAMES:
+    if not isinstance(name, str) or not name.isidentifier() or name in RESERVED_NAMES:
         raise ValueError(
             f"`{where}` must have names that are identifiers other than "
             f"{', '.join(RESERVED_NAMES)}, got {name!r}."

@@ -5,9 +5,12 @@ import pytest
 
 from adjoint.rollout import record, rollout_jvp
 from adjsim.element import Force
+from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
+from adjsim.reduced.pendulum import PendulumState
 from adjsim.rollout import rollout
+from adjsim.series import Signal
 from adjsim.stepper import RolloutError
 
 
@@ -40,6 +43,25 @@ class Orphan(HalfSpaceContact):
 def test_a_bad_model_is_named(given, message):
     with pytest.raises(ValueError, match=message):
         Model(**{"mass": np.ones(4), **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"forces": [HalfSpaceContact()]}, "`forces` must be a mapping of names, .* got list"),
+        ({"bodies": [1]}, "`bodies` must be a mapping of names, .* got list"),
+        ({"forces": {1: HalfSpaceContact()}}, "`forces` must have names .* got 1"),
+    ],
+)
+def test_forces_and_bodies_go_by_their_names(given, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Model(np.ones(4), **given)
+
+
+@pytest.mark.parametrize("state", [np.zeros((4, 3)), PendulumState(0.0), None])
+def test_a_state_must_be_one(state):
+    with pytest.raises(TypeError, match=f"`state` must be a State, got {type(state).__name__}"):
+        rollout(MODEL, state, 0.1, 3)
 
 
 def test_a_force_must_be_one():
@@ -142,10 +164,12 @@ def test_a_force_without_an_adjoint_says_what_to_write():
         rollout_jvp(model, STATE, 0.1, 1, {})
 
 
-@pytest.mark.parametrize("pinned", [None, np.ones(4, bool)])
-def test_a_gradient_that_overflows_names_its_parameter(pinned):
-    model = Model(np.ones(4), {"floor": HalfSpaceContact((1, 1, 1), 1.0)}, pinned=pinned)
-    run = record(model, STATE, 1e-1, 2)
+PUSH = ExternalForces([0], Signal([0.0, 1.0], np.ones((2, 3))))  # 0 times inf in its sums
+
+
+@pytest.mark.parametrize("force", [HalfSpaceContact(), PUSH])
+def test_a_gradient_that_overflows_names_its_parameter(force):
+    run = record(Model(np.ones(4), {"force": force}), STATE, 1e-1, 2)
     huge = np.full(run.trajectory.x.shape, 1.7e308)
     with pytest.raises(RolloutError, match=r"gradient of `.*` left the finite numbers"):
         run.vjp(huge, huge)
