@@ -100,6 +100,10 @@ class Force(ABC):
         """
         raise TypeError(f"`{name}` is a {type(self).__name__}, which cannot act on bodies.")
 
+    def check_positions(self, x: np.ndarray, name: str) -> None:
+        """Complain by `name` of initial positions where an element has no force."""
+        del x, name
+
     @abstractmethod
     def pack_consts(self) -> np.ndarray:
         """Rows of the rest shape, (n_elements, kind.n_consts)."""

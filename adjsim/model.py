@@ -193,6 +193,9 @@ class Model(System["State", "Trajectory"]):
                 f"`state.x` must have one row per node of the model: expected "
                 f"({self.n_nodes}, 3), got {state.x.shape}."
             )
+        for name, force in self.forces.items():
+            if force.body is None:
+                force.check_positions(state.x, name)
         if set(state.bodies) != set(self.bodies):
             raise ValueError(
                 f"`state.bodies` must have the model's sets of bodies, "

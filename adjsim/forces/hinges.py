@@ -51,9 +51,12 @@ import numpy as np
 from adjsim import checks
 from adjsim.backend import device_fn, lit
 from adjsim.element import ElementKind, Force, Parameter
-from adjsim.meshes.triangle_mesh import FLAT
+from adjsim.meshes.triangle_mesh import check_moved_areas, have_no_area
 from adjsim.series import freeze_series, series_rows, series_steps
 from adjsim.vec3 import axpy, cross, dot, scale
+
+
+CORNERS = ([2, 3, 0], [3, 2, 1])  # of the two triangles, (x3, x4, x1) and (x4, x3, x2)
 
 
 @device_fn
@@ -222,6 +225,11 @@ class Hinges(Force):
             )
         return self
 
+    def check_positions(self, x: np.ndarray, name: str) -> None:
+        """Name the first of the hinges' triangles that has no area."""
+        for corners in CORNERS:
+            check_moved_areas(name, x, self.hinges[:, corners])
+
     def pack_consts(self) -> np.ndarray:
         """Nothing: (n_hinges, 0)."""
         return np.zeros((len(self.hinges), 0))
@@ -300,11 +308,8 @@ def check_hinges(rest_positions: np.ndarray, hinges: np.ndarray) -> None:
             f"`hinges` must have four different nodes, got {hinges[row].tolist()} at row {row}: "
             "its two triangles are one."
         )
-    e, a, b = edges(rest_positions, hinges)
-    for arm, corners in ((a, [2, 3, 0]), (b, [3, 2, 1])):
-        sides = np.stack([e, arm, arm - e])
-        area = np.linalg.norm(np.cross(e, arm), axis=1)
-        flat = area <= FLAT * np.square(sides).sum(axis=2).max(axis=0)
+    for corners in CORNERS:
+        flat = have_no_area(rest_positions, hinges[:, corners])
         if flat.any():
             row = int(np.argmax(flat))
             raise ValueError(

@@ -123,6 +123,17 @@ class Springs(Force):
         checks.indices(f"{name}.edges", self.edges, ("n_springs", 2), n_nodes)
         return self
 
+    def check_positions(self, x: np.ndarray, name: str) -> None:
+        """Name the first spring whose ends coincide."""
+        joined = (x[self.edges[:, 0]] == x[self.edges[:, 1]]).all(axis=1)
+        if joined.any():
+            row = int(np.argmax(joined))
+            i, j = self.edges[row].tolist()
+            raise ValueError(
+                f"`state.x` must keep the ends of springs apart, but nodes {i} and {j} of spring "
+                f"{row} of `{name}` are at one place: it has no direction. Move one."
+            )
+
     def pack_consts(self) -> np.ndarray:
         """Nothing: (n_springs, 0)."""
         return np.zeros((len(self.edges), 0))

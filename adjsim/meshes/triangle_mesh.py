@@ -19,6 +19,7 @@ from adjsim import checks
 # A triangle flatter than this, 2 A <= FLAT L^2 with its longest side L, is a rounding error
 # away from a line: 2 A carries an error of a few eps L^2.
 FLAT = 1e-12
+ROUNDING = 8.0 * np.finfo(np.float64).eps  # the same where it moves: below, 2 A is rounding alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,13 +166,29 @@ class TriangleMesh:
             )
 
 
-def check_areas(name: str, points: np.ndarray, triangles: np.ndarray) -> None:
-    """Name the first triangle of zero area."""
+def have_no_area(points: np.ndarray, triangles: np.ndarray, flat: float = FLAT) -> np.ndarray:
+    """Return which triangles have 2 A <= flat L^2, (n_triangles,) bool."""
     corners = points[triangles]
     sides = corners[:, [1, 2, 0]] - corners
     longest2 = (sides**2).sum(axis=2).max(axis=1)
     twice_area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
-    flat = twice_area <= FLAT * longest2
+    return twice_area <= flat * longest2
+
+
+def check_moved_areas(name: str, x: np.ndarray, triangles: np.ndarray) -> None:
+    """Name the first triangle of a force that an initial state has made to a line."""
+    flat = have_no_area(x, triangles, ROUNDING)
+    if flat.any():
+        e = int(np.argmax(flat))
+        raise ValueError(
+            f"`state.x` must give every triangle of `{name}` an area, but nodes "
+            f"{triangles[e].tolist()}, at row {e}, lie on a line: it has no normal. Move one."
+        )
+
+
+def check_areas(name: str, points: np.ndarray, triangles: np.ndarray) -> None:
+    """Name the first triangle of zero area."""
+    flat = have_no_area(points, triangles)
     if flat.any():
         e = int(np.argmax(flat))
         raise ValueError(

@@ -235,6 +235,15 @@ def test_a_triangle_that_loses_its_area_ends_the_rollout():
         rollout(model, state, 0.25, 5)
 
 
+@pytest.mark.parametrize(("keep", "named"), [([0, 1, 1, 1], "2, 3, 0"), ([1, 0, 1, 1], "3, 2, 1")])
+def test_a_state_that_makes_a_line_of_a_triangle_is_refused(keep, named):
+    model = Model(np.ones(4), {"bend": Hinges(ONE, folded(0.0), 1.0)})
+    x = folded(0.0)
+    x = np.where(np.array(keep)[:, None] == 1, x, 0.5 * (x[2] + x[3]))
+    with pytest.raises(ValueError, match=rf"`state.x` .* triangle of `bend` .* \[{named}\]"):
+        rollout(model, State(x), 1e-3, 1)
+
+
 FITS = {"hinges": ONE, "rest_positions": folded(0.0), "stiffness": 1.0}
 
 

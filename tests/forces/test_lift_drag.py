@@ -173,10 +173,13 @@ def test_without_wind_at_rest_there_is_no_force_and_almost_no_slope():
         np.testing.assert_allclose(slope, [0.0, 0.0, -0.5e-6], rtol=0, atol=1e-15)
 
 
-def test_a_collapsed_triangle_stops_the_rollout():
-    model = Model(np.ones(3), {"air": LiftDrag([[0, 1, 2]], *ROW, WIND)})
-    with pytest.raises(RolloutError, match=r"left the finite numbers in step 0"):
-        rollout(model, State(CORNER * [1, 0, 1]), 1e-3, 1)
+def test_a_collapsed_triangle_is_named_or_stops_the_rollout():
+    model = Model(np.ones(3), {"air": LiftDrag([[0, 1, 2]], *ROW, WIND)}, pinned=np.ones(3, bool))
+    line = CORNER * [1, 0, 1]
+    with pytest.raises(ValueError, match=r"`state.x` .* triangle of `air` .* \[0, 1, 2\]"):
+        rollout(model, State(line), 1.0, 1)
+    with pytest.raises(RolloutError, match=r"left the finite numbers in step 1"):
+        rollout(model, State(CORNER, line - CORNER), 1.0, 2)
 
 
 N = "n_triangles"

@@ -211,18 +211,21 @@ def test_the_order_of_the_nodes_does_not_matter(rng):
 
 COLLAPSED = {
     "two nodes in one place": [[0.0, 0, 0], [1, 0, 0], [1, 0, 0]],
-    "all nodes in one place": [[0.3, 0.1, 0.2]] * 3,
+    "all nodes in one place": [[0.25, 0.125, 0.5]] * 3,
     "nodes on a line": [[0.0, 0, 0], [0.1, 0.3, 0.7], [0.3, 0.9, 2.1]],
 }
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("x", COLLAPSED.values(), ids=COLLAPSED)
-def test_a_collapsed_triangle_stops_the_rollout(x, dtype):
+def test_a_collapsed_triangle_is_named_or_stops_the_rollout(x, dtype):
     # The last has e2 = 3 e1 up to rounding: its area is of the size of eps |e|^2.
     cloth = NeoHookeanTriangles([[0, 1, 2]], CORNER, mu=2.0, lam=4.0)
-    with pytest.raises(RolloutError, match=r"left the finite numbers in step 0 .* at node 0"):
-        rollout(Model(np.ones(3), {"cloth": cloth}), State(x), 1e-3, 1, dtype=dtype)
+    model = Model(np.ones(3), {"cloth": cloth}, pinned=np.ones(3, bool))
+    with pytest.raises(ValueError, match=r"`state.x` .* triangle of `cloth` .* \[0, 1, 2\]"):
+        rollout(model, State(x), 1.0, 1, dtype=dtype)
+    with pytest.raises(RolloutError, match=r"left the finite numbers in step 1 .* at node 0"):
+        rollout(model, State(CORNER, x - CORNER), 1.0, 2, dtype=dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

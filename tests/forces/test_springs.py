@@ -179,6 +179,13 @@ def test_nodes_must_be_those_of_the_model():
         Model(np.ones(2), {"net": Springs(**FITS)})
 
 
+def test_ends_at_one_place_are_named():
+    model = Model(np.ones(4), {"net": Springs([[0, 1], [2, 3]], 1.0, rest_length=1.0)})
+    x = [[0.0, 0, 0], [1, 0, 0], [2, 0, 0], [2, 0, 0]]
+    with pytest.raises(ValueError, match=r"`state.x` .* nodes 2 and 3 of spring 1 of `net`"):
+        rollout(model, State(x), 1e-3, 1)
+
+
 def test_no_springs_are_refused():
     springs = Springs(np.zeros((0, 2), int), 1.0, rest_length=1.0)
     with pytest.raises(ValueError, match=r"`net.edges` must not be empty"):
