@@ -16,6 +16,11 @@ LENGTH, GRAVITY = 0.7, 9.8
 OMEGA = np.sqrt(GRAVITY / LENGTH)
 
 
+def told(numbers):
+    """Numbers as text, three digits each."""
+    return ", ".join(f"{number:.3g}" for number in numbers)
+
+
 def periods(angle, rate, dt, n_periods):
     """Time of one period [s]: of a run, by its upward zeros, and by the elliptic integral."""
     m = np.sin(angle / 2.0) ** 2 + (rate / (2.0 * OMEGA)) ** 2  # sin^2 of half the amplitude
@@ -34,6 +39,8 @@ def test_a_small_swing_has_the_period_of_the_linear_oscillator():
     dt = 0.01
     found, exact = periods(1e-5, 0.0, dt, 40)
     expected = np.pi * dt / np.arcsin(OMEGA * dt / 2.0)
+    off, off_exact = found / expected - 1.0, found / exact - 1.0
+    print(f"\nsmall swing: period off the scheme's by {off:.1e}, off the exact by {off_exact:.1e}")
     np.testing.assert_allclose(exact, 2 * np.pi / OMEGA, rtol=1e-10)
     # zeros by interpolation: cubic terms (w dt)^3/16 of a step, over 40 periods
     np.testing.assert_allclose(found, expected, rtol=1e-7)
@@ -51,6 +58,9 @@ def test_a_wide_swing_has_the_period_of_the_elliptic_integral(angle, rate, order
         found, exact = periods(angle, rate, dt, 6)
         errors.append(found / exact - 1.0)
     slope = np.log2(np.abs(errors[:-1]) / np.abs(errors[1:]))
+    print(
+        f"\nswing from {angle} rad, {rate} rad/s: period off by {told(errors)}, slope {told(slope)}"
+    )
     assert abs(errors[-1]) < 1e-3
     assert (np.abs(slope - order) < 0.1).all()
 
@@ -81,6 +91,10 @@ def test_a_double_pendulum_is_of_first_order_against_a_solver_of_order_8():
         errors.append(np.abs(np.concatenate([run.angle[0], run.rate[0]]) - exact).max())
     slope = np.log2(np.divide(errors[:-1], errors[1:]))
     extrapolated = richardson(system, state, time, 4000) - exact
+    print(
+        f"\ndouble pendulum after {time} s: off by {told(errors)}, slope {told(slope)}, "
+        f"extrapolated {np.abs(extrapolated).max():.1e}"
+    )
     assert (np.abs(slope - 1.0) < 0.05).all()
     # the error's next term is of second order: 2 (1/4000)^2 times derivatives of some hundreds
     assert np.abs(extrapolated).max() < 1e-4
@@ -113,6 +127,8 @@ def test_the_energy_of_an_undamped_pendulum_drifts_with_dt_and_does_not_grow():
     drifts = [drift(system, state, 1.0, dt, 4.0) for dt in (4e-3, 2e-3, 1e-3)]
     slope = np.log2(np.divide(drifts[:-1], drifts[1:]))
     early, late = (drift(system, state, 1.0, 1e-2, time) for time in (10.0, 1000.0))
+    print(f"\nenergy of a pendulum: drift {told(drifts)} J, slope {told(slope)}")
+    print(f"at dt = 1e-2 s: {early:.3e} J over 10 s, {late:.3e} J over 1000 s")
     assert (np.abs(slope - 1.0) < 0.05).all()
     assert late < 1.05 * early  # symplectic: bounded, not growing
 
@@ -122,4 +138,5 @@ def test_the_energy_of_an_undamped_double_pendulum_drifts_with_dt():
     state = PendulumState(START[:2], START[2:])
     drifts = [drift(system, state, DOUBLE["mass"], dt, 2.0) for dt in (1e-3, 5e-4, 2.5e-4)]
     slope = np.log2(np.divide(drifts[:-1], drifts[1:]))
+    print(f"\nenergy of a double pendulum: drift {told(drifts)} J, slope {told(slope)}")
     assert (np.abs(slope - 1.0) < 0.1).all()

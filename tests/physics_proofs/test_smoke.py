@@ -1,4 +1,4 @@
-"""Smoke: divergence at the level of rounding, and decay of a shear wave as the scheme's own."""
+"""Smoke: divergence at rounding, a shear wave's decay; `pytest -s` prints the figures."""
 
 import numpy as np
 
@@ -16,6 +16,10 @@ def test_the_velocity_is_free_of_divergence_to_rounding_in_every_frame(rng):
     run = rollout(Smoke((N, N)), state, 1.0, 100, frames=range(0, 101, 10))
     divergence = np.abs([reference.divergence(u) for u in run.velocity]).max(axis=(1, 2))
     speed = np.abs(run.velocity).max()
+    print(
+        f"\nsmoke {N} x {N}, 100 steps: divergence {divergence[0]:.1f} at first, then at most "
+        f"{divergence[1:].max():.1e} per step, {divergence[1:].max() / (EPS * speed):.1f} eps |u|"
+    )
     assert divergence[0] > 1.0
     # transforms of 12 100 terms: log2 of them times eps times the speed
     assert divergence[1:].max() < 20 * EPS * speed
@@ -28,6 +32,9 @@ def test_density_stays_within_its_bounds_and_speed_does_not_grow(rng):
     energy = np.square(run.velocity).sum(axis=(1, 2, 3))
     low, high = run.density.min(), run.density.max()
     # a lookup is a weighted mean: it never leaves the bounds, but for a rounding or two
+    print(
+        f"\nsmoke: density in [{low:.3g}, {high:.3g}], energy {energy[0]:.3g} to {energy[-1]:.3g}"
+    )
     assert low >= state.density.min() - 4 * EPS
     assert high <= state.density.max() + 4 * EPS
     assert (np.diff(energy) < 0.0).all()
@@ -42,4 +49,5 @@ def test_a_shear_wave_across_a_wind_is_damped_by_interpolation_as_predicted():
     run = rollout(Smoke(y.shape), SmokeState(velocity, y), 1.0, n_steps)
     amplitude = np.abs(np.fft.fft(run.velocity[0, :, 0, 0])[1]) / 8 / 1e-3
     expected = np.abs(1 - w + w * np.exp(-1j * k)) ** n_steps
+    print(f"\nshear wave after {n_steps} steps: {amplitude / expected - 1.0:.1e} off its decay")
     np.testing.assert_allclose(amplitude, expected, rtol=1e-11)
