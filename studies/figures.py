@@ -10,6 +10,7 @@ from studies.optimizers.evaluations import Evaluation
 
 
 INK, SOFT, BLUE, ORANGE, GREEN = "#1d2733", "#8a96a3", "#2f6db3", "#d2622a", "#3a8a5f"
+ARROWS = 24  # along the longer edge of a picture
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -188,6 +189,32 @@ def strip(frames: dict[str, np.ndarray], count: int = 5) -> tuple[bytes, float]:
             if r == 0:
                 ax.set_title(f"{1e3 * frames['times'][index]:.0f} ms", fontsize=10, color=INK)
     return _png(figure), gain
+
+
+def flow(frames: dict[str, np.ndarray], velocity: np.ndarray) -> bytes:
+    """Draw the fitted flow of smoke over its picture, at the first instant and the last.
+
+    `velocity` is (n_frames, rows, columns, 2); rows count downwards.
+    """
+    figure, axes = _axes(1, 2, (9.2, 4.6))
+    for ax, at in zip(axes, (0, -1), strict=True):
+        image = np.clip(frames["fitted"][at, ..., :3], 0.0, 1.0)
+        ax.imshow(0.35 + 0.65 * image, interpolation="nearest")
+        every = max(1, max(image.shape[:2]) // ARROWS)
+        y, x = np.mgrid[every // 2 : image.shape[0] : every, every // 2 : image.shape[1] : every]
+        u = velocity[at, y, x]
+        speed = float(np.linalg.norm(velocity[at], axis=-1).max())
+        ax.quiver(
+            x, y, u[..., 0], u[..., 1], color=ORANGE, angles="xy", scale_units="xy",
+            scale=max(speed, TINY) / (1.4 * every), width=0.004,
+        )  # fmt: skip
+        ax.set(xticks=[], yticks=[])
+        ax.grid(visible=False)
+        ax.spines[:].set_visible(False)
+        ax.set_title(
+            f"{1e3 * frames['times'][at]:.0f} ms, fastest {speed:.2g} cells/step", fontsize=10
+        )
+    return _png(figure)
 
 
 def difference_gain(largest: float) -> float:

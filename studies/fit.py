@@ -47,6 +47,8 @@ class Fit:
         findings(theta) is what else the study has to say of its optimum, in sentences.
     instance : int
         Its number where there are many.
+    played : numpy.ndarray, optional
+        Steps that the videos show, if more than those compared.
     """
 
     problem: VideoProblem
@@ -59,6 +61,7 @@ class Fit:
     noise_repeats: int = field(default=0, kw_only=True)
     findings: Callable[[np.ndarray], list[str]] | None = field(default=None, kw_only=True)
     instance: int = field(default=0, kw_only=True)
+    played: np.ndarray | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.truth is not None:

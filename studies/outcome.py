@@ -168,16 +168,20 @@ def write_arrays(fit: "Fit", folder: RunFolder, found: Found, spread: Uncertaint
         directions=spread.directions,
         **known,
     )
-    motion = problem.motion_at(theta)
+    compared = problem.motion.frames
+    steps = compared if fit.played is None else fit.played
+    motion = problem.motion_at(theta).at(steps)
     run = motion.run()
-    fitted = problem.filming.shoot(motion, run)
     folder.write_npz(run_folder.TRAJECTORY, **moved(problem, motion, run))
+    beginning = problem.motion_at(parameters.start).at(steps)
     folder.write_npz(
         run_folder.FRAMES,
         times=run.times,
-        target=problem.targets.astype(np.float32),
-        fitted=fitted.astype(np.float32),
-        start=problem.images(parameters.start).astype(np.float32),
+        compared=np.isin(steps, compared),
+        # beside a step that is only shown, the target that comes next
+        target=problem.targets[np.searchsorted(compared, steps)].astype(np.float32),
+        fitted=problem.filming.shoot(motion, run).astype(np.float32),
+        start=problem.filming.shoot(beginning, beginning.run()).astype(np.float32),
     )
 
 

@@ -81,6 +81,11 @@ STUDIES = {
             "identify the lengths of a double pendulum, and gravity",
         ),
         Study(
+            "smoke",
+            "studies.smoke",
+            "find the initial velocity that blows smoke into the shape of a picture",
+        ),
+        Study(
             "timing",
             "studies.timing",
             "measure forward and reverse over 100 to 10 000 tetrahedra",

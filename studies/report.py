@@ -36,7 +36,7 @@ def write_report(folder: RunFolder) -> Path:
     frames = folder.read_npz(run_folder.FRAMES)
     log = read_search(folder, result["logs"][result["start"]])
     strip, gain = figures.strip(frames)
-    convergence = _convergence(folder, result, arrays, log)
+    convergence = _convergence(folder, result, arrays, log) | _flow(folder, frames)
     taylor = {
         f"taylor_{name}": figures.taylor(name, point) for name, point in certified["points"].items()
     }
@@ -57,7 +57,7 @@ def write_report(folder: RunFolder) -> Path:
         "fitted_video": _video(folder.file(run_folder.FITTED_VIDEO)),
         "slow": _pace(slow),
         "difference": f"enlarged {gain:g} times" if gain > 1.0 else "not enlarged",
-        "largest": f"{float(abs(frames['fitted'][..., :3] - frames['target'][..., :3]).max()):.1e}",
+        "largest": f"{_largest_difference(frames):.1e}",
         "strip_image": _image(strip),
         "convergence_images": _gallery(convergence),
         "taylor_images": _gallery(taylor),
@@ -89,6 +89,18 @@ def _convergence(
     if arrays["singular_values"].size > 1:
         drawn["spectrum"] = figures.spectrum(arrays["singular_values"])
     return drawn
+
+
+def _flow(folder: RunFolder, frames: dict[str, np.ndarray]) -> dict[str, bytes]:
+    """Return the figure of the flow, if what moves is one."""
+    velocity = folder.read_npz(run_folder.TRAJECTORY).get("velocity")
+    return {} if velocity is None else {"flow": figures.flow(frames, velocity)}
+
+
+def _largest_difference(frames: dict[str, np.ndarray]) -> float:
+    """Return that of the frames compared; those of earlier versions all were."""
+    compared = frames.get("compared", np.ones(len(frames["times"]), bool))
+    return float(abs(frames["fitted"] - frames["target"])[compared, ..., :3].max())
 
 
 def _pace(slow: float) -> str:
