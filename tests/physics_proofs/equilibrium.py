@@ -12,7 +12,8 @@ from adjsim.stepper import make_stepper
 def force_of(model):
     """Return x -> internal forces, (n_nodes, 3) [N]: one step of 1 s from rest, m v'."""
     stepper = make_stepper(model, 1.0, 1, np.dtype(np.float64), threads=1)
-    X, V = fields = stepper.allocate(2)
+    fields = stepper.allocate(2)
+    X, V = fields[:2]
 
     def force(x):
         X[0], V[0] = x, 0.0
