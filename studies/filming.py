@@ -15,7 +15,11 @@ import numpy as np
 import scipy.sparse
 
 from adjoint.render.soft_raster import rasterize_jvp, record_images
+from adjoint.rigid.pose import vertices_jvp, vertices_vjp
 from adjsim import checks
+from adjsim.model import Model
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.pose import vertices
 from render.camera import Camera
 from render.scene import DirectionalLight, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
@@ -29,7 +33,8 @@ class Pulled:
     Attributes
     ----------
     frames : dict
-        Of the trajectory's fields by name, e.g. "x" (n_frames, n_nodes, 3).
+        Of the trajectory's fields by name, e.g. "x" (n_frames, n_nodes, 3), or
+        "block.position" (n_frames, n_bodies, 3) of bodies.
     values : dict
         Of parameters of the system by path, where an image shows them directly.
     """
@@ -102,6 +107,42 @@ class Skin(Subject):
         """Return S^T adj_vertices as the cotangent of x."""
         del motion, run
         return Pulled({"x": _apply(self.matrix.T.tocsr(), adj_vertices)})
+
+
+@dataclass(frozen=True, eq=False)
+class Hulls(Subject):
+    """Vertices of a set of rigid bodies, which are drawn with the set's `faces`.
+
+    Attributes
+    ----------
+    name : str
+        The set, as the model's `bodies` name it.
+    """
+
+    name: str
+
+    def vertices(self, motion: Motion, run: Any) -> np.ndarray:
+        """Return x + R c."""
+        return vertices(self._set(motion), run.bodies[self.name])
+
+    def vertices_jvp(
+        self, motion: Motion, run: Any, tan_run: Any, tangents: Mapping[str, Any]
+    ) -> np.ndarray:
+        """Return the tangent of the same."""
+        del tangents
+        bodies = self._set(motion)
+        return vertices_jvp(bodies, run.bodies[self.name], tan_run.bodies[self.name])
+
+    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> Pulled:
+        """Return the cotangents of positions and rotations."""
+        adj = vertices_vjp(self._set(motion), run.bodies[self.name], adj_vertices)
+        return Pulled(
+            {f"{self.name}.position": adj.position, f"{self.name}.rotation": adj.rotation}
+        )
+
+    def _set(self, motion: Motion) -> RigidBodies:
+        assert isinstance(motion.system, Model)
+        return motion.system.bodies[self.name]
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,14 +81,26 @@ class Motion:
 
 
 def trajectory_fields(run: Any) -> dict[str, np.ndarray]:
-    """Return a trajectory's fields by name, such as x and v, in the order of the stepper's."""
-    names = [field.name for field in fields(run) if field.name not in ("steps", "dt")]
-    return {name: getattr(run, name) for name in names}
+    """Return a trajectory's fields by name, such as x, v and "block.position" of bodies."""
+    found = {}
+    for part in fields(run):
+        if part.name == "bodies":
+            for name, states in run.bodies.items():
+                found |= {f"{name}.{key}": value for key, value in vars(states).items()}
+        elif part.name not in ("steps", "dt"):
+            found[part.name] = getattr(run, part.name)
+    return found
 
 
 def pull_frames(
     recorded: Record[Any, Any], adj_frames: Mapping[str, np.ndarray], wrt: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
     """Pull cotangents of a trajectory's fields, by name, back to parameters by path."""
-    names = trajectory_fields(recorded.trajectory)
-    return recorded.vjp(*(adj_frames.get(name) for name in names), wrt=wrt)
+    own, bodies = [], {}
+    for name in trajectory_fields(recorded.trajectory):
+        owner, _, key = name.rpartition(".")
+        if not owner:
+            own.append(adj_frames.get(name))
+        elif name in adj_frames:
+            bodies.setdefault(owner, {})[key] = adj_frames[name]
+    return recorded.vjp(*own, bodies=bodies or None, wrt=wrt)
