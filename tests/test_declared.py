@@ -8,7 +8,7 @@ import pytest
 
 from adjoint.registry import FORCE_TWINS
 from adjoint.system_registry import SYSTEM_TWINS
-from adjoint.verify.declared import REDUCED
+from adjoint.verify.declared import OTHERS
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
@@ -24,7 +24,7 @@ PARAMETERS = [
     for p in force.PARAMETERS
     if p.name in force.parameters()
 ]
-DECLARED = {kind.__name__: kind.PARAMETERS for kind in (*FORCE_TWINS, *REDUCED)}
+DECLARED = {kind.__name__: kind.PARAMETERS for kind in (*FORCE_TWINS, *OTHERS)}
 
 
 def changed(name, parameter, factor):

@@ -5,9 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from adjoint.parameters import needs_mass, needs_rest
+from adjoint.parameters import needs_forces, needs_rest
 from adjoint.rollout import record, rollout_jvp
 from adjoint.sweep import ReverseSweep
+from adjoint.system_registry import system_twin_of
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck
 from adjsim.forces.half_space import HalfSpaceContact
@@ -98,15 +99,17 @@ def test_twice_the_density_in_free_fall_changes_nothing(rng):
 
 def test_a_rest_shape_costs_nothing_where_no_gradient_of_it_is_asked_for(rng):
     model, state = case(rng)
-    assert needs_mass(model, ["solid.density"])
+    assert needs_forces(model, ["solid.density"])
     assert needs_rest(["solid.rest_positions"])
     for wanted in (["solid.mu"], ["state.x", "gravity"]):
-        assert not needs_mass(model, wanted)
+        assert not needs_forces(model, wanted)
         assert not needs_rest(wanted)
     run = record(model, state, DT, N_STEPS)
-    frames = np.zeros((2, 1, 12, 3))
-    sweep = ReverseSweep(run._stepper, run.trajectory.steps, tuple(frames), ["solid.mu"])
-    assert sweep.consts.size == 0
+    frames = system_twin_of(model).cotangents(
+        run.trajectory, (state.x[None], None), run.trajectory.x.dtype
+    )
+    sweep = ReverseSweep(run._stepper, state, run.trajectory.steps, frames, ["solid.mu"])
+    assert sweep.adj.consts.size == 0
 
 
 def test_what_is_asked_for_does_not_change_the_bits_of_the_rest(rng):
