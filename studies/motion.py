@@ -29,6 +29,8 @@ class Motion:
         float64 or float32.
     device : str
         cpu or cuda.
+    threads : int, optional
+        As `adjsim.rollout` takes it.
     """
 
     system: System[Any, Any]
@@ -37,6 +39,7 @@ class Motion:
     frames: np.ndarray
     dtype: str = "float64"
     device: str = field(default="cpu", kw_only=True)
+    threads: int | None = field(default=None, kw_only=True)
 
     @property
     def n_steps(self) -> int:
@@ -74,7 +77,7 @@ class Motion:
         try:
             return sweep(
                 self.system, self.state, self.dt, self.n_steps, *more,
-                frames=self.frames, dtype=self.dtype, device=self.device,
+                frames=self.frames, dtype=self.dtype, device=self.device, threads=self.threads,
             )  # fmt: skip
         except RolloutError as error:
             raise NotFiniteError(str(error)) from error

@@ -6,12 +6,14 @@ r"""The loss of a video as a function of free parameters, with both derivatives.
 `residuals_and_jacobian` one tangent sweep per component of theta.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from adjoint.render.losses import loss_vjp, residuals_jvp, residuals_vjp
+from adjsim.backend import thread_count
 from render.losses import ImageLoss, residuals
 from studies.filming import Filming
 from studies.motion import Motion, pull_frames
@@ -112,13 +114,22 @@ class VideoProblem:
         )[1]
 
     def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the residuals and their Jacobian, one tangent rollout a column."""
-        r, jacobian = np.zeros(0), np.zeros((0, 0))
-        for i, direction in enumerate(np.eye(len(theta))):
-            r, column = self._push(theta, direction)
-            if i == 0:
-                jacobian = np.empty((len(r), len(theta)), order="F")
-            jacobian[:, i] = column
+        """Return the residuals and their Jacobian, one tangent rollout a column.
+
+        The columns share this machine's threads.
+        """
+        r = self.residuals(theta)
+        jacobian = np.empty((len(r), len(theta)), order="F")
+        lone = replace(self, motion=replace(self.motion, threads=1))
+
+        def fill(i: int) -> None:
+            direction = np.zeros(len(theta))
+            direction[i] = 1.0
+            jacobian[:, i] = lone.residuals_jvp(theta, direction)
+
+        on_cpu = self.motion.device == "cpu"
+        with ThreadPoolExecutor(thread_count(None, large=on_cpu)) as pool:
+            list(pool.map(fill, range(len(theta))))
         return r, jacobian
 
     def _push(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
