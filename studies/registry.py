@@ -86,6 +86,11 @@ STUDIES = {
             "find the initial velocity that blows smoke into the shape of a picture",
         ),
         Study(
+            "ball-material",
+            "studies.ball_material",
+            "identify the mass of every particle of a soft ball thrown onto a floor",
+        ),
+        Study(
             "timing",
             "studies.timing",
             "measure forward and reverse over 100 to 10 000 tetrahedra",

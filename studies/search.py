@@ -1,5 +1,6 @@
 """How a study searches: method, budget, and from how many points it starts."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -34,7 +35,7 @@ class Search:
     stages : tuple of float
         A search looks at this part of the frames first, then goes on with the next one;
         the last one is 1, all frames. A long video has many wrong optima, its beginning
-        has few.
+        has few. Stages before the last end at the root of the tolerance.
     """
 
     method: Method
@@ -133,7 +134,7 @@ def search(
                 at,
                 how.method,
                 max_evaluations=how.max_evaluations,
-                tolerance=how.tolerance,
+                tolerance=how.tolerance if part == 1.0 else math.sqrt(how.tolerance),
                 options=how.options,
                 log=folder.file(names[stage]),
                 callback=watch,

@@ -103,4 +103,37 @@ SMOKE = Toy(
     ),
 )
 
-TOYS = {toy.study: toy for toy in (BOUNCE, PENDULUM, DOUBLE, SMOKE)}
+
+BALL_MATERIAL = Toy(
+    "ball-material",
+    (
+        "ball.shells=1",
+        "hidden.mass=[0.8, 1.2]",
+        "hidden.speed=[1.0, 1.5]",
+        "time.dt=3e-3",
+        "time.steps=100",
+        "time.frames=5",
+        "image.height=20",
+        "image.width=24",
+        "loss.levels=2",
+        "optimizer.stages=[0.8, 1.0]",
+    ),
+    {"mass": 1e-6},
+    (
+        (("ball.shells=0",), "`ball.shells` must be positive"),
+        (("ball.density=-1.0",), "`ball.density` must be positive"),
+        (("ball.viscosity=-1.0",), "`viscosity` must not be negative"),
+        (("ball.position=[0.0, 1.0, 0.0]",), "`ball.position` must be above the floor"),
+        (("hidden.mass=[0.0, 1.0]",), "`hidden.mass` must be positive"),
+        (("hidden.mass=[1.5, 0.5]",), r"`hidden.mass` must be \[low, high\]"),
+        (("hidden.lam=[100.0, 100.0]",), r"`hidden.lam` must be above hidden.mu/8 = 137.5"),
+        (("hidden.speed=[3.0, 1.0]",), r"`hidden.speed` must be \[low, high\]"),
+        (("start.mass=[6.0, 6.0]",), "start of `mass` must lie inside its bounds"),
+        (("free=[]",), "`free` must name at least one of mass, material"),
+        (('free=["weight"]',), "name in `free`"),
+        (("bounds.mass=[1.0]",), r"`bounds.mass` must have shape \(2\)"),
+        (("floor.friction=-1.0",), "`friction` must not be negative"),
+    ),
+)
+
+TOYS = {toy.study: toy for toy in (BOUNCE, PENDULUM, DOUBLE, SMOKE, BALL_MATERIAL)}

@@ -1,0 +1,167 @@
+"""How is the mass of a soft ball spread over its particles?
+
+    adjsim run ball-material
+
+A correct run ends with a mean relative error of the masses below 1e-6 and a certificate that
+passed. The ball falls, hits the floor and rolls; free flight shows no mass at all, the way it
+is squeezed shows all of them, though some far better than others.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.meshes.ball import ball_tets
+from adjsim.meshes.tet_mesh import TetMesh
+from adjsim.model import Model, State
+from render.scene import Material, Mesh
+from studies.errors import StudyError
+from studies.filming import MeshFilming, Skin, make_filming
+from studies.fit import Fit
+from studies.instances import Bar, draw, make_job
+from studies.motion import Motion
+from studies.parameters import Block, Parameters, lame_block, positive_block
+from studies.registry import Job, RunOptions
+from studies.search import make_loss, make_search
+from studies.synthetic import film
+from studies.timeline import frame_steps
+from studies.touches import nearest_touch, told
+from studies.truth import Truth
+from studies.video_problem import VideoProblem
+
+
+NAME = "ball"
+FREE = ("mass", "material")
+UNITS = {"mass": "kg", "ball.mu": "Pa", "ball.lam": "Pa"}
+BARS = {
+    "mass": Bar(1e-2, 4.8e-2),
+    "ball.mu": Bar(1e-2, 5.4e-3),
+    "ball.lam": Bar(1e-2, 5.6e-3),
+}
+COLOR = (0.85, 0.4, 0.25)
+
+
+def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
+    """Check the settings and return the search, or the searches of all instances.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range; the message names its key.
+    """
+    check_settings(settings)
+    return make_job(settings, options, partial(make_fit, settings, options), BARS)
+
+
+def check_settings(settings: dict[str, Any]) -> None:
+    """Complain of settings out of range, by key."""
+    ball = settings["ball"]
+    for key in ("shells", "radius", "density"):
+        checks.positive(f"ball.{key}", ball[key])
+    position = checks.array("ball.position", ball["position"], (3,))
+    if not position[1] > ball["radius"]:
+        raise StudyError(
+            f"`ball.position` must be above the floor by more than `ball.radius` = "
+            f"{ball['radius']:g}, got a height of {position[1]:g}."
+        )
+    if not settings["free"]:
+        raise StudyError(f"`free` must name at least one of {', '.join(FREE)}.")
+    for name in settings["free"]:
+        checks.known_key("name in `free`", name, FREE)
+    for table in ("hidden", "start"):
+        ends = {key: settings[table][key] for key in ("mass", "mu", "lam")}
+        for key, value in ends.items():
+            checks.positive(f"{table}.{key}", checks.array(f"{table}.{key}", value, (2,)))
+        if not ends["lam"][0] > ends["mu"][1] / 8.0:
+            raise StudyError(
+                f"`{table}.lam` must be above {table}.mu/8 = {ends['mu'][1] / 8.0:g} for a "
+                f"stable rest shape, got {ends['lam'][0]:g}."
+            )
+    for key in ("mass", "mu", "lam"):
+        checks.array(f"bounds.{key}", settings["bounds"][key], (2,))
+
+
+def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:
+    """Draw an instance, render its video, and return the search for its values."""
+    rng = np.random.default_rng([options.seed, instance])
+    ball = settings["ball"]
+    mesh = ball_tets(ball["shells"], ball["radius"], ball["position"])
+    drawn = {
+        table: {key: draw(rng, f"{table}.{key}", settings[table][key]) for key in ("mu", "lam")}
+        for table in ("hidden", "start")
+    }
+    speed = draw(rng, "hidden.speed", settings["hidden"]["speed"])
+    motion = make_motion(settings, mesh, drawn["hidden"], speed=speed, options=options)
+    even = motion.system.parameters()["mass"]
+    parts = [draw(rng, "hidden.mass", settings["hidden"]["mass"]) for _ in even]
+    hidden = {
+        "mass": even * parts,
+        **{f"{NAME}.{key}": value for key, value in drawn["hidden"].items()},
+    }
+    start = even * draw(rng, "start.mass", settings["start"]["mass"])
+    parameters = Parameters(make_blocks(settings, even, start, drawn["start"]))
+    filming = ball_filming(settings, mesh, options.device)
+    images = film(filming, motion, hidden)
+    problem = VideoProblem(motion, filming, parameters, make_loss(settings["loss"]), images)
+    floor = np.array([0.0, 1.0, 0.0]), 0.0
+    nodes = Skin.of_nodes(np.arange(mesh.n_points), mesh.n_points)
+    return Fit(
+        problem,
+        make_search(settings["optimizer"]),
+        options,
+        title="The masses of a soft ball, identified from video",
+        units=UNITS,
+        what=f"{mesh.n_tets} tetrahedra, {mesh.n_points} nodes",
+        truth=Truth({path: hidden[path] for path in parameters.paths}, images),
+        findings=lambda theta: told(nearest_touch(problem, theta, nodes, floor)),
+        instance=instance,
+    )
+
+
+def make_blocks(
+    settings: dict[str, Any], even: np.ndarray, start: np.ndarray, material: dict[str, float]
+) -> list[Block]:
+    """Return the blocks of what is free: every mass by log, and mu and lam as a pair."""
+    bounds, blocks = settings["bounds"], []
+    if "mass" in settings["free"]:
+        low, high = bounds["mass"]
+        blocks.append(positive_block("mass", start, {"mass": (low * even, high * even)}))
+    if "material" in settings["free"]:
+        ends = {f"{NAME}.{key}": bounds[key] for key in ("mu", "lam")}
+        blocks.append(lame_block(NAME, material["mu"], material["lam"], ends))
+    return blocks
+
+
+def make_motion(
+    settings: dict[str, Any],
+    mesh: TetMesh,
+    material: dict[str, float],
+    *,
+    speed: float,
+    options: RunOptions,
+) -> Motion:
+    """Return the ball of even mass above the floor."""
+    ball = settings["ball"]
+    viscosity = ball["viscosity"] or None
+    solid = NeoHookeanTets(mesh.tets, mesh.points, **material, viscosity=viscosity)
+    model = Model(
+        solid.lumped_mass(ball["density"]),
+        {NAME: solid, "floor": HalfSpaceContact(**settings["floor"])},
+    )
+    dt, steps = frame_steps(settings["time"])
+    state = State(mesh.points, np.broadcast_to([speed, 0.0, 0.0], mesh.points.shape))
+    return Motion(model, state, dt, steps, options.dtype, device=options.device)
+
+
+def ball_filming(settings: dict[str, Any], mesh: TetMesh, device: str) -> MeshFilming:
+    """Return the camera on the ball."""
+    surface = mesh.surface()
+    # One colour without shade: faces that change their order in depth leave no trace.
+    colors = np.broadcast_to(COLOR, (len(surface.nodes), 3))
+    drawn = Mesh(surface.local_faces, vertex_colors=colors, material=Material(1.0, 0.0))
+    skin = Skin.of_nodes(surface.nodes, mesh.n_points)
+    return make_filming(settings, {NAME: (drawn, skin)}, device=device)
