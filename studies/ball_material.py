@@ -29,7 +29,6 @@ from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
 from studies.synthetic import film
 from studies.timeline import frame_steps
-from studies.touches import nearest_touch, told
 from studies.truth import Truth
 from studies.video_problem import VideoProblem
 
@@ -107,8 +106,6 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
     filming = ball_filming(settings, mesh, options.device)
     images = film(filming, motion, hidden)
     problem = VideoProblem(motion, filming, parameters, make_loss(settings["loss"]), images)
-    floor = np.array([0.0, 1.0, 0.0]), 0.0
-    nodes = Skin.of_nodes(np.arange(mesh.n_points), mesh.n_points)
     return Fit(
         problem,
         make_search(settings["optimizer"]),
@@ -117,7 +114,6 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
         units=UNITS,
         what=f"{mesh.n_tets} tetrahedra, {mesh.n_points} nodes",
         truth=Truth({path: hidden[path] for path in parameters.paths}, images),
-        findings=lambda theta: told(nearest_touch(problem, theta, nodes, floor)),
         instance=instance,
     )
 
