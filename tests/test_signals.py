@@ -26,7 +26,7 @@ from tests.mixtures import HINGES, POINTS, ROPES, TETS, TRIANGLES
 
 N_STEPS, DT, FRAMES = 20, 5e-4, (9, 20)
 KNOTS = np.array([-2.0, 6.5, 13.0, 24.0])
-LAW = {"stiffness": 300.0, "damping": 0.5, "friction_stiffness": 3.0, "friction": 0.5}
+LAW = {"stiffness": 60.0, "damping": 0.5, "friction_stiffness": 3.0, "friction": 0.5}
 DEPTH = 0.02  # of the touching nodes at the start [m]; they move by less than that
 
 
@@ -65,7 +65,7 @@ def obstacles(about):
         ),
         "floor": HalfSpaceContact(
             normal=about(up, 1e-2), height=about(0.0, 1e-3), velocity=about([0.1, 0.2, 0.1], 0.1),
-            radius=0.05, contact_nodes=[0, 1, 2], **LAW,
+            radius=0.02, contact_nodes=[0, 1, 2], **LAW,
         ),
     }  # fmt: skip
 
@@ -85,7 +85,7 @@ def driven():
         **obstacles(about),
     }
     n = len(POINTS)
-    model = Model(about.rng.uniform(0.005, 0.02, n), forces, pinned=np.arange(n) == 11)
+    model = Model(about.rng.uniform(0.02, 0.04, n), forces, pinned=np.arange(n) == 11)
     x = POINTS + 1e-3 * about.rng.standard_normal(POINTS.shape)
     return model, State(x, 0.2 * about.rng.standard_normal(x.shape))
 
@@ -119,7 +119,7 @@ def test_every_track_actuation_wind_and_load_is_a_signal():
 def test_every_obstacle_pushes_its_nodes_in_every_step():
     run = rollout(MODEL, STATE, DT, N_STEPS, frames=range(N_STEPS))
     for name, margins in contact_margins(MODEL, run).items():
-        assert margins.touch.min() > 1e-3, name
+        assert margins.touch.min() > 3e-3, name
 
 
 @pytest.mark.parametrize("path", SIGNALS)
