@@ -3,6 +3,7 @@ r"""Barycentric coordinates of a pixel, clipped, and what they interpolate.
     b_k = area opposite to corner k / area of the triangle
     b   = clip(b, 0, 1) / sum of clip(b, 0, 1)
     z   = 1/sum(b_k/z_k),  attribute a = sum w_k a_k,  w_k = z b_k/z_k
+    z   = sum b_k z_k and w_k = b_k in an orthographic view, where nothing is foreshortened
 
 A pixel that is nearest to a corner, with both other coordinates below 0, gets exactly
 the depth of that corner: faces that share it tie to the bit. In a sliver so thin that
@@ -53,9 +54,16 @@ def clip_barycentrics(b0, b1, b2):
 
 @device_fn
 def perspective(b, z):
-    """Depth [m] at coordinates b in a face with corner depths z, and weights w_k."""
-    h0 = b[0] * (lit(1.0, z[0]) / z[0])  # (1)
-    h1 = b[1] * (lit(1.0, z[1]) / z[1])
-    h2 = b[2] * (lit(1.0, z[2]) / z[2])
-    depth = lit(1.0, h0) / (h0 + h1 + h2)  # (2)
-    return depth, (depth * h0, depth * h1, depth * h2)  # (3)
+    """Depth [m] at coordinates b in a face with corner depths z, and weights w_k.
+
+    z is z_0, z_1, z_2 and p: 1 in perspective, 0 in an orthographic view.
+    """
+    p = z[3]
+    q = lit(1.0, p) - p
+    h0 = b[0] * (lit(1.0, p) / (p * z[0] + q))  # (1)
+    h1 = b[1] * (lit(1.0, p) / (p * z[1] + q))
+    h2 = b[2] * (lit(1.0, p) / (p * z[2] + q))
+    c = lit(1.0, h0) / (h0 + h1 + h2)  # (2)
+    w0, w1, w2 = c * h0, c * h1, c * h2  # (3)
+    depth = p * c + q * (w0 * z[0] + w1 * z[1] + w2 * z[2])  # (4)
+    return depth, (w0, w1, w2)

@@ -1,33 +1,131 @@
-r"""Pinhole camera: where a point of the world falls on the screen.
+r"""Cameras: what all of them have, and the one that looks from a point at a point.
 
     forward f = (target - eye)/|target - eye|,  right r = f x up / |f x up|,  u = r x f
-    d = x - eye,  z = f.d,  s = (r.d, u.d)/(z tan(fov/2))
 
-Screen coordinates are isotropic: y in [-1, 1], x in [-aspect, aspect], aspect =
-width/height. The camera is packed as ten numbers: eye, target, up, fov_y [deg].
+Others: `render/orbit_camera.py`, `render/posed_camera.py`. A camera has a pose (where it
+is) and a lens (`render/lenses.py`), and comes down to a view (`render/projection.py`).
 
 Adjoint: `adjoint/render/camera.py`. Tests: `tests/render/test_camera.py`.
 Source: Hartley & Zisserman, Multiple View Geometry, 2nd ed., sec. 6.1.
 """
 
-import math
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import device_fn, lit
-from adjsim.vec3 import cross, dot, norm, scale, sub
+from render.lenses import Intrinsics, Lens, Orthographic, Perspective
+from render.projection import VIEW_SIZE
 
 
-HALF_DEGREE = math.pi / 360.0  # radians in half a degree
+FOV_Y = 45.0  # degrees, of a camera that is given no lens
 PARALLEL = 1e-9  # sine of the angle below which `up` counts as along the view
+TO_VISION = np.diag([1.0, -1.0, -1.0])  # axes x right, y up, z back to x right, y down, z ahead
+
+
+class AnyCamera(ABC):
+    """What every camera has: a pose, a lens, and the depths between which faces are drawn.
+
+    Attributes
+    ----------
+    fov_y : float or None
+        Vertical field of view [deg]; None if there is another lens.
+    lens : Intrinsics, Orthographic or None
+        None: a pinhole with this field of view.
+    near, far : float
+        Depths [m] between which a face is drawn; not differentiated.
+    """
+
+    POSE: ClassVar[tuple[str, ...]]  # names of the parameters of the pose
+    fov_y: Any
+    lens: Intrinsics | Orthographic | None
+    near: float
+    far: float
+
+    @abstractmethod
+    def pose(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the eye, (3,) [m], and the axes right, up and forward, one a row (3, 3)."""
+
+    @property
+    def optics(self) -> Lens:
+        """The lens, that of the field of view if there is no other."""
+        return self.lens or Perspective(self.fov_y)
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return the parameters of pose and lens that differentiate, by name."""
+        optics = self.optics
+        pose = {name: np.asarray(getattr(self, name), float) for name in self.POSE}
+        return pose | {name: np.asarray(getattr(optics, name), float) for name in optics.PARAMETERS}
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return this camera with other values of parameters of its pose or lens, by name."""
+        for name in values:
+            checks.known_key("parameter of `camera`", name, self.parameters())
+        of_lens = self.lens.PARAMETERS if self.lens else ()
+        own = {name: value for name, value in values.items() if name not in of_lens}
+        if self.lens:
+            changes = {name: value for name, value in values.items() if name in of_lens}
+            own["lens"] = dataclasses.replace(self.lens, **changes)
+        return dataclasses.replace(cast("Any", self), **own)
+
+    def view(self) -> np.ndarray:
+        """Return the view of `render/projection.py`, (18,)."""
+        eye, axes = self.pose()
+        out = np.empty(VIEW_SIZE)
+        out[:3], out[3:12], out[12:17] = eye, axes.ravel(), self.optics.numbers()
+        out[17] = 0.0 if self.optics.is_orthographic else 1.0
+        return out
+
+    def extrinsics(self) -> np.ndarray:
+        """Return (R | t), (3, 4): from the world to axes x right, y down, z ahead [m]."""
+        eye, axes = self.pose()
+        R = TO_VISION @ axes * [[1.0], [1.0], [-1.0]]
+        return np.concatenate([R, -(R @ eye)[:, None]], axis=1)
+
+    def _check_common(self) -> None:
+        """Check and set field of view or lens, and the planes near and far."""
+        if self.lens is not None and not isinstance(self.lens, Intrinsics | Orthographic):
+            raise TypeError(
+                "`camera.lens` must be an Intrinsics or Orthographic lens, got "
+                f"{type(self.lens).__name__}. A field of view is given as `fov_y`."
+            )
+        if self.lens is not None and self.fov_y is not None:
+            raise ValueError(
+                "`camera.fov_y` must be None where `camera.lens` is given, got "
+                f"{self.fov_y}: the lens says how wide the view is."
+            )
+        if self.lens is None:
+            lens = Perspective(FOV_Y if self.fov_y is None else self.fov_y)
+            object.__setattr__(self, "fov_y", lens.fov_y)
+        for name in ("near", "far"):
+            value = float(checks.array(f"camera.{name}", getattr(self, name), ()))
+            object.__setattr__(self, name, value)
+        if not 0.0 < self.near < self.far:
+            raise ValueError(
+                "`camera.near` and `camera.far` must satisfy 0 < near < far, "
+                f"got near={self.near:g}, far={self.far:g}."
+            )
+
+
+def look_at(
+    eye: np.ndarray, target: np.ndarray, up: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the axes right, true up and forward [-], each (3,)."""
+    view = target - eye  # (1)
+    forward = view / np.linalg.norm(view)  # (2)
+    side = np.cross(forward, up)  # (3)
+    right = side / np.linalg.norm(side)  # (4)
+    true_up = np.cross(right, forward)  # (5)
+    return right, true_up, forward
 
 
 @dataclass(frozen=True, eq=False)
-class Camera:
-    """A pinhole camera, right-handed, looking along its own -z.
+class Camera(AnyCamera):
+    """A camera that looks from a point at a point, right-handed, along its own -z.
 
     Parameters
     ----------
@@ -37,10 +135,12 @@ class Camera:
         Point that falls on the middle of the image, (3,) [m].
     up : array_like
         Direction that is up in the image, (3,) [-]; need not be orthogonal to the view.
-    fov_y : float
-        Vertical field of view [deg], between 0 and 180.
+    fov_y : float, optional
+        Vertical field of view [deg], between 0 and 180; 45 if there is no lens.
     near, far : float
         Depths [m] between which a face is drawn; not differentiated.
+    lens : Intrinsics or Orthographic, optional
+        In place of a field of view.
 
     Raises
     ------
@@ -49,33 +149,23 @@ class Camera:
 
     Notes
     -----
-    Parameters that differentiate: `camera.eye`, `.target`, `.up`, `.fov_y` (per degree).
+    Parameters that differentiate: `camera.eye`, `.target`, `.up` and `.fov_y` (per degree),
+    or those of the lens in its place.
     """
 
     eye: Any
     target: Any
     up: Any = (0.0, 1.0, 0.0)
-    fov_y: float = 45.0
+    fov_y: Any = None
     near: float = 0.1
     far: float = 100.0
+    lens: Intrinsics | Orthographic | None = None
+    POSE = ("eye", "target", "up")
 
     def __post_init__(self) -> None:
-        for name in ("eye", "target", "up"):
-            value = checks.array(f"camera.{name}", getattr(self, name), (3,)).copy()
-            value.setflags(write=False)
-            object.__setattr__(self, name, value)
-        for name in ("fov_y", "near", "far"):
-            value = float(checks.array(f"camera.{name}", getattr(self, name), ()))
-            object.__setattr__(self, name, value)
-        if not 0.0 < self.fov_y < 180.0:
-            raise ValueError(
-                f"`camera.fov_y` must be between 0 and 180 degrees, got {self.fov_y:g}."
-            )
-        if not 0.0 < self.near < self.far:
-            raise ValueError(
-                "`camera.near` and `camera.far` must satisfy 0 < near < far, "
-                f"got near={self.near:g}, far={self.far:g}."
-            )
+        for name in self.POSE:
+            checks.freeze(self, name, checks.array(f"camera.{name}", getattr(self, name), (3,)))
+        self._check_common()
         view = self.target - self.eye
         if not np.any(view):
             raise ValueError(
@@ -89,60 +179,6 @@ class Camera:
                 f"target - eye={view}. Choose another `up`."
             )
 
-    def packed(self, dtype: np.dtype) -> np.ndarray:
-        """Return eye, target, up and fov_y as ten numbers of `dtype`."""
-        return np.concatenate([self.eye, self.target, self.up, [self.fov_y]]).astype(dtype)
-
-
-def pixel_centers(height: int, width: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Return the screen x of each column, (width,), and y of each row, (height,) [-]."""
-    columns, rows = np.arange(width), np.arange(height)
-    pixel_x = width / height * ((2 * columns + 1) / width - 1.0)
-    pixel_y = 1.0 - (2 * rows + 1) / height
-    return pixel_x.astype(dtype), pixel_y.astype(dtype)
-
-
-@device_fn
-def camera_frame(eye, target, up, fov_y):
-    """Axes right, true up, forward [-] and the focal length 1/tan(fov/2) [-].
-
-    Once for an image: on a GPU its tangent of an angle would need double precision.
-    """
-    view = sub(target, eye)  # (1)
-    forward = scale(lit(1.0, fov_y) / norm(view), view)  # (2)
-    side = cross(forward, up)  # (3)
-    right = scale(lit(1.0, fov_y) / norm(side), side)  # (4)
-    true_up = cross(right, forward)  # (5)
-    focal = lit(1.0, fov_y) / math.tan(lit(HALF_DEGREE, fov_y) * fov_y)  # (6)
-    return right, true_up, forward, focal
-
-
-@device_fn
-def project(x, eye, right, true_up, forward, focal):
-    """Screen position s_x, s_y [-] and depth z [m] of the point x."""
-    d = sub(x, eye)  # (1)
-    x_c = dot(right, d)  # (2)
-    y_c = dot(true_up, d)  # (3)
-    z = dot(forward, d)  # (4)
-    s_x = focal * x_c / z  # (5)
-    s_y = focal * y_c / z  # (6)
-    return s_x, s_y, z
-
-
-@device_fn
-def unpack_camera(camera):
-    """Eye, target, up and fov_y of a camera packed as ten numbers."""
-    return (
-        (camera[0], camera[1], camera[2]),
-        (camera[3], camera[4], camera[5]),
-        (camera[6], camera[7], camera[8]),
-        camera[9],
-    )
-
-
-@device_fn
-def project_body(i, x, eye, frame, screen):
-    """Vertex i: write its screen position and depth."""
-    right, true_up, forward, focal = frame
-    point = (x[i, 0], x[i, 1], x[i, 2])
-    screen[i, 0], screen[i, 1], screen[i, 2] = project(point, eye, right, true_up, forward, focal)
+    def pose(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the eye, (3,) [m], and the axes right, up and forward, one a row (3, 3)."""
+        return self.eye, np.stack(look_at(self.eye, self.target, self.up))

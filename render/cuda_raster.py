@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.backend import Device, array_module, cpu_kernel, device_fn, launch, on_device, to_host
+from adjsim.backend import Device, array_module, device_fn, launch, on_device, to_host
 from render.blending import over_body, softmax_body
-from render.camera import camera_frame, project_body, unpack_camera
 from render.face_setup import Faces, PackedScene, Settings, face_body, load_corners
 from render.fragments import Fragments, fragment_logit, sort_body, write_fragment
 from render.packing import Job
+from render.projection import project_body, unpack_view
 
 
 class Pixels(NamedTuple):
@@ -33,7 +33,7 @@ class Pixels(NamedTuple):
 class Shared(NamedTuple):
     """What the frames of a render share, on the device."""
 
-    view: Any  # (13,) eye, right, true up, forward, focal length
+    view: Any  # (18,)
     scene: PackedScene
     numbers: Any  # (7,) the real numbers of Settings
     flags: Any  # (2,) int64: over, cull
@@ -56,37 +56,12 @@ class FrameOnGpu(NamedTuple):
     fragments: Fragments
 
 
-def _write_view(camera, view):
-    """Write the eye and the frame of a packed camera: once, and on the CPU.
-
-    On a GPU `tan` of a float32 would pull in double precision, to reduce large angles.
-    """
-    eye, target, up, fov_y = unpack_camera(camera)
-    right, true_up, forward, focal = camera_frame(eye, target, up, fov_y)
-    for c in range(3):
-        view[c], view[3 + c], view[6 + c] = eye[c], right[c], true_up[c]
-        view[9 + c] = forward[c]
-    view[12] = focal
-
-
-write_view = cpu_kernel(_write_view)
-
-
-@device_fn
-def unpack_view(view):
-    """Eye, and the frame: right, true up, forward and focal length."""
-    right, true_up = (view[3], view[4], view[5]), (view[6], view[7], view[8])
-    forward, focal = (view[9], view[10], view[11]), view[12]
-    return (view[0], view[1], view[2]), (right, true_up, forward, focal)
-
-
 def share(job: Job) -> Shared:
     """Copy to the device what the frames share."""
-    settings, view = job.settings, np.empty(13, job.x.dtype)
-    write_view(job.camera, view)
+    settings = job.settings
     return on_device(
         Shared(
-            view,
+            job.view,
             job.scene,
             np.array(settings[:7], job.x.dtype),
             np.array(settings[7:], np.int64),
@@ -115,9 +90,9 @@ def vertex_thread(i, args):
 @device_fn
 def face_thread(f, args):
     """Set up face f; write how many rows and how many pixels its box has."""
-    (_, scene, numbers, flags, pixels), x, faces, rows, places = args
+    (view, scene, numbers, flags, pixels), x, faces, rows, places = args
     shape = (pixels.pixel_y.shape[0], pixels.pixel_x.shape[0])
-    drawn = face_body(f, scene, x, unpack_settings(numbers, flags), shape, faces)
+    drawn = face_body(f, scene, x, view[17], unpack_settings(numbers, flags), shape, faces)
     rows[f] = faces.box[f, 1] - faces.box[f, 0] if drawn else 0
     places[f] = rows[f] * (faces.box[f, 3] - faces.box[f, 2])
 
@@ -204,7 +179,7 @@ def setup_faces_on_gpu(xp: Any, job: Job, shared: Shared, x: Any) -> tuple[Faces
     faces = on_device(
         Faces(
             xp.empty((n_vertices, 3), dtype),
-            xp.empty((n_faces, 9), dtype),
+            xp.empty((n_faces, 10), dtype),
             xp.empty((n_faces, 9), dtype),
             xp.empty((n_faces, 4), np.int64),
         )

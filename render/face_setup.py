@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, lit
-from render.camera import camera_frame, project_body, unpack_camera
 from render.coverage import cross2
+from render.projection import project_body, unpack_view
 from render.shading import flat_normal, lambert
 
 
@@ -58,7 +58,7 @@ class Faces(NamedTuple):
     """Faces of one frame, ready to be drawn."""
 
     screen: np.ndarray  # (n_vertices, 3): s_x, s_y [-], z [m]
-    corners: np.ndarray  # (n_faces, 9): x, y of three corners [-], their z [m]
+    corners: np.ndarray  # (n_faces, 10): x, y of three corners [-], their z [m], and p
     shaded: np.ndarray  # (n_faces, 9): RGB of three corners, or of the face in the first
     box: np.ndarray  # (n_faces, 4) int64: rows from, to, columns from, to; empty if not drawn
 
@@ -123,8 +123,12 @@ def first_pixel(s, n):
 
 
 @device_fn
-def corner_body(f, scene, screen, corners):
-    """Face f: write its three corners on the screen, then their depths."""
+def corner_body(f, scene, screen, p, corners):
+    """Face f: write its three corners on the screen, their depths, and p.
+
+    p is 1 in perspective and 0 in an orthographic view.
+    """
+    corners[f, 9] = p
     for k in range(3):
         i = scene.faces[f, k]
         corners[f, 2 * k] = screen[i, 0]
@@ -134,12 +138,12 @@ def corner_body(f, scene, screen, corners):
 
 @device_fn
 def load_corners(f, corners):
-    """Three screen corners and three depths of face f."""
+    """Three screen corners of face f, and its three depths followed by p."""
     return (
         (corners[f, 0], corners[f, 1]),
         (corners[f, 2], corners[f, 3]),
         (corners[f, 4], corners[f, 5]),
-        (corners[f, 6], corners[f, 7], corners[f, 8]),
+        (corners[f, 6], corners[f, 7], corners[f, 8], corners[f, 9]),
     )
 
 
@@ -165,9 +169,9 @@ def box_body(f, corners, settings, height, width, box):
 
 
 @device_fn
-def face_body(f, scene, x, settings, shape, faces):
+def face_body(f, scene, x, p, settings, shape, faces):
     """Face f: write its corners, its box and, if it is drawn, its colours; return whether."""
-    corner_body(f, scene, faces.screen, faces.corners)
+    corner_body(f, scene, faces.screen, p, faces.corners)
     if box_body(f, faces.corners, settings, shape[0], shape[1], faces.box):
         shade_body(f, scene, x, faces.shaded)
         return True
@@ -175,14 +179,13 @@ def face_body(f, scene, x, settings, shape, faces):
     return False
 
 
-def _setup_faces(camera, scene, x, settings, shape, faces):
+def _setup_faces(view, scene, x, settings, shape, faces):
     """Project the vertices of one frame and set up its faces."""
-    eye, target, up, fov_y = unpack_camera(camera)
-    frame = camera_frame(eye, target, up, fov_y)
+    eye, frame = unpack_view(view)
     for i in range(x.shape[0]):
         project_body(i, x, eye, frame, faces.screen)
     for f in range(scene.faces.shape[0]):
-        face_body(f, scene, x, settings, shape, faces)
+        face_body(f, scene, x, view[17], settings, shape, faces)
 
 
 setup_faces = cpu_kernel(_setup_faces)

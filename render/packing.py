@@ -3,24 +3,24 @@
 Tests: `tests/render/test_bad_input.py`.
 """
 
-import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjsim import checks
 from render.blending import Over
-from render.camera import Camera, pixel_centers
+from render.camera import AnyCamera
 from render.face_setup import PackedScene, Settings
 from render.fragments import BAND_ROWS, Grid
-from render.scene import Scene
+from render.projection import image_size, pixel_centers
+from render.scene import Mesh, Scene
 
 
 class Job(NamedTuple):
-    """Everything that the frames of a render share, and their vertices."""
+    """Everything that the frames of a view share, and their vertices."""
 
-    camera: np.ndarray  # (10,)
+    view: np.ndarray  # (18,)
     scene: PackedScene
     settings: Settings
     grid: Grid
@@ -31,10 +31,16 @@ class Job(NamedTuple):
 
 
 def pack(
-    scene: Scene, camera: Camera, rasterizer: Any, vertices: Mapping[str, Any], size: Any
-) -> Job:
-    """Check the arguments of `rasterize` and pack them."""
-    _check_types(scene, camera)
+    scene: Scene,
+    cameras: Sequence[AnyCamera],
+    rasterizer: Any,
+    vertices: Mapping[str, Any],
+    size: Any,
+) -> list[Job]:
+    """Check the arguments of `rasterize` and pack them, a job for each camera.
+
+    The jobs share everything but the view and the planes near and far.
+    """
     height, width = image_size(size)
     moves, batched = _vertices(scene, vertices)
     dtype = np.result_type(*moves.values()) if moves else np.dtype(np.float64)
@@ -48,26 +54,37 @@ def pack(
     face_offsets = np.concatenate([[0], np.cumsum(n_faces)]).astype(np.int64)
     grid = Grid(*pixel_centers(height, width, dtype), BAND_ROWS)
     packed = _pack_scene(scene, offsets, face_offsets, rasterizer.background, dtype)
-    settings = _settings(camera, rasterizer, dtype)
-    return Job(camera.packed(dtype), packed, settings, grid, x, batched, offsets, face_offsets)
+    return [
+        Job(
+            camera.view().astype(dtype),
+            packed,
+            _settings(camera, rasterizer, dtype),
+            grid,
+            x,
+            batched,
+            offsets,
+            face_offsets,
+        )
+        for camera in cameras
+    ]
 
 
-def image_size(size: Any) -> tuple[int, int]:
-    """Return height and width, both positive whole numbers."""
-    message = f"`size` must be (height, width), two positive whole numbers, got {size!r}."
-    try:
-        height, width = (operator.index(n) for n in size)
-    except (TypeError, ValueError) as error:
-        raise ValueError(message) from error
-    if height < 1 or width < 1:
-        raise ValueError(message)
-    return height, width
-
-
-def _check_types(scene: Any, camera: Any) -> None:
-    for name, value, kind in (("scene", scene, Scene), ("camera", camera, Camera)):
-        if not isinstance(value, kind):
-            raise TypeError(f"`{name}` must be a {kind.__name__}, got {type(value).__name__}.")
+def check_cameras(scene: Any, camera: Any) -> tuple[tuple[AnyCamera, ...], bool]:
+    """Return the cameras, and whether they came as a sequence; raise if scene or camera is none."""
+    if not isinstance(scene, Scene):
+        raise TypeError(f"`scene` must be a Scene, got {type(scene).__name__}.")
+    if isinstance(camera, AnyCamera):
+        return (camera,), False
+    if not isinstance(camera, Sequence):
+        raise TypeError(
+            f"`camera` must be a camera or a sequence of cameras, got {type(camera).__name__}."
+        )
+    for i, one in enumerate(camera):
+        if not isinstance(one, AnyCamera):
+            raise TypeError(f"`camera[{i}]` must be a camera, got {type(one).__name__}.")
+    if not camera:
+        raise ValueError("`camera` must hold at least one camera, got an empty sequence.")
+    return tuple(camera), True
 
 
 def _vertices(scene: Scene, vertices: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bool]:
@@ -80,7 +97,7 @@ def _vertices(scene: Scene, vertices: Mapping[str, Any]) -> tuple[dict[str, np.n
             raise ValueError(
                 f"`vertices` must hold every object of the scene: {name!r} is missing."
             )
-        x = _finite_vertices(name, vertices[name])
+        x = _finite_vertices(name, vertices[name], mesh)
         if x.ndim == 3:
             batched = True
             if n_frames is not None and len(x) != n_frames:
@@ -94,7 +111,7 @@ def _vertices(scene: Scene, vertices: Mapping[str, Any]) -> tuple[dict[str, np.n
     return moves, batched
 
 
-def _finite_vertices(name: str, value: Any) -> np.ndarray:
+def _finite_vertices(name: str, value: Any, mesh: Mesh) -> np.ndarray:
     try:
         dtype = np.float32 if getattr(value, "dtype", None) == np.float32 else np.float64
         x = np.ascontiguousarray(value, dtype)
@@ -108,14 +125,16 @@ def _finite_vertices(name: str, value: Any) -> np.ndarray:
     if not np.isfinite(x).all():
         where = np.argwhere(~np.isfinite(x))[0]
         frame = f" of frame {where[0]}" if x.ndim == 3 else ""
+        used = np.argwhere(mesh.faces == where[-2])
+        face = f", a corner of face {used[0, 0]}" if len(used) else ""
         raise ValueError(
             f"`vertices[{name!r}]` must be finite, got {x[tuple(where)]} at vertex "
-            f"{where[-2]}{frame}."
+            f"{where[-2]}{frame}{face}."
         )
     return x
 
 
-def _check_faces(name: str, mesh: Any, n_vertices: int) -> None:
+def _check_faces(name: str, mesh: Mesh, n_vertices: int) -> None:
     if mesh.faces.size and mesh.faces.max() >= n_vertices:
         face = int(np.argwhere(mesh.faces >= n_vertices)[0, 0])
         raise ValueError(
@@ -163,7 +182,7 @@ def _pack_scene(
     )
 
 
-def _settings(camera: Camera, rasterizer: Any, dtype: np.dtype) -> Settings:
+def _settings(camera: AnyCamera, rasterizer: Any, dtype: np.dtype) -> Settings:
     d_min = rasterizer.blend.d_min
     number = dtype.type
     return Settings(

@@ -10,7 +10,7 @@ Adjoint: `adjoint/render/soft_raster.py`. Tests: `tests/render/test_soft_raster.
 Source: Liu et al., Soft Rasterizer, ICCV 2019; the Over blend is this project's.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -21,11 +21,11 @@ import numpy as np
 from adjsim import checks
 from adjsim.backend import Device, check_device, cpu_kernel
 from render.blending import Over, Softmax, over_body, softmax_body
-from render.camera import Camera
+from render.camera import AnyCamera
 from render.cuda_raster import draw_on_gpu
 from render.face_setup import Faces, setup_faces
 from render.fragments import Bands, Fragments, Grid, count_bands, fill_bands, gather_band
-from render.packing import Job, pack
+from render.packing import Job, check_cameras, pack
 from render.scene import Scene
 
 
@@ -80,7 +80,7 @@ class SoftRasterizer:
 
 def rasterize(
     scene: Scene,
-    camera: Camera,
+    camera: AnyCamera | Sequence[AnyCamera],
     rasterizer: SoftRasterizer,
     vertices: Mapping[str, Any],
     size: tuple[int, int],
@@ -88,12 +88,13 @@ def rasterize(
     threads: int | None = None,
     device: Device | str = Device.CPU,
 ) -> np.ndarray:
-    """Draw the scene at one instant or at many.
+    """Draw the scene at one instant or at many, seen by one camera or by many.
 
     Parameters
     ----------
     scene : Scene
-    camera : Camera
+    camera : Camera, OrbitCamera, PosedCamera or sequence of them
+        In a sequence every camera sees every frame.
     rasterizer : SoftRasterizer
     vertices : mapping of str to array_like
         For each object its vertices [m], (n_vertices, 3), or (n_frames, n_vertices, 3).
@@ -109,8 +110,9 @@ def rasterize(
     Returns
     -------
     numpy.ndarray
-        RGBA, (height, width, 4), or (n_frames, height, width, 4) if any object moves; RGB
-        is already over the background, nothing is clamped.
+        RGBA, (height, width, 4), or (n_frames, height, width, 4) if any object moves; a
+        sequence of cameras puts (n_cameras,) before that. RGB is already over the
+        background, nothing is clamped.
 
     Raises
     ------
@@ -126,18 +128,28 @@ def rasterize(
     `render.blending`. Adjoint: `adjoint.render.soft_raster.record_images`.
     """
     check_rasterizer(rasterizer)
-    job = pack(scene, camera, rasterizer, vertices, size)
-    images = draw_frames(job, threads, check_device(device))
-    return images if job.batched else images[0]
+    cameras, many = check_cameras(scene, camera)
+    jobs = pack(scene, cameras, rasterizer, vertices, size)
+    return only_asked(draw_frames(jobs, threads, check_device(device)), many, jobs[0].batched)
 
 
-def draw_frames(job: Job, threads: int | None, device: Device) -> np.ndarray:
-    """Draw the frames of a job; return the images, (n_frames, height, width, 4)."""
+def draw_frames(jobs: Sequence[Job], threads: int | None, device: Device) -> np.ndarray:
+    """Draw the frames of every view; return the images, (n_views, n_frames, height, width, 4)."""
     if device is Device.CUDA:
-        return draw_on_gpu(job)
-    images = empty_images(job)
-    for_each_frame(job, threads, lambda frame, pool: draw_frame(job, frame, images[frame], pool))
+        return np.stack([draw_on_gpu(job) for job in jobs])
+    images = empty_images(jobs)
+
+    def draw(view: int, frame: int, pool: "Pool") -> None:
+        draw_frame(jobs[view], frame, images[view, frame], pool)
+
+    for_each_frame(jobs, threads, draw)
     return images
+
+
+def only_asked(images: np.ndarray, many: bool, batched: bool) -> np.ndarray:
+    """Drop the axes of views and of frames where one camera and no frames were given."""
+    images = images if batched else images[:, 0]
+    return images if many else images[0]
 
 
 def check_rasterizer(rasterizer: Any) -> None:
@@ -146,10 +158,10 @@ def check_rasterizer(rasterizer: Any) -> None:
         raise TypeError(f"`rasterizer` must be a SoftRasterizer, got {type(rasterizer).__name__}.")
 
 
-def empty_images(job: Job) -> np.ndarray:
-    """Return room for the images of a job, (n_frames, height, width, 4)."""
-    shape = (len(job.x), len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
-    return np.empty(shape, job.x.dtype)
+def empty_images(jobs: Sequence[Job]) -> np.ndarray:
+    """Return room for the images of all views, (n_views, n_frames, height, width, 4)."""
+    x, grid = jobs[0].x, jobs[0].grid
+    return np.empty((len(jobs), len(x), len(grid.pixel_y), len(grid.pixel_x), 4), x.dtype)
 
 
 class Frame(NamedTuple):
@@ -167,12 +179,12 @@ def setup_frame(job: Job, frame: int) -> Frame:
     height, width = len(job.grid.pixel_y), len(job.grid.pixel_x)
     faces = Faces(
         np.empty((len(x), 3), dtype),
-        np.empty((n_faces, 9), dtype),
+        np.empty((n_faces, 10), dtype),
         np.empty((n_faces, 9), dtype),
         np.empty((n_faces, 4), np.int64),
     )
     with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
-        setup_faces(job.camera, job.scene, x, job.settings, (height, width), faces)
+        setup_faces(job.view, job.scene, x, job.settings, (height, width), faces)
     band_rows = job.grid.band_rows
     while True:
         n_bands = -(-height // band_rows)
@@ -253,17 +265,23 @@ class Pool:
         list(self.executor.map(work, edges[:-1], edges[1:]))
 
 
-def for_each_frame(job: Job, threads: int | None, work: Callable[[int, Pool], Any]) -> list[Any]:
-    """Return work(frame, pool) for every frame; frames share the threads, or bands do."""
-    n_frames = len(job.x)
+def for_each_frame(
+    jobs: Sequence[Job], threads: int | None, work: Callable[[int, int, Pool], Any]
+) -> list[Any]:
+    """Return work(view, frame, pool) for every frame of every view, view by view.
+
+    Frames share the threads; where there is one alone, its bands do.
+    """
+    frames = [(view, frame) for view in range(len(jobs)) for frame in range(len(jobs[0].x))]
     if threads is None:
-        n_pixels = n_frames * len(job.grid.pixel_x) * len(job.grid.pixel_y)
+        grid = jobs[0].grid
+        n_pixels = len(frames) * len(grid.pixel_x) * len(grid.pixel_y)
         threads = 1 if n_pixels < SERIAL_PIXELS else numba.get_num_threads()
     elif threads < 1:
         raise ValueError(f"`threads` must be at least 1, got {threads}.")
     if threads == 1:
-        return [work(frame, Pool()) for frame in range(n_frames)]
+        return [work(view, frame, Pool()) for view, frame in frames]
     with ThreadPoolExecutor(threads) as executor:
-        if n_frames == 1:
-            return [work(0, Pool(executor, threads))]
-        return list(executor.map(lambda frame: work(frame, Pool()), range(n_frames)))
+        if len(frames) == 1:
+            return [work(0, 0, Pool(executor, threads))]
+        return list(executor.map(lambda which: work(which[0], which[1], Pool()), frames))

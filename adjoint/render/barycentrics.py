@@ -118,39 +118,59 @@ def clip_barycentrics_vjp(b0, b1, b2, adj_k):
 @device_fn
 def perspective_jvp(b, z, tan_b, tan_z):
     """Tangents of the depth and of the three weights."""
-    depth, w = perspective(b, z)
-    t0 = (tan_b[0] - b[0] / z[0] * tan_z[0]) / z[0]  # (1)
-    t1 = (tan_b[1] - b[1] / z[1] * tan_z[1]) / z[1]
-    t2 = (tan_b[2] - b[2] / z[2] * tan_z[2]) / z[2]
+    _, w = perspective(b, z)
+    p = z[3]
+    q = lit(1.0, p) - p
+    c0 = lit(1.0, p) / (p * z[0] + q)
+    c1 = lit(1.0, p) / (p * z[1] + q)
+    c2 = lit(1.0, p) / (p * z[2] + q)
+    t0 = c0 * (tan_b[0] - b[0] * c0 * p * tan_z[0])  # (1)
+    t1 = c1 * (tan_b[1] - b[1] * c1 * p * tan_z[1])
+    t2 = c2 * (tan_b[2] - b[2] * c2 * p * tan_z[2])
+    c = lit(1.0, p) / (b[0] * c0 + b[1] * c1 + b[2] * c2)
     tan_sum = t0 + t1 + t2
-    tan_depth = -depth * depth * tan_sum  # (2)
-    tan_w = (  # (3)
-        depth * (t0 - w[0] * tan_sum),
-        depth * (t1 - w[1] * tan_sum),
-        depth * (t2 - w[2] * tan_sum),
-    )
-    return tan_depth, tan_w
+    tan_c = -c * c * tan_sum  # (2)
+    tan_w = (c * (t0 - w[0] * tan_sum), c * (t1 - w[1] * tan_sum), c * (t2 - w[2] * tan_sum))  # (3)
+    tan_flat = (
+        tan_w[0] * z[0] + tan_w[1] * z[1] + tan_w[2] * z[2]
+        + w[0] * tan_z[0] + w[1] * tan_z[1] + w[2] * tan_z[2]
+    )  # fmt: skip
+    return p * tan_c + q * tan_flat, tan_w  # (4)
 
 
 @device_fn
 def perspective_vjp(b, z, adj_depth, adj_w):
-    """Pull back through `perspective`: adj_b, adj_z."""
-    c0, c1, c2 = lit(1.0, z[0]) / z[0], lit(1.0, z[1]) / z[1], lit(1.0, z[2]) / z[2]
+    """Pull back through `perspective`: adj_b, adj_z of the three depths."""
+    p = z[3]
+    q = lit(1.0, p) - p
+    c0 = lit(1.0, p) / (p * z[0] + q)
+    c1 = lit(1.0, p) / (p * z[1] + q)
+    c2 = lit(1.0, p) / (p * z[2] + q)
     h0, h1, h2 = b[0] * c0, b[1] * c1, b[2] * c2  # (1) replayed
-    depth = lit(1.0, h0) / (h0 + h1 + h2)  # (2) replayed
+    c = lit(1.0, h0) / (h0 + h1 + h2)  # (2) replayed
 
-    # (3) w_k = depth h_k
-    adj_depth = adj_depth + h0 * adj_w[0] + h1 * adj_w[1] + h2 * adj_w[2]
+    # (4) depth = p c + q (w_0 z_0 + w_1 z_1 + w_2 z_2)
+    adj_flat = q * adj_depth
+    adj_w0 = adj_w[0] + z[0] * adj_flat
+    adj_w1 = adj_w[1] + z[1] * adj_flat
+    adj_w2 = adj_w[2] + z[2] * adj_flat
 
-    # (2) depth = 1/(h0 + h1 + h2)
-    adj_sum = -depth * depth * adj_depth
-    adj_h0 = depth * adj_w[0] + adj_sum
-    adj_h1 = depth * adj_w[1] + adj_sum
-    adj_h2 = depth * adj_w[2] + adj_sum
+    # (3) w_k = c h_k
+    adj_c = p * adj_depth + h0 * adj_w0 + h1 * adj_w1 + h2 * adj_w2
 
-    # (1) h_k = b_k/z_k
+    # (2) c = 1/(h0 + h1 + h2)
+    adj_sum = -c * c * adj_c
+    adj_h0 = c * adj_w0 + adj_sum
+    adj_h1 = c * adj_w1 + adj_sum
+    adj_h2 = c * adj_w2 + adj_sum
+
+    # (1) h_k = b_k/(p z_k + q)
     adj_b = (c0 * adj_h0, c1 * adj_h1, c2 * adj_h2)
-    adj_z = (-h0 * c0 * adj_h0, -h1 * c1 * adj_h1, -h2 * c2 * adj_h2)
+    adj_z = (
+        c * h0 * adj_flat - p * h0 * c0 * adj_h0,
+        c * h1 * adj_flat - p * h1 * c1 * adj_h1,
+        c * h2 * adj_flat - p * h2 * c2 * adj_h2,
+    )
     return adj_b, adj_z
 
 

@@ -2,9 +2,9 @@ r"""Tangent and adjoint of `render/cuda_raster.py`: read the two files side by s
 
 The launches of the forward are undone last first:
 
-    pixels -> fragments -> slots of the pairs -> faces -> vertices, scene, camera
+    pixels -> fragments -> slots of the pairs -> faces -> vertices, scene, view
 
-What many threads share (material, lights, camera, background, sigma, gamma, epsilon) has a
+What many threads share (material, lights, view, background, sigma, gamma, epsilon) has a
 part per thread; parts are summed in an order that their number alone decides.
 """
 
@@ -24,11 +24,9 @@ from adjoint.render.blending import (
     softmax_jvp_body,
     softmax_vjp_body,
 )
-from adjoint.render.camera import camera_frame_jvp
 from adjoint.render.face_setup import (
     FaceTangents,
     VertexCorners,
-    camera_vjp_body,
     face_vjp_body,
     is_used,
     shade_jvp_body,
@@ -40,17 +38,16 @@ from adjoint.render.fragments import pair_jvp_body, pair_vjp_body
 from adjsim.backend import (
     Device,
     array_module,
-    cpu_kernel,
     device_fn,
     launch,
     lit,
     on_device,
     to_host,
 )
-from render.camera import unpack_camera
-from render.cuda_raster import FrameOnGpu, Shared, gather_frame, share, unpack_settings, unpack_view
+from render.cuda_raster import FrameOnGpu, Shared, gather_frame, share, unpack_settings
 from render.face_setup import corner_body
 from render.packing import Job
+from render.projection import VIEW_SIZE, unpack_view
 
 
 CHUNK = 16  # parts that one thread sums at least
@@ -64,29 +61,6 @@ class FaceParts(NamedTuple):
     diffuse: Any  # (n_faces, 3), of its object
     directions: Any  # (n_faces, n_lights, 3)
     lights: Any  # (n_faces, n_lights, 3)
-
-
-def _write_view_jvp(camera, tan_camera, tan_view):
-    """Write the tangents of the eye and the frame of a packed camera."""
-    eye, target, up, fov_y = unpack_camera(camera)
-    tan_eye, tan_target, tan_up, tan_fov_y = unpack_camera(tan_camera)
-    _, _, _, _, tan_right, tan_true_up, tan_forward, tan_focal = camera_frame_jvp(
-        eye, target, up, fov_y, tan_eye, tan_target, tan_up, tan_fov_y
-    )
-    for c in range(3):
-        tan_view[c], tan_view[3 + c], tan_view[6 + c] = tan_eye[c], tan_right[c], tan_true_up[c]
-        tan_view[9 + c] = tan_forward[c]
-    tan_view[12] = tan_focal
-
-
-def _write_view_vjp(camera, adj_view, adj_camera):
-    """Add to the adjoint of the packed camera."""
-    adj_eye, adj_frame = unpack_view(adj_view)
-    camera_vjp_body(camera, adj_eye, adj_frame, adj_camera)
-
-
-write_view_jvp = cpu_kernel(_write_view_jvp)
-write_view_vjp = cpu_kernel(_write_view_vjp)
 
 
 @device_fn
@@ -103,7 +77,7 @@ def face_jvp_thread(f, args):
     """Tangents of the corners and the colours of face f."""
     scene, tan_scene, x, tan_x, box, tangents = args
     if box[f, 0] < box[f, 1]:
-        corner_body(f, scene, tangents.screen, tangents.corners)
+        corner_body(f, scene, tangents.screen, lit(0.0, x[0, 0]), tangents.corners)
         shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents)
 
 
@@ -189,15 +163,7 @@ def vertex_vjp_thread(i, args):
     view, x, box, corners, slots, adj_x, adj_colors, parts = args
     if is_used(i, box, corners):
         eye, frame = unpack_view(view)
-        adj_point, adj_r, adj_u, adj_d, adj_focal = vertex_vjp_body(
-            i, x, eye, frame, box, corners, slots, adj_x, adj_colors
-        )
-        for c in range(3):
-            parts[i, c] = -adj_point[c]
-            parts[i, 3 + c] = adj_r[c]
-            parts[i, 6 + c] = adj_u[c]
-            parts[i, 9 + c] = adj_d[c]
-        parts[i, 12] = adj_focal
+        vertex_vjp_body(i, x, eye, frame, box, corners, slots, adj_x, adj_colors, parts[i])
 
 
 @device_fn
@@ -243,9 +209,7 @@ class JobOnGpu(NamedTuple):
 def jvp_on_gpu(job: Job, tangents: paths.Packed) -> np.ndarray:
     """Tangents of the images of a job, (n_frames, height, width, 4)."""
     gpu = JobOnGpu(array_module(Device.CUDA), job, share(job))
-    view = np.empty(13, job.x.dtype)
-    write_view_jvp(job.camera, tangents.camera, view)
-    tan_view, tan_numbers, tan_scene = on_device((view, tangents.numbers, tangents.scene))
+    tan_view, tan_numbers, tan_scene = on_device((tangents.view, tangents.numbers, tangents.scene))
     shape = (len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
     tan_images = np.empty((len(job.x), *shape), job.x.dtype)
     for frame in range(len(job.x)):
@@ -266,7 +230,7 @@ def draw_frame_jvp_on_gpu(gpu: JobOnGpu, frame: int, tan: tuple, shape: tuple) -
         (
             FaceTangents(
                 xp.empty((n_vertices, 3), dtype),
-                xp.empty((n_faces, 9), dtype),
+                xp.empty((n_faces, 10), dtype),
                 xp.zeros((n_faces, 9), dtype),
             ),
             FragmentTangents(xp.empty(n, dtype), xp.empty(n, dtype), xp.empty((n, 3), dtype)),
@@ -303,7 +267,7 @@ def draw_frame_vjp_on_gpu(
     ready = gather_frame(xp, job, shared, x)
     pair_slots, adj_sigma, pixel_sums = undo_pixels(gpu, ready, on_device(adj_image))
     parts, slots = undo_faces(gpu, ready, x, pair_slots)
-    adj_x, adj_colors, adj_camera = undo_vertices(gpu, ready, x, corners, slots)
+    adj_x, adj_colors, adj_view = undo_vertices(gpu, ready, x, corners, slots)
     objects = [int(f) for f in job.face_offsets]
     materials = [sum_faces(xp, part, objects) for part in (parts.ambient, parts.diffuse)]
     every = [0, len(job.scene.faces)]
@@ -318,7 +282,7 @@ def draw_frame_vjp_on_gpu(
         background=pixel_sums[2:],
     )
     numbers = np.concatenate([adj_sigma, pixel_sums[:2]])
-    return paths.Packed(adj_x, scene, adj_camera, numbers)
+    return paths.Packed(adj_x, scene, adj_view, numbers)
 
 
 def sum_faces(xp: Any, part: Any, ends: list[int]) -> np.ndarray:
@@ -368,12 +332,11 @@ def undo_faces(gpu: JobOnGpu, ready: FrameOnGpu, x: Any, pair_slots: Any) -> tup
 def undo_vertices(
     gpu: JobOnGpu, ready: FrameOnGpu, x: Any, corners: VertexCorners, slots: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """From the slots of corners to vertices (n_vertices, 3), their colours, and the camera."""
+    """From the slots of corners to vertices (n_vertices, 3), their colours, and the view."""
     xp, job, shared = gpu
     dtype, n = job.x.dtype, job.x.shape[1]
     adj_x, adj_colors = xp.zeros((n, 3), dtype), xp.zeros((n, 3), dtype)
-    parts, adj_camera = xp.zeros((n, 13), dtype), np.zeros(10, dtype)
+    parts = xp.zeros((n, VIEW_SIZE), dtype)
     views = on_device((slots, adj_x, adj_colors, parts))
     launch(vertex_vjp_thread, n, (shared.view, x, ready.faces.box, corners, *views))
-    write_view_vjp(job.camera, to_host(sum_runs(xp, parts, [0, n])[0]), adj_camera)
-    return to_host(adj_x), to_host(adj_colors), adj_camera
+    return to_host(adj_x), to_host(adj_colors), to_host(sum_runs(xp, parts, [0, n])[0])

@@ -2,7 +2,7 @@ r"""Tangent and adjoint of `render/face_setup.py`: read the two files side by si
 
 A face writes the adjoints of its three corners into its own slots, on the screen, in the
 world (through its normal) and in colour; each vertex then sums its slots in the order of
-the faces. What many faces share (material, lights, camera) is summed in one fixed order.
+the faces. What many faces share (material, lights, view) is summed in one fixed order.
 
 Frozen: which faces are drawn, near, far, culling and the boxes of pixels. A vertex of no
 drawn face has the adjoint 0, wherever it is.
@@ -12,19 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjoint.render.camera import camera_frame_jvp, camera_frame_vjp, project_jvp, project_vjp
+from adjoint.render.projection import project_jvp, project_vjp
 from adjoint.render.shading import flat_normal_jvp, flat_normal_vjp, lambert_jvp, lambert_vjp
 from adjsim.backend import cpu_kernel, device_fn, lit
-from adjsim.vec3 import add, sub
-from render.camera import camera_frame, unpack_camera
+from adjsim.vec3 import add
 from render.face_setup import corner_body, face_normal, face_shade, load3
+from render.projection import unpack_view
 
 
 class FaceTangents(NamedTuple):
     """Tangents of the faces of a frame."""
 
     screen: np.ndarray  # (n_vertices, 3)
-    corners: np.ndarray  # (n_faces, 9)
+    corners: np.ndarray  # (n_faces, 10), 0 for p
     shaded: np.ndarray  # (n_faces, 9)
 
 
@@ -172,73 +172,49 @@ def vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tan_screen):
 
 
 @device_fn
-def vertex_vjp_body(i, x, eye, frame, box, vertex_corners, slots, adj_x, adj_colors):
-    """Vertex i of a drawn face: add to adj_x and adj_colors.
-
-    Returns its parts of the adjoints of the eye, taken as minus adj_point, and the frame.
-    """
+def vertex_vjp_body(i, x, eye, frame, box, vertex_corners, slots, adj_x, adj_colors, adj_view):
+    """Vertex i of a drawn face: add to adj_x, adj_colors and the adjoint of the view."""
     s_x, s_y, z = vertex_sum(i, 0, box, vertex_corners, slots)
-    adj_point, adj_r, adj_u, adj_d, adj_focal = project_vjp(load3(x, i), eye, frame, s_x, s_y, z)
+    adj_point, adj_right, adj_true_up, adj_forward, adj_lens = project_vjp(
+        load3(x, i), eye, frame, s_x, s_y, z
+    )
     add_row(adj_x, i, add(adj_point, vertex_sum(i, 3, box, vertex_corners, slots)))
     add_row(adj_colors, i, vertex_sum(i, 6, box, vertex_corners, slots))
-    return adj_point, adj_r, adj_u, adj_d, adj_focal
-
-
-@device_fn
-def camera_vjp_body(camera, adj_eye, adj_frame, adj_camera):
-    """Add to the adjoint of the packed camera."""
-    eye, target, up, fov_y = unpack_camera(camera)
-    adj_r, adj_u, adj_d, adj_focal = adj_frame
-    adj_view_eye, adj_target, adj_up, adj_fov_y = camera_frame_vjp(
-        eye, target, up, fov_y, adj_r, adj_u, adj_d, adj_focal
-    )
     for c in range(3):
-        adj_camera[c] += adj_eye[c] + adj_view_eye[c]
-        adj_camera[3 + c] += adj_target[c]
-        adj_camera[6 + c] += adj_up[c]
-    adj_camera[9] += adj_fov_y
+        adj_view[c] -= adj_point[c]
+        adj_view[3 + c] += adj_right[c]
+        adj_view[6 + c] += adj_true_up[c]
+        adj_view[9 + c] += adj_forward[c]
+    for c in range(6):
+        adj_view[12 + c] += adj_lens[c]
 
 
-def _setup_faces_jvp(camera, tan_camera, scene, tan_scene, x, tan_x, faces, tangents):
+def _setup_faces_jvp(view, tan_view, scene, tan_scene, x, tan_x, faces, tangents):
     """Tangents of the screen, the corners and the colours of a frame that is set up."""
-    eye, target, up, fov_y = unpack_camera(camera)
-    tan_eye, tan_target, tan_up, tan_fov_y = unpack_camera(tan_camera)
-    r, u, d, focal, tan_r, tan_u, tan_d, tan_focal = camera_frame_jvp(
-        eye, target, up, fov_y, tan_eye, tan_target, tan_up, tan_fov_y
-    )
-    frame, tan_frame = (r, u, d, focal), (tan_r, tan_u, tan_d, tan_focal)
+    eye, frame = unpack_view(view)
+    tan_eye, tan_frame = unpack_view(tan_view)
     for i in range(x.shape[0]):
         vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tangents.screen)
     for f in range(scene.faces.shape[0]):
         if faces.box[f, 0] < faces.box[f, 1]:
-            corner_body(f, scene, tangents.screen, tangents.corners)
+            corner_body(f, scene, tangents.screen, lit(0.0, view[17]), tangents.corners)
             shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents)
 
 
 def _setup_faces_vjp(
-    camera, scene, x, faces, vertex_corners, adj_faces, slots, adj_x, adj_scene, adj_camera
+    view, scene, x, faces, vertex_corners, adj_faces, slots, adj_x, adj_scene, adj_view
 ):
-    """From adj_faces (n_faces, 18), corners then colours, to vertices, scene and camera."""
-    eye, target, up, fov_y = unpack_camera(camera)
-    frame = camera_frame(eye, target, up, fov_y)
-    zero = lit(0.0, fov_y)
+    """From adj_faces (n_faces, 18), corners then colours, to vertices, scene and view."""
+    eye, frame = unpack_view(view)
     for f in range(scene.faces.shape[0]):
         if faces.box[f, 0] < faces.box[f, 1]:
             face_vjp_body(f, scene, x, adj_faces, adj_scene, scene.owner[f], slots)
-    adj_eye, adj_r, adj_u = (zero, zero, zero), (zero, zero, zero), (zero, zero, zero)
-    adj_d, adj_focal = (zero, zero, zero), zero
     for i in range(x.shape[0]):
         if is_used(i, faces.box, vertex_corners):
-            adj_point, adj_r_i, adj_u_i, adj_d_i, adj_focal_i = vertex_vjp_body(
-                i, x, eye, frame, faces.box, vertex_corners, slots, adj_x, adj_scene.vertex_colors
-            )
-            adj_eye, adj_r, adj_u = (
-                sub(adj_eye, adj_point),
-                add(adj_r, adj_r_i),
-                add(adj_u, adj_u_i),
-            )
-            adj_d, adj_focal = add(adj_d, adj_d_i), adj_focal + adj_focal_i
-    camera_vjp_body(camera, adj_eye, (adj_r, adj_u, adj_d, adj_focal), adj_camera)
+            vertex_vjp_body(
+                i, x, eye, frame, faces.box, vertex_corners, slots,
+                adj_x, adj_scene.vertex_colors, adj_view,
+            )  # fmt: skip
 
 
 setup_faces_jvp = cpu_kernel(_setup_faces_jvp)

@@ -2,21 +2,27 @@
 
     "<object>.vertices", ".face_colors" or ".vertex_colors", ".ambient", ".diffuse"
     "<light>.direction", ".color"
-    "camera.eye", ".target", ".up", ".fov_y" (per degree)
+    "camera." and a parameter of its pose or lens; of the k-th in a sequence: "camera.k."
     "rasterizer.sigma", ".gamma", ".epsilon", ".background"
 
-Tests: `tests/render/test_soft_raster.py`.
+Tests: `tests/render/test_soft_raster.py`, `tests/render/test_views.py`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjoint.render.camera import view_jvp, view_vjp
 from adjsim import checks
+from render.camera import AnyCamera
 from render.face_setup import PackedScene
 from render.packing import Job
+from render.projection import VIEW_SIZE
 from render.scene import Scene
+
+
+Cameras = Mapping[str, AnyCamera]  # by the first part of the paths of their parameters
 
 
 class Packed(NamedTuple):
@@ -24,23 +30,21 @@ class Packed(NamedTuple):
 
     x: np.ndarray  # (n_vertices, 3), or (n_frames, n_vertices, 3)
     scene: PackedScene
-    camera: np.ndarray  # (10,)
+    view: np.ndarray  # (18,)
     numbers: np.ndarray  # (3,) sigma, gamma, epsilon
 
 
 def zeros(job: Job) -> Packed:
     """Return room for the adjoints of one frame."""
     floats = [np.zeros_like(array) if array.dtype == job.x.dtype else array for array in job.scene]
-    dtype = job.x.dtype
-    return Packed(
-        np.zeros_like(job.x[0]), PackedScene(*floats), np.zeros(10, dtype), np.zeros(3, dtype)
-    )
+    view, numbers = np.zeros(VIEW_SIZE, job.x.dtype), np.zeros(3, job.x.dtype)
+    return Packed(np.zeros_like(job.x[0]), PackedScene(*floats), view, numbers)
 
 
 def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
-    """Return the part of the packed arrays behind every path; writing to them writes there.
+    """Return the part of the packed arrays behind every path but those of cameras.
 
-    A material's coefficient keeps its three channels here.
+    Writing to a part writes to the arrays. A material's coefficient keeps its three channels.
     """
     part = packed.scene
     out = {}
@@ -57,18 +61,18 @@ def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
     for k, name in enumerate(scene.lights):
         out[f"{name}.direction"] = part.directions[k]
         out[f"{name}.color"] = part.lights[k]
-    out["camera.eye"], out["camera.target"] = packed.camera[0:3], packed.camera[3:6]
-    out["camera.up"], out["camera.fov_y"] = packed.camera[6:9], packed.camera[9:10].reshape(())
     for k, name in enumerate(("sigma", "gamma", "epsilon")):
         out[f"rasterizer.{name}"] = packed.numbers[k : k + 1].reshape(())
     out["rasterizer.background"] = part.background
     return out
 
 
-def shapes(scene: Scene, vertices: Mapping[str, Any], paths: Iterable[str]) -> dict[str, tuple]:
+def shapes(
+    scene: Scene, cameras: Cameras, vertices: Mapping[str, Any], job: Job
+) -> dict[str, tuple]:
     """Return the shape of each parameter, as the caller gave it."""
     out = {}
-    for path in paths:
+    for path in views(scene, job, zeros(job)):
         owner, _, name = path.rpartition(".")
         if name == "vertices":
             out[path] = np.shape(vertices[owner])
@@ -77,37 +81,72 @@ def shapes(scene: Scene, vertices: Mapping[str, Any], paths: Iterable[str]) -> d
         elif name in {"face_colors", "vertex_colors"}:
             out[path] = np.shape(getattr(scene.objects[owner], name))
         else:
-            scalars = {"fov_y", "sigma", "gamma", "epsilon"}
-            out[path] = () if name in scalars else (3,)
+            out[path] = () if name in {"sigma", "gamma", "epsilon"} else (3,)
+    for owner, camera in cameras.items():
+        out |= {f"{owner}.{name}": value.shape for name, value in camera.parameters().items()}
     return out
 
 
 def gradient(
-    scene: Scene, job: Job, shape_of: Mapping[str, tuple], frames: list[Packed]
+    scene: Scene,
+    cameras: Cameras,
+    job: Job,
+    shape_of: Mapping[str, tuple],
+    frames: list[Packed],
 ) -> dict[str, np.ndarray]:
-    """Sum the adjoints of the frames, first to last, into one mapping of paths."""
-    out: dict[str, np.ndarray] = {}
+    """Sum the adjoints of the frames into one mapping of paths, first to last.
+
+    They come view by view, all frames of the first camera before those of the second.
+    """
+    n_frames, dtype = len(job.x), job.x.dtype
     parts = [views(scene, job, frame) for frame in frames]
+    of_cameras = {}
+    for k, (owner, camera) in enumerate(cameras.items()):
+        adj_view = _sum([frame.view for frame in frames[k * n_frames : (k + 1) * n_frames]])
+        adj = view_vjp(camera, adj_view)
+        of_cameras |= {f"{owner}.{name}": value for name, value in adj.items()}
+    out: dict[str, np.ndarray] = {}
     for path, shape in shape_of.items():
-        if path.endswith(".vertices") and len(shape) == 3:
-            out[path] = np.stack([part[path] for part in parts])
-            continue
-        total = parts[0][path].copy()
-        for part in parts[1:]:
-            total += part[path]
-        out[path] = total.sum() if total.shape != shape else total
-        out[path] = np.asarray(out[path], job.x.dtype).reshape(shape)
+        if path in of_cameras:
+            out[path] = np.asarray(of_cameras[path], dtype)
+        elif path.endswith(".vertices") and len(shape) == 3:
+            moves = [_sum([part[path] for part in parts[i::n_frames]]) for i in range(n_frames)]
+            out[path] = np.stack(moves)
+        else:
+            total = _sum([part[path] for part in parts])
+            total = total.sum() if total.shape != shape else total
+            out[path] = np.asarray(total, dtype).reshape(shape)
     return out
 
 
+def _sum(parts: list[np.ndarray]) -> np.ndarray:
+    """Return the sum of arrays, first to last, as a new array."""
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
+
+
 def pack_tangents(
-    scene: Scene, job: Job, shape_of: Mapping[str, tuple], tangents: Mapping[str, Any]
-) -> Packed:
-    """Pack the given tangents; parameters without one have the tangent 0."""
+    scene: Scene,
+    cameras: Cameras,
+    job: Job,
+    shape_of: Mapping[str, tuple],
+    tangents: Mapping[str, Any],
+) -> list[Packed]:
+    """Pack the given tangents for each camera; parameters without one have the tangent 0."""
     packed = zeros(job)._replace(x=np.zeros_like(job.x))
     target = views(scene, job, packed)
+    of_cameras: dict[str, dict[str, np.ndarray]] = {owner: {} for owner in cameras}
     for path, tangent in tangents.items():
         checks.known_key("path in `tangents`", path, shape_of)
         value = checks.array(f"tangents[{path!r}]", tangent, shape_of[path], dtype=job.x.dtype)
-        target[path][...] = value
-    return packed
+        owner, _, name = path.rpartition(".")
+        if owner in of_cameras:
+            of_cameras[owner][name] = value
+        else:
+            target[path][...] = value
+    return [
+        packed._replace(view=view_jvp(camera, of_cameras[owner]).astype(job.x.dtype))
+        for owner, camera in cameras.items()
+    ]

@@ -1,11 +1,17 @@
 r"""Tangent and adjoint of `render/shading.py`: read the two files side by side.
 
-At the kink of max(0, n.l) the slope is 0.
+At the kink of max(0, n.l) the slope is 0. For a unit vector n = v/|v|:
+n' = (v' - n (n.v'))/|v|, a symmetric map, so its adjoint is itself.
 """
 
-from adjoint.render.camera import unit_vjp
 from adjsim.backend import device_fn, lit
-from adjsim.vec3 import add, cross, dot, neg, norm, scale, sub
+from adjsim.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
+
+
+@device_fn
+def unit_vjp(n, length, adj_n):
+    """Pull adj_n back through n = v/|v|; the tangent is the same map."""
+    return scale(lit(1.0, length) / length, axpy(-dot(n, adj_n), n, adj_n))
 
 
 @device_fn

@@ -2,7 +2,7 @@ r"""Tangent and adjoint of `render/soft_raster.py`: images pulled back to what m
 
 The forward's stages are undone last first, band by band and then frame by frame:
 
-    pixels -> fragments -> slots of (band, face) -> faces -> vertices, scene, camera
+    pixels -> fragments -> slots of (band, face) -> faces -> vertices, scene, view -> camera
 
 Nothing of the forward is stored but its inputs: a band finds its fragments again. What a
 derivative holds fixed is said in `fragments.py` (the fragments and their order in depth),
@@ -12,7 +12,7 @@ Every sum has a fixed order that does not know how many threads there are: gradi
 equal to the bit on any number of them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,9 +38,9 @@ from adjoint.render.face_setup import (
 from adjoint.render.fragments import pair_jvp_body, pair_vjp_body, sum_pairs
 from adjsim import checks
 from adjsim.backend import Device, check_device, cpu_kernel
-from render.camera import Camera
+from render.camera import AnyCamera
 from render.fragments import gather_band
-from render.packing import Job, pack
+from render.packing import Job, check_cameras, pack
 from render.scene import Scene
 from render.soft_raster import (
     Pool,
@@ -50,6 +50,7 @@ from render.soft_raster import (
     empty_fragments,
     empty_images,
     for_each_frame,
+    only_asked,
     setup_frame,
 )
 
@@ -128,12 +129,12 @@ def draw_frame_jvp(
     dtype, n_faces = job.x.dtype, len(job.scene.faces)
     tan_faces = FaceTangents(
         np.empty_like(ready.faces.screen),
-        np.empty((n_faces, 9), dtype),
+        np.empty((n_faces, 10), dtype),
         np.zeros((n_faces, 9), dtype),
     )
     with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
         setup_faces_jvp(
-            job.camera, tangents.camera, job.scene, tangents.scene, job.x[frame], tangents.x[frame],
+            job.view, tangents.view, job.scene, tangents.scene, job.x[frame], tangents.x[frame],
             ready.faces, tan_faces,
         )  # fmt: skip
 
@@ -171,8 +172,8 @@ def draw_frame_vjp(
     adj_faces = np.zeros((n_faces, 18), dtype)
     sum_pairs(ready.bands.faces, slots, adj_faces)
     setup_faces_vjp(
-        job.camera, job.scene, job.x[frame], ready.faces, corners, adj_faces,
-        np.empty((n_faces, 3, 9), dtype), adj.x, adj.scene, adj.camera,
+        job.view, job.scene, job.x[frame], ready.faces, corners, adj_faces,
+        np.empty((n_faces, 3, 9), dtype), adj.x, adj.scene, adj.view,
     )  # fmt: skip
     sums = adj_bands.sum(axis=0)
     adj.numbers[:], adj.scene.background[:] = sums[:3], sums[3:]
@@ -186,12 +187,14 @@ class ImageRecord:
     Attributes
     ----------
     images : numpy.ndarray
-        RGBA as `rasterize` returns it, (height, width, 4) or (n_frames, height, width, 4).
+        RGBA as `rasterize` returns it: (height, width, 4), after (n_frames,) if any object
+        moves, after (n_cameras,) if the cameras came as a sequence.
     """
 
     images: np.ndarray
     scene: Scene
-    job: Job
+    cameras: dict[str, AnyCamera]
+    jobs: list[Job]
     shapes: dict[str, tuple]
     threads: int | None
     device: Device
@@ -216,30 +219,36 @@ class ImageRecord:
         ValueError
             If the shape does not fit, a number is not finite or a path is unknown.
         """
-        dtype = self.job.x.dtype
+        dtype = self.jobs[0].x.dtype
         adj = checks.array("adj_images", adj_images, self.images.shape, dtype=dtype)
         wanted = list(self.shapes) if wrt is None else list(wrt)
         for path in wanted:
             checks.known_key("path in `wrt`", path, self.shapes)
-        adj = adj if self.job.batched else adj[None]
+        n_views, n_frames = len(self.jobs), len(self.jobs[0].x)
+        adj = adj.reshape(n_views, n_frames, *adj.shape[-3:])
         shape_of = {path: self.shapes[path] for path in wanted}
-        return paths.gradient(self.scene, self.job, shape_of, self._undo(adj))
+        return paths.gradient(self.scene, self.cameras, self.jobs[0], shape_of, self._undo(adj))
 
     def _undo(self, adj: np.ndarray) -> list[paths.Packed]:
-        """Pull the adjoints of the images (n_frames, height, width, 4) back, frame by frame."""
+        """Pull the adjoints of the images back, frame by frame of view by view.
+
+        They have the shape (n_views, n_frames, height, width, 4).
+        """
         if self.device is Device.CUDA:
-            return vjp_on_gpu(self.job, adj)
-        corners = vertex_corners(self.job.scene.faces, self.job.x.shape[1])
-        return for_each_frame(
-            self.job,
-            self.threads,
-            lambda frame, pool: draw_frame_vjp(self.job, frame, corners, adj[frame], pool),
-        )
+            pulled = [vjp_on_gpu(job, adj[view]) for view, job in enumerate(self.jobs)]
+            return [frame for frames in pulled for frame in frames]
+        job = self.jobs[0]
+        corners = vertex_corners(job.scene.faces, job.x.shape[1])
+
+        def undo(view: int, frame: int, pool: Pool) -> paths.Packed:
+            return draw_frame_vjp(self.jobs[view], frame, corners, adj[view, frame], pool)
+
+        return for_each_frame(self.jobs, self.threads, undo)
 
 
 def record_images(
     scene: Scene,
-    camera: Camera,
+    camera: AnyCamera | Sequence[AnyCamera],
     rasterizer: SoftRasterizer,
     vertices: Mapping[str, Any],
     size: tuple[int, int],
@@ -257,17 +266,18 @@ def record_images(
         `.images`, and `.vjp(adj_images, wrt=None)`.
     """
     check_rasterizer(rasterizer)
-    job = pack(scene, camera, rasterizer, vertices, size)
+    cameras, many = check_cameras(scene, camera)
+    jobs = pack(scene, cameras, rasterizer, vertices, size)
     where = check_device(device)
-    images = draw_frames(job, threads, where)
-    names = paths.views(scene, job, paths.zeros(job))
-    shapes = paths.shapes(scene, vertices, names)
-    return ImageRecord(images if job.batched else images[0], scene, job, shapes, threads, where)
+    images = only_asked(draw_frames(jobs, threads, where), many, jobs[0].batched)
+    named = {f"camera.{i}" if many else "camera": one for i, one in enumerate(cameras)}
+    shapes = paths.shapes(scene, named, vertices, jobs[0])
+    return ImageRecord(images, scene, named, jobs, shapes, threads, where)
 
 
 def rasterize_jvp(
     scene: Scene,
-    camera: Camera,
+    camera: AnyCamera | Sequence[AnyCamera],
     rasterizer: SoftRasterizer,
     vertices: Mapping[str, Any],
     size: tuple[int, int],
@@ -297,15 +307,15 @@ def rasterize_jvp(
     record = record_images(
         scene, camera, rasterizer, vertices, size, threads=threads, device=device
     )
-    job = record.job
-    packed = paths.pack_tangents(scene, job, record.shapes, tangents)
+    jobs = record.jobs
+    packed = paths.pack_tangents(scene, record.cameras, jobs[0], record.shapes, tangents)
     if record.device is Device.CUDA:
-        tan_images = jvp_on_gpu(job, packed)
+        tan_images = np.stack([jvp_on_gpu(*view) for view in zip(jobs, packed, strict=True)])
     else:
-        tan_images = empty_images(job)
-        for_each_frame(
-            job,
-            threads,
-            lambda frame, pool: draw_frame_jvp(job, frame, packed, tan_images[frame], pool),
-        )
-    return record.images, tan_images if job.batched else tan_images[0]
+        tan_images = empty_images(jobs)
+
+        def push(view: int, frame: int, pool: Pool) -> None:
+            draw_frame_jvp(jobs[view], frame, packed[view], tan_images[view, frame], pool)
+
+        for_each_frame(jobs, threads, push)
+    return record.images, tan_images.reshape(record.images.shape)

@@ -18,6 +18,9 @@ from adjsim.reduced.smoke import SmokeState
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from render.camera import Camera
+from render.lenses import Intrinsics, Orthographic
+from render.orbit_camera import OrbitCamera
+from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Material, Mesh
 from render.soft_raster import SoftRasterizer
 
@@ -28,8 +31,9 @@ OTHERS = (RigidBodies, BodyState, SimplePendulum, DoublePendulum, PendulumState,
 VERTICES = {("Mesh", "vertices"), ("RodsAndBobs", "angle"), ("RodsAndBobs", "length")}
 VERTICES |= {("BodyTrajectory", "position"), ("BodyTrajectory", "rotation")}
 DENSITY = {("smoke_images", "density")}
-RENDERED = (Camera, SoftRasterizer, Material, DirectionalLight, Mesh)
-FIXED = {"near", "far", "blend", "cull", "faces", "material"}
+CAMERAS = (Camera, OrbitCamera, PosedCamera, Intrinsics, Orthographic)
+RENDERED = (*CAMERAS, SoftRasterizer, Material, DirectionalLight, Mesh)
+FIXED = {"near", "far", "lens", "nominal", "size", "blend", "cull", "faces", "material"}
 LOSS_SUFFIX = "_mse_vjp"
 
 

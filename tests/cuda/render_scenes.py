@@ -4,6 +4,8 @@ import numpy as np
 
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.blending import Over, Softmax
+from render.lenses import Orthographic
+from render.posed_camera import PosedCamera
 from render.scene import Mesh, Scene
 from tests.render.scenes import camera, soft, tetrahedron, two_tetrahedra
 
@@ -14,6 +16,7 @@ BLENDS = {
     "softmax": {"blend": Softmax(), "gamma": 0.3, "epsilon": 0.9},
     "culled": {"blend": Over(), "cull": True},
 }
+FLAT = PosedCamera((0.3, -0.4, 0.1), (0.03, 0.05, -3.5), lens=Orthographic(2.9))
 
 
 def toy(blend, dtype=np.float64):
@@ -25,7 +28,8 @@ def toy(blend, dtype=np.float64):
     vertices["high"] = np.array([[-0.3, 0.4, 0.2], [0.3, 0.4, 0.2], [0.0, 9.0, 0.2]])
     vertices["high"] = np.stack([vertices["high"], vertices["high"] + [0.0, 9.0, 0.0]])
     vertices = {name: x.astype(dtype) for name, x in vertices.items()}
-    return scene, camera(), soft(sigma=2e-2, **BLENDS[blend]), vertices
+    views = camera() if blend == "over" else [camera(), FLAT]
+    return scene, views, soft(sigma=2e-2, **BLENDS[blend]), vertices
 
 
 def empty(dtype=np.float64):

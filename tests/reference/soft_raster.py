@@ -5,7 +5,7 @@ kernels. For a pixel s and a face with screen corners s_k and depths z_k:
 
     D  = sigmoid(delta d^2 / sigma)        d: distance of s to the boundary of the triangle
     b  = clip(barycentrics of s, 0, 1), renormalised
-    z  = 1 / sum(b_k / z_k),   a = z sum(b_k a_k / z_k)
+    z  = 1 / sum(b_k / z_k),   a = z sum(b_k a_k / z_k)    (orthographic: sums of b_k z_k, b_k a_k)
     C  = k_a C_0 + sum over lights of L k_d max(0, n.l) C_0
 
 blended over faces as `blend_over` or `blend_softmax` say.
@@ -44,7 +44,8 @@ def reference_image(
     lights : mapping or sequence of mappings
         Each: `direction` (3,), towards the light, any length, and `color` (3,).
     camera : mapping
-        `eye` (3,), `target` (3,), `up` (3,), `fov_y` [deg], `near`, `far`.
+        `eye` (3,), `target` (3,), `up` (3,), `fov_y` [deg], `near`, `far`; or, for an
+        orthographic view, `height` [m] of the image in place of `fov_y`.
     raster : mapping
         `sigma`, `background` (3,), `blend` ("over" or "softmax"), `cull` (bool, default
         False), and for "softmax" `gamma` and `epsilon`.
@@ -80,6 +81,8 @@ def project(points, camera, dtype=np.float64):
         camera, dtype
     ).T
     depth = in_camera[:, 2]
+    if "height" in camera:
+        return in_camera[:, :2] / (np.asarray(camera["height"], dtype) / 2), depth
     pi = 4 * np.arctan(np.asarray(1, dtype))
     slope = np.tan(np.asarray(camera["fov_y"], dtype) * pi / 360)  # of half the angle
     with np.errstate(divide="ignore", invalid="ignore"):  # at the eye: not drawn, near > 0
@@ -159,6 +162,8 @@ def pixel_row(faces, camera, raster, row, size):
 
     b = np.clip(b, 0, 1)
     b = b / b.sum(axis=-1, keepdims=True)
+    if "height" in camera:
+        return exponent, (b * depths).sum(axis=-1), (b[..., None] * colors).sum(axis=-2)
     z = 1 / (b / depths).sum(axis=-1)
     color = z[..., None] * ((b / depths)[..., None] * colors).sum(axis=-2)
     return exponent, z, color

@@ -73,7 +73,8 @@ def reference(scene, view, rasterizer, vertices, size):
         name: {"direction": light.direction, "color": light.color}
         for name, light in scene.lights.items()
     }
-    lens = {key: getattr(view, key) for key in ("eye", "target", "up", "fov_y", "near", "far")}
+    lens = {key: getattr(view, key) for key in ("eye", "target", "up", "near", "far")}
+    lens |= {key: float(getattr(view.optics, key)) for key in view.optics.PARAMETERS}
     raster = {key: getattr(rasterizer, key) for key in ("sigma", "gamma", "epsilon", "background")}
     raster["cull"] = rasterizer.cull
     raster["blend"] = type(rasterizer.blend).__name__.lower()

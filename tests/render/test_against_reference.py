@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from render.blending import Over, Softmax
+from render.lenses import Orthographic
 from render.scene import DirectionalLight, Mesh, Scene
 from render.soft_raster import rasterize
 from tests.render.scenes import camera, reference, soft, tetrahedron, two_tetrahedra
@@ -24,6 +25,16 @@ def test_two_objects_look_as_in_the_reference(rng, blend, size, cull):
     raster = soft(blend=blend, cull=cull, gamma=1e-2)
     image = rasterize(scene, camera(), raster, vertices, size)
     expected = reference(scene, camera(), raster, vertices, size)
+    np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+def test_an_orthographic_view_looks_as_in_the_reference(rng, blend):
+    scene, vertices = two_tetrahedra(rng)
+    view, raster = camera(fov_y=None, lens=Orthographic(2.4)), soft(blend=blend, gamma=1e-2)
+    image = rasterize(scene, view, raster, vertices, (24, 30))
+    assert image[..., 3].max() > 0.9
+    expected = reference(scene, view, raster, vertices, (24, 30))
     np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
 
 

@@ -28,11 +28,15 @@ def replace(name, value):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (set_entry((3, 1), np.nan), r"`vertices\['left'\]` must be finite, got nan at vertex 3"),
-        (set_entry((0, 2), np.inf), r"`vertices\['left'\]` must be finite, got inf at vertex 0"),
+        (set_entry((3, 1), np.nan), r"`vertices\['left'\]` must be finite, got nan at vertex 3, a"),
+        (
+            set_entry((0, 2), np.inf),
+            r"`vertices\['left'\]` must be finite, got inf at vertex 0, a corner of face 0\.",
+        ),
         (
             replace("right", np.full((2, 4, 3), [[[0.0]], [[np.nan]]])),
-            r"`vertices\['right'\]` must be finite, got nan at vertex 0 of frame 1",
+            r"`vertices\['right'\]` must be finite, got nan at vertex 0 of frame 1, a "
+            r"corner of face 0\.",
         ),
         (
             replace("right", np.zeros((4, 2))),
@@ -78,6 +82,20 @@ def test_scene_and_camera_may_not_be_swapped(rng):
     scene, vertices = two_tetrahedra(rng)
     with pytest.raises(TypeError, match=r"`scene` must be a Scene, got Camera"):
         rasterize(camera(), scene, soft(), vertices, (4, 5))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("view", "error", "message"),
+    [
+        (7, TypeError, r"`camera` must be a camera or a sequence of cameras, got int"),
+        ([camera(), 7], TypeError, r"`camera\[1\]` must be a camera, got int"),
+        ([], ValueError, r"`camera` must hold at least one camera, got an empty sequence"),
+    ],
+)
+def test_what_is_no_camera_is_refused(rng, view, error, message):
+    scene, vertices = two_tetrahedra(rng)
+    with pytest.raises(error, match=message):
+        rasterize(scene, view, soft(), vertices, (4, 5))
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,18 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
-from adjoint.render.camera import (
-    camera_frame_jvp,
-    camera_frame_vjp,
-    project_jvp,
-    project_vjp,
-)
-from render.camera import Camera, camera_frame, pixel_centers, project, unpack_camera
-from tests.render.elements import check_element
+from render.camera import Camera
+from render.lenses import Intrinsics, Orthographic
+from render.projection import project, unpack_view
+from tests.render.cameras import check_camera
 
 
 def screen(camera, point):
     """Screen position and depth of a point."""
-    eye, target, up, fov_y = unpack_camera(camera.packed(np.dtype(np.float64)))
-    return np.array(project(tuple(point), eye, *camera_frame(eye, target, up, fov_y)))
+    eye, frame = unpack_view(tuple(camera.view()))
+    return np.array(project(tuple(point), eye, *frame))
 
 
 def test_the_target_falls_on_the_middle_of_the_image():
@@ -43,39 +41,33 @@ def test_up_need_not_be_orthogonal_to_the_view():
     np.testing.assert_allclose(straight, tilted, rtol=1e-14)
 
 
-def test_pixels_are_isotropic_and_centred():
-    x, y = pixel_centers(2, 6, np.dtype(np.float64))
-    np.testing.assert_allclose(y, [0.5, -0.5])
-    np.testing.assert_allclose(x, [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])
+def test_the_twins_of_a_camera_are_its_derivatives(rng):
+    check_camera(rng, Camera((0.3, 0.5, 3.0), (0.1, -0.2, 0.3), (0.2, 1.1, 0.1), 38.0))
 
 
-def test_the_twins_of_the_camera_frame_are_its_derivatives(rng):
-    args = ((0.3, 0.5, 3.0), (0.1, -0.2, 0.3), (0.2, 1.1, 0.1), 38.0)
-    check_element(
-        rng,
-        camera_frame,
-        lambda a, t: camera_frame_jvp(*a, *t)[4:],
-        lambda a, c: camera_frame_vjp(*a, *c),
-        args,
-        step=1e-4,
-    )
+def test_a_lens_takes_the_place_of_the_field_of_view():
+    camera = Camera((0, 0, 3), (0, 0, 0))
+    assert camera.fov_y == 45.0
+    assert list(camera.parameters()) == ["eye", "target", "up", "fov_y"]
+    flat = Camera((0, 0, 3), (0, 0, 0), lens=Orthographic(2.0))
+    assert flat.fov_y is None
+    assert list(flat.parameters()) == ["eye", "target", "up", "height"]
+    changed = dataclasses.replace(camera, fov_y=None, lens=Intrinsics((9, 9), (4, 4), (8, 8)))
+    assert list(changed.parameters())[3:] == ["focal", "principal_point", "skew"]
+    with pytest.raises(ValueError, match=r"`camera.fov_y` must be None where `camera.lens` is"):
+        dataclasses.replace(camera, lens=Orthographic(2.0))
+    with pytest.raises(TypeError, match=r"`camera.lens` must be an Intrinsics.*got float"):
+        Camera((0, 0, 3), (0, 0, 0), lens=2.0)  # pyright: ignore[reportArgumentType]
 
 
-def test_the_twins_of_the_projection_are_its_derivatives(rng):
-    frame = camera_frame((0.3, 0.5, 3.0), (0.1, -0.2, 0.3), (0.2, 1.1, 0.1), 38.0)
-    args = ((0.4, -0.3, 0.2), (0.3, 0.5, 3.0), *frame)
-
-    def vjp(a, c):
-        adj_x, *adj_frame = project_vjp(a[0], a[1], a[2:], *c)
-        return (adj_x, tuple(-number for number in adj_x), *adj_frame)
-
-    check_element(
-        rng,
-        project,
-        lambda a, t: project_jvp(a[0], a[1], a[2:], t[0], t[1], t[2:])[3:],
-        vjp,
-        args,
-    )
+def test_other_values_reach_pose_and_lens():
+    camera = Camera((0, 0, 3), (0, 0, 0), lens=Orthographic(2.0))
+    changed = camera.with_values({"eye": (0, 1, 3), "height": 3.0})
+    np.testing.assert_array_equal(changed.eye, (0, 1, 3))
+    assert changed.lens.height == 3.0
+    assert Camera((0, 0, 3), (0, 0, 0)).with_values({"fov_y": 30.0}).fov_y == 30.0
+    with pytest.raises(ValueError, match=r"parameter of `camera` `eyes`. Did you mean `eye`"):
+        camera.with_values({"eyes": (0, 1, 3)})
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ def boxes(vertices, rasterizer=None, **view):
     """Boxes of pixels of one triangle."""
     scene = Scene({"t": Mesh([[0, 1, 2]])})
     lens = camera(**{**STRAIGHT, **view})
-    job = pack(scene, lens, rasterizer or soft(), {"t": np.array(vertices, float)}, (20, 30))
+    x = {"t": np.array(vertices, float)}
+    (job,) = pack(scene, [lens], rasterizer or soft(), x, (20, 30))
     return setup_frame(job, 0).faces.box[0]
 
 
@@ -72,7 +73,7 @@ def test_a_vertex_very_far_aside_gives_a_box_within_the_image():
 @pytest.mark.parametrize("sigma", [1e-6, 1e-3, 0.1])
 def test_the_box_holds_every_pixel_that_sees_the_face(rng, blend, sigma):
     scene, vertices = two_tetrahedra(rng)
-    job = pack(scene, camera(), SoftRasterizer(sigma, blend=blend), vertices, (17, 23))
+    (job,) = pack(scene, [camera()], SoftRasterizer(sigma, blend=blend), vertices, (17, 23))
     faces = setup_frame(job, 0).faces
     seen = 0
     for f in range(8):
@@ -96,7 +97,7 @@ def test_the_shade_is_ambient_plus_lambert_of_every_light():
             "behind": DirectionalLight((0, 0, -1.0)),
         },
     )
-    job = pack(scene, camera(**STRAIGHT), soft(), {"t": np.array(LEFT_TURN, float)}, (8, 8))
+    (job,) = pack(scene, [camera(**STRAIGHT)], soft(), {"t": np.array(LEFT_TURN, float)}, (8, 8))
     light = 0.8 * (np.array([1.0, 0.5, 0.0]) + 0.8 * np.array([0.1, 0.2, 0.3]))
     expected = (np.array([0.1, 0.2, 0.3]) + light) * [0.5, 0.6, 0.7]
     np.testing.assert_allclose(setup_frame(job, 0).faces.shaded[0, :3], expected, rtol=1e-14)

@@ -41,7 +41,7 @@ def test_bands_hold_the_faces_that_reach_into_them_in_order():
 
 def test_there_is_room_for_every_fragment_of_a_band(rng):
     scene, vertices = two_tetrahedra(rng)
-    frame = setup_frame(pack(scene, camera(), soft(), vertices, (40, 30)), 0)
+    frame = setup_frame(pack(scene, [camera()], soft(), vertices, (40, 30))[0], 0)
     assert len(frame.bands.capacity) == 3
     fragments = empty_fragments(frame, 0, 3)
     assert len(fragments.y) == frame.bands.capacity.max()

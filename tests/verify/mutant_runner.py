@@ -36,7 +36,9 @@ def toy(name):
     pixels = importlib.import_module("adjoint.verify.systems.pixels")
     reduced = importlib.import_module("adjoint.verify.systems.reduced")
     losses = importlib.import_module("adjoint.verify.systems.losses")
+    views = importlib.import_module("adjoint.verify.systems.views")
     pixels.Picture.__init__.__defaults__ = (SIZE,)
+    views.SIZE = SIZE
     roll, draw = solids.rollout_problem, pixels.picture_problem
     makers = {
         "density": partial(roll, density.tets, N_STEPS),
@@ -69,6 +71,8 @@ def toy(name):
         "drawn": bodies.drawn,
         "over": partial(draw, pixels.over),
         "softmax": partial(draw, pixels.softmax),
+        "flat": partial(draw, pixels.flat),
+        "views": views.several,
         **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},
     }
     return makers[name]()

@@ -14,6 +14,7 @@ from adjoint.verify.systems import (
     shells,
     solids,
     springs,
+    views,
 )
 
 
@@ -28,6 +29,7 @@ SYSTEMS: tuple[System, ...] = (
     *contacts.SYSTEMS,
     *bodies.SYSTEMS,
     *pixels.SYSTEMS,
+    *views.SYSTEMS,
     *losses.SYSTEMS,
     *chain.SYSTEMS,
 )

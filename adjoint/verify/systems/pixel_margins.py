@@ -10,7 +10,8 @@ from itertools import combinations
 
 import numpy as np
 
-from render.camera import Camera, pixel_centers
+from render.camera import AnyCamera
+from render.projection import pixel_centers
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer
 
@@ -20,7 +21,7 @@ FAINT = 1e-6  # of coverages below this the kinks are not felt; their end, D_min
 
 def picture_margins(
     scene: Scene,
-    camera: Camera,
+    camera: AnyCamera,
     rasterizer: SoftRasterizer,
     vertices: Mapping[str, np.ndarray],
     size: tuple[int, int],
@@ -41,19 +42,17 @@ def picture_margins(
     return np.concatenate([part.ravel() for part in margins])
 
 
-def _triangles(scene: Scene, camera: Camera, vertices: Mapping[str, np.ndarray]) -> np.ndarray:
+def _triangles(scene: Scene, camera: AnyCamera, vertices: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return screen x, y and depth of the corners of all faces, (n_faces, 3, 3)."""
-    forward = camera.target - camera.eye
-    forward = forward / np.linalg.norm(forward)
-    right = np.cross(forward, camera.up)
-    right /= np.linalg.norm(right)
-    axes = np.stack([right, np.cross(right, forward), forward], axis=1)
+    eye, axes = camera.pose()
     corners = np.concatenate(
-        [(vertices[name] - camera.eye)[mesh.faces] for name, mesh in scene.objects.items()]
+        [(vertices[name] - eye)[mesh.faces] for name, mesh in scene.objects.items()]
     )
-    seen = corners @ axes
-    seen[..., :2] /= seen[..., 2:] * np.tan(np.radians(camera.fov_y) / 2.0)
-    return seen
+    seen = corners @ axes.T
+    f_x, k, c_x, f_y, c_y = camera.optics.numbers()
+    w = 1.0 if camera.optics.is_orthographic else seen[..., 2:]
+    on_plane = seen[..., :2] @ np.array([[f_x, 0.0], [k, f_y]]) / w + [c_x, c_y]
+    return np.concatenate([on_plane, seen[..., 2:]], axis=-1)
 
 
 def _pixel_margins(

@@ -1,0 +1,128 @@
+"""Several views of one scene in one call, and frames in each."""
+
+import numpy as np
+import pytest
+
+from adjoint.render.soft_raster import rasterize_jvp, record_images
+from render.camera import Camera
+from render.lenses import Intrinsics, Orthographic
+from render.orbit_camera import OrbitCamera
+from render.posed_camera import PosedCamera
+from render.soft_raster import rasterize
+from tests.render.scenes import camera, soft, two_tetrahedra
+
+
+SIZE = (12, 16)
+VIEWS = [
+    camera(),
+    OrbitCamera(3.4, 20.0, 75.0, (0.1, 0.0, -0.1), near=0.5, far=9.0),
+    PosedCamera((0.1, 2.0, -0.1), (0.1, -0.05, -3.3), fov_y=42.0),
+    Camera((-2.0, 1.0, 2.8), (0, 0, 0), lens=Intrinsics((17.0, 16.0), (7.0, 6.2), SIZE, 0.4)),
+    PosedCamera((-0.6, 0.3, 0.2), (0.0, 0.1, -3.0), lens=Orthographic(2.7)),
+]
+
+
+def problem(rng, dtype=np.float64):
+    scene, vertices = two_tetrahedra(rng)
+    vertices["left"] = vertices["left"] + 0.1 * rng.normal(size=(3, 1, 3))
+    return scene, soft(sigma=1e-2), {name: x.astype(dtype) for name, x in vertices.items()}
+
+
+def test_views_are_drawn_as_one_by_one_to_the_bit(rng):
+    scene, raster, vertices = problem(rng)
+    images = rasterize(scene, VIEWS, raster, vertices, SIZE)
+    assert images.shape == (len(VIEWS), 3, *SIZE, 4)
+    for view, image in zip(VIEWS, images, strict=True):
+        assert image[..., 3].max() > 0.9
+        np.testing.assert_array_equal(image, rasterize(scene, view, raster, vertices, SIZE))
+    at_rest = {name: x[0] if x.ndim == 3 else x for name, x in vertices.items()}
+    still = rasterize(scene, VIEWS, raster, at_rest, SIZE)
+    np.testing.assert_array_equal(still, images[:, 0])
+    np.testing.assert_array_equal(rasterize(scene, VIEWS[:1], raster, at_rest, SIZE), still[:1])
+
+
+def test_the_gradient_of_views_is_the_sum_of_theirs(rng):
+    # Sums of 5 x 3 frames in one order or another: some eps of the largest term.
+    scene, raster, vertices = problem(rng)
+    together = record_images(scene, VIEWS, raster, vertices, SIZE)
+    adj = rng.normal(size=together.images.shape)
+    gradient = together.vjp(adj)
+    apart = [
+        record_images(scene, view, raster, vertices, SIZE).vjp(adj_view)
+        for view, adj_view in zip(VIEWS, adj, strict=True)
+    ]
+    for k, (view, own) in enumerate(zip(VIEWS, apart, strict=True)):
+        for name in view.parameters():
+            np.testing.assert_array_equal(gradient[f"camera.{k}.{name}"], own[f"camera.{name}"])
+            assert np.linalg.norm(own[f"camera.{name}"]) > 0
+    shared = [path for path in apart[0] if not path.startswith("camera.")]
+    assert set(gradient) - set(shared) == {f"camera.{k}.{n}" for k in range(5) for n in NAMES[k]}
+    for path in shared:
+        terms = [own[path] for own in apart]
+        tolerance = 1e-14 * np.abs(terms).max()
+        np.testing.assert_allclose(gradient[path], sum(terms), rtol=0, atol=tolerance, err_msg=path)
+
+
+NAMES = [list(view.parameters()) for view in VIEWS]
+
+
+@pytest.mark.parametrize("path", [f"camera.{k}.{name}" for k in range(5) for name in NAMES[k]])
+def test_the_gradient_of_a_view_is_its_derivative(rng, path):
+    # Fourth-order differences whose two sizes agree are away from jumps and kinks.
+    scene, raster, vertices = problem(rng)
+    record = record_images(scene, VIEWS, raster, vertices, SIZE)
+    adj = rng.normal(size=record.images.shape)
+    gradient = record.vjp(adj, wrt=[path])[path]
+    _, k, name = path.split(".")
+    view = VIEWS[int(k)]
+    checked = 0
+    for _ in range(40):
+        tangent = rng.normal(size=gradient.shape)
+
+        def loss(step, tangent=tangent):
+            moved = view.with_values({name: view.parameters()[name] + step * tangent})
+            return np.sum(adj[int(k)] * rasterize(scene, moved, raster, vertices, SIZE))
+
+        slopes = [(loss(h) - loss(-h)) / (2 * h) for h in (1e-5, 2e-5, 4e-5)]
+        fine, coarse = ((4 * slopes[i] - slopes[i + 1]) / 3 for i in range(2))
+        scale = np.linalg.norm(gradient) * np.linalg.norm(tangent)
+        if abs(fine - coarse) <= 5e-8 * scale:
+            checked += 1
+            assert abs(fine - np.sum(gradient * tangent)) <= 1e-7 * scale
+        if checked == 1:
+            return
+    pytest.fail("no direction without a jump or a kink nearby")
+
+
+def test_tangent_and_adjoint_of_views_agree(rng):
+    scene, raster, vertices = problem(rng)
+    record = record_images(scene, VIEWS, raster, vertices, SIZE)
+    adj = rng.normal(size=record.images.shape)
+    gradient = record.vjp(adj)
+    tangents = {path: rng.normal(size=value.shape) for path, value in gradient.items()}
+    _, pushed = rasterize_jvp(scene, VIEWS, raster, vertices, SIZE, tangents)
+    pulled = sum(np.sum(gradient[path] * tangents[path]) for path in gradient)
+    scale = np.linalg.norm(pushed) * np.linalg.norm(adj)
+    assert abs(np.sum(pushed * adj) - pulled) <= 1e-12 * scale
+
+
+def test_views_are_equal_to_the_bit_on_one_and_two_threads(rng):
+    scene, raster, vertices = problem(rng)
+    runs = [record_images(scene, VIEWS, raster, vertices, SIZE, threads=n) for n in (1, 2)]
+    np.testing.assert_array_equal(runs[0].images, runs[1].images)
+    adj = rng.normal(size=runs[0].images.shape)
+    one, two = (run.vjp(adj) for run in runs)
+    for path, value in one.items():
+        np.testing.assert_array_equal(value, two[path], err_msg=path)
+
+
+def test_views_in_float32_are_those_in_float64(rng):
+    # Edges: d^2/sigma has the error eps/sigma = 1e-5 times the size of the screen.
+    scene, raster, vertices = problem(rng)
+    exact = rasterize(scene, VIEWS, raster, vertices, SIZE)
+    single = {name: x.astype(np.float32) for name, x in vertices.items()}
+    record = record_images(scene, VIEWS, raster, single, SIZE)
+    assert record.images.dtype == np.float32
+    np.testing.assert_allclose(record.images, exact, rtol=0, atol=2e-4)
+    gradient = record.vjp(np.ones(record.images.shape, np.float32))
+    assert {value.dtype for value in gradient.values()} == {np.dtype(np.float32)}
