@@ -17,6 +17,7 @@ import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, lit
 from render.coverage import cross2
+from render.harmonics import harmonic_shade
 from render.projection import project_body, unpack_view
 from render.shading import flat_normal, lambert
 
@@ -51,6 +52,7 @@ class PackedScene(NamedTuple):
     diffuse: np.ndarray  # (n_objects, 3)
     directions: np.ndarray  # (n_lights, 3)
     lights: np.ndarray  # (n_lights, 3) colours
+    harmonics: np.ndarray  # (9, 3) coefficients, or (0, 3) where lights and materials shade
     background: np.ndarray  # (3,)
 
 
@@ -77,7 +79,12 @@ def face_normal(f, faces, x):
 
 @device_fn
 def face_shade(f, n, scene):
-    """Shade [-] of face f with normal n, per channel: k_a + sum L k_d max(0, n.l)."""
+    """Shade [-] of face f with normal n, per channel: k_a + sum L k_d max(0, n.l).
+
+    In the light of spherical harmonics it is theirs.
+    """
+    if scene.harmonics.shape[0] > 0:
+        return harmonic_shade(n, scene.harmonics)
     o = scene.owner[f]
     s0, s1, s2 = load3(scene.ambient, o)
     for k in range(scene.directions.shape[0]):

@@ -14,7 +14,7 @@ from render.camera import AnyCamera
 from render.face_setup import PackedScene, Settings
 from render.fragments import BAND_ROWS, Grid
 from render.projection import image_size, pixel_centers
-from render.scene import Mesh, Scene
+from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
 
 
 class Job(NamedTuple):
@@ -166,8 +166,9 @@ def _pack_scene(
         if mesh.vertex_colors is not None:
             vertex_colors[offsets[i] : offsets[i + 1]] = mesh.vertex_colors
         ambient[i], diffuse[i] = mesh.material.ambient, mesh.material.diffuse
-    directions = [light.direction for light in scene.lights.values()]
-    lights = [light.color for light in scene.lights.values()]
+    lights = list(scene.lights.values())
+    far_away = [light for light in lights if isinstance(light, DirectionalLight)]
+    sky = [light.coefficients for light in lights if isinstance(light, SphericalHarmonics)]
     return PackedScene(
         faces,
         smooth,
@@ -176,8 +177,9 @@ def _pack_scene(
         vertex_colors,
         ambient,
         diffuse,
-        np.array(directions, dtype).reshape(-1, 3),
-        np.array(lights, dtype).reshape(-1, 3),
+        np.array([light.direction for light in far_away], dtype).reshape(-1, 3),
+        np.array([light.color for light in far_away], dtype).reshape(-1, 3),
+        np.array(sky, dtype).reshape(-1, 3),
         np.array(background, dtype),
     )
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
+from render.harmonics import N_HARMONICS
 
 
 RESERVED_NAMES = ("camera", "rasterizer")
@@ -118,30 +119,58 @@ class DirectionalLight:
 
 
 @dataclass(frozen=True, eq=False)
+class SphericalHarmonics:
+    """Light from everywhere, as spherical harmonics of order 2 of the normal.
+
+    It shades every object in place of the coefficients of materials and of other lights:
+    colour = (sum over k of c_k Y_k(n)) C, with Y as in `render/harmonics.py`.
+
+    Parameters
+    ----------
+    coefficients : array_like
+        c_k, one row of RGB for each of Y_0 to Y_8, (9, 3) [-].
+    """
+
+    coefficients: Any
+
+    def __post_init__(self) -> None:
+        shape = (N_HARMONICS, 3)
+        hint = "One row of RGB for each harmonic up to order 2."
+        given = checks.array("coefficients", self.coefficients, shape, hint=hint)
+        _freeze(self, "coefficients", given)
+
+
+Light = DirectionalLight | SphericalHarmonics
+
+
+@dataclass(frozen=True, eq=False)
 class Scene:
     """Named meshes and named lights. Ties in depth go to the object named first.
 
     Parameters
     ----------
     objects : mapping of str to Mesh
-    lights : mapping of str to DirectionalLight
+    lights : mapping of str to DirectionalLight or SphericalHarmonics
+        Any number of directional lights, or spherical harmonics alone.
 
     Raises
     ------
     ValueError
-        If a name is used twice, is reserved ("camera", "rasterizer") or holds a dot.
+        If a name is used twice, is reserved ("camera", "rasterizer") or holds a dot, or
+        spherical harmonics are not the only light.
     """
 
     objects: Mapping[str, Mesh]
-    lights: Mapping[str, DirectionalLight] = field(default_factory=dict)
+    lights: Mapping[str, Light] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, kind in (("objects", Mesh), ("lights", DirectionalLight)):
+        for name, kind in (("objects", Mesh), ("lights", Light)):
             members = dict(getattr(self, name))
             for key, member in members.items():
                 if not isinstance(member, kind):
+                    wanted = "Mesh" if kind is Mesh else "DirectionalLight or SphericalHarmonics"
                     raise TypeError(
-                        f"`{name}[{key!r}]` must be a {kind.__name__}, got {type(member).__name__}."
+                        f"`{name}[{key!r}]` must be a {wanted}, got {type(member).__name__}."
                     )
                 if key in RESERVED_NAMES or "." in key or not key:
                     raise ValueError(
@@ -150,6 +179,12 @@ class Scene:
                     )
             object.__setattr__(self, name, MappingProxyType(members))
         twice = sorted(set(self.objects) & set(self.lights))
+        n_harmonics = sum(isinstance(m, SphericalHarmonics) for m in self.lights.values())
+        if n_harmonics and len(self.lights) > 1:
+            raise ValueError(
+                "`lights` must hold spherical harmonics alone, which stand for all light at once, "
+                f"got {', '.join(self.lights)}. Leave out the others."
+            )
         if twice:
             raise ValueError(f"`lights` must not use the name of an object, got {twice[0]!r}.")
 

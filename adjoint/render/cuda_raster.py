@@ -61,6 +61,7 @@ class FaceParts(NamedTuple):
     diffuse: Any  # (n_faces, 3), of its object
     directions: Any  # (n_faces, n_lights, 3)
     lights: Any  # (n_faces, n_lights, 3)
+    harmonics: Any  # (n_faces, 9 or 0, 3)
 
 
 @device_fn
@@ -152,7 +153,12 @@ def face_vjp_thread(f, args):
                 total += pair_slots[k, c]
             adj_faces[f, c] = total
         own = FaceParts(
-            parts.face_colors, parts.ambient, parts.diffuse, parts.directions[f], parts.lights[f]
+            parts.face_colors,
+            parts.ambient,
+            parts.diffuse,
+            parts.directions[f],
+            parts.lights[f],
+            parts.harmonics[f],
         )
         face_vjp_body(f, scene, x, adj_faces, own, f, slots)
 
@@ -271,14 +277,16 @@ def draw_frame_vjp_on_gpu(
     objects = [int(f) for f in job.face_offsets]
     materials = [sum_faces(xp, part, objects) for part in (parts.ambient, parts.diffuse)]
     every = [0, len(job.scene.faces)]
-    lights = [sum_faces(xp, part, every) for part in (parts.directions, parts.lights)]
+    of_lights = (parts.directions, parts.lights, parts.harmonics)
+    lights = [sum_faces(xp, part, every).reshape(-1, 3) for part in of_lights]
     scene = job.scene._replace(
         face_colors=to_host(parts.face_colors),
         vertex_colors=adj_colors,
         ambient=materials[0],
         diffuse=materials[1],
-        directions=lights[0].reshape(-1, 3),
-        lights=lights[1].reshape(-1, 3),
+        directions=lights[0],
+        lights=lights[1],
+        harmonics=lights[2],
         background=pixel_sums[2:],
     )
     numbers = np.concatenate([adj_sigma, pixel_sums[:2]])
@@ -317,11 +325,10 @@ def undo_faces(gpu: JobOnGpu, ready: FrameOnGpu, x: Any, pair_slots: Any) -> tup
     """From the slots of pairs to the parts of the faces and the slots of their corners."""
     xp, job, shared = gpu
     dtype, n_faces = job.x.dtype, len(job.scene.faces)
-    n_lights = len(job.scene.lights)
-    parts = FaceParts(
-        *(xp.zeros((n_faces, 3), dtype) for _ in range(3)),
-        *(xp.zeros((n_faces, n_lights, 3), dtype) for _ in range(2)),
-    )
+    n_lights, n_harmonics = len(job.scene.lights), len(job.scene.harmonics)
+    of_lights = ((n_faces, n_lights, 3), (n_faces, n_lights, 3), (n_faces, n_harmonics, 3))
+    shapes = ((n_faces, 3), (n_faces, 3), (n_faces, 3), *of_lights)
+    parts = FaceParts(*(xp.zeros(shape, dtype) for shape in shapes))
     slots, adj_faces = xp.empty((n_faces, 3, 9), dtype), xp.empty((n_faces, 18), dtype)
     views = on_device((pair_slots, adj_faces, parts, slots))
     args = (shared.scene, x, ready.faces.box, ready.pairs.start, *views)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from adjoint.render.harmonics import harmonic_shade_jvp, harmonic_shade_vjp
 from adjoint.render.projection import project_jvp, project_vjp
 from adjoint.render.shading import flat_normal_jvp, flat_normal_vjp, lambert_jvp, lambert_vjp
 from adjsim.backend import cpu_kernel, device_fn, lit
@@ -46,6 +47,8 @@ def add_row(array, i, value):
 @device_fn
 def face_shade_jvp(f, n, tan_n, scene, tan_scene):
     """Shade of face f, then its tangent."""
+    if scene.harmonics.shape[0] > 0:
+        return harmonic_shade_jvp(n, scene.harmonics, tan_n, tan_scene.harmonics)
     o = scene.owner[f]
     s, tan_s = load3(scene.ambient, o), load3(tan_scene.ambient, o)
     for k in range(scene.directions.shape[0]):
@@ -66,6 +69,8 @@ def face_shade_jvp(f, n, tan_n, scene, tan_scene):
 @device_fn
 def face_shade_vjp(f, n, scene, adj_s, adj_scene, row):
     """Add to the adjoints of lights and, in this row, of materials; return adj_n."""
+    if scene.harmonics.shape[0] > 0:
+        return harmonic_shade_vjp(n, scene.harmonics, adj_s, adj_scene.harmonics)
     o = scene.owner[f]
     adj_n = (lit(0.0, n[0]), lit(0.0, n[0]), lit(0.0, n[0]))
     for k in range(scene.directions.shape[0]):

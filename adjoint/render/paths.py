@@ -1,7 +1,7 @@
 """Names of everything a render differentiates, and where each lies in the packed arrays.
 
     "<object>.vertices", ".face_colors" or ".vertex_colors", ".ambient", ".diffuse"
-    "<light>.direction", ".color"
+    "<light>.direction", ".color"; or of spherical harmonics ".coefficients"
     "camera." and a parameter of its pose or lens; of the k-th in a sequence: "camera.k."
     "rasterizer.sigma", ".gamma", ".epsilon", ".background"
 
@@ -17,9 +17,10 @@ from adjoint.render.camera import view_jvp, view_vjp
 from adjsim import checks
 from render.camera import AnyCamera
 from render.face_setup import PackedScene
+from render.harmonics import N_HARMONICS
 from render.packing import Job
 from render.projection import VIEW_SIZE
-from render.scene import Scene
+from render.scene import Scene, SphericalHarmonics
 
 
 Cameras = Mapping[str, AnyCamera]  # by the first part of the paths of their parameters
@@ -58,7 +59,10 @@ def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
             out[f"{name}.vertex_colors"] = part.vertex_colors[nodes]
         out[f"{name}.ambient"] = part.ambient[i]
         out[f"{name}.diffuse"] = part.diffuse[i]
-    for k, name in enumerate(scene.lights):
+    for k, (name, light) in enumerate(scene.lights.items()):
+        if isinstance(light, SphericalHarmonics):
+            out[f"{name}.coefficients"] = part.harmonics
+            continue
         out[f"{name}.direction"] = part.directions[k]
         out[f"{name}.color"] = part.lights[k]
     for k, name in enumerate(("sigma", "gamma", "epsilon")):
@@ -80,6 +84,8 @@ def shapes(
             out[path] = np.shape(getattr(scene.objects[owner].material, name))
         elif name in {"face_colors", "vertex_colors"}:
             out[path] = np.shape(getattr(scene.objects[owner], name))
+        elif name == "coefficients":
+            out[path] = (N_HARMONICS, 3)
         else:
             out[path] = () if name in {"sigma", "gamma", "epsilon"} else (3,)
     for owner, camera in cameras.items():

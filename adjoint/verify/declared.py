@@ -21,7 +21,7 @@ from render.camera import Camera
 from render.lenses import Intrinsics, Orthographic
 from render.orbit_camera import OrbitCamera
 from render.posed_camera import PosedCamera
-from render.scene import DirectionalLight, Material, Mesh
+from render.scene import DirectionalLight, Material, Mesh, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
 
 
@@ -32,7 +32,8 @@ VERTICES = {("Mesh", "vertices"), ("RodsAndBobs", "angle"), ("RodsAndBobs", "len
 VERTICES |= {("BodyTrajectory", "position"), ("BodyTrajectory", "rotation")}
 DENSITY = {("smoke_images", "density")}
 CAMERAS = (Camera, OrbitCamera, PosedCamera, Intrinsics, Orthographic)
-RENDERED = (*CAMERAS, SoftRasterizer, Material, DirectionalLight, Mesh)
+LIGHTS = (DirectionalLight, SphericalHarmonics)
+RENDERED = (*CAMERAS, *LIGHTS, SoftRasterizer, Material, Mesh)
 FIXED = {"near", "far", "lens", "nominal", "size", "blend", "cull", "faces", "material"}
 LOSS_SUFFIX = "_mse_vjp"
 

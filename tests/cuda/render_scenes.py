@@ -6,7 +6,7 @@ from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.blending import Over, Softmax
 from render.lenses import Orthographic
 from render.posed_camera import PosedCamera
-from render.scene import Mesh, Scene
+from render.scene import Mesh, Scene, SphericalHarmonics
 from tests.render.scenes import camera, soft, tetrahedron, two_tetrahedra
 
 
@@ -28,6 +28,9 @@ def toy(blend, dtype=np.float64):
     vertices["high"] = np.array([[-0.3, 0.4, 0.2], [0.3, 0.4, 0.2], [0.0, 9.0, 0.2]])
     vertices["high"] = np.stack([vertices["high"], vertices["high"] + [0.0, 9.0, 0.0]])
     vertices = {name: x.astype(dtype) for name, x in vertices.items()}
+    if blend == "culled":
+        sky = SphericalHarmonics(rng.uniform(-0.3, 0.5, (9, 3)))
+        scene = Scene(scene.objects, {"sky": sky})
     views = camera() if blend == "over" else [camera(), FLAT]
     return scene, views, soft(sigma=2e-2, **BLENDS[blend]), vertices
 

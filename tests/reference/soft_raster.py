@@ -42,7 +42,8 @@ def reference_image(
         or `vertex_colors` (nv, 3), `ambient` and `diffuse`: a number or (3,).
         Ties in depth are broken by the order of objects, then of faces.
     lights : mapping or sequence of mappings
-        Each: `direction` (3,), towards the light, any length, and `color` (3,).
+        Each: `direction` (3,), towards the light, any length, and `color` (3,); or one
+        alone with `coefficients` (9, 3) of spherical harmonics, in place of everything.
     camera : mapping
         `eye` (3,), `target` (3,), `up` (3,), `fov_y` [deg], `near`, `far`; or, for an
         orthographic view, `height` [m] of the image in place of `fov_y`.
@@ -117,6 +118,9 @@ def face_shade(corners, mesh, lights, dtype):
     normal = normalise(
         np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     )  # not flipped towards the eye
+    for light in lights:
+        if "coefficients" in light:
+            return spherical_harmonics(normal) @ np.asarray(light["coefficients"], dtype)
     ambient = np.broadcast_to(np.asarray(mesh["ambient"], dtype), 3)
     diffuse = np.broadcast_to(np.asarray(mesh["diffuse"], dtype), 3)
     shade = np.repeat(ambient[None], len(corners), axis=0)
@@ -125,6 +129,18 @@ def face_shade(corners, mesh, lights, dtype):
         lambert = np.maximum(0, normal @ towards)
         shade = shade + lambert[:, None] * diffuse * np.asarray(light["color"], dtype)
     return shade
+
+
+def spherical_harmonics(normal):
+    """Y_0 to Y_8 at unit normals (nf, 3): (nf, 9)."""
+    x, y, z = normal.T
+    return np.stack(
+        [0.2820948 * np.ones_like(x)]
+        + [0.4886025 * linear for linear in (y, z, x)]
+        + [1.0925484 * product for product in (x * y, y * z, x * z)]
+        + [0.3153916 * (3 * z**2 - 1), 0.5462742 * (x**2 - y**2)],
+        axis=-1,
+    )
 
 
 def is_drawn(corners, depths, camera, raster):

@@ -69,10 +69,7 @@ def reference(scene, view, rasterizer, vertices, size):
         }
         for name, mesh in scene.objects.items()
     }
-    lights = {
-        name: {"direction": light.direction, "color": light.color}
-        for name, light in scene.lights.items()
-    }
+    lights = {name: vars(light) for name, light in scene.lights.items()}
     lens = {key: getattr(view, key) for key in ("eye", "target", "up", "near", "far")}
     lens |= {key: float(getattr(view.optics, key)) for key in view.optics.PARAMETERS}
     raster = {key: getattr(rasterizer, key) for key in ("sigma", "gamma", "epsilon", "background")}

@@ -9,7 +9,7 @@ import pytest
 
 from render.blending import Over, Softmax
 from render.lenses import Orthographic
-from render.scene import DirectionalLight, Mesh, Scene
+from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import rasterize
 from tests.render.scenes import camera, reference, soft, tetrahedron, two_tetrahedra
 
@@ -35,6 +35,15 @@ def test_an_orthographic_view_looks_as_in_the_reference(rng, blend):
     image = rasterize(scene, view, raster, vertices, (24, 30))
     assert image[..., 3].max() > 0.9
     expected = reference(scene, view, raster, vertices, (24, 30))
+    np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
+
+
+def test_light_in_spherical_harmonics_looks_as_in_the_reference(rng):
+    scene, vertices = two_tetrahedra(rng)
+    scene = Scene(scene.objects, {"sky": SphericalHarmonics(rng.uniform(-0.3, 0.5, (9, 3)))})
+    image = rasterize(scene, camera(), soft(), vertices, (24, 30))
+    expected = reference(scene, camera(), soft(), vertices, (24, 30))
+    assert np.ptp(expected[..., :3]) > 0.5
     np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
 
 

@@ -72,6 +72,7 @@ def toy(name):
         "over": partial(draw, pixels.over),
         "softmax": partial(draw, pixels.softmax),
         "flat": partial(draw, pixels.flat),
+        "sky": partial(draw, pixels.sky),
         "views": views.several,
         **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},
     }

@@ -12,7 +12,7 @@ import numpy as np
 
 from render.camera import AnyCamera
 from render.projection import pixel_centers
-from render.scene import Scene
+from render.scene import DirectionalLight, Scene
 from render.soft_raster import SoftRasterizer
 
 
@@ -105,7 +105,8 @@ def _light_margins(scene: Scene, vertices: Mapping[str, np.ndarray]) -> list[np.
         x = vertices[name][mesh.faces]
         n = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
         n /= np.linalg.norm(n, axis=-1, keepdims=True)
-        margins += [n @ light.direction for light in scene.lights.values()]
+        far_away = [m for m in scene.lights.values() if isinstance(m, DirectionalLight)]
+        margins += [n @ light.direction for light in far_away]
     return margins
 
 

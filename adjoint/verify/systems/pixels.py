@@ -6,7 +6,7 @@ moves through two frames. The pictures are small and soft, so that no kink is ne
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from adjoint.verify.systems.pixel_margins import picture_margins
 from render.blending import Over, Softmax
 from render.camera import Camera
 from render.lenses import Orthographic
-from render.scene import DirectionalLight, Material, Mesh, Scene
+from render.scene import DirectionalLight, Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer, rasterize
 
 
@@ -29,6 +29,7 @@ OWNERS = {
     "vertices": "Mesh", "face_colors": "Mesh", "vertex_colors": "Mesh",
     "ambient": "Material", "diffuse": "Material",
     "direction": "DirectionalLight", "color": "DirectionalLight",
+    "coefficients": "SphericalHarmonics",
     "eye": "Camera", "target": "Camera", "up": "Camera", "fov_y": "Camera",
     "height": "Orthographic",
     "sigma": "SoftRasterizer", "gamma": "SoftRasterizer", "epsilon": "SoftRasterizer",
@@ -64,7 +65,7 @@ class Picture:
                 f"{name}.{key}": getattr(mesh.material, key) for key in ("ambient", "diffuse")
             }
         for name, light in self.scene.lights.items():
-            found |= {f"{name}.{key}": getattr(light, key) for key in ("direction", "color")}
+            found |= {f"{name}.{field.name}": getattr(light, field.name) for field in fields(light)}
         found |= {f"camera.{key}": value for key, value in self.camera.parameters().items()}
         found |= {f"rasterizer.{key}": getattr(self.rasterizer, key) for key in _RASTERIZER}
         return {path: np.asarray(value, dtype=np.float64) for path, value in found.items()}
@@ -84,8 +85,8 @@ class Picture:
             for name, mesh in self.scene.objects.items()
         }
         lights = {
-            name: DirectionalLight(**own(name, ("direction", "color")))
-            for name in self.scene.lights
+            name: type(light)(**own(name, [field.name for field in fields(light)]))
+            for name, light in self.scene.lights.items()
         }
         return dataclasses.replace(
             self,
@@ -105,6 +106,7 @@ def picture_problem(build: Callable[[], Picture]) -> Problem:
     run = record_images(*picture.arguments)
     point = picture.parameters()
     is_over = isinstance(picture.rasterizer.blend, Over)
+    in_sky = any(isinstance(m, SphericalHarmonics) for m in picture.scene.lights.values())
 
     def forward(values: Values) -> np.ndarray:
         return rasterize(*picture.at(values).arguments).ravel()
@@ -122,7 +124,12 @@ def picture_problem(build: Callable[[], Picture]) -> Problem:
         jvp=jvp,
         vjp=vjp,
         margins=lambda values: picture_margins(*picture.at(values).arguments),
-        inert=("rasterizer.gamma", "rasterizer.epsilon") if is_over else (),
+        inert=tuple(
+            path
+            for path in point
+            if (is_over and path in {"rasterizer.gamma", "rasterizer.epsilon"})
+            or (in_sky and path.endswith((".ambient", ".diffuse")))
+        ),
     )
 
 
@@ -161,6 +168,13 @@ def softmax() -> Picture:
     return two_tetrahedra(SOFTMAX_SEED, 2, soft)
 
 
+def sky() -> Picture:
+    """The picture of `over` in the light of spherical harmonics."""
+    picture = over()
+    light = SphericalHarmonics(np.random.default_rng(5).uniform(-0.3, 0.5, (9, 3)))
+    return dataclasses.replace(picture, scene=Scene(picture.scene.objects, {"sky": light}))
+
+
 def flat() -> Picture:
     """The same as `softmax` in an orthographic view, with other tetrahedra."""
     picture = two_tetrahedra(FLAT_SEED, 2, softmax().rasterizer)
@@ -179,5 +193,6 @@ SYSTEMS = (
     System(
         "raster/softmax", "The same in two frames, by Softmax", partial(picture_problem, softmax)
     ),
+    System("raster/sky", "One frame in spherical harmonics", partial(picture_problem, sky)),
     System("raster/flat", "That in an orthographic view", partial(picture_problem, flat)),
 )
