@@ -11,6 +11,7 @@ import inspect
 import adjoint.losses
 from adjoint.registry import FORCE_TWINS
 from adjoint.render.losses import FRAME_VJP
+from adjoint.render.shape_losses import TWINS as SHAPE_TWINS
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
@@ -46,6 +47,7 @@ def declared_parameters() -> set[tuple[str, str]]:
         (kind.__name__, field.name) for kind in RENDERED for field in dataclasses.fields(kind)
     }
     image_losses = {(loss.__name__, "images") for loss in FRAME_VJP}
+    image_losses |= {(loss.__name__, "x") for loss in SHAPE_TWINS}
     state_losses = {
         (name.removesuffix("_vjp"), parameter)
         for name, vjp in vars(adjoint.losses).items()

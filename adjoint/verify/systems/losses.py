@@ -12,9 +12,12 @@ from adjoint.losses import (
     state_mse_vjp,
 )
 from adjoint.render.losses import loss_jvp, loss_vjp
+from adjoint.render.shape_losses import shape_loss_jvp, shape_loss_vjp
 from adjoint.verify.problem import Problem, System, Values
 from adjsim.losses import center_of_mass_mse, state_mse
+from adjsim.meshes.ball import icosahedron
 from render.losses import Huber, ImageLoss, Mse, PyramidMse, SoftIou
+from render.shape_losses import EdgeLength, Laplacian, NormalConsistency, ShapeLoss
 
 
 def image_loss(loss: ImageLoss) -> Problem:
@@ -33,6 +36,23 @@ def image_loss(loss: ImageLoss) -> Problem:
 
     owners = {"images": (type(loss).__name__, "images")}
     return Problem({"images": images}, owners, forward, jvp, vjp)
+
+
+def shape_loss(loss: ShapeLoss) -> Problem:
+    """Return a regulariser of a crumpled icosahedron in two frames."""
+    points, _ = icosahedron()
+    x = points + 0.1 * np.random.default_rng(14).standard_normal((2, *points.shape))
+
+    def forward(values: Values) -> np.ndarray:
+        return np.array([loss(values["x"])])
+
+    def jvp(tangents: Values) -> np.ndarray:
+        return np.array([shape_loss_jvp(loss, x, tangents["x"])])
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        return {path: shape_loss_vjp(loss, x, float(adj[0])) for path in wrt}
+
+    return Problem({"x": x}, {"x": (type(loss).__name__, "x")}, forward, jvp, vjp)
 
 
 def positions_loss() -> Problem:
@@ -77,6 +97,7 @@ def _system(name: str, summary: str, make: Callable[[], Problem]) -> System:
     return System(f"loss/{name}", summary, make)
 
 
+ICOSAHEDRON = icosahedron()[1]
 SYSTEMS = (
     _system("mse", "Mean squared error of images", partial(image_loss, Mse())),
     _system("huber", "Huber loss of images", partial(image_loss, Huber(0.3))),
@@ -84,6 +105,11 @@ SYSTEMS = (
         "pyramid", "Mean squared error of an image pyramid", partial(image_loss, PyramidMse(3))
     ),
     _system("soft_iou", "Soft intersection over union", partial(image_loss, SoftIou())),
+    _system("laplacian", "Laplacian of a mesh", partial(shape_loss, Laplacian(ICOSAHEDRON))),
+    _system("edges", "Lengths of edges", partial(shape_loss, EdgeLength(ICOSAHEDRON, 0.9))),
+    _system(
+        "normals", "Consistency of normals", partial(shape_loss, NormalConsistency(ICOSAHEDRON))
+    ),
     _system("state_mse", "Mean squared difference of positions", positions_loss),
     _system("center_of_mass", "Mean squared difference of centres of mass", center_of_mass_loss),
 )
