@@ -58,7 +58,8 @@ class TriangleMesh:
     @cached_property
     def volume(self) -> float:
         """Enclosed volume [m^3] of a closed mesh, negative if it faces inwards."""
-        x0, x1, x2 = (self.points[self.faces[:, k]] for k in range(3))
+        about = self.points - self.points.mean(axis=0)  # far from the origin digits are lost
+        x0, x1, x2 = (about[self.faces[:, k]] for k in range(3))
         return float(np.einsum("ij,ij->", x0, np.cross(x1, x2)) / 6.0)
 
     @cached_property

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from adjsim.meshes.grid import box_tets
+from adjsim.meshes.shapes import shape
 from adjsim.meshes.triangle_mesh import TriangleMesh
 
 
@@ -99,3 +100,11 @@ def test_each_edge_is_listed_once():
     assert TriangleMesh(np.eye(4, 3), [[0, 1, 2], [2, 1, 3]]).edges.tolist() == [
         [0, 1], [0, 2], [1, 2], [1, 3], [2, 3],
     ]  # fmt: skip
+
+
+def test_a_closed_mesh_far_away_keeps_its_volume():
+    cube = shape("cube")
+    far = TriangleMesh(cube.points + 1e6, cube.faces)
+    far.require_closed()
+    # Points lose eps 1e6 = 2e-10 each, on a cube about 1 m wide.
+    assert far.volume == pytest.approx(cube.volume, rel=1e-8)
