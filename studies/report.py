@@ -36,13 +36,14 @@ def write_report(folder: RunFolder) -> Path:
     frames = folder.read_npz(run_folder.FRAMES)
     log = read_search(folder, result["logs"][result["start"]])
     strip, gain = figures.strip(frames)
-    convergence = _convergence(folder, result, arrays, log) | _flow(folder, frames)
+    convergence = _convergence(folder, result, arrays, log)
+    flow = _flow(folder, frames)
     taylor = {
         f"taylor_{name}": figures.taylor(name, point) for name, point in certified["points"].items()
     }
     many = instances_report.read(folder)
     drawn = {} if many is None else {"instances": figures.instances(many)}
-    for name, data in {"strip": strip, **convergence, **taylor, **drawn}.items():
+    for name, data in {"strip": strip, **flow, **convergence, **taylor, **drawn}.items():
         with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
             part.write_bytes(data)
     seconds = float(frames["times"][-1] - frames["times"][0])
@@ -59,6 +60,7 @@ def write_report(folder: RunFolder) -> Path:
         "difference": f"enlarged {gain:g} times" if gain > 1.0 else "not enlarged",
         "largest": f"{_largest_difference(frames):.1e}",
         "strip_image": _image(strip),
+        "flow": "".join(f'<img class="wide" src="{_image(f)}" alt="flow">' for f in flow.values()),
         "convergence_images": _gallery(convergence),
         "taylor_images": _gallery(taylor),
         "certificate_table": _certificate_table(certified),
@@ -272,7 +274,7 @@ def _left_out(certified: dict[str, Any]) -> str:
         f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
         for name, point in certified["points"].items()
     ]
-    what = "Pixels where faces swap their depth order within a sweep stay out of it"
+    what = "Pixels that jump within a sweep, as where faces swap their depth order, stay out of it"
     return f"{what}: {', '.join(parts)}."
 
 
