@@ -10,19 +10,27 @@ from typing import Any
 
 from adjoint.schedules import size_in_bytes
 from adjsim import backend, checks
+from studies import config
 from studies.errors import StudyError
 from studies.manifest import machine
 from studies.peers.racing import Race, find_peers, peer_laps
 from studies.registry import RunOptions
 from studies.run_folder import ITERATIONS, RESULT, RunFolder
 from studies.timing_clock import Lap, Round, run_round, warm_up
-from studies.timing_laps import BLENDS, checkpoint_laps, cloth_laps, image_laps, tet_laps
+from studies.timing_laps import (
+    BLENDS,
+    checkpoint_laps,
+    cloth_laps,
+    image_laps,
+    smoke_laps,
+    tet_laps,
+)
 from studies.timing_results import collect
 from studies.timing_scenes import icosphere
 
 
-MIN_TETS = 5
-MIN_TRIANGLES = 2
+LEAST = {"sizes": 5, "peer.sizes": 5, "cloth.triangles": 2, "smoke.cells": 2}
+MAY_BE_EMPTY = ("cloth.triangles", "smoke.cells")
 MIN_ROUNDS = 2  # even if `limit` is over
 
 
@@ -34,16 +42,11 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> "Timing":
     ValueError
         If a setting is out of range; the message names its key.
     """
-    for key in ("sizes", "peer.sizes"):
-        table = settings["peer"] if "." in key else settings
-        low = min(table["sizes"], default=0)
-        if low < MIN_TETS:
-            raise StudyError(f"`{key}` must hold numbers of at least {MIN_TETS}, got {low}.")
-    low = min(settings["cloth"]["triangles"], default=MIN_TRIANGLES)
-    if low < MIN_TRIANGLES:
-        raise StudyError(
-            f"`cloth.triangles` must hold numbers of at least {MIN_TRIANGLES}, got {low}."
-        )
+    for key, least in LEAST.items():
+        low = min(config.get(settings, key), default=least if key in MAY_BE_EMPTY else 0)
+        if low < least:
+            raise StudyError(f"`{key}` must hold numbers of at least {least}, got {low}.")
+    checks.positive("smoke.steps", settings["smoke"]["steps"])
     for key in ("threads", "repeats", "sample", "limit"):
         checks.positive(key, _not_empty(key, settings[key]))
     _not_empty("viscosity", settings["viscosity"])
@@ -144,6 +147,13 @@ class Timing:
             dtypes,
             threads,
             sample=settings["sample"] / 1e3,
+            device=device,
+        )
+        laps += smoke_laps(
+            settings["smoke"]["cells"],
+            dtypes,
+            threads,
+            n_steps=settings["smoke"]["steps"],
             device=device,
         )
         checkpoint = settings["checkpoint"]

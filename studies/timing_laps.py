@@ -1,9 +1,9 @@
-"""The laps over our own loops: tetrahedra, cloth, checkpoints, images.
+"""The laps over our own loops: tetrahedra, cloth, smoke, checkpoints, images.
 
 The loops of the tetrahedra and of the cloth are called as the rollout and the reverse sweep
 call them, on memory that was touched before; packing, allocation and the shaping of the
-gradient, paid once a gradient, are in the laps of the checkpoints. The rest shape is not
-differentiated.
+gradient, paid once a gradient, are in the laps of smoke and of the checkpoints. The rest shape
+is not differentiated.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,11 +15,11 @@ from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
 from adjoint.schedules import as_schedule, size_in_bytes
 from adjoint.sweep import ReverseSweep
-from adjsim.rollout import frame_rows
+from adjsim.rollout import frame_rows, rollout
 from adjsim.stepper import ModelStepper, make_stepper
 from render.soft_raster import Over, Softmax, SoftRasterizer, rasterize
 from studies.timing_clock import Lap
-from studies.timing_scenes import Block, Cloth, make_ball, make_block, make_cloth
+from studies.timing_scenes import Block, Cloth, make_ball, make_block, make_cloth, make_smoke
 
 
 GUESS = 15e-9  # forward time per element and step [s], to choose the number of steps
@@ -159,6 +159,35 @@ def cloth_laps(
                     "steps": n_steps,
                 }
                 yield from Loops(cloth, stepper, n_steps).laps(labels, float(n_steps))
+
+
+def smoke_laps(
+    sizes: list[int], dtypes: list[str], threads: list[int], *, n_steps: int, device: str
+) -> Iterator[Lap]:
+    """Give the laps of smoke on square grids, forward and to the gradient of its first velocity.
+
+    Both are the public calls; sizes are cells along an edge.
+    """
+    for size in sizes:
+        smoke, state = make_smoke(size)
+        for dtype in dtypes:
+            for n_threads in threads:
+                options: dict[str, Any] = {"dtype": dtype, "device": device}
+                options["threads"] = n_threads or None
+                labels = {"part": "smoke", "cells": size, "steps": n_steps}
+                labels |= {"dtype": dtype, "threads": n_threads}
+                args = (smoke, state, 1.0, n_steps)
+                yield from _smoke_laps(labels, args, options)
+
+
+def _smoke_laps(labels: dict[str, Any], args: tuple, options: dict[str, Any]) -> Iterator[Lap]:
+    adj = np.ones((1, labels["cells"], labels["cells"]), options["dtype"])
+
+    def both() -> None:
+        record(*args, **options).vjp(None, adj, wrt=("state.velocity",))
+
+    yield Lap({**labels, "pass": FORWARD}, 1.0, lambda: rollout(*args, **options))
+    yield Lap({**labels, "pass": BOTH}, 1.0, both)
 
 
 def checkpoint_laps(size: int, budget: str, horizon: float, *, device: str) -> Iterator[Lap]:

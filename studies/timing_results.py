@@ -15,7 +15,7 @@ def collect(
     """Return the results of all parts as plain numbers.
 
     Tetrahedra in ns per tetrahedron and step, and steps/s at the minimum; cloth in us per step;
-    images in ms.
+    smoke and images in ms.
     Laps that no round timed, as of a package installed since, are left out.
     """
     timed = {name for times in rounds for name in times}
@@ -24,8 +24,9 @@ def collect(
         "off_core": time_off_core(rounds, laps),
         "tets": [_tets(rounds, lap) for lap in _part(laps, "tets")],
         "cloth": [_cloth(rounds, lap) for lap in _part(laps, "cloth")],
+        "smoke": [_milliseconds(rounds, lap) for lap in _part(laps, "smoke")],
         "checkpoint": _checkpoint(rounds, _part(laps, "checkpoint")),
-        "images": [_images(rounds, lap) for lap in _part(laps, "images")],
+        "images": [_milliseconds(rounds, lap) for lap in _part(laps, "images")],
         "peers": [row for race in races for row in _race(rounds, race, laps)],
         "packages": peers,
         "paper": {
@@ -66,7 +67,7 @@ def _cloth(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:
     }
 
 
-def _images(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:
+def _milliseconds(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:
     each = summary(rounds, lap)
     return {
         **_labels(lap),

@@ -1,4 +1,4 @@
-"""What is timed: a block of tetrahedra on a floor, a hanging sheet, a ball in an image."""
+"""What is timed: tetrahedra on a floor, a hanging sheet, smoke, a ball in an image."""
 
 import math
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from adjsim.meshes.grid import box_tets
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
+from adjsim.reduced.smoke import Smoke, SmokeState
 from render.camera import Camera
 from render.scene import DirectionalLight, Mesh, Scene
 
@@ -31,6 +32,7 @@ DT = 1e-4  # [s], about a twentieth of the stable step
 TETS_PER_CELL = 5
 CLOTH_MU, CLOTH_LAM, BENDING = 100.0, 150.0, 1e-4  # [N/m], [N/m], [N m]
 AREAL_DENSITY, WAVE = 0.2, 0.02  # [kg/m2], height of the waves [m]
+WHIRL, LAYER = 0.5, 0.34  # fastest [cells/step], part of the grid that holds smoke at first
 DISTANCE = 4.0  # of the camera from the middle of the unit ball [m]
 
 
@@ -115,6 +117,15 @@ def make_cloth(n_triangles: int) -> Cloth:
     mass = cloth.lumped_mass(AREAL_DENSITY)
     model = Model(mass, {"cloth": cloth, "hinges": hinges}, pinned=pinned)
     return Cloth(len(mesh.faces), len(hinges.hinges), model, State(x))
+
+
+def make_smoke(n: int) -> tuple[Smoke, SmokeState]:
+    """Return a layer of smoke under whirls, on a square grid of n x n cells."""
+    angle = 2.0 * np.pi * np.arange(n) / n
+    along, across = np.cos(2.0 * angle + 0.3), np.sin(3.0 * angle + 0.7)
+    velocity = WHIRL * np.stack([np.outer(along, across), np.outer(across, along)], axis=-1)
+    density = np.broadcast_to((np.arange(n) >= (1.0 - LAYER) * n)[:, None], (n, n))
+    return Smoke((n, n)), SmokeState(velocity, density.astype(float))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from studies.timing_laps import BOTH, BOTH_MASS, BUDGETED, FORWARD, STORED
 HIGH_LOAD = 0.5  # processes that run besides, per core
 HIGH_OFF_CORE = 0.05  # share of the time that a lap waited for a core
 # Steps/s that 2048 triangles with hinges must reach, on one core in float64.
+SMOKE_SIZE, SMOKE_BAR = (110, 100), 500.0  # cells along an edge and steps; ms for both passes
 CLOTH_SIZE, CLOTH_BAR = 2048, {FORWARD: 12_000, BOTH: 4_500}
 
 
@@ -27,7 +28,7 @@ def tables(result: dict[str, Any]) -> list[Table]:
     """Return every table that the result has rows for."""
     dtypes = list(dict.fromkeys(row["dtype"] for row in result["tets"]))
     found = [_tets(result, dtype, viscous=viscous) for dtype in dtypes for viscous in (False, True)]
-    found += [_on_core(result), _rates(result), _cloth(result)]
+    found += [_on_core(result), _rates(result), _cloth(result), _smoke(result)]
     found += [_checkpoint(result), _images(result)]
     found += [_peers(result), _absent(result)]
     return [table for table in found if table.rows]
@@ -183,6 +184,33 @@ def _cloth(result: dict[str, Any]) -> Table:
                 *(f"{rows[0]['steps_per_s']:,.0f}" if rows else "-" for rows in by),
                 f"{1e6 / alone[0]:,.0f}" if alone else "-",
                 f"{CLOTH_BAR[kind[3]]:,}" if has_bar else "-",
+            ]
+        )
+    return table
+
+
+def _smoke(result: dict[str, Any]) -> Table:
+    mine = result.get("smoke", [])  # runs of earlier versions have none
+    threads = {row["threads"]: _threads(row) for row in mine}
+    table = Table(
+        "Smoke on a square grid, the whole rollout: ms",
+        ["grid", "steps", "dtype", "pass", *threads.values(), "1 thr on a core", "bar"],
+        note="minimum (median) over the rounds, through the public calls; reverse: the gradient "
+        "of the first velocity; on a core: what other processes took left out; bar: the fastest "
+        "on two cores in float64",
+    )
+    keys = ("cells", "steps", "dtype", "pass")
+    for kind in dict.fromkeys(tuple(row[key] for key in keys) for row in mine):
+        here = pick(mine, **dict(zip(keys, kind, strict=True)))
+        alone = [row["ms_on_core"] for row in here if row["ms_on_core"]]
+        has_bar = kind == (*SMOKE_SIZE, "float64", BOTH)
+        table.rows.append(
+            [
+                f"{kind[0]}²",
+                *map(str, kind[1:]),
+                *(_cell(pick(here, threads=n), "ms") for n in threads),
+                f"{alone[0]:.1f}" if alone else "-",
+                f"{SMOKE_BAR:.0f}" if has_bar else "-",
             ]
         )
     return table

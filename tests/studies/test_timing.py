@@ -13,7 +13,14 @@ from studies.registry import RunOptions
 from studies.run_folder import RunFolder
 from studies.timing_clock import Lap, ratio, run_round, summary, time_off_core
 from studies.timing_results import collect
-from studies.timing_scenes import block_cells, icosphere, make_ball, make_block, make_cloth
+from studies.timing_scenes import (
+    block_cells,
+    icosphere,
+    make_ball,
+    make_block,
+    make_cloth,
+    make_smoke,
+)
 from studies.timing_tables import warnings
 
 
@@ -30,6 +37,8 @@ TOY = (
     'images.blends=["over"]',
     "checkpoint.budget=8kB",
     "cloth.triangles=[8]",
+    "smoke.cells=[4]",
+    "smoke.steps=3",
 )
 
 
@@ -67,6 +76,11 @@ def test_a_run_writes_numbers_figures_and_a_page(run):
     cloth = {(row["triangles"], row["hinges"], row["pass"]) for row in result["cloth"]}
     assert len(cloth) == len(result["cloth"]) == 3
     assert all(0.0 < row["us_min"] <= row["us_median"] for row in result["cloth"])
+    assert [(row["cells"], row["pass"]) for row in result["smoke"]] == [
+        (4, "forward"),
+        (4, "forward+reverse"),
+    ]
+    assert all(0.0 < row["ms_min"] <= row["ms_median"] for row in result["smoke"])
     assert result["checkpoint"]["forward_steps"]["budget"] > result["checkpoint"]["steps"]
     assert {row["pass"] for row in result["images"]} == {"forward", "forward+reverse"}
     assert folder.has("figures/steps_per_second.png")
@@ -95,6 +109,8 @@ def test_a_run_that_was_cut_off_keeps_its_whole_rounds(run, tmp_path):
     ("override", "message"),
     [
         ("sizes=[3]", r"`sizes` must hold numbers of at least 5, got 3\."),
+        ("smoke.cells=[1]", r"`smoke.cells` must hold numbers of at least 2, got 1\."),
+        ("smoke.steps=0", "`smoke.steps` must be positive"),
         ("cloth.triangles=[1]", r"`cloth.triangles` must hold numbers of at least 2, got 1\."),
         ("repeats=0", "`repeats` must be positive"),
         ("threads=[]", "`threads` must not be empty"),
@@ -218,3 +234,11 @@ def test_the_slots_of_a_node_are_its_corners():
     assert ptr[-1] == tets.size
     for node in range(block.model.n_nodes):
         assert (tets.ravel()[slots[ptr[node] : ptr[node + 1]]] == node).all()
+
+
+def test_the_smoke_is_a_layer_under_whirls():
+    smoke, state = make_smoke(50)
+    assert smoke.shape == (50, 50)
+    assert np.unique(state.density).tolist() == [0.0, 1.0]
+    assert state.density[-1].all()
+    assert 0.3 < np.abs(state.velocity).max() <= 0.5
