@@ -217,7 +217,7 @@ def end_on_grid(start, stride, loads, bodies, adj_x_slots, adj_v_slots, p, adj):
 def tangent_on_grid(args):
     """Run state and tangent together; `rows` = (k0, rows...), `finite` as in `advance_on_grid`."""
     packed, tan_packed, loads, tan_loads, bodies, slots, numbers, rows, states, finite = args
-    w, gravity, ptr, slots_of = loads
+    w, gravity, ptr, slots_of, world_of = loads
     tan_w, tan_gravity, tan_bodies = tan_loads
     f_slots, tan_slots = slots
     X, V, P, TX, TV, TP = states
@@ -232,20 +232,23 @@ def tangent_on_grid(args):
         REST_CHAIN(start, stride, k0 + k, packed, (X[a], V[a], tan_packed[2]), tan_slots)
         grid.sync()
         for i in range(start, w.size, stride):
-            n = np.uint64(i)
-            bad = step_node(n, dt, w, gravity, ptr, slots_of, f_slots, X[a], V[a], X[b], V[b])
+            n, world = np.uint64(i), world_of[i]
+            g, tan_g = gravity[world], tan_gravity[world]
+            bad = step_node(n, dt, w, g, ptr, slots_of, f_slots, X[a], V[a], X[b], V[b])
             if bad > 0 and finite[0] > k:
                 finite[0] = k
             tangent_node(
-                n, dt, w, tan_w, tan_gravity, ptr, slots_of, f_slots, tan_slots,
+                n, dt, w, tan_w, tan_g, ptr, slots_of, f_slots, tan_slots,
                 TX[a], TV[a], TX[b], TV[b],
             )  # fmt: skip
         for i in range(start, bodies[0].size - 1, stride):
-            bad = step_body(i, dt, gravity, ptr, slots_of, f_slots, bodies, P[a], P[b], X[b], V[b])
+            world = world_of[w.size + i]
+            g, tan_g = gravity[world], tan_gravity[world]
+            bad = step_body(i, dt, g, ptr, slots_of, f_slots, bodies, P[a], P[b], X[b], V[b])
             if bad > 0 and finite[0] > k:
                 finite[0] = k
             tangent_body(
-                i, dt, tan_gravity, ptr, slots_of, f_slots, tan_slots, bodies, tan_bodies,
+                i, dt, tan_g, ptr, slots_of, f_slots, tan_slots, bodies, tan_bodies,
                 P[a], P[b], TP[a], TP[b], TX[b], TV[b],
             )  # fmt: skip
         grid.sync()

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from adjoint.actions import Action, EndForward, Forward, Free, Restore, Reverse, Store
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
-from adjoint.system import Sweep, check_gradient, check_tangents, check_wrt
+from adjoint.system import Sweep
 from adjoint.system_registry import system_twin_of
 from adjsim import checks
 from adjsim.backend import Device
@@ -134,9 +134,9 @@ class Record(Generic[S, T]):
         adj_x: Any = None,
         adj_v: Any = None,
         *,
-        bodies: Mapping[str, Any] | None = None,
+        bodies: Any = None,
         wrt: Sequence[str] | None = None,
-    ) -> dict[str, np.ndarray]:
+    ) -> Any:
         """Pull cotangents of the frames back to every parameter.
 
         It may be called again with other cotangents; unless all states are stored, that
@@ -151,6 +151,7 @@ class Record(Generic[S, T]):
             Cotangents of the trajectory's sets of bodies, by name: a BodyTrajectory of them,
             as `adjoint.rigid.pose.vertices_vjp` returns it, or a mapping with some of
             "position", "rotation", "velocity", "angular_velocity"; what is missing is zero.
+            For a batch of worlds all cotangents are lists, with None for a world without.
         wrt : sequence of str, optional
             Paths whose gradient is wanted, e.g. ("beam.mu", "state.v"). None: all. Time is
             saved without masses or densities, for which the forces are computed again, and
@@ -159,7 +160,7 @@ class Record(Generic[S, T]):
         Returns
         -------
         dict
-            Gradient by path, each in the shape of its parameter.
+            Gradient by path, each in the shape of its parameter; of a batch of worlds, a list.
 
         Raises
         ------
@@ -169,7 +170,7 @@ class Record(Generic[S, T]):
             If the gradient leaves the finite numbers.
         """
         twin = system_twin_of(self.model)
-        wanted = check_wrt(self.model, self.state, wrt)
+        wanted = twin.check_wrt(self.model, self.state, wrt)
         given = (adj_x, adj_v) if bodies is None else (adj_x, adj_v, bodies)
         frames = twin.cotangents(self.trajectory, given, self._stepper.dtype)
         sweep = twin.sweep(self._stepper, self.state, self._steps, frames, wanted)
@@ -179,7 +180,7 @@ class Record(Generic[S, T]):
             self._run_backward(sweep)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told
             gradient = sweep.finish()
-        return check_gradient(gradient)
+        return twin.check_gradient(gradient)
 
     def _run_backward(self, sweep: Sweep) -> None:
         states = self._states
@@ -255,7 +256,7 @@ def rollout_jvp(
     state: S,
     dt: float,
     n_steps: int,
-    tangents: Mapping[str, npt.ArrayLike],
+    tangents: Mapping[str, npt.ArrayLike] | Sequence[Mapping[str, npt.ArrayLike] | None],
     *,
     frames: Sequence[int] | npt.ArrayLike | None = None,
     dtype: npt.DTypeLike = np.float64,
@@ -269,7 +270,8 @@ def rollout_jvp(
     model, state, dt, n_steps, frames, dtype, threads, device
         As in `adjsim.rollout`.
     tangents : mapping
-        Direction by path, each in the shape of its parameter; missing ones are zero.
+        Direction by path, each in the shape of its parameter; missing ones are zero. For a
+        batch of worlds, a list.
 
     Returns
     -------
@@ -288,8 +290,8 @@ def rollout_jvp(
     stepper = make_stepper(
         model, float(dt), n_steps, checks.float_dtype(dtype), threads=threads, device=device
     )
-    directions = check_tangents(model, state, tangents)
-    tangent = system_twin_of(model).tangent(stepper, state, directions)
+    twin = system_twin_of(model)
+    tangent = twin.tangent(stepper, state, twin.check_tangents(model, state, tangents))
     fields, tan_fields = (stepper.allocate(len(steps) + 2) for _ in range(2))
     row = int(frame_rows(steps, 0)[0])
     stepper.load(state, fields, row)

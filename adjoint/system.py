@@ -23,7 +23,7 @@ class Sweep(ABC):
         """Undo len(rows) steps down to `start`; `rows[k]` of the fields holds state start + k."""
 
     @abstractmethod
-    def finish(self) -> dict[str, np.ndarray]:
+    def finish(self) -> Any:
         """Return the wanted gradient by path, once state 0 is reached."""
 
 
@@ -48,6 +48,18 @@ class Tangent(ABC):
 class SystemTwin(ABC, Generic[S, T]):
     """The adjoint and the tangent of one class of systems."""
 
+    def check_wrt(self, system: Any, state: Any, wrt: Sequence[str] | None) -> list[str]:
+        """Return the wanted paths; None is all of them."""
+        return check_wrt(system, state, wrt)
+
+    def check_tangents(self, system: Any, state: Any, tangents: Any) -> Any:
+        """Return the tangents as checked arrays in the shapes of their parameters."""
+        return check_tangents(system, state, tangents)
+
+    def check_gradient(self, gradient: Any) -> Any:
+        """Return a gradient whose every entry is finite."""
+        return check_gradient(gradient)
+
     @abstractmethod
     def cotangents(self, trajectory: T, given: Sequence[Any], dtype: np.dtype) -> Fields:
         """Return the cotangents of the frames, one array per field, from what a user gave."""
@@ -59,7 +71,7 @@ class SystemTwin(ABC, Generic[S, T]):
         """Begin a reverse sweep towards `state`: all cotangents zero but those of the frames."""
 
     @abstractmethod
-    def tangent(self, stepper: Any, state: S, tangents: Mapping[str, np.ndarray]) -> Tangent:
+    def tangent(self, stepper: Any, state: S, tangents: Any) -> Tangent:
         """Begin a tangent from checked directions by path; missing ones are zero."""
 
 
@@ -121,7 +133,7 @@ def check_tangents(
     return checked
 
 
-def check_gradient(gradient: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def check_gradient(gradient: dict[str, np.ndarray], where: str = "") -> dict[str, np.ndarray]:
     """Return a gradient whose every entry is finite.
 
     Raises
@@ -132,8 +144,8 @@ def check_gradient(gradient: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     for path, value in gradient.items():
         if not np.isfinite(value).all():
             raise RolloutError(
-                f"The gradient of `{path}` left the finite numbers: the motion depends on it too "
-                "strongly for so long a rollout. Try fewer steps, a smaller `dt`, or smaller "
-                "cotangents."
+                f"The gradient of `{path}`{where} left the finite numbers: the motion depends on "
+                "it too strongly for so long a rollout. Try fewer steps, a smaller `dt`, or "
+                "smaller cotangents."
             )
     return gradient

@@ -7,15 +7,18 @@ from adjoint.reduced.pendulum import PendulumTwin
 from adjoint.reduced.smoke import SmokeTwin
 from adjoint.sweep import ModelTwin
 from adjoint.system import SystemTwin
+from adjoint.worlds import BatchTwin
 from adjsim.model import Model
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.reduced.smoke import Smoke
 from adjsim.system import System
+from adjsim.worlds import Batch
 
 
 SYSTEM_TWINS: dict[type[System[Any, Any]], SystemTwin[Any, Any]] = {
     Model: ModelTwin(),
+    Batch: BatchTwin(),
     SimplePendulum: PendulumTwin(simple_pendulum.TWIN),
     DoublePendulum: PendulumTwin(double_pendulum.TWIN),
     Smoke: SmokeTwin(),

@@ -12,12 +12,13 @@ triangular, so no system is solved. Source: gradSim (ICLR 2021) eq. 5.
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numba
 import numpy as np
 from numba import prange
 
-from adjoint.assembly import JVP_LAYOUT, REST_JVP_LAYOUT, REST_VJP_LAYOUT, VJP_LAYOUT
+from adjoint.assembly import REST_VJP_LAYOUT, VJP_LAYOUT
 from adjoint.rigid.points import (
     add_body_frame,
     add_points,
@@ -25,10 +26,12 @@ from adjoint.rigid.points import (
     tangent_body,
     undo_body_step,
 )
-from adjsim.assembly import tile_signature
+from adjsim.assembly import DTYPES, tile_signature
 from adjsim.backend import cpu_kernel, device_fn, lit, specialise
+from adjsim.calls import NO_FUNCTION, make_call
 from adjsim.node_sum import node_sum
-from adjsim.timeloop import body_types
+from adjsim.parts import BODY_HI, BODY_LO, FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
+from adjsim.timeloop import body_types, part_forces
 
 
 @device_fn
@@ -133,65 +136,122 @@ def turn_rows(
             undo_body_step(b, w.size + b, dt, ptr, slots_of, slots, bodies, p_begin, adj)
 
 
-def reverse(
-    kernels, packed, loads, bodies, slots, frames, adj, dt, k0, rows, X, V, P, with_forces,
-    scratch, tile_cuts, row_cuts,
+@device_fn
+def part_turn(
+    part, turn, loads, bodies, parts, dt, flags, slots, frames, shown, p_end, p_begin, adj
 ):  # fmt: skip
-    """Undo rows.size steps, the last one first; `rows[k]` holds state k0 + k.
+    """Do what `turn_rows` does, on a part's nodes and bodies."""
+    ends, begins, has_frame, with_forces = flags
+    w, ptr, slots_of, v_ptr, v_slots_of = loads
+    f_slots, adj_x_slots, adj_v_slots = slots
+    _, adj_frames_x, adj_frames_v, adj_frames_p = frames
+    adj_x, adj_v, adj_f, adj_gravity, adj_w = adj[:5]
+    range_ptr, ranges = parts[2], parts[3]
+    r, last = range_ptr[part], range_ptr[part + 1] - 1
+    if last < r:
+        return
+    args = (
+        ranges[r, NODE_LO], ranges[last, NODE_HI], ranges[r, BODY_LO], ranges[last, BODY_HI],
+        dt, ends, begins, has_frame, with_forces,
+        w, ptr, slots_of, v_ptr, v_slots_of, f_slots, adj_x_slots, adj_v_slots,
+        bodies, p_end, p_begin, adj_frames_x[shown], adj_frames_v[shown], adj_frames_p[shown],
+        adj_x, adj_v, adj_f, adj_gravity, adj_w, adj[8], adj[9],
+    )  # fmt: skip
+    call_turn(turn, 0, args)
+
+
+@device_fn
+def part_adjoints(part, vjps, rests, packed, parts, step, x, v, slots, adj, scratch):
+    """Undo a part's elements."""
+    table, nodes, consts, params, series = packed
+    _, adj_x_slots, adj_v_slots = slots
+    adj_f, adj_params, adj_series, adj_consts = adj[2], adj[5], adj[6], adj[7]
+    tile_ptr, tiles = parts[0], parts[1]
+    for t in range(tile_ptr[part], tile_ptr[part + 1]):
+        force = tiles[t, FORCE]
+        head = (
+            tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
+            table, nodes, consts, params, series, x, v, adj_f,
+        )  # fmt: skip
+        out = (adj_x_slots, adj_v_slots, adj_params, adj_series, scratch[part])
+        call_vjp(vjps, force, (*head, *out))
+        if rests[force] != NO_FUNCTION:
+            call_rest_vjp(rests, force, (*head, adj_consts, scratch[part]))
+
+
+def reverse_part(
+    part, calls, packed, loads, bodies, parts, slots, frames, adj, dt, k0, rows, X, V, P,
+    with_forces, scratch,
+):  # fmt: skip
+    """Undo rows.size steps of a part, the last one first; `rows[k]` holds state k0 + k.
 
     `frames` = (index of the frame that shows state k0 + k + 1, or -1; adj_x, adj_v, adj_p).
     The forces of a step, which undoing it may read, are computed beside the adjoints of the
-    elements of the step after it. That of the rest shape is computed if its array is not empty.
+    elements of the step after it.
     """
-    vjps, forces, rests, turn = kernels
-    table, nodes, consts, params, series = packed
-    w, ptr, slots_of, v_ptr, v_slots_of = loads
-    f_slots, adj_x_slots, adj_v_slots = slots
-    frame_of, adj_frames_x, adj_frames_v, adj_frames_p = frames
-    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_params, adj_series, adj_consts = adj[:8]
-    adj_p, adj_bodies = adj[8:]
-    n_chunks, last = row_cuts.shape[1] - 1, rows.size - 1
-    for c in prange(n_chunks if with_forces else 0):
-        for r in range(table.shape[0]):
-            forces[r](
-                tile_cuts[r, c], tile_cuts[r, c + 1], r, k0 + last, table, nodes, consts, params,
-                series, X[rows[last]], V[rows[last]], f_slots, scratch[c],
-            )  # fmt: skip
+    vjps, rests, forces, turn = calls
+    last = rows.size - 1
+    if with_forces:
+        x, v = X[rows[last]], V[rows[last]]
+        part_forces(part, forces, packed, parts, k0 + last, x, v, slots[0], scratch)
     for back in range(rows.size + 1):
         k = last - back
-        frame = frame_of[k] if k >= 0 else -1
-        shown = max(frame, 0)
-        p_end, p_begin = P[rows[min(k + 1, last)]], P[rows[max(k, 0)]]
-        for c in prange(n_chunks):
-            turn[0](
-                row_cuts[0, c], row_cuts[0, c + 1], row_cuts[1, c], row_cuts[1, c + 1],
-                dt, back > 0, k >= 0, frame >= 0, with_forces,
-                w, ptr, slots_of, v_ptr, v_slots_of, f_slots, adj_x_slots, adj_v_slots,
-                bodies, p_end, p_begin,
-                adj_frames_x[shown], adj_frames_v[shown], adj_frames_p[shown],
-                adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_p, adj_bodies,
+        frame = frames[0][k] if k >= 0 else -1
+        flags = (back > 0, k >= 0, frame >= 0, with_forces)
+        a, b = rows[max(k, 0)], rows[min(k + 1, last)]
+        part_turn(
+            part, turn, loads, bodies, parts, dt, flags, slots, frames, max(frame, 0),
+            P[b], P[a], adj,
+        )  # fmt: skip
+        if k >= 0:
+            part_adjoints(part, vjps, rests, packed, parts, k0 + k, X[a], V[a], slots, adj, scratch)
+        if with_forces and k > 0:
+            before = rows[k - 1]
+            part_forces(
+                part, forces, packed, parts, k0 + k - 1, X[before], V[before], slots[0], scratch
+            )
+
+
+PART = cpu_kernel(reverse_part)
+
+
+def reverse_alone(
+    calls, packed, loads, bodies, parts, slots, frames, adj, dt, k0, rows, X, V, P,
+    with_forces, scratch,
+):  # fmt: skip
+    """Undo steps of every part alone."""
+    for part in prange(scratch.shape[0]):
+        PART(
+            part, calls, packed, loads, bodies, parts, slots, frames, adj, dt, k0, rows, X, V, P,
+            with_forces, scratch,
+        )  # fmt: skip
+
+
+def reverse_together(
+    calls, packed, loads, bodies, parts, slots, frames, adj, dt, k0, rows, X, V, P,
+    with_forces, scratch,
+):  # fmt: skip
+    """Undo the steps of all parts, step by step, as `reverse_part` does those of one."""
+    vjps, rests, forces, turn = calls
+    n_parts, last = scratch.shape[0], rows.size - 1
+    x, v = X[rows[last]], V[rows[last]]
+    for part in prange(n_parts if with_forces else 0):
+        part_forces(part, forces, packed, parts, k0 + last, x, v, slots[0], scratch)
+    for back in range(rows.size + 1):
+        k = last - back
+        frame = frames[0][k] if k >= 0 else -1
+        flags = (back > 0, k >= 0, frame >= 0, with_forces)
+        a, b, before = rows[max(k, 0)], rows[min(k + 1, last)], rows[max(k - 1, 0)]
+        for part in prange(n_parts):
+            part_turn(
+                part, turn, loads, bodies, parts, dt, flags, slots, frames, max(frame, 0),
+                P[b], P[a], adj,
             )  # fmt: skip
-        if k < 0:
-            break
-        x, v = X[rows[k]], V[rows[k]]
-        x_before, v_before = X[rows[max(k - 1, 0)]], V[rows[max(k - 1, 0)]]
-        for c in prange(n_chunks):
-            for r in range(table.shape[0]):
-                lo, hi = tile_cuts[r, c], tile_cuts[r, c + 1]
-                vjps[r](
-                    lo, hi, r, k0 + k, table, nodes, consts, params, series, x, v, adj_f,
-                    adj_x_slots, adj_v_slots, adj_params, adj_series, scratch[c],
-                )  # fmt: skip
-                if with_forces and k > 0:
-                    forces[r](
-                        lo, hi, r, k0 + k - 1, table, nodes, consts, params, series,
-                        x_before, v_before, f_slots, scratch[c],
-                    )  # fmt: skip
-                if adj_consts.size > 0:
-                    rests[r](
-                        lo, hi, r, k0 + k, table, nodes, consts, params, series, x, v, adj_f,
-                        adj_consts, scratch[c],
-                    )  # fmt: skip
+        for part in prange(n_parts if k >= 0 else 0):
+            part_adjoints(part, vjps, rests, packed, parts, k0 + k, X[a], V[a], slots, adj, scratch)
+            if with_forces and k > 0:
+                x, v = X[before], V[before]
+                part_forces(part, forces, packed, parts, k0 + k - 1, x, v, slots[0], scratch)
 
 
 @device_fn
@@ -228,54 +288,6 @@ def tangent_rows(
         )  # fmt: skip
 
 
-def advance_tangent(
-    kernels, packed, tan_packed, loads, tan_loads, bodies, slots, tan_slots, dt, k0, rows,
-    X, V, P, TX, TV, TP, scratch, tile_cuts, row_cuts,
-):  # fmt: skip
-    """Run state and tangent together from state k0; return how many steps stayed finite."""
-    forces, jvps, rests, step_range, tangent_range = kernels
-    table, nodes, consts, params, series = packed
-    tan_params, tan_series, tan_consts = tan_packed
-    w, gravity, ptr, slots_of = loads
-    tan_w, tan_gravity, tan_bodies = tan_loads
-    n_chunks = row_cuts.shape[1] - 1
-    for k in range(rows.size - 1):
-        a, b = rows[k], rows[k + 1]
-        for c in prange(n_chunks):
-            for r in range(table.shape[0]):
-                lo, hi = tile_cuts[r, c], tile_cuts[r, c + 1]
-                forces[r](
-                    lo, hi, r, k0 + k, table, nodes, consts, params, series, X[a], V[a], slots,
-                    scratch[c],
-                )  # fmt: skip
-                jvps[r](
-                    lo, hi, r, k0 + k, table, nodes, consts, params, series, tan_params, tan_series,
-                    X[a], V[a], TX[a], TV[a], tan_slots, scratch[c],
-                )  # fmt: skip
-                if tan_consts.size > 0:
-                    rests[r](
-                        lo, hi, r, k0 + k, table, nodes, consts, params, series, tan_consts,
-                        X[a], V[a], tan_slots, scratch[c],
-                    )  # fmt: skip
-        bad = 0
-        for c in prange(n_chunks):
-            lo, hi, first, last = (
-                row_cuts[0, c], row_cuts[0, c + 1], row_cuts[1, c], row_cuts[1, c + 1],
-            )  # fmt: skip
-            bad += step_range[0](
-                lo, hi, first, last, dt, w, gravity, ptr, slots_of, slots, bodies,
-                X[a], V[a], P[a], X[b], V[b], P[b],
-            )  # fmt: skip
-            tangent_range[0](
-                lo, hi, first, last, dt, w, tan_w, tan_gravity, ptr, slots_of, slots,
-                tan_slots, bodies, tan_bodies, P[a], P[b],
-                TX[a], TV[a], TP[a], TX[b], TV[b], TP[b],
-            )  # fmt: skip
-        if bad > 0:
-            return k
-    return rows.size - 1
-
-
 def place_all_tangents(bodies, p, tan_p, tan_x, tan_v):
     """Write the tangents of the points of every body, at the start."""
     for b in range(p.shape[0]):
@@ -288,80 +300,42 @@ def place_tangents_kernel() -> Callable:
     return cpu_kernel(place_all_tangents)
 
 
+def turn_signature(dtype: np.dtype) -> Any:
+    """Return the signature of `turn_rows`."""
+    real, a, m, u, i, b = _types(dtype)
+    heads = (i, i, i, i, real, b, b, b, b, a, u, u, u, u, a, a, a, body_types(dtype))
+    return numba.void(*heads, *(m,) * 9, a, m, m)
+
+
+def tangent_signature(dtype: np.dtype) -> Any:
+    """Return the signature of `tangent_rows`."""
+    real, a, m, u, i, _ = _types(dtype)
+    heads = (i, i, i, i, real, a, a, a, u, u, a, a, body_types(dtype))
+    return numba.void(*heads, *(m,) * 9)
+
+
 def _types(dtype: np.dtype) -> tuple:
     real = numba.from_dtype(dtype)
     return real, real[::1], real[:, ::1], numba.uint32[::1], numba.int64, numba.boolean
 
 
+def call_of(layout: str) -> Callable:
+    """Return the call of the tile functions of a layout."""
+    return make_call(*(tile_signature(dtype, layout) for dtype in DTYPES))
+
+
+call_vjp, call_rest_vjp = call_of(VJP_LAYOUT), call_of(REST_VJP_LAYOUT)
+call_turn = make_call(*(turn_signature(dtype) for dtype in DTYPES))
+
+
 @cache
 def turn_kernel(dtype: np.dtype) -> Callable:
     """Return the compiled `turn_rows`."""
-    real, a, m, u, i, b = _types(dtype)
-    heads = (i, i, i, i, real, b, b, b, b, a, u, u, u, u, a, a, a, body_types(dtype))
-    signature = numba.void(*heads, *(m,) * 9, a, m, m)
-    return cpu_kernel(specialise(turn_rows, f"turn_rows_{dtype.name}"), [signature])
+    return cpu_kernel(specialise(turn_rows, f"turn_rows_{dtype.name}"), [turn_signature(dtype)])
 
 
 @cache
 def tangent_kernel(dtype: np.dtype) -> Callable:
     """Return the compiled `tangent_rows`."""
-    real, a, m, u, i, _ = _types(dtype)
-    heads = (i, i, i, i, real, a, a, a, u, u, a, a, body_types(dtype))
-    signature = numba.void(*heads, *(m,) * 9)
-    return cpu_kernel(specialise(tangent_rows, f"tangent_rows_{dtype.name}"), [signature])
-
-
-def idle_vjp(
-    lo, hi, row, step, table, nodes, consts, params, series, x, v, adj_f,
-    adj_x_slots, adj_v_slots, adj_params, adj_series, scratch,
-):  # fmt: skip
-    """Fill the tuple of adjoints to its fixed length."""
-
-
-def idle_jvp(
-    lo, hi, row, step, table, nodes, consts, params, series, tan_params, tan_series,
-    x, v, tan_x, tan_v, tan_slots, scratch,
-):  # fmt: skip
-    """Fill the tuple of tangents to its fixed length."""
-
-
-def idle_rest_vjp(
-    lo, hi, row, step, table, nodes, consts, params, series, x, v, adj_f, adj_consts, scratch
-):  # fmt: skip
-    """Stand for a force whose rest shape is not differentiated."""
-
-
-def idle_rest_jvp(
-    lo, hi, row, step, table, nodes, consts, params, series, tan_consts, x, v, tan_slots, scratch
-):  # fmt: skip
-    """Stand for a force whose rest shape is not differentiated."""
-
-
-IDLE = {
-    VJP_LAYOUT: idle_vjp,
-    JVP_LAYOUT: idle_jvp,
-    REST_VJP_LAYOUT: idle_rest_vjp,
-    REST_JVP_LAYOUT: idle_rest_jvp,
-}
-
-
-@cache
-def idle_kernel(layout: str, dtype: np.dtype) -> Callable:
-    """Return the compiled loop of a layout that does nothing."""
-    idle = IDLE[layout]
-    name = f"{idle.__name__}_{dtype.name}"
-    return cpu_kernel(specialise(idle, name), [tile_signature(dtype, layout)])
-
-
-@cache
-def reverse_kernel(*, parallel: bool) -> Callable:
-    """Return the compiled `reverse`."""
-    name = "reverse_parallel" if parallel else "reverse_serial"
-    return cpu_kernel(specialise(reverse, name), parallel=parallel)
-
-
-@cache
-def tangent_loop_kernel(*, parallel: bool) -> Callable:
-    """Return the compiled `advance_tangent`."""
-    name = "advance_tangent_parallel" if parallel else "advance_tangent_serial"
-    return cpu_kernel(specialise(advance_tangent, name), parallel=parallel)
+    name = f"tangent_rows_{dtype.name}"
+    return cpu_kernel(specialise(tangent_rows, name), [tangent_signature(dtype)])

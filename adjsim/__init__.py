@@ -4,3 +4,4 @@ from adjsim.model import Model as Model, State as State, Trajectory as Trajector
 from adjsim.rollout import rollout as rollout
 from adjsim.series import Signal as Signal
 from adjsim.system import RolloutError as RolloutError
+from adjsim.worlds import Batch as Batch, stack as stack

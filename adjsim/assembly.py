@@ -16,7 +16,6 @@ wrap-around test), gather and compute as separate inner loops.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -24,15 +23,15 @@ import numba
 import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, is_hashed, specialise
-from adjsim.element import ElementKind, Force
-from adjsim.model import Model
+from adjsim.element import ElementKind
 from adjsim.vec3 import add, neg
 
 
 TILE = 16
 U_TILE = np.uint64(TILE)
 U1, U2, U3 = np.uint64(1), np.uint64(2), np.uint64(3)
-# Columns of `table`, one row per force.
+DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
+# Columns of `table`, one row per force and group of worlds.
 N_TILES, NODES, CONSTS, PARAMS, SERIES, SERIES_STRIDE, SLOTS = range(7)
 
 
@@ -260,137 +259,3 @@ def force_kernel(kind: ElementKind, dtype: np.dtype) -> Callable:
     name = f"force_tiles_{kind.name}_{dtype.name}"
     loop = specialise(force_tiles, name, ELEMENT=kind.force, WRITE_F=write, **bindings)
     return cpu_kernel(loop, [tile_signature(dtype, FORCE_LAYOUT)], cached=is_hashed(kind.force))
-
-
-@dataclass(frozen=True)
-class PackedModel:
-    """A model as flat arrays of one dtype, shared by forward and reverse.
-
-    `table` (n_forces, 7) int64; `nodes` uint32; `consts`, `params`, `series` flat by tiles;
-    `node_ptr`, `node_slots`: the slots each node adds up, in order; `velocity_ptr`,
-    `velocity_slots`: the same for the forces that read velocities; `w` (n_nodes,) 1/kg;
-    `gravity` (3,).
-    """
-
-    kinds: tuple[ElementKind, ...]
-    table: np.ndarray
-    nodes: np.ndarray
-    consts: np.ndarray
-    params: np.ndarray
-    series: np.ndarray
-    node_ptr: np.ndarray
-    node_slots: np.ndarray
-    velocity_ptr: np.ndarray
-    velocity_slots: np.ndarray
-    w: np.ndarray
-    gravity: np.ndarray
-    n_slots: int
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """What every tile function reads of the model, in its order."""
-        return (self.table, self.nodes, self.consts, self.params, self.series)
-
-    def moved(self, xp: Any) -> "PackedModel":
-        """Return a copy whose arrays belong to the array module `xp`."""
-        arrays = {
-            f.name: xp.asarray(getattr(self, f.name))
-            for f in fields(self)
-            if isinstance(getattr(self, f.name), np.ndarray)
-        }
-        return replace(self, **arrays)
-
-    @property
-    def scratch_size(self) -> int:
-        """Numbers of scratch that one thread needs in any tile loop."""
-        return TILE * 3 * 5 * max((kind.n_nodes for kind in self.kinds), default=1)
-
-
-def to_tiles(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return (n, k) rows by tiles, flat; the last tile repeats the last element."""
-    n, k = rows.shape
-    n_tiles = -(-n // TILE)
-    padded = rows[np.minimum(np.arange(n_tiles * TILE), n - 1)]
-    return padded.reshape(n_tiles, TILE, k).transpose(0, 2, 1).astype(dtype).ravel()
-
-
-def from_tiles(flat: np.ndarray, n: int, k: int) -> np.ndarray:
-    """Return (n, k) rows of a flat array by tiles; what padding lanes hold is dropped."""
-    n_tiles = -(-n // TILE)
-    return flat.reshape(n_tiles, k, TILE).transpose(0, 2, 1).reshape(n_tiles * TILE, k)[:n]
-
-
-def pack(model: Model, n_steps: int, dtype: np.dtype) -> PackedModel:
-    """Pack a model's forces into flat arrays by tiles.
-
-    Raises
-    ------
-    ValueError
-        If a series has neither one row nor `n_steps` rows.
-    """
-    table = np.zeros((len(model.forces), 7), np.int64)
-    blocks: dict[int, list[np.ndarray]] = {NODES: [], CONSTS: [], PARAMS: [], SERIES: []}
-    offsets = dict.fromkeys((NODES, CONSTS, PARAMS, SERIES, SLOTS), 0)
-    for row, (name, force) in enumerate(model.forces.items()):
-        if force.series_steps not in (None, n_steps):
-            raise ValueError(
-                f"`{name}` has a series of {force.series_steps} rows, but the rollout has "
-                f"{n_steps} steps: give one row per step, or a constant."
-            )
-        packed_series = force.pack_series(n_steps)
-        tiles = {
-            NODES: to_tiles(force.nodes, np.dtype(np.uint32)),
-            CONSTS: to_tiles(force.pack_consts(), dtype),
-            PARAMS: to_tiles(force.pack_params(), dtype),
-            SERIES: np.concatenate([to_tiles(rows, dtype) for rows in packed_series]),
-        }
-        table[row, N_TILES] = -(-len(force.nodes) // TILE)
-        for column, offset in offsets.items():
-            table[row, column] = offset
-        if len(packed_series) > 1:
-            table[row, SERIES_STRIDE] = tiles[SERIES].size // len(packed_series)
-        for column, tile in tiles.items():
-            blocks[column].append(tile)
-            offsets[column] += tile.size
-        offsets[SLOTS] += 3 * tiles[NODES].size
-
-    def flat(column: int, kind: np.dtype) -> np.ndarray:
-        return np.concatenate([*blocks[column], np.zeros(0, kind)]).astype(kind)
-
-    forces = list(model.forces.values())
-    node_ptr, node_slots = _slot_lists(forces, table, model.n_rows)
-    moving = [f if f.kind.uses_velocity else None for f in forces]
-    velocity_ptr, velocity_slots = _slot_lists(moving, table, model.n_rows)
-    return PackedModel(
-        kinds=tuple(force.kind for force in forces),
-        table=table,
-        nodes=flat(NODES, np.dtype(np.uint32)),
-        consts=flat(CONSTS, dtype),
-        params=flat(PARAMS, dtype),
-        series=flat(SERIES, dtype),
-        node_ptr=node_ptr,
-        node_slots=node_slots,
-        velocity_ptr=velocity_ptr,
-        velocity_slots=velocity_slots,
-        w=model.inverse_mass.astype(dtype),
-        gravity=model.gravity.astype(dtype),
-        n_slots=offsets[SLOTS],
-    )
-
-
-def _slot_lists(
-    forces: list[Force] | list[Force | None], table: np.ndarray, n_nodes: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which slots each node adds up, ordered by force, element and local node."""
-    owners, slots = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for row, force in enumerate(forces):
-        if force is None:
-            continue
-        n, k = force.nodes.shape
-        e, a = np.divmod(np.arange(n * k), k)
-        owners.append(force.nodes.ravel())
-        slots.append(table[row, SLOTS] + (e // TILE * k + a) * 3 * TILE + e % TILE)
-    owner = np.concatenate(owners)
-    order = np.argsort(owner, kind="stable")
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_nodes))])
-    return ptr.astype(np.uint32), np.concatenate(slots)[order].astype(np.uint32)

@@ -13,7 +13,6 @@ import numpy as np
 from adjsim.assembly import (
     TILE,
     make_read_rows,
-    to_tiles,
     write_0,
 )
 from adjsim.backend import cpu_kernel, device_fn, specialise
@@ -21,6 +20,7 @@ from adjsim.forces.contact import Contact
 from adjsim.forces.contact_law import N_LAW
 from adjsim.forces.gap import Geometry
 from adjsim.model import Model, Trajectory
+from adjsim.packing import to_tiles
 from adjsim.rigid.placing import point_states
 from adjsim.vec3 import axpy, dot, norm
 

@@ -17,13 +17,13 @@ from adjsim.assembly import (
     TILE,
     U3,
     U_TILE,
-    PackedModel,
     block_offsets,
     make_read_rows,
     make_write_nodes,
 )
 from adjsim.backend import cuda_module, device_fn, launch_cooperative, specialise
 from adjsim.element import ElementKind
+from adjsim.packing import PackedModels
 from adjsim.rigid.points import step_body
 from adjsim.timeloop import step_node
 
@@ -107,16 +107,26 @@ def no_lanes(start, stride, step, packed, fields, out):
 
 
 def make_chain(lanes: tuple[Callable, ...]) -> Callable:
-    """Return a function that runs every force's lanes, strided over the grid."""
-    if not lanes:
-        return no_lanes
-    head, last, row = make_chain(lanes[:-1]), lanes[-1], len(lanes) - 1
+    """Return a function that runs every force's lanes, strided over the grid.
+
+    Each force has a row of the table per group of worlds.
+    """
+    n_forces = len(lanes)
+    chain = no_lanes
+    for force, lane in enumerate(lanes):
+        chain = _longer(chain, lane, force, n_forces)
+    return chain
+
+
+def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callable:
+    """Return a chain with one more force."""
 
     @device_fn
     def chain(start, stride, step, packed, fields, out):
         head(start, stride, step, packed, fields, out)
-        for i in range(start, packed[0][row, N_TILES] * TILE, stride):
-            last(i, row, step, packed, fields, out)
+        for row in range(force, packed[0].shape[0], n_forces):
+            for i in range(start, packed[0][row, N_TILES] * TILE, stride):
+                lane(i, row, step, packed, fields, out)
 
     return chain
 
@@ -129,7 +139,7 @@ CUDA: Any = None
 def advance_on_grid(args):
     """Run rows.size - 1 steps; `finite[0]` ends as how many of them stayed finite."""
     packed, loads, bodies, slots, numbers, rows, fields, finite = args
-    w, gravity, ptr, slots_of = loads
+    w, gravity, ptr, slots_of, world_of = loads
     X, V, P = fields
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
     grid = CUDA.cg.this_grid()
@@ -139,13 +149,13 @@ def advance_on_grid(args):
         CHAIN(start, stride, k0 + k, packed, (X[a], V[a]), slots)
         grid.sync()
         for n in range(start, w.size, stride):
-            bad = step_node(
-                np.uint64(n), dt, w, gravity, ptr, slots_of, slots, X[a], V[a], X[b], V[b]
-            )
+            g = gravity[world_of[n]]
+            bad = step_node(np.uint64(n), dt, w, g, ptr, slots_of, slots, X[a], V[a], X[b], V[b])
             if bad > 0 and finite[0] > k:
                 finite[0] = k
         for body in range(start, bodies[0].size - 1, stride):
-            bad = step_body(body, dt, gravity, ptr, slots_of, slots, bodies, P[a], P[b], X[b], V[b])
+            g = gravity[world_of[w.size + body]]
+            bad = step_body(body, dt, g, ptr, slots_of, slots, bodies, P[a], P[b], X[b], V[b])
             if bad > 0 and finite[0] > k:
                 finite[0] = k
         grid.sync()
@@ -159,9 +169,8 @@ def advance_grid_kernel(kinds: tuple[ElementKind, ...]) -> Callable:
 
 
 def advance_on_gpu(
-    packed: PackedModel, bodies: tuple, dt: float, slots: Any, k0: int, rows: np.ndarray,
-    fields: tuple,
-) -> int:  # fmt: skip
+    packed: PackedModels, dt: float, slots: Any, k0: int, rows: np.ndarray, fields: tuple
+) -> int:
     """Advance on the GPU; return how many of the steps stayed finite.
 
     `rows` as in `adjsim.timeloop.advance`; the arrays live on the device.
@@ -170,8 +179,8 @@ def advance_on_gpu(
     finite = np.array([n_steps], np.int64)
     args = (
         packed.arrays,
-        (packed.w, packed.gravity, packed.node_ptr, packed.node_slots),
-        bodies,
+        (packed.w, packed.gravity, packed.node_ptr, packed.node_slots, packed.world_of),
+        packed.bodies,
         slots,
         np.array([dt], slots.dtype),
         np.concatenate([[k0], rows]).astype(np.int64),

@@ -1,106 +1,136 @@
-"""A packed model with its compiled loop and work arrays, on the CPU or on a GPU."""
+"""A packed model, or a batch of them, with its compiled loop and work arrays, on CPU or GPU."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from adjsim.assembly import N_TILES, PackedModel, pack
+from adjsim.assembly import TILE
 from adjsim.backend import Device, array_module, check_device, thread_count, to_host, using_threads
+from adjsim.calls import function_table
 from adjsim.cuda_timeloop import advance_on_gpu
 from adjsim.model import Model, State, Trajectory
+from adjsim.packing import PackedModels, count_elements, pack
+from adjsim.parts import even_shares, whole_groups
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.placing import place_kernel
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
 from adjsim.system import Fields, RolloutError, Stepper, make_stepper
-from adjsim.timeloop import advance_kernel, cuts, force_kernels, step_kernel
+from adjsim.timeloop import (
+    advance_alone,
+    advance_together,
+    force_table,
+    loop_kernel,
+    step_kernel,
+)
+from adjsim.worlds import Batch
 
 
 # Work below this many tiles is done before a second thread has woken up; measured with
-# `adjsim run timing`.
+# `adjsim run timing`. Worlds meet at no barrier in every step.
 PARALLEL_TILES = 256
+PARALLEL_TILES_OF_WORLDS = 32
 
 
-class ModelStepper(Stepper[State, Trajectory]):
-    """A packed model that can be advanced; its fields are X, V and P.
+class ModelStepper(Stepper[Any, Any]):
+    """Packed models that can be advanced; the fields are X, V and P of all worlds.
 
-    X and V hold the nodes and the points of the bodies, (n_rows, model.n_rows, 3); P holds
-    the states of the bodies, (n_rows, n_bodies, 13).
+    X and V hold the nodes and then the points of the bodies, (n_rows, packed.n_rows, 3); P
+    holds the states of the bodies, (n_rows, packed.n_bodies, 13). A state and a trajectory are
+    those of the one model, or, if `is_batch`, lists of them.
     """
 
     def __init__(
-        self, model: Model, packed: PackedModel, dtype: np.dtype, dt: float, n_steps: int
+        self, system: Model | Batch, packed: PackedModels, dtype: np.dtype, dt: float, n_steps: int
     ) -> None:
-        self.model = model
+        self.is_batch = isinstance(system, Batch)
+        self.models = worlds_of(system)
         self.packed = packed
         self.dtype = dtype
         self.dt = dt
         self.n_steps = n_steps
-        self.bodies = pack_bodies(model.bodies, model.n_nodes, dtype)
 
     def allocate(self, n_rows: int) -> Fields:
         """Return X, V and P with so many rows."""
-        nodes, bodies = (n_rows, self.model.n_rows, 3), (n_rows, self.model.n_bodies, STATE_SIZE)
+        nodes, bodies = (n_rows, self.packed.n_rows, 3), (n_rows, self.packed.n_bodies, STATE_SIZE)
         return tuple(self.xp.empty(shape, self.dtype) for shape in (nodes, nodes, bodies))
 
-    def load(self, state: State, fields: Fields, row: int) -> None:
+    def load(self, state: Any, fields: Fields, row: int) -> None:
         """Write positions and velocities to a row, those of body points from their bodies."""
         for field, part in zip(fields, self.initial(state), strict=True):
             field[row] = self.xp.asarray(part)
 
-    def initial(self, state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def initial(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return a row of X, V and P for an initial state, on the host."""
-        n, bodies = self.model.n_nodes, pack_bodies(self.model.bodies, 0, self.dtype)
-        x, v = (np.empty((self.model.n_rows, 3), self.dtype) for _ in range(2))
-        x[:n], v[:n] = state.x, state.v
-        p = np.zeros((self.model.n_bodies, STATE_SIZE), self.dtype)
-        for name, part in self.model.body_slices().items():
-            p[part] = state.bodies[name].pack()
-        if len(p):
-            place_kernel()(bodies, p, x[n:], v[n:])
+        x, v = (np.empty((self.packed.n_rows, 3), self.dtype) for _ in range(2))
+        p = np.zeros((self.packed.n_bodies, STATE_SIZE), self.dtype)
+        for world, (model, own) in enumerate(zip(self.models, self.states(state), strict=True)):
+            nodes, points, bodies = self.packed.slices(world)
+            x[nodes], v[nodes] = own.x, own.v
+            for name, part in model.body_slices().items():
+                p[bodies][part] = own.bodies[name].pack()
+            if model.n_bodies:
+                packed = pack_bodies(model.bodies, 0, self.dtype)
+                place_kernel()(packed, p[bodies], x[points], v[points])
         return x, v, p
 
-    def trajectory(self, steps: np.ndarray, fields: Fields) -> Trajectory:
-        """Return copies of the first rows: the frames."""
+    def states(self, state: Any) -> Sequence[State]:
+        """Return the states of the worlds."""
+        return state if self.is_batch else [state]
+
+    def trajectory(self, steps: np.ndarray, fields: Fields) -> Any:
+        """Return copies of the first rows: the frames, of every world in a batch."""
         x, v, p = (to_host(part[: len(steps)].copy()) for part in fields)
-        n, slices = self.model.n_nodes, self.model.body_slices()
-        bodies = {name: BodyTrajectory.unpack(p[:, part]) for name, part in slices.items()}
-        if bodies:
-            x, v = x[:, :n].copy(), v[:, :n].copy()
-        return Trajectory(steps, self.dt, x, v, bodies)
+        found = []
+        for world, model in enumerate(self.models):
+            nodes, _, own = self.packed.slices(world)
+            slices = model.body_slices()
+            bodies = {name: BodyTrajectory.unpack(p[:, own][:, s]) for name, s in slices.items()}
+            own_x, own_v = (np.ascontiguousarray(part[:, nodes]) for part in (x, v))
+            found.append(Trajectory(steps, self.dt, own_x, own_v, bodies))
+        return found if self.is_batch else found[0]
 
     @abstractmethod
-    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> int:
-        """Advance as `advance` does; return how many of the steps stayed finite."""
+    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
+        """Advance; return for each group of worlds how many of the steps stayed finite."""
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields) -> None:
         """Run from state k0, in compiled code from the first step to the last."""
         self.check_finite(self.run(k0, rows, fields), k0, rows, fields)
 
-    def check_finite(self, done: int, k0: int, rows: np.ndarray, fields: Fields) -> None:
+    def check_finite(self, finite: np.ndarray, k0: int, rows: np.ndarray, fields: Fields) -> None:
         """Complain if fewer steps stayed finite than were to be done."""
+        done = int(finite.min(initial=len(rows) - 1))
         if done >= len(rows) - 1:
             return
         X, _, P = fields
         step, row = k0 + done, int(rows[done + 1])
-        stable = self.model.stable_dt()
+        x, p = to_host(X[row]), to_host(P[row])
+        world, culprit = self.culprit(x, p, np.flatnonzero(finite == done))
+        where = f"{culprit} of world {world}" if self.is_batch else culprit
+        stable = self.models[world].stable_dt()
         smaller = f"`dt` below {stable:.3g} s" if self.dt > 0.5 * stable else "a smaller `dt`"
         raise RolloutError(
             f"The rollout left the finite numbers in step {step} (t = {step * self.dt:.6g} s), "
-            f"first at {self.culprit(to_host(X[row]), to_host(P[row]))}. With dt = {self.dt:g} s; "
+            f"first at {where}. With dt = {self.dt:g} s; "
             f"the estimated stable dt is {stable:.3g} s. Try {smaller}, a softer material or "
             "contact, or more damping."
         )
 
-    def culprit(self, x: np.ndarray, p: np.ndarray) -> str:
-        """Return the name of the first node or body that is not finite."""
-        lost = ~np.isfinite(x[: self.model.n_nodes]).all(axis=1)
-        if lost.any():
-            return f"node {int(lost.argmax())}"
-        b = int((~np.isfinite(p).all(axis=1)).argmax())
-        for name, part in self.model.body_slices().items():
-            if b < part.stop:
-                return f"body {b - part.start} of `{name}`"
+    def culprit(self, x: np.ndarray, p: np.ndarray, groups: np.ndarray) -> tuple[int, str]:
+        """Return the first world of these groups that is not finite, and which node or body."""
+        ends = self.packed.group_ends
+        for world in (w for g in groups for w in range(ends[g], ends[g + 1])):
+            nodes, _, own = self.packed.slices(world)
+            lost = (~np.isfinite(x[nodes])).any(axis=1)
+            if lost.any():
+                return world, f"node {int(lost.argmax())}"
+            for name, part in self.models[world].body_slices().items():
+                lost = (~np.isfinite(p[own][part])).any(axis=1)
+                if lost.any():
+                    return world, f"body {int(lost.argmax())} of `{name}`"
         raise AssertionError
 
 
@@ -112,31 +142,42 @@ class CpuStepper(ModelStepper):
 
     def __init__(
         self,
-        model: Model,
-        packed: PackedModel,
+        system: Model | Batch,
+        packed: PackedModels,
         dtype: np.dtype,
         dt: float,
         n_steps: int,
-        n_chunks: int,
+        n_threads: int,
     ) -> None:
-        super().__init__(model, packed, dtype, dt, n_steps)
-        self.n_chunks = n_chunks
+        super().__init__(system, packed, dtype, dt, n_steps)
+        self.n_threads = n_threads
+        self.stands_apart = packed.n_groups >= n_threads
+        self.parts = whole_groups(packed) if self.stands_apart else even_shares(packed, n_threads)
+        n_parts = len(self.parts[0]) - 1
         self.slots = np.zeros(packed.n_slots + 1, dtype)
-        self.scratch = np.zeros((n_chunks, packed.scratch_size), dtype)
-        ends = [cuts(int(n), n_chunks) for n in packed.table[:, N_TILES]]
-        self.tile_cuts = np.array(ends, np.int64).reshape(-1, n_chunks + 1)
-        self.row_cuts = np.stack([cuts(n, n_chunks) for n in (model.n_nodes, model.n_bodies)])
+        self.scratch = np.zeros((n_parts, packed.scratch_size), dtype)
+        self.finite = np.zeros(n_parts, np.int64)
+        self.calls = (force_table(packed, dtype), function_table([step_kernel(dtype)]))
+        self.loads = (packed.w, packed.gravity, packed.node_ptr, packed.node_slots)
 
-    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> int:
-        """Run the loop on so many threads as there are chunks."""
+    def loop(self, alone: Any, together: Any) -> Any:
+        """Return a loop compiled for the threads and parts of this stepper."""
+        return loop_kernel(alone, together, threads=self.n_threads, apart=self.stands_apart)
+
+    def of_groups(self, finite: np.ndarray) -> np.ndarray:
+        """Return of each group what is known of each part."""
+        return finite if self.stands_apart else finite[:1].repeat(self.packed.n_groups)
+
+    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
+        """Run the loop."""
         p = self.packed
-        run = advance_kernel(parallel=self.n_chunks > 1)
-        with using_threads(self.n_chunks):
-            return run(
-                force_kernels(p, self.dtype), (step_kernel(self.dtype),), p.arrays,
-                p.w, p.gravity, p.node_ptr, p.node_slots, self.bodies, self.slots, self.scratch,
-                self.dtype.type(self.dt), k0, rows, *fields, self.tile_cuts, self.row_cuts,
+        run = self.loop(advance_alone, advance_together)
+        with using_threads(self.n_threads):
+            run(
+                self.calls, p.arrays, self.loads, p.bodies, self.parts, self.slots, self.scratch,
+                self.dtype.type(self.dt), k0, rows, *fields, self.finite,
             )  # fmt: skip
+        return self.of_groups(self.finite)
 
 
 class CudaStepper(ModelStepper):
@@ -145,21 +186,27 @@ class CudaStepper(ModelStepper):
     device = Device.CUDA
 
     def __init__(
-        self, model: Model, packed: PackedModel, dtype: np.dtype, dt: float, n_steps: int
+        self, system: Model | Batch, packed: PackedModels, dtype: np.dtype, dt: float, n_steps: int
     ) -> None:
         self.xp = array_module(Device.CUDA)
-        super().__init__(model, packed.moved(self.xp), dtype, dt, n_steps)
-        self.bodies = tuple(self.xp.asarray(part) for part in self.bodies)
+        super().__init__(system, packed.moved(self.xp), dtype, dt, n_steps)
         self.slots = self.xp.zeros(packed.n_slots + 1, dtype)
 
-    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> int:
+    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop in one launch."""
-        return advance_on_gpu(self.packed, self.bodies, self.dt, self.slots, k0, rows, fields)
+        done = advance_on_gpu(self.packed, self.dt, self.slots, k0, rows, fields)
+        return np.full(self.packed.n_groups, done)
 
 
-@make_stepper.register
+def worlds_of(system: Model | Batch) -> tuple[Model, ...]:
+    """Return the models of a batch, or the one model."""
+    return system.models if isinstance(system, Batch) else (system,)
+
+
+@make_stepper.register(Model)
+@make_stepper.register(Batch)
 def _(
-    model: Model,
+    system: Model | Batch,
     dt: float,
     n_steps: int,
     dtype: np.dtype,
@@ -167,10 +214,13 @@ def _(
     threads: int | None = None,
     device: Device | str = Device.CPU,
 ) -> ModelStepper:
-    """Pack a model and lay out its work arrays."""
-    packed = pack(model, n_steps, dtype)
+    """Pack the models and lay out their work arrays."""
+    models = worlds_of(system)
     if check_device(device) is Device.CUDA:
-        return CudaStepper(model, packed, dtype, dt, n_steps)
-    large = int(packed.table[:, N_TILES].sum()) >= PARALLEL_TILES
-    n_chunks = thread_count(threads, large=large)
-    return CpuStepper(model, packed, dtype, dt, n_steps, n_chunks)
+        return CudaStepper(system, pack(models, n_steps, dtype), dtype, dt, n_steps)
+    n_elements = [count_elements(model) for model in models]
+    n_tiles = sum(-(-n // TILE) for n in n_elements)
+    least = PARALLEL_TILES_OF_WORLDS if len(models) > 1 else PARALLEL_TILES
+    n_threads = thread_count(threads, large=n_tiles >= least)
+    packed = pack(models, n_steps, dtype, n_threads)
+    return CpuStepper(system, packed, dtype, dt, n_steps, n_threads)

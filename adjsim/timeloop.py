@@ -6,9 +6,13 @@ r"""The whole time loop in compiled code: semi-implicit (symplectic) Euler.
 Rigid bodies take their own step beside the nodes, by `adjsim/rigid/points.py`; each thread
 advances its share of the nodes and of the bodies.
 
-It is compiled once per dtype, serial and parallel, not once per model: the forces come as
-first-class functions in a tuple of fixed length. `rows[k]` names the row of X, V and P that
-holds state k0 + k, so the same loop keeps every state, only the frames, or two at a time.
+It is compiled once per dtype, not once per model: the forces come as tables of addresses.
+`rows[k]` names the row of X, V and P that holds state k0 + k, so the same loop keeps every
+state, only the frames, or two at a time.
+
+The work is cut in parts, `adjsim/parts.py`. Those that touch nothing in common, groups of worlds,
+each run through all steps alone; those of one large world run together, step by step. Either
+way the functions called on elements, nodes and bodies are the same, and so are the bits.
 
 Adjoint: `adjoint/timeloop.py`. Tests: `tests/test_timeloop.py`.
 Source: gradSim (ICLR 2021) eq. 4.
@@ -22,14 +26,13 @@ import numba
 import numpy as np
 from numba import prange
 
-from adjsim.assembly import FORCE_LAYOUT, PackedModel, force_kernel, tile_signature
+from adjsim.assembly import DTYPES, FORCE_LAYOUT, force_kernel, tile_signature
 from adjsim.backend import cpu_kernel, device_fn, lit, specialise
+from adjsim.calls import function_table, make_call
 from adjsim.node_sum import node_sum
+from adjsim.packing import PackedModels
+from adjsim.parts import BODY_HI, BODY_LO, FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO, WORLD
 from adjsim.rigid.points import step_body
-
-
-# Each function in the tuple costs 0.1 ms per call of the loop, so it is no longer than needed.
-MAX_FORCES = 4
 
 
 @device_fn
@@ -71,81 +74,113 @@ def step_rows(
     return bad
 
 
-def no_tiles(lo, hi, row, step, table, nodes, consts, params, series, x, v, slots, scratch):
-    """Fill the tuple of forces to its fixed length."""
-
-
-def advance(
-    forces, step_range, packed, w, gravity, ptr, slots_of, bodies, slots, scratch,
-    dt, k0, rows, X, V, P, tile_cuts, row_cuts,
-):  # fmt: skip
-    """Run rows.size - 1 steps from state k0; return how many of them stayed finite.
-
-    `step_range` comes in a tuple of one: a bare kernel would be part of the type of this
-    loop, which would then never be found in the cache.
-    """
-    table, nodes, consts, params, series = packed
-    for k in range(rows.size - 1):
-        x, v, p = X[rows[k]], V[rows[k]], P[rows[k]]
-        x_new, v_new, p_new = X[rows[k + 1]], V[rows[k + 1]], P[rows[k + 1]]
-        for c in prange(row_cuts.shape[1] - 1):
-            for r in range(table.shape[0]):
-                forces[r](
-                    tile_cuts[r, c], tile_cuts[r, c + 1], r, k0 + k,
-                    table, nodes, consts, params, series, x, v, slots, scratch[c],
-                )  # fmt: skip
-        bad = 0
-        for c in prange(row_cuts.shape[1] - 1):
-            bad += step_range[0](
-                row_cuts[0, c], row_cuts[0, c + 1], row_cuts[1, c], row_cuts[1, c + 1],
-                dt, w, gravity, ptr, slots_of, slots, bodies, x, v, p, x_new, v_new, p_new,
-            )  # fmt: skip
-        if bad > 0:
-            return k
-    return rows.size - 1
-
-
-@cache
-def step_kernel(dtype: np.dtype) -> Callable:
-    """Return the compiled `step_rows`."""
-    a, m, u = (numba.from_dtype(dtype)[::1], numba.from_dtype(dtype)[:, ::1], numba.uint32[::1])
-    i, real = numba.int64, numba.from_dtype(dtype)
-    states = (m,) * 6
-    signature = i(i, i, i, i, real, a, a, u, u, a, body_types(dtype), *states)
-    return cpu_kernel(specialise(step_rows, f"step_rows_{dtype.name}"), [signature])
-
-
 def body_types(dtype: np.dtype) -> Any:
     """Return the type of `bodies`: point_ptr, arms, params."""
     m = numba.from_dtype(dtype)[:, ::1]
     return numba.types.Tuple((numba.int64[::1], m, m))
 
 
-@cache
-def idle_kernel(dtype: np.dtype) -> Callable:
-    """Return the compiled `no_tiles`."""
-    loop = specialise(no_tiles, f"no_tiles_{dtype.name}")
-    return cpu_kernel(loop, [tile_signature(dtype, FORCE_LAYOUT)])
+def step_signature(dtype: np.dtype) -> Any:
+    """Return the signature of `step_rows`."""
+    a, m, u = (numba.from_dtype(dtype)[::1], numba.from_dtype(dtype)[:, ::1], numba.uint32[::1])
+    i, real = numba.int64, numba.from_dtype(dtype)
+    return i(i, i, i, i, real, a, a, u, u, a, body_types(dtype), *(m,) * 6)
+
+
+call_force = make_call(*(tile_signature(dtype, FORCE_LAYOUT) for dtype in DTYPES))
+call_step = make_call(*(step_signature(dtype) for dtype in DTYPES))
+
+
+@device_fn
+def part_forces(part, forces, packed, parts, step, x, v, slots, scratch):
+    """Write the force slots of a part's elements."""
+    table, nodes, consts, params, series = packed
+    tile_ptr, tiles = parts[0], parts[1]
+    for t in range(tile_ptr[part], tile_ptr[part + 1]):
+        args = (
+            tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
+            table, nodes, consts, params, series, x, v, slots, scratch[part],
+        )  # fmt: skip
+        call_force(forces, tiles[t, FORCE], args)
+
+
+@device_fn
+def part_step(part, step_range, loads, bodies, parts, dt, slots, x, v, p, x_new, v_new, p_new):
+    """Advance a part's nodes and bodies; return how many are not finite now."""
+    w, gravity, ptr, slots_of = loads
+    range_ptr, ranges = parts[2], parts[3]
+    bad = 0
+    for r in range(range_ptr[part], range_ptr[part + 1]):
+        args = (
+            ranges[r, NODE_LO], ranges[r, NODE_HI], ranges[r, BODY_LO], ranges[r, BODY_HI],
+            dt, w, gravity[ranges[r, WORLD]], ptr, slots_of, slots, bodies,
+            x, v, p, x_new, v_new, p_new,
+        )  # fmt: skip
+        bad += call_step(step_range, 0, args)
+    return bad
+
+
+def advance_part(
+    part, calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P
+):  # fmt: skip
+    """Run a part through rows.size - 1 steps; return how many of them stayed finite."""
+    for k in range(rows.size - 1):
+        a, b = rows[k], rows[k + 1]
+        part_forces(part, calls[0], packed, parts, k0 + k, X[a], V[a], slots, scratch)
+        bad = part_step(
+            part, calls[1], loads, bodies, parts, dt, slots, X[a], V[a], P[a], X[b], V[b], P[b]
+        )
+        if bad > 0:
+            return k
+    return rows.size - 1
+
+
+PART = cpu_kernel(advance_part)
+
+
+def advance_alone(
+    calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P, finite
+):  # fmt: skip
+    """Run every part alone from state k0; `finite` is how many of its steps stayed so."""
+    for part in prange(finite.size):
+        finite[part] = PART(
+            part, calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P
+        )
+
+
+def advance_together(
+    calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P, finite
+):  # fmt: skip
+    """Run all parts step by step; every one of `finite` is how many steps stayed so."""
+    finite[:] = rows.size - 1
+    for k in range(rows.size - 1):
+        a, b = rows[k], rows[k + 1]
+        for part in prange(finite.size):
+            part_forces(part, calls[0], packed, parts, k0 + k, X[a], V[a], slots, scratch)
+        bad = 0
+        for part in prange(finite.size):
+            bad += part_step(
+                part, calls[1], loads, bodies, parts, dt, slots, X[a], V[a], P[a], X[b], V[b], P[b]
+            )
+        if bad > 0:
+            finite[:] = k
+            break
 
 
 @cache
-def advance_kernel(*, parallel: bool) -> Callable:
-    """Return the compiled `advance`."""
-    name = "advance_parallel" if parallel else "advance_serial"
-    return cpu_kernel(specialise(advance, name), parallel=parallel)
+def step_kernel(dtype: np.dtype) -> Callable:
+    """Return the compiled `step_rows`."""
+    return cpu_kernel(specialise(step_rows, f"step_rows_{dtype.name}"), [step_signature(dtype)])
 
 
-def padded(kernels: list[Callable], idle: Callable) -> tuple[Callable, ...]:
-    """Return the kernels in a tuple whose length is a multiple of `MAX_FORCES`."""
-    length = max(1, -(-len(kernels) // MAX_FORCES)) * MAX_FORCES
-    return (*kernels, *[idle] * (length - len(kernels)))
+@cache
+def loop_kernel(alone: Callable, together: Callable, *, threads: int, apart: bool) -> Callable:
+    """Return a compiled loop: parts that stand apart run alone, others together."""
+    loop = alone if apart or threads == 1 else together
+    name = f"{loop.__name__}_{'parallel' if threads > 1 else 'serial'}"
+    return cpu_kernel(specialise(loop, name), parallel=threads > 1)
 
 
-def force_kernels(packed: PackedModel, dtype: np.dtype) -> tuple[Callable, ...]:
-    """Return the padded tuple of a packed model's force kernels."""
-    return padded([force_kernel(kind, dtype) for kind in packed.kinds], idle_kernel(dtype))
-
-
-def cuts(n: int, n_chunks: int) -> np.ndarray:
-    """Return the ends of n_chunks nearly equal parts of range(n)."""
-    return np.arange(n_chunks + 1, dtype=np.int64) * n // n_chunks
+def force_table(packed: PackedModels, dtype: np.dtype) -> Any:
+    """Return the table of the packed models' force kernels."""
+    return function_table([force_kernel(kind, dtype) for kind in packed.kinds])

@@ -9,8 +9,9 @@ from adjoint.rollout import record, rollout_jvp
 from adjoint.timeloop import euler_step_jvp
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
+from adjsim.parts import cuts
 from adjsim.rollout import rollout
-from adjsim.timeloop import cuts, euler_step, padded
+from adjsim.timeloop import euler_step
 from tests.physics import referenced, sliding_box
 
 
@@ -162,10 +163,6 @@ def test_cuts_share_out_everything_evenly():
             ends = cuts(n, n_chunks)
             assert (ends[0], ends[-1]) == (0, n)
             assert np.ptp(np.diff(ends)) <= 1
-
-
-def test_the_tuple_of_kernels_has_a_fixed_length():
-    assert [len(padded([len] * n, max)) for n in (0, 1, 4, 5, 8, 9)] == [4, 4, 4, 8, 8, 12]
 
 
 def test_a_node_on_a_stiff_floor_bounces_back():

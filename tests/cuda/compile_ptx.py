@@ -81,7 +81,7 @@ def physics_kernels():
         return group(real, "i1", "r2", "r2")
 
     def forward(real):
-        loads, one = group(real, "r1", "r1", "u1", "u1"), array(real, 1)
+        loads, one = group(real, "r1", "r2", "u1", "u1", "i1"), array(real, 1)
         fields, index = group(real, "r3", "r3", "r3"), array(i, 1)
         return types.Tuple((packed(real), loads, bodies(real), one, one, index, fields, index))
 
@@ -93,7 +93,7 @@ def physics_kernels():
         return types.Tuple((packed(real), loads, bodies(real), slots, *rest))
 
     def tangent(real):
-        loads, tan_loads = group(real, "r1", "r1", "u1", "u1"), group(real, "r1", "r1", "r2")
+        loads, tan_loads = group(real, "r1", "r2", "u1", "u1", "i1"), group(real, "r1", "r2", "r2")
         rows, slots = group(real, "r1", "r1", "r1"), group(real, "r1", "r1")
         states, index = group(real, *["r3"] * 6), array(i, 1)
         rest = (bodies(real), slots, array(real, 1), index, states, index)

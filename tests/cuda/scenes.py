@@ -1,5 +1,7 @@
 """A toy scene that every CUDA check shares: all kinds of force, contact in stick and slip."""
 
+import dataclasses
+
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
@@ -19,6 +21,7 @@ from adjsim.model import Model, State
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.series import Signal
+from adjsim.worlds import stack
 
 
 DT, N_STEPS, FRAMES = 1e-4, 4, (0, 2, 4)
@@ -85,7 +88,7 @@ def stones(rng):
     law = {"stiffness": 1e3, "damping": 1.0, "friction_stiffness": 10.0}
     forces = {
         f"under_{name}": HalfSpaceContact(
-            height=0.06,
+            height=0.08,
             body=name,
             friction=np.where(np.arange(len(part.hull)) % 2, 0.005, 5.0),
             **law,
@@ -116,4 +119,25 @@ def everything(device, dtype=np.float64):
     for name in model.bodies:
         for key, value in vars(states.bodies[name]).items():
             out |= {f"{name}.{key}": value, f"jvp {name}.{key}": vars(tangent.bodies[name])[key]}
+    out |= two_worlds(model, state, adj, options)
     return out | {"x": run.trajectory.x, "v": states.v, "jvp x": tangent.x, "jvp v": tangent.v}
+
+
+def two_worlds(model, state, adj, options):
+    """A batch of the toy scene and one with another gravity and fewer forces in time."""
+    light = dataclasses.replace(model.forces["body"], actuation=0.01)
+    forces = {**model.forces, "body": light}
+    worlds = [model, dataclasses.replace(model, forces=forces, gravity=(1.0, -3.0, 2.0))]
+    batch, states = stack(worlds), [state, state]
+    run = record(batch, states, DT, N_STEPS, **options)
+    turned = [own.bodies for own in run.trajectory]
+    wrt = ("gravity", "body.actuation", "pair.density", "under_stone.friction", "state.v")
+    grads = run.vjp([adj, 0.5 * adj], None, bodies=turned, wrt=wrt)
+    tangents = [{"gravity": np.ones(3)}, {"gravity": [2.0, 0.0, 1.0], "body.mu": 1e3}]
+    _, tans = rollout_jvp(batch, states, DT, N_STEPS, tangents, **options)
+    out = {}
+    for k, (own, grad, tan) in enumerate(zip(run.trajectory, grads, tans, strict=True)):
+        out |= {f"world {k} x": own.x, f"world {k} jvp x": tan.x}
+        out |= {f"world {k} jvp stone": tan.bodies["stone"].position}
+        out |= {f"world {k} vjp {path}": value for path, value in grad.items()}
+    return out

@@ -37,6 +37,7 @@ def toy(name):
     reduced = importlib.import_module("adjoint.verify.systems.reduced")
     losses = importlib.import_module("adjoint.verify.systems.losses")
     views = importlib.import_module("adjoint.verify.systems.views")
+    worlds = importlib.import_module("adjoint.verify.systems.worlds")
     pixels.Picture.__init__.__defaults__ = (SIZE,)
     views.SIZE = SIZE
     roll, draw = solids.rollout_problem, pixels.picture_problem
@@ -69,6 +70,7 @@ def toy(name):
         "brick in stick": partial(roll, bodies.stick, N_STEPS),
         "brick in slip": partial(roll, bodies.slip, N_STEPS),
         "drawn": bodies.drawn,
+        "worlds": partial(worlds.batch_problem, N_STEPS),
         "over": partial(draw, pixels.over),
         "softmax": partial(draw, pixels.softmax),
         "flat": partial(draw, pixels.flat),

@@ -15,6 +15,7 @@ from adjoint.verify.systems import (
     solids,
     springs,
     views,
+    worlds,
 )
 
 
@@ -28,6 +29,7 @@ SYSTEMS: tuple[System, ...] = (
     *loads.SYSTEMS,
     *contacts.SYSTEMS,
     *bodies.SYSTEMS,
+    *worlds.SYSTEMS,
     *pixels.SYSTEMS,
     *views.SYSTEMS,
     *losses.SYSTEMS,

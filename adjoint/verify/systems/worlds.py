@@ -1,0 +1,111 @@
+"""A batch of two worlds, different in mesh, gravity, series and bodies: one rollout of both."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from adjoint.rollout import record, rollout_jvp
+from adjoint.verify.problem import Problem, System, Values
+from adjoint.verify.systems.bodies import brick, poses
+from adjoint.verify.systems.solids import (
+    DENSITY,
+    KERNEL_TOLERANCE,
+    N_STEPS,
+    ROLLOUT_TOLERANCE,
+    Scene,
+    fields_of,
+)
+from adjsim.forces.external import ExternalForces
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.meshes.grid import box_tets
+from adjsim.model import Model, State, Trajectory
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rollout import rollout
+from adjsim.series import Signal
+from adjsim.worlds import Batch, numbered, stack
+
+
+DT = 3e-4  # [s]
+
+
+def world(n_steps: int, number: int) -> tuple[Model, State]:
+    """Return a soft box, of another length in each world, and a lump that is pushed."""
+    rng = np.random.default_rng(70 + number)
+    mesh = box_tets((2 + number, 1, 1), (0.2 + 0.1 * number, 0.1, 0.1))
+    n, n_tets = len(mesh.points), len(mesh.tets)
+    series = 0.05 * rng.standard_normal((n_steps, n_tets))
+    actuation = Signal([-1.0, 7.5], [0.05, -0.02]) if number else series
+    mu, lam = 2e4 * rng.uniform(0.8, 1.2, n_tets), 5e4
+    body = NeoHookeanTets(mesh.tets, mesh.points, mu, lam, actuation=actuation, density=DENSITY)
+    lump = RigidBodies(brick(rng, 0.02), density=300.0)
+    push = ExternalForces([1, 4], 5.0 * rng.standard_normal((2, 3)), body="lump")
+    x = mesh.points + 0.003 * rng.standard_normal((n, 3))
+    start = poses(rng, rng.standard_normal((1, 3)), speed=1.0, spin=10.0, turn=2.0)
+    state = State(x, 0.5 * rng.standard_normal((n, 3)), {"lump": start})
+    gravity = rng.standard_normal(3) - [0.0, 9.8, 0.0]
+    forces = {"solid": body, "push": push}
+    return Model(None, forces, gravity, np.arange(n) < number, {"lump": lump}), state
+
+
+def batch_problem(n_steps: int = N_STEPS) -> Problem:
+    """Return the rollout of the worlds as a problem: nodes and bodies at the last frame."""
+    models, states = map(list, zip(*(world(n_steps, k) for k in range(2)), strict=True))
+    batch = stack(models)
+    point = {**batch.parameters(), **batch.state_parameters(states)}
+    scenes = [Scene(*own, DT, n_steps) for own in zip(models, states, strict=True)]
+    owners = numbered([scene.owners() for scene in scenes])
+    run = record(batch, states, DT, n_steps)
+
+    def outputs(trajectories: list[Trajectory]) -> np.ndarray:
+        fields = [part for own in trajectories for part in fields_of(own).values()]
+        return np.concatenate([part.ravel() for part in fields])
+
+    def at(values: Values) -> tuple[Batch, list[State]]:
+        changed = {path: value for path, value in values.items() if value is not point[path]}
+        return batch.with_values(states, changed)
+
+    def jvp(tangents: Values) -> np.ndarray:
+        own = [of_world(tangents, k) for k in range(batch.n_worlds)]
+        return outputs(rollout_jvp(batch, states, DT, n_steps, own)[1])
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        given, rest = [], adj
+        for own in run.trajectory:
+            fields = fields_of(own)
+            ends = np.cumsum([part.size for part in fields.values()])
+            *parts, rest = np.split(rest, ends)
+            given.append(
+                {p: a.reshape(f.shape) for (p, f), a in zip(fields.items(), parts, strict=True)}
+            )
+        bodies = [
+            {"lump": {path[5:]: part for path, part in own.items() if path.startswith("lump.")}}
+            for own in given
+        ]
+        adj_x, adj_v = ([own[name] for own in given] for name in ("x", "v"))
+        found = run.vjp(adj_x, adj_v, bodies=bodies)
+        return {path: found[int(path[0])][path[2:]] for path in wrt}
+
+    return Problem(
+        point=point,
+        owners=owners,
+        forward=lambda values: outputs(rollout(*at(values), DT, n_steps)),
+        jvp=jvp,
+        vjp=vjp,
+        dot_tolerance=ROLLOUT_TOLERANCE if n_steps > 1 else KERNEL_TOLERANCE,
+        kernel=batch_problem(1) if n_steps > 1 else None,
+    )
+
+
+def of_world(values: Values, number: int) -> dict[str, np.ndarray]:
+    """Return the values of one world, by its own paths."""
+    head = f"{number}."
+    return {p.removeprefix(head): value for p, value in values.items() if p.startswith(head)}
+
+
+SYSTEMS = (
+    System(
+        "worlds/two", "Two worlds in one batch, of other meshes, gravity and series",
+        partial(batch_problem), family="bodies",
+    ),
+)  # fmt: skip
