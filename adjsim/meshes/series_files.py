@@ -22,6 +22,9 @@ from adjsim.meshes.files import poly_data, unstructured_grid
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Trajectory
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.placing import point_states
+from adjsim.rigid.pose import BodyTrajectory
 
 
 def write_series(
@@ -120,6 +123,39 @@ def write_moved(
     _remove_others(path.with_suffix(""), path.stem, names)
     _write_list(path, [f"{path.stem}/{name}" for name in names], at)
     return path
+
+
+def write_bodies(
+    path: str | os.PathLike, bodies: RigidBodies, states: BodyTrajectory, times: ArrayLike
+) -> Path:
+    """Write a set of rigid bodies that move, with one .vtp file for each frame.
+
+    Parameters
+    ----------
+    path : path-like
+        As in `write_series`.
+    bodies : RigidBodies
+        The set, `model.bodies["blocks"]`.
+    states : BodyTrajectory
+        Its states at the frames, `trajectory.bodies["blocks"]`. The velocities of the vertices
+        become the field "velocity" [m/s]; each face has the number of its body in "body".
+    times : array_like
+        Time of each frame, (n_frames,) [s].
+
+    Returns
+    -------
+    pathlib.Path
+        The .pvd file.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        As `write_series`, or if the states are of another number of bodies.
+    """
+    x, v = (part[:, bodies.hull] for part in point_states(bodies, states))
+    number = np.repeat(np.arange(bodies.n_bodies), [len(mesh.faces) for mesh in bodies.meshes])
+    hulls = TriangleMesh(x[0], bodies.faces)
+    return write_moved(path, hulls, x, times, fields={"velocity": v}, cell_fields={"body": number})
 
 
 def _write_frames(

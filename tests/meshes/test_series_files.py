@@ -3,9 +3,12 @@ import pytest
 import pyvista
 
 from adjsim.meshes.grid import box_tets
-from adjsim.meshes.series_files import write_moved, write_series
+from adjsim.meshes.series_files import write_bodies, write_moved, write_series
+from adjsim.meshes.shapes import shape
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Trajectory
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.pose import BodyTrajectory, vertices
 
 
 BOX = box_tets((2, 1, 1))
@@ -54,6 +57,26 @@ def test_single_precision_stays_what_it_was(tmp_path, rng):
     t = trajectory(BOX, rng, dtype=np.float32)
     for k, (_, data) in enumerate(frames_of(write_series(tmp_path / "run.pvd", BOX, t))):
         assert (data.points == t.x[k]).all()
+
+
+def test_bodies_are_read_back_where_they_are_drawn(tmp_path, rng):
+    bodies = RigidBodies([shape("cube"), shape("cone")], mass=1.0, points={"tip": [9, 9, 9]})
+    x, v, omega = rng.normal(size=(3, 2, 2, 3))
+    r = rng.normal(size=(2, 2, 4))
+    r /= np.linalg.norm(r, axis=-1, keepdims=True)
+    states = BodyTrajectory(x, r, v, omega)
+    frames = list(frames_of(write_bodies(tmp_path / "fall.pvd", bodies, states, [0.0, 0.5])))
+    assert [time for time, _ in frames] == [0.0, 0.5]
+    for k, (_, data) in enumerate(frames):
+        assert (data.points == vertices(bodies, states)[k]).all()
+        assert (data.regular_faces == bodies.faces).all()
+        for b, mesh in enumerate(bodies.meshes):
+            first = data.regular_faces[data["body"] == b]
+            assert len(first) == len(mesh.faces)
+            # The mean over the cube's vertices, at its centre, moves with the body.
+        assert np.allclose(data["velocity"][:8].mean(axis=0), v[k, 0], atol=1e-14)
+    with pytest.raises(ValueError, match=r"`times` must have shape \(2\)"):
+        write_bodies(tmp_path / "fall.pvd", bodies, states, [0.0])
 
 
 def test_a_mesh_moves_however_its_points_were_computed(tmp_path, rng):
