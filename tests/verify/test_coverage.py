@@ -10,7 +10,7 @@ from adjoint.verify import coverage
 from adjoint.verify.coverage import Coverage, check_cell, check_system, missing_parameters, select
 from adjoint.verify.declared import declared_parameters
 from adjoint.verify.problem import Problem
-from adjoint.verify.systems import contacts, pixels, solids
+from adjoint.verify.systems import bodies, contacts, pixels, solids
 from render.soft_raster import rasterize
 
 
@@ -93,6 +93,23 @@ def test_the_obstacles_are_touched_everywhere_and_in_every_way_and_nothing_chang
     regions = {tuple(row) for row in np.nan_to_num(beyond[0], nan=0.0)}
     (obstacle,) = scene.model.forces.values()
     assert len(regions) == {0: 1, 2: 3, 3: 7}[obstacle.GEOMETRY.n_kinks]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("build", "sign"), [(bodies.stick, -1.0), (bodies.slip, 1.0), (bodies.crowd, -1.0)]
+)
+def test_bodies_touch_every_obstacle_and_stay_in_stick_or_in_slip(build, sign):
+    scene = build(solids.N_STEPS)
+    found = solids.scene_margins(scene)
+    assert set(found) == {name for name in scene.model.forces if name != "cloth"}
+    for name, margins in found.items():
+        touches = margins.touch > 0.0
+        assert (touches == touches[0]).all(), f"{name}: a vertex touches or leaves on the way"
+        assert 1 <= touches[0].sum() < touches.shape[1]
+        assert (sign * margins.slip[touches] > 0.0).all()
+        leaves = (margins.leaving > 0.0)[:, touches[0]]
+        assert (leaves == leaves[0]).all(), f"{name}: a vertex turns back on the way"
 
 
 @pytest.mark.slow

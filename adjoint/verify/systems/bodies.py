@@ -120,23 +120,23 @@ def crowd(n_steps: int) -> Scene:
     """A brick touched by a sphere, a box and a capsule, beside a sheet of cloth on the sphere."""
     rng = np.random.default_rng(54)
     bricks = RigidBodies(brick(rng), mass=0.5)
-    rough = _rough(300.0, 2.0, 3.0)
+    rough = _rough(120.0, 1.0, 1.0)
     corner = BRICK / 2  # of the brick; each obstacle has one corner inside, 15 mm deep
     forces = {
         "ball": SphereContact(corner + 0.035, 0.075, body="bricks", **rough),
         "crate": BoxContact(
             corner * [-1, 1, 1] + [-0.045, 0.01, 0.02], [0.1, -0.2, 0.1], [0.06, 0.08, 0.09],
-            body="bricks", **rough,
+            velocity=[1.4, 0.2, 0.1], body="bricks", **rough,
         ),
         "rod": CapsuleContact(
             corner * [1, -1, -1] + [0.04, -0.02, 0.01], [0.1, 0.3, 0.5], 0.1, 0.06,
             body="bricks", **rough,
         ),
     }  # fmt: skip
-    sheet = np.array([(x, 0.155 + x * z, z) for x in (0.1, 0.2) for z in (0.07, 0.17)])
+    sheet = np.array([(x, 0.145 + x * z, z) for x in (0.1, 0.2) for z in (0.07, 0.17)])
     faces = [[0, 1, 2], [1, 3, 2]]
     forces["cloth"] = NeoHookeanTriangles(faces, sheet, 20.0, 30.0, density=2.0)
-    light = _rough(30.0, 0.2, 0.1)
+    light = _rough(2.0, 0.05, 0.05)
     forces["touch"] = SphereContact(corner + 0.035, 0.112, **light)
     start = poses(rng, np.zeros((1, 3)), speed=0.02, spin=0.2, turn=0.02)
     start = start.with_values({"velocity": start.velocity + np.array([0.7, 0.4, 0.3])})
