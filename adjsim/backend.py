@@ -38,8 +38,10 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 KERNEL_PACKAGES = ("adjsim", "render", "adjoint")
 config: Any = numba_config  # its members are set when it is loaded
 # Contraction (fused multiply-add) only: nnan or reassoc would change what a NaN or a
-# sum means. numpy's error model: a division by zero gives inf, and no branch.
-CPU_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+# sum means. numpy's error model: a division by zero gives inf, and no branch. Kernels own no
+# array: what they read and write is their caller's, so nothing counts references, which is
+# atomic and, at every call that passes arrays in a loop, dearer than the work.
+CPU_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
 JIT_DISABLED = bool(config.DISABLE_JIT)
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
@@ -121,7 +123,7 @@ class _TargetOptions(dict):
 
     def copy(self) -> dict:
         """Return the options that hold on every target."""
-        return {key: value for key, value in self.items() if key != "fastmath"}
+        return {key: value for key, value in self.items() if key not in {"fastmath", "_nrt"}}
 
 
 def device_fn(fn: Callable) -> Callable:
@@ -144,13 +146,14 @@ def cpu_kernel(
     parallel: bool = False,
     cached: bool = True,
 ) -> Callable:
-    """Compile a loop for the CPU, cached on disk; it releases the GIL.
+    """Compile a loop for the CPU, cached on disk; it releases the GIL and allocates nothing.
 
     A loop with `numba.prange` may be compiled twice, serial and parallel. Loops that are
     passed on as first-class functions need their `signatures` given. One with a function
     bound into it whose source is not hashed must not be `cached`.
     """
-    options = {"cache": cached, "nogil": True, "parallel": parallel, **CPU_OPTIONS}
+    options = {**CPU_OPTIONS, "cache": cached, "nogil": True, "parallel": parallel}
+    options["_nrt"] = parallel  # `prange` allocates its own bookkeeping
     if signatures is None or JIT_DISABLED:
         return numba.njit(**options)(fn)
     return numba.njit(list(signatures), **options)(fn)
