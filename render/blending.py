@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from adjsim.backend import device_fn, lit
-from render.coverage import coverage, log_coverage
+from render.coverage import log_coverage
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def over_body(first, last, fragments, background):
     r, g, b, T = zero, zero, zero, lit(1.0, background[0])
     for k in range(first, last):
         q = fragments.order[k]
-        D, rest = coverage(fragments.y[q])  # (1)
+        D, rest = fragments.D[q], fragments.rest[q]  # (1) D = sigmoid(y)
         w = T * D  # (2)
         r += w * fragments.rgb[q, 0]  # (3)
         g += w * fragments.rgb[q, 1]
@@ -56,11 +56,11 @@ def over_body(first, last, fragments, background):
 
 
 @device_fn
-def softmax_logit(y, z, settings):
-    """Logit u = log D + z~/gamma of the weight of a fragment, and 1 - D."""
-    _, rest, log_D = log_coverage(y)  # (1)
+def softmax_logit(y, D, rest, z, settings):
+    """Logit u = log D + z~/gamma of the weight of a fragment."""
+    log_D = log_coverage(y, D, rest)  # (1)
     nearness = (settings.far - z) / (settings.far - settings.near)  # (2)
-    return log_D + nearness / settings.gamma, rest  # (3)
+    return log_D + nearness / settings.gamma  # (3)
 
 
 @device_fn
@@ -69,7 +69,8 @@ def softmax_logits(first, last, fragments, settings):
     largest, T = settings.epsilon / settings.gamma, lit(1.0, settings.gamma)
     for k in range(first, last):
         q = fragments.order[k]
-        u, rest = softmax_logit(fragments.y[q], fragments.z[q], settings)
+        rest = fragments.rest[q]
+        u = softmax_logit(fragments.y[q], fragments.D[q], rest, fragments.z[q], settings)
         fragments.u[q] = u
         largest = max(largest, u)
         T = T * rest

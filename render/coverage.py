@@ -12,7 +12,14 @@ Source: Liu et al., Soft Rasterizer, ICCV 2019, eq. 1.
 
 import math
 
+import numpy as np
+
 from adjsim.backend import device_fn, lit
+
+
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 355.0 / 512.0, -2.121944400546905827679e-4
+TAYLOR = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
 
 
 @device_fn
@@ -52,23 +59,41 @@ def signed_square_distance(p, a0, a1, a2):
 
 
 @device_fn
-def coverage(y):
-    """D = sigmoid(y) and 1 - D, each without cancellation."""
-    e = math.exp(-abs(y))
+def sigmoid_parts(y, e):
+    """D = sigmoid(y) and 1 - D, each without cancellation, from e = exp(-|y|)."""
     big = lit(1.0, y) / (lit(1.0, y) + e)
     small = e * big
-    if y >= lit(0.0, y):
-        return big, small
-    return small, big
+    positive = y >= lit(0.0, y)
+    return big if positive else small, small if positive else big
 
 
 @device_fn
-def log_coverage(y):
-    """D = sigmoid(y), 1 - D, and log D, which does not underflow."""
-    e = math.exp(-abs(y))
-    big = lit(1.0, y) / (lit(1.0, y) + e)
-    small = e * big
-    log_big = -math.log1p(e)
-    if y >= lit(0.0, y):
-        return big, small, log_big
-    return small, big, y + log_big
+def coverage(y):
+    """D = sigmoid(y) and 1 - D, each without cancellation."""
+    return sigmoid_parts(y, math.exp(-abs(y)))
+
+
+@device_fn
+def exp_minus(a):
+    """exp(-a) for a >= 0, to two roundings, in operations that vectorise; CPU only.
+
+    exp(-a) = 2^k e^r, |r| <= log(2)/2, with the Taylor polynomial of e^r; log(2) is taken in
+    two parts, of which the first times k is exact (Cody & Waite, Software Manual for the
+    Elementary Functions, 1980, ch. 6). The rest of the series is below 5e-18.
+    From a = 708 on, where the result would not be a normal number, it is 0.
+    """
+    k = np.floor(lit(0.5, a) - lit(LOG2_E, a) * a)
+    r = -a - k * lit(LN2_HIGH, a) - k * lit(LN2_LOW, a)
+    e = lit(TAYLOR[0], a)
+    for c in TAYLOR[1:]:
+        e = e * r + lit(c, a)
+    near = a < lit(708.0, a)
+    bits = np.int64(np.int32(k if near else lit(0.0, a))) + np.int64(1023)
+    scale = np.int64(bits << np.int64(52)).view(np.float64)
+    return type(a)(scale) * e if near else lit(0.0, a)
+
+
+@device_fn
+def log_coverage(y, D, rest):
+    """Logarithm of D, which does not underflow, from y, D and 1 - D."""
+    return math.log1p(-rest) if y >= lit(0.0, y) else y + math.log1p(-D)

@@ -18,7 +18,8 @@ import numpy as np
 from adjsim.backend import Device, array_module, device_fn, launch, on_device, to_host
 from render.blending import over_body, softmax_body
 from render.face_setup import Faces, PackedScene, Settings, face_body, load_corners
-from render.fragments import Fragments, fragment_logit, sort_body, write_fragment
+from render.fragments import Fragments, fragment_logit, write_fragment
+from render.lists import sort_body
 from render.packing import Job
 from render.projection import project_body, unpack_view
 
@@ -148,7 +149,7 @@ def fragments_thread(k, args):
 def sort_thread(k, fragments):
     """Sort the list of pixel k by depth."""
     begin, end = fragments.start[k], fragments.start[k + 1]
-    sort_body(begin, end, fragments.z, fragments.order, fragments.spare)
+    sort_body(begin, end, fragments.z, fragments.face, fragments.order, fragments.spare)
 
 
 @device_fn
@@ -196,10 +197,12 @@ def setup_faces_on_gpu(xp: Any, job: Job, shared: Shared, x: Any) -> tuple[Faces
 def empty_fragments_on_gpu(xp: Any, n: int, dtype: np.dtype, lists: tuple) -> Fragments:
     """Return room for n fragments; `lists` are their order, start, pair and logits."""
     order, start, pair, logits = lists
-    row, column, spare = (xp.empty(n, np.int32) for _ in range(3))
-    y, z, u = (xp.empty(n, dtype) for _ in range(3))
-    rgb = xp.empty((n, 3), dtype)
-    return on_device(Fragments(row, column, y, z, u, rgb, order, spare, start, pair, logits))
+    pixel, face, spare = (xp.empty(n, np.int32) for _ in range(3))
+    p_x, p_y, y, D, rest, z, u = (xp.empty(n, dtype) for _ in range(7))
+    rgb, box = xp.empty((n, 3), dtype), (logits, logits, logits)
+    return on_device(
+        Fragments(pixel, face, p_x, p_y, y, D, rest, z, u, rgb, order, spare, start, pair, *box)
+    )
 
 
 def gather_frame(xp: Any, job: Job, shared: Shared, x: Any) -> FrameOnGpu:

@@ -1,10 +1,13 @@
-r"""Which faces a pixel sees: bands of rows, fragments of a face, lists of a pixel.
+r"""Which faces a pixel sees: tiles of pixels, fragments of a face, lists of a pixel.
 
-A fragment is one face at one pixel with D >= D_min: its logit y = delta d^2/sigma, depth
-z and shaded colour. The image is cut into bands of rows, the units of parallel work.
-Within a band the fragments lie face by face, in the order of the faces, row by row, and
-each pixel has a list of its fragments. The bands depend on the scene alone, never on the
-number of threads.
+A fragment is one face at one pixel with D >= D_min: its logit y = delta d^2/sigma, D, depth
+z and shaded colour. The image is cut into square tiles, the units of parallel work, so
+small that the fragments of one stay in the cache of a core. Within a tile the fragments lie
+face by face, roughly from near to far, row by row, and each pixel has a list of its
+fragments. The tiles depend on the scene alone, never on the number of threads.
+
+The loops over the pixels of a box, over the fragments of a face and over those of a tile
+have no branch, so that they work several pixels per instruction.
 
 Frozen, that is, not differentiated: which fragments there are and their order in depth.
 
@@ -18,44 +21,52 @@ import numpy as np
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import axpy, scale
 from render.barycentrics import barycentrics, clip_barycentrics, perspective
-from render.coverage import signed_square_distance
+from render.coverage import coverage, exp_minus, sigmoid_parts, signed_square_distance
 from render.face_setup import load_corners
+from render.lists import list_fragments, sort_body
 
 
-BAND_ROWS = 16
-RUN = 16  # lists up to this length are sorted by insertion
+TILE_SHIFT = 5  # a tile has 1 << TILE_SHIFT pixels in each direction
+BLOCK = 512  # pixels of a box that are worked at a time, or one row of it
+LANES = 8  # loops over pixels run over whole groups: what lies beyond is not used
 
 
 class Grid(NamedTuple):
-    """Where the pixels are on the screen, and the height of a band."""
+    """Where the pixels are on the screen, and the size of a tile."""
 
     pixel_x: np.ndarray  # (width,) [-]
     pixel_y: np.ndarray  # (height,) [-]
-    band_rows: int
+    shift: int  # a tile has 1 << shift pixels in each direction
 
 
-class Bands(NamedTuple):
-    """The faces that reach into each band of rows, in the order of the faces."""
+class Tiles(NamedTuple):
+    """The faces that reach into each tile; tiles lie row by row."""
 
-    start: np.ndarray  # (n_bands + 1,) int64
-    faces: np.ndarray  # (n_pairs,) int64
-    capacity: np.ndarray  # (n_bands,) int64: pixels in the boxes, more than fragments
+    start: np.ndarray  # (n_tiles + 1,) int64
+    faces: np.ndarray  # (n_pairs,) int64, roughly from near to far
+    capacity: np.ndarray  # (n_tiles,) int64: pixels in the boxes, more than fragments
 
 
 class Fragments(NamedTuple):
-    """The fragments of one band, and the list of each of its pixels."""
+    """The fragments of one tile, and the list of each of its pixels."""
 
-    row: np.ndarray  # (capacity,) int32, row of the pixel in the image
-    column: np.ndarray  # (capacity,) int32, column of the pixel
+    pixel: np.ndarray  # (capacity,) int32, row x side + column in the tile; on a GPU in the image
+    face: np.ndarray  # (capacity,) int32
+    p_x: np.ndarray  # (capacity,) the pixel on the screen [-]
+    p_y: np.ndarray  # (capacity,)
     y: np.ndarray  # (capacity,) logit of the coverage [-]
+    D: np.ndarray  # (capacity,) coverage [-]
+    rest: np.ndarray  # (capacity,) 1 - D, without cancellation
     z: np.ndarray  # (capacity,) depth [m]
-    u: np.ndarray  # (capacity,) Softmax: logit of the weight, written as pixels are blended
+    u: np.ndarray  # (capacity,) Softmax: logit of the weight
     rgb: np.ndarray  # (capacity, 3) shaded colour [-]
     order: np.ndarray  # (capacity,) int32, fragments pixel by pixel
     spare: np.ndarray  # (capacity,) int32, scratch of the sort
-    start: np.ndarray  # (band_rows width + 2,) int32, where the list of a pixel starts
-    pair: np.ndarray  # (n_pairs + 1,) int64, where the fragments of a (band, face) start
-    logits: np.ndarray  # (width,) logits of a row of pixels, scratch
+    start: np.ndarray  # (pixels of a tile + 2,) int32, where the list of a pixel starts
+    pair: np.ndarray  # (n_pairs + 1,) int64, where the fragments of a (tile, face) start
+    logits: np.ndarray  # (largest block,) logits of a block of a box, scratch
+    box_x: np.ndarray  # (largest block,) its pixels on the screen, scratch
+    box_y: np.ndarray  # (largest block,)
 
 
 @device_fn
@@ -98,144 +109,148 @@ def fragment_color(f, w, smooth, shaded):
 
 
 @device_fn
-def row_logits(i, first, last, corners, sigma, grid, logits):
-    """Logits of a face at the pixels first..last-1 of row i: a loop that vectorises."""
+def whole(n):
+    """The whole groups of LANES that hold n."""
+    return (n + (LANES - 1)) // LANES * LANES
+
+
+@device_fn
+def fill_row(at, n, y, fragments):
+    """Pixels of a row of a block: the x of the first row, four at a time, and y."""
+    x, out = fragments.box_x, fragments.box_y
+    for k in range(np.uint64(0), np.uint64(n), np.uint64(4)):
+        m = np.uint64(at) + k
+        x0, x1, x2, x3 = x[k], x[k + np.uint64(1)], x[k + np.uint64(2)], x[k + np.uint64(3)]
+        x[m], x[m + np.uint64(1)], x[m + np.uint64(2)], x[m + np.uint64(3)] = x0, x1, x2, x3
+        out[m], out[m + np.uint64(1)], out[m + np.uint64(2)], out[m + np.uint64(3)] = y, y, y, y
+
+
+@device_fn
+def block_logits(first, last, left, right, corners, sigma, grid, fragments):
+    """Logits of a face at the pixels of some rows of its box: a loop that vectorises."""
     a0, a1, a2, _ = corners
-    for j in range(np.uint64(first), np.uint64(last)):
-        logits[j] = fragment_logit((grid.pixel_x[j], grid.pixel_y[i]), a0, a1, a2, sigma)
+    n = right - left
+    for k in range(n):
+        fragments.box_x[k] = grid.pixel_x[left + k]
+    for i in range(first, last):
+        fill_row((i - first) * n, n, grid.pixel_y[i], fragments)
+    for k in range(np.uint64(0), np.uint64(whole((last - first) * n))):
+        p = (fragments.box_x[k], fragments.box_y[k])
+        fragments.logits[k] = fragment_logit(p, a0, a1, a2, sigma)
+
+
+@device_fn
+def keep_fragments(first, last, left, right, n, lowest, grid, fragments):
+    """Append the pixels of a block with logits >= lowest, without a branch; return the next."""
+    at, k = np.uint64(n), np.uint64(0)
+    side = 1 << grid.shift
+    tile_left = np.uint64(left // side * side)
+    for i in range(first, last):
+        p_y = grid.pixel_y[i]
+        row = np.uint64(i % side * side)
+        for j in range(np.uint64(left), np.uint64(right)):
+            y = fragments.logits[k]
+            fragments.pixel[at] = row + (j - tile_left)
+            fragments.p_x[at], fragments.p_y[at] = grid.pixel_x[j], p_y
+            fragments.y[at] = y
+            at += np.uint64(y >= lowest)
+            k += np.uint64(1)
+    return np.int64(at)
+
+
+@device_fn
+def place_fragments(first, last, f, corners, smooth, shaded, fragments):
+    """Depths and colours of the fragments first..last-1, all of face f; these vectorise."""
+    a0, a1, a2, z = corners
+    end = np.uint64(first + whole(last - first))
+    for q in range(np.uint64(first), end):
+        fragments.face[q] = f
+    if smooth[f]:
+        for q in range(np.uint64(first), end):
+            p = (fragments.p_x[q], fragments.p_y[q])
+            fragments.z[q], w = fragment_place(p, a0, a1, a2, z)
+            rgb = fragment_color(f, w, smooth, shaded)
+            fragments.rgb[q, 0], fragments.rgb[q, 1], fragments.rgb[q, 2] = rgb
+        return
+    for q in range(np.uint64(first), end):
+        p = (fragments.p_x[q], fragments.p_y[q])
+        fragments.z[q], _ = fragment_place(p, a0, a1, a2, z)
+    r, g, b = corner_color(f, 0, shaded)
+    for q in range(np.uint64(first), end):
+        fragments.rgb[q, 0], fragments.rgb[q, 1], fragments.rgb[q, 2] = r, g, b
+
+
+@device_fn
+def fragments_body(f, area, n, grid, smooth, faces, settings, fragments):
+    """Face f: append its fragments in this area from place n on; return the next place."""
+    corners = load_corners(f, faces.corners)
+    begin, end = max(area[0], faces.box[f, 0]), min(area[1], faces.box[f, 1])
+    left, right = max(area[2], faces.box[f, 2]), min(area[3], faces.box[f, 3])
+    rows = max(1, BLOCK // (right - left))
+    first = n
+    for i in range(begin, end, rows):
+        last = min(i + rows, end)
+        block_logits(i, last, left, right, corners, settings.sigma, grid, fragments)
+        n = keep_fragments(i, last, left, right, n, settings.lowest, grid, fragments)
+    place_fragments(first, n, f, corners, smooth, faces.shaded, fragments)
+    return n
+
+
+@device_fn
+def cover_fragments(n, fragments):
+    """Coverage of the first n fragments of the tile: a loop that vectorises."""
+    for q in range(np.uint64(0), np.uint64(whole(n))):
+        y = fragments.y[q]
+        fragments.D[q], fragments.rest[q] = sigmoid_parts(y, exp_minus(abs(y)))
 
 
 @device_fn
 def write_fragment(n, y, f, i, j, corners, grid, smooth, shaded, fragments):
     """Write fragment n, that of face f at the pixel in row i and column j, with logit y."""
     a0, a1, a2, z = corners
-    depth, w = fragment_place((grid.pixel_x[j], grid.pixel_y[i]), a0, a1, a2, z)
+    p = (grid.pixel_x[j], grid.pixel_y[i])
+    depth, w = fragment_place(p, a0, a1, a2, z)
     rgb = fragment_color(f, w, smooth, shaded)
-    fragments.row[n], fragments.column[n] = i, j
+    fragments.pixel[n], fragments.face[n] = i * grid.pixel_x.shape[0] + j, f
+    fragments.p_x[n], fragments.p_y[n] = p
     fragments.y[n] = y
+    fragments.D[n], fragments.rest[n] = coverage(y)
     fragments.z[n] = depth
     fragments.rgb[n, 0], fragments.rgb[n, 1], fragments.rgb[n, 2] = rgb
 
 
 @device_fn
-def fragments_body(f, first_row, last_row, n, grid, smooth, faces, settings, fragments):
-    """Face f: append its fragments in these rows from place n on; return the next place."""
-    corners = load_corners(f, faces.corners)
-    left, right = faces.box[f, 2], faces.box[f, 3]
-    for i in range(max(first_row, faces.box[f, 0]), min(last_row, faces.box[f, 1])):
-        row_logits(i, left, right, corners, settings.sigma, grid, fragments.logits)
-        for j in range(left, right):
-            y = fragments.logits[j]
-            if y >= settings.lowest:
-                write_fragment(n, y, f, i, j, corners, grid, smooth, faces.shaded, fragments)
-                n += 1
-    return n
+def tile_area(tile, grid):
+    """Rows from and to, columns from and to, of a tile."""
+    height, width = grid.pixel_y.shape[0], grid.pixel_x.shape[0]
+    side = 1 << grid.shift
+    n_across = (width + side - 1) >> grid.shift
+    row, column = tile // n_across * side, tile % n_across * side
+    return row, min(row + side, height), column, min(column + side, width)
 
 
-@device_fn
-def sort_runs(first, last, z, order):
-    """Sort each run of a list by depth, equal depths as they stand."""
-    for low in range(first, last, RUN):
-        for k in range(low + 1, min(low + RUN, last)):
-            q = order[k]
-            at = k
-            while at > low and z[order[at - 1]] > z[q]:
-                order[at] = order[at - 1]
-                at -= 1
-            order[at] = q
-
-
-@device_fn
-def merge(first, middle, last, z, source, target):
-    """Merge two sorted neighbours of a list; of equal depths the left one goes first."""
-    left, right = first, middle
-    for k in range(first, last):
-        if left < middle and (right >= last or z[source[left]] <= z[source[right]]):
-            target[k] = source[left]
-            left += 1
-        else:
-            target[k] = source[right]
-            right += 1
-
-
-@device_fn
-def sort_body(first, last, z, order, spare):
-    """Sort the list of a pixel by depth; ties stay in the order of the faces."""
-    sort_runs(first, last, z, order)
-    size = RUN
-    while size < last - first:
-        for low in range(first, last, 2 * size):
-            merge(low, min(low + size, last), min(low + 2 * size, last), z, order, spare)
-        for k in range(first, last):
-            order[k] = spare[k]
-        size *= 2
-
-
-@device_fn
-def list_fragments(n, first_row, width, n_pixels, fragments):
-    """Make the list of each pixel of the band from its n fragments, in their order."""
-    start = fragments.start
-    for k in range(n_pixels + 2):
-        start[k] = 0
-    for q in range(n):
-        start[(fragments.row[q] - first_row) * width + fragments.column[q] + 2] += 1
-    for k in range(n_pixels):
-        start[k + 2] += start[k + 1]
-    for q in range(n):
-        k = (fragments.row[q] - first_row) * width + fragments.column[q] + 1
-        fragments.order[start[k]] = q
-        start[k] += 1
-
-
-def _gather_band(band, grid, smooth, faces, bands, settings, fragments):
-    """Find the fragments of a band, list them by pixel and, for Over, sort by depth."""
-    width = grid.pixel_x.shape[0]
-    first_row = band * grid.band_rows
-    last_row = min(first_row + grid.band_rows, grid.pixel_y.shape[0])
+def _gather_tile(tile, grid, smooth, faces, tiles, settings, fragments):
+    """Find the fragments of a tile, list them by pixel and, for Over, sort by depth."""
+    area = tile_area(tile, grid)
     n = 0
     fragments.pair[0] = 0
-    for pair in range(bands.start[band], bands.start[band + 1]):
-        f = bands.faces[pair]
-        n = fragments_body(f, first_row, last_row, n, grid, smooth, faces, settings, fragments)
-        fragments.pair[pair - bands.start[band] + 1] = n
-    n_pixels = (last_row - first_row) * width
-    list_fragments(n, first_row, width, n_pixels, fragments)
+    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+        f = tiles.faces[pair]
+        n = fragments_body(f, area, n, grid, smooth, faces, settings, fragments)
+        fragments.pair[pair - tiles.start[tile] + 1] = n
+    cover_fragments(n, fragments)
+    n_pixels = (area[1] - area[0]) << grid.shift
+    list_fragments(n, n_pixels, fragments)
     if settings.over:
         for k in range(n_pixels):
             sort_body(
                 fragments.start[k],
                 fragments.start[k + 1],
                 fragments.z,
+                fragments.face,
                 fragments.order,
                 fragments.spare,
             )
-    return n_pixels
 
 
-def _count_bands(box, band_rows, start, capacity):
-    """Count the faces and the pixels of boxes in each band; `start` becomes offsets."""
-    start[:] = 0
-    capacity[:] = 0
-    for f in range(box.shape[0]):
-        for band in range(box[f, 0] // band_rows, (box[f, 1] - 1) // band_rows + 1):
-            rows = min(box[f, 1], (band + 1) * band_rows) - max(box[f, 0], band * band_rows)
-            if rows > 0:
-                start[band + 1] += 1
-                capacity[band] += rows * (box[f, 3] - box[f, 2])
-    for band in range(capacity.shape[0]):
-        start[band + 1] += start[band]
-
-
-def _fill_bands(box, band_rows, start, faces):
-    """Write the faces of each band, in order."""
-    place = start.copy()
-    for f in range(box.shape[0]):
-        if box[f, 0] < box[f, 1]:
-            for band in range(box[f, 0] // band_rows, (box[f, 1] - 1) // band_rows + 1):
-                faces[place[band]] = f
-                place[band] += 1
-
-
-gather_band = cpu_kernel(_gather_band)
-count_bands = cpu_kernel(_count_bands)
-fill_bands = cpu_kernel(_fill_bands)
+gather_tile = cpu_kernel(_gather_tile)

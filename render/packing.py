@@ -12,7 +12,7 @@ from adjsim import checks
 from render.blending import Over
 from render.camera import AnyCamera
 from render.face_setup import PackedScene, Settings
-from render.fragments import BAND_ROWS, Grid
+from render.fragments import TILE_SHIFT, Grid
 from render.projection import image_size, pixel_centers
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
 
@@ -52,7 +52,7 @@ def pack(
         x[:, offsets[i] : offsets[i + 1]] = value
     n_faces = [len(mesh.faces) for mesh in scene.objects.values()]
     face_offsets = np.concatenate([[0], np.cumsum(n_faces)]).astype(np.int64)
-    grid = Grid(*pixel_centers(height, width, dtype), BAND_ROWS)
+    grid = Grid(*pixel_centers(height, width, dtype), TILE_SHIFT)
     packed = _pack_scene(scene, offsets, face_offsets, rasterizer.background, dtype)
     return [
         Job(

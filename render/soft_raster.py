@@ -1,9 +1,9 @@
 r"""Soft rasterization: images that are smooth in everything that makes them.
 
-    vertices -> screen -> faces ready to be drawn -> fragments of a band -> pixels
+    vertices -> screen -> faces ready to be drawn -> fragments of a tile -> pixels
 
 `face_setup.py`, `fragments.py` and `blending.py` hold the three stages; this file runs
-them over bands of rows and frames. One frame or one run of bands is worked by one thread
+them over tiles of pixels and frames. One frame or one run of tiles is worked by one thread
 from start to end, so the images are equal to the bit on any number of threads.
 
 Adjoint: `adjoint/render/soft_raster.py`. Tests: `tests/render/test_soft_raster.py`.
@@ -24,13 +24,14 @@ from render.blending import Over, Softmax, over_body, softmax_body
 from render.camera import AnyCamera
 from render.cuda_raster import draw_on_gpu
 from render.face_setup import Faces, setup_faces
-from render.fragments import Bands, Fragments, Grid, count_bands, fill_bands, gather_band
+from render.fragments import BLOCK, LANES, Fragments, Grid, Tiles, gather_tile, tile_area
+from render.lists import BINS, count_tiles, fill_tiles, order_faces
 from render.packing import Job, check_cameras, pack
 from render.scene import Scene
 
 
 SERIAL_PIXELS = 200 * 200  # fewer pixels than this, over all frames, are drawn by one thread
-LARGEST_BAND = 1 << 22  # fragments; a band that may hold more is cut into lower ones
+LARGEST_TILE = 1 << 20  # fragments; if a tile may hold more, tiles are smaller
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,15 +166,15 @@ def empty_images(jobs: Sequence[Job]) -> np.ndarray:
 
 
 class Frame(NamedTuple):
-    """One frame, ready for its bands to be drawn."""
+    """One frame, ready for its tiles to be drawn."""
 
     faces: Faces
-    bands: Bands
+    tiles: Tiles
     grid: Grid
 
 
 def setup_frame(job: Job, frame: int) -> Frame:
-    """Project a frame, set up its faces and sort them into bands."""
+    """Project a frame, set up its faces and sort them into tiles."""
     x = job.x[frame]
     n_faces, dtype = len(job.scene.faces), x.dtype
     height, width = len(job.grid.pixel_y), len(job.grid.pixel_x)
@@ -185,38 +186,42 @@ def setup_frame(job: Job, frame: int) -> Frame:
     )
     with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
         setup_faces(job.view, job.scene, x, job.settings, (height, width), faces)
-    band_rows = job.grid.band_rows
+    shift = job.grid.shift
     while True:
-        n_bands = -(-height // band_rows)
-        start, capacity = np.empty(n_bands + 1, np.int64), np.empty(n_bands, np.int64)
-        count_bands(faces.box, band_rows, start, capacity)
-        if band_rows == 1 or capacity.max() <= LARGEST_BAND:
+        n_down, n_across = (-(-n >> shift) for n in (height, width))
+        start, capacity = (np.empty(n_down * n_across + n, np.int64) for n in (1, 0))
+        count_tiles(faces.box, shift, n_across, start, capacity)
+        if shift == 0 or capacity.max() <= LARGEST_TILE:
             break
-        band_rows //= 2
-    bands = Bands(start, np.empty(start[-1], np.int64), capacity)
-    fill_bands(faces.box, band_rows, start, bands.faces)
-    return Frame(faces, bands, job.grid._replace(band_rows=band_rows))
+        shift -= 1
+    tiles = Tiles(start, np.empty(start[-1], np.int64), capacity)
+    fill_tiles(faces.box, shift, n_across, near_to_far(faces), start.copy(), tiles.faces)
+    return Frame(faces, tiles, job.grid._replace(shift=shift))
+
+
+def near_to_far(faces: Faces) -> np.ndarray:
+    """Return the faces that are drawn, int64, roughly from near to far."""
+    n_faces = len(faces.box)
+    order = np.empty(n_faces, np.int64)
+    bins = np.empty(min(2 * n_faces, BINS) + 1, np.int64)
+    return order[: order_faces(faces.corners, faces.box, bins, order)]
 
 
 def empty_fragments(frame: Frame, first: int, last: int) -> Fragments:
-    """Return room for the fragments of any of the bands first..last-1 of a frame."""
-    grid, bands = frame.grid, frame.bands
-    n = int(bands.capacity[first:last].max())
-    n_pairs = int(np.diff(bands.start[first : last + 1]).max())
-    dtype = grid.pixel_x.dtype
+    """Return room for the fragments of any of the tiles first..last-1 of a frame."""
+    grid, tiles = frame.grid, frame.tiles
+    n = int(tiles.capacity[first:last].max()) + LANES
+    n_pairs = int(np.diff(tiles.start[first : last + 1]).max())
+    dtype, side = grid.pixel_x.dtype, 1 << grid.shift
+    pixel, face, order, spare = (np.empty(n, np.int32) for _ in range(4))
+    p_x, p_y, y, D, rest, z, u = (np.empty(n, dtype) for _ in range(7))
+    start = np.empty(side * side + 2, np.int32)
+    pair = np.empty(n_pairs + 1, np.int64)
+    box = [np.empty(max(BLOCK, side) + LANES, dtype) for _ in range(3)]
+    rgb = np.empty((n, 3), dtype)
     return Fragments(
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.empty(n, dtype),
-        np.empty(n, dtype),
-        np.empty(n, dtype),
-        np.empty((n, 3), dtype),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.empty(grid.band_rows * len(grid.pixel_x) + 2, np.int32),
-        np.empty(n_pairs + 1, np.int64),
-        np.empty(len(grid.pixel_x), dtype),
-    )
+        pixel, face, p_x, p_y, y, D, rest, z, u, rgb, order, spare, start, pair, *box
+    )  # fmt: skip
 
 
 def draw_frame(job: Job, frame: int, image: np.ndarray, pool: "Pool") -> None:
@@ -225,43 +230,44 @@ def draw_frame(job: Job, frame: int, image: np.ndarray, pool: "Pool") -> None:
 
     def draw(first: int, last: int) -> None:
         fragments = empty_fragments(ready, first, last)
-        draw_bands(first, last, job.scene, job.settings, *ready, fragments, image)
+        draw_tiles(first, last, job.scene, job.settings, *ready, fragments, image)
 
-    pool.over_bands(len(ready.bands.capacity), draw)
+    pool.over_tiles(len(ready.tiles.capacity), draw)
 
 
-def _draw_bands(first, last, scene, settings, faces, bands, grid, fragments, image):
-    """Draw the bands first..last-1 of a frame."""
-    width = grid.pixel_x.shape[0]
+def _draw_tiles(first, last, scene, settings, faces, tiles, grid, fragments, image):
+    """Draw the tiles first..last-1 of a frame."""
     background = scene.background
-    for band in range(first, last):
-        n_pixels = gather_band(band, grid, scene.smooth, faces, bands, settings, fragments)
-        for k in range(n_pixels):
-            begin, end = fragments.start[k], fragments.start[k + 1]
-            if settings.over:
-                rgba = over_body(begin, end, fragments, background)
-            else:
-                rgba = softmax_body(begin, end, fragments, settings, background)
-            i, j = band * grid.band_rows + k // width, k % width
-            image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
+    for tile in range(first, last):
+        gather_tile(tile, grid, scene.smooth, faces, tiles, settings, fragments)
+        top, bottom, left, right = tile_area(tile, grid)
+        for i in range(top, bottom):
+            for j in range(left, right):
+                k = ((i - top) << grid.shift) + j - left
+                begin, end = fragments.start[k], fragments.start[k + 1]
+                if settings.over:
+                    rgba = over_body(begin, end, fragments, background)
+                else:
+                    rgba = softmax_body(begin, end, fragments, settings, background)
+                image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
 
 
-draw_bands = cpu_kernel(_draw_bands)
+draw_tiles = cpu_kernel(_draw_tiles)
 
 
 class Pool:
-    """Runs the bands of a frame, on threads if there is an executor."""
+    """Runs the tiles of a frame, on threads if there is an executor."""
 
     def __init__(self, executor: ThreadPoolExecutor | None = None, threads: int = 1) -> None:
         self.executor, self.threads = executor, threads
 
-    def over_bands(self, n_bands: int, work: Callable[[int, int], None]) -> None:
-        """Call work(first, last) for runs of bands that make up n_bands."""
+    def over_tiles(self, n_tiles: int, work: Callable[[int, int], None]) -> None:
+        """Call work(first, last) for runs of tiles that make up n_tiles."""
         if self.executor is None:
-            work(0, n_bands)
+            work(0, n_tiles)
             return
-        n_runs = min(n_bands, 4 * self.threads)
-        edges = [n_bands * k // n_runs for k in range(n_runs + 1)]
+        n_runs = min(n_tiles, 4 * self.threads)
+        edges = [n_tiles * k // n_runs for k in range(n_runs + 1)]
         list(self.executor.map(work, edges[:-1], edges[1:]))
 
 
@@ -270,7 +276,7 @@ def for_each_frame(
 ) -> list[Any]:
     """Return work(view, frame, pool) for every frame of every view, view by view.
 
-    Frames share the threads; where there is one alone, its bands do.
+    Frames share the threads; where there is one alone, its tiles do.
     """
     frames = [(view, frame) for view in range(len(jobs)) for frame in range(len(jobs[0].x))]
     if threads is None:

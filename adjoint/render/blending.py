@@ -19,11 +19,10 @@ import numpy as np
 
 from adjsim.backend import device_fn, lit
 from render.blending import softmax_sums
-from render.coverage import coverage
 
 
 class FragmentTangents(NamedTuple):
-    """Tangents of the fragments of a band."""
+    """Tangents of the fragments of a tile."""
 
     y: np.ndarray  # (capacity,)
     z: np.ndarray  # (capacity,)
@@ -31,14 +30,13 @@ class FragmentTangents(NamedTuple):
 
 
 class FragmentAdjoints(NamedTuple):
-    """Adjoints of the fragments of a band, and what the replay keeps for them."""
+    """Adjoints of the fragments of a tile, and what the replay keeps for them."""
 
     y: np.ndarray  # (capacity,)
     z: np.ndarray  # (capacity,)
     w: np.ndarray  # (capacity,) weight of the colour: adj_rgb = w adj of the pixel's RGB
-    T: np.ndarray  # (capacity,) light that reaches the fragment
-    D: np.ndarray  # (capacity,) coverage
-    rest: np.ndarray  # (capacity,) 1 - D
+    T: np.ndarray  # (capacity,) light that reaches each fragment, list by list
+    rgba: np.ndarray  # (pixels of a tile, 4) adjoints of the pixels
 
 
 @device_fn
@@ -48,7 +46,7 @@ def over_jvp_body(first, last, fragments, tangents, background, tan_background):
     tan_r, tan_g, tan_b, T, tan_T = zero, zero, zero, lit(1.0, zero), zero
     for k in range(first, last):
         q = fragments.order[k]
-        D, rest = coverage(fragments.y[q])
+        D, rest = fragments.D[q], fragments.rest[q]
         tan_D = D * rest * tangents.y[q]  # (1)
         w = T * D
         tan_w = tan_T * D + T * tan_D  # (2)
@@ -70,9 +68,8 @@ def over_vjp_body(first, last, fragments, background, adj_rgba, adj):
     T = lit(1.0, background[0])
     for k in range(first, last):
         q = fragments.order[k]
-        D, rest = coverage(fragments.y[q])  # (1) replayed
-        adj.T[q], adj.D[q], adj.rest[q] = T, D, rest
-        T = T * rest  # (4) replayed
+        adj.T[k] = T
+        T = T * fragments.rest[q]  # (4) replayed
 
     # (6) alpha = 1 - T,  (5) rgb += T background
     adj_T = adj_r * background[0] + adj_g * background[1] + adj_b * background[2] - adj_alpha
@@ -80,20 +77,20 @@ def over_vjp_body(first, last, fragments, background, adj_rgba, adj):
 
     for k in range(last - 1, first - 1, -1):
         q = fragments.order[k]
-        D, rest = adj.D[q], adj.rest[q]
+        D, rest, T_k = fragments.D[q], fragments.rest[q], adj.T[k]
 
         # (4) T = T rest,  rest = 1 - D
-        adj_rest = adj.T[q] * adj_T
+        adj_rest = T_k * adj_T
         adj_T = rest * adj_T
 
         # (3) rgb += w rgb_q
         adj_w = (
             adj_r * fragments.rgb[q, 0] + adj_g * fragments.rgb[q, 1] + adj_b * fragments.rgb[q, 2]
         )
-        adj.w[q] = adj.T[q] * D
+        adj.w[q] = T_k * D
 
         # (2) w = T D
-        adj_D = adj.T[q] * adj_w
+        adj_D = T_k * adj_w
         adj_T += D * adj_w
 
         # (1) D = sigmoid(y)
@@ -126,7 +123,7 @@ def softmax_jvp_body(first, last, fragments, tangents, settings, tan_settings, b
     tan_log_T = lit(0.0, total)
     for k in range(first, last):
         q = fragments.order[k]
-        D, rest = coverage(fragments.y[q])
+        D, rest = fragments.D[q], fragments.rest[q]
         tan_log_T -= D * tangents.y[q]  # (1)
         w = math.exp(fragments.u[q] - largest)
         tan_w = w * softmax_logit_jvp(
@@ -168,7 +165,7 @@ def softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj
         adj.w[q] = c * w
 
         # (1) u = log D + nearness/gamma,  log T += log(1 - D)
-        D, rest = coverage(fragments.y[q])
+        D, rest = fragments.D[q], fragments.rest[q]
         adj.y[q] = rest * adj_u - D * adj_log_T
         adj.z[q] = -adj_u / (gamma * depth_range)
         nearness = (settings.far - fragments.z[q]) / depth_range

@@ -114,10 +114,9 @@ def pixel_jvp_thread(k, args):
 @device_fn
 def pixel_vjp_thread(k, args):
     """Undo pixel k; its parts are those of gamma, epsilon and background."""
-    background, numbers, flags, fragments, adj, adj_image, parts = args
+    background, numbers, flags, fragments, adj, parts = args
     begin, end = fragments.start[k], fragments.start[k + 1]
-    i, j = k // adj_image.shape[1], k % adj_image.shape[1]
-    adj_rgba = (adj_image[i, j, 0], adj_image[i, j, 1], adj_image[i, j, 2], adj_image[i, j, 3])
+    adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
     settings = unpack_settings(numbers, flags)
     zero = lit(0.0, settings.gamma)
     if settings.over:
@@ -134,11 +133,11 @@ def pixel_vjp_thread(k, args):
 @device_fn
 def pair_vjp_thread(k, args):
     """Undo the fragments of pair k; its part is that of sigma."""
-    shared, faces, pair_face, fragments, adj, adj_image, slots, parts = args
+    shared, faces, pair_face, fragments, adj, slots, parts = args
     smooth, pixels, numbers, flags = shared
     parts[k, 0] = pair_vjp_body(
         k, pair_face[k], pixels, smooth, faces, unpack_settings(numbers, flags), fragments,
-        adj, adj_image, k, slots,
+        adj, k, slots,
     )  # fmt: skip
 
 
@@ -271,7 +270,7 @@ def draw_frame_vjp_on_gpu(
     xp, job, shared = gpu
     x = on_device(job.x[frame])
     ready = gather_frame(xp, job, shared, x)
-    pair_slots, adj_sigma, pixel_sums = undo_pixels(gpu, ready, on_device(adj_image))
+    pair_slots, adj_sigma, pixel_sums = undo_pixels(gpu, ready, adj_image)
     parts, slots = undo_faces(gpu, ready, x, pair_slots)
     adj_x, adj_colors, adj_view = undo_vertices(gpu, ready, x, corners, slots)
     objects = [int(f) for f in job.face_offsets]
@@ -300,22 +299,23 @@ def sum_faces(xp: Any, part: Any, ends: list[int]) -> np.ndarray:
 
 
 def undo_pixels(
-    gpu: JobOnGpu, ready: FrameOnGpu, adj_image: Any
+    gpu: JobOnGpu, ready: FrameOnGpu, adj_image: np.ndarray
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """From pixels to the slots of pairs; adj_sigma (1,); sums of gamma, epsilon, background."""
     xp, job, shared = gpu
     dtype, n, n_pairs = job.x.dtype, ready.fragments.y.shape[0], ready.pairs.face.shape[0]
-    n_pixels = adj_image.shape[0] * adj_image.shape[1]
-    adj = on_device(FragmentAdjoints(*(xp.empty(n, dtype) for _ in range(6))))
+    adj_pixels = adj_image.reshape(-1, 4)
+    n_pixels = len(adj_pixels)
+    adj = on_device(FragmentAdjoints(*(xp.empty(n, dtype) for _ in range(4)), adj_pixels))
     parts = xp.empty((n_pixels, 5), dtype)
     numbers, flags = shared.numbers, shared.flags
     background = shared.scene.background
-    args = (background, numbers, flags, ready.fragments, adj, adj_image, on_device(parts))
+    args = (background, numbers, flags, ready.fragments, adj, on_device(parts))
     launch(pixel_vjp_thread, n_pixels, args)
     slots, sigmas = xp.empty((n_pairs, 18), dtype), xp.empty((n_pairs, 1), dtype)
     of_pairs = (shared.scene.smooth, shared.pixels, numbers, flags)
     faces, pairs = ready.faces, ready.pairs.face
-    args = (of_pairs, faces, pairs, ready.fragments, adj, adj_image, *on_device((slots, sigmas)))
+    args = (of_pairs, faces, pairs, ready.fragments, adj, *on_device((slots, sigmas)))
     launch(pair_vjp_thread, n_pairs, args)
     sums = sum_runs(xp, parts, [0, n_pixels])
     return slots, to_host(sum_runs(xp, sigmas, [0, n_pairs])[0]), to_host(sums[0])

@@ -1,8 +1,8 @@
 r"""Tangent and adjoint of `render/fragments.py`: read the two files side by side.
 
-Every face walks its own fragments of a band, in the order in which the forward found
+Every face walks its own fragments of a tile, in the order in which the forward found
 them, and sums the adjoints of its corners and colours: 18 numbers, in the slot of the
-pair (band, face). The colour of a fragment has the adjoint w adj_rgb of its pixel.
+pair (tile, face). The colour of a fragment has the adjoint w adj_rgb of its pixel.
 
 Frozen: which fragments there are.
 """
@@ -35,12 +35,11 @@ def fragment_logit_vjp(p, corners, sigma, y, adj_y):
 
 @device_fn
 def pair_jvp_body(k, f, grid, smooth, faces, tan_faces, settings, tan_sigma, fragments, tangents):
-    """Pair k of the band, face f: write the tangents of its fragments."""
+    """Pair k of the tile, face f: write the tangents of its fragments."""
     corners = load_corners(f, faces.corners)
     tan_corners = load_corners(f, tan_faces.corners)
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        i, j = fragments.row[q], fragments.column[q]
-        p = (grid.pixel_x[j], grid.pixel_y[i])
+        p = (fragments.p_x[q], fragments.p_y[q])
         tangents.y[q] = fragment_logit_jvp(p, corners, tan_corners, settings.sigma, tan_sigma)
         tangents.z[q], tan_w = place_jvp(p, corners, tan_corners)
         tan_rgb = corner_color(f, 0, tan_faces.shaded)
@@ -81,32 +80,32 @@ def place_slots_vjp(p, corners, adj_z, adj_w, pair, slots):
 
 
 @device_fn
-def smooth_vjp_body(k, f, grid, faces, fragments, adj, adj_image, pair, slots):
+def smooth_vjp_body(k, f, grid, faces, fragments, adj, pair, slots):
     """Pair k, face f with vertex colours: what flows through depth and weights."""
     corners = load_corners(f, faces.corners)
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        i, j = fragments.row[q], fragments.column[q]
-        p = (grid.pixel_x[j], grid.pixel_y[i])
+        i = fragments.pixel[q]
+        p = (fragments.p_x[q], fragments.p_y[q])
         _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
         s = adj.w[q]
-        adj_rgb = (s * adj_image[i, j, 0], s * adj_image[i, j, 1], s * adj_image[i, j, 2])
+        adj_rgb = (s * adj.rgba[i, 0], s * adj.rgba[i, 1], s * adj.rgba[i, 2])
         adj_w = color_weights_vjp(f, w, faces.shaded, adj_rgb, pair, slots)
         place_slots_vjp(p, corners, adj.z[q], adj_w, pair, slots)
 
 
 @device_fn
-def flat_vjp_body(k, f, grid, faces, settings, fragments, adj, adj_image, pair, slots):
+def flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
     """Pair k, face f with one colour: what flows through its colour and depth."""
     corners = load_corners(f, faces.corners)
     zero = lit(0.0, settings.sigma)
     r, g, b = zero, zero, zero
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        i, j = fragments.row[q], fragments.column[q]
-        r += adj.w[q] * adj_image[i, j, 0]
-        g += adj.w[q] * adj_image[i, j, 1]
-        b += adj.w[q] * adj_image[i, j, 2]
+        i = fragments.pixel[q]
+        r += adj.w[q] * adj.rgba[i, 0]
+        g += adj.w[q] * adj.rgba[i, 1]
+        b += adj.w[q] * adj.rgba[i, 2]
         if not settings.over:
-            p = (grid.pixel_x[j], grid.pixel_y[i])
+            p = (fragments.p_x[q], fragments.p_y[q])
             place_slots_vjp(p, corners, adj.z[q], (zero, zero, zero), pair, slots)
     slots[pair, 9] += r
     slots[pair, 10] += g
@@ -120,8 +119,7 @@ def coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
     zero = lit(0.0, settings.sigma)
     sum0, sum1, sum2, adj_sigma = (zero, zero), (zero, zero), (zero, zero), zero
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        i, j = fragments.row[q], fragments.column[q]
-        p = (grid.pixel_x[j], grid.pixel_y[i])
+        p = (fragments.p_x[q], fragments.p_y[q])
         adj_a0, adj_a1, adj_a2, adj_s = fragment_logit_vjp(
             p, corners, settings.sigma, fragments.y[q], adj.y[q]
         )
@@ -134,20 +132,20 @@ def coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
 
 
 @device_fn
-def pair_vjp_body(k, f, grid, smooth, faces, settings, fragments, adj, adj_image, pair, slots):
-    """Pair k of the band, face f: fill its slot; return adj_sigma."""
+def pair_vjp_body(k, f, grid, smooth, faces, settings, fragments, adj, pair, slots):
+    """Pair k of the tile, face f: fill its slot; return adj_sigma."""
     for c in range(6, 18):
         slots[pair, c] = lit(0.0, settings.sigma)
     adj_sigma = coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots)
     if smooth[f]:
-        smooth_vjp_body(k, f, grid, faces, fragments, adj, adj_image, pair, slots)
+        smooth_vjp_body(k, f, grid, faces, fragments, adj, pair, slots)
     else:
-        flat_vjp_body(k, f, grid, faces, settings, fragments, adj, adj_image, pair, slots)
+        flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots)
     return adj_sigma
 
 
 def _sum_pairs(pair_faces, slots, adj_faces):
-    """Sum the slots of every face over its bands, in the order of the bands."""
+    """Sum the slots of every face over its tiles, in the order of the tiles."""
     for pair in range(pair_faces.shape[0]):
         for c in range(18):
             adj_faces[pair_faces[pair], c] += slots[pair, c]

@@ -1,10 +1,10 @@
 r"""Tangent and adjoint of `render/soft_raster.py`: images pulled back to what made them.
 
-The forward's stages are undone last first, band by band and then frame by frame:
+The forward's stages are undone last first, tile by tile and then frame by frame:
 
-    pixels -> fragments -> slots of (band, face) -> faces -> vertices, scene, view -> camera
+    pixels -> fragments -> slots of (tile, face) -> faces -> vertices, scene, view -> camera
 
-Nothing of the forward is stored but its inputs: a band finds its fragments again. What a
+Nothing of the forward is stored but its inputs: a tile finds its fragments again. What a
 derivative holds fixed is said in `fragments.py` (the fragments and their order in depth),
 `face_setup.py` (which faces are drawn) and `coverage.py` (the nearest edge).
 
@@ -37,9 +37,9 @@ from adjoint.render.face_setup import (
 )
 from adjoint.render.fragments import pair_jvp_body, pair_vjp_body, sum_pairs
 from adjsim import checks
-from adjsim.backend import Device, check_device, cpu_kernel
+from adjsim.backend import Device, check_device, cpu_kernel, device_fn
 from render.camera import AnyCamera
-from render.fragments import gather_band
+from render.fragments import gather_tile, tile_area
 from render.packing import Job, check_cameras, pack
 from render.scene import Scene
 from render.soft_raster import (
@@ -55,70 +55,79 @@ from render.soft_raster import (
 )
 
 
-def _draw_bands_jvp(
+def _draw_tiles_jvp(
     first, last, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, tan_image
 ):
-    """Tangents of the pixels of the bands first..last-1."""
-    faces, bands, grid = frame
+    """Tangents of the pixels of the tiles first..last-1."""
+    faces, tiles, grid = frame
     fragments, tangents = scratch
-    width = grid.pixel_x.shape[0]
     tan_settings = (tan_numbers[1], tan_numbers[2])
-    for band in range(first, last):
-        n_pixels = gather_band(band, grid, scene.smooth, faces, bands, settings, fragments)
-        for pair in range(bands.start[band], bands.start[band + 1]):
+    for tile in range(first, last):
+        gather_tile(tile, grid, scene.smooth, faces, tiles, settings, fragments)
+        for pair in range(tiles.start[tile], tiles.start[tile + 1]):
             pair_jvp_body(
-                pair - bands.start[band], bands.faces[pair], grid, scene.smooth,
+                pair - tiles.start[tile], tiles.faces[pair], grid, scene.smooth,
                 faces, tan_faces, settings, tan_numbers[0], fragments, tangents,
             )  # fmt: skip
-        for k in range(n_pixels):
+        top, bottom, left, right = tile_area(tile, grid)
+        for i in range(top, bottom):
+            for j in range(left, right):
+                k = ((i - top) << grid.shift) + j - left
+                begin, end = fragments.start[k], fragments.start[k + 1]
+                if settings.over:
+                    tan = over_jvp_body(
+                        begin, end, fragments, tangents, scene.background, tan_scene.background
+                    )
+                else:
+                    tan = softmax_jvp_body(
+                        begin, end, fragments, tangents, settings, tan_settings,
+                        scene.background, tan_scene.background,
+                    )  # fmt: skip
+                for c in range(4):
+                    tan_image[i, j, c] = tan[c]
+
+
+@device_fn
+def tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums):
+    """From the pixels of a tile to its fragments; adds to the sums of gamma to background."""
+    top, bottom, left, right = tile_area(tile, grid)
+    for i in range(top, bottom):
+        for j in range(left, right):
+            k = ((i - top) << grid.shift) + j - left
             begin, end = fragments.start[k], fragments.start[k + 1]
-            i, j = band * grid.band_rows + k // width, k % width
-            if settings.over:
-                tan = over_jvp_body(
-                    begin, end, fragments, tangents, scene.background, tan_scene.background
-                )
-            else:
-                tan = softmax_jvp_body(
-                    begin, end, fragments, tangents, settings, tan_settings,
-                    scene.background, tan_scene.background,
-                )  # fmt: skip
             for c in range(4):
-                tan_image[i, j, c] = tan[c]
-
-
-def _draw_bands_vjp(first, last, scene, settings, frame, scratch, adj_image, slots, adj_bands):
-    """Fill the slots of the pairs, and the sums of each of the bands first..last-1."""
-    faces, bands, grid = frame
-    fragments, adj = scratch
-    width = grid.pixel_x.shape[0]
-    for band in range(first, last):
-        n_pixels = gather_band(band, grid, scene.smooth, faces, bands, settings, fragments)
-        adj_bands[band, :] = 0
-        for k in range(n_pixels):
-            begin, end = fragments.start[k], fragments.start[k + 1]
-            i, j = band * grid.band_rows + k // width, k % width
-            adj_rgba = (
-                adj_image[i, j, 0], adj_image[i, j, 1], adj_image[i, j, 2], adj_image[i, j, 3],
-            )  # fmt: skip
+                adj.rgba[k, c] = adj_image[i, j, c]
+            adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
             if settings.over:
                 adj_bg = over_vjp_body(begin, end, fragments, scene.background, adj_rgba, adj)
             else:
                 adj_bg, adj_gamma, adj_epsilon = softmax_vjp_body(
                     begin, end, fragments, settings, scene.background, adj_rgba, adj
                 )
-                adj_bands[band, 1] += adj_gamma
-                adj_bands[band, 2] += adj_epsilon
+                sums[1] += adj_gamma
+                sums[2] += adj_epsilon
             for c in range(3):
-                adj_bands[band, 3 + c] += adj_bg[c]
-        for pair in range(bands.start[band], bands.start[band + 1]):
-            adj_bands[band, 0] += pair_vjp_body(
-                pair - bands.start[band], bands.faces[pair], grid, scene.smooth,
-                faces, settings, fragments, adj, adj_image, pair, slots,
+                sums[3 + c] += adj_bg[c]
+
+
+def _draw_tiles_vjp(first, last, scene, settings, frame, scratch, adj_image, slots, adj_tiles):
+    """Fill the slots of the pairs, and the sums of each of the tiles first..last-1."""
+    faces, tiles, grid = frame
+    fragments, adj = scratch
+    for tile in range(first, last):
+        gather_tile(tile, grid, scene.smooth, faces, tiles, settings, fragments)
+        sums = adj_tiles[tile]
+        sums[:] = 0
+        tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums)
+        for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+            sums[0] += pair_vjp_body(
+                pair - tiles.start[tile], tiles.faces[pair], grid, scene.smooth,
+                faces, settings, fragments, adj, pair, slots,
             )  # fmt: skip
 
 
-draw_bands_jvp = cpu_kernel(_draw_bands_jvp)
-draw_bands_vjp = cpu_kernel(_draw_bands_vjp)
+draw_tiles_jvp = cpu_kernel(_draw_tiles_jvp)
+draw_tiles_vjp = cpu_kernel(_draw_tiles_vjp)
 
 
 def draw_frame_jvp(
@@ -142,12 +151,18 @@ def draw_frame_jvp(
         fragments = empty_fragments(ready, first, last)
         n = len(fragments.y)
         room = FragmentTangents(np.empty(n, dtype), np.empty(n, dtype), np.empty((n, 3), dtype))
-        draw_bands_jvp(
+        draw_tiles_jvp(
             first, last, job.scene, tangents.scene, job.settings, tangents.numbers, tuple(ready),
             tan_faces, (fragments, room), tan_image,
         )  # fmt: skip
 
-    pool.over_bands(len(ready.bands.capacity), draw)
+    pool.over_tiles(len(ready.tiles.capacity), draw)
+
+
+def empty_adjoints(n: int, n_pixels: int, dtype: np.dtype) -> FragmentAdjoints:
+    """Return room for the adjoints of n fragments and of the pixels of a tile."""
+    parts = (np.empty(n, dtype) for _ in range(4))
+    return FragmentAdjoints(*parts, np.empty((n_pixels, 4), dtype))
 
 
 def draw_frame_vjp(
@@ -156,26 +171,26 @@ def draw_frame_vjp(
     """Adjoints of everything from the adjoint of the image of one frame."""
     ready = setup_frame(job, frame)
     dtype, n_faces = job.x.dtype, len(job.scene.faces)
-    n_bands, n_pairs = len(ready.bands.capacity), len(ready.bands.faces)
-    slots, adj_bands = np.empty((n_pairs, 18), dtype), np.empty((n_bands, 6), dtype)
+    n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
+    slots, adj_tiles = np.empty((n_pairs, 18), dtype), np.empty((n_tiles, 6), dtype)
 
     def draw(first: int, last: int) -> None:
         fragments = empty_fragments(ready, first, last)
-        room = FragmentAdjoints(*(np.empty(len(fragments.y), dtype) for _ in range(6)))
-        draw_bands_vjp(
+        room = empty_adjoints(len(fragments.y), len(fragments.start), dtype)
+        draw_tiles_vjp(
             first, last, job.scene, job.settings, tuple(ready), (fragments, room), adj_image,
-            slots, adj_bands,
+            slots, adj_tiles,
         )  # fmt: skip
 
-    pool.over_bands(n_bands, draw)
+    pool.over_tiles(n_tiles, draw)
     adj = paths.zeros(job)
     adj_faces = np.zeros((n_faces, 18), dtype)
-    sum_pairs(ready.bands.faces, slots, adj_faces)
+    sum_pairs(ready.tiles.faces, slots, adj_faces)
     setup_faces_vjp(
         job.view, job.scene, job.x[frame], ready.faces, corners, adj_faces,
         np.empty((n_faces, 3, 9), dtype), adj.x, adj.scene, adj.view,
     )  # fmt: skip
-    sums = adj_bands.sum(axis=0)
+    sums = adj_tiles.sum(axis=0)
     adj.numbers[:], adj.scene.background[:] = sums[:3], sums[3:]
     return adj
 

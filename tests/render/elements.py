@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from render.fragments import Fragments
+
 
 def flat(nested):
     """Numbers of nested tuples, in order, as a vector."""
@@ -47,3 +49,17 @@ def check_element(rng, function, jvp, vjp, args, *, step=1e-5, rtol=1e-8):
     scale = np.abs(pushed) @ np.abs(cotangent) + np.abs(pulled) @ np.abs(tangent)
     assert np.linalg.norm(pulled) > 0
     assert abs(pushed @ cotangent - pulled @ tangent) <= 1e-12 * scale
+
+
+def empty_list(n, dtype=np.float64):
+    """Room for n fragments of one pixel, with NaN where a number has to be written first."""
+    numbers = {name: np.full(n, np.nan, dtype) for name in ("p_x", "p_y", "y", "D", "rest")}
+    numbers |= {name: np.full(n, np.nan, dtype) for name in ("z", "u", "logits", "box_x", "box_y")}
+    indices = {name: np.zeros(n, np.int32) for name in ("pixel", "face", "order", "spare")}
+    return Fragments(
+        **numbers,
+        **indices,
+        rgb=np.full((n, 3), np.nan, dtype),
+        start=np.array([0, n], np.int32),
+        pair=np.array([0, n]),
+    )

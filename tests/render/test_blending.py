@@ -10,8 +10,9 @@ from adjoint.render.blending import (
     softmax_vjp_body,
 )
 from render.blending import over_body, softmax_body
+from render.coverage import coverage
 from render.face_setup import Settings
-from render.fragments import Fragments
+from tests.render.elements import empty_list
 
 
 BACKGROUND = np.array([0.2, 0.5, 0.9])
@@ -28,24 +29,20 @@ def pixel(rng, n, spread=3.0):
     order = rng.permutation(n).astype(np.int32)
     z = np.empty(n)
     z[order] = np.sort(rng.uniform(1.0, 20.0, n))
-    return Fragments(
-        np.zeros(n, np.int32),
-        np.zeros(n, np.int32),
-        rng.normal(scale=spread, size=n),
-        z,
-        np.full(n, np.nan),
-        rng.random((n, 3)),
-        order,
-        np.zeros(n, np.int32),
-        np.array([0, n], np.int32),
-        np.array([0, n]),
-        np.zeros(1),
-    )
+    y = rng.normal(scale=spread, size=n)
+    return covered(empty_list(n)._replace(y=y, z=z, rgb=rng.random((n, 3)), order=order))
+
+
+def covered(fragments):
+    """The fragments with the coverage that their logits give."""
+    parts = [coverage(y) for y in fragments.y]
+    D, rest = np.array(parts).reshape(-1, 2).T.copy()
+    return fragments._replace(D=D, rest=rest)
 
 
 def poisoned(n):
     """Room for the adjoints of n fragments, filled with what must not survive."""
-    return FragmentAdjoints(*(np.full(n, np.inf) for _ in range(6)))
+    return FragmentAdjoints(*(np.full(n, np.inf) for _ in range(4)), np.full((1, 4), np.inf))
 
 
 def test_over_lays_the_nearest_over_the_rest(rng):
@@ -89,6 +86,7 @@ def test_a_pixel_that_sees_nothing_is_the_background():
 def test_coverage_that_rounds_to_one_has_a_finite_adjoint(rng):
     fragments = pixel(rng, 3)
     fragments.y[:] = [50.0, 900.0, 40.0]
+    fragments = covered(fragments)
     adj = poisoned(3)
     over_vjp_body(0, 3, fragments, BACKGROUND, (1.0, 1.0, 1.0, 1.0), adj)
     assert np.isfinite(adj.y).all()
@@ -107,7 +105,7 @@ def test_the_twins_of_over_are_its_derivatives(rng, n, spread):
         there = fragments._replace(
             y=fragments.y + t * tangents.y, rgb=fragments.rgb + t * tangents.rgb
         )
-        return np.array(over_body(0, n, there, BACKGROUND + t * tan_background))
+        return np.array(over_body(0, n, covered(there), BACKGROUND + t * tan_background))
 
     pushed = over_jvp_body(0, n, fragments, tangents, BACKGROUND, tan_background)
     # Third derivatives are of order 1: h^2 = 1e-10, eps/h = 1e-11.
@@ -137,7 +135,7 @@ def test_the_twins_of_softmax_are_its_derivatives(rng, n, spread):
             rgb=fragments.rgb + t * tangents.rgb,
         )
         moved = settings(0.05 + t * tan_gamma, 0.9 + t * tan_epsilon)
-        return np.array(softmax_body(0, n, there, moved, BACKGROUND + t * tan_background))
+        return np.array(softmax_body(0, n, covered(there), moved, BACKGROUND + t * tan_background))
 
     pushed = softmax_jvp_body(
         0, n, fragments, tangents, numbers, (tan_gamma, tan_epsilon), BACKGROUND, tan_background

@@ -1,48 +1,73 @@
 import numpy as np
 import pytest
 
-from render.fragments import RUN, count_bands, fill_bands, list_fragments, sort_body
+from render.blending import Over
+from render.fragments import LANES, gather_tile, tile_area
 from render.packing import pack
-from render.soft_raster import Fragments, empty_fragments, setup_frame
+from render.soft_raster import empty_fragments, setup_frame
 from tests.render.scenes import camera, soft, two_tetrahedra
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, RUN, RUN + 1, 2 * RUN, 5 * RUN + 3, 300])
-def test_lists_of_any_length_are_sorted_by_depth_and_ties_stay_in_order(rng, n):
-    z = rng.integers(0, max(1, n // 3), n).astype(float)  # every depth about three times
-    order, spare = np.arange(n + 4, dtype=np.int32), np.zeros(n + 4, np.int32)
-    sort_body(2, 2 + n, np.concatenate([[9.0, 9.0], z, [0.0, 0.0]]), order, spare)
-    np.testing.assert_array_equal(order[2 : 2 + n], 2 + np.argsort(z, kind="stable"))
-    np.testing.assert_array_equal(order[[0, 1, -2, -1]], [0, 1, n + 2, n + 3])
-
-
-def test_every_pixel_lists_its_fragments_in_their_order():
-    row, column = np.array([[5, 4, 5, 4, 5, 4], [1, 0, 1, 1, 1, 0]], np.int32)
-    nothing, room = np.empty(0), np.zeros(6, np.int32)
-    start = np.full(6, 9, np.int32)
-    fragments = Fragments(
-        row, column, nothing, nothing, nothing, nothing, room, room, start, nothing, nothing
-    )
-    list_fragments(6, 4, 2, 4, fragments)
-    np.testing.assert_array_equal(start[:5], [0, 2, 3, 3, 6])
-    np.testing.assert_array_equal(room, [1, 5, 3, 0, 2, 4])
-
-
-def test_bands_hold_the_faces_that_reach_into_them_in_order():
-    box = np.array([[0, 5, 0, 2], [3, 3, 0, 0], [4, 9, 1, 4], [8, 10, 0, 1]])
-    start, capacity = np.empty(4, np.int64), np.empty(3, np.int64)
-    count_bands(box, 4, start, capacity)
-    faces = np.empty(start[-1], np.int64)
-    fill_bands(box, 4, start, faces)
-    np.testing.assert_array_equal(start, [0, 1, 3, 5])
-    np.testing.assert_array_equal(faces, [0, 0, 2, 2, 3])
-    np.testing.assert_array_equal(capacity, [8, 2 + 12, 3 + 2])
-
-
-def test_there_is_room_for_every_fragment_of_a_band(rng):
+def test_there_is_room_for_every_fragment_of_a_tile(rng):
     scene, vertices = two_tetrahedra(rng)
-    frame = setup_frame(pack(scene, [camera()], soft(), vertices, (40, 30))[0], 0)
-    assert len(frame.bands.capacity) == 3
-    fragments = empty_fragments(frame, 0, 3)
-    assert len(fragments.y) == frame.bands.capacity.max()
-    assert len(fragments.pair) == np.diff(frame.bands.start).max() + 1
+    frame = setup_frame(pack(scene, [camera()], soft(), vertices, (70, 40))[0], 0)
+    assert len(frame.tiles.capacity) == 3 * 2
+    fragments = empty_fragments(frame, 0, 6)
+    assert len(fragments.y) == frame.tiles.capacity.max() + LANES
+    assert len(fragments.pair) == np.diff(frame.tiles.start).max() + 1
+
+
+def test_tiles_cover_the_image_once(rng):
+    scene, vertices = two_tetrahedra(rng)
+    frame = setup_frame(pack(scene, [camera()], soft(), vertices, (70, 40))[0], 0)
+    seen = np.zeros((70, 40), int)
+    for tile in range(6):
+        top, bottom, left, right = tile_area(tile, frame.grid)
+        seen[top:bottom, left:right] += 1
+    assert (seen == 1).all()
+
+
+@pytest.mark.parametrize("size", [(70, 40), (5, 99), (99, 5), (33, 31)])
+def test_every_face_is_found_at_every_pixel_it_reaches_and_nowhere_else(rng, size):
+    scene, vertices = two_tetrahedra(rng)
+    job = pack(scene, [camera()], soft(blend=Over(), sigma=1e-2), vertices, size)[0]
+    frame = setup_frame(job, 0)
+    found = np.zeros((len(job.scene.faces), *size), int)
+    for tile in range(len(frame.tiles.capacity)):
+        fragments = empty_fragments(frame, tile, tile + 1)
+        gather_tile(
+            tile, frame.grid, job.scene.smooth, frame.faces, frame.tiles, job.settings, fragments
+        )
+        top, bottom, left, right = tile_area(tile, frame.grid)
+        for k in range((bottom - top) << frame.grid.shift):
+            here = fragments.order[fragments.start[k] : fragments.start[k + 1]]
+            i, j = top + (k >> frame.grid.shift), left + k % (1 << frame.grid.shift)
+            for q in here:
+                assert fragments.pixel[q] == k
+                assert (fragments.p_x[q], fragments.p_y[q]) == (
+                    job.grid.pixel_x[j],
+                    job.grid.pixel_y[i],
+                )
+                found[fragments.face[q], i, j] += 1
+            assert len(here) == 0 or j < right
+            z, face = fragments.z[here], fragments.face[here]
+            np.testing.assert_array_equal(np.lexsort((face, z)), np.arange(len(here)))
+    expected = np.array([reached(frame.faces, f, job) for f in range(len(found))])
+    assert 0 < expected.mean() < 1
+    np.testing.assert_array_equal(found, expected)
+
+
+def reached(faces, f, job):
+    """Mask (height, width) of the pixels where the coverage of face f is at least D_min."""
+    a = faces.corners[f, :6].reshape(3, 2)
+    p = np.stack(np.meshgrid(job.grid.pixel_x, job.grid.pixel_y), axis=-1)
+    squared, turns = [], []
+    for k in range(3):
+        start, edge = a[k], a[(k + 1) % 3] - a[k]
+        t = np.clip((p - start) @ edge / (edge @ edge), 0.0, 1.0)
+        squared.append(((p - start - t[..., None] * edge) ** 2).sum(axis=-1))
+        turns.append(edge[0] * (p - start)[..., 1] - edge[1] * (p - start)[..., 0])
+    inside = (np.min(turns, axis=0) >= 0) | (np.max(turns, axis=0) <= 0)
+    drawn = faces.box[f, 0] < faces.box[f, 1]
+    d = np.min(squared, axis=0) * np.where(inside, 1.0, -1.0)
+    return drawn & (d / job.settings.sigma >= job.settings.lowest)

@@ -218,10 +218,10 @@ def test_hundreds_of_faces_on_one_pixel_have_the_right_gradient(rng):
     assert abs(np.sum(pushed * adj) - pulled) <= 1e-12 * scale
 
 
-def test_a_band_that_would_hold_too_much_is_cut_without_changing_the_image(rng, monkeypatch):
+def test_tiles_that_would_hold_too_much_are_cut_without_changing_the_image(rng, monkeypatch):
     scene, vertices = two_tetrahedra(rng)
     whole = rasterize(scene, camera(), soft(), vertices, SIZE)
-    monkeypatch.setattr("render.soft_raster.LARGEST_BAND", 100)
+    monkeypatch.setattr("render.soft_raster.LARGEST_TILE", 100)
     np.testing.assert_array_equal(rasterize(scene, camera(), soft(), vertices, SIZE), whole)
 
 
