@@ -91,6 +91,11 @@ STUDIES = {
             "identify the mass of every particle of a soft ball thrown onto a floor",
         ),
         Study(
+            "cloth-velocity",
+            "studies.cloth_velocity",
+            "identify the initial velocity of every point of a thrown curtain",
+        ),
+        Study(
             "timing",
             "studies.timing",
             "measure forward and reverse over 100 to 10 000 tetrahedra",

@@ -136,4 +136,29 @@ BALL_MATERIAL = Toy(
     ),
 )
 
-TOYS = {toy.study: toy for toy in (BOUNCE, PENDULUM, DOUBLE, SMOKE, BALL_MATERIAL)}
+CLOTH_VELOCITY = Toy(
+    "cloth-velocity",
+    (
+        "cloth.cells=[2, 1]",
+        "time.dt=2e-3",
+        "time.steps=80",
+        "time.frames=4",
+        "image.height=20",
+        "image.width=28",
+        "loss.levels=2",
+        "optimizer.stages=[0.25, 1.0]",
+    ),
+    {"velocity": 1e-6},
+    (
+        (("cloth.mu=0.0",), "`cloth.mu` must be positive"),
+        (("cloth.size=[1.0, -1.0]",), "`cloth.size` must be positive"),
+        (("cloth.cells=[0, 1]",), "`cloth.cells` must be positive"),
+        (("cloth.viscosity=-1.0",), "`cloth.viscosity` must not be negative"),
+        (("air.drag=-1.0",), "`air.drag` must not be negative"),
+        (("hidden.z=[1.0, 0.0]",), r"`hidden.z` must be \[low, high\]"),
+        (("start.x=[20.0, 20.0]",), "start of `velocity` must lie inside its bounds"),
+        (("bounds.velocity=[1.0]",), r"`bounds.velocity` must have shape \(2\)"),
+    ),
+)
+
+TOYS = {toy.study: toy for toy in (BOUNCE, PENDULUM, DOUBLE, SMOKE, BALL_MATERIAL, CLOTH_VELOCITY)}
