@@ -24,13 +24,15 @@ from studies.timing_laps import (
     image_laps,
     smoke_laps,
     tet_laps,
+    world_laps,
 )
 from studies.timing_results import collect
 from studies.timing_scenes import icosphere
 
 
 LEAST = {"sizes": 5, "peer.sizes": 5, "cloth.triangles": 2, "smoke.cells": 2}
-MAY_BE_EMPTY = ("cloth.triangles", "smoke.cells")
+LEAST |= {"worlds.counts": 1, "worlds.tets": 5}
+MAY_BE_EMPTY = ("cloth.triangles", "smoke.cells", "worlds.counts")
 MIN_ROUNDS = 2  # even if `limit` is over
 
 
@@ -46,7 +48,8 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> "Timing":
         low = min(config.get(settings, key), default=least if key in MAY_BE_EMPTY else 0)
         if low < least:
             raise StudyError(f"`{key}` must hold numbers of at least {least}, got {low}.")
-    checks.positive("smoke.steps", settings["smoke"]["steps"])
+    for part in ("smoke", "worlds"):
+        checks.positive(f"{part}.steps", settings[part]["steps"])
     for key in ("threads", "repeats", "sample", "limit"):
         checks.positive(key, _not_empty(key, settings[key]))
     _not_empty("viscosity", settings["viscosity"])
@@ -156,6 +159,7 @@ class Timing:
             n_steps=settings["smoke"]["steps"],
             device=device,
         )
+        laps += world_laps(settings["worlds"], threads, device=device)
         checkpoint = settings["checkpoint"]
         if checkpoint["budget"]:
             size = max(settings["sizes"])

@@ -7,6 +7,7 @@ is not differentiated.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,20 @@ from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
 from adjoint.schedules import as_schedule, size_in_bytes
 from adjoint.sweep import ReverseSweep
+from adjsim.model import Model, State
 from adjsim.rollout import frame_rows, rollout
 from adjsim.stepper import ModelStepper, make_stepper
+from adjsim.worlds import Batch, stack
 from render.soft_raster import Over, Softmax, SoftRasterizer, rasterize
 from studies.timing_clock import Lap
-from studies.timing_scenes import Block, Cloth, make_ball, make_block, make_cloth, make_smoke
+from studies.timing_scenes import make_ball, make_block, make_cloth, make_smoke
 
 
 GUESS = 15e-9  # forward time per element and step [s], to choose the number of steps
 MIN_STEPS = 4
 FORWARD, BOTH, BOTH_MASS = "forward", "forward+reverse", "forward+reverse+mass"
 STORED, BUDGETED = "store-all", "budget"
+WORLDS, WHOLE = "worlds", "whole"
 SIGMA = 1e-5
 BLENDS = {"over": Over, "softmax": Softmax}
 
@@ -38,12 +42,13 @@ def sample_steps(n_elements: int, sample: float) -> int:
 class Loops:
     """The compiled loops of one scene on one stepper, with memory for every state."""
 
-    def __init__(self, block: Block | Cloth, stepper: ModelStepper, n_steps: int) -> None:
+    def __init__(self, stepper: ModelStepper, state: Any, n_steps: int) -> None:
         self.stepper = stepper
         self.n_steps = n_steps
-        known = [*block.model.parameters(), *block.model.state_parameters(block.state)]
+        model, first = stepper.models[0], stepper.states(state)[0]
+        known = [*model.parameters(), *model.state_parameters(first)]
         self.wanted = [path for path in known if not path.endswith(".rest_positions")]
-        self.state = block.state
+        self.state = state
         self.fields = stepper.allocate(n_steps + 1)
         self.end = np.array([n_steps])
         self.two_rows = frame_rows(self.end, n_steps)
@@ -133,7 +138,7 @@ def tet_laps(
                         "tape_bytes": stepper.bytes_per_state(),
                     }
                     units = float(block.n_tets * n_steps)
-                    yield from Loops(block, stepper, n_steps).laps(labels, units)
+                    yield from Loops(stepper, block.state, n_steps).laps(labels, units)
 
 
 def cloth_laps(
@@ -158,7 +163,41 @@ def cloth_laps(
                     "threads": n_threads,
                     "steps": n_steps,
                 }
-                yield from Loops(cloth, stepper, n_steps).laps(labels, float(n_steps))
+                yield from Loops(stepper, cloth.state, n_steps).laps(labels, float(n_steps))
+
+
+def world_laps(settings: Mapping[str, Any], threads: list[int], *, device: str) -> Iterator[Lap]:
+    """Give batches of equal small blocks, and one block a tenth as large as a batch, float64.
+
+    Without a floor and with one: the surface of small blocks has more nodes.
+    """
+    n_steps = settings["steps"]
+    for count, size in product(settings["counts"], settings["tets"]):
+        for has_floor in (False, True):
+            small = make_block(size, has_floor=has_floor)
+            large = make_block(max(small.n_tets, small.n_tets * count // 10), has_floor=has_floor)
+            systems: dict[str, tuple[Model | Batch, State | list[State], int]] = {
+                WORLDS: (stack([small.model] * count), [small.state] * count, small.n_tets * count),
+                WHOLE: (large.model, large.state, large.n_tets),
+            }
+            for name, (system, state, n_tets) in systems.items():
+                for n_threads in threads:
+                    stepper = make_stepper(
+                        system, small.dt, n_steps, np.dtype(np.float64),
+                        threads=n_threads, device=device,
+                    )  # fmt: skip
+                    assert isinstance(stepper, ModelStepper)
+                    labels = {
+                        "part": "worlds",
+                        "system": name,
+                        "worlds": count,
+                        "each": small.n_tets,
+                        "whole": large.n_tets,
+                        "floor": has_floor,
+                        "threads": n_threads,
+                    }
+                    found = list(Loops(stepper, state, n_steps).laps(labels, n_tets * n_steps))
+                    yield from found[:2]
 
 
 def smoke_laps(

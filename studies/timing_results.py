@@ -5,7 +5,7 @@ from typing import Any
 
 from studies.peers.racing import Race
 from studies.timing_clock import Lap, Round, ratio, summary, time_off_core
-from studies.timing_laps import BOTH, BUDGETED, STORED
+from studies.timing_laps import BOTH, BUDGETED, STORED, WHOLE, WORLDS
 from studies.timing_paper import BACKWARD, FORWARD, HARDWARE
 
 
@@ -25,6 +25,7 @@ def collect(
         "tets": [_tets(rounds, lap) for lap in _part(laps, "tets")],
         "cloth": [_cloth(rounds, lap) for lap in _part(laps, "cloth")],
         "smoke": [_milliseconds(rounds, lap) for lap in _part(laps, "smoke")],
+        "worlds": _worlds(rounds, _part(laps, "worlds")),
         "checkpoint": _checkpoint(rounds, _part(laps, "checkpoint")),
         "images": [_milliseconds(rounds, lap) for lap in _part(laps, "images")],
         "peers": [row for race in races for row in _race(rounds, race, laps)],
@@ -65,6 +66,21 @@ def _cloth(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:
         "us_on_core": 1e6 * each["on_core"] if lap.labels["threads"] == 1 else None,
         "steps_per_s": 1.0 / each["min"],
     }
+
+
+def _worlds(rounds: Sequence[Round], laps: list[Lap]) -> list[dict[str, Any]]:
+    """Return a row for each batch: its time per tetrahedron as a ratio to that of one block."""
+    rows = []
+    for lap in (lap for lap in laps if lap.labels["system"] == WORLDS):
+        other = {**lap.labels, "system": WHOLE}
+        whole = next((found for found in laps if found.labels == other), None)
+        if whole is not None:
+            each, alone = summary(rounds, lap), summary(rounds, whole)
+            row = {key: value for key, value in _labels(lap).items() if key != "system"}
+            row |= {"ns_min": 1e9 * each["min"], "ns_median": 1e9 * each["median"]}
+            row |= {"whole_ns_min": 1e9 * alone["min"], "whole_ns_median": 1e9 * alone["median"]}
+            rows.append({**row, "ratio": ratio(rounds, lap, whole)})
+    return rows
 
 
 def _milliseconds(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def tables(result: dict[str, Any]) -> list[Table]:
     """Return every table that the result has rows for."""
     dtypes = list(dict.fromkeys(row["dtype"] for row in result["tets"]))
     found = [_tets(result, dtype, viscous=viscous) for dtype in dtypes for viscous in (False, True)]
-    found += [_on_core(result), _rates(result), _cloth(result), _smoke(result)]
+    found += [_on_core(result), _rates(result), _cloth(result), _smoke(result), _worlds(result)]
     found += [_checkpoint(result), _images(result)]
     found += [_peers(result), _absent(result)]
     return [table for table in found if table.rows]
@@ -213,6 +213,22 @@ def _smoke(result: dict[str, Any]) -> Table:
                 f"{SMOKE_BAR:.0f}" if has_bar else "-",
             ]
         )
+    return table
+
+
+def _worlds(result: dict[str, Any]) -> Table:
+    table = Table(
+        "Worlds of one batch beside one large block, float64: ns per tetrahedron and step",
+        ["worlds", "tets each", "floor", "pass", "threads", "batch", "block of", "block", "ratio"],
+        note="minimum (median) over the rounds; ratio of the minima (median of the ratios); with a "
+        "floor, small blocks have more contacts per tetrahedron",
+    )
+    for row in result.get("worlds", []):  # runs of earlier versions have none
+        ratio = f"{row['ratio']['min']:.2f} ({row['ratio']['median']:.2f})"
+        floor = "yes" if row["floor"] else "no"
+        head = [str(row["worlds"]), str(row["each"]), floor, row["pass"], _threads(row)]
+        cells = [_cell([row]), str(row["whole"]), _cell([row], "whole_ns")]
+        table.rows.append([*head, *cells, ratio])
     return table
 
 

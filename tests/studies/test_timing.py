@@ -39,6 +39,9 @@ TOY = (
     "cloth.triangles=[8]",
     "smoke.cells=[4]",
     "smoke.steps=3",
+    "worlds.counts=[3]",
+    "worlds.tets=[5]",
+    "worlds.steps=2",
 )
 
 
@@ -81,6 +84,10 @@ def test_a_run_writes_numbers_figures_and_a_page(run):
         (4, "forward+reverse"),
     ]
     assert all(0.0 < row["ms_min"] <= row["ms_median"] for row in result["smoke"])
+    worlds = {(row["floor"], row["pass"]) for row in result["worlds"]}
+    assert len(worlds) == len(result["worlds"]) == 4
+    assert all(row["ratio"]["min"] > 0.0 for row in result["worlds"])
+    assert {(row["worlds"], row["each"], row["whole"]) for row in result["worlds"]} == {(3, 5, 5)}
     assert result["checkpoint"]["forward_steps"]["budget"] > result["checkpoint"]["steps"]
     assert {row["pass"] for row in result["images"]} == {"forward", "forward+reverse"}
     assert folder.has("figures/steps_per_second.png")
@@ -112,6 +119,8 @@ def test_a_run_that_was_cut_off_keeps_its_whole_rounds(run, tmp_path):
         ("smoke.cells=[1]", r"`smoke.cells` must hold numbers of at least 2, got 1\."),
         ("smoke.steps=0", "`smoke.steps` must be positive"),
         ("cloth.triangles=[1]", r"`cloth.triangles` must hold numbers of at least 2, got 1\."),
+        ("worlds.counts=[2,0]", r"`worlds.counts` must hold numbers of at least 1, got 0\."),
+        ("worlds.tets=[4]", r"`worlds.tets` must hold numbers of at least 5, got 4\."),
         ("repeats=0", "`repeats` must be positive"),
         ("threads=[]", "`threads` must not be empty"),
         ('dtypes=["float16"]', "`dtypes`"),
