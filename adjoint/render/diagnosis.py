@@ -100,8 +100,7 @@ def diagnose(
     scene, camera, rasterizer, vertices, size
         As `render.soft_raster.rasterize` takes them, with one camera.
     adj_images : array_like
-        Adjoint of the images, of their shape: what a loss pulls back, such as
-        `loss_vjp(loss, images, targets)`.
+        Adjoint of the images, of their shape: what `adjoint.render.losses.loss_vjp` pulls back.
 
     Returns
     -------

@@ -68,7 +68,7 @@ def test_the_list_reaches_every_kind_of_adjoint():
             for p in (ROOT / folder).glob("*.py")
             if p.name != "__init__.py" and "_vjp(" in p.read_text()
         }
-        drivers = {f"adjoint/render/{name}.py" for name in ("soft_raster", "cuda_raster")}
+        drivers = {f"adjoint/render/{name}.py" for name in ("soft_raster", "cuda_raster", "paths")}
         assert on_disk - files <= drivers, "these only run the others"
     assert {"adjoint/timeloop.py", "adjoint/parameters.py", "adjoint/losses.py"} <= files
 
