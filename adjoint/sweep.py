@@ -204,7 +204,7 @@ class ModelTwin(SystemTwin[State, Trajectory]):
         """Return the cotangents of x and v, 0 at body points, and of the states of the bodies."""
         adj_x, adj_v, *bodies = given
         adj_p = pack_cotangents(trajectory, bodies[0] if bodies else {}, dtype)
-        if bodies and adj_x is None:
+        if any(bodies) and adj_x is None:
             adj_x = np.zeros(trajectory.x.shape)
         frames = {"x": trajectory.x, "v": trajectory.v}
         return (*check_cotangents(frames, (adj_x, adj_v), dtype), adj_p)

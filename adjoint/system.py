@@ -83,8 +83,14 @@ def check_cotangents(
     Raises
     ------
     ValueError
-        If all are None, or one has the wrong shape or is not finite.
+        If all are None, or one has the wrong shape or is not finite, or bodies are given that
+        the system does not have.
     """
+    if len(given) > len(frames):
+        raise ValueError(
+            f"`bodies` must not be given: only a Model has them, and this system has "
+            f"{' and '.join(frames)}."
+        )
     if all(value is None for value in given):
         raise ValueError(f"A cotangent of {' or '.join(frames)} must be given, got None.")
     fields = []

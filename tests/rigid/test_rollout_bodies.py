@@ -9,6 +9,8 @@ from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import Binomial, EveryK
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
+from adjsim.reduced.pendulum import PendulumState
+from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
@@ -294,6 +296,11 @@ def test_cotangents_of_bodies_are_checked(run):
         run.vjp(bodies={"blocks": {"position": np.ones((1, 2, 3))}})
     with pytest.raises(ValueError, match="must be given, got None"):
         run.vjp()
+    with pytest.raises(ValueError, match="must be given, got None"):
+        run.vjp(bodies={})
+    pendulum = record(SimplePendulum(1.0, 1.0), PendulumState(0.3, 0.0), 0.01, 3)
+    with pytest.raises(ValueError, match=r"`bodies` must not be given.* has angle and rate"):
+        pendulum.vjp(np.ones(1), bodies={"blocks": {}})
 
 
 def test_a_gradient_of_some_paths_has_the_same_bits(scene, run, adj, gradient):
