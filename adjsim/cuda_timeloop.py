@@ -187,6 +187,6 @@ def advance_on_gpu(
         fields,
         finite,
     )
-    width = max(packed.n_slots // 3, len(packed.w), len(bodies[2]))
+    width = max(packed.n_slots // 3, len(packed.w), packed.n_bodies)
     out = launch_cooperative(advance_grid_kernel(packed.kinds), width, args)
     return int(out[-1][0])
