@@ -306,7 +306,8 @@ def undo_pixels(
     dtype, n, n_pairs = job.x.dtype, ready.fragments.y.shape[0], ready.pairs.face.shape[0]
     adj_pixels = adj_image.reshape(-1, 4)
     n_pixels = len(adj_pixels)
-    adj = on_device(FragmentAdjoints(*(xp.empty(n, dtype) for _ in range(4)), adj_pixels))
+    y, z, w, T = (xp.empty(n, dtype) for _ in range(4))
+    adj = on_device(FragmentAdjoints(y, z, w, T, adj_pixels))
     parts = xp.empty((n_pixels, 5), dtype)
     numbers, flags = shared.numbers, shared.flags
     background = shared.scene.background

@@ -161,8 +161,8 @@ def draw_frame_jvp(
 
 def empty_adjoints(n: int, n_pixels: int, dtype: np.dtype) -> FragmentAdjoints:
     """Return room for the adjoints of n fragments and of the pixels of a tile."""
-    parts = (np.empty(n, dtype) for _ in range(4))
-    return FragmentAdjoints(*parts, np.empty((n_pixels, 4), dtype))
+    y, z, w, T = (np.empty(n, dtype) for _ in range(4))
+    return FragmentAdjoints(y, z, w, T, np.empty((n_pixels, 4), dtype))
 
 
 def draw_frame_vjp(
