@@ -27,7 +27,7 @@ from studies.timing_laps import (
     world_laps,
 )
 from studies.timing_results import collect
-from studies.timing_scenes import icosphere
+from studies.timing_scenes import ball_mesh
 
 
 LEAST = {"sizes": 5, "peer.sizes": 5, "cloth.triangles": 2, "smoke.cells": 2}
@@ -59,15 +59,23 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> "Timing":
     if budget:
         size_in_bytes(budget)
     checks.positive("checkpoint.horizon", settings["checkpoint"]["horizon"])
+    _check_images(settings)
+    return Timing(settings, options)
+
+
+def _check_images(settings: dict[str, Any]) -> None:
     for key in ("images", "peer"):
         table = settings[key]
         checks.positive(f"{key}.pixels", _not_empty(f"{key}.pixels", table["pixels"]))
         faces = table["faces"]
         for n_faces in faces if isinstance(faces, list) else [faces]:
-            icosphere(n_faces)
+            ball_mesh(n_faces)
+    growth = settings["images"]["growth"]
+    checks.positive("images.growth.pixels", [*growth["pixels"], growth["at_pixels"]])
+    for n_faces in (*growth["faces"], growth["at_faces"]):
+        ball_mesh(n_faces)
     for blend in settings["images"]["blends"]:
         checks.known_key("entry of `images.blends`", blend, BLENDS)
-    return Timing(settings, options)
 
 
 def _not_empty(key: str, value: Any) -> Any:

@@ -263,32 +263,43 @@ def checkpoint_laps(size: int, budget: str, horizon: float, *, device: str) -> I
 def image_laps(
     images: Mapping[str, Any], dtypes: list[str], threads: list[int], seed: int
 ) -> Iterator[Lap]:
-    """Give the laps of the rasterizer, forward and with reverse, in the first of `dtypes`."""
+    """Give the laps of the rasterizer, forward and with reverse, in the first of `dtypes`.
+
+    First every pair of `faces` and `pixels` with every blend; then the growth with either, in
+    the blend that is the default.
+    """
+    sizes = [(faces, pixels) for faces in images["faces"] for pixels in images["pixels"]]
+    for blend in images["blends"]:
+        for size in sizes:
+            labels = {"part": "images", "blend": blend, "dtype": dtypes[0]}
+            yield from _ball_laps(size, labels, threads, seed)
+    growth = images["growth"]
+    sizes = [(growth["at_faces"], pixels) for pixels in growth["pixels"]]
+    sizes += [(faces, growth["at_pixels"]) for faces in growth["faces"]]
+    for size in dict.fromkeys(sizes):
+        labels = {"part": "growth", "blend": "over", "dtype": dtypes[0]}
+        yield from _ball_laps(size, labels, threads, seed)
+
+
+def _ball_laps(
+    size: tuple[int, int], labels: dict[str, Any], threads: list[int], seed: int
+) -> Iterator[Lap]:
+    (n_faces, pixels), dtype = size, labels["dtype"]
+    ball = make_ball(n_faces, seed)
     rng = np.random.default_rng(seed)
-    for n_faces in images["faces"]:
-        ball = make_ball(n_faces, seed)
-        vertices = {"ball": ball.points.astype(dtypes[0])}
-        for pixels in images["pixels"]:
-            size = (pixels, pixels)
-            adj = rng.standard_normal((pixels, pixels, 4)).astype(dtypes[0])
-            for blend in images["blends"]:
-                rasterizer = SoftRasterizer(sigma=SIGMA, blend=BLENDS[blend]())
-                for n_threads in threads:
-                    labels = {
-                        "part": "images",
-                        "faces": n_faces,
-                        "pixels": pixels,
-                        "blend": blend,
-                        "dtype": dtypes[0],
-                        "threads": n_threads,
-                    }
-                    drawn = (ball.scene, ball.camera, rasterizer, vertices, size, n_threads)
-                    yield from _image_laps(labels, drawn, adj)
+    adj = rng.standard_normal((pixels, pixels, 4)).astype(dtype)
+    rasterizer = SoftRasterizer(sigma=SIGMA, blend=BLENDS[labels["blend"]]())
+    vertices = {"ball": ball.points.astype(dtype)}
+    args = (ball.scene, ball.camera, rasterizer, vertices, (pixels, pixels))
+    every = 3 if labels["part"] == "growth" else 1
+    for n_threads in threads:
+        mine = {**labels, "faces": n_faces, "pixels": pixels, "threads": n_threads}
 
+        def draw(n: int = n_threads) -> object:
+            return rasterize(*args, threads=n)
 
-def _image_laps(labels: dict[str, Any], drawn: tuple, adj: np.ndarray) -> Iterator[Lap]:
-    *args, n_threads = drawn
-    yield Lap({**labels, "pass": FORWARD}, 1.0, lambda: rasterize(*args, threads=n_threads))
-    yield Lap(
-        {**labels, "pass": BOTH}, 1.0, lambda: record_images(*args, threads=n_threads).vjp(adj)
-    )
+        def both(n: int = n_threads) -> object:
+            return record_images(*args, threads=n).vjp(adj)
+
+        yield Lap({**mine, "pass": FORWARD}, 1.0, draw, every=every)
+        yield Lap({**mine, "pass": BOTH}, 1.0, both, every=every)

@@ -28,6 +28,7 @@ def collect(
         "worlds": _worlds(rounds, _part(laps, "worlds")),
         "checkpoint": _checkpoint(rounds, _part(laps, "checkpoint")),
         "images": [_milliseconds(rounds, lap) for lap in _part(laps, "images")],
+        "growth": [_milliseconds(rounds, lap) for lap in _part(laps, "growth")],
         "peers": [row for race in races for row in _race(rounds, race, laps)],
         "packages": peers,
         "paper": {

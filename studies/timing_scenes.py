@@ -33,6 +33,7 @@ TETS_PER_CELL = 5
 CLOTH_MU, CLOTH_LAM, BENDING = 100.0, 150.0, 1e-4  # [N/m], [N/m], [N m]
 AREAL_DENSITY, WAVE = 0.2, 0.02  # [kg/m2], height of the waves [m]
 WHIRL, LAYER = 0.5, 0.34  # fastest [cells/step], part of the grid that holds smoke at first
+CUBE_FACES = 12
 DISTANCE = 4.0  # of the camera from the middle of the unit ball [m]
 
 
@@ -144,12 +145,12 @@ class Ball:
 
 
 def make_ball(n_faces: int, seed: int) -> Ball:
-    """Return the icosphere of 20 * 4^k faces, in colours drawn from `seed`.
+    """Return the cube, or the icosphere of 20 * 4^k faces, in colours drawn from `seed`.
 
     The outline of a unit ball at distance d is seen under the angle asin(1/d); the field of
     view is chosen so that the disc of that angle covers half of the square.
     """
-    points, faces = icosphere(n_faces)
+    points, faces = ball_mesh(n_faces)
     colors = np.random.default_rng(seed).random((len(faces), 3))
     radius = 1.0 / math.sqrt(DISTANCE**2 - 1.0)  # tan(asin(1/d))
     half = radius * math.sqrt(math.pi / 2.0)  # pi r^2 = (2 half)^2 / 2
@@ -159,6 +160,21 @@ def make_ball(n_faces: int, seed: int) -> Ball:
     light = DirectionalLight((1.0, 1.0, 1.0))
     scene = Scene({"ball": Mesh(faces, face_colors=colors)}, {"sun": light})
     return Ball(scene, camera, points, faces)
+
+
+def ball_mesh(n_faces: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points (n, 3) on the unit sphere and faces (n_faces, 3): a cube, or an icosphere.
+
+    Raises
+    ------
+    ValueError
+        If neither has so many faces.
+    """
+    if n_faces != CUBE_FACES:
+        return icosphere(n_faces)
+    cube = box_tets((1, 1, 1), (2.0, 2.0, 2.0))
+    faces = cube.surface().faces
+    return (cube.points - 1.0) / math.sqrt(3.0), np.asarray(faces)
 
 
 def icosphere(n_faces: int) -> tuple[np.ndarray, np.ndarray]:
@@ -171,7 +187,7 @@ def icosphere(n_faces: int) -> tuple[np.ndarray, np.ndarray]:
     """
     level = round(math.log(max(n_faces, 1) / 20.0, 4)) if n_faces >= 20 else -1
     if n_faces != 20 * 4 ** max(level, 0):
-        raise ValueError(f"`faces` must be 20, 80, 320, 1280, 5120, ..., got {n_faces}.")
+        raise ValueError(f"`faces` must be 12, 20, 80, 320, 1280, 5120, ..., got {n_faces}.")
     t = (1.0 + math.sqrt(5.0)) / 2.0
     ring = np.array([(-1, t, 0), (1, t, 0), (-1, -t, 0), (1, -t, 0)], float)
     points = np.concatenate([ring, np.roll(ring, 1, axis=1), np.roll(ring, 2, axis=1)])

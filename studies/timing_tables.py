@@ -29,7 +29,7 @@ def tables(result: dict[str, Any]) -> list[Table]:
     dtypes = list(dict.fromkeys(row["dtype"] for row in result["tets"]))
     found = [_tets(result, dtype, viscous=viscous) for dtype in dtypes for viscous in (False, True)]
     found += [_on_core(result), _rates(result), _cloth(result), _smoke(result), _worlds(result)]
-    found += [_checkpoint(result), _images(result)]
+    found += [_checkpoint(result), _images(result), _growth(result)]
     found += [_peers(result), _absent(result)]
     return [table for table in found if table.rows]
 
@@ -253,19 +253,42 @@ def _checkpoint(result: dict[str, Any]) -> Table:
 
 
 def _images(result: dict[str, Any]) -> Table:
-    threads = list(dict.fromkeys(row["threads"] for row in result["images"]))
-    columns = [(what, n) for what in (FORWARD, BOTH) for n in threads]
-    table = Table(
+    return _image_table(
         "Soft rasterizer, a ball that fills half of the image: ms",
-        ["faces", "pixels", "blend", *(f"{what}, {n} thr" for what, n in columns)],
-        note="minimum (median) over the rounds; all gradients",
+        result["images"],
+        "minimum (median) over the rounds; all gradients",
     )
-    kinds = dict.fromkeys((r["faces"], r["pixels"], r["blend"]) for r in result["images"])
-    for faces, pixels, blend in kinds:
-        here = pick(result["images"], faces=faces, pixels=pixels, blend=blend)
+
+
+def _growth(result: dict[str, Any]) -> Table:
+    return _image_table(
+        "Soft rasterizer, cost over pixels and over faces: ms",
+        result.get("growth", []),
+        "minimum (median) over every third round; all gradients; 12 faces are a cube, which "
+        "covers less; the softness of an edge is fixed on the screen, so that it takes more "
+        "pixels of a larger image",
+    )
+
+
+def _image_table(title: str, mine: list[dict[str, Any]], note: str) -> Table:
+    threads = list(dict.fromkeys(row["threads"] for row in mine))
+    columns = [(what, n) for what in (FORWARD, BOTH) for n in threads]
+    speedups = [what for what in (FORWARD, BOTH) if len(threads) > 1]
+    most = max(threads, default=1)
+    header = ["faces", "pixels", "blend", *(f"{what}, {n} thr" for what, n in columns)]
+    table = Table(title, [*header, *(f"{what}, {most} thr x" for what in speedups)], note=note)
+    for faces, pixels, blend in dict.fromkeys((r["faces"], r["pixels"], r["blend"]) for r in mine):
+        here = pick(mine, faces=faces, pixels=pixels, blend=blend)
         cells = [_cell(pick(here, **{"pass": what}, threads=n), "ms", 2) for what, n in columns]
+        cells += [_speedup(pick(here, **{"pass": what}), most) for what in speedups]
         table.rows.append([str(faces), f"{pixels}²", blend, *cells])
     return table
+
+
+def _speedup(rows: list[dict[str, Any]], threads: int) -> str:
+    """How many times the rate of one thread that of `threads` is."""
+    one, many = pick(rows, threads=1), pick(rows, threads=threads)
+    return f"{one[0]['ms_min'] / many[0]['ms_min']:.2f}" if one and many else "-"
 
 
 def _peers(result: dict[str, Any]) -> Table:

@@ -132,6 +132,14 @@ PEERS = (
         "hard faces with antialiased outline, its C++ adjoint",
     ),
     Peer(
+        "PyTorch3D",
+        "pytorch3d_images",
+        IMAGES,
+        ("pytorch3d", "torch"),
+        "pip install torch, and PyTorch3D from its sources",
+        "SoftRas: 8 faces a pixel, flat colours in the paper's blend, gradient of the vertices",
+    ),
+    Peer(
         "Mitsuba",
         "mitsuba_images",
         IMAGES,

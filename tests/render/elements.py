@@ -53,8 +53,8 @@ def check_element(rng, function, jvp, vjp, args, *, step=1e-5, rtol=1e-8):
 
 def empty_list(n, dtype=np.float64):
     """Room for n fragments of one pixel, with NaN where a number has to be written first."""
-    shapes = {"rgb": (n, 3)}
-    parts = {name: np.full(shapes.get(name, n), np.nan, dtype) for name in Fragments._fields}
+    parts: dict[str, np.ndarray] = {"rgb": np.full((n, 3), np.nan, dtype)}
+    parts |= {name: np.full(n, np.nan, dtype) for name in Fragments._fields if name != "rgb"}
     parts |= {name: np.zeros(n, np.int32) for name in ("pixel", "face", "order", "spare")}
     parts |= {"start": np.array([0, n], np.int32), "pair": np.array([0, n])}
     return Fragments(**parts)

@@ -14,8 +14,8 @@ from studies.run_folder import RunFolder
 from studies.timing_clock import Lap, ratio, run_round, summary, time_off_core
 from studies.timing_results import collect
 from studies.timing_scenes import (
+    ball_mesh,
     block_cells,
-    icosphere,
     make_ball,
     make_block,
     make_cloth,
@@ -35,6 +35,10 @@ TOY = (
     "images.faces=[20]",
     "images.pixels=[8]",
     'images.blends=["over"]',
+    "images.growth.pixels=[8, 12]",
+    "images.growth.faces=[12, 20]",
+    "images.growth.at_pixels=8",
+    "images.growth.at_faces=20",
     "checkpoint.budget=8kB",
     "cloth.triangles=[8]",
     "smoke.cells=[4]",
@@ -90,6 +94,8 @@ def test_a_run_writes_numbers_figures_and_a_page(run):
     assert {(row["worlds"], row["each"], row["whole"]) for row in result["worlds"]} == {(3, 5, 5)}
     assert result["checkpoint"]["forward_steps"]["budget"] > result["checkpoint"]["steps"]
     assert {row["pass"] for row in result["images"]} == {"forward", "forward+reverse"}
+    growth = [(row["faces"], row["pixels"]) for row in result["growth"]]
+    assert growth == [(f, n) for f, n in ((20, 8), (20, 12), (12, 8)) for _ in range(2)]
     assert folder.has("figures/steps_per_second.png")
     assert folder.has("figures/images.png")
     page = folder.file("report.html").read_text()
@@ -124,7 +130,7 @@ def test_a_run_that_was_cut_off_keeps_its_whole_rounds(run, tmp_path):
         ("repeats=0", "`repeats` must be positive"),
         ("threads=[]", "`threads` must not be empty"),
         ('dtypes=["float16"]', "`dtypes`"),
-        ("images.faces=[100]", r"`faces` must be 20, 80, 320, 1280, 5120, \.\.\., got 100\."),
+        ("images.faces=[100]", r"`faces` must be 12, 20, 80, 320, 1280, 5120, \.\.\., got 100\."),
         (
             'images.blends=["overs"]',
             "Unknown entry of `images.blends` `overs`. Did you mean `over`",
@@ -167,9 +173,9 @@ def test_the_sheet_has_the_asked_size_and_a_hinge_at_every_inner_edge():
     assert len(make_cloth(8).model.mass) == 9
 
 
-@pytest.mark.parametrize("n_faces", [20, 80, 320])
+@pytest.mark.parametrize("n_faces", [12, 20, 80, 320])
 def test_the_ball_is_closed_round_and_faces_outwards(n_faces):
-    points, faces = icosphere(n_faces)
+    points, faces = ball_mesh(n_faces)
     assert len(faces) == n_faces
     assert len(points) == n_faces // 2 + 2  # Euler: V - E + F = 2 with E = 3 F / 2
     np.testing.assert_allclose(np.linalg.norm(points, axis=1), 1.0, rtol=1e-14)

@@ -1,0 +1,53 @@
+"""The ball in PyTorch3D: its soft rasterizer with the blend of the paper, on the CPU."""
+
+import numpy as np
+import torch  # pyright: ignore[reportMissingImports]
+from pytorch3d import renderer  # pyright: ignore[reportMissingImports]
+from pytorch3d.structures import Meshes  # pyright: ignore[reportMissingImports]
+
+from studies.peers import PeerRun
+from studies.timing_laps import SIGMA
+from studies.timing_scenes import DISTANCE, Ball
+
+
+FACES_PER_PIXEL = 8
+D_MIN = 1e-4
+GAMMA = 1e-4
+
+
+def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:
+    """Return drawing, and drawing with the gradient of the vertices, float32."""
+    torch.set_num_threads(threads)
+    points = torch.tensor(ball.points, dtype=torch.float32, requires_grad=True)
+    faces = torch.tensor(ball.faces, dtype=torch.int64)
+    rng = np.random.default_rng(0)
+    colors = torch.tensor(rng.random((len(ball.faces), 1, 1, 3)), dtype=torch.float32)
+    textures = renderer.TexturesAtlas(atlas=[colors])
+    rotation, translation = renderer.look_at_view_transform(dist=DISTANCE, elev=0.0, azim=0.0)
+    cameras = renderer.FoVPerspectiveCameras(R=rotation, T=translation, fov=ball.fov_y)
+    blend = renderer.BlendParams(sigma=SIGMA, gamma=GAMMA, background_color=(0.0, 0.0, 0.0))
+    settings = renderer.RasterizationSettings(
+        image_size=pixels,
+        blur_radius=float(np.log(1.0 / D_MIN - 1.0)) * SIGMA,
+        faces_per_pixel=FACES_PER_PIXEL,
+        perspective_correct=True,
+    )
+    rasterizer = renderer.MeshRasterizer(cameras=cameras, raster_settings=settings)
+    adj = torch.tensor(rng.standard_normal((1, pixels, pixels, 4)), dtype=torch.float32)
+    last = {}
+
+    def draw() -> torch.Tensor:
+        mesh = Meshes(verts=[points], faces=[faces], textures=textures)
+        fragments = rasterizer(mesh)
+        texels = mesh.sample_textures(fragments)
+        return renderer.softmax_rgb_blend(texels, fragments, blend)
+
+    def forward() -> None:
+        with torch.no_grad():
+            last["image"] = draw()
+
+    def both() -> None:
+        points.grad = None
+        draw().backward(adj)
+
+    return PeerRun(forward, lambda: last["image"][0, ..., 3].numpy() > 0.5, both)
