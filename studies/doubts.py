@@ -8,7 +8,7 @@ ROUNDING = 1e-12  # of the loss at the start: as far as a search can go
 
 
 def doubts(result: dict[str, Any]) -> list[str]:
-    """Return sentences that warn of a result: not converged, or hardly better than its start.
+    """Return sentences that warn of a result: not converged, no better, or not determined.
 
     Parameters
     ----------
@@ -29,5 +29,13 @@ def doubts(result: dict[str, Any]) -> list[str]:
             "hardly better than its start did. Unless the start was right already, look at the "
             "videos side by side: mesh, scale, camera, pinned nodes, or what is held fixed do not "
             "fit."
+        )
+    # Singular values beside a reason not to give intervals: the smallest is at rounding.
+    spread = result.get("uncertainty", {})
+    if spread.get("reason") and spread.get("singular_values"):
+        along = ", ".join(f"{part:.2f} {name}" for name, part in spread["worst_direction"].items())
+        lines.append(
+            f"The video does not determine the values: along {along} nothing in it changes. In "
+            "that direction they are where the search happened to end."
         )
     return lines

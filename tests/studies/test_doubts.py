@@ -29,3 +29,16 @@ def test_a_loss_that_hardly_fell_is_doubted():
 
 def test_a_run_of_an_earlier_version_has_a_report_too():
     assert doubts({"status": "CONVERGED", "loss": 0.1}) == []
+
+
+def test_a_direction_that_leaves_no_trace_is_doubted():
+    spread = {
+        "reason": "a direction of theta leaves no trace in the video",
+        "singular_values": [0.2, 3e-17],
+        "worst_direction": {"log damping": 0.707, "log mass": 0.707},
+    }
+    (line,) = doubts(result() | {"uncertainty": spread})
+    assert "along 0.71 log damping, 0.71 log mass nothing in it changes" in line
+    assert doubts(result() | {"uncertainty": spread | {"reason": ""}}) == []
+    many = spread | {"reason": "more than 256 parameters", "singular_values": []}
+    assert doubts(result() | {"uncertainty": many}) == []
