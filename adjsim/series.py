@@ -49,6 +49,17 @@ class Signal:
         checks.freeze(self, "knots", knots)
         checks.freeze(self, "values", values)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Refuse to be taken for an array: only what may vary in time may be a signal.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        del dtype, copy
+        raise TypeError("a `Signal` stands only for what may vary in time, and this is constant")
+
     def weights(self, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the left knot of each step, (n_steps,), and t in [0, 1], (n_steps,)."""
         k = np.arange(n_steps, dtype=np.float64)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjsim.forces.sphere import SphereContact
+from adjsim.forces.springs import Springs
 from adjsim.series import Signal, check_series, series_rows, series_steps, with_array
 
 
@@ -84,3 +86,11 @@ def test_a_shape_that_does_not_fit_is_refused_by_name(value, message):
 def test_a_bad_signal_is_refused_by_name(knots, values, message):
     with pytest.raises(ValueError, match=message):
         Signal(knots, values)
+
+
+def test_a_signal_of_what_is_constant_is_refused_by_name():
+    signal = Signal([0.0, 1.0], [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"`stiffness` must .* a `Signal` stands only for what"):
+        Springs([[0, 1]], signal, rest_length=1.0)
+    with pytest.raises(ValueError, match=r"`sphere_radius` must .* a `Signal` stands only"):
+        SphereContact(sphere_radius=signal)
