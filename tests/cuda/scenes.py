@@ -119,8 +119,22 @@ def everything(device, dtype=np.float64):
     for name in model.bodies:
         for key, value in vars(states.bodies[name]).items():
             out |= {f"{name}.{key}": value, f"jvp {name}.{key}": vars(tangent.bodies[name])[key]}
-    out |= two_worlds(model, state, adj, options)
+    out |= two_worlds(model, state, adj, options) | free_bodies(model, state, options)
     return out | {"x": run.trajectory.x, "v": states.v, "jvp x": tangent.x, "jvp v": tangent.v}
+
+
+def free_bodies(model, state, options):
+    """The bodies without nodes and forces: all arrays of both are empty."""
+    free = Model(bodies=model.bodies), State(bodies=state.bodies)
+    run = record(*free, DT, N_STEPS, **options)
+    out = {f"free {name}": part.position for name, part in run.trajectory.bodies.items()}
+    turning = {
+        name: {"position": part.position, "angular_velocity": part.angular_velocity}
+        for name, part in run.trajectory.bodies.items()
+    }
+    wrt = ("gravity", "stone.inertia", "pair.angular_velocity", "stone.velocity")
+    grads = run.vjp(bodies=turning, wrt=wrt)
+    return out | {f"free vjp {path}": grad for path, grad in grads.items()}
 
 
 def two_worlds(model, state, adj, options):
