@@ -14,6 +14,7 @@ Frozen, that is, not differentiated: which fragments there are and their order i
 Adjoint: `adjoint/render/fragments.py`. Tests: `tests/render/test_fragments.py`.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import axpy, scale
 from render.barycentrics import barycentrics, clip_barycentrics, perspective
-from render.coverage import coverage, exp_minus, sigmoid_parts, signed_square_distance
+from render.coverage import coverage, cross2, exp_minus, sigmoid_parts, signed_square_distance
 from render.face_setup import load_corners
 from render.lists import list_fragments, sort_body
 
@@ -181,11 +182,45 @@ def place_fragments(first, last, f, corners, smooth, shaded, fragments):
 
 
 @device_fn
+def edge_misses(a, b, turn, low, high, reach):
+    """Whether the edge ab has all of a rectangle on its outer side, beyond its reach."""
+    u = (turn * (b[0] - a[0]), turn * (b[1] - a[1]))
+    x = low[0] if u[1] > lit(0.0, reach) else high[0]  # the corner farthest inwards
+    y = high[1] if u[0] > lit(0.0, reach) else low[1]
+    c = u[0] * (y - a[1]) - u[1] * (x - a[0])
+    return c < lit(0.0, reach) and c * c > reach * reach * (u[0] * u[0] + u[1] * u[1])
+
+
+@device_fn
+def misses(first, last, left, right, corners, settings, grid):
+    """Whether a face cannot reach any of these pixels: they lie beyond one of its edges."""
+    a0, a1, a2, _ = corners
+    low = (grid.pixel_x[left], grid.pixel_y[last - 1])
+    high = (grid.pixel_x[right - 1], grid.pixel_y[first])
+    area = cross2((a1[0] - a0[0], a1[1] - a0[1]), (a2[0] - a0[0], a2[1] - a0[1]))
+    one = lit(1.0, area)
+    turn = one if area > lit(0.0, area) else -one
+    size = one + abs(low[0]) + abs(high[0])  # of what is rounded
+    for a in (a0, a1, a2):
+        size += abs(a[0]) + abs(a[1])
+    reach = math.sqrt(-settings.lowest * settings.sigma) * lit(1.001, one)
+    reach += lit(64.0, one) * settings.eps * size
+    return (
+        edge_misses(a0, a1, turn, low, high, reach)
+        or edge_misses(a1, a2, turn, low, high, reach)
+        or edge_misses(a2, a0, turn, low, high, reach)
+    )
+
+
+@device_fn
 def fragments_body(f, area, n, grid, smooth, faces, settings, fragments):
     """Face f: append its fragments in this area from place n on; return the next place."""
     corners = load_corners(f, faces.corners)
     begin, end = max(area[0], faces.box[f, 0]), min(area[1], faces.box[f, 1])
     left, right = max(area[2], faces.box[f, 2]), min(area[3], faces.box[f, 3])
+    is_cut = right - left == 1 << grid.shift or end - begin == 1 << grid.shift
+    if is_cut and misses(begin, end, left, right, corners, settings, grid):
+        return n
     rows = max(1, BLOCK // (right - left))
     first = n
     for i in range(begin, end, rows):

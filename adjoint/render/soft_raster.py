@@ -147,16 +147,19 @@ def draw_frame_jvp(
             ready.faces, tan_faces,
         )  # fmt: skip
 
-    def draw(first: int, last: int) -> None:
-        fragments = empty_fragments(ready, first, last)
+    n_tiles = len(ready.tiles.capacity)
+
+    def draw(runs: Iterable[tuple[int, int]]) -> None:
+        fragments = empty_fragments(ready, 0, n_tiles)
         n = len(fragments.y)
         room = FragmentTangents(np.empty(n, dtype), np.empty(n, dtype), np.empty((n, 3), dtype))
-        draw_tiles_jvp(
-            first, last, job.scene, tangents.scene, job.settings, tangents.numbers, tuple(ready),
-            tan_faces, (fragments, room), tan_image,
-        )  # fmt: skip
+        for first, last in runs:
+            draw_tiles_jvp(
+                first, last, job.scene, tangents.scene, job.settings, tangents.numbers,
+                tuple(ready), tan_faces, (fragments, room), tan_image,
+            )  # fmt: skip
 
-    pool.over_tiles(len(ready.tiles.capacity), draw)
+    pool.over_tiles(n_tiles, draw)
 
 
 def empty_adjoints(n: int, n_pixels: int, dtype: np.dtype) -> FragmentAdjoints:
@@ -174,13 +177,14 @@ def draw_frame_vjp(
     n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
     slots, adj_tiles = np.empty((n_pairs, 18), dtype), np.empty((n_tiles, 6), dtype)
 
-    def draw(first: int, last: int) -> None:
-        fragments = empty_fragments(ready, first, last)
+    def draw(runs: Iterable[tuple[int, int]]) -> None:
+        fragments = empty_fragments(ready, 0, n_tiles)
         room = empty_adjoints(len(fragments.y), len(fragments.start), dtype)
-        draw_tiles_vjp(
-            first, last, job.scene, job.settings, tuple(ready), (fragments, room), adj_image,
-            slots, adj_tiles,
-        )  # fmt: skip
+        for first, last in runs:
+            draw_tiles_vjp(
+                first, last, job.scene, job.settings, tuple(ready), (fragments, room), adj_image,
+                slots, adj_tiles,
+            )  # fmt: skip
 
     pool.over_tiles(n_tiles, draw)
     adj = paths.zeros(job)

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from render.blending import Over
+from render.blending import Over, Softmax
 from render.fragments import LANES, gather_tile, tile_area
 from render.packing import pack
+from render.scene import Mesh, Scene
 from render.soft_raster import empty_fragments, setup_frame
 from tests.render.scenes import camera, soft, two_tetrahedra
 
@@ -55,6 +56,34 @@ def test_every_face_is_found_at_every_pixel_it_reaches_and_nowhere_else(rng, siz
     expected = np.array([reached(frame.faces, f, job) for f in range(len(found))])
     assert 0 < expected.mean() < 1
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("blend", [Over(), Softmax()])
+def test_slivers_across_many_tiles_are_found_at_every_pixel_they_reach(rng, blend):
+    n = 24
+    ends = rng.uniform(-1.5, 1.5, (n, 2, 3)) * [1.0, 1.0, 0.3]
+    third = ends.mean(axis=1) + rng.normal(scale=0.02, size=(n, 3))
+    corners = np.concatenate([ends, third[:, None]], axis=1)
+    scene = Scene({"slivers": Mesh(np.arange(3 * n).reshape(n, 3))})
+    vertices = {"slivers": corners.reshape(-1, 3)}
+    job = pack(scene, [camera()], soft(blend=blend, sigma=1e-4), vertices, (150, 170))[0]
+    frame = setup_frame(job, 0)
+    found = np.zeros((n, 150, 170), int)
+    fragments = empty_fragments(frame, 0, len(frame.tiles.capacity))
+    for tile in range(len(frame.tiles.capacity)):
+        gather_tile(
+            tile, frame.grid, job.scene.smooth, frame.faces, frame.tiles, job.settings, fragments
+        )
+        top, _, left, _ = tile_area(tile, frame.grid)
+        count = fragments.pair[frame.tiles.start[tile + 1] - frame.tiles.start[tile]]
+        k = fragments.pixel[:count]
+        i, j = top + (k >> frame.grid.shift), left + k % (1 << frame.grid.shift)
+        np.add.at(found, (fragments.face[:count], i, j), 1)
+    expected = np.array([reached(frame.faces, f, job) for f in range(n)])
+    assert 0 < expected.mean() < 0.1
+    # A pixel whose coverage is D_min up to rounding may fall on either side.
+    assert np.count_nonzero(found != expected) <= 2
+    assert found.max() == 1
 
 
 def reached(faces, f, job):
