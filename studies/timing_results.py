@@ -80,7 +80,8 @@ def _worlds(rounds: Sequence[Round], laps: list[Lap]) -> list[dict[str, Any]]:
             row = {key: value for key, value in _labels(lap).items() if key != "system"}
             row |= {"ns_min": 1e9 * each["min"], "ns_median": 1e9 * each["median"]}
             row |= {"whole_ns_min": 1e9 * alone["min"], "whole_ns_median": 1e9 * alone["median"]}
-            rows.append({**row, "ratio": ratio(rounds, lap, whole)})
+            on_core = each["on_core"] / alone["on_core"] if lap.labels["threads"] == 1 else None
+            rows.append({**row, "ratio": ratio(rounds, lap, whole), "ratio_on_core": on_core})
     return rows
 
 
