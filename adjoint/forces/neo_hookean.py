@@ -39,6 +39,7 @@ from adjsim.mat3 import (
     t_matmul,
     transpose,
 )
+from adjsim.meshes.tet_mesh import signed_volumes
 from adjsim.vec3 import dot, neg
 
 
@@ -278,7 +279,7 @@ class NeoHookeanTetsTwin(LumpedForceTwin[NeoHookeanTets]):
         self, force: NeoHookeanTets, adj_params: np.ndarray, adj_series: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Pull row cotangents back to mu, lam, viscosity and actuation."""
-        _, volume = rest_shape(force.rest_positions, force.tets)
+        volume = signed_volumes(force.rest_positions, force.tets)
         adj_alpha0 = adj_params[:, 2]
         adj_mu = volume * adj_params[:, 0] + 0.75 / force.lam * adj_alpha0
         adj_lam = volume * adj_params[:, 1] - 0.75 * force.mu / force.lam**2 * adj_alpha0
@@ -295,7 +296,7 @@ class NeoHookeanTetsTwin(LumpedForceTwin[NeoHookeanTets]):
         self, force: NeoHookeanTets, tangents: dict[str, np.ndarray], n_steps: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Push tangents of mu, lam, viscosity and actuation to rows."""
-        _, volume = rest_shape(force.rest_positions, force.tets)
+        volume = signed_volumes(force.rest_positions, force.tets)
         tan_mu, tan_lam = tangents.get("mu", np.zeros(())), tangents.get("lam", np.zeros(()))
         tan_alpha0 = 0.75 * (tan_mu - force.mu / force.lam * tan_lam) / force.lam
         rows = [tan_mu * volume, tan_lam * volume, broadcast(tan_alpha0, len(volume))]

@@ -213,7 +213,7 @@ class NeoHookeanTets(LumpedForce):
 
     def pack_params(self) -> np.ndarray:
         """Mu V, lam V, alpha at a = 0, and eta V where there is viscosity."""
-        _, volume = rest_shape(self.rest_positions, self.tets)
+        volume = signed_volumes(self.rest_positions, self.tets)
         alpha0 = 1.0 + 0.75 * self.mu / self.lam
         rows = [self.mu * volume, self.lam * volume, broadcast(alpha0, len(volume))]
         if self.viscosity is not None:
@@ -245,7 +245,7 @@ class NeoHookeanTets(LumpedForce):
 
     def rest_measure(self) -> np.ndarray:
         """Volumes, (n_tets,) [m3]."""
-        return rest_shape(self.rest_positions, self.tets)[1]
+        return signed_volumes(self.rest_positions, self.tets)
 
 
 def rest_shape(rest_positions: np.ndarray, tets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
