@@ -96,6 +96,16 @@ STUDIES = {
             "identify the initial velocity of every point of a thrown curtain",
         ),
         Study(
+            "rigid-mass",
+            "studies.rigid",
+            "identify the mass of a rigid body hit by a known impulse",
+        ),
+        Study(
+            "rigid-contact",
+            "studies.rigid",
+            "identify mass, stiffness, damping and friction of a rigid body on a floor",
+        ),
+        Study(
             "timing",
             "studies.timing",
             "measure forward and reverse over 100 to 10 000 tetrahedra",

@@ -161,4 +161,65 @@ CLOTH_VELOCITY = Toy(
     ),
 )
 
-TOYS = {toy.study: toy for toy in (BOUNCE, PENDULUM, DOUBLE, SMOKE, BALL_MATERIAL, CLOTH_VELOCITY)}
+RIGID_MASS = Toy(
+    "rigid-mass",
+    (
+        'body.shapes=["cube"]',
+        "time.dt=2e-3",
+        "time.steps=150",
+        "time.frames=3",
+        "image.height=24",
+        "image.width=24",
+        "loss.levels=3",
+        "optimizer.stages=[1.0]",
+    ),
+    {"body.mass": 1e-9},
+    (
+        (("body.radius=0.0",), "`body.radius` must be positive"),
+        (('body.shapes=["ball"]',), "shape in `body.shapes`"),
+        (("body.shapes=[]",), "`body.shapes` must name at least one of cube"),
+        (("body.stretch=[0.0, 1.0]",), "`body.stretch` must be positive"),
+        (("push.force=[1.0]",), r"`push.force` must have shape \(3\)"),
+        (("push.seconds=[1.0, 0.5]",), r"`push.seconds` must be \[first, last\]"),
+        (('push.at="top"',), "place in `push.at`"),
+        (("free=[]",), "`free` must name at least one of mass"),
+        (('free=["friction"]',), "name in `free`"),
+        (("hidden.mass=[0.0, 1.0]",), "`hidden.mass` must be positive"),
+        (("start.mass=[3.0, 3.0]",), "start of `body.mass` must lie inside its bounds"),
+    ),
+)
+
+RIGID_CONTACT = Toy(
+    "rigid-contact",
+    (
+        'body.shapes=["cube"]',
+        "time.dt=2e-3",
+        "time.steps=300",
+        "time.frames=8",
+        "image.height=24",
+        "image.width=36",
+        "loss.levels=3",
+        "optimizer.starts=2",
+    ),
+    {
+        "body.mass": 1e-6,
+        "floor.stiffness": 1e-6,
+        "floor.damping": 1e-4,
+        "floor.friction_stiffness": 1e-6,
+        "floor.friction": 1e-6,
+    },
+    (
+        (("floor.clearance=0.0",), "`floor.clearance` must be positive"),
+        (("hidden.friction=[1.0, 0.5]",), r"`hidden.friction` must be \[low, high\]"),
+        (("start.damping=[0.0, 1.0]",), "`start.damping` must be positive"),
+        (("thrown.spin=[1.0, 0.0]",), r"`thrown.spin` must be \[low, high\]"),
+        (('free=["weight"]',), "name in `free`"),
+    ),
+)
+
+TOYS = {
+    toy.study: toy
+    for toy in (
+        BOUNCE, PENDULUM, DOUBLE, SMOKE, BALL_MATERIAL, CLOTH_VELOCITY, RIGID_MASS, RIGID_CONTACT,
+    )
+}  # fmt: skip
