@@ -182,7 +182,7 @@ class ModelTangent(Tangent):
         with using_threads(s.n_threads):
             s.loop(tangent_alone, tangent_together)(
                 self.calls, s.packed.arrays, self.rows, s.loads, self.tan_loads,
-                s.packed.bodies, s.parts, *self.slots, s.dtype.type(s.dt), k0, rows, *states,
+                s.packed.bodies, s.world_parts, *self.slots, s.dtype.type(s.dt), k0, rows, *states,
                 s.scratch, s.finite,
             )  # fmt: skip
         return s.of_groups(s.finite)

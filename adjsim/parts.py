@@ -27,17 +27,28 @@ def cuts(n: int, n_chunks: int) -> np.ndarray:
     return np.arange(n_chunks + 1, dtype=np.int64) * n // n_chunks
 
 
-def whole_groups(packed: PackedModels) -> Parts:
-    """Return one part per group of worlds."""
+def whole_groups(packed: PackedModels, *, merged: bool = True) -> Parts:
+    """Return one part per group of worlds.
+
+    If `merged`, worlds of a group that follow each other with the same gravity are one range,
+    as if they were the first of them: a call less per world and step.
+    """
     n_forces = len(packed.kinds)
     tiles = [
         [(row - g * n_forces, row, 0, packed.table[row, N_TILES]) for row in rows]
         for g in range(packed.n_groups)
         for rows in [range(g * n_forces, (g + 1) * n_forces)]
     ]
-    ends = np.stack([np.arange(packed.n_worlds + 1), packed.node_ends, packed.body_ends])
-    worlds = np.stack([ends[0, :-1], ends[1, :-1], ends[1, 1:], ends[2, :-1], ends[2, 1:]], axis=1)
-    return (*_listed(tiles, 4), packed.group_ends.copy(), np.ascontiguousarray(worlds))
+    starts = np.ones(packed.n_worlds, bool)
+    if merged:
+        starts[1:] = (packed.gravity[1:] != packed.gravity[:-1]).any(axis=1)
+        starts[packed.group_ends[:-1]] = True
+    worlds = np.flatnonzero(starts)
+    ends = np.append(worlds, packed.n_worlds)
+    nodes, bodies = packed.node_ends[ends], packed.body_ends[ends]
+    ranges = np.stack([worlds, nodes[:-1], nodes[1:], bodies[:-1], bodies[1:]], axis=1)
+    range_ptr = np.searchsorted(worlds, packed.group_ends).astype(np.int64)
+    return (*_listed(tiles, 4), range_ptr, ranges)
 
 
 def even_shares(packed: PackedModels, n_parts: int) -> Parts:

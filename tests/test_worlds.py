@@ -234,7 +234,9 @@ def test_parts_share_out_everything_once(different, n_parts):
     models = [own for own, _ in different]
     packed = pack(models, N_STEPS, F64, n_parts)
     assert packed.n_groups >= n_parts
-    for parts in (whole_groups(packed), even_shares(packed, n_parts)):
+    for parts in (
+        whole_groups(packed), whole_groups(packed, merged=False), even_shares(packed, n_parts)
+    ):  # fmt: skip
         tile_ptr, tiles, range_ptr, ranges = parts
         assert (tile_ptr[-1], range_ptr[-1]) == (len(tiles), len(ranges))
         for row, entry in enumerate(packed.table):
@@ -334,3 +336,22 @@ def test_a_batch_makes_no_more_groups_than_it_can(different):
     stepper = make_stepper(stack(models[:2]), DT, N_STEPS, F64, threads=1)
     assert stepper.packed.n_groups == 1
     assert whole_groups(pack(models[:1], N_STEPS, F64, 2))[0].tolist() == [0, 2]
+
+
+def test_worlds_of_one_gravity_and_group_are_one_range(different):
+    model, state = different[0]
+    heavy = dataclasses.replace(model, gravity=(0.0, -20.0, 0.0))
+    models = [model, model, heavy, model, model, model]
+    packed = pack(models, N_STEPS, F64, 2)
+    assert packed.group_ends.tolist() == [0, 3, 6]
+    n = model.n_nodes
+    _, _, range_ptr, ranges = whole_groups(packed)
+    assert range_ptr.tolist() == [0, 2, 3]
+    assert ranges[:, :3].tolist() == [[0, 0, 2 * n], [2, 2 * n, 3 * n], [3, 3 * n, 6 * n]]
+    _, _, range_ptr, ranges = whole_groups(packed, merged=False)
+    assert range_ptr.tolist() == [0, 3, 6]
+    assert ranges[:, 0].tolist() == list(range(6))
+    run = rollout(stack(models), [state] * 6, DT, N_STEPS)
+    for own, frames in zip(models, run, strict=True):
+        np.testing.assert_array_equal(frames.x, rollout(own, state, DT, N_STEPS).x)
+    assert np.abs(run[2].x - run[1].x).max() > 0
