@@ -20,6 +20,7 @@ from render.blending import over_body, softmax_body
 from render.face_setup import Faces, PackedScene, Settings, face_body, load_corners
 from render.fragments import Fragments, fragment_logit, write_fragment
 from render.lists import sort_body
+from render.normals import VertexCorners, normal_body
 from render.packing import Job
 from render.projection import project_body, unpack_view
 
@@ -39,6 +40,7 @@ class Shared(NamedTuple):
     numbers: Any  # (7,) the real numbers of Settings
     flags: Any  # (2,) int64: over, cull
     pixels: Pixels
+    corners: VertexCorners
 
 
 class Pairs(NamedTuple):
@@ -67,6 +69,7 @@ def share(job: Job) -> Shared:
             np.array(settings[:7], job.x.dtype),
             np.array(settings[7:], np.int64),
             Pixels(job.grid.pixel_x, job.grid.pixel_y),
+            job.corners,
         )
     )
 
@@ -89,9 +92,16 @@ def vertex_thread(i, args):
 
 
 @device_fn
+def normal_thread(i, args):
+    """Write the normal of vertex i."""
+    x, faces, corners, normals = args
+    normal_body(i, x, faces, corners, normals)
+
+
+@device_fn
 def face_thread(f, args):
     """Set up face f; write how many rows and how many pixels its box has."""
-    (view, scene, numbers, flags, pixels), x, faces, rows, places = args
+    (view, scene, numbers, flags, pixels, _), x, faces, rows, places = args
     shape = (pixels.pixel_y.shape[0], pixels.pixel_x.shape[0])
     drawn = face_body(f, scene, x, view[17], unpack_settings(numbers, flags), shape, faces)
     rows[f] = faces.box[f, 1] - faces.box[f, 0] if drawn else 0
@@ -133,14 +143,14 @@ def logits_thread(k, args):
 @device_fn
 def fragments_thread(k, args):
     """Write the fragments of pair k, and their keys: by pixel, then in their own order."""
-    pixels, numbers, smooth, faces, pairs, fragments, keys = args
+    pixels, numbers, scene, faces, pairs, fragments, keys = args
     f, i, left, right, place = locate(k, pairs, faces.box)
     corners = load_corners(f, faces.corners)
     n = fragments.pair[k]
     for j in range(left, right):
         y = fragments.logits[place + j - left]
         if y >= numbers[5]:
-            write_fragment(n, y, f, i, j, corners, pixels, smooth, faces.shaded, fragments)
+            write_fragment(n, y, f, i, j, corners, pixels, scene, faces, fragments)
             keys[n] = (i * pixels.pixel_x.shape[0] + j) * keys.shape[0] + n
             n += 1
 
@@ -183,10 +193,13 @@ def setup_faces_on_gpu(xp: Any, job: Job, shared: Shared, x: Any) -> tuple[Faces
             xp.empty((n_faces, 10), dtype),
             xp.empty((n_faces, 9), dtype),
             xp.empty((n_faces, 4), np.int64),
+            xp.empty((n_vertices if job.scene.rounded.any() else 0, 3), dtype),
         )
     )
     rows, places = xp.empty(n_faces, np.int64), xp.empty(n_faces, np.int64)
     launch(vertex_thread, n_vertices, (shared.view, x, faces.screen))
+    n_normals = faces.normals.shape[0]
+    launch(normal_thread, n_normals, (x, shared.scene.faces, shared.corners, faces.normals))
     launch(face_thread, n_faces, (shared, x, faces, *on_device((rows, places))))
     start, place = offsets(xp, rows), offsets(xp, places)
     pairs = on_device(Pairs(start, place, xp.empty(int(start[-1]), np.int64)))
@@ -220,8 +233,7 @@ def gather_frame(xp: Any, job: Job, shared: Shared, x: Any) -> FrameOnGpu:
     keys, order = xp.empty(n, np.int64), xp.empty(n, np.int32)
     start = xp.zeros(n_pixels + 1, np.int32)
     fragments = empty_fragments_on_gpu(xp, n, dtype, (order, start, pair, logits))
-    smooth = shared.scene.smooth
-    args = (pixels, shared.numbers, smooth, faces, pairs, fragments, on_device(keys))
+    args = (pixels, shared.numbers, shared.scene, faces, pairs, fragments, on_device(keys))
     launch(fragments_thread, n_pairs, args)
     if n > 0:
         keys = xp.sort(keys)

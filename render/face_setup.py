@@ -18,6 +18,7 @@ import numpy as np
 from adjsim.backend import cpu_kernel, device_fn, lit
 from render.coverage import cross2
 from render.harmonics import harmonic_shade
+from render.normals import normal_body
 from render.projection import project_body, unpack_view
 from render.shading import flat_normal, lambert
 
@@ -45,6 +46,7 @@ class PackedScene(NamedTuple):
 
     faces: np.ndarray  # (n_faces, 3) int64
     smooth: np.ndarray  # (n_faces,) whether the colours are those of the vertices
+    rounded: np.ndarray  # (n_faces,) whether pixels are shaded with the normals of the vertices
     owner: np.ndarray  # (n_faces,) int64, number of the object
     face_colors: np.ndarray  # (n_faces, 3)
     vertex_colors: np.ndarray  # (n_vertices, 3)
@@ -63,6 +65,7 @@ class Faces(NamedTuple):
     corners: np.ndarray  # (n_faces, 10): x, y of three corners [-], their z [m], and p
     shaded: np.ndarray  # (n_faces, 9): RGB of three corners, or of the face in the first
     box: np.ndarray  # (n_faces, 4) int64: rows from, to, columns from, to; empty if not drawn
+    normals: np.ndarray  # (n_vertices, 3) unit normals, or (0, 3) where no face is rounded
 
 
 @device_fn
@@ -98,6 +101,10 @@ def face_shade(f, n, scene):
 @device_fn
 def shade_body(f, scene, x, shaded):
     """Face f: write the shaded colours of its corners, or of itself in the first place."""
+    if scene.rounded[f]:  # shaded pixel by pixel
+        for c in range(9):
+            shaded[f, c] = lit(0.0, x[0, 0])
+        return
     s = face_shade(f, face_normal(f, scene.faces, x), scene)
     for c in range(3):
         if scene.smooth[f]:
@@ -186,9 +193,11 @@ def face_body(f, scene, x, p, settings, shape, faces):
     return False
 
 
-def _setup_faces(view, scene, x, settings, shape, faces):
+def _setup_faces(view, scene, x, settings, shape, corners, faces):
     """Project the vertices of one frame and set up its faces."""
     eye, frame = unpack_view(view)
+    for i in range(faces.normals.shape[0]):
+        normal_body(i, x, scene.faces, corners, faces.normals)
     for i in range(x.shape[0]):
         project_body(i, x, eye, frame, faces.screen)
     for f in range(scene.faces.shape[0]):

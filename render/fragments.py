@@ -25,6 +25,7 @@ from render.barycentrics import barycentrics, clip_barycentrics, perspective
 from render.coverage import coverage, cross2, exp_minus, sigmoid_parts, signed_square_distance
 from render.face_setup import load_corners
 from render.lists import list_fragments, sort_body
+from render.pixel_shading import pixel_color
 
 
 TILE_SHIFT = 5  # a tile has 1 << TILE_SHIFT pixels in each direction
@@ -240,12 +241,15 @@ def cover_fragments(n, fragments):
 
 
 @device_fn
-def write_fragment(n, y, f, i, j, corners, grid, smooth, shaded, fragments):
+def write_fragment(n, y, f, i, j, corners, grid, scene, faces, fragments):
     """Write fragment n, that of face f at the pixel in row i and column j, with logit y."""
     a0, a1, a2, z = corners
     p = (grid.pixel_x[j], grid.pixel_y[i])
     depth, w = fragment_place(p, a0, a1, a2, z)
-    rgb = fragment_color(f, w, smooth, shaded)
+    if scene.rounded[f]:
+        rgb = pixel_color(f, w, faces.normals, scene)
+    else:
+        rgb = fragment_color(f, w, scene.smooth, faces.shaded)
     fragments.pixel[n], fragments.face[n] = i * grid.pixel_x.shape[0] + j, f
     fragments.p_x[n], fragments.p_y[n] = p
     fragments.y[n] = y
@@ -264,15 +268,35 @@ def tile_area(tile, grid):
     return row, min(row + side, height), column, min(column + side, width)
 
 
-def _gather_tile(tile, grid, smooth, faces, tiles, settings, fragments):
+def _shade_tile(tile, scene, faces, tiles, fragments):
+    """Colours of the fragments of a tile whose faces have smooth normals.
+
+    Apart from the loops of other faces, which it would slow down.
+    """
+    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+        f, k = tiles.faces[pair], pair - tiles.start[tile]
+        if scene.rounded[f]:
+            a0, a1, a2, z = load_corners(f, faces.corners)
+            for q in range(fragments.pair[k], fragments.pair[k + 1]):
+                _, w = fragment_place((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2, z)
+                rgb = pixel_color(f, w, faces.normals, scene)
+                fragments.rgb[q, 0], fragments.rgb[q, 1], fragments.rgb[q, 2] = rgb
+
+
+shade_tile = cpu_kernel(_shade_tile)
+
+
+def _gather_tile(tile, grid, scene, faces, tiles, settings, fragments):
     """Find the fragments of a tile, list them by pixel and, for Over, sort by depth."""
     area = tile_area(tile, grid)
     n = 0
     fragments.pair[0] = 0
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
         f = tiles.faces[pair]
-        n = fragments_body(f, area, n, grid, smooth, faces, settings, fragments)
+        n = fragments_body(f, area, n, grid, scene.smooth, faces, settings, fragments)
         fragments.pair[pair - tiles.start[tile] + 1] = n
+    if faces.normals.shape[0] > 0:
+        shade_tile(tile, scene, faces, tiles, fragments)
     cover_fragments(n, fragments)
     n_pixels = (area[1] - area[0]) << grid.shift
     list_fragments(n, n_pixels, fragments)

@@ -13,6 +13,7 @@ from render.blending import Over
 from render.camera import AnyCamera
 from render.face_setup import PackedScene, Settings
 from render.fragments import TILE_SHIFT, Grid
+from render.normals import VertexCorners, vertex_corners
 from render.projection import image_size, pixel_centers
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
 
@@ -26,6 +27,7 @@ class Job(NamedTuple):
     grid: Grid
     x: np.ndarray  # (n_frames, n_vertices, 3)
     batched: bool  # whether the images have an axis of frames
+    corners: VertexCorners  # of every vertex; empty where no face is rounded
     offsets: np.ndarray  # (n_objects + 1,) first vertex of each object
     face_offsets: np.ndarray  # (n_objects + 1,) first face of each object
 
@@ -54,6 +56,8 @@ def pack(
     face_offsets = np.concatenate([[0], np.cumsum(n_faces)]).astype(np.int64)
     grid = Grid(*pixel_centers(height, width, dtype), TILE_SHIFT)
     packed = _pack_scene(scene, offsets, face_offsets, rasterizer.background, dtype)
+    is_rounded = packed.rounded.any()
+    corners = vertex_corners(packed.faces if is_rounded else packed.faces[:0], x.shape[1])
     return [
         Job(
             camera.view().astype(dtype),
@@ -62,6 +66,7 @@ def pack(
             grid,
             x,
             batched,
+            corners,
             offsets,
             face_offsets,
         )
@@ -154,13 +159,15 @@ def _pack_scene(
     meshes = list(scene.objects.values())
     n_faces, n_vertices = int(face_offsets[-1]), int(offsets[-1])
     faces = np.empty((n_faces, 3), np.int64)
-    owner, smooth = np.empty(n_faces, np.int64), np.empty(n_faces, np.bool_)
+    owner = np.empty(n_faces, np.int64)
+    smooth, rounded = np.empty(n_faces, np.bool_), np.empty(n_faces, np.bool_)
     face_colors, vertex_colors = np.ones((n_faces, 3), dtype), np.zeros((n_vertices, 3), dtype)
     ambient, diffuse = np.empty((len(meshes), 3), dtype), np.empty((len(meshes), 3), dtype)
     for i, mesh in enumerate(meshes):
         part = slice(int(face_offsets[i]), int(face_offsets[i + 1]))
         faces[part] = mesh.faces + offsets[i]
         owner[part], smooth[part] = i, mesh.vertex_colors is not None
+        rounded[part] = mesh.smooth_normals
         if mesh.face_colors is not None:
             face_colors[part] = mesh.face_colors
         if mesh.vertex_colors is not None:
@@ -172,6 +179,7 @@ def _pack_scene(
     return PackedScene(
         faces,
         smooth,
+        rounded,
         owner,
         face_colors,
         vertex_colors,

@@ -56,6 +56,9 @@ class Mesh:
         One colour per vertex, (n_vertices, 3) RGB [-], interpolated in perspective. With
         neither, the mesh is white.
     material : Material
+    smooth_normals : bool
+        Shade every pixel with the interpolated normals of the vertices, which are those of
+        their faces weighted by area, in place of one normal for each face.
 
     Raises
     ------
@@ -67,6 +70,7 @@ class Mesh:
     face_colors: Any = None
     vertex_colors: Any = None
     material: Material = field(default_factory=Material)
+    smooth_normals: bool = False
 
     def __post_init__(self) -> None:
         faces = checks.array("faces", self.faces, ("n_faces", 3), dtype=np.int64)
@@ -91,6 +95,7 @@ class Mesh:
             _freeze(self, "vertex_colors", colors)
         if not isinstance(self.material, Material):
             raise TypeError(f"`material` must be a Material, got {type(self.material).__name__}.")
+        object.__setattr__(self, "smooth_normals", bool(self.smooth_normals))
 
 
 @dataclass(frozen=True, eq=False)

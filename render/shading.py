@@ -1,4 +1,4 @@
-r"""Flat shading: one normal per face, ambient plus Lambert.
+r"""Flat shading: one normal per face, ambient plus Lambert. Smooth normals: `pixel_shading.py`.
 
     n = (x1 - x0) x (x2 - x0), normalised
     shade = k_a + sum over lights of L k_d max(0, n.l),  l = m/|m|,  colour = shade C

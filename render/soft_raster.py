@@ -190,9 +190,10 @@ def setup_frame(job: Job, frame: int) -> Frame:
         np.empty((n_faces, 10), dtype),
         np.empty((n_faces, 9), dtype),
         np.empty((n_faces, 4), np.int64),
+        np.empty((len(x) if job.scene.rounded.any() else 0, 3), dtype),
     )
     with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
-        setup_faces(job.view, job.scene, x, job.settings, (height, width), faces)
+        setup_faces(job.view, job.scene, x, job.settings, (height, width), job.corners, faces)
     shift = job.grid.shift
     while True:
         n_down, n_across = (-(-n >> shift) for n in (height, width))
@@ -249,7 +250,7 @@ def _draw_tiles(first, last, scene, settings, faces, tiles, grid, fragments, ima
     """Draw the tiles first..last-1 of a frame."""
     background = scene.background
     for tile in range(first, last):
-        gather_tile(tile, grid, scene.smooth, faces, tiles, settings, fragments)
+        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
         top, bottom, left, right = tile_area(tile, grid)
         for i in range(top, bottom):
             for j in range(left, right):

@@ -25,16 +25,19 @@ from adjoint.render.blending import (
     softmax_vjp_body,
 )
 from adjoint.render.face_setup import (
+    ROUNDED_SLOT,
+    SLOT,
     FaceTangents,
-    VertexCorners,
     face_vjp_body,
     is_used,
+    normal_slots_body,
     shade_jvp_body,
-    vertex_corners,
     vertex_jvp_body,
     vertex_vjp_body,
 )
-from adjoint.render.fragments import pair_jvp_body, pair_vjp_body
+from adjoint.render.fragments import pair_jvp_body, pair_vjp_body, rounded_vjp_body
+from adjoint.render.normals import normal_jvp_body, points_vjp_body, sum_vjp_body
+from adjoint.render.pixel_shading import ShadeParts, own_parts, sum_part, zero_parts
 from adjsim.backend import (
     Device,
     array_module,
@@ -46,6 +49,7 @@ from adjsim.backend import (
 )
 from render.cuda_raster import FrameOnGpu, Shared, gather_frame, share, unpack_settings
 from render.face_setup import corner_body
+from render.normals import VertexCorners, vertex_corners
 from render.packing import Job
 from render.projection import VIEW_SIZE, unpack_view
 
@@ -74,6 +78,13 @@ def vertex_jvp_thread(i, args):
 
 
 @device_fn
+def normal_jvp_thread(i, args):
+    """Tangent of the normal of vertex i."""
+    x, tan_x, faces, corners, tan_normals = args
+    normal_jvp_body(i, x, tan_x, faces, corners, tan_normals)
+
+
+@device_fn
 def face_jvp_thread(f, args):
     """Tangents of the corners and the colours of face f."""
     scene, tan_scene, x, tan_x, box, tangents = args
@@ -85,12 +96,11 @@ def face_jvp_thread(f, args):
 @device_fn
 def pair_jvp_thread(k, args):
     """Tangents of the fragments of pair k."""
-    shared, tan_numbers, faces, pair_face, fragments, tan_faces, tangents = args
-    smooth, pixels, numbers, flags = shared
+    scenes, numbers, faces, pair_face, fragments, tan_faces, tangents = args
+    sigmas = (numbers[0][0], numbers[1][0])
     pair_jvp_body(
-        k, pair_face[k], pixels, smooth, faces, tan_faces, unpack_settings(numbers, flags),
-        tan_numbers[0], fragments, tangents,
-    )  # fmt: skip
+        k, pair_face[k], scenes[0], scenes[1], faces, tan_faces, sigmas, fragments, tangents
+    )
 
 
 @device_fn
@@ -133,20 +143,20 @@ def pixel_vjp_thread(k, args):
 @device_fn
 def pair_vjp_thread(k, args):
     """Undo the fragments of pair k; its part is that of sigma."""
-    shared, faces, pair_face, fragments, adj, slots, parts = args
-    smooth, pixels, numbers, flags = shared
-    parts[k, 0] = pair_vjp_body(
-        k, pair_face[k], pixels, smooth, faces, unpack_settings(numbers, flags), fragments,
-        adj, k, slots,
-    )  # fmt: skip
+    shared, faces, pair_face, fragments, adj, slots, sigmas, parts = args
+    scene, pixels, numbers, flags = shared
+    f, settings = pair_face[k], unpack_settings(numbers, flags)
+    sigmas[k, 0] = pair_vjp_body(k, f, pixels, scene, faces, settings, fragments, adj, k, slots)
+    if scene.rounded[f]:
+        rounded_vjp_body(k, f, scene, faces, fragments, adj, k, slots, own_parts(k, parts), 0)
 
 
 @device_fn
 def face_vjp_thread(f, args):
     """Sum the slots of the pairs of face f and undo its setup."""
-    scene, x, box, pair_start, pair_slots, adj_faces, parts, slots = args
+    scene, x, box, pair_start, pair_slots, pair_parts, adj_faces, parts, slots = args
     if box[f, 0] < box[f, 1]:
-        for c in range(18):
+        for c in range(ROUNDED_SLOT if scene.rounded[f] else SLOT):
             total = lit(0.0, adj_faces[f, c])
             for k in range(pair_start[f], pair_start[f + 1]):
                 total += pair_slots[k, c]
@@ -160,6 +170,28 @@ def face_vjp_thread(f, args):
             parts.harmonics[f],
         )
         face_vjp_body(f, scene, x, adj_faces, own, f, slots)
+        if scene.rounded[f]:
+            begin, end = pair_start[f], pair_start[f + 1]
+            sum_part(begin, end, pair_parts.ambient, parts.ambient[f : f + 1])
+            sum_part(begin, end, pair_parts.diffuse, parts.diffuse[f : f + 1])
+            sum_part(begin, end, pair_parts.directions, own.directions)
+            sum_part(begin, end, pair_parts.lights, own.lights)
+            sum_part(begin, end, pair_parts.harmonics, own.harmonics)
+
+
+@device_fn
+def normal_vjp_thread(i, args):
+    """Sum the slots of the normal of vertex i and undo its length."""
+    x, scene, box, corners, adj_faces, adj_normals = args
+    normal_slots_body(i, scene.rounded, box, corners, adj_faces, adj_normals)
+    sum_vjp_body(i, x, scene.faces, corners, adj_normals)
+
+
+@device_fn
+def points_vjp_thread(i, args):
+    """Add what comes through normals to the adjoint of vertex i."""
+    x, faces, corners, adj_normals, adj_x = args
+    points_vjp_body(i, x, faces, corners, adj_normals, adj_x)
 
 
 @device_fn
@@ -237,6 +269,7 @@ def draw_frame_jvp_on_gpu(gpu: JobOnGpu, frame: int, tan: tuple, shape: tuple) -
                 xp.empty((n_vertices, 3), dtype),
                 xp.empty((n_faces, 10), dtype),
                 xp.zeros((n_faces, 9), dtype),
+                xp.empty(ready.faces.normals.shape, dtype),
             ),
             FragmentTangents(xp.empty(n, dtype), xp.empty(n, dtype), xp.empty((n, 3), dtype)),
             image := xp.empty(shape, dtype),
@@ -244,10 +277,12 @@ def draw_frame_jvp_on_gpu(gpu: JobOnGpu, frame: int, tan: tuple, shape: tuple) -
     )
     view, box = shared.view, ready.faces.box
     launch(vertex_jvp_thread, n_vertices, (view, tan_view, x, tan_x, tan_faces.screen))
+    args = (x, tan_x, scene.faces, shared.corners, tan_faces.normals)
+    launch(normal_jvp_thread, ready.faces.normals.shape[0], args)
     launch(face_jvp_thread, n_faces, (scene, tan_scene, x, tan_x, box, tan_faces))
-    of_pairs = (scene.smooth, shared.pixels, shared.numbers, shared.flags)
+    scenes, numbers = (scene, tan_scene), (shared.numbers, tan_numbers)
     pairs = ready.pairs.face
-    args = (of_pairs, tan_numbers, ready.faces, pairs, ready.fragments, tan_faces, tan_fragments)
+    args = (scenes, numbers, ready.faces, pairs, ready.fragments, tan_faces, tan_fragments)
     launch(pair_jvp_thread, pairs.shape[0], args)
     of_pixels = (scene.background, tan_scene.background, shared.numbers, shared.flags)
     args = (of_pixels, tan_numbers, ready.fragments, tan_fragments, tan_image)
@@ -270,9 +305,9 @@ def draw_frame_vjp_on_gpu(
     xp, job, shared = gpu
     x = on_device(job.x[frame])
     ready = gather_frame(xp, job, shared, x)
-    pair_slots, adj_sigma, pixel_sums = undo_pixels(gpu, ready, adj_image)
-    parts, slots = undo_faces(gpu, ready, x, pair_slots)
-    adj_x, adj_colors, adj_view = undo_vertices(gpu, ready, x, corners, slots)
+    pairs, adj_sigma, pixel_sums = undo_pixels(gpu, ready, adj_image)
+    parts, slots, adj_faces = undo_faces(gpu, ready, x, pairs)
+    adj_x, adj_colors, adj_view = undo_vertices(gpu, ready, x, corners, (slots, adj_faces))
     objects = [int(f) for f in job.face_offsets]
     materials = [sum_faces(xp, part, objects) for part in (parts.ambient, parts.diffuse)]
     every = [0, len(job.scene.faces)]
@@ -300,8 +335,8 @@ def sum_faces(xp: Any, part: Any, ends: list[int]) -> np.ndarray:
 
 def undo_pixels(
     gpu: JobOnGpu, ready: FrameOnGpu, adj_image: np.ndarray
-) -> tuple[Any, np.ndarray, np.ndarray]:
-    """From pixels to the slots of pairs; adj_sigma (1,); sums of gamma, epsilon, background."""
+) -> tuple[tuple[Any, ShadeParts], np.ndarray, np.ndarray]:
+    """From pixels to slots and parts of pairs; adj_sigma (1,); sums of gamma to background."""
     xp, job, shared = gpu
     dtype, n, n_pairs = job.x.dtype, ready.fragments.y.shape[0], ready.pairs.face.shape[0]
     adj_pixels = adj_image.reshape(-1, 4)
@@ -313,38 +348,52 @@ def undo_pixels(
     background = shared.scene.background
     args = (background, numbers, flags, ready.fragments, adj, on_device(parts))
     launch(pixel_vjp_thread, n_pixels, args)
-    slots, sigmas = xp.empty((n_pairs, 18), dtype), xp.empty((n_pairs, 1), dtype)
-    of_pairs = (shared.scene.smooth, shared.pixels, numbers, flags)
+    is_rounded = ready.faces.normals.shape[0] > 0
+    shades = zero_parts(xp, n_pairs if is_rounded else 1, 1, job.scene, dtype)
+    slots = xp.empty((n_pairs, ROUNDED_SLOT if is_rounded else SLOT), dtype)
+    sigmas = xp.empty((n_pairs, 1), dtype)
+    of_pairs = (shared.scene, shared.pixels, numbers, flags)
     faces, pairs = ready.faces, ready.pairs.face
-    args = (of_pairs, faces, pairs, ready.fragments, adj, *on_device((slots, sigmas)))
+    args = (of_pairs, faces, pairs, ready.fragments, adj, *on_device((slots, sigmas, shades)))
     launch(pair_vjp_thread, n_pairs, args)
     sums = sum_runs(xp, parts, [0, n_pixels])
-    return slots, to_host(sum_runs(xp, sigmas, [0, n_pairs])[0]), to_host(sums[0])
+    return (slots, shades), to_host(sum_runs(xp, sigmas, [0, n_pairs])[0]), to_host(sums[0])
 
 
-def undo_faces(gpu: JobOnGpu, ready: FrameOnGpu, x: Any, pair_slots: Any) -> tuple[FaceParts, Any]:
-    """From the slots of pairs to the parts of the faces and the slots of their corners."""
+def undo_faces(
+    gpu: JobOnGpu, ready: FrameOnGpu, x: Any, pairs: tuple[Any, ShadeParts]
+) -> tuple[FaceParts, Any, Any]:
+    """From slots and parts of pairs to the parts of faces, slots of corners, sums of faces."""
     xp, job, shared = gpu
     dtype, n_faces = job.x.dtype, len(job.scene.faces)
     n_lights, n_harmonics = len(job.scene.lights), len(job.scene.harmonics)
     of_lights = ((n_faces, n_lights, 3), (n_faces, n_lights, 3), (n_faces, n_harmonics, 3))
     shapes = ((n_faces, 3), (n_faces, 3), (n_faces, 3), *of_lights)
     parts = FaceParts(*(xp.zeros(shape, dtype) for shape in shapes))
-    slots, adj_faces = xp.empty((n_faces, 3, 9), dtype), xp.empty((n_faces, 18), dtype)
-    views = on_device((pair_slots, adj_faces, parts, slots))
+    slots, adj_faces = (
+        xp.empty((n_faces, 3, 9), dtype),
+        xp.empty((n_faces, pairs[0].shape[1]), dtype),
+    )
+    views = on_device((*pairs, adj_faces, parts, slots))
     args = (shared.scene, x, ready.faces.box, ready.pairs.start, *views)
     launch(face_vjp_thread, n_faces, args)
-    return parts, slots
+    return parts, slots, adj_faces
 
 
 def undo_vertices(
-    gpu: JobOnGpu, ready: FrameOnGpu, x: Any, corners: VertexCorners, slots: Any
+    gpu: JobOnGpu, ready: FrameOnGpu, x: Any, corners: VertexCorners, sums: tuple[Any, Any]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """From the slots of corners to vertices (n_vertices, 3), their colours, and the view."""
+    """From slots of corners, sums of faces to vertices (n_vertices, 3), their colours, the view."""
     xp, job, shared = gpu
+    slots, adj_faces = on_device(sums)
     dtype, n = job.x.dtype, job.x.shape[1]
     adj_x, adj_colors = xp.zeros((n, 3), dtype), xp.zeros((n, 3), dtype)
     parts = xp.zeros((n, VIEW_SIZE), dtype)
-    views = on_device((slots, adj_x, adj_colors, parts))
-    launch(vertex_vjp_thread, n, (shared.view, x, ready.faces.box, corners, *views))
+    views, box = on_device((adj_x, adj_colors, parts)), ready.faces.box
+    launch(vertex_vjp_thread, n, (shared.view, x, box, corners, slots, *views))
+    n_normals, faces = ready.faces.normals.shape[0], shared.scene.faces
+    adj_normals = on_device(xp.empty((n_normals, 3), dtype))
+    args = (x, shared.scene, box, corners, adj_faces, adj_normals)
+    launch(normal_vjp_thread, n_normals, args)
+    launch(points_vjp_thread, n_normals, (x, faces, corners, adj_normals, views[0]))
     return to_host(adj_x), to_host(adj_colors), to_host(sum_runs(xp, parts, [0, n])[0])

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adjoint.render.harmonics import harmonic_shade_jvp, harmonic_shade_vjp
+from adjoint.render.normals import normal_jvp_body, points_vjp_body, sum_vjp_body
 from adjoint.render.projection import project_jvp, project_vjp
 from adjoint.render.shading import flat_normal_jvp, flat_normal_vjp, lambert_jvp, lambert_vjp
 from adjsim.backend import cpu_kernel, device_fn, lit
@@ -21,19 +22,17 @@ from render.face_setup import corner_body, face_normal, face_shade, load3
 from render.projection import unpack_view
 
 
+SLOT = 18  # adjoints of a face: corners, depths and colours
+ROUNDED_SLOT = 27  # and of the normals of its corners, where there are any
+
+
 class FaceTangents(NamedTuple):
     """Tangents of the faces of a frame."""
 
     screen: np.ndarray  # (n_vertices, 3)
     corners: np.ndarray  # (n_faces, 10), 0 for p
     shaded: np.ndarray  # (n_faces, 9)
-
-
-class VertexCorners(NamedTuple):
-    """The corners 3 f + k of faces that lie at each vertex, in the order of the faces."""
-
-    start: np.ndarray  # (n_vertices + 1,) int64
-    corners: np.ndarray  # (3 n_faces,) int64
+    normals: np.ndarray  # (n_vertices or 0, 3)
 
 
 @device_fn
@@ -88,6 +87,8 @@ def face_shade_vjp(f, n, scene, adj_s, adj_scene, row):
 @device_fn
 def shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents):
     """Face f: write the tangents of its shaded colours."""
+    if scene.rounded[f]:
+        return
     i, j, k = scene.faces[f, 0], scene.faces[f, 1], scene.faces[f, 2]
     n, tan_n = flat_normal_jvp(
         load3(x, i), load3(x, j), load3(x, k), load3(tan_x, i), load3(tan_x, j), load3(tan_x, k)
@@ -126,8 +127,26 @@ def color_vjp(f, s, scene, adj_shaded, adj_scene, slots):
 
 
 @device_fn
+def rounded_face_vjp_body(f, scene, adj_faces, adj_scene, slots):
+    """Face f, shaded pixel by pixel: what is left is its place on the screen and its colours."""
+    for a in range(3):
+        slots[f, a, 0] = adj_faces[f, 2 * a]
+        slots[f, a, 1] = adj_faces[f, 2 * a + 1]
+        slots[f, a, 2] = adj_faces[f, 6 + a]
+        for c in range(3):
+            adj_C = adj_faces[f, 9 + 3 * a + c]
+            slots[f, a, 3 + c] = lit(0.0, adj_C)
+            slots[f, a, 6 + c] = adj_C if scene.smooth[f] else lit(0.0, adj_C)
+            if not scene.smooth[f]:
+                adj_scene.face_colors[f, c] += adj_C
+
+
+@device_fn
 def face_vjp_body(f, scene, x, adj_faces, adj_scene, row, slots):
     """Face f: write the adjoints of its corners into its slots; `row` of adj_scene's materials."""
+    if scene.rounded[f]:
+        rounded_face_vjp_body(f, scene, adj_faces, adj_scene, slots)
+        return
     i, j, k = scene.faces[f, 0], scene.faces[f, 1], scene.faces[f, 2]
     n = face_normal(f, scene.faces, x)
     s = face_shade(f, n, scene)
@@ -155,6 +174,18 @@ def vertex_sum(i, at, box, vertex_corners, slots):
         if box[f, 0] < box[f, 1]:
             total = add(total, (slots[f, a, at], slots[f, a, at + 1], slots[f, a, at + 2]))
     return total
+
+
+@device_fn
+def normal_slots_body(i, rounded, box, vertex_corners, adj_faces, adj_normals):
+    """Vertex i: write the adjoint of its normal, summed over its corners of drawn faces."""
+    for c in range(3):
+        total = lit(0.0, adj_faces[0, 0])
+        for k in range(vertex_corners.start[i], vertex_corners.start[i + 1]):
+            f, a = vertex_corners.corners[k] // 3, vertex_corners.corners[k] % 3
+            if rounded[f] and box[f, 0] < box[f, 1]:
+                total += adj_faces[f, SLOT + 3 * a + c]
+        adj_normals[i, c] = total
 
 
 @device_fn
@@ -194,10 +225,12 @@ def vertex_vjp_body(i, x, eye, frame, box, vertex_corners, slots, adj_x, adj_col
         adj_view[12 + c] += adj_lens[c]
 
 
-def _setup_faces_jvp(view, tan_view, scene, tan_scene, x, tan_x, faces, tangents):
+def _setup_faces_jvp(view, tan_view, scene, tan_scene, x, tan_x, vertex_corners, faces, tangents):
     """Tangents of the screen, the corners and the colours of a frame that is set up."""
     eye, frame = unpack_view(view)
     tan_eye, tan_frame = unpack_view(tan_view)
+    for i in range(tangents.normals.shape[0]):
+        normal_jvp_body(i, x, tan_x, scene.faces, vertex_corners, tangents.normals)
     for i in range(x.shape[0]):
         vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tangents.screen)
     for f in range(scene.faces.shape[0]):
@@ -209,7 +242,7 @@ def _setup_faces_jvp(view, tan_view, scene, tan_scene, x, tan_x, faces, tangents
 def _setup_faces_vjp(
     view, scene, x, faces, vertex_corners, adj_faces, slots, adj_x, adj_scene, adj_view
 ):
-    """From adj_faces (n_faces, 18), corners then colours, to vertices, scene and view."""
+    """From adj_faces (n_faces, 18 or 27), corners then colours, to vertices, scene and view."""
     eye, frame = unpack_view(view)
     for f in range(scene.faces.shape[0]):
         if faces.box[f, 0] < faces.box[f, 1]:
@@ -222,13 +255,15 @@ def _setup_faces_vjp(
             )  # fmt: skip
 
 
+def _undo_normals(scene, x, faces, vertex_corners, adj_faces, adj_normals, adj_x):
+    """From the adjoints of the normals of corners to the vertices."""
+    for i in range(x.shape[0]):
+        normal_slots_body(i, scene.rounded, faces.box, vertex_corners, adj_faces, adj_normals)
+        sum_vjp_body(i, x, scene.faces, vertex_corners, adj_normals)
+    for i in range(x.shape[0]):
+        points_vjp_body(i, x, scene.faces, vertex_corners, adj_normals, adj_x)
+
+
+undo_normals = cpu_kernel(_undo_normals)
 setup_faces_jvp = cpu_kernel(_setup_faces_jvp)
 setup_faces_vjp = cpu_kernel(_setup_faces_vjp)
-
-
-def vertex_corners(faces: np.ndarray, n_vertices: int) -> VertexCorners:
-    """Return the corners at each vertex; faces are (n_faces, 3)."""
-    flat = faces.reshape(-1)
-    start = np.zeros(n_vertices + 1, np.int64)
-    np.cumsum(np.bincount(flat, minlength=n_vertices), out=start[1:])
-    return VertexCorners(start, np.argsort(flat, kind="stable").astype(np.int64))

@@ -1,14 +1,17 @@
 r"""Tangent and adjoint of `render/fragments.py`: read the two files side by side.
 
 Every face walks its own fragments of a tile, in the order in which the forward found
-them, and sums the adjoints of its corners and colours: 18 numbers, in the slot of the
-pair (tile, face). The colour of a fragment has the adjoint w adj_rgb of its pixel.
+them, and sums the adjoints of its corners and colours, and of the normals of its corners
+where they shade it: 18 or 27 numbers, in the slot of the pair (tile, face). The colour of
+a fragment has the adjoint w adj_rgb of its pixel.
 
 Frozen: which fragments there are.
 """
 
 from adjoint.render.barycentrics import add2, place_jvp, place_vjp
 from adjoint.render.coverage import signed_square_distance_jvp, signed_square_distance_vjp
+from adjoint.render.face_setup import ROUNDED_SLOT, SLOT
+from adjoint.render.pixel_shading import pixel_color_jvp, pixel_color_vjp
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add, dot
 from render.face_setup import load_corners
@@ -34,16 +37,25 @@ def fragment_logit_vjp(p, corners, sigma, y, adj_y):
 
 
 @device_fn
-def pair_jvp_body(k, f, grid, smooth, faces, tan_faces, settings, tan_sigma, fragments, tangents):
-    """Pair k of the tile, face f: write the tangents of its fragments."""
+def pair_jvp_body(k, f, scene, tan_scene, faces, tan_faces, numbers, fragments, tangents):
+    """Pair k of the tile, face f: write the tangents of its fragments.
+
+    `numbers` are sigma and its tangent.
+    """
+    sigma, tan_sigma = numbers
     corners = load_corners(f, faces.corners)
     tan_corners = load_corners(f, tan_faces.corners)
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
         p = (fragments.p_x[q], fragments.p_y[q])
-        tangents.y[q] = fragment_logit_jvp(p, corners, tan_corners, settings.sigma, tan_sigma)
+        tangents.y[q] = fragment_logit_jvp(p, corners, tan_corners, sigma, tan_sigma)
         tangents.z[q], tan_w = place_jvp(p, corners, tan_corners)
         tan_rgb = corner_color(f, 0, tan_faces.shaded)
-        if smooth[f]:
+        if scene.rounded[f]:
+            _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
+            tan_rgb = pixel_color_jvp(
+                f, w, faces.normals, scene, tan_w, tan_faces.normals, tan_scene
+            )
+        elif scene.smooth[f]:
             _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
             c1, tan_c1 = corner_color(f, 1, faces.shaded), corner_color(f, 1, tan_faces.shaded)
             c2, tan_c2 = corner_color(f, 2, faces.shaded), corner_color(f, 2, tan_faces.shaded)
@@ -94,6 +106,25 @@ def smooth_vjp_body(k, f, grid, faces, fragments, adj, pair, slots):
 
 
 @device_fn
+def rounded_vjp_body(k, f, scene, faces, fragments, adj, pair, slots, own, row):
+    """Pair k, face f with smooth normals: what flows through normals, colours and weights.
+
+    Adds to its slot, and to the adjoints of lights and, in `row`, of materials in `own`.
+    """
+    for c in range(SLOT, ROUNDED_SLOT):
+        slots[pair, c] = lit(0.0, slots[pair, 0])
+    corners = load_corners(f, faces.corners)
+    for q in range(fragments.pair[k], fragments.pair[k + 1]):
+        i = fragments.pixel[q]
+        p = (fragments.p_x[q], fragments.p_y[q])
+        _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
+        s = adj.w[q]
+        adj_rgb = (s * adj.rgba[i, 0], s * adj.rgba[i, 1], s * adj.rgba[i, 2])
+        adj_w = pixel_color_vjp(f, w, faces.normals, scene, adj_rgb, own, row, slots, pair)
+        place_slots_vjp(p, corners, adj.z[q], adj_w, pair, slots)
+
+
+@device_fn
 def flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
     """Pair k, face f with one colour: what flows through its colour and depth."""
     corners = load_corners(f, faces.corners)
@@ -132,14 +163,14 @@ def coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
 
 
 @device_fn
-def pair_vjp_body(k, f, grid, smooth, faces, settings, fragments, adj, pair, slots):
-    """Pair k of the tile, face f: fill its slot; return adj_sigma."""
-    for c in range(6, 18):
+def pair_vjp_body(k, f, grid, scene, faces, settings, fragments, adj, pair, slots):
+    """Pair k of the tile, face f: fill its slot, but for smooth normals; return adj_sigma."""
+    for c in range(6, SLOT):
         slots[pair, c] = lit(0.0, settings.sigma)
     adj_sigma = coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots)
-    if smooth[f]:
+    if scene.smooth[f] and not scene.rounded[f]:
         smooth_vjp_body(k, f, grid, faces, fragments, adj, pair, slots)
-    else:
+    elif not scene.rounded[f]:
         flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots)
     return adj_sigma
 
@@ -147,8 +178,17 @@ def pair_vjp_body(k, f, grid, smooth, faces, settings, fragments, adj, pair, slo
 def _sum_pairs(pair_faces, slots, adj_faces):
     """Sum the slots of every face over its tiles, in the order of the tiles."""
     for pair in range(pair_faces.shape[0]):
-        for c in range(18):
+        for c in range(SLOT):
             adj_faces[pair_faces[pair], c] += slots[pair, c]
 
 
+def _sum_normal_pairs(pair_faces, rounded, slots, adj_faces):
+    """Sum what the slots hold of the normals of every face that has smooth ones."""
+    for pair in range(pair_faces.shape[0]):
+        if rounded[pair_faces[pair]]:
+            for c in range(SLOT, ROUNDED_SLOT):
+                adj_faces[pair_faces[pair], c] += slots[pair, c]
+
+
 sum_pairs = cpu_kernel(_sum_pairs)
+sum_normal_pairs = cpu_kernel(_sum_normal_pairs)

@@ -29,17 +29,26 @@ from adjoint.render.blending import (
 )
 from adjoint.render.cuda_raster import jvp_on_gpu, vjp_on_gpu
 from adjoint.render.face_setup import (
+    ROUNDED_SLOT,
+    SLOT,
     FaceTangents,
-    VertexCorners,
     setup_faces_jvp,
     setup_faces_vjp,
-    vertex_corners,
+    undo_normals,
 )
-from adjoint.render.fragments import pair_jvp_body, pair_vjp_body, sum_pairs
+from adjoint.render.fragments import (
+    pair_jvp_body,
+    pair_vjp_body,
+    rounded_vjp_body,
+    sum_normal_pairs,
+    sum_pairs,
+)
+from adjoint.render.pixel_shading import own_parts, zero_parts
 from adjsim import checks
 from adjsim.backend import Device, check_device, cpu_kernel, device_fn
 from render.camera import AnyCamera
 from render.fragments import gather_tile, tile_area
+from render.normals import VertexCorners, vertex_corners
 from render.packing import Job, check_cameras, pack
 from render.scene import Scene
 from render.soft_raster import (
@@ -63,11 +72,11 @@ def _draw_tiles_jvp(
     fragments, tangents = scratch
     tan_settings = (tan_numbers[1], tan_numbers[2])
     for tile in range(first, last):
-        gather_tile(tile, grid, scene.smooth, faces, tiles, settings, fragments)
+        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
         for pair in range(tiles.start[tile], tiles.start[tile + 1]):
             pair_jvp_body(
-                pair - tiles.start[tile], tiles.faces[pair], grid, scene.smooth,
-                faces, tan_faces, settings, tan_numbers[0], fragments, tangents,
+                pair - tiles.start[tile], tiles.faces[pair], scene, tan_scene,
+                faces, tan_faces, (settings.sigma, tan_numbers[0]), fragments, tangents,
             )  # fmt: skip
         top, bottom, left, right = tile_area(tile, grid)
         for i in range(top, bottom):
@@ -110,22 +119,37 @@ def tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums):
                 sums[3 + c] += adj_bg[c]
 
 
-def _draw_tiles_vjp(first, last, scene, settings, frame, scratch, adj_image, slots, adj_tiles):
-    """Fill the slots of the pairs, and the sums of each of the tiles first..last-1."""
+def _draw_tiles_vjp(
+    first, last, scene, settings, frame, scratch, adj_image, slots, adj_tiles, parts
+):
+    """Fill the slots of the pairs, and the sums and parts of each of the tiles first..last-1."""
     faces, tiles, grid = frame
     fragments, adj = scratch
     for tile in range(first, last):
-        gather_tile(tile, grid, scene.smooth, faces, tiles, settings, fragments)
+        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
         sums = adj_tiles[tile]
         sums[:] = 0
         tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums)
         for pair in range(tiles.start[tile], tiles.start[tile + 1]):
             sums[0] += pair_vjp_body(
-                pair - tiles.start[tile], tiles.faces[pair], grid, scene.smooth,
-                faces, settings, fragments, adj, pair, slots,
+                pair - tiles.start[tile], tiles.faces[pair], grid, scene, faces, settings,
+                fragments, adj, pair, slots,
             )  # fmt: skip
+        if faces.normals.shape[0] > 0:
+            shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots, parts)
 
 
+def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots, parts):
+    """Undo the colours of the fragments of a tile whose faces have smooth normals."""
+    own = own_parts(tile, parts)
+    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+        f, k = tiles.faces[pair], pair - tiles.start[tile]
+        if scene.rounded[f]:
+            row = scene.owner[f]
+            rounded_vjp_body(k, f, scene, faces, fragments, adj, pair, slots, own, row)
+
+
+shade_tile_vjp = cpu_kernel(_shade_tile_vjp)
 draw_tiles_jvp = cpu_kernel(_draw_tiles_jvp)
 draw_tiles_vjp = cpu_kernel(_draw_tiles_vjp)
 
@@ -140,11 +164,12 @@ def draw_frame_jvp(
         np.empty_like(ready.faces.screen),
         np.empty((n_faces, 10), dtype),
         np.zeros((n_faces, 9), dtype),
+        np.empty_like(ready.faces.normals),
     )
     with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
         setup_faces_jvp(
             job.view, tangents.view, job.scene, tangents.scene, job.x[frame], tangents.x[frame],
-            ready.faces, tan_faces,
+            job.corners, ready.faces, tan_faces,
         )  # fmt: skip
 
     n_tiles = len(ready.tiles.capacity)
@@ -175,7 +200,10 @@ def draw_frame_vjp(
     ready = setup_frame(job, frame)
     dtype, n_faces = job.x.dtype, len(job.scene.faces)
     n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
-    slots, adj_tiles = np.empty((n_pairs, 18), dtype), np.empty((n_tiles, 6), dtype)
+    is_rounded = len(ready.faces.normals) > 0
+    width = ROUNDED_SLOT if is_rounded else SLOT
+    slots, adj_tiles = np.empty((n_pairs, width), dtype), np.empty((n_tiles, 6), dtype)
+    parts = zero_parts(np, n_tiles, len(job.scene.ambient), job.scene, dtype)
 
     def draw(runs: Iterable[tuple[int, int]]) -> None:
         fragments = empty_fragments(ready, 0, n_tiles)
@@ -183,17 +211,23 @@ def draw_frame_vjp(
         for first, last in runs:
             draw_tiles_vjp(
                 first, last, job.scene, job.settings, tuple(ready), (fragments, room), adj_image,
-                slots, adj_tiles,
+                slots, adj_tiles, parts,
             )  # fmt: skip
 
     pool.over_tiles(n_tiles, draw)
     adj = paths.zeros(job)
-    adj_faces = np.zeros((n_faces, 18), dtype)
+    adj_faces = np.zeros((n_faces, width), dtype)
     sum_pairs(ready.tiles.faces, slots, adj_faces)
     setup_faces_vjp(
         job.view, job.scene, job.x[frame], ready.faces, corners, adj_faces,
         np.empty((n_faces, 3, 9), dtype), adj.x, adj.scene, adj.view,
     )  # fmt: skip
+    if is_rounded:
+        sum_normal_pairs(ready.tiles.faces, job.scene.rounded, slots, adj_faces)
+        adj_normals = np.empty_like(ready.faces.normals)
+        undo_normals(job.scene, job.x[frame], ready.faces, corners, adj_faces, adj_normals, adj.x)
+        for name, part in zip(parts._fields, parts, strict=True):
+            getattr(adj.scene, name)[...] += part.sum(axis=0)
     sums = adj_tiles.sum(axis=0)
     adj.numbers[:], adj.scene.background[:] = sums[:3], sums[3:]
     return adj

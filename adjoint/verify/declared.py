@@ -35,7 +35,8 @@ DENSITY = {("smoke_images", "density")}
 CAMERAS = (Camera, OrbitCamera, PosedCamera, Intrinsics, Orthographic)
 LIGHTS = (DirectionalLight, SphericalHarmonics)
 RENDERED = (*CAMERAS, *LIGHTS, SoftRasterizer, Material, Mesh)
-FIXED = {"near", "far", "lens", "nominal", "size", "blend", "cull", "faces", "material"}
+FIXED = {"near", "far", "lens", "nominal", "size", "blend", "cull"}
+FIXED |= {"faces", "material", "smooth_normals"}
 LOSS_SUFFIX = "_mse_vjp"
 
 

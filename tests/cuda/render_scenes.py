@@ -1,5 +1,7 @@
 """Toy scenes of the renderer that every CUDA check shares."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from adjoint.render.soft_raster import rasterize_jvp, record_images
@@ -28,6 +30,9 @@ def toy(blend, dtype=np.float64):
     vertices["high"] = np.array([[-0.3, 0.4, 0.2], [0.3, 0.4, 0.2], [0.0, 9.0, 0.2]])
     vertices["high"] = np.stack([vertices["high"], vertices["high"] + [0.0, 9.0, 0.0]])
     vertices = {name: x.astype(dtype) for name, x in vertices.items()}
+    if blend != "over":
+        objects = {**scene.objects, "left": replace(scene.objects["left"], smooth_normals=True)}
+        scene = Scene(objects, scene.lights)
     if blend == "culled":
         sky = SphericalHarmonics(rng.uniform(-0.3, 0.5, (9, 3)))
         scene = Scene(scene.objects, {"sky": sky})

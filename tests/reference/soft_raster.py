@@ -39,7 +39,8 @@ def reference_image(
     ----------
     objects : mapping or sequence of mappings
         Each: `vertices` (nv, 3), `faces` (nf, 3) integers, either `face_colors` (nf, 3)
-        or `vertex_colors` (nv, 3), `ambient` and `diffuse`: a number or (3,).
+        or `vertex_colors` (nv, 3), `ambient` and `diffuse`: a number or (3,), and
+        `smooth_normals` (bool, default False).
         Ties in depth are broken by the order of objects, then of faces.
     lights : mapping or sequence of mappings
         Each: `direction` (3,), towards the light, any length, and `color` (3,); or one
@@ -91,13 +92,17 @@ def project(points, camera, dtype=np.float64):
 
 
 def gather_faces(objects, lights, camera, raster, dtype):
-    """Every face that is drawn, of all objects: corners, depths, colours times light."""
-    corners, depths, colors = [], [], []
+    """Every face that is drawn, of all objects: corners, depths, colours times light.
+
+    Last the normals of the corners and their shade, where pixels are shaded: colours are bare.
+    """
+    corners, depths, colors, rounded = [], [], [], []
     for mesh in objects:
         points = np.asarray(mesh["vertices"], dtype)
         index = np.asarray(mesh["faces"])
         screen, depth = project(points, camera, dtype)
-        shade = face_shade(points[index], mesh, lights, dtype)[:, None, :]
+        shade = face_shade(face_normals(points[index]), mesh, lights, dtype)[:, None, :]
+        smooth = mesh.get("smooth_normals", False)
         if mesh.get("face_colors") is not None:
             albedo = np.repeat(np.asarray(mesh["face_colors"], dtype)[:, None, :], 3, axis=1)
         else:
@@ -105,25 +110,40 @@ def gather_faces(objects, lights, camera, raster, dtype):
         drawn = is_drawn(screen[index], depth[index], camera, raster)
         corners.append(screen[index][drawn])
         depths.append(depth[index][drawn])
-        colors.append((shade * albedo)[drawn])
+        colors.append((albedo if smooth else shade * albedo)[drawn])
+        normals = vertex_normals(points, index)[index][drawn] if smooth else None
+        rounded.append((int(drawn.sum()), normals, mesh, lights))
     return (
         np.concatenate([*corners, np.empty((0, 3, 2), dtype)]),
         np.concatenate([*depths, np.empty((0, 3), dtype)]),
         np.concatenate([*colors, np.empty((0, 3, 3), dtype)]),
+        rounded,
     )
 
 
-def face_shade(corners, mesh, lights, dtype):
-    """What multiplies the colour C of a face: k_a + sum L k_d max(0, n.l), (nf, 3)."""
-    normal = normalise(
-        np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    )  # not flipped towards the eye
+def face_normals(corners):
+    """Unit normals (nf, 3) of faces with corners (nf, 3, 3), not flipped towards the eye."""
+    return normalise(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
+
+
+def vertex_normals(points, faces):
+    """Unit normals (nv, 3): the sum of those of the faces, each as long as its area."""
+    total = np.zeros_like(points)
+    for face in faces:
+        a, b, c = points[face]
+        for vertex in face:
+            total[vertex] += np.cross(b - a, c - a)
+    return normalise(total)
+
+
+def face_shade(normal, mesh, lights, dtype):
+    """What multiplies the colour C at unit normals (n, 3): k_a + sum L k_d max(0, n.l), (n, 3)."""
     for light in lights:
         if "coefficients" in light:
             return spherical_harmonics(normal) @ np.asarray(light["coefficients"], dtype)
     ambient = np.broadcast_to(np.asarray(mesh["ambient"], dtype), 3)
     diffuse = np.broadcast_to(np.asarray(mesh["diffuse"], dtype), 3)
-    shade = np.repeat(ambient[None], len(corners), axis=0)
+    shade = np.repeat(ambient[None], len(normal), axis=0)
     for light in lights:
         towards = normalise(np.asarray(light["direction"], dtype))
         lambert = np.maximum(0, normal @ towards)
@@ -153,7 +173,7 @@ def is_drawn(corners, depths, camera, raster):
 
 def pixel_row(faces, camera, raster, row, size):
     """Log-coverage, depth (W, nf) and colour (W, nf, 3) of every face at each pixel."""
-    corners, depths, colors = faces
+    corners, depths, colors, rounded = faces
     dtype = corners.dtype
     height, width = size
     column = np.arange(width, dtype=dtype)
@@ -179,9 +199,18 @@ def pixel_row(faces, camera, raster, row, size):
     b = np.clip(b, 0, 1)
     b = b / b.sum(axis=-1, keepdims=True)
     if "height" in camera:
-        return exponent, (b * depths).sum(axis=-1), (b[..., None] * colors).sum(axis=-2)
-    z = 1 / (b / depths).sum(axis=-1)
-    color = z[..., None] * ((b / depths)[..., None] * colors).sum(axis=-2)
+        w, z = b, (b * depths).sum(axis=-1)
+    else:
+        z = 1 / (b / depths).sum(axis=-1)
+        w = z[..., None] * (b / depths)
+    color = (w[..., None] * colors).sum(axis=-2)
+    first = 0
+    for count, normals, mesh, lights in rounded:
+        part = slice(first, first + count)
+        first += count
+        if normals is not None:
+            n = normalise((w[:, part, :, None] * normals).sum(axis=-2)).reshape(-1, 3)
+            color[:, part] *= face_shade(n, mesh, lights, dtype).reshape(width, count, 3)
     return exponent, z, color
 
 

@@ -45,6 +45,12 @@ def two_tetrahedra(rng):
     return scene, vertices
 
 
+def rounded(scene):
+    """The same scene, every object with smooth normals."""
+    objects = {name: replace(mesh, smooth_normals=True) for name, mesh in scene.objects.items()}
+    return Scene(objects, scene.lights)
+
+
 def camera(**changes):
     """A camera that sees the unit ball, a little off every axis."""
     numbers = {"eye": (0.3, 0.4, 3.5), "target": (0.02, 0.03, 0.0), "up": (0.1, 1.0, 0.05)}
@@ -66,6 +72,7 @@ def reference(scene, view, rasterizer, vertices, size):
             "vertex_colors": mesh.vertex_colors,
             "ambient": mesh.material.ambient,
             "diffuse": mesh.material.diffuse,
+            "smooth_normals": mesh.smooth_normals,
         }
         for name, mesh in scene.objects.items()
     }
@@ -89,11 +96,11 @@ def moved(problem, tangents, step):
         return None if value is None else at(path, value)
 
     objects = {
-        name: Mesh(
-            mesh.faces,
-            color(f"{name}.face_colors", mesh.face_colors),
-            color(f"{name}.vertex_colors", mesh.vertex_colors),
-            Material(
+        name: replace(
+            mesh,
+            face_colors=color(f"{name}.face_colors", mesh.face_colors),
+            vertex_colors=color(f"{name}.vertex_colors", mesh.vertex_colors),
+            material=Material(
                 at(f"{name}.ambient", mesh.material.ambient),
                 at(f"{name}.diffuse", mesh.material.diffuse),
             ),

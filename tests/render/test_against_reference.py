@@ -11,7 +11,7 @@ from render.blending import Over, Softmax
 from render.lenses import Orthographic
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import rasterize
-from tests.render.scenes import camera, reference, soft, tetrahedron, two_tetrahedra
+from tests.render.scenes import camera, reference, rounded, soft, tetrahedron, two_tetrahedra
 
 
 BLENDS = [Over(), Softmax()]
@@ -45,6 +45,23 @@ def test_light_in_spherical_harmonics_looks_as_in_the_reference(rng):
     expected = reference(scene, camera(), soft(), vertices, (24, 30))
     assert np.ptp(expected[..., :3]) > 0.5
     np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+@pytest.mark.parametrize("in_sky", [False, True])
+def test_smooth_normals_look_as_in_the_reference(rng, blend, in_sky):
+    scene, vertices = two_tetrahedra(rng)
+    sky = {"sky": SphericalHarmonics(rng.uniform(-0.3, 0.5, (9, 3)))}
+    scene = Scene(scene.objects, sky if in_sky else scene.lights)
+    whole = rounded(scene)
+    half = Scene({**scene.objects, "left": whole.objects["left"]}, scene.lights)
+    raster = soft(blend=blend, gamma=1e-2)
+    flat = rasterize(scene, camera(), raster, vertices, (24, 30))
+    for one in (whole, half):
+        image = rasterize(one, camera(), raster, vertices, (24, 30))
+        expected = reference(one, camera(), raster, vertices, (24, 30))
+        np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
+        assert np.abs(image - flat).max() > 0.05
 
 
 @pytest.mark.parametrize("blend", BLENDS)

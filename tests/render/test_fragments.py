@@ -36,9 +36,7 @@ def test_every_face_is_found_at_every_pixel_it_reaches_and_nowhere_else(rng, siz
     found = np.zeros((len(job.scene.faces), *size), int)
     for tile in range(len(frame.tiles.capacity)):
         fragments = empty_fragments(frame, tile, tile + 1)
-        gather_tile(
-            tile, frame.grid, job.scene.smooth, frame.faces, frame.tiles, job.settings, fragments
-        )
+        gather_tile(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
         top, bottom, left, right = tile_area(tile, frame.grid)
         for k in range((bottom - top) << frame.grid.shift):
             here = fragments.order[fragments.start[k] : fragments.start[k + 1]]
@@ -71,9 +69,7 @@ def test_slivers_across_many_tiles_are_found_at_every_pixel_they_reach(rng, blen
     found = np.zeros((n, 150, 170), int)
     fragments = empty_fragments(frame, 0, len(frame.tiles.capacity))
     for tile in range(len(frame.tiles.capacity)):
-        gather_tile(
-            tile, frame.grid, job.scene.smooth, frame.faces, frame.tiles, job.settings, fragments
-        )
+        gather_tile(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
         top, _, left, _ = tile_area(tile, frame.grid)
         count = fragments.pair[frame.tiles.start[tile + 1] - frame.tiles.start[tile]]
         k = fragments.pixel[:count]

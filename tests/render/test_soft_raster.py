@@ -5,7 +5,7 @@ from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.blending import Over, Softmax
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from tests.render.scenes import camera, moved, soft, tetrahedron, two_tetrahedra
+from tests.render.scenes import camera, moved, rounded, soft, tetrahedron, two_tetrahedra
 
 
 BLENDS = [Over(), Softmax()]
@@ -92,8 +92,10 @@ def test_at_the_published_sharpness_tangent_and_adjoint_are_transposes(rng, blen
 
 
 @pytest.mark.parametrize("blend", BLENDS)
-def test_one_and_two_threads_agree_to_the_bit(rng, blend):
+@pytest.mark.parametrize("are_smooth", [False, True])
+def test_one_and_two_threads_agree_to_the_bit(rng, blend, are_smooth):
     scene, vertices = two_tetrahedra(rng)
+    scene = rounded(scene) if are_smooth else scene
     args = (scene, camera(), soft(blend=blend), vertices, (70, 40))
     one, two = record_images(*args, threads=1), record_images(*args, threads=2)
     np.testing.assert_array_equal(one.images, two.images)

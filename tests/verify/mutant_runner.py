@@ -75,6 +75,8 @@ def toy(name):
         "softmax": partial(draw, pixels.softmax),
         "flat": partial(draw, pixels.flat),
         "sky": partial(draw, pixels.sky),
+        "smooth": partial(draw, pixels.smooth),
+        "smooth sky": partial(draw, pixels.smooth_sky),
         "views": views.several,
         **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},
     }

@@ -37,6 +37,7 @@ def picture_margins(
         for part in (
             *_pixel_margins(_triangles(scene, camera, frame), rasterizer, size),
             *_light_margins(scene, frame),
+            *_shade_margins(scene, camera, frame, rasterizer, size),
         )
     ]
     return np.concatenate([part.ravel() for part in margins])
@@ -55,10 +56,10 @@ def _triangles(scene: Scene, camera: AnyCamera, vertices: Mapping[str, np.ndarra
     return np.concatenate([on_plane, seen[..., 2:]], axis=-1)
 
 
-def _pixel_margins(
+def _felt_places(
     triangles: np.ndarray, rasterizer: SoftRasterizer, size: tuple[int, int]
-) -> list[np.ndarray]:
-    """Return the margins of all pairs of pixel and face, and of pairs of faces."""
+) -> tuple[np.ndarray, ...]:
+    """Return coordinates b, clipped and not, logits y, insides and medial margins of all pairs."""
     px, py = pixel_centers(*size, np.dtype(np.float64))
     p = np.stack(np.meshgrid(px, py), axis=-1).reshape(-1, 1, 2)
     a = triangles[None, :, :, :2]
@@ -75,17 +76,25 @@ def _pixel_margins(
     )
     is_inside = (b >= 0.0).all(axis=-1)
     y = np.where(is_inside, near[..., 0], -near[..., 0]) / rasterizer.sigma
+    clipped = np.clip(b, 0.0, 1.0)
+    clipped /= clipped.sum(axis=-1, keepdims=True)
+    return b, clipped, y, is_inside, near[..., 1] - near[..., 0]
+
+
+def _pixel_margins(
+    triangles: np.ndarray, rasterizer: SoftRasterizer, size: tuple[int, int]
+) -> list[np.ndarray]:
+    """Return the margins of all pairs of pixel and face, and of pairs of faces."""
+    b, clipped, y, is_inside, medial = _felt_places(triangles, rasterizer, size)
     d_min = rasterizer.blend.d_min
     coverage = 1.0 / (1.0 + np.exp(np.minimum(-y, 700.0)))
     felt = coverage > FAINT
-    clipped = np.clip(b, 0.0, 1.0)
-    clipped /= clipped.sum(axis=-1, keepdims=True)
     depth = 1.0 / (clipped / triangles[None, :, :, 2]).sum(axis=-1)
     swaps = [_swap_margin(depth, coverage, i, j) for i, j in combinations(range(len(triangles)), 2)]
     return [
         np.where(felt[..., None], b, np.nan),
         np.where(felt[..., None], 1.0 - b, np.nan),
-        np.where(is_inside & felt, near[..., 1] - near[..., 0], np.nan),
+        np.where(is_inside & felt, medial, np.nan),
         y - np.log(d_min / (1.0 - d_min)),
         *swaps,
     ]
@@ -102,12 +111,37 @@ def _light_margins(scene: Scene, vertices: Mapping[str, np.ndarray]) -> list[np.
     """Return n.l of all faces and lights."""
     margins = []
     for name, mesh in scene.objects.items():
+        if mesh.smooth_normals:
+            continue
         x = vertices[name][mesh.faces]
         n = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
         n /= np.linalg.norm(n, axis=-1, keepdims=True)
         far_away = [m for m in scene.lights.values() if isinstance(m, DirectionalLight)]
         margins += [n @ light.direction for light in far_away]
     return margins
+
+
+def _shade_margins(
+    scene: Scene,
+    camera: AnyCamera,
+    vertices: Mapping[str, np.ndarray],
+    rasterizer: SoftRasterizer,
+    size: tuple[int, int],
+) -> list[np.ndarray]:
+    """Return n.l of all pixels, faces with smooth normals, and lights."""
+    triangles, normals = _triangles(scene, camera, vertices), []
+    for name, mesh in scene.objects.items():
+        x, m = vertices[name][mesh.faces], np.zeros_like(vertices[name])
+        np.add.at(m, mesh.faces, np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])[:, None])
+        m /= np.linalg.norm(m, axis=-1, keepdims=True)
+        normals.append(np.where(mesh.smooth_normals, m[mesh.faces], np.nan))
+    _, clipped, y, _, _ = _felt_places(triangles, rasterizer, size)
+    weights = clipped if camera.optics.is_orthographic else clipped / triangles[None, :, :, 2]
+    n = np.einsum("pfk,fkc->pfc", weights, np.concatenate(normals))
+    n /= np.linalg.norm(n, axis=-1, keepdims=True)
+    felt = y > np.log(FAINT)
+    far_away = [m for m in scene.lights.values() if isinstance(m, DirectionalLight)]
+    return [np.where(felt, n @ light.direction, np.nan) for light in far_away]
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,0 +1,79 @@
+r"""Smooth normals: at a vertex those of its faces, each with the weight of its area.
+
+    m_i = sum over the faces at i of (x1 - x0) x (x2 - x0),   n_i = m_i/|m_i|
+
+All faces of an object count, drawn or not. A normal whose sum is 0 stays 0.
+
+Adjoint: `adjoint/render/normals.py`. Tests: `tests/render/test_normals.py`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from adjsim.backend import device_fn, lit
+from adjsim.vec3 import add, cross, norm, scale, sub
+
+
+class VertexCorners(NamedTuple):
+    """The corners 3 f + k of faces that lie at each vertex, in the order of the faces."""
+
+    start: np.ndarray  # (n_vertices + 1,) int64
+    corners: np.ndarray  # (3 n_faces,) int64
+
+
+def vertex_corners(faces: np.ndarray, n_vertices: int) -> VertexCorners:
+    """Return the corners at each vertex; faces are (n_faces, 3)."""
+    flat = faces.reshape(-1)
+    start = np.zeros(n_vertices + 1, np.int64)
+    np.cumsum(np.bincount(flat, minlength=n_vertices), out=start[1:])
+    return VertexCorners(start, np.argsort(flat, kind="stable").astype(np.int64))
+
+
+@device_fn
+def unit_or_zero(m):
+    """The unit vector m/|m| and 1/|m|; both 0 where m is 0."""
+    zero = lit(0.0, m[0])
+    l = norm(m)  # (1)
+    c = lit(1.0, l) / l if l > zero else zero  # (2)
+    return scale(c, m), c  # (3)
+
+
+@device_fn
+def area_normal(x0, x1, x2):
+    """Normal m [m^2] of a face: twice its area long."""
+    u = sub(x1, x0)  # (1)
+    v = sub(x2, x0)  # (2)
+    return cross(u, v)  # (3)
+
+
+@device_fn
+def corner_point(x, faces, f, k):
+    """Corner k of face f."""
+    i = faces[f, k]
+    return (x[i, 0], x[i, 1], x[i, 2])
+
+
+@device_fn
+def normal_sum(i, x, faces, vertex_corners):
+    """Sum m [m^2] of the normals of the faces at vertex i, in their order."""
+    zero = lit(0.0, x[0, 0])
+    m = (zero, zero, zero)
+    for c in range(vertex_corners.start[i], vertex_corners.start[i + 1]):
+        f = vertex_corners.corners[c] // 3
+        m = add(
+            m,
+            area_normal(
+                corner_point(x, faces, f, 0),
+                corner_point(x, faces, f, 1),
+                corner_point(x, faces, f, 2),
+            ),
+        )
+    return m
+
+
+@device_fn
+def normal_body(i, x, faces, vertex_corners, normals):
+    """Vertex i: write its unit normal."""
+    n, _ = unit_or_zero(normal_sum(i, x, faces, vertex_corners))
+    normals[i, 0], normals[i, 1], normals[i, 2] = n
