@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from adjoint.render.face_setup import vertex_corners
 from render.blending import Over, Softmax
 from render.coverage import coverage
 from render.fragments import fragment_logit
@@ -101,10 +100,3 @@ def test_the_shade_is_ambient_plus_lambert_of_every_light():
     light = 0.8 * (np.array([1.0, 0.5, 0.0]) + 0.8 * np.array([0.1, 0.2, 0.3]))
     expected = (np.array([0.1, 0.2, 0.3]) + light) * [0.5, 0.6, 0.7]
     np.testing.assert_allclose(setup_frame(job, 0).faces.shaded[0, :3], expected, rtol=1e-14)
-
-
-def test_every_corner_is_found_at_its_vertex_in_the_order_of_the_faces():
-    faces = np.array([[0, 2, 3], [3, 2, 4]])
-    start, corners = vertex_corners(faces, 6)
-    at = [list(corners[start[i] : start[i + 1]]) for i in range(6)]
-    assert at == [[0], [], [1, 4], [2, 3], [5], []]

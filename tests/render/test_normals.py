@@ -26,6 +26,13 @@ def normals(x):
     return out
 
 
+def test_every_corner_is_found_at_its_vertex_in_the_order_of_the_faces():
+    faces = np.array([[0, 2, 3], [3, 2, 4]])
+    start, corners = vertex_corners(faces, 6)
+    at = [list(corners[start[i] : start[i + 1]]) for i in range(6)]
+    assert at == [[0], [], [1, 4], [2, 3], [5], []]
+
+
 def test_the_normals_of_a_ball_point_outwards():
     expected = POINTS / np.linalg.norm(POINTS, axis=1, keepdims=True)
     np.testing.assert_allclose(normals(POINTS), expected, rtol=0, atol=1e-15)
