@@ -102,7 +102,8 @@ def _flow(folder: RunFolder, frames: dict[str, np.ndarray]) -> dict[str, bytes]:
 def _largest_difference(frames: dict[str, np.ndarray]) -> float:
     """Return that of the frames compared; those of earlier versions all were."""
     compared = frames.get("compared", np.ones(len(frames["times"]), bool))
-    return float(abs(frames["fitted"] - frames["target"])[compared, ..., :3].max())
+    fitted, target = (frames[key][compared, ..., :3] for key in ("fitted", "target"))
+    return float(abs(fitted - target).max())
 
 
 def _pace(slow: float) -> str:
