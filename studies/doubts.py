@@ -32,7 +32,7 @@ def doubts(result: dict[str, Any]) -> list[str]:
         )
     # Singular values beside a reason not to give intervals: the smallest is at rounding.
     spread = result.get("uncertainty", {})
-    if spread.get("reason") and spread.get("singular_values"):
+    if spread.get("reason") and spread.get("singular_values") and spread["worst_direction"]:
         along = ", ".join(f"{part:.2f} {name}" for name, part in spread["worst_direction"].items())
         lines.append(
             f"The video does not determine the values: along {along} nothing in it changes. In "

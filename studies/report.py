@@ -230,6 +230,12 @@ def _spectrum(result: dict[str, Any]) -> list[str]:
     values = spread["singular_values"]
     if not values:
         return []
+    if not spread["worst_direction"]:
+        return [
+            f"The {len(values)} largest singular values of the Jacobian of the residuals: from "
+            f"{values[0]:.3g} down to {values[-1]:.3g}. With so many parameters the smaller ones "
+            "are not computed: what the video determines worst stays unknown."
+        ]
     few = len(values) <= LARGEST_LIST
     listed = ", ".join(f"{value:.3g}" for value in values)
     told = listed if few else f"from {values[0]:.3g} down to {values[-1]:.3g}"

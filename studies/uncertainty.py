@@ -10,12 +10,15 @@ which is s^2 / N H^-1 for `Mse`. Intervals are Student's at 95 %, of theta first
 natural value p by the delta method, in log p where the transform keeps p positive.
 
 The spectrum is that of J itself, its singular values: those of H would hide all below the
-root of the rounding error. A direction with a singular value at rounding leaves no trace.
+root of the rounding error. A direction with a singular value at rounding leaves no trace. Of very
+many parameters only the leading ones are computed, in the range of J under random directions: there
+are no intervals then, and what the video determines worst stays unknown.
 
-Source: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1 and 5.1.
+Sources: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1 and 5.1; Halko, Martinsson &
+Tropp, SIAM Review 2011, algorithms 4.3 and 5.1.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from studies.video_problem import VideoProblem
 
 LEVEL = 0.95
 LARGEST = 256  # parameters; beyond, a Jacobian by tangents costs too much
+LEADING, SPARE = 12, 6  # singular values of more parameters, and directions drawn beyond them
 # Ratio of singular values at which a direction counts as invisible; in single precision, of
 # whose rounding a rollout gathers more than this, ROUNDINGS of it.
 SINGULAR, ROUNDINGS = 1e-11, 100.0
@@ -47,7 +51,8 @@ class Uncertainty:
     noise : float
         Estimated standard deviation of a pixel [-].
     singular_values, directions : numpy.ndarray
-        Of J in theta: values descending, `(n,)`, and a unit direction in each row, `(n, n)`.
+        Of J in theta: values descending, `(n,)`, and a unit direction in each row, `(n, n)`; of
+        more than `LARGEST` parameters the leading ones only.
     """
 
     interval: tuple[np.ndarray, np.ndarray]
@@ -60,14 +65,15 @@ class Uncertainty:
     def to_dict(self, labels: tuple[str, ...]) -> dict[str, Any]:
         """Return the spectrum and the noise as plain numbers, ready for JSON."""
         values = self.singular_values
-        has_least = bool(values.size) and values[-1] > 0.0
+        is_whole = 0 < len(values) == self.directions.shape[1]
+        has_least = is_whole and values[-1] > 0.0
         return {
             "level": LEVEL,
             "reason": self.reason,
             "noise": self.noise,
             "singular_values": values.tolist(),
             "condition": float(values[0] / values[-1]) if has_least else None,
-            "worst_direction": _told(self.directions[-1], labels) if values.size else {},
+            "worst_direction": _told(self.directions[-1], labels) if is_whole else {},
             "best_direction": _told(self.directions[0], labels) if values.size else {},
         }
 
@@ -97,9 +103,11 @@ def uncertainty(
     images, targets = problem.images(theta), problem.targets
     d = (images[..., : targets.shape[-1]] - targets).ravel().astype(np.float64)
     sigma = float(np.sqrt(d @ d / (d.size - n))) if noise is None else noise
-    if n > LARGEST:
-        return _none(n, sigma, f"more than {LARGEST} parameters")
     try:
+        if n > LARGEST:
+            none = _none(n, sigma, f"more than {LARGEST} parameters")
+            values, directions = leading(problem, theta)
+            return replace(none, singular_values=values, directions=directions)
         _, jacobian = problem.residuals_and_jacobian(theta)
     except ValueError as error:
         return _none(n, sigma, str(error))
@@ -107,7 +115,7 @@ def uncertainty(
     least = max(SINGULAR, ROUNDINGS * float(np.finfo(problem.motion.dtype).eps))
     if not values[-1] > least * values[0]:
         none = _none(n, sigma, "a direction of theta leaves no trace in the video")
-        return Uncertainty(none.interval, none.interval, sigma, values, directions, none.reason)
+        return replace(none, singular_values=values, directions=directions)
     pulled = [residuals_vjp(problem.loss, images, targets, column) for column in jacobian.T]
     AtJ = np.stack([p[..., : targets.shape[-1]].ravel() for p in pulled], axis=1)
     weighted = AtJ @ (directions.T / values**2)
@@ -127,6 +135,28 @@ def spectrum(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the singular values of J, descending, and their directions in rows."""
     _, values, directions = np.linalg.svd(np.linalg.qr(jacobian, mode="r"))
     return values, directions
+
+
+def leading(problem: VideoProblem, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest singular values of J, descending, and their directions in rows.
+
+    With random directions W: Y = J (J^T (J W)), Q an orthonormal basis of Y, and the singular
+    values of Q^T J. They are never above those of J. It takes tangent and reverse sweeps, a few
+    for each value, and no more however many parameters there are.
+    """
+    count = min(LEADING + SPARE, len(theta))
+    drawn = np.random.default_rng(0).standard_normal((count, len(theta)))
+
+    def push(rows: np.ndarray) -> np.ndarray:
+        pushed = np.stack([problem.residuals_jvp(theta, row) for row in rows], axis=1)
+        return np.linalg.qr(pushed)[0]
+
+    def pull(basis: np.ndarray) -> np.ndarray:
+        return np.stack([problem.residuals_vjp(theta, column) for column in basis.T])
+
+    again = np.linalg.qr(pull(push(drawn)).T)[0].T  # one power iteration sharpens the range
+    _, values, directions = np.linalg.svd(pull(push(again)), full_matrices=False)
+    return values[:LEADING], directions[:LEADING]
 
 
 def _natural_interval(

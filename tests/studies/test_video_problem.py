@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from studies import cloth_velocity, config
 from studies.certificate import certificate, check_point
 from studies.optimizers.problem import NotFiniteError
 from studies.parameters import Parameters, positive_block
 from studies.registry import RunOptions
-from studies.uncertainty import uncertainty
+from studies.uncertainty import spectrum, uncertainty
 from studies.wires import Outer, Wire, Wires
 from tests.studies.toy_beam import toy_fit
+from tests.studies.toys import TOYS
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +106,24 @@ def test_intervals_hold_the_truth_in_most_noise_seeds():
     assert min(covered["covered"].values()) >= 33
 
 
-def test_too_many_parameters_have_no_intervals(problem, monkeypatch):
-    monkeypatch.setattr("studies.uncertainty.LARGEST", 1)
-    spread = uncertainty(problem, problem.parameters.start)
+def test_too_many_parameters_have_leading_singular_values_and_no_intervals(monkeypatch):
+    settings = config.resolve("cloth-velocity", list(TOYS["cloth-velocity"].overrides)).values
+    problem = cloth_velocity.make_fit(settings, RunOptions(), 0).problem
+    theta = problem.parameters.start
+    whole, directions = spectrum(problem.residuals_and_jacobian(theta)[1])
+    for name, value in (("LARGEST", 1), ("LEADING", 3), ("SPARE", 4)):
+        monkeypatch.setattr(f"studies.uncertainty.{name}", value)
+    spread = uncertainty(problem, theta)
     assert "more than 1 parameters" in spread.reason
     assert np.isnan(spread.interval[0]).all()
+    # the error falls with a power of the ratio of the eighth value to the third, below 1/2 here
+    np.testing.assert_allclose(spread.singular_values, whole[:3], rtol=0.03)
+    along = np.abs((spread.directions * directions[:3]).sum(axis=1))
+    assert along.min() > 0.9
+    told = spread.to_dict(problem.parameters.theta_labels)
+    assert told["condition"] is None
+    assert told["worst_direction"] == {}
+    assert told["best_direction"]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
