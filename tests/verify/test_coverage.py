@@ -51,8 +51,8 @@ def test_every_cell_meets_the_bars_in_numbers(table):
 @pytest.mark.slow
 def test_a_parameter_that_is_inert_in_one_system_acts_in_another(table):
     owners = {}
-    for cell in table.cells:
-        owners.setdefault(cell.parameter, []).append(cell.is_inert)
+    for cell in table.cells:  # objects have other names in other systems
+        owners.setdefault(cell.parameter.rpartition(".")[2], []).append(cell.is_inert)
     assert any(any(inert) for inert in owners.values())
     assert not any(all(inert) for inert in owners.values())
 
