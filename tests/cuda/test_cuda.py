@@ -29,7 +29,7 @@ def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
         assert row["lines"] > 100, row
         double = row["real"] == "float64" and row["kernel"] not in WITHOUT_REALS
         assert row["has_f64"] == double, row
-        exponential = row["kernel"].startswith("pixel_")
+        exponential = row["kernel"].startswith(("pixel_", "fragments_"))
         allowed = WITHIN_LIBDEVICE[row["real"]] if exponential else set()
         assert set(row["approximate"]) <= allowed, row
 
