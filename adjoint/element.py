@@ -61,27 +61,35 @@ class ForceTwin(ABC, Generic[F]):
         `force.pack_series(n_steps)`.
         """
 
+    @property
+    def _without(self) -> str:
+        """What a contributor reads whose force declares more than its twin undoes."""
+        return (
+            f"{type(self).__name__} must define rest_vjp and rest_jvp if its force declares "
+            "`rest_positions`, mass_vjp and mass_jvp if it declares `density`."
+        )
+
     def rest_vjp(self, force: F, adj_consts: np.ndarray, adj_params: np.ndarray) -> np.ndarray:
         """Pull row cotangents back to the rest positions, (n_nodes, 3).
 
         For a force with a parameter `rest_positions` only. `adj_consts` (n_elements, n_consts).
         """
-        raise NotImplementedError
+        raise NotImplementedError(self._without)
 
     def rest_jvp(self, force: F, tan_rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Push a tangent of the rest positions to rows: tan_consts and what adds to tan_params."""
-        raise NotImplementedError
+        raise NotImplementedError(self._without)
 
     def mass_vjp(self, force: F, adj_mass: np.ndarray) -> dict[str, np.ndarray]:
         """Pull a cotangent of `force.node_mass()` back to `density` and `rest_positions`.
 
         For a force with a parameter `density` only.
         """
-        raise NotImplementedError
+        raise NotImplementedError(self._without)
 
     def mass_jvp(self, force: F, tangents: dict[str, np.ndarray]) -> np.ndarray:
         """Push tangents of `density` and `rest_positions` to the node masses, (n_nodes,)."""
-        raise NotImplementedError
+        raise NotImplementedError(self._without)
 
 
 def unbroadcast(adj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from adjsim.element import Force
+from adjsim.rest_shaped import RestShapedForce
 
 
-class LumpedForce(Force):
+class LumpedForce(RestShapedForce):
     """A force whose elements have a measure at rest, and may have a `density`."""
 
-    rest_positions: Any
     density: Any
 
     @abstractmethod

@@ -50,9 +50,10 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Force, Parameter
+from adjsim.element import ElementKind, Parameter
 from adjsim.meshes.triangle_mesh import check_moved_areas, have_no_area
-from adjsim.series import freeze_series, series_rows, series_steps
+from adjsim.rest_shaped import RestShapedForce
+from adjsim.series import freeze_series, series_rows
 from adjsim.vec3 import axpy, cross, dot, scale
 
 
@@ -144,7 +145,7 @@ DAMPED = ElementKind(
 
 
 @dataclass(frozen=True, eq=False)
-class Hinges(Force):
+class Hinges(RestShapedForce):
     """Hinges along edges that two triangles share.
 
     `adjsim.meshes.hinges.mesh_hinges` finds them in a triangle mesh.
@@ -216,15 +217,6 @@ class Hinges(Force):
         """Nodes of each hinge, those of the edge first: x3, x4, x1, x2, (n_hinges, 4)."""
         return self.hinges[:, [2, 3, 0, 1]]
 
-    def bind(self, n_nodes: int, name: str) -> "Hinges":
-        """Return self if the rest positions are those of `n_nodes` nodes."""
-        if len(self.rest_positions) != n_nodes:
-            raise ValueError(
-                f"`{name}.rest_positions` must have one row per node of the model: expected "
-                f"({n_nodes}, 3), got {self.rest_positions.shape}."
-            )
-        return self
-
     def check_positions(self, x: np.ndarray, name: str) -> None:
         """Name the first of the hinges' triangles that has no area."""
         for corners in CORNERS:
@@ -247,11 +239,6 @@ class Hinges(Force):
         actuation = series_rows(self.actuation, (len(self.hinges),), n_steps)
         beta = 0.5 * self.rest_angle - actuation
         return np.stack([np.cos(beta), np.sin(beta)], axis=-1)
-
-    @property
-    def series_steps(self) -> int | None:
-        """Number of rows of an actuation that varies in time."""
-        return series_steps(self.actuation, (len(self.hinges),))
 
     def stiffness_bound(self) -> np.ndarray:
         """k_b c0/2 |dphi/dx|^2: the one eigenvalue of a hinge at rest that is not 0."""

@@ -38,7 +38,7 @@ from adjsim.mat3 import (
     symmetric_t_matmul,
 )
 from adjsim.meshes.tet_mesh import check_positive, signed_volumes
-from adjsim.series import freeze_series, series_rows, series_steps
+from adjsim.series import freeze_series
 from adjsim.vec3 import dot, neg
 
 
@@ -197,15 +197,6 @@ class NeoHookeanTets(LumpedForce):
         """Nodes of each tetrahedron, (n_tets, 4)."""
         return self.tets
 
-    def bind(self, n_nodes: int, name: str) -> "NeoHookeanTets":
-        """Return self if the rest positions are those of `n_nodes` nodes."""
-        if len(self.rest_positions) != n_nodes:
-            raise ValueError(
-                f"`{name}.rest_positions` must have one row per node of the model: expected "
-                f"({n_nodes}, 3), got {self.rest_positions.shape}."
-            )
-        return self
-
     def pack_consts(self) -> np.ndarray:
         """B by columns, (n_tets, 9) [1/m]."""
         B, _ = rest_shape(self.rest_positions, self.tets)
@@ -219,15 +210,6 @@ class NeoHookeanTets(LumpedForce):
         if self.viscosity is not None:
             rows.append(self.viscosity * volume)
         return np.stack(rows, axis=-1)
-
-    def pack_series(self, n_steps: int) -> np.ndarray:
-        """The actuation, (1 or n_steps, n_tets, 1)."""
-        return series_rows(self.actuation, (len(self.tets),), n_steps)[..., None]
-
-    @property
-    def series_steps(self) -> int | None:
-        """Number of rows of an actuation that varies in time."""
-        return series_steps(self.actuation, (len(self.tets),))
 
     def stiffness_bound(self) -> np.ndarray:
         """V (lam + 2 mu) times the summed squares of the shape functions' gradients."""

@@ -41,7 +41,7 @@ from adjsim.backend import device_fn, lit
 from adjsim.element import ElementKind, Parameter, broadcast
 from adjsim.lumping import LumpedForce
 from adjsim.meshes.triangle_mesh import check_areas, check_moved_areas
-from adjsim.series import freeze_series, series_rows, series_steps
+from adjsim.series import freeze_series
 from adjsim.sym2 import (
     cofactor,
     columns_times,
@@ -231,15 +231,6 @@ class NeoHookeanTriangles(LumpedForce):
         """Nodes of each triangle, (n_triangles, 3)."""
         return self.triangles
 
-    def bind(self, n_nodes: int, name: str) -> "NeoHookeanTriangles":
-        """Return self if the rest positions are those of `n_nodes` nodes."""
-        if len(self.rest_positions) != n_nodes:
-            raise ValueError(
-                f"`{name}.rest_positions` must have one row per node of the model: expected "
-                f"({n_nodes}, 3), got {self.rest_positions.shape}."
-            )
-        return self
-
     def check_positions(self, x: np.ndarray, name: str) -> None:
         """Name the first triangle without area."""
         check_moved_areas(name, x, self.triangles)
@@ -257,15 +248,6 @@ class NeoHookeanTriangles(LumpedForce):
         if self.viscosity is not None:
             rows.append(self.viscosity * area)
         return np.stack(rows, axis=-1)
-
-    def pack_series(self, n_steps: int) -> np.ndarray:
-        """The actuation, (1 or n_steps, n_triangles, 1)."""
-        return series_rows(self.actuation, (len(self.triangles),), n_steps)[..., None]
-
-    @property
-    def series_steps(self) -> int | None:
-        """Number of rows of an actuation that varies in time."""
-        return series_steps(self.actuation, (len(self.triangles),))
 
     def stiffness_bound(self) -> np.ndarray:
         """A0 (lam + 2 mu) times the summed squares of the shape functions' gradients."""
