@@ -21,29 +21,24 @@ import numpy as np
 from adjoint.render import paths
 from adjoint.render.blending import (
     FragmentAdjoints,
-    FragmentTangents,
-    over_jvp_body,
     over_vjp_body,
-    softmax_jvp_body,
     softmax_vjp_body,
 )
 from adjoint.render.cuda_raster import jvp_on_gpu, vjp_on_gpu
 from adjoint.render.face_setup import (
     ROUNDED_SLOT,
     SLOT,
-    FaceTangents,
-    setup_faces_jvp,
     setup_faces_vjp,
     undo_normals,
 )
 from adjoint.render.fragments import (
-    pair_jvp_body,
     pair_vjp_body,
     rounded_vjp_body,
     sum_normal_pairs,
     sum_pairs,
 )
 from adjoint.render.pixel_shading import own_parts, zero_parts
+from adjoint.render.tile_tangents import draw_frame_jvp
 from adjsim import checks
 from adjsim.backend import Device, check_device, cpu_kernel, device_fn
 from render.camera import AnyCamera
@@ -62,38 +57,6 @@ from render.soft_raster import (
     only_asked,
     setup_frame,
 )
-
-
-def _draw_tiles_jvp(
-    first, last, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, tan_image
-):
-    """Tangents of the pixels of the tiles first..last-1."""
-    faces, tiles, grid = frame
-    fragments, tangents = scratch
-    tan_settings = (tan_numbers[1], tan_numbers[2])
-    for tile in range(first, last):
-        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
-        for pair in range(tiles.start[tile], tiles.start[tile + 1]):
-            pair_jvp_body(
-                pair - tiles.start[tile], tiles.faces[pair], scene, tan_scene,
-                faces, tan_faces, (settings.sigma, tan_numbers[0]), fragments, tangents,
-            )  # fmt: skip
-        top, bottom, left, right = tile_area(tile, grid)
-        for i in range(top, bottom):
-            for j in range(left, right):
-                k = ((i - top) << grid.shift) + j - left
-                begin, end = fragments.start[k], fragments.start[k + 1]
-                if settings.over:
-                    tan = over_jvp_body(
-                        begin, end, fragments, tangents, scene.background, tan_scene.background
-                    )
-                else:
-                    tan = softmax_jvp_body(
-                        begin, end, fragments, tangents, settings, tan_settings,
-                        scene.background, tan_scene.background,
-                    )  # fmt: skip
-                for c in range(4):
-                    tan_image[i, j, c] = tan[c]
 
 
 @device_fn
@@ -150,41 +113,7 @@ def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots, parts):
 
 
 shade_tile_vjp = cpu_kernel(_shade_tile_vjp)
-draw_tiles_jvp = cpu_kernel(_draw_tiles_jvp)
 draw_tiles_vjp = cpu_kernel(_draw_tiles_vjp)
-
-
-def draw_frame_jvp(
-    job: Job, frame: int, tangents: paths.Packed, tan_image: np.ndarray, pool: Pool
-) -> None:
-    """Tangent of the image of one frame."""
-    ready = setup_frame(job, frame)
-    dtype, n_faces = job.x.dtype, len(job.scene.faces)
-    tan_faces = FaceTangents(
-        np.empty_like(ready.faces.screen),
-        np.empty((n_faces, 10), dtype),
-        np.zeros((n_faces, 9), dtype),
-        np.empty_like(ready.faces.normals),
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
-        setup_faces_jvp(
-            job.view, tangents.view, job.scene, tangents.scene, job.x[frame], tangents.x[frame],
-            job.corners, ready.faces, tan_faces,
-        )  # fmt: skip
-
-    n_tiles = len(ready.tiles.capacity)
-
-    def draw(runs: Iterable[tuple[int, int]]) -> None:
-        fragments = empty_fragments(ready, 0, n_tiles)
-        n = len(fragments.y)
-        room = FragmentTangents(np.empty(n, dtype), np.empty(n, dtype), np.empty((n, 3), dtype))
-        for first, last in runs:
-            draw_tiles_jvp(
-                first, last, job.scene, tangents.scene, job.settings, tangents.numbers,
-                tuple(ready), tan_faces, (fragments, room), tan_image,
-            )  # fmt: skip
-
-    pool.over_tiles(n_tiles, draw)
 
 
 def empty_adjoints(n: int, n_pixels: int, dtype: np.dtype) -> FragmentAdjoints:

@@ -1,0 +1,160 @@
+r"""The tangent of an image, term by term: what moved each pixel.
+
+A fragment enters its pixel by its coverage D, its depth z, and its colour sum w_k c_k. So the
+tangent of an image is a sum of four, each with the tangents of the other three set to 0:
+
+    coverage      y = delta d^2/sigma                by the corners on the screen, and sigma
+    depth         z, gamma, epsilon                  by the corners: which face is in front
+    barycentrics  w_k                                by the corners: what is painted slides
+    shading       c_k: normals, lights, materials, colours; and the background
+
+In Over the order in depth is frozen, so its term of depth is 0. Colours that are shaded pixel
+by pixel take their weights with barycentrics, and all else with shading.
+
+Tests: `tests/render/test_terms.py`.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from adjoint.render import paths
+from adjoint.render.face_setup import FaceTangents
+from adjoint.render.soft_raster import record_images
+from adjoint.render.tile_tangents import (
+    empty_tangents,
+    setup_frame_jvp,
+    tile_jvp_body,
+    tile_tangents_body,
+)
+from adjsim.backend import cpu_kernel, lit
+from render.camera import AnyCamera
+from render.fragments import gather_tile
+from render.packing import Job
+from render.scene import Scene
+from render.soft_raster import SoftRasterizer, empty_fragments, empty_images, setup_frame
+
+
+class Term(StrEnum):
+    """One of the four ways by which a parameter moves a pixel."""
+
+    COVERAGE = "coverage"
+    DEPTH = "depth"
+    BARYCENTRICS = "barycentrics"
+    SHADING = "shading"
+
+
+def rasterize_jvp_terms(
+    scene: Scene,
+    camera: AnyCamera,
+    rasterizer: SoftRasterizer,
+    vertices: Mapping[str, Any],
+    size: tuple[int, int],
+    tangents: Mapping[str, Any],
+) -> tuple[np.ndarray, dict[Term, np.ndarray]]:
+    """Draw the scene, and push tangents of the parameters forward to the image, term by term.
+
+    The terms add up to the tangent that `adjoint.render.soft_raster.rasterize_jvp` returns.
+
+    Parameters
+    ----------
+    scene, camera, rasterizer, vertices, size
+        As `render.soft_raster.rasterize` takes them, with one camera.
+    tangents : mapping of str to array_like
+        Path to tangent, of the shape of the parameter; those not named have the tangent 0.
+
+    Returns
+    -------
+    images : numpy.ndarray
+        As `rasterize` returns them.
+    terms : dict of Term to numpy.ndarray
+        Each of the shape of `images`.
+
+    Raises
+    ------
+    ValueError
+        As `rasterize_jvp`.
+    TypeError
+        If `camera` is a sequence of cameras.
+    """
+    if not isinstance(camera, AnyCamera):
+        raise TypeError(
+            f"`camera` must be one camera, got {type(camera).__name__}. Call once for each."
+        )
+    record = record_images(scene, camera, rasterizer, vertices, size)
+    job = record.jobs[0]
+    (packed,) = paths.pack_tangents(scene, record.cameras, job, record.shapes, tangents)
+    terms = {}
+    for term in Term:
+        tan_images = empty_images(record.jobs)
+        for frame in range(len(job.x)):
+            _draw_term(job, frame, packed, term, tan_images[0, frame])
+        terms[term] = tan_images.reshape(record.images.shape)
+    return record.images, terms
+
+
+def _draw_term(
+    job: Job, frame: int, tangents: paths.Packed, term: Term, tan_image: np.ndarray
+) -> None:
+    """One term of the tangent of the image of one frame."""
+    ready = setup_frame(job, frame)
+    tan_faces = setup_frame_jvp(job, frame, ready, tangents)
+    nothing = paths.zeros(job)
+    tan_scene, tan_numbers = nothing.scene, nothing.numbers
+    if term is Term.SHADING:
+        tan_scene, tan_faces = tangents.scene, _without_corners(tan_faces)
+    else:
+        tan_faces = _without_colors(tan_faces)
+    if term is Term.COVERAGE:
+        tan_numbers[0] = tangents.numbers[0]
+    if term is Term.DEPTH:
+        tan_numbers[1:] = tangents.numbers[1:]
+    keep = (term is Term.COVERAGE, term is Term.DEPTH, term in {Term.BARYCENTRICS, Term.SHADING})
+    n_tiles = len(ready.tiles.capacity)
+    fragments = empty_fragments(ready, 0, n_tiles)
+    room = empty_tangents(len(fragments.y), job.x.dtype)
+    draw_tiles_term(
+        n_tiles, job.scene, tan_scene, job.settings, tan_numbers, tuple(ready), tan_faces,
+        (fragments, room), keep, tan_image,
+    )  # fmt: skip
+
+
+def _without_corners(tan_faces: FaceTangents) -> FaceTangents:
+    """Return these tangents with faces that stand still on the screen."""
+    screen, corners = np.zeros_like(tan_faces.screen), np.zeros_like(tan_faces.corners)
+    return tan_faces._replace(screen=screen, corners=corners)
+
+
+def _without_colors(tan_faces: FaceTangents) -> FaceTangents:
+    """Return these tangents with faces that keep their colours and normals."""
+    shaded, normals = np.zeros_like(tan_faces.shaded), np.zeros_like(tan_faces.normals)
+    return tan_faces._replace(shaded=shaded, normals=normals)
+
+
+def _draw_tiles_term(
+    n_tiles, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, keep, tan_image
+):
+    """Tangents of the pixels from those of y, z or the colours of fragments: those to keep."""
+    faces, tiles, grid = frame
+    fragments, tangents = scratch
+    keep_y, keep_z, keep_rgb = keep
+    zero = lit(0.0, settings.sigma)
+    for tile in range(n_tiles):
+        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+        tile_tangents_body(
+            tile, scene, tan_scene, settings, tan_numbers, faces, tan_faces, tiles,
+            fragments, tangents,
+        )  # fmt: skip
+        for q in range(fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]):
+            tangents.y[q] = tangents.y[q] if keep_y else zero
+            tangents.z[q] = tangents.z[q] if keep_z else zero
+            for c in range(3):
+                tangents.rgb[q, c] = tangents.rgb[q, c] if keep_rgb else zero
+        tile_jvp_body(
+            tile, scene, tan_scene, settings, tan_numbers, grid, fragments, tangents, tan_image
+        )
+
+
+draw_tiles_term = cpu_kernel(_draw_tiles_term)

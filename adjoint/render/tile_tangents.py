@@ -1,0 +1,117 @@
+r"""Tangents of a frame, tile by tile: the half of the twin of `render/soft_raster.py` that pushes.
+
+    faces -> their tangents -> tangents of the fragments of a tile -> those of its pixels
+
+The half that pulls back is `soft_raster.py`; both are tested in `tests/render/test_soft_raster.py`.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from adjoint.render import paths
+from adjoint.render.blending import FragmentTangents, over_jvp_body, softmax_jvp_body
+from adjoint.render.face_setup import FaceTangents, setup_faces_jvp
+from adjoint.render.fragments import pair_jvp_body
+from adjsim.backend import cpu_kernel, device_fn
+from render.fragments import gather_tile, tile_area
+from render.packing import Job
+from render.soft_raster import Frame, Pool, empty_fragments, setup_frame
+
+
+@device_fn
+def tile_tangents_body(
+    tile, scene, tan_scene, settings, tan_numbers, faces, tan_faces, tiles, fragments, tangents
+):
+    """Tangents of the fragments of a tile."""
+    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+        pair_jvp_body(
+            pair - tiles.start[tile], tiles.faces[pair], scene, tan_scene,
+            faces, tan_faces, (settings.sigma, tan_numbers[0]), fragments, tangents,
+        )  # fmt: skip
+
+
+@device_fn
+def tile_jvp_body(
+    tile, scene, tan_scene, settings, tan_numbers, grid, fragments, tangents, tan_image
+):
+    """From the tangents of the fragments of a tile to those of its pixels."""
+    tan_settings = (tan_numbers[1], tan_numbers[2])
+    top, bottom, left, right = tile_area(tile, grid)
+    for i in range(top, bottom):
+        for j in range(left, right):
+            k = ((i - top) << grid.shift) + j - left
+            begin, end = fragments.start[k], fragments.start[k + 1]
+            if settings.over:
+                tan = over_jvp_body(
+                    begin, end, fragments, tangents, scene.background, tan_scene.background
+                )
+            else:
+                tan = softmax_jvp_body(
+                    begin, end, fragments, tangents, settings, tan_settings,
+                    scene.background, tan_scene.background,
+                )  # fmt: skip
+            for c in range(4):
+                tan_image[i, j, c] = tan[c]
+
+
+def _draw_tiles_jvp(
+    first, last, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, tan_image
+):
+    """Tangents of the pixels of the tiles first..last-1."""
+    faces, tiles, grid = frame
+    fragments, tangents = scratch
+    for tile in range(first, last):
+        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+        tile_tangents_body(
+            tile, scene, tan_scene, settings, tan_numbers, faces, tan_faces, tiles,
+            fragments, tangents,
+        )  # fmt: skip
+        tile_jvp_body(
+            tile, scene, tan_scene, settings, tan_numbers, grid, fragments, tangents, tan_image
+        )
+
+
+draw_tiles_jvp = cpu_kernel(_draw_tiles_jvp)
+
+
+def setup_frame_jvp(job: Job, frame: int, ready: Frame, tangents: paths.Packed) -> FaceTangents:
+    """Tangents of the faces of a frame that is set up."""
+    dtype, n_faces = job.x.dtype, len(job.scene.faces)
+    tan_faces = FaceTangents(
+        np.empty_like(ready.faces.screen),
+        np.empty((n_faces, 10), dtype),
+        np.zeros((n_faces, 9), dtype),
+        np.empty_like(ready.faces.normals),
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
+        setup_faces_jvp(
+            job.view, tangents.view, job.scene, tangents.scene, job.x[frame], tangents.x[frame],
+            job.corners, ready.faces, tan_faces,
+        )  # fmt: skip
+    return tan_faces
+
+
+def empty_tangents(n: int, dtype: np.dtype) -> FragmentTangents:
+    """Return room for the tangents of n fragments."""
+    return FragmentTangents(np.empty(n, dtype), np.empty(n, dtype), np.empty((n, 3), dtype))
+
+
+def draw_frame_jvp(
+    job: Job, frame: int, tangents: paths.Packed, tan_image: np.ndarray, pool: Pool
+) -> None:
+    """Tangent of the image of one frame."""
+    ready = setup_frame(job, frame)
+    tan_faces = setup_frame_jvp(job, frame, ready, tangents)
+    n_tiles = len(ready.tiles.capacity)
+
+    def draw(runs: Iterable[tuple[int, int]]) -> None:
+        fragments = empty_fragments(ready, 0, n_tiles)
+        room = empty_tangents(len(fragments.y), job.x.dtype)
+        for first, last in runs:
+            draw_tiles_jvp(
+                first, last, job.scene, tangents.scene, job.settings, tangents.numbers,
+                tuple(ready), tan_faces, (fragments, room), tan_image,
+            )  # fmt: skip
+
+    pool.over_tiles(n_tiles, draw)
