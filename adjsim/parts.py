@@ -72,9 +72,12 @@ def even_shares(packed: PackedModels, n_parts: int) -> Parts:
 
 
 def _overlap(cut: np.ndarray, ends: np.ndarray, i: int, world: int) -> tuple[int, int]:
-    """Return what a part and a world have in common of a run of rows; lo = hi: nothing."""
-    lo = max(int(cut[i]), int(ends[world]))
-    return lo, max(lo, min(int(cut[i + 1]), int(ends[world + 1])))
+    """Return what a part and a world have in common of a run of rows; lo = hi: nothing.
+
+    Both lie inside the part, so that the rows from its first world to its last are its own.
+    """
+    lo, hi = (min(max(int(end), int(cut[i])), int(cut[i + 1])) for end in ends[world : world + 2])
+    return lo, hi
 
 
 def _listed(lists: list[list[Any]], width: int) -> tuple[np.ndarray, np.ndarray]:

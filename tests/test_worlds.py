@@ -1,6 +1,7 @@
 """Worlds: a batch gives the bits of every world alone, whatever runs beside it."""
 
 import dataclasses
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,10 +12,13 @@ from adjoint.schedules import Binomial, EveryK, MemoryBudget, Segments, StoreAll
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
+from adjsim.meshes.shapes import shape
 from adjsim.model import Model, State
 from adjsim.packing import pack
 from adjsim.parts import even_shares, whole_groups
 from adjsim.reduced.simple_pendulum import SimplePendulum
+from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
 from adjsim.series import Signal
 from adjsim.stepper import CpuStepper, make_stepper
@@ -248,6 +252,39 @@ def test_parts_share_out_everything_once(different, n_parts):
         np.testing.assert_array_equal(nodes, np.arange(packed.n_nodes))
         world_of = np.concatenate([np.full(hi - lo, w) for w, lo, hi in ranges[:, :3]])
         np.testing.assert_array_equal(world_of, packed.world_of)
+
+
+@pytest.mark.parametrize("sizes", [((5, 1), (1, 5)), ((1, 5), (5, 1)), ((7, 1), (1, 2), (2, 9))])
+def test_worlds_with_nodes_here_and_bodies_there_are_shared_out_once(sizes):
+    # A part whose bodies reach into worlds that its nodes do not: no node is undone twice.
+    rng = np.random.default_rng(4)
+    hull = shape("cube", 0.5)
+    worlds = [
+        (
+            Model(np.ones(n), bodies={"set": RigidBodies([hull] * k, mass=1.0)}),
+            State(
+                rng.standard_normal((n, 3)),
+                bodies={"set": BodyState(rng.standard_normal((k, 3)))},
+            ),
+        )
+        for n, k in sizes
+    ]
+    models, states = zip(*worlds, strict=True)
+    packed = pack(models, N_STEPS, F64, 2)
+    assert packed.n_groups == 1  # no elements: shared out even where there are many worlds
+    for n_parts in range(1, 6):
+        _, _, range_ptr, ranges = even_shares(packed, n_parts)
+        for lo, hi in ((1, 2), (3, 4)):
+            firsts = [ranges[a, lo] for a, b in pairwise(range_ptr) if a < b]
+            lasts = [ranges[b - 1, hi] for a, b in pairwise(range_ptr) if a < b]
+            assert lasts[:-1] == firsts[1:]  # as `adjoint/timeloop.py` takes a part's rows
+    adj = [rng.standard_normal((1, *state.x.shape)) for state in states]
+    grads = record(stack(models), states, DT, N_STEPS, threads=2).vjp(adj)
+    for own, cotangent, ours in zip(worlds, adj, grads, strict=True):
+        theirs = record(*own, DT, N_STEPS, threads=1).vjp(cotangent)
+        for path, value in theirs.items():
+            np.testing.assert_array_equal(ours[path], value, err_msg=path)
+        assert theirs["gravity"].any()
 
 
 def test_values_change_by_number_and_path(different):
