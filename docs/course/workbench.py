@@ -4,6 +4,7 @@ import inspect
 from html import escape
 
 import matplotlib.pyplot as plt
+import numpy as np
 from IPython.display import HTML
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -59,4 +60,28 @@ def taylor_plot(tests):
         axis.set_ylim(0.1 * test.noise, 30 * test.r0.max())
         axis.legend(loc="upper left", fontsize=8)
     axes[0, 0].set_ylabel("remainder")
+    return figure
+
+
+def signed_maps(maps, image=None, *, scale=None, columns=4, width=9.0):
+    """Draw signed maps (height, width) by label, blue below 0, red above, roots of values.
+
+    They share a scale, by default the largest value, whose root has the full colour.
+    """
+    scale = scale or max(abs(value).max() for value in maps.values())
+    panels = ({} if image is None else {"image": image}) | maps
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    height, across = next(iter(maps.values())).shape
+    size = (width, rows * (width / columns * height / across + 0.3))
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for axis, (label, value) in zip(axes.ravel(), panels.items(), strict=False):
+        if value.ndim == 3:
+            axis.imshow(value[..., :3].clip(0, 1), interpolation="nearest")
+        else:
+            shown = np.sign(value) * np.sqrt(abs(value) / scale)
+            axis.imshow(shown, "RdBu_r", vmin=-1, vmax=1, interpolation="nearest")
+        axis.set_title(label, fontsize=9)
+    for axis in axes.ravel():
+        axis.axis("off")
     return figure
