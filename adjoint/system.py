@@ -125,11 +125,7 @@ def check_tangents(
     system: System[S, T], state: S, tangents: Mapping[str, npt.ArrayLike]
 ) -> dict[str, np.ndarray]:
     """Return the tangents as checked arrays in the shapes of their parameters."""
-    if not isinstance(tangents, Mapping):
-        raise TypeError(
-            "`tangents` must be a mapping of paths to directions, such as {'gravity': (0, 1, 0)}, "
-            f"got {type(tangents).__name__}."
-        )
+    tangents = checks.mapping("tangents", tangents, "{'gravity': (0, 1, 0)}")
     values = {**system.parameters(), **system.state_parameters(state)}
     shapes = {path: np.shape(value) for path, value in values.items()}
     checked = {}

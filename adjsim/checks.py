@@ -1,7 +1,7 @@
 """Checks at the public boundary: the argument, what was expected, what came, the way out."""
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -49,14 +49,28 @@ def array(
             for want, got in zip(shape, out.shape, strict=False)
         )
         if not fits:
-            wanted = ", ".join(str(s) for s in shape)
-            raise ValueError(f"`{name}` must have shape ({wanted}), got {out.shape}.{_tail(hint)}")
+            wanted = shape_text(shape)
+            raise ValueError(f"`{name}` must have shape {wanted}, got {out.shape}.{_tail(hint)}")
     if np.issubdtype(out.dtype, np.floating) and not np.isfinite(out).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(out))[0])
         raise ValueError(
             f"`{name}` must be finite, got {out[where]} at index {where}.{_tail(hint)}"
         )
     return out
+
+
+def shape_text(shape: Sequence[int | str]) -> str:
+    """Return a shape as Python prints it, names of sizes without quotes: (3,), (n_nodes, 3)."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def mapping(name: str, value: Any, example: str) -> dict[Any, Any]:
+    """Return a copy of `value` if it is a mapping; otherwise show an example of one."""
+    if not isinstance(value, Mapping):
+        raise TypeError(
+            f"`{name}` must be a mapping, such as {example}, got {type(value).__name__}."
+        )
+    return dict(value)
 
 
 def whole(name: str, value: Any, least: int) -> int:

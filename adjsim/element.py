@@ -121,6 +121,14 @@ class Force(ABC):
         """How many steps a series of the force is for; None: it is constant in time."""
         return None
 
+    def check_steps(self, n_steps: int, name: str) -> None:
+        """Complain by `name` of what does not fit a rollout of `n_steps` steps."""
+        if self.series_steps not in (None, n_steps):
+            raise ValueError(
+                f"`{name}` has a series of {self.series_steps} rows, but the rollout has "
+                f"{n_steps} steps: give one row per step, or a constant."
+            )
+
     def node_mass(self) -> np.ndarray | None:
         """Node masses, (n_nodes,) [kg], from the force's density; None if it has none."""
         return None

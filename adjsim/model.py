@@ -84,11 +84,7 @@ class Model(System["State", "Trajectory"]):
     def _check_parts(self) -> None:
         """Complain of forces and bodies that are none, or whose names do not serve."""
         for where in ("forces", "bodies"):
-            if not isinstance(given := getattr(self, where), Mapping):
-                raise TypeError(
-                    f"`{where}` must be a mapping of names, such as {{'floor': ...}}, got "
-                    f"{type(given).__name__}."
-                )
+            checks.mapping(where, getattr(self, where), "{'floor': ...}")
         for name, bodies in self.bodies.items():
             _check_named("bodies", name, bodies, RigidBodies)
         for name, force in self.forces.items():
@@ -261,8 +257,14 @@ def _grouped(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _with_values(parts: Mapping[str, Any], grouped: Mapping[str, Any]) -> dict[str, Any]:
-    """Return named parts with other values of some parameters."""
-    return {name: part.with_values(grouped.get(name, {})) for name, part in parts.items()}
+    """Return named parts with other values of some parameters; complain by the part's name."""
+    changed = {}
+    for name, part in parts.items():
+        try:
+            changed[name] = part.with_values(grouped.get(name, {}))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"In `{name}`: {error}") from None
+    return changed
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,9 +290,10 @@ class State:
         v = np.zeros_like(x) if self.v is None else checks.array("v", self.v, x.shape)
         checks.freeze(self, "x", x)
         checks.freeze(self, "v", v)
-        for name, part in self.bodies.items():
+        bodies = checks.mapping("bodies", self.bodies, "{'block': BodyState(...)}")
+        for name, part in bodies.items():
             _check_named("bodies", name, part, BodyState)
-        object.__setattr__(self, "bodies", dict(self.bodies))
+        object.__setattr__(self, "bodies", bodies)
 
 
 @dataclass(frozen=True, eq=False)

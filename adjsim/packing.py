@@ -259,11 +259,7 @@ def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 
 
 def _pack_force(name: str, force: Force, n_steps: int) -> dict[int, np.ndarray]:
     """Return the rows of a force by column."""
-    if force.series_steps not in (None, n_steps):
-        raise ValueError(
-            f"`{name}` has a series of {force.series_steps} rows, but the rollout has "
-            f"{n_steps} steps: give one row per step, or a constant."
-        )
+    force.check_steps(n_steps, name)
     return {
         CONSTS: force.pack_consts(),
         PARAMS: force.pack_params(),

@@ -108,8 +108,8 @@ def check_series(name: str, value: Any, shapes: Sequence[tuple[int, ...]]) -> np
             out = out.copy()
             out.setflags(write=False)
             return out
-        rows, got = f"{('n_steps', *full)}, or one of ".replace("'", ""), out.shape
-    allowed = ", ".join(str(tuple(shape)) for shape in shapes)
+        rows, got = f"{checks.shape_text(('n_steps', *full))}, or one of ", out.shape
+    allowed = ", ".join(checks.shape_text(shape) for shape in shapes)
     raise ValueError(f"`{name}` must have shape {rows}{allowed}, got {got}.")
 
 

@@ -129,7 +129,7 @@ def test_errors_name_the_argument_and_what_was_expected(x, mass, target, target_
         state_mse(x[:0], target[:0])
     with pytest.raises(ValueError, match="`mass` must be positive"):
         center_of_mass_mse(x, -mass, target_com)
-    with pytest.raises(ValueError, match=r"`mass` must have shape \(5\)"):
+    with pytest.raises(ValueError, match=r"`mass` must have shape \(5,\)"):
         center_of_mass_mse(x, mass[:2], target_com)
     with pytest.raises(ValueError, match=r"`target_com` must have shape .* each frame of `x`"):
         center_of_mass_mse(x, mass, target_com[:1])

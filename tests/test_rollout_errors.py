@@ -9,6 +9,7 @@ from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 from adjsim.reduced.pendulum import PendulumState
+from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
 from adjsim.series import Signal
 from adjsim.stepper import RolloutError
@@ -29,8 +30,8 @@ class Orphan(HalfSpaceContact):
         ({"mass": [1.0, 0.0]}, "`mass` must be positive, got 0"),
         ({"mass": [1.0, -2.0]}, "`mass` must be positive, got -2"),
         ({"mass": [1.0, np.nan]}, r"`mass` must be finite, got nan at index \(1,\)"),
-        ({"mass": 1.0}, r"`mass` must have shape \(n_nodes\), got \(\)"),
-        ({"gravity": -9.8}, r"`gravity` must have shape \(3\), got \(\)"),
+        ({"mass": 1.0}, r"`mass` must have shape \(n_nodes,\), got \(\)"),
+        ({"gravity": -9.8}, r"`gravity` must have shape \(3,\), got \(\)"),
         ({"mass": [1.0, 2.0 + 1.0j]}, "`mass` must be an array of float64: it has complex"),
         ({"mass": np.ma.array([1.0, 2.0], mask=[0, 1])}, "`mass` must be .* or masked"),
         ({"gravity": (0, np.inf, 0)}, "`gravity` must be finite, got inf"),
@@ -48,8 +49,8 @@ def test_a_bad_model_is_named(given, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"forces": [HalfSpaceContact()]}, "`forces` must be a mapping of names, .* got list"),
-        ({"bodies": [1]}, "`bodies` must be a mapping of names, .* got list"),
+        ({"forces": [HalfSpaceContact()]}, "`forces` must be a mapping, such as .* got list"),
+        ({"bodies": [1]}, "`bodies` must be a mapping, such as .* got list"),
         ({"forces": {1: HalfSpaceContact()}}, "`forces` must have names .* got 1"),
     ],
 )
@@ -82,6 +83,16 @@ def test_a_force_must_be_one():
 def test_a_bad_state_is_named(given, message):
     with pytest.raises(ValueError, match=message):
         State(**given)
+
+
+def test_states_of_bodies_go_by_the_names_of_their_sets():
+    with pytest.raises(TypeError, match=r"`bodies` must be a mapping, such as .*, got list"):
+        State(bodies=[BodyState((0.0, 0.0, 0.0))])
+
+
+def test_a_value_that_does_not_serve_is_named_with_its_force():
+    with pytest.raises(ValueError, match="In `floor`: `friction` must not be negative, got -1"):
+        MODEL.with_values(STATE, {"floor.friction": -1.0})
 
 
 @pytest.mark.parametrize(
@@ -142,11 +153,13 @@ def test_an_unknown_path_is_answered_with_the_nearest_one():
 
 
 def test_a_bad_tangent_is_named():
-    with pytest.raises(ValueError, match=r"`tangents\['mass'\]` must have shape \(4\), got \(3,\)"):
+    with pytest.raises(
+        ValueError, match=r"`tangents\['mass'\]` must have shape \(4,\), got \(3,\)"
+    ):
         rollout_jvp(MODEL, STATE, 0.1, 3, {"mass": np.zeros(3)})
     with pytest.raises(ValueError, match=r"`tangents\['gravity'\]` must be finite"):
         rollout_jvp(MODEL, STATE, 0.1, 3, {"gravity": np.full(3, np.nan)})
-    with pytest.raises(TypeError, match=r"`tangents` must be a mapping of paths .* got list"):
+    with pytest.raises(TypeError, match=r"`tangents` must be a mapping, such as .* got list"):
         rollout_jvp(MODEL, STATE, 0.1, 3, ["gravity"])
 
 

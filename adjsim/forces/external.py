@@ -10,6 +10,7 @@ Source: gradSim (ICLR 2021) eq. 4, and 2 for bodies: the given part of f.
 """
 
 import dataclasses
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -45,7 +46,9 @@ class ExternalForces(Force):
         [N]: (3,), the same on each of the nodes, or (n_loads, 3); (n_steps, n_loads, 3) with row k
         acting in step k; or a `Signal` over control points of either of the first two.
     window : pair of int, optional
-        (first, last): they act in steps first <= k < last. None: in all of them.
+        (first, last): they act in steps first <= k < last. None: in all of them. A rollout
+        that ends before the window opens says so in a warning: it is cut short, or the window
+        is wrong, and then the gradient of the force is 0.
     body : str, optional
         The set of rigid bodies that they act on, in place of nodes.
 
@@ -132,6 +135,17 @@ class ExternalForces(Force):
     def series_steps(self) -> int | None:
         """Number of rows of a force that varies in time."""
         return series_steps(self.force, self._full_shape)
+
+    def check_steps(self, n_steps: int, name: str) -> None:
+        """Complain of a series of another length; warn of a window that never opens."""
+        super().check_steps(n_steps, name)
+        if self.window is not None and self.window[0] >= n_steps:
+            warnings.warn(
+                f"`{name}.window` opens in step {self.window[0]}, but the last of the rollout's "
+                f"{n_steps} steps is step {n_steps - 1}: these forces never act. Steps count from "
+                "0, and row k of a series acts in step k.",
+                stacklevel=2,
+            )
 
     @property
     def _full_shape(self) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 Tests: `tests/rigid/test_bodies.py`. Adjoint of the mass properties: `adjoint/rigid/bodies.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
@@ -40,6 +40,7 @@ class BodyPoint:
     def __post_init__(self) -> None:
         if self.position is not None:
             checks.freeze(self, "position", checks.array("position", self.position, (3,)))
+        object.__setattr__(self, "body", checks.whole("body", self.body, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +114,7 @@ class RigidBodies:
 
     def __post_init__(self) -> None:
         given = self.meshes
-        meshes = (given,) if isinstance(given, TriangleMesh) else tuple(given)
+        meshes = tuple(given) if isinstance(given, Iterable) else (given,)
         if not meshes or not all(isinstance(mesh, TriangleMesh) for mesh in meshes):
             raise TypeError(
                 "`meshes` must be a TriangleMesh or a sequence of them, one per body, got "
@@ -161,7 +162,8 @@ class RigidBodies:
 
     def _lay_out(self) -> None:
         """Set the points about their centres of mass, body after body, and the faces."""
-        named = {name: self._check_point(name, point) for name, point in self.points.items()}
+        points = checks.mapping("points", self.points, "{'tip': (0.0, 0.1, 0.0)}")
+        named = {name: self._check_point(name, point) for name, point in points.items()}
         object.__setattr__(self, "points", named)
         arms, hull, faces, ptr, n_vertices = [], [], [], [0], 0
         for b, mesh in enumerate(self.meshes):
@@ -184,7 +186,7 @@ class RigidBodies:
             raise ValueError(f"`points` must have names, got {name!r}.")
         if not isinstance(point, BodyPoint):
             point = BodyPoint(checks.array(f"points[{name!r}]", point, (3,)))
-        if not 0 <= point.body < self.n_bodies:
+        if point.body >= self.n_bodies:
             raise ValueError(
                 f"`points[{name!r}].body` must be 0 to {self.n_bodies - 1}, got {point.body}."
             )

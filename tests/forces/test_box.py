@@ -124,7 +124,7 @@ def test_kink_at_touch_counts_as_apart_on_the_surface_too():
     ("given", "message"),
     [
         ({"half_extents": (1.0, 0.0, 1.0)}, "`half_extents` must be positive, got 0"),
-        ({"half_extents": 1.0}, r"`half_extents` must have shape \(3\), got \(\)"),
+        ({"half_extents": 1.0}, r"`half_extents` must have shape \(3,\), got \(\)"),
         ({"rotation": np.nan * np.ones(3)}, "`rotation` must be finite, got nan"),
     ],
 )

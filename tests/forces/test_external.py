@@ -45,9 +45,13 @@ def test_a_known_impulse_changes_the_velocity_by_impulse_over_mass():
     np.testing.assert_array_equal(end.v[:, 0, 1:], 0.0)
 
 
-def test_a_window_may_reach_beyond_the_rollout_and_may_never_open():
+def test_a_window_may_reach_beyond_the_rollout_and_one_that_never_opens_warns():
     assert rollout(one_mass((6.0, 0, 0), (1, 99)), AT_REST, 0.25, 3).v[0, 0, 0] == 1.5
-    assert rollout(one_mass((6.0, 0, 0), (50, 99)), AT_REST, 0.25, 3).v[0, 0, 0] == 0.0
+    for first in (3, 50):
+        late = one_mass((6.0, 0, 0), (first, 99))
+        said = rf"`push\.window` opens in step {first}, but the last of the rollout's 3 steps is"
+        with pytest.warns(UserWarning, match=said):
+            assert rollout(late, AT_REST, 0.25, 3).v[0, 0, 0] == 0.0
 
 
 def test_a_force_holds_a_mass_against_gravity():
@@ -125,7 +129,7 @@ def test_rows_are_those_of_the_reference(rng):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (([[0]], (1, 0, 0)), r"`load_nodes` must have shape \(n_loads\), got \(1, 1\)"),
+        (([[0]], (1, 0, 0)), r"`load_nodes` must have shape \(n_loads,\), got \(1, 1\)"),
         (([0.5], (1, 0, 0)), "`load_nodes` must hold integers, got float64"),
         (([0], (1, 0)), r"`force` must have shape .*\(3,\), \(1, 3\), got \(2,\)"),
         (([0, 1], np.zeros((3, 3))), r"`force` must have shape .*\(2, 3\), got \(3, 3\)"),
@@ -133,7 +137,7 @@ def test_rows_are_those_of_the_reference(rng):
         (([0], (1, 0, 0), (3, 3)), r"`window` must be \(first, last\) .* got \(3, 3\)"),
         (([0], (1, 0, 0), (-1, 3)), r"`window` must be \(first, last\) .* got \(-1, 3\)"),
         (([0], (1, 0, 0), (0.5, 3)), "`window` must hold integers, got float64"),
-        (([0], (1, 0, 0), 7), r"`window` must have shape \(2\), got \(\)"),
+        (([0], (1, 0, 0), 7), r"`window` must have shape \(2,\), got \(\)"),
     ],
 )
 def test_bad_input_is_named(given, message):

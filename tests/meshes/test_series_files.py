@@ -75,7 +75,7 @@ def test_bodies_are_read_back_where_they_are_drawn(tmp_path, rng):
             assert len(first) == len(mesh.faces)
             # The mean over the cube's vertices, at its centre, moves with the body.
         assert np.allclose(data["velocity"][:8].mean(axis=0), v[k, 0], atol=1e-14)
-    with pytest.raises(ValueError, match=r"`times` must have shape \(2\)"):
+    with pytest.raises(ValueError, match=r"`times` must have shape \(2,\)"):
         write_bodies(tmp_path / "fall.pvd", bodies, states, [0.0])
 
 
@@ -88,7 +88,7 @@ def test_a_mesh_moves_however_its_points_were_computed(tmp_path, rng):
     assert all((data.points == x).all() for (_, data), x in zip(frames, points, strict=True))
     with pytest.raises(ValueError, match=r"`points` must have shape \(n_frames, 6, 3\)"):
         write_moved(path, surface, points[:, :5], times)
-    with pytest.raises(ValueError, match=r"`times` must have shape \(2\), got \(3,\)"):
+    with pytest.raises(ValueError, match=r"`times` must have shape \(2,\), got \(3,\)"):
         write_moved(path, surface, points, [0.0, 0.1, 0.2])
 
 

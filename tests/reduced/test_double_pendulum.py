@@ -95,7 +95,7 @@ class TestTorqueAsASignal(DoubleContract):
 
 BAD = [
     ({"length": (1.0, 0.0)}, "`length` must be positive, got 0"),
-    ({"length": 1.0}, r"`length` must have shape \(2\), got \(\)"),
+    ({"length": 1.0}, r"`length` must have shape \(2,\), got \(\)"),
     ({"mass": (1.0, -1.0)}, "`mass` must be positive, got -1"),
     ({"damping": (0.0, -0.1)}, "`damping` must not be negative, got -0.1"),
     ({"torque": 1.0}, "`torque` must have shape"),

@@ -18,7 +18,7 @@ def test_a_state_without_a_rate_is_at_rest():
 BAD_STATES = [
     ((np.nan,), "`angle` must be finite"),
     ((0.1, np.inf), "`rate` must be finite"),
-    (((0.1, 0.2), 0.3), r"`rate` must have shape \(2\), got \(\)"),
+    (((0.1, 0.2), 0.3), r"`rate` must have shape \(2,\), got \(\)"),
 ]
 
 
@@ -29,7 +29,7 @@ def test_a_state_that_makes_no_sense_is_refused(given, message):
 
 
 def test_a_state_of_another_pendulum_is_refused():
-    with pytest.raises(ValueError, match=r"`state.angle` must have shape \(2\), got \(\)"):
+    with pytest.raises(ValueError, match=r"`state.angle` must have shape \(2,\), got \(\)"):
         rollout(DoublePendulum((1.0, 1.0)), PendulumState(0.3), 0.1, 2)
     with pytest.raises(ValueError, match="As a SimplePendulum has"):
         rollout(SimplePendulum(1.0), PendulumState((0.3, 0.1)), 0.1, 2)

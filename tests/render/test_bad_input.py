@@ -105,7 +105,7 @@ def test_what_is_no_camera_is_refused(rng, view, error, message):
         ({"sigma": -1e-5}, r"`rasterizer.sigma` must be positive, got -1e-05"),
         ({"gamma": 0.0}, r"`rasterizer.gamma` must be positive, got 0"),
         ({"epsilon": np.nan}, r"`rasterizer.epsilon` must be finite"),
-        ({"background": (0, 0)}, r"`rasterizer.background` must have shape \(3\), got \(2,\)"),
+        ({"background": (0, 0)}, r"`rasterizer.background` must have shape \(3,\), got \(2,\)"),
     ],
 )
 def test_a_rasterizer_that_cannot_be_is_refused(changes, message):

@@ -81,7 +81,7 @@ def test_other_values_reach_pose_and_lens():
         ({"near": 0.0}, r"0 < near < far, got near=0, far=100"),
         ({"near": 5.0, "far": 2.0}, r"0 < near < far, got near=5, far=2"),
         ({"eye": (0, np.nan, 3)}, r"`camera.eye` must be finite, got nan at index \(1,\)"),
-        ({"target": (0, 0)}, r"`camera.target` must have shape \(3\), got \(2,\)"),
+        ({"target": (0, 0)}, r"`camera.target` must have shape \(3,\), got \(2,\)"),
     ],
 )
 def test_a_camera_that_cannot_be_is_refused(changes, message):

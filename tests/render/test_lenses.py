@@ -32,7 +32,7 @@ def intrinsics(**changes):
     [
         (lambda: Perspective(180.0), r"`camera.fov_y` must be between 0 and 180 degrees, got 180"),
         (lambda: Orthographic(0.0), r"`camera.height` must be positive, got 0. The metres"),
-        (lambda: intrinsics(focal=30.0), r"`camera.focal` must have shape \(2\), got \(\)"),
+        (lambda: intrinsics(focal=30.0), r"`camera.focal` must have shape \(2,\), got \(\)"),
         (lambda: intrinsics(focal=(30, -1)), r"`camera.focal` must be positive, got -1. Two"),
         (
             lambda: intrinsics(principal_point=(np.nan, 0)),

@@ -118,7 +118,7 @@ BAD = [
     (((0.2, -0.1), 0.05), "`bob_radius` must be positive, got -0.1"),
     (((0.2, 0.3), 0.0), "`rod_radius` must be positive, got 0"),
     (((0.2, 0.3), 0.2), "`rod_radius` must be below every `bob_radius`"),
-    ((0.2, 0.05), r"`bob_radius` must have shape \(n_links\)"),
+    ((0.2, 0.05), r"`bob_radius` must have shape \(n_links,\)"),
 ]
 
 
@@ -136,7 +136,7 @@ def test_two_sides_make_no_rod():
 def test_angles_and_lengths_that_do_not_fit_are_refused(shape):
     with pytest.raises(ValueError, match=r"`angle` must have shape \(n_frames, 2\), got \(3,\)"):
         shape.vertices([0.1, 0.2, 0.3], LENGTH)
-    with pytest.raises(ValueError, match=r"`length` must have shape \(2\), got \(\)"):
+    with pytest.raises(ValueError, match=r"`length` must have shape \(2,\), got \(\)"):
         shape.vertices([[0.1, 0.2]], 1.0)
     with pytest.raises(ValueError, match="`angle` must be finite"):
         shape.vertices([[0.1, np.nan]], LENGTH)

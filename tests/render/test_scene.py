@@ -36,10 +36,13 @@ def test_a_scene_keeps_its_own_copies_and_cannot_be_written_to():
             lambda: Mesh(FACES, np.ones((1, 3)), np.ones((3, 3))),
             r"Give `face_colors` or `vertex_colors`, not both",
         ),
-        (lambda: Material(ambient=(1, 2)), r"`material.ambient` must have shape \(3\), got \(2,\)"),
+        (
+            lambda: Material(ambient=(1, 2)),
+            r"`material.ambient` must have shape \(3,\), got \(2,\)",
+        ),
         (lambda: Material(diffuse=np.nan), r"`material.diffuse` must be finite"),
         (lambda: DirectionalLight((0, 0, 0)), r"`direction` must not be zero"),
-        (lambda: DirectionalLight((0, 0, 1), 1.0), r"`color` must have shape \(3\), got \(\)"),
+        (lambda: DirectionalLight((0, 0, 1), 1.0), r"`color` must have shape \(3,\), got \(\)"),
         (lambda: Scene({"camera": Mesh(FACES)}), r"`objects` must not use the name 'camera'"),
         (lambda: Scene({"a.b": Mesh(FACES)}), r"`objects` must not use the name 'a.b'"),
         (

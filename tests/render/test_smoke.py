@@ -46,7 +46,7 @@ def test_what_is_no_density_is_refused():
         smoke_images(np.zeros(3))
     with pytest.raises(ValueError, match="`density` must be finite"):
         smoke_images([[0.0, np.nan]])
-    with pytest.raises(ValueError, match=r"`color` must have shape \(3\)"):
+    with pytest.raises(ValueError, match=r"`color` must have shape \(3,\)"):
         smoke_images(np.zeros((2, 2)), color=(1.0, 1.0))
     with pytest.raises(ValueError, match=r"`tan_density` must have shape"):
         smoke_images_jvp(np.zeros(3))

@@ -134,7 +134,7 @@ def test_the_step_divides_the_time_between_frames():
         (["time.dt=0.0"], "`time.dt` must be positive"),
         (["time.fps=-1.0"], "`time.fps` must not be negative"),
         (["image.softness=0.0"], "`image.softness` must be positive"),
-        (["bounds.mu=[1.0]"], r"`bounds.mu` must have shape \(2\)"),
+        (["bounds.mu=[1.0]"], r"`bounds.mu` must have shape \(2,\)"),
         (["bounds.mu=[1e6, 1e5]"], "bounds of `body.mu` must be increasing"),
         (["material.mu=1e3"], "start of `body.mu` must lie inside its bounds"),
         (['free.parameters=["viscosity"]'], "start of `body.viscosity` must lie inside"),

@@ -33,8 +33,8 @@ BOUNCE = Toy(
         (("ball.mass=-1.0",), "`ball.mass` must be positive"),
         (("ball.position=[0.0, 0.5, 0.0]",), "`ball.position` must be above the floor"),
         (("hidden.speed=[2.0, 1.0]",), r"`hidden.speed` must be \[low, high\]"),
-        (("hidden.speed=[2.0]",), r"`hidden.speed` must have shape \(2\)"),
-        (("hidden.gravity=[8.0]",), r"`hidden.gravity` must have shape \(2\)"),
+        (("hidden.speed=[2.0]",), r"`hidden.speed` must have shape \(2,\)"),
+        (("hidden.gravity=[8.0]",), r"`hidden.gravity` must have shape \(2,\)"),
         (("hidden.gravity=[-1.0, 9.0]",), "`hidden.gravity` must be positive, got -1"),
         (("hidden.gravity=[3.0, 4.0]",), "hidden `gravity` must lie inside its bounds too, 5 to"),
         (("start.gravity=[20.0, 20.0]",), "start of `gravity` must lie inside its bounds"),
@@ -99,7 +99,7 @@ SMOKE = Toy(
         (("flow.bound=0.0",), "`flow.bound` must be positive"),
         (("start.speed=[0.0, 0.1]",), "`start.speed` must be positive.*kink"),
         (("hidden.speed=[0.3, 0.2]",), r"`hidden.speed` must be \[low, high\]"),
-        (("image.color=[1.0]",), r"`image.color` must have shape \(3\)"),
+        (("image.color=[1.0]",), r"`image.color` must have shape \(3,\)"),
     ),
 )
 
@@ -131,7 +131,7 @@ BALL_MATERIAL = Toy(
         (("start.mass=[6.0, 6.0]",), "start of `mass` must lie inside its bounds"),
         (("free=[]",), "`free` must name at least one of mass, material"),
         (('free=["weight"]',), "name in `free`"),
-        (("bounds.mass=[1.0]",), r"`bounds.mass` must have shape \(2\)"),
+        (("bounds.mass=[1.0]",), r"`bounds.mass` must have shape \(2,\)"),
         (("floor.friction=-1.0",), "`friction` must not be negative"),
     ),
 )
@@ -157,7 +157,7 @@ CLOTH_VELOCITY = Toy(
         (("air.drag=-1.0",), "`air.drag` must not be negative"),
         (("hidden.z=[1.0, 0.0]",), r"`hidden.z` must be \[low, high\]"),
         (("start.x=[20.0, 20.0]",), "start of `velocity` must lie inside its bounds"),
-        (("bounds.velocity=[1.0]",), r"`bounds.velocity` must have shape \(2\)"),
+        (("bounds.velocity=[1.0]",), r"`bounds.velocity` must have shape \(2,\)"),
     ),
 )
 
@@ -179,7 +179,7 @@ RIGID_MASS = Toy(
         (('body.shapes=["ball"]',), "shape in `body.shapes`"),
         (("body.shapes=[]",), "`body.shapes` must name at least one of cube"),
         (("body.stretch=[0.0, 1.0]",), "`body.stretch` must be positive"),
-        (("push.force=[1.0]",), r"`push.force` must have shape \(3\)"),
+        (("push.force=[1.0]",), r"`push.force` must have shape \(3,\)"),
         (("push.seconds=[1.0, 0.5]",), r"`push.seconds` must be \[first, last\]"),
         (('push.at="top"',), "place in `push.at`"),
         (("free=[]",), "`free` must name at least one of mass"),
