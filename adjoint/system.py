@@ -92,7 +92,8 @@ def check_cotangents(
             f"{' and '.join(frames)}."
         )
     if all(value is None for value in given):
-        raise ValueError(f"A cotangent of {' or '.join(frames)} must be given, got None.")
+        names = " or ".join(f"`adj_{name}`" for name in frames)
+        raise ValueError(f"A cotangent must be given, {names}, got None for all.")
     fields = []
     for (name, frame), value in zip(frames.items(), given, strict=True):
         adj = np.zeros(frame.shape, dtype)
@@ -116,9 +117,7 @@ def check_wrt(system: System[S, T], state: S, wrt: Sequence[str] | None) -> list
     known = [*system.parameters(), *system.state_parameters(state)]
     if wrt is None:
         return known
-    if isinstance(wrt, str):
-        raise TypeError(f"`wrt` must be a sequence of paths, got the text {wrt!r}: pass [{wrt!r}].")
-    return [checks.known_key("parameter", path, known) for path in wrt]
+    return [checks.known_key("parameter", path, known) for path in checks.paths("wrt", wrt)]
 
 
 def check_tangents(

@@ -3,13 +3,20 @@
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 
+T = TypeVar("T")
 FLOAT_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+# Kinds of NumPy's types that are numbers, with objects that may become some, and what to call
+# others: a text would be read as a number, and a truth value taken for 0 or 1.
+NUMBERS = "iufO"
+KINDS = {"b": "truth values", "U": "text", "S": "bytes", "O": "no number"}
 
 
 def float_dtype(dtype: npt.DTypeLike) -> np.dtype:
@@ -38,7 +45,10 @@ def array(
     try:
         if np.iscomplexobj(value) or np.ma.is_masked(value):
             raise ValueError("it has complex numbers or masked entries")
-        out = np.ascontiguousarray(value, dtype=dtype)
+        given = np.asarray(value)
+        if (given.size and given.dtype.kind not in NUMBERS) or value is None:
+            raise ValueError(f"it has {KINDS.get(given.dtype.kind, given.dtype)}, got {value!r}")
+        out = np.ascontiguousarray(given, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise ValueError(f"`{name}` must be an array of {np.dtype(dtype)}: {error}.") from error
     if np.ndim(value) == 0:
@@ -78,6 +88,50 @@ def whole(name: str, value: Any, least: int) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
     return int(value)
+
+
+def number(name: str, value: Any) -> float:
+    """Return `value` as a finite Python number."""
+    return float(array(name, value, ()))
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return `value` as a Python truth value; a text or a number is none."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"`{name}` must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def instance(name: str, value: Any, kind: type[T] | tuple[type[T], ...]) -> T:
+    """Return `value` if it is one of a class or of several."""
+    if not isinstance(value, kind):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        wanted = " or ".join(_with_article(k.__name__) for k in kinds)
+        raise TypeError(f"`{name}` must be {wanted}, got {type(value).__name__}.")
+    return value
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIOaeio' else 'a'} {noun}"
+
+
+def one_each(name: str, value: Any, n: int, each: str) -> list[Any]:
+    """Return `value` as a list if it is a sequence of `n` things, one for each of something."""
+    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
+        raise TypeError(
+            f"`{name}` must be a list with one entry per {each}, {n}, got {type(value).__name__}."
+        )
+    if len(value) != n:
+        raise ValueError(f"`{name}` must have one entry per {each}, {n}, got {len(value)}.")
+    return list(value)
+
+
+def paths(name: str, value: Any) -> list[Any]:
+    """Return a sequence of paths as a list; one text is none."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        ask = f": pass [{value!r}]" if isinstance(value, str) else ""
+        raise TypeError(f"`{name}` must be a sequence of paths, got {value!r}{ask}.")
+    return list(value)
 
 
 def integers(name: str, value: Any, shape: Sequence[int | str]) -> np.ndarray:

@@ -166,7 +166,9 @@ class Model(System["State", "Trajectory"]):
         ValueError
             If a path is unknown, or a value is out of range.
         """
-        own, start = self.parameters(), self.state_parameters(state)
+        values = checks.mapping("values", values, "{'gravity': (0.0, -9.8, 0.0)}")
+        own = self.parameters()
+        start = self.state_parameters(checks.instance("state", state, State))
         for path in values:
             checks.known_key("parameter", path, [*own, *start])
         of_state = _grouped({path: value for path, value in values.items() if path in start})
@@ -182,8 +184,7 @@ class Model(System["State", "Trajectory"]):
 
     def check_state(self, state: "State") -> None:
         """Complain of a state that does not have the model's nodes and bodies."""
-        if not isinstance(state, State):
-            raise TypeError(f"`state` must be a State, got {type(state).__name__}.")
+        checks.instance("state", state, State)
         if state.x.shape != (self.n_nodes, 3):
             raise ValueError(
                 f"`state.x` must have one row per node of the model: expected "

@@ -10,7 +10,7 @@ the whole rollout, so that thousands of small ones stay in its cache.
 Adjoint: `adjoint/sweep.py`. Tests: `tests/test_worlds.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,8 @@ class Batch(System[Sequence[State], list[Trajectory]]):
         ValueError
             If a path is unknown, or a value is out of range.
         """
+        values = checks.mapping("values", values, "{'3.beam.mu': 1e4}")
+        self.check_state(state)
         own: list[dict[str, Any]] = [{} for _ in self.models]
         known = [*self.parameters(), *self.state_parameters(state)]
         for path, value in values.items():
@@ -73,16 +75,12 @@ class Batch(System[Sequence[State], list[Trajectory]]):
 
     def check_state(self, state: Sequence[State]) -> None:
         """Complain of states that do not fit, one for each world."""
-        if isinstance(state, State) or len(state) != self.n_worlds:
-            got = "one State" if isinstance(state, State) else f"{len(state)}"
-            raise ValueError(
-                f"`state` must be a list of one State per world, {self.n_worlds}, got {got}."
-            )
-        for world, (model, own) in enumerate(zip(self.models, state, strict=True)):
+        states = checks.one_each("state", state, self.n_worlds, "world")
+        for world, (model, own) in enumerate(zip(self.models, states, strict=True)):
             try:
                 model.check_state(own)
-            except ValueError as error:
-                raise ValueError(f"World {world}: {error}") from None
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"World {world}: {error}") from None
 
 
 def stack(models: Sequence[Model]) -> Batch:
@@ -106,7 +104,7 @@ def stack(models: Sequence[Model]) -> Batch:
     TypeError
         If one is no Model.
     """
-    worlds = (models,) if isinstance(models, Model) else tuple(models)
+    worlds = tuple(models) if isinstance(models, Iterable) else (models,)
     if not worlds:
         raise ValueError("`models` must have at least one Model, got none.")
     for world, model in enumerate(worlds):

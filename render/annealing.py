@@ -9,7 +9,6 @@ others be seen. `softness` turns pixels into the sigma of an image: sqrt(sigma) 
 Tests: `tests/render/test_annealing.py`.
 """
 
-import operator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,10 +31,10 @@ def softness(pixels: float, height: int) -> float:
     ValueError
         If a number is not positive.
     """
-    wide = float(checks.array("pixels", pixels, ()))
+    wide, high = checks.number("pixels", pixels), checks.number("height", height)
     checks.positive("pixels", wide)
-    checks.positive("height", height)
-    return (2.0 * wide / height) ** 2
+    checks.positive("height", high)
+    return (2.0 * wide / high) ** 2
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,7 @@ class Geometric:
     def __post_init__(self) -> None:
         for name in ("start", "end"):
             checks.positive(name, float(checks.array(name, getattr(self, name), ())))
-        if operator.index(self.steps) < 2:
-            raise ValueError(f"`steps` must be at least 2, got {self.steps}.")
+        checks.whole("steps", self.steps, 2)
 
     def __call__(self, step: int) -> float:
         """Return the value at a step, from 0."""
@@ -96,8 +94,7 @@ class Stages:
         if values.size == 0:
             raise ValueError("`values` must hold at least one number, got none.")
         checks.freeze(self, "values", checks.positive("values", values))
-        if operator.index(self.steps) < 1:
-            raise ValueError(f"`steps` must be at least 1, got {self.steps}.")
+        checks.whole("steps", self.steps, 1)
 
     def __call__(self, step: int) -> float:
         """Return the value at a step, from 0."""
@@ -110,9 +107,7 @@ class Stages:
 
 def checked_step(step: int) -> int:
     """Return the step as a whole number from 0 on, or raise."""
-    if operator.index(step) < 0:
-        raise ValueError(f"`step` must not be negative, got {step}.")
-    return operator.index(step)
+    return checks.whole("step", step, 0)
 
 
 def annealed(
@@ -132,6 +127,11 @@ def annealed(
     sigma, gamma : Geometric or Stages, optional
         What gives their values; without one they stay as they are.
     """
+    checks.instance("rasterizer", rasterizer, SoftRasterizer)
     given = {"sigma": sigma, "gamma": gamma}
-    values = {name: schedule(step) for name, schedule in given.items() if schedule is not None}
+    values = {
+        name: checks.instance(name, schedule, (Geometric, Stages))(checked_step(step))
+        for name, schedule in given.items()
+        if schedule is not None
+    }
     return replace(rasterizer, **values)

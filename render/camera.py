@@ -63,6 +63,7 @@ class AnyCamera(ABC):
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
         """Return this camera with other values of parameters of its pose or lens, by name."""
+        values = checks.mapping("values", values, "{'eye': (0.0, 0.0, 3.0)}")
         for name in values:
             checks.known_key("parameter of `camera`", name, self.parameters())
         of_lens = self.lens.PARAMETERS if self.lens else ()

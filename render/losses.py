@@ -21,6 +21,7 @@ Sources: Huber, Ann. Math. Stat. 35 (1964), sec. 2; Burt & Adelson, IEEE Trans. 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import get_args
 
 import numpy as np
 import scipy.sparse
@@ -92,11 +93,7 @@ class PyramidMse:
 
     def __post_init__(self):
         """Check the number of levels."""
-        if not isinstance(self.levels, (int, np.integer)) or self.levels < 1:
-            raise ValueError(
-                f"`levels` must be a whole number, 1 or more, got {self.levels!r}. "
-                "Full size counts as a level."
-            )
+        checks.whole("levels", self.levels, 1)  # full size counts as a level
 
     def __call__(self, images: np.ndarray, targets: np.ndarray) -> float:
         """Return the loss of `images` against `targets`, see `mean_over_frames`."""
@@ -251,6 +248,7 @@ def matched(
     loss: ImageLoss, images: np.ndarray, targets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return views (n_frames, H, W, C) of both, C the channels the target has."""
+    checks.instance("loss", loss, get_args(ImageLoss))
     image, target = floating("images", images), floating("targets", targets)
     if image.ndim != target.ndim or image.shape[:-1] != target.shape[:-1]:
         raise ValueError(

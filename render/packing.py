@@ -94,6 +94,7 @@ def check_cameras(scene: Any, camera: Any) -> tuple[tuple[AnyCamera, ...], bool]
 
 def _vertices(scene: Scene, vertices: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bool]:
     """Return the checked vertices, (n_frames or 1, n_vertices, 3), in the scene's order."""
+    vertices = checks.mapping("vertices", vertices, "{'beam': trajectory.x}")
     for key in vertices:
         checks.known_key("object in `vertices`", key, scene.objects)
     moves, batched, n_frames = {}, False, None

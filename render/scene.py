@@ -9,7 +9,7 @@ Tests: `tests/render/test_scene.py`.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -93,9 +93,10 @@ class Mesh:
         if self.vertex_colors is not None:
             colors = checks.array("vertex_colors", self.vertex_colors, ("n_vertices", 3))
             _freeze(self, "vertex_colors", colors)
-        if not isinstance(self.material, Material):
-            raise TypeError(f"`material` must be a Material, got {type(self.material).__name__}.")
-        object.__setattr__(self, "smooth_normals", bool(self.smooth_normals))
+        checks.instance("material", self.material, Material)
+        object.__setattr__(
+            self, "smooth_normals", checks.flag("smooth_normals", self.smooth_normals)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,15 +170,12 @@ class Scene:
     lights: Mapping[str, Light] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, kind in (("objects", Mesh), ("lights", Light)):
-            members = dict(getattr(self, name))
+        for name, kinds in (("objects", (Mesh,)), ("lights", get_args(Light))):
+            example = f"{{'a': {kinds[0].__name__}(...)}}"
+            members = checks.mapping(name, getattr(self, name), example)
             for key, member in members.items():
-                if not isinstance(member, kind):
-                    wanted = "Mesh" if kind is Mesh else "DirectionalLight or SphericalHarmonics"
-                    raise TypeError(
-                        f"`{name}[{key!r}]` must be a {wanted}, got {type(member).__name__}."
-                    )
-                if key in RESERVED_NAMES or "." in key or not key:
+                checks.instance(f"{name}[{key!r}]", member, kinds)
+                if not isinstance(key, str) or key in RESERVED_NAMES or "." in key or not key:
                     raise ValueError(
                         f"`{name}` must not use the name {key!r}: names hold no dot, and "
                         f"{', '.join(RESERVED_NAMES)} are taken."

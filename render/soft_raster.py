@@ -83,7 +83,7 @@ class SoftRasterizer:
         object.__setattr__(self, "background", background)
         if not isinstance(self.blend, Over | Softmax):
             raise TypeError(f"`rasterizer.blend` must be Over() or Softmax(), got {self.blend!r}.")
-        object.__setattr__(self, "cull", bool(self.cull))
+        object.__setattr__(self, "cull", checks.flag("rasterizer.cull", self.cull))
 
 
 def rasterize(

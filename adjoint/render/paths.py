@@ -144,6 +144,7 @@ def pack_tangents(
     packed = zeros(job)._replace(x=np.zeros_like(job.x))
     target = views(scene, job, packed)
     of_cameras: dict[str, dict[str, np.ndarray]] = {owner: {} for owner in cameras}
+    tangents = checks.mapping("tangents", tangents, "{'camera.eye': (0.0, 0.0, 1.0)}")
     for path, tangent in tangents.items():
         checks.known_key("path in `tangents`", path, shape_of)
         value = checks.array(f"tangents[{path!r}]", tangent, shape_of[path], dtype=job.x.dtype)

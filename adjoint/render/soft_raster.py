@@ -203,7 +203,7 @@ class ImageRecord:
         """
         dtype = self.jobs[0].x.dtype
         adj = checks.array("adj_images", adj_images, self.images.shape, dtype=dtype)
-        wanted = list(self.shapes) if wrt is None else list(wrt)
+        wanted = list(self.shapes) if wrt is None else checks.paths("wrt", wrt)
         for path in wanted:
             checks.known_key("path in `wrt`", path, self.shapes)
         n_views, n_frames = len(self.jobs), len(self.jobs[0].x)

@@ -63,11 +63,14 @@ def pack_cotangents(
         If a set or a part is unknown, or a cotangent has the wrong shape or is not finite.
     """
     packed = [np.zeros((len(trajectory.x), 0, STATE_SIZE))]
+    given = checks.mapping("bodies", given, "{'block': {'position': ...}}")
     for name in given:
         checks.known_key("set of bodies", name, trajectory.bodies)
     for name, frames in trajectory.bodies.items():
         adj = given.get(name, {})
-        parts = vars(adj) if isinstance(adj, BodyTrajectory) else dict(adj)
+        if isinstance(adj, BodyTrajectory):
+            adj = vars(adj)
+        parts = checks.mapping(f"bodies[{name!r}]", adj, "{'position': ...}")
         for key in parts:
             checks.known_key(f"cotangent of `bodies[{name!r}]`", key, vars(frames))
         for key, frame in vars(frames).items():

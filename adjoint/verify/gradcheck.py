@@ -129,6 +129,7 @@ def gradcheck(
     ValueError
         If x is not finite, the gradient is not laid out like x, or `kink` is negative.
     """
+    n_directions = checks.whole("n_directions", n_directions, 1)
     rng, point = np.random.default_rng(seed), Point.of(x, scale)
     y = np.asarray(f(point.layout.restore(point.flat)), dtype=np.float64)
     adj_y = np.ones(()) if y.ndim == 0 else rng.standard_normal(y.shape)

@@ -14,7 +14,7 @@ import numpy as np
 from adjoint.verify.vectors import Point, Vector, unit
 from adjsim.contact_margins import contact_margins
 from adjsim.model import Model, State
-from adjsim.rollout import rollout
+from adjsim.rollout import check_rollout, rollout
 
 
 PROBE = 1e-7  # step of the differences of margins, in units of x
@@ -97,6 +97,7 @@ def rollout_margins(
         For `kink_distance`: takes a mapping, as `model.with_values` does, and returns the
         margins of `adjsim.contact_margins.ContactMargins`, flat; none without contact.
     """
+    n_steps = check_rollout(model, state, dt, n_steps)
 
     def margins(values: Mapping[str, Any]) -> np.ndarray:
         moved, start = model.with_values(state, values)

@@ -254,6 +254,8 @@ def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
     ValueError
         If an argument is out of range. In range, lam > mu/8 always holds.
     """
+    youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
+    poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
     checks.positive("youngs_modulus", youngs_modulus)
     if not -1.0 < poisson_ratio < 0.5:
         raise ValueError(

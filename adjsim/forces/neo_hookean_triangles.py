@@ -296,6 +296,8 @@ def lame(youngs_modulus: float, poisson_ratio: float) -> tuple[float, float]:
     ValueError
         If an argument is out of range. In range, lam > 0 always holds.
     """
+    youngs_modulus = checks.number("youngs_modulus", youngs_modulus)
+    poisson_ratio = checks.number("poisson_ratio", poisson_ratio)
     checks.positive("youngs_modulus", youngs_modulus)
     if not -0.5 < poisson_ratio < 1.0:
         raise ValueError(

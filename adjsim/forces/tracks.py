@@ -102,7 +102,7 @@ def path_velocity(positions: npt.ArrayLike, dt: float) -> np.ndarray:
     path = checks.array("positions", positions)
     if path.ndim == 0 or len(path) < 2:
         raise ValueError(f"`positions` must have at least two rows, got shape {path.shape}.")
-    return np.gradient(path, checks.positive("dt", float(dt)), axis=0)
+    return np.gradient(path, checks.positive("dt", checks.number("dt", dt)), axis=0)
 
 
 def path_angular_velocity(rotations: npt.ArrayLike, dt: float) -> np.ndarray:

@@ -47,7 +47,7 @@ def embedding(
         If a point lies farther outside.
     """
     points = checks.array("points", points, ("n_vertices", 3))
-    grid = unstructured_grid(mesh)
+    grid = unstructured_grid(checks.instance("mesh", mesh, TetMesh))
     found, closest = grid.find_closest_cell(points, return_closest_point=True)
     found = np.atleast_1d(found)
     distance = np.linalg.norm(np.reshape(closest, (-1, 3)) - points, axis=1)

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim import checks
 from adjsim.meshes.cells import merged_points, used_points
 from adjsim.meshes.tet_mesh import TetMesh, signed_volumes
 from adjsim.meshes.triangle_mesh import TriangleMesh
@@ -63,8 +64,7 @@ def read_mesh(path: str | os.PathLike, *, scale: float = 1.0) -> TetMesh | Trian
         If it cannot be read, has no cells or faces, has cells that cannot be cut into
         tetrahedra, or is not a valid mesh; the message names the file.
     """
-    if not (np.isfinite(scale) and scale > 0.0):
-        raise ValueError(f"`scale` must be positive, got {scale}.")
+    checks.positive("scale", checks.number("scale", scale))
     path = find_mesh(path)
     data = _unstructured(_read(path), path)
     try:
@@ -78,7 +78,7 @@ def read_mesh(path: str | os.PathLike, *, scale: float = 1.0) -> TetMesh | Trian
 
 def find_mesh(path: str | os.PathLike) -> Path:
     """Return the path of a mesh file; "pyvista:NAME" is one that PyVista ships."""
-    text = os.fspath(path)
+    text = os.fspath(checks.instance("path", path, (str, os.PathLike)))
     found = Path(text)
     if text.startswith(EXAMPLES):
         spec = importlib.util.find_spec("pyvista")
@@ -91,12 +91,21 @@ def find_mesh(path: str | os.PathLike) -> Path:
 
 def write_tet_mesh(path: str | os.PathLike, mesh: TetMesh) -> Path:
     """Write a tetrahedral mesh in a format PyVista writes, by its suffix: .vtu or .vtk."""
-    path = Path(path)
-    if path.suffix.lower() not in (".vtu", ".vtk"):
-        raise ValueError(f"`path` must end in .vtu or .vtk, got {path.name}.")
+    checks.instance("mesh", mesh, TetMesh)
+    path = writable(path, ".vtu", ".vtk")
     part = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
     unstructured_grid(mesh).save(part)
     part.replace(path)
+    return path
+
+
+def writable(path: str | os.PathLike, *suffixes: str) -> Path:
+    """Return the path of a file to write: of one of these suffixes, in a folder that exists."""
+    path = Path(checks.instance("path", path, (str, os.PathLike)))
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"`path` must end in {' or '.join(suffixes)}, got {path.name}.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"`path`: there is no folder {path.parent} to write to.")
     return path
 
 

@@ -86,6 +86,7 @@ def grid_tets(
     ndarray
         (n_tets, 4) int64, positive where the three axes form a right-handed frame.
     """
+    index = checks.integers("index", index, ("n_x + 1", "n_y + 1", "n_z + 1"))
     counts = tuple(n - 1 for n in index.shape)
     corners = [
         index[tuple(slice(bit, bit + n) for bit, n in zip(bits, counts, strict=True))]

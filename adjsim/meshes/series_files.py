@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjsim import checks
-from adjsim.meshes.files import poly_data, unstructured_grid
+from adjsim.meshes.files import poly_data, unstructured_grid, writable
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Trajectory
@@ -64,7 +64,8 @@ def write_series(
     FileNotFoundError
         If the folder to write to does not exist.
     """
-    n_points = trajectory.x.shape[1]
+    checks.instance("mesh", mesh, (TetMesh, TriangleMesh))
+    n_points = checks.instance("trajectory", trajectory, Trajectory).x.shape[1]
     if n_points != len(mesh.points):
         raise ValueError(
             f"`trajectory` must have one node per point of the mesh: expected "
@@ -107,13 +108,12 @@ def write_moved(
     ValueError, FileNotFoundError
         As `write_series`.
     """
-    path = Path(path)
-    if path.suffix.lower() != ".pvd":
-        raise ValueError(f"`path` must end in .pvd, got {path.name}.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"`path`: there is no folder {path.parent} to write to.")
+    path = writable(path, ".pvd")
+    checks.instance("mesh", mesh, (TetMesh, TriangleMesh))
     kept = np.result_type(np.asarray(points), np.float32)  # single precision stays single
     moved = checks.array("points", points, ("n_frames", len(mesh.points), 3), dtype=kept)
+    if not len(moved):
+        raise ValueError("`points` must have at least one frame, got none.")
     at = checks.array("times", times, (len(moved),))
     data = poly_data(mesh) if isinstance(mesh, TriangleMesh) else unstructured_grid(mesh)
     at_nodes = _checked("fields", fields or {}, *moved.shape[:2])
@@ -152,6 +152,8 @@ def write_bodies(
     ValueError, FileNotFoundError
         As `write_series`, or if the states are of another number of bodies.
     """
+    checks.instance("bodies", bodies, RigidBodies)
+    checks.instance("states", states, BodyTrajectory)
     x, v = (part[:, bodies.hull] for part in point_states(bodies, states))
     number = np.repeat(np.arange(bodies.n_bodies), [len(mesh.faces) for mesh in bodies.meshes])
     hulls = TriangleMesh(x[0], bodies.faces)
@@ -187,7 +189,8 @@ def _checked(
 ) -> dict[str, np.ndarray]:
     """Return each field with one entry per frame."""
     fields = {}
-    for name, value in given.items():
+    for name, value in checks.mapping(what, given, "{'stress': ...}").items():
+        checks.instance(f"a name in {what}", name, str)
         rows = checks.array(f"{what}[{name!r}]", value)
         if rows.ndim and rows.shape[0] == n and rows.shape[:2] != (n_frames, n):
             rows = np.broadcast_to(rows, (n_frames, *rows.shape))

@@ -143,8 +143,9 @@ def blocks(axes: Sequence[Sequence[float]], filled: ArrayLike) -> TriangleMesh:
         If the coordinates do not increase, no cell is there, or two blocks touch in an edge
         only, where the surface would not be manifold.
     """
-    ticks = [checks.array("axes", axis, ("n",)) for axis in axes]
-    if len(ticks) != 3 or not all((np.diff(tick) > 0.0).all() for tick in ticks):
+    given = checks.one_each("axes", axes, 3, "direction, x, y and z")
+    ticks = [checks.array("axes", axis, ("n",)) for axis in given]
+    if not all((np.diff(tick) > 0.0).all() for tick in ticks):
         raise ValueError(
             f"`axes` must be three sequences of coordinates that increase, got {axes!r}."
         )

@@ -15,6 +15,7 @@ import tempfile
 
 import numpy as np
 
+from adjsim import checks
 from adjsim.meshes.cells import used_points
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
@@ -48,10 +49,10 @@ def tetrahedralise(
     ImportError
         If pytetwild is not installed.
     """
-    surface.require_closed()
-    if not 0.0 < edge_length < 1.0:
+    checks.instance("surface", surface, TriangleMesh).require_closed()
+    if not 0.0 < checks.number("edge_length", edge_length) < 1.0:
         raise ValueError(f"`edge_length` must be in (0, 1), got {edge_length}.")
-    if not 0.0 < envelope <= 0.1:
+    if not 0.0 < checks.number("envelope", envelope) <= 0.1:
         raise ValueError(f"`envelope` must be in (0, 0.1], got {envelope}.")
     try:
         from pytetwild.pytetwild import tetrahedralize

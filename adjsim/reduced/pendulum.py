@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import Device, array_module, check_device, to_host
+from adjsim.backend import Device, array_module, check_device, thread_count, to_host
 from adjsim.element import Parameter, replace_values
 from adjsim.reduced.pendulum_loop import PendulumKind, advance_loop, loop_rows, run_loop
 from adjsim.series import check_series, series_rows, series_steps, series_values
@@ -115,6 +115,8 @@ class Pendulum(System[PendulumState, PendulumTrajectory]):
         ValueError
             If a path is unknown, or a value is out of range.
         """
+        values = checks.mapping("values", values, "{'length': 1.0}")
+        checks.instance("state", state, PendulumState)
         known = [*self.parameters(), *self.state_parameters(state)]
         own, initial = {}, {}
         for path, value in values.items():
@@ -124,8 +126,7 @@ class Pendulum(System[PendulumState, PendulumTrajectory]):
 
     def check_state(self, state: PendulumState) -> None:
         """Complain of a state of another pendulum."""
-        if not isinstance(state, PendulumState):
-            raise TypeError(f"`state` must be a PendulumState, got {type(state).__name__}.")
+        checks.instance("state", state, PendulumState)
         checks.array("state.angle", state.angle, self.SHAPE, hint=f"As a {self._name} has.")
 
     @property
@@ -215,5 +216,5 @@ def _(
     device: Device | str = Device.CPU,
 ) -> PendulumStepper:
     """Pack a pendulum. One angle or two keep one thread busy, whatever `threads` says."""
-    del threads
+    thread_count(threads, large=False)  # only to complain of a number that is none
     return PendulumStepper(system, dt, n_steps, dtype, check_device(device))

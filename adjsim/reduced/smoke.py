@@ -139,7 +139,8 @@ class Smoke(System[SmokeState, SmokeTrajectory]):
         ValueError
             If a path is unknown, or a value does not fit.
         """
-        known = self.state_parameters(state)
+        values = checks.mapping("values", values, "{'state.density': ...}")
+        known = self.state_parameters(checks.instance("state", state, SmokeState))
         named = {
             checks.known_key("parameter", path, known).removeprefix("state."): value
             for path, value in values.items()
@@ -148,8 +149,7 @@ class Smoke(System[SmokeState, SmokeTrajectory]):
 
     def check_state(self, state: SmokeState) -> None:
         """Complain of a state on another grid."""
-        if not isinstance(state, SmokeState):
-            raise TypeError(f"`state` must be a SmokeState, got {type(state).__name__}.")
+        checks.instance("state", state, SmokeState)
         checks.array("state.density", state.density, self.shape, hint="As `Smoke.shape` says.")
 
 
