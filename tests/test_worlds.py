@@ -337,8 +337,8 @@ def test_only_models_can_be_stacked(different):
 def test_lists_have_one_entry_per_world(different):
     models, states = zip(*different[:2], strict=True)
     batch = stack(models)
-    for wrong, got in ((states[0], "one State"), (states[:1], "1"), ([*states, states[0]], "3")):
-        with pytest.raises(ValueError, match=f"one State per world, 2, got {got}"):
+    for wrong, got in ((states[0], "State"), (states[:1], "1"), ([*states, states[0]], "3")):
+        with pytest.raises((TypeError, ValueError), match=f"one entry per world, 2, got {got}"):
             rollout(batch, wrong, DT, N_STEPS)
     with pytest.raises(ValueError, match=r"World 1: `state\.x` must have one row per node"):
         rollout(batch, [states[0], states[0]], DT, N_STEPS)
@@ -352,7 +352,7 @@ def test_lists_have_one_entry_per_world(different):
         run.vjp([None, None])
     with pytest.raises(ValueError, match=r"solid\.muu"):
         run.vjp(ones, wrt=["solid.muu"])
-    with pytest.raises(TypeError, match="one mapping per world, 2, got one mapping"):
+    with pytest.raises(TypeError, match="one entry per world, 2, got dict"):
         rollout_jvp(batch, states, DT, N_STEPS, {"solid.lam": 1.0})
     with pytest.raises(ValueError, match="`tangents` must have one entry per world, 2, got 3"):
         rollout_jvp(batch, states, DT, N_STEPS, [None] * 3)

@@ -255,7 +255,7 @@ def test_thresholds_and_levels_are_checked():
     with pytest.raises(ValueError, match="`threshold` must be positive, got 0"):
         Huber(0.0)
     for levels in (0, 2.5):
-        with pytest.raises(ValueError, match="`levels` must be a whole number, 1 or more"):
+        with pytest.raises(ValueError, match="`levels` must be a whole number of at least 1"):
             PyramidMse(levels)  # pyright: ignore[reportArgumentType]
 
 

@@ -60,7 +60,7 @@ def test_a_scene_that_cannot_be_is_refused(make, message):
     ("make", "message"),
     [
         (lambda: Scene({"a": FACES}), r"`objects\['a'\]` must be a Mesh, got list"),
-        (lambda: Scene({}, {"a": 1.0}), r"`lights\['a'\]` must be a DirectionalLight or Sph"),
+        (lambda: Scene({}, {"a": 1.0}), r"`lights\['a'\]` must be a DirectionalLight or a Sph"),
         (lambda: Mesh(FACES, material=0.3), r"`material` must be a Material, got float"),
     ],
 )

@@ -147,16 +147,16 @@ def test_meshes_are_refused_that_cannot_be_weighed():
     with pytest.raises(TypeError, match="one per body, got int, int"):
         RigidBodies([1, 2], mass=1.0)
     with pytest.raises(TypeError, match=r"`meshes` must be a TriangleMesh or .*, got NoneType"):
-        RigidBodies(None, mass=1.0)  # pyright: ignore[reportArgumentType]
+        RigidBodies(None, mass=1.0)
 
 
 def test_points_are_named_and_in_a_body_by_its_number():
     for wrong in (0.5, -1, True, "block"):
         with pytest.raises(ValueError, match=f"`body` must be a whole number .* got {wrong!r}"):
-            BodyPoint(body=wrong)  # pyright: ignore[reportArgumentType]
+            BodyPoint(body=wrong)
     with pytest.raises(ValueError, match=r"`points\['a'\].body` must be 0 to 0, got 1"):
         RigidBodies(box(), mass=1.0, points={"a": BodyPoint(body=1)})
     with pytest.raises(TypeError, match=r"`points` must be a mapping, such as .*, got list"):
-        RigidBodies(box(), mass=1.0, points=[(0.0, 0.0, 0.0)])  # pyright: ignore[reportArgumentType]
+        RigidBodies(box(), mass=1.0, points=[(0.0, 0.0, 0.0)])
     with pytest.raises(ValueError, match=r"`points\['a'\]` must be an array of float64"):
         RigidBodies(box(), mass=1.0, points={"a": "tip"})
