@@ -303,5 +303,5 @@ def test_a_missing_file_is_named(tmp_path):
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan")])
 def test_a_scale_must_be_positive(scale):
-    with pytest.raises(ValueError, match="`scale` must be (positive|finite)"):
+    with pytest.raises(ValueError, match=r"`scale` must be (positive|finite)"):
         read_mesh("pyvista:hexbeam.vtk", scale=scale)

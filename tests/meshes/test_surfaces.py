@@ -95,6 +95,6 @@ def test_a_path_that_turns_back_is_refused():
 @pytest.mark.parametrize("axes", [[(0, 1)] * 2, [(1, 0)] * 3, [(0, 0)] * 3])
 def test_the_planes_of_blocks_must_increase_along_three_axes(axes):
     with pytest.raises(
-        ValueError, match="`axes` must (be three sequences|have one entry per direction)"
+        ValueError, match=r"`axes` must (be three sequences|have one entry per direction)"
     ):
         blocks(axes, np.ones((1, 1, 1)))

@@ -294,9 +294,9 @@ def test_cotangents_of_bodies_are_checked(run):
         ValueError, match=r"`bodies\['blocks'\].position` must have shape \(3, 2, 3\)"
     ):
         run.vjp(bodies={"blocks": {"position": np.ones((1, 2, 3))}})
-    with pytest.raises(ValueError, match="must be given, .* got None"):
+    with pytest.raises(ValueError, match=r"must be given, .* got None"):
         run.vjp()
-    with pytest.raises(ValueError, match="must be given, .* got None"):
+    with pytest.raises(ValueError, match=r"must be given, .* got None"):
         run.vjp(bodies={})
     pendulum = record(SimplePendulum(1.0, 1.0), PendulumState(0.3, 0.0), 0.01, 3)
     with pytest.raises(ValueError, match=r"`bodies` must not be given.* has angle and rate"):
