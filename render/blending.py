@@ -5,6 +5,7 @@ r"""From the fragments of a pixel to its RGBA.
     Softmax  RGB = sum w_j C_j + w_bg C_bg,  w_j ~ D_j exp(z~_j/gamma),
              w_bg ~ exp(epsilon/gamma),  z~ = (far - z)/(far - near)
     both     alpha = 1 - prod (1 - D_j)
+    DIBR, Hard   those of `render/nearest.py`
 
 Softmax is evaluated with u_j = log D_j + z~_j/gamma minus the largest: exp(z~/gamma) would
 overflow. Fragments with D < D_min are not seen: 1e-10 in Over, 1e-4 in Softmax.
@@ -18,22 +19,74 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from adjsim import checks
 from adjsim.backend import device_fn, lit
 from render.coverage import log_coverage
+from render.nearest import nearest_body
+
+
+OVER, SOFTMAX, NEAREST = 0, 1, 2  # the ways to blend, in kernels
+
+
+def lowest_logit(D: float) -> float:
+    """Return the y at which sigmoid(y) is D."""
+    return math.log(D / (1.0 - D))
 
 
 @dataclass(frozen=True)
 class Over:
     """Blend faces nearest first, each over what lies behind it."""
 
-    d_min: ClassVar[float] = 1e-10
+    kind: ClassVar[int] = OVER
+    lowest: ClassVar[float] = lowest_logit(1e-10)
 
 
 @dataclass(frozen=True)
 class Softmax:
     """Blend faces by a softmax of their depths (Liu et al. 2019)."""
 
-    d_min: ClassVar[float] = 1e-4
+    kind: ClassVar[int] = SOFTMAX
+    lowest: ClassVar[float] = lowest_logit(1e-4)
+
+
+@dataclass(frozen=True)
+class DIBR:
+    """The nearest face that covers a pixel; beside all faces alpha alone is soft (DIB-R, 2019).
+
+    Parameters
+    ----------
+    kappa : float
+        Softness of alpha [screen units squared], positive: D = exp(-d^2/kappa). It takes the
+        place of the rasterizer's `sigma`.
+
+    Raises
+    ------
+    ValueError
+        If `kappa` is not positive.
+    """
+
+    kappa: float = 1.0 / 7000.0
+    kind: ClassVar[int] = NEAREST
+    lowest: ClassVar[float] = math.log(1e-10)
+
+    def __post_init__(self) -> None:
+        kappa = float(checks.array("blend.kappa", self.kappa, ()))
+        checks.positive("blend.kappa", kappa, hint="In screen units squared.")
+        object.__setattr__(self, "kappa", kappa)
+
+
+@dataclass(frozen=True)
+class Hard:
+    """The nearest face that covers a pixel, with alpha 0 or 1: a z-buffer.
+
+    Colours, barycentrics and shading have gradients; outlines have none.
+    """
+
+    kind: ClassVar[int] = NEAREST
+    lowest: ClassVar[float] = 0.0
+
+
+Blend = Over | Softmax | DIBR | Hard
 
 
 @device_fn
@@ -99,3 +152,13 @@ def softmax_body(first, last, fragments, settings, background):
     """RGBA of a pixel with the list order[first:last]."""
     _, _, total, (r, g, b), T = softmax_sums(first, last, fragments, settings, background)
     return r / total, g / total, b / total, lit(1.0, T) - T  # (6)
+
+
+@device_fn
+def blend_body(first, last, fragments, settings, background):
+    """RGBA of a pixel with the list order[first:last], sorted for Over, in any mode."""
+    if settings.blend == OVER:
+        return over_body(first, last, fragments, background)
+    if settings.blend == SOFTMAX:
+        return softmax_body(first, last, fragments, settings, background)
+    return nearest_body(first, last, fragments, background)

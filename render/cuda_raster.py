@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.backend import Device, array_module, device_fn, launch, on_device, to_host
-from render.blending import over_body, softmax_body
+from render.blending import OVER, blend_body
 from render.face_setup import Faces, PackedScene, Settings, face_body, load_corners
 from render.fragments import Fragments, fragment_logit, write_fragment
 from render.lists import sort_body
@@ -38,7 +38,7 @@ class Shared(NamedTuple):
     view: Any  # (18,)
     scene: PackedScene
     numbers: Any  # (7,) the real numbers of Settings
-    flags: Any  # (2,) int64: over, cull
+    flags: Any  # (2,) int64: blend, cull
     pixels: Pixels
     corners: VertexCorners
 
@@ -79,7 +79,7 @@ def unpack_settings(numbers, flags):
     """The settings of a render from their arrays."""
     return Settings(
         numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
-        flags[0] > 0, flags[1] > 0,
+        flags[0], flags[1] > 0,
     )  # fmt: skip
 
 
@@ -143,14 +143,14 @@ def logits_thread(k, args):
 @device_fn
 def fragments_thread(k, args):
     """Write the fragments of pair k, and their keys: by pixel, then in their own order."""
-    pixels, numbers, scene, faces, pairs, fragments, keys = args
+    pixels, numbers, flags, scene, faces, pairs, fragments, keys = args
     f, i, left, right, place = locate(k, pairs, faces.box)
     corners = load_corners(f, faces.corners)
     n = fragments.pair[k]
     for j in range(left, right):
         y = fragments.logits[place + j - left]
         if y >= numbers[5]:
-            write_fragment(n, y, f, i, j, corners, pixels, scene, faces, fragments)
+            write_fragment(n, y, f, i, j, corners, pixels, scene, faces, flags[0], fragments)
             keys[n] = (i * pixels.pixel_x.shape[0] + j) * keys.shape[0] + n
             n += 1
 
@@ -168,10 +168,7 @@ def pixel_thread(k, args):
     background, numbers, flags, fragments, image = args
     begin, end = fragments.start[k], fragments.start[k + 1]
     settings = unpack_settings(numbers, flags)
-    if settings.over:
-        rgba = over_body(begin, end, fragments, background)
-    else:
-        rgba = softmax_body(begin, end, fragments, settings, background)
+    rgba = blend_body(begin, end, fragments, settings, background)
     i, j = k // image.shape[1], k % image.shape[1]
     image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
 
@@ -233,13 +230,14 @@ def gather_frame(xp: Any, job: Job, shared: Shared, x: Any) -> FrameOnGpu:
     keys, order = xp.empty(n, np.int64), xp.empty(n, np.int32)
     start = xp.zeros(n_pixels + 1, np.int32)
     fragments = empty_fragments_on_gpu(xp, n, dtype, (order, start, pair, logits))
-    args = (pixels, shared.numbers, shared.scene, faces, pairs, fragments, on_device(keys))
+    of_frame = (shared.scene, faces, pairs, fragments, on_device(keys))
+    args = (pixels, shared.numbers, shared.flags, *of_frame)
     launch(fragments_thread, n_pairs, args)
     if n > 0:
         keys = xp.sort(keys)
         order[:] = (keys % n).astype(np.int32)
         start[:] = xp.searchsorted(keys, n * xp.arange(n_pixels + 1)).astype(np.int32)
-    if job.settings.over:
+    if job.settings.blend == OVER:
         launch(sort_thread, n_pixels, fragments)
     return FrameOnGpu(faces, pairs, fragments)
 

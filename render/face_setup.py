@@ -30,14 +30,14 @@ SMALLEST = 1e-30  # area [-] whose inverse is finite in float32
 class Settings(NamedTuple):
     """Numbers of a render, in the type of the vertices."""
 
-    sigma: np.floating
+    sigma: np.floating  # what the squared distance is divided by: kappa in DIBR
     gamma: np.floating
     epsilon: np.floating
     near: np.floating
     far: np.floating
-    lowest: np.floating  # smallest logit of D that is kept: log(D_min/(1 - D_min))
+    lowest: np.floating  # smallest logit y of a fragment that is kept
     eps: np.floating  # rounding of the type
-    over: bool
+    blend: int  # OVER, SOFTMAX or NEAREST
     cull: bool
 
 

@@ -22,9 +22,11 @@ import numpy as np
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import axpy, scale
 from render.barycentrics import barycentrics, clip_barycentrics, perspective
+from render.blending import NEAREST, OVER
 from render.coverage import coverage, cross2, exp_minus, sigmoid_parts, signed_square_distance
 from render.face_setup import load_corners
 from render.lists import list_fragments, sort_body
+from render.nearest import outer_coverage
 from render.pixel_shading import pixel_color
 
 
@@ -233,15 +235,20 @@ def fragments_body(f, area, n, grid, smooth, faces, settings, fragments):
 
 
 @device_fn
-def cover_fragments(n, fragments):
-    """Coverage of the first n fragments of the tile: a loop that vectorises."""
+def cover_fragments(n, blend, fragments):
+    """Coverage of the first n fragments of the tile: loops that vectorise."""
+    if blend == NEAREST:
+        for q in range(np.uint64(0), np.uint64(whole(n))):
+            y = fragments.y[q]
+            fragments.D[q], fragments.rest[q] = outer_coverage(y, exp_minus(abs(y)))
+        return
     for q in range(np.uint64(0), np.uint64(whole(n))):
         y = fragments.y[q]
         fragments.D[q], fragments.rest[q] = sigmoid_parts(y, exp_minus(abs(y)))
 
 
 @device_fn
-def write_fragment(n, y, f, i, j, corners, grid, scene, faces, fragments):
+def write_fragment(n, y, f, i, j, corners, grid, scene, faces, blend, fragments):
     """Write fragment n, that of face f at the pixel in row i and column j, with logit y."""
     a0, a1, a2, z = corners
     p = (grid.pixel_x[j], grid.pixel_y[i])
@@ -253,7 +260,10 @@ def write_fragment(n, y, f, i, j, corners, grid, scene, faces, fragments):
     fragments.pixel[n], fragments.face[n] = i * grid.pixel_x.shape[0] + j, f
     fragments.p_x[n], fragments.p_y[n] = p
     fragments.y[n] = y
-    fragments.D[n], fragments.rest[n] = coverage(y)
+    if blend == NEAREST:
+        fragments.D[n], fragments.rest[n] = outer_coverage(y, math.exp(-abs(y)))
+    else:
+        fragments.D[n], fragments.rest[n] = coverage(y)
     fragments.z[n] = depth
     fragments.rgb[n, 0], fragments.rgb[n, 1], fragments.rgb[n, 2] = rgb
 
@@ -297,10 +307,10 @@ def _gather_tile(tile, grid, scene, faces, tiles, settings, fragments):
         fragments.pair[pair - tiles.start[tile] + 1] = n
     if faces.normals.shape[0] > 0:
         shade_tile(tile, scene, faces, tiles, fragments)
-    cover_fragments(n, fragments)
+    cover_fragments(n, settings.blend, fragments)
     n_pixels = (area[1] - area[0]) << grid.shift
     list_fragments(n, n_pixels, fragments)
-    if settings.over:
+    if settings.blend == OVER:
         for k in range(n_pixels):
             sort_body(
                 fragments.start[k],

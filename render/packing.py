@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim import checks
-from render.blending import Over
+from render.blending import DIBR
 from render.camera import AnyCamera
 from render.face_setup import PackedScene, Settings
 from render.fragments import TILE_SHIFT, Grid
@@ -30,6 +30,7 @@ class Job(NamedTuple):
     corners: VertexCorners  # of every vertex; empty where no face is rounded
     offsets: np.ndarray  # (n_objects + 1,) first vertex of each object
     face_offsets: np.ndarray  # (n_objects + 1,) first face of each object
+    has_kappa: bool  # whether the softness is that of DIBR
 
 
 def pack(
@@ -69,6 +70,7 @@ def pack(
             corners,
             offsets,
             face_offsets,
+            isinstance(rasterizer.blend, DIBR),
         )
         for camera in cameras
     ]
@@ -194,16 +196,15 @@ def _pack_scene(
 
 
 def _settings(camera: AnyCamera, rasterizer: Any, dtype: np.dtype) -> Settings:
-    d_min = rasterizer.blend.d_min
     number = dtype.type
     return Settings(
-        number(rasterizer.sigma),
+        number(rasterizer.spread),
         number(rasterizer.gamma),
         number(rasterizer.epsilon),
         number(camera.near),
         number(camera.far),
-        number(np.log(d_min / (1.0 - d_min))),
+        number(rasterizer.blend.lowest),
         np.finfo(dtype).eps,
-        isinstance(rasterizer.blend, Over),
+        rasterizer.blend.kind,
         rasterizer.cull,
     )

@@ -26,7 +26,7 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import Device, check_device, cpu_kernel
-from render.blending import Over, Softmax, over_body, softmax_body
+from render.blending import DIBR, Blend, Over, blend_body
 from render.camera import AnyCamera
 from render.cuda_raster import draw_on_gpu
 from render.face_setup import Faces, setup_faces
@@ -55,21 +55,24 @@ class SoftRasterizer:
         Nearness of the background in `Softmax` [-].
     background : array_like
         RGB behind everything, (3,) [-].
-    blend : Over or Softmax
+    blend : Over, Softmax, DIBR or Hard
+        `DIBR` has its own softness in place of `sigma`; `Hard` has none.
     cull : bool
         Draw only the faces whose corners go counter-clockwise on the screen.
 
     Raises
     ------
     ValueError
-        If `sigma` or `gamma` is not positive, or `blend` is neither.
+        If `sigma` or `gamma` is not positive.
+    TypeError
+        If `blend` is none of these.
     """
 
     sigma: float = 1e-5
     gamma: float = 1e-4
     epsilon: float = 1e-3
     background: Any = (0.0, 0.0, 0.0)
-    blend: Over | Softmax = field(default_factory=Over)
+    blend: Blend = field(default_factory=Over)
     cull: bool = False
 
     def __post_init__(self) -> None:
@@ -81,9 +84,17 @@ class SoftRasterizer:
         background = checks.array("rasterizer.background", self.background, (3,)).copy()
         background.setflags(write=False)
         object.__setattr__(self, "background", background)
-        if not isinstance(self.blend, Over | Softmax):
-            raise TypeError(f"`rasterizer.blend` must be Over() or Softmax(), got {self.blend!r}.")
+        if not isinstance(self.blend, Blend):
+            raise TypeError(
+                "`rasterizer.blend` must be Over(), Softmax(), DIBR() or Hard(), got "
+                f"{self.blend!r}."
+            )
         object.__setattr__(self, "cull", checks.flag("rasterizer.cull", self.cull))
+
+    @property
+    def spread(self) -> float:
+        """What squared distances are divided by: kappa in DIBR, else sigma [screen units²]."""
+        return self.blend.kappa if isinstance(self.blend, DIBR) else self.sigma
 
 
 def rasterize(
@@ -256,10 +267,7 @@ def _draw_tiles(first, last, scene, settings, faces, tiles, grid, fragments, ima
             for j in range(left, right):
                 k = ((i - top) << grid.shift) + j - left
                 begin, end = fragments.start[k], fragments.start[k + 1]
-                if settings.over:
-                    rgba = over_body(begin, end, fragments, background)
-                else:
-                    rgba = softmax_body(begin, end, fragments, settings, background)
+                rgba = blend_body(begin, end, fragments, settings, background)
                 image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
 
 

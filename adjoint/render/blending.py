@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from adjoint.render.nearest import nearest_jvp_body, nearest_vjp_body
 from adjsim.backend import device_fn, lit
-from render.blending import softmax_sums
+from render.blending import OVER, SOFTMAX, softmax_sums
 
 
 class FragmentTangents(NamedTuple):
@@ -177,3 +178,29 @@ def softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj
     )
     adj_gamma -= adj_u_bg * settings.epsilon / (gamma * gamma)
     return (w_bg * adj_r, w_bg * adj_g, w_bg * adj_b), adj_gamma, adj_u_bg / gamma
+
+
+@device_fn
+def blend_jvp_body(
+    first, last, fragments, tangents, settings, tan_settings, background, tan_background
+):
+    """Tangent of the RGBA of a pixel in any mode; tan_settings of gamma and epsilon."""
+    if settings.blend == OVER:
+        return over_jvp_body(first, last, fragments, tangents, background, tan_background)
+    if settings.blend == SOFTMAX:
+        return softmax_jvp_body(
+            first, last, fragments, tangents, settings, tan_settings, background, tan_background
+        )
+    return nearest_jvp_body(first, last, fragments, tangents, tan_background)
+
+
+@device_fn
+def blend_vjp_body(first, last, fragments, settings, background, adj_rgba, adj):
+    """Pull adj_rgba back in any mode: adj_background, adj_gamma, adj_epsilon."""
+    zero = lit(0.0, settings.gamma)
+    if settings.blend == OVER:
+        adj_bg = over_vjp_body(first, last, fragments, background, adj_rgba, adj)
+        return adj_bg, zero, zero
+    if settings.blend == SOFTMAX:
+        return softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj)
+    return nearest_vjp_body(first, last, fragments, adj_rgba, adj), zero, zero

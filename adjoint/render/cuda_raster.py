@@ -19,10 +19,8 @@ from adjoint.render import paths
 from adjoint.render.blending import (
     FragmentAdjoints,
     FragmentTangents,
-    over_jvp_body,
-    over_vjp_body,
-    softmax_jvp_body,
-    softmax_vjp_body,
+    blend_jvp_body,
+    blend_vjp_body,
 )
 from adjoint.render.face_setup import (
     ROUNDED_SLOT,
@@ -110,13 +108,10 @@ def pixel_jvp_thread(k, args):
     background, tan_background, numbers, flags = shared
     begin, end = fragments.start[k], fragments.start[k + 1]
     settings = unpack_settings(numbers, flags)
-    if settings.over:
-        tan = over_jvp_body(begin, end, fragments, tangents, background, tan_background)
-    else:
-        tan = softmax_jvp_body(
-            begin, end, fragments, tangents, settings, (tan_numbers[1], tan_numbers[2]),
-            background, tan_background,
-        )  # fmt: skip
+    tan = blend_jvp_body(
+        begin, end, fragments, tangents, settings, (tan_numbers[1], tan_numbers[2]),
+        background, tan_background,
+    )  # fmt: skip
     i, j = k // tan_image.shape[1], k % tan_image.shape[1]
     tan_image[i, j, 0], tan_image[i, j, 1], tan_image[i, j, 2], tan_image[i, j, 3] = tan
 
@@ -128,15 +123,10 @@ def pixel_vjp_thread(k, args):
     begin, end = fragments.start[k], fragments.start[k + 1]
     adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
     settings = unpack_settings(numbers, flags)
-    zero = lit(0.0, settings.gamma)
-    if settings.over:
-        adj_bg = over_vjp_body(begin, end, fragments, background, adj_rgba, adj)
-        parts[k, 0], parts[k, 1] = zero, zero
-    else:
-        adj_bg, adj_gamma, adj_epsilon = softmax_vjp_body(
-            begin, end, fragments, settings, background, adj_rgba, adj
-        )
-        parts[k, 0], parts[k, 1] = adj_gamma, adj_epsilon
+    adj_bg, adj_gamma, adj_epsilon = blend_vjp_body(
+        begin, end, fragments, settings, background, adj_rgba, adj
+    )
+    parts[k, 0], parts[k, 1] = adj_gamma, adj_epsilon
     parts[k, 2], parts[k, 3], parts[k, 4] = adj_bg
 
 
@@ -323,7 +313,8 @@ def draw_frame_vjp_on_gpu(
         harmonics=lights[2],
         background=pixel_sums[2:],
     )
-    numbers = np.concatenate([adj_sigma, pixel_sums[:2]])
+    numbers = np.zeros(4, job.x.dtype)
+    numbers[0], numbers[1:3] = adj_sigma[0], pixel_sums[:2]
     return paths.Packed(adj_x, scene, adj_view, numbers)
 
 

@@ -3,7 +3,7 @@
     "<object>.vertices", ".face_colors" or ".vertex_colors", ".ambient", ".diffuse"
     "<light>.direction", ".color"; or of spherical harmonics ".coefficients"
     "camera." and a parameter of its pose or lens; of the k-th in a sequence: "camera.k."
-    "rasterizer.sigma", ".gamma", ".epsilon", ".background"
+    "rasterizer.sigma", ".gamma", ".epsilon", ".background"; with the blend DIBR ".kappa"
 
 Tests: `tests/render/test_soft_raster.py`, `tests/render/test_views.py`.
 """
@@ -23,6 +23,7 @@ from render.projection import VIEW_SIZE
 from render.scene import Scene, SphericalHarmonics
 
 
+NUMBERS = ("sigma", "gamma", "epsilon")
 Cameras = Mapping[str, AnyCamera]  # by the first part of the paths of their parameters
 
 
@@ -32,13 +33,13 @@ class Packed(NamedTuple):
     x: np.ndarray  # (n_vertices, 3), or (n_frames, n_vertices, 3)
     scene: PackedScene
     view: np.ndarray  # (18,)
-    numbers: np.ndarray  # (3,) sigma, gamma, epsilon
+    numbers: np.ndarray  # (4,) sigma, or in its place kappa; gamma, epsilon; a sigma not used
 
 
 def zeros(job: Job) -> Packed:
     """Return room for the adjoints of one frame."""
     floats = [np.zeros_like(array) if array.dtype == job.x.dtype else array for array in job.scene]
-    view, numbers = np.zeros(VIEW_SIZE, job.x.dtype), np.zeros(3, job.x.dtype)
+    view, numbers = np.zeros(VIEW_SIZE, job.x.dtype), np.zeros(4, job.x.dtype)
     return Packed(np.zeros_like(job.x[0]), PackedScene(*floats), view, numbers)
 
 
@@ -65,7 +66,8 @@ def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
             continue
         out[f"{name}.direction"] = part.directions[k]
         out[f"{name}.color"] = part.lights[k]
-    for k, name in enumerate(("sigma", "gamma", "epsilon")):
+    names = ("kappa", *NUMBERS[1:], "sigma") if job.has_kappa else NUMBERS
+    for k, name in enumerate(names):
         out[f"rasterizer.{name}"] = packed.numbers[k : k + 1].reshape(())
     out["rasterizer.background"] = part.background
     return out
@@ -87,7 +89,7 @@ def shapes(
         elif name == "coefficients":
             out[path] = (N_HARMONICS, 3)
         else:
-            out[path] = () if name in {"sigma", "gamma", "epsilon"} else (3,)
+            out[path] = () if name in {*NUMBERS, "kappa"} else (3,)
     for owner, camera in cameras.items():
         out |= {f"{owner}.{name}": value.shape for name, value in camera.parameters().items()}
     return out

@@ -19,11 +19,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.render import paths
-from adjoint.render.blending import (
-    FragmentAdjoints,
-    over_vjp_body,
-    softmax_vjp_body,
-)
+from adjoint.render.blending import FragmentAdjoints, blend_vjp_body
 from adjoint.render.cuda_raster import jvp_on_gpu, vjp_on_gpu
 from adjoint.render.face_setup import (
     ROUNDED_SLOT,
@@ -70,14 +66,11 @@ def tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums):
             for c in range(4):
                 adj.rgba[k, c] = adj_image[i, j, c]
             adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
-            if settings.over:
-                adj_bg = over_vjp_body(begin, end, fragments, scene.background, adj_rgba, adj)
-            else:
-                adj_bg, adj_gamma, adj_epsilon = softmax_vjp_body(
-                    begin, end, fragments, settings, scene.background, adj_rgba, adj
-                )
-                sums[1] += adj_gamma
-                sums[2] += adj_epsilon
+            adj_bg, adj_gamma, adj_epsilon = blend_vjp_body(
+                begin, end, fragments, settings, scene.background, adj_rgba, adj
+            )
+            sums[1] += adj_gamma
+            sums[2] += adj_epsilon
             for c in range(3):
                 sums[3 + c] += adj_bg[c]
 
@@ -158,7 +151,7 @@ def draw_frame_vjp(
         for name, part in zip(parts._fields, parts, strict=True):
             getattr(adj.scene, name)[...] += part.sum(axis=0)
     sums = adj_tiles.sum(axis=0)
-    adj.numbers[:], adj.scene.background[:] = sums[:3], sums[3:]
+    adj.numbers[:3], adj.scene.background[:] = sums[:3], sums[3:]
     return adj
 
 

@@ -8,8 +8,8 @@ tangent of an image is a sum of four, each with the tangents of the other three 
     barycentrics  w_k                                by the corners: what is painted slides
     shading       c_k: normals, lights, materials, colours; and the background
 
-In Over the order in depth is frozen, so its term of depth is 0. Colours that are shaded pixel
-by pixel take their weights with barycentrics, and all else with shading.
+In Over, DIBR and Hard the order in depth is frozen, so the term of depth is 0. Colours that are
+shaded pixel by pixel take their weights with barycentrics, and all else with shading.
 
 Tests: `tests/render/test_terms.py`.
 """

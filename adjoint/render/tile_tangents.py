@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from adjoint.render import paths
-from adjoint.render.blending import FragmentTangents, over_jvp_body, softmax_jvp_body
+from adjoint.render.blending import FragmentTangents, blend_jvp_body
 from adjoint.render.face_setup import FaceTangents, setup_faces_jvp
 from adjoint.render.fragments import pair_jvp_body
 from adjsim.backend import cpu_kernel, device_fn
@@ -42,15 +42,10 @@ def tile_jvp_body(
         for j in range(left, right):
             k = ((i - top) << grid.shift) + j - left
             begin, end = fragments.start[k], fragments.start[k + 1]
-            if settings.over:
-                tan = over_jvp_body(
-                    begin, end, fragments, tangents, scene.background, tan_scene.background
-                )
-            else:
-                tan = softmax_jvp_body(
-                    begin, end, fragments, tangents, settings, tan_settings,
-                    scene.background, tan_scene.background,
-                )  # fmt: skip
+            tan = blend_jvp_body(
+                begin, end, fragments, tangents, settings, tan_settings,
+                scene.background, tan_scene.background,
+            )  # fmt: skip
             for c in range(4):
                 tan_image[i, j, c] = tan[c]
 

@@ -18,6 +18,7 @@ from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.reduced.smoke import SmokeState
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
+from render.blending import DIBR
 from render.camera import Camera
 from render.lenses import Intrinsics, Orthographic
 from render.orbit_camera import OrbitCamera
@@ -34,7 +35,7 @@ VERTICES |= {("BodyTrajectory", "position"), ("BodyTrajectory", "rotation")}
 DENSITY = {("smoke_images", "density")}
 CAMERAS = (Camera, OrbitCamera, PosedCamera, Intrinsics, Orthographic)
 LIGHTS = (DirectionalLight, SphericalHarmonics)
-RENDERED = (*CAMERAS, *LIGHTS, SoftRasterizer, Material, Mesh)
+RENDERED = (*CAMERAS, *LIGHTS, SoftRasterizer, DIBR, Material, Mesh)
 FIXED = {"near", "far", "lens", "nominal", "size", "blend", "cull"}
 FIXED |= {"faces", "material", "smooth_normals"}
 LOSS_SUFFIX = "_mse_vjp"

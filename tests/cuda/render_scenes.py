@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from adjoint.render.soft_raster import rasterize_jvp, record_images
-from render.blending import Over, Softmax
+from render.blending import DIBR, Hard, Over, Softmax
 from render.lenses import Orthographic
 from render.posed_camera import PosedCamera
 from render.scene import Mesh, Scene, SphericalHarmonics
@@ -17,6 +17,8 @@ BLENDS = {
     "over": {"blend": Over()},
     "softmax": {"blend": Softmax(), "gamma": 0.3, "epsilon": 0.9},
     "culled": {"blend": Over(), "cull": True},
+    "dibr": {"blend": DIBR(2e-2)},
+    "hard": {"blend": Hard()},
 }
 FLAT = PosedCamera((0.3, -0.4, 0.1), (0.03, 0.05, -3.5), lens=Orthographic(2.9))
 

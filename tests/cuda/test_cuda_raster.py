@@ -13,12 +13,10 @@ from tests.cuda.render_scenes import all_scenes, empty, everything, toy
 needs_gpu = pytest.mark.skipif(
     cuda_problem() is not None, reason=f"no GPU to use: {cuda_problem()}"
 )
-# Over does not know them, nor spherical harmonics materials.
-ZERO = {
-    f"{blend} vjp rasterizer.{name}"
-    for blend in ("over", "culled")
-    for name in ("gamma", "epsilon")
-} | {
+# What a blend does not know; spherical harmonics know no materials.
+UNKNOWN = dict.fromkeys(("over", "culled"), ("gamma", "epsilon"))
+UNKNOWN |= dict.fromkeys(("dibr", "hard"), ("sigma", "gamma", "epsilon"))
+ZERO = {f"{blend} vjp rasterizer.{name}" for blend, names in UNKNOWN.items() for name in names} | {
     f"culled vjp {name}.{coefficient}"
     for name in ("left", "right", "high")
     for coefficient in ("ambient", "diffuse")
@@ -30,8 +28,10 @@ def test_the_simulator_draws_and_differentiates_like_the_cpu():
     # the order in which parts are summed: about a hundred terms of the size of the sum, or ten
     # times it where they cancel, at eps = 2.2e-16 each. Images and tangents have no such sums.
     report = run("tests.cuda.simulate", "render", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
-    assert {name.split()[0] for name in report} == {"over", "softmax", "culled"}
-    assert len(report) == 26 + 29 + 26  # two views from the second on, no lights in the last
+    assert {name.split()[0] for name in report} == {"over", "softmax", "culled", "dibr", "hard"}
+    assert (
+        len(report) == 26 + 29 + 26 + 30 + 29
+    )  # two views from the second on, no lights in the last
     for name, row in report.items():
         assert row["alike"], name
         if name in ZERO:

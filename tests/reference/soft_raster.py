@@ -8,10 +8,10 @@ kernels. For a pixel s and a face with screen corners s_k and depths z_k:
     z  = 1 / sum(b_k / z_k),   a = z sum(b_k a_k / z_k)    (orthographic: sums of b_k z_k, b_k a_k)
     C  = k_a C_0 + sum over lights of L k_d max(0, n.l) C_0
 
-blended over faces as `blend_over` or `blend_softmax` say.
+blended over faces as `blend_over`, `blend_softmax`, `blend_dibr` or `blend_hard` say.
 
 Source: Liu, Li, Chen & Li, Soft Rasterizer, ICCV 2019, eq. 1, 2, 4 and 5; the blend
-"over" and the perspective-correct depth are this project's.
+"over" and the perspective-correct depth are this project's. Chen et al., DIB-R, NeurIPS 2019.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 D_MIN_OVER = 1e-10
 D_MIN_SOFTMAX = 1e-4
+D_MIN_DIBR = 1e-10
 
 
 def reference_image(
@@ -49,8 +50,8 @@ def reference_image(
         `eye` (3,), `target` (3,), `up` (3,), `fov_y` [deg], `near`, `far`; or, for an
         orthographic view, `height` [m] of the image in place of `fov_y`.
     raster : mapping
-        `sigma`, `background` (3,), `blend` ("over" or "softmax"), `cull` (bool, default
-        False), and for "softmax" `gamma` and `epsilon`.
+        `sigma`, `background` (3,), `blend` ("over", "softmax", "dibr" or "hard"), `cull`
+        (bool, default False), for "softmax" `gamma` and `epsilon`, for "dibr" `kappa`.
     size : (height, width)
     dtype : dtype
         float64 or longdouble; every number is converted to it first.
@@ -62,7 +63,7 @@ def reference_image(
     """
     height, width = size
     faces = gather_faces(_values(objects), _values(lights), camera, raster, dtype)
-    blend = {"over": blend_over, "softmax": blend_softmax}[raster["blend"]]
+    blend = BLENDS[raster["blend"]]
     image = np.empty((height, width, 4), dtype)
     for row in range(height):
         image[row] = blend(*pixel_row(faces, camera, raster, row, size), raster, camera)
@@ -190,11 +191,12 @@ def pixel_row(faces, camera, raster, row, size):
         [edge_area(corners[:, (k + 1) % 3], corners[:, (k + 2) % 3], s) / total for k in range(3)],
         axis=-1,
     )  # (W, nf, 3)
-    delta = np.where((b > 0).all(axis=-1), 1, -1)
+    delta = np.where((b >= 0).all(axis=-1), 1, -1)
     squared = np.minimum.reduce(
         [squared_distance(corners[:, k], corners[:, (k + 1) % 3], s) for k in range(3)]
     )
-    exponent = delta * squared / np.asarray(raster["sigma"], dtype)
+    spread = raster["kappa"] if raster["blend"] == "dibr" else raster["sigma"]
+    exponent = delta * squared / np.asarray(spread, dtype)
 
     b = np.clip(b, 0, 1)
     b = b / b.sum(axis=-1, keepdims=True)
@@ -248,6 +250,30 @@ def blend_softmax(exponent, z, color, raster, camera):
     rgb = (weight[:, :-1, None] * color).sum(axis=1) + weight[:, -1:] * background
     alpha = 1 - np.where(kept, 1 - coverage, 1).prod(axis=1)
     return np.concatenate([rgb, alpha[:, None]], axis=1)
+
+
+def blend_dibr(exponent, z, color, raster, camera):
+    """One row of pixels (W, 4): the nearest face that covers one, else a soft alpha alone."""
+    coverage = np.exp(np.minimum(exponent, 0))
+    image = blend_hard(exponent, z, color, raster, camera)
+    passes = np.where(coverage >= D_MIN_DIBR, 1 - coverage, 1).prod(axis=1)
+    image[:, 3] = np.where(image[:, 3] == 1, 1, 1 - passes)
+    return image
+
+
+def blend_hard(exponent, z, color, raster, camera):
+    """One row of pixels (W, 4): the nearest face that covers one, or the background."""
+    del camera
+    image = np.zeros((len(z), 4), z.dtype)
+    for row, covers in enumerate(exponent >= 0):
+        image[row, :3] = raster["background"]
+        if covers.any():
+            nearest = np.argmin(np.where(covers, z[row], np.inf))
+            image[row] = [*color[row, nearest], 1]
+    return image
+
+
+BLENDS = {"over": blend_over, "softmax": blend_softmax, "dibr": blend_dibr, "hard": blend_hard}
 
 
 def twice_area(corners):

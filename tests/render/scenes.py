@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from render.blending import DIBR
 from render.camera import Camera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer
@@ -82,6 +83,7 @@ def reference(scene, view, rasterizer, vertices, size):
     raster = {key: getattr(rasterizer, key) for key in ("sigma", "gamma", "epsilon", "background")}
     raster["cull"] = rasterizer.cull
     raster["blend"] = type(rasterizer.blend).__name__.lower()
+    raster |= vars(rasterizer.blend)
     return reference_image(objects, lights, lens, raster, size)
 
 
@@ -115,6 +117,8 @@ def moved(problem, tangents, step):
     }
     lens = {key: at(f"camera.{key}", getattr(view, key)) for key in CAMERA_KEYS}
     raster = {key: at(f"rasterizer.{key}", getattr(rasterizer, key)) for key in RASTER_KEYS}
+    if "rasterizer.kappa" in tangents:
+        raster["blend"] = DIBR(at("rasterizer.kappa", rasterizer.blend.kappa))
     return (
         Scene(objects, lights),
         replace(view, **lens),

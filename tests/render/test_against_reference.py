@@ -7,14 +7,14 @@ that is 1e-13 for sigma = 1e-3; with Softmax, z~/gamma adds eps z~/gamma = 2e-14
 import numpy as np
 import pytest
 
-from render.blending import Over, Softmax
+from render.blending import DIBR, Hard, Over, Softmax
 from render.lenses import Orthographic
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import rasterize
 from tests.render.scenes import camera, reference, rounded, soft, tetrahedron, two_tetrahedra
 
 
-BLENDS = [Over(), Softmax()]
+BLENDS = [Over(), Softmax(), DIBR(2e-3), Hard()]
 
 
 @pytest.mark.parametrize("blend", BLENDS)

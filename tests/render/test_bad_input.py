@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from render.blending import DIBR
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from tests.render.scenes import camera, soft, two_tetrahedra
@@ -114,8 +115,14 @@ def test_a_rasterizer_that_cannot_be_is_refused(changes, message):
 
 
 def test_a_blend_by_name_is_refused():
-    with pytest.raises(TypeError, match=r"`rasterizer.blend` must be Over\(\) or Softmax\(\)"):
+    with pytest.raises(TypeError, match=r"`rasterizer.blend` must be Over\(\), Softmax\(\)"):
         SoftRasterizer(blend="over")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("kappa", [0.0, -1e-4])
+def test_a_softness_of_dibr_that_cannot_be_is_refused(kappa):
+    with pytest.raises(ValueError, match=r"`blend.kappa` must be positive, got .*units squared"):
+        DIBR(kappa)
 
 
 def test_whole_numbers_as_vertices_are_drawn_in_float64():

@@ -9,7 +9,7 @@ from adjoint.render.blending import (
     softmax_jvp_body,
     softmax_vjp_body,
 )
-from render.blending import over_body, softmax_body
+from render.blending import SOFTMAX, over_body, softmax_body
 from render.coverage import coverage
 from render.face_setup import Settings
 from tests.render.elements import empty_list
@@ -21,7 +21,7 @@ BACKGROUND = np.array([0.2, 0.5, 0.9])
 def settings(gamma=0.05, epsilon=0.9):
     """Numbers of a render; sigma and the bounds do not matter to a pixel."""
     numbers = (1e-3, gamma, epsilon, 0.1, 100.0, -23.0, 2.2e-16)
-    return Settings(*map(np.float64, numbers), over=True, cull=False)
+    return Settings(*map(np.float64, numbers), blend=SOFTMAX, cull=False)
 
 
 def pixel(rng, n, spread=3.0):

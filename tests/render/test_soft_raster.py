@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from adjoint.render.soft_raster import rasterize_jvp, record_images
-from render.blending import Over, Softmax
+from render.blending import DIBR, Hard, Over, Softmax
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from tests.render.scenes import camera, moved, rounded, soft, tetrahedron, two_tetrahedra
 
 
-BLENDS = [Over(), Softmax()]
+BLENDS = [Over(), Softmax(), DIBR(2e-3), Hard()]
 SIZE = (24, 30)
 PATHS = [
     *(f"left.{name}" for name in ("vertices", "face_colors", "ambient", "diffuse")),
@@ -21,7 +21,10 @@ SOFTMAX_PATHS = ["rasterizer.gamma", "rasterizer.epsilon"]
 CASES = [(blend, path) for blend in BLENDS for path in PATHS] + [
     (Softmax(), path) for path in SOFTMAX_PATHS
 ]
-UNIT = {"rasterizer.sigma": 1e-3, "rasterizer.gamma": 1e-1}
+CASES = [case for case in CASES if not (case[0] in BLENDS[2:] and case[1] == "rasterizer.sigma")]
+CASES += [(BLENDS[2], "rasterizer.kappa")]
+SMALL = {f"rasterizer.{key}" for key in ("sigma", "kappa", "gamma", "epsilon")}
+UNIT = {"rasterizer.sigma": 1e-3, "rasterizer.gamma": 1e-1, "rasterizer.kappa": 1e-3}
 
 
 def problem(rng, blend):
@@ -80,9 +83,10 @@ def test_at_the_published_sharpness_tangent_and_adjoint_are_transposes(rng, blen
     record = record_images(*args, (64, 64))
     adj = rng.normal(size=record.images.shape)
     gradient = record.vjp(adj)
-    tangents = {path: rng.normal(size=value.shape) for path, value in gradient.items()}
-    for path in ("rasterizer.sigma", "rasterizer.gamma", "rasterizer.epsilon"):
-        tangents[path] = tangents[path] * 1e-6
+    tangents = {
+        path: rng.normal(size=value.shape) * (1e-6 if path in SMALL else 1.0)
+        for path, value in gradient.items()
+    }
     _, pushed = rasterize_jvp(*args, (64, 64), tangents)
     pulled = sum(np.sum(gradient[path] * tangents[path]) for path in gradient)
     assert np.isfinite(pushed).all()

@@ -74,6 +74,8 @@ def toy(name):
         "over": partial(draw, pixels.over),
         "softmax": partial(draw, pixels.softmax),
         "flat": partial(draw, pixels.flat),
+        "dibr": partial(draw, pixels.dibr),
+        "hard": partial(draw, pixels.hard),
         "sky": partial(draw, pixels.sky),
         "smooth": partial(draw, pixels.smooth),
         "smooth sky": partial(draw, pixels.smooth_sky),

@@ -1,8 +1,8 @@
 """How far a picture is from its kinks, in NumPy, written a second time from the equations.
 
 Each margin changes sign where the picture is not smooth: a barycentric coordinate at 0 or
-1 (the clip), two edges equally near (the medial axis, inside), two faces equally deep (a
-swap in order), a coverage at D_min, a face edge-on to a light.
+1 (the clip, and the end of a face), two edges equally near (the medial axis, inside), two faces
+equally deep (a swap in order), a coverage at D_min, a face edge-on to a light.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from render.blending import DIBR, Hard
 from render.camera import AnyCamera
 from render.projection import pixel_centers
 from render.scene import DirectionalLight, Scene
@@ -75,7 +76,7 @@ def _felt_places(
         np.stack([_square_distance(p, a[:, :, k - 2], a[:, :, k - 1]) for k in range(3)], -1)
     )
     is_inside = (b >= 0.0).all(axis=-1)
-    y = np.where(is_inside, near[..., 0], -near[..., 0]) / rasterizer.sigma
+    y = np.where(is_inside, near[..., 0], -near[..., 0]) / rasterizer.spread
     clipped = np.clip(b, 0.0, 1.0)
     clipped /= clipped.sum(axis=-1, keepdims=True)
     return b, clipped, y, is_inside, near[..., 1] - near[..., 0]
@@ -86,8 +87,7 @@ def _pixel_margins(
 ) -> list[np.ndarray]:
     """Return the margins of all pairs of pixel and face, and of pairs of faces."""
     b, clipped, y, is_inside, medial = _felt_places(triangles, rasterizer, size)
-    d_min = rasterizer.blend.d_min
-    coverage = 1.0 / (1.0 + np.exp(np.minimum(-y, 700.0)))
+    coverage = _coverage(y, rasterizer)
     felt = coverage > FAINT
     depth = 1.0 / (clipped / triangles[None, :, :, 2]).sum(axis=-1)
     swaps = [_swap_margin(depth, coverage, i, j) for i, j in combinations(range(len(triangles)), 2)]
@@ -95,9 +95,16 @@ def _pixel_margins(
         np.where(felt[..., None], b, np.nan),
         np.where(felt[..., None], 1.0 - b, np.nan),
         np.where(is_inside & felt, medial, np.nan),
-        y - np.log(d_min / (1.0 - d_min)),
+        y - rasterizer.blend.lowest,
         *swaps,
     ]
+
+
+def _coverage(y: np.ndarray, rasterizer: SoftRasterizer) -> np.ndarray:
+    """Return how much each face covers of each pixel."""
+    if isinstance(rasterizer.blend, DIBR | Hard):
+        return np.where(y >= rasterizer.blend.lowest, np.exp(np.minimum(y, 0.0)), 0.0)
+    return 1.0 / (1.0 + np.exp(np.minimum(-y, 700.0)))
 
 
 def _swap_margin(depth: np.ndarray, coverage: np.ndarray, i: int, j: int) -> np.ndarray:

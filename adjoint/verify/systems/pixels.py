@@ -15,7 +15,7 @@ import numpy as np
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from adjoint.verify.problem import Problem, System, Values
 from adjoint.verify.systems.pixel_margins import picture_margins
-from render.blending import Over, Softmax
+from render.blending import DIBR, Hard, Over, Softmax
 from render.camera import Camera
 from render.lenses import Orthographic
 from render.scene import DirectionalLight, Material, Mesh, Scene, SphericalHarmonics
@@ -33,7 +33,7 @@ OWNERS = {
     "eye": "Camera", "target": "Camera", "up": "Camera", "fov_y": "Camera",
     "height": "Orthographic",
     "sigma": "SoftRasterizer", "gamma": "SoftRasterizer", "epsilon": "SoftRasterizer",
-    "background": "SoftRasterizer",
+    "background": "SoftRasterizer", "kappa": "DIBR",
 }  # fmt: skip
 Arguments: TypeAlias = tuple[Scene, Camera, SoftRasterizer, dict[str, np.ndarray], tuple[int, int]]
 
@@ -68,6 +68,7 @@ class Picture:
             found |= {f"{name}.{field.name}": getattr(light, field.name) for field in fields(light)}
         found |= {f"camera.{key}": value for key, value in self.camera.parameters().items()}
         found |= {f"rasterizer.{key}": getattr(self.rasterizer, key) for key in _RASTERIZER}
+        found |= {f"rasterizer.{key}": value for key, value in vars(self.rasterizer.blend).items()}
         return {path: np.asarray(value, dtype=np.float64) for path, value in found.items()}
 
     def at(self, values: Values) -> "Picture":
@@ -92,12 +93,18 @@ class Picture:
             self,
             scene=Scene(objects, lights),
             camera=self.camera.with_values(own("camera", tuple(self.camera.parameters()))),
-            rasterizer=dataclasses.replace(self.rasterizer, **own("rasterizer", _RASTERIZER)),
+            rasterizer=dataclasses.replace(
+                self.rasterizer,
+                blend=dataclasses.replace(self.rasterizer.blend, **own("rasterizer", _BLEND)),
+                **own("rasterizer", _RASTERIZER),
+            ),
             vertices={name: values[f"{name}.vertices"] for name in objects},
         )
 
 
-_RASTERIZER = ("sigma", "gamma", "epsilon", "background")
+_RASTERIZER, _BLEND = ("sigma", "gamma", "epsilon", "background"), ("kappa",)
+INERT = {Over: ("gamma", "epsilon"), Softmax: (), DIBR: ("sigma", "gamma", "epsilon")}
+INERT[Hard] = INERT[DIBR]
 
 
 def picture_problem(build: Callable[[], Picture]) -> Problem:
@@ -105,7 +112,7 @@ def picture_problem(build: Callable[[], Picture]) -> Problem:
     picture = build()
     run = record_images(*picture.arguments)
     point = picture.parameters()
-    is_over = isinstance(picture.rasterizer.blend, Over)
+    inert = {f"rasterizer.{key}" for key in INERT[type(picture.rasterizer.blend)]}
     in_sky = any(isinstance(m, SphericalHarmonics) for m in picture.scene.lights.values())
 
     def forward(values: Values) -> np.ndarray:
@@ -127,8 +134,7 @@ def picture_problem(build: Callable[[], Picture]) -> Problem:
         inert=tuple(
             path
             for path in point
-            if (is_over and path in {"rasterizer.gamma", "rasterizer.epsilon"})
-            or (in_sky and path.endswith((".ambient", ".diffuse")))
+            if path in inert or (in_sky and path.endswith((".ambient", ".diffuse")))
         ),
     )
 
@@ -193,6 +199,19 @@ def smooth_sky() -> Picture:
     return dataclasses.replace(picture, scene=Scene(objects, sky().scene.lights))
 
 
+def dibr() -> Picture:
+    """One frame, blended by DIBR; the far object has smooth normals."""
+    picture = two_tetrahedra(DIBR_SEED, 1, dataclasses.replace(over().rasterizer, blend=DIBR(0.02)))
+    objects = dict(picture.scene.objects)
+    objects["far"] = dataclasses.replace(objects["far"], smooth_normals=True)
+    return dataclasses.replace(picture, scene=Scene(objects, picture.scene.lights))
+
+
+def hard() -> Picture:
+    """Two frames, blended by Hard."""
+    return two_tetrahedra(HARD_SEED, 2, dataclasses.replace(over().rasterizer, blend=Hard()))
+
+
 def flat() -> Picture:
     """The same as `softmax` in an orthographic view, with other tetrahedra."""
     picture = two_tetrahedra(FLAT_SEED, 2, softmax().rasterizer)
@@ -202,6 +221,7 @@ def flat() -> Picture:
 
 # Of the seeds tried, those farthest from every kink.
 OVER_SEED, SOFTMAX_SEED, FLAT_SEED, SMOOTH_SEED = 119, 29, 365, 707
+DIBR_SEED, HARD_SEED = 1, 1
 
 SYSTEMS = (
     System("raster/over", "Two tetrahedra, blended by Over", partial(picture_problem, over)),
@@ -215,5 +235,7 @@ SYSTEMS = (
         "Smooth normals in spherical harmonics, two frames, by Softmax",
         partial(picture_problem, smooth_sky),
     ),
+    System("raster/dibr", "The nearest face and a soft alpha", partial(picture_problem, dibr)),
+    System("raster/hard", "The nearest face alone, two frames", partial(picture_problem, hard)),
     System("raster/flat", "That in an orthographic view", partial(picture_problem, flat)),
 )
