@@ -90,6 +90,13 @@ Blend = Over | Softmax | DIBR | Hard
 
 
 @device_fn
+def background_at(i, j, background):
+    """What lies behind the pixel in row i and column j: the one colour, or its own."""
+    row, column = min(i, background.shape[0] - 1), min(j, background.shape[1] - 1)
+    return background[row, column, 0], background[row, column, 1], background[row, column, 2]
+
+
+@device_fn
 def over_body(first, last, fragments, background):
     """RGBA of a pixel whose sorted list is order[first:last]."""
     zero = lit(0.0, background[0])

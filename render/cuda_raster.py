@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.backend import Device, array_module, device_fn, launch, on_device, to_host
-from render.blending import OVER, blend_body
+from render.blending import OVER, background_at, blend_body
 from render.face_setup import Faces, PackedScene, Settings, face_body, load_corners
 from render.fragments import Fragments, fragment_logit, write_fragment
 from render.lists import sort_body
@@ -168,8 +168,9 @@ def pixel_thread(k, args):
     background, numbers, flags, fragments, image = args
     begin, end = fragments.start[k], fragments.start[k + 1]
     settings = unpack_settings(numbers, flags)
-    rgba = blend_body(begin, end, fragments, settings, background)
     i, j = k // image.shape[1], k % image.shape[1]
+    behind = background_at(i, j, background)
+    rgba = blend_body(begin, end, fragments, settings, behind)
     image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
 
 

@@ -55,7 +55,7 @@ class PackedScene(NamedTuple):
     directions: np.ndarray  # (n_lights, 3)
     lights: np.ndarray  # (n_lights, 3) colours
     harmonics: np.ndarray  # (9, 3) coefficients, or (0, 3) where lights and materials shade
-    background: np.ndarray  # (3,)
+    background: np.ndarray  # (1, 1, 3), or of every sample
 
 
 class Faces(NamedTuple):

@@ -16,6 +16,7 @@ from render.fragments import TILE_SHIFT, Grid
 from render.normals import VertexCorners, vertex_corners
 from render.projection import image_size, pixel_centers
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
+from render.supersampling import repeat
 
 
 class Job(NamedTuple):
@@ -31,6 +32,8 @@ class Job(NamedTuple):
     offsets: np.ndarray  # (n_objects + 1,) first vertex of each object
     face_offsets: np.ndarray  # (n_objects + 1,) first face of each object
     has_kappa: bool  # whether the softness is that of DIBR
+    samples: int  # of a pixel, in each direction: the grid is that of samples
+    background_shape: tuple[int, ...]  # (3,) or (height, width, 3)
 
 
 def pack(
@@ -45,6 +48,8 @@ def pack(
     The jobs share everything but the view and the planes near and far.
     """
     height, width = image_size(size)
+    _check_background(rasterizer.background.shape, (height, width))
+    k = rasterizer.supersample
     moves, batched = _vertices(scene, vertices)
     dtype = np.result_type(*moves.values()) if moves else np.dtype(np.float64)
     n_frames = next((len(x) for x in moves.values() if x.shape[0] != 1), 1)
@@ -55,8 +60,9 @@ def pack(
         x[:, offsets[i] : offsets[i + 1]] = value
     n_faces = [len(mesh.faces) for mesh in scene.objects.values()]
     face_offsets = np.concatenate([[0], np.cumsum(n_faces)]).astype(np.int64)
-    grid = Grid(*pixel_centers(height, width, dtype), TILE_SHIFT)
-    packed = _pack_scene(scene, offsets, face_offsets, rasterizer.background, dtype)
+    grid = Grid(*pixel_centers(k * height, k * width, dtype), TILE_SHIFT)
+    background = behind_samples(rasterizer.background, k)
+    packed = _pack_scene(scene, offsets, face_offsets, background, dtype)
     is_rounded = packed.rounded.any()
     corners = vertex_corners(packed.faces if is_rounded else packed.faces[:0], x.shape[1])
     return [
@@ -71,9 +77,24 @@ def pack(
             offsets,
             face_offsets,
             isinstance(rasterizer.blend, DIBR),
+            k,
+            rasterizer.background.shape,
         )
         for camera in cameras
     ]
+
+
+def behind_samples(background: np.ndarray, k: int) -> np.ndarray:
+    """Return the background as kernels read it: (1, 1, 3), or of all samples."""
+    return background.reshape(1, 1, 3) if background.ndim == 1 else repeat(background, k)
+
+
+def _check_background(shape: tuple[int, ...], size: tuple[int, int]) -> None:
+    if len(shape) == 3 and shape[:2] != size:
+        raise ValueError(
+            f"`rasterizer.background` must have a colour for each pixel of the image, {(*size, 3)},"
+            f" with supersampling too, got {shape}. Or give one colour, (3,)."
+        )
 
 
 def check_cameras(scene: Any, camera: Any) -> tuple[tuple[AnyCamera, ...], bool]:

@@ -26,7 +26,7 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import Device, check_device, cpu_kernel
-from render.blending import DIBR, Blend, Over, blend_body
+from render.blending import DIBR, Blend, Over, background_at, blend_body
 from render.camera import AnyCamera
 from render.cuda_raster import draw_on_gpu
 from render.face_setup import Faces, setup_faces
@@ -34,6 +34,7 @@ from render.fragments import BLOCK, LANES, Fragments, Grid, Tiles, gather_tile, 
 from render.lists import BINS, count_tiles, fill_tiles, order_faces
 from render.packing import Job, check_cameras, pack
 from render.scene import Scene
+from render.supersampling import average
 
 
 SERIAL_PIXELS = 200 * 200  # fewer pixels than this, over all frames, are drawn by one thread
@@ -54,16 +55,20 @@ class SoftRasterizer:
     epsilon : float
         Nearness of the background in `Softmax` [-].
     background : array_like
-        RGB behind everything, (3,) [-].
+        RGB behind everything, (3,), or behind each pixel, (height, width, 3) [-].
     blend : Over, Softmax, DIBR or Hard
         `DIBR` has its own softness in place of `sigma`; `Hard` has none.
     cull : bool
         Draw only the faces whose corners go counter-clockwise on the screen.
+    supersample : int
+        Samples of a pixel in each direction, of which it is the mean
+        (`render/supersampling.py`). It changes neither `sigma` nor the size of `background`.
 
     Raises
     ------
     ValueError
-        If `sigma` or `gamma` is not positive.
+        If `sigma` or `gamma` is not positive, `supersample` is not a positive whole number, or
+        `background` is neither a colour nor an image.
     TypeError
         If `blend` is none of these.
     """
@@ -74,6 +79,7 @@ class SoftRasterizer:
     background: Any = (0.0, 0.0, 0.0)
     blend: Blend = field(default_factory=Over)
     cull: bool = False
+    supersample: int = 1
 
     def __post_init__(self) -> None:
         for name in ("sigma", "gamma", "epsilon"):
@@ -81,7 +87,8 @@ class SoftRasterizer:
             object.__setattr__(self, name, value)
         checks.positive("rasterizer.sigma", self.sigma, hint="In screen units squared.")
         checks.positive("rasterizer.gamma", self.gamma)
-        background = checks.array("rasterizer.background", self.background, (3,)).copy()
+        shape = ("height", "width", 3) if np.ndim(self.background) == 3 else (3,)
+        background = checks.array("rasterizer.background", self.background, shape).copy()
         background.setflags(write=False)
         object.__setattr__(self, "background", background)
         if not isinstance(self.blend, Blend):
@@ -90,6 +97,8 @@ class SoftRasterizer:
                 f"{self.blend!r}."
             )
         object.__setattr__(self, "cull", checks.flag("rasterizer.cull", self.cull))
+        supersample = checks.whole("rasterizer.supersample", self.supersample, 1)
+        object.__setattr__(self, "supersample", supersample)
 
     @property
     def spread(self) -> float:
@@ -155,14 +164,25 @@ def rasterize(
 def draw_frames(jobs: Sequence[Job], threads: int | None, device: Device) -> np.ndarray:
     """Draw the frames of every view; return the images, (n_views, n_frames, height, width, 4)."""
     if device is Device.CUDA:
-        return np.stack([draw_on_gpu(job) for job in jobs])
+        return np.stack([average(draw_on_gpu(job), job.samples) for job in jobs])
     images = empty_images(jobs)
 
     def draw(view: int, frame: int, pool: "Pool") -> None:
-        draw_frame(jobs[view], frame, images[view, frame], pool)
+        job = jobs[view]
+        draw_samples(job, images[view, frame], lambda room: draw_frame(job, frame, room, pool))
 
     for_each_frame(jobs, threads, draw)
     return images
+
+
+def draw_samples(job: Job, image: np.ndarray, draw: Callable[[np.ndarray], None]) -> None:
+    """Have an image drawn, or the samples of which it is the mean."""
+    if job.samples == 1:
+        draw(image)
+        return
+    samples = np.empty((len(job.grid.pixel_y), len(job.grid.pixel_x), 4), image.dtype)
+    draw(samples)
+    image[:] = average(samples, job.samples)
 
 
 def only_asked(images: np.ndarray, many: bool, batched: bool) -> np.ndarray:
@@ -179,8 +199,9 @@ def check_rasterizer(rasterizer: Any) -> None:
 
 def empty_images(jobs: Sequence[Job]) -> np.ndarray:
     """Return room for the images of all views, (n_views, n_frames, height, width, 4)."""
-    x, grid = jobs[0].x, jobs[0].grid
-    return np.empty((len(jobs), len(x), len(grid.pixel_y), len(grid.pixel_x), 4), x.dtype)
+    x, k = jobs[0].x, jobs[0].samples
+    height, width = len(jobs[0].grid.pixel_y) // k, len(jobs[0].grid.pixel_x) // k
+    return np.empty((len(jobs), len(x), height, width, 4), x.dtype)
 
 
 class Frame(NamedTuple):
@@ -259,7 +280,6 @@ def draw_frame(job: Job, frame: int, image: np.ndarray, pool: "Pool") -> None:
 
 def _draw_tiles(first, last, scene, settings, faces, tiles, grid, fragments, image):
     """Draw the tiles first..last-1 of a frame."""
-    background = scene.background
     for tile in range(first, last):
         gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
         top, bottom, left, right = tile_area(tile, grid)
@@ -267,6 +287,7 @@ def _draw_tiles(first, last, scene, settings, faces, tiles, grid, fragments, ima
             for j in range(left, right):
                 k = ((i - top) << grid.shift) + j - left
                 begin, end = fragments.start[k], fragments.start[k + 1]
+                background = background_at(i, j, scene.background)
                 rgba = blend_body(begin, end, fragments, settings, background)
                 image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
 

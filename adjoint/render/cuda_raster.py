@@ -36,6 +36,7 @@ from adjoint.render.face_setup import (
 from adjoint.render.fragments import pair_jvp_body, pair_vjp_body, rounded_vjp_body
 from adjoint.render.normals import normal_jvp_body, points_vjp_body, sum_vjp_body
 from adjoint.render.pixel_shading import ShadeParts, own_parts, sum_part, zero_parts
+from adjoint.render.supersampling import repeat_vjp
 from adjsim.backend import (
     Device,
     array_module,
@@ -45,6 +46,7 @@ from adjsim.backend import (
     on_device,
     to_host,
 )
+from render.blending import background_at
 from render.cuda_raster import FrameOnGpu, Shared, gather_frame, share, unpack_settings
 from render.face_setup import corner_body
 from render.normals import VertexCorners, vertex_corners
@@ -108,23 +110,24 @@ def pixel_jvp_thread(k, args):
     background, tan_background, numbers, flags = shared
     begin, end = fragments.start[k], fragments.start[k + 1]
     settings = unpack_settings(numbers, flags)
+    i, j = k // tan_image.shape[1], k % tan_image.shape[1]
     tan = blend_jvp_body(
         begin, end, fragments, tangents, settings, (tan_numbers[1], tan_numbers[2]),
-        background, tan_background,
+        background_at(i, j, background), background_at(i, j, tan_background),
     )  # fmt: skip
-    i, j = k // tan_image.shape[1], k % tan_image.shape[1]
     tan_image[i, j, 0], tan_image[i, j, 1], tan_image[i, j, 2], tan_image[i, j, 3] = tan
 
 
 @device_fn
 def pixel_vjp_thread(k, args):
     """Undo pixel k; its parts are those of gamma, epsilon and background."""
-    background, numbers, flags, fragments, adj, parts = args
+    background, width, numbers, flags, fragments, adj, parts = args
     begin, end = fragments.start[k], fragments.start[k + 1]
     adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
     settings = unpack_settings(numbers, flags)
+    behind = background_at(k // width, k % width, background)
     adj_bg, adj_gamma, adj_epsilon = blend_vjp_body(
-        begin, end, fragments, settings, background, adj_rgba, adj
+        begin, end, fragments, settings, behind, adj_rgba, adj
     )
     parts[k, 0], parts[k, 1] = adj_gamma, adj_epsilon
     parts[k, 2], parts[k, 3], parts[k, 4] = adj_bg
@@ -295,7 +298,7 @@ def draw_frame_vjp_on_gpu(
     xp, job, shared = gpu
     x = on_device(job.x[frame])
     ready = gather_frame(xp, job, shared, x)
-    pairs, adj_sigma, pixel_sums = undo_pixels(gpu, ready, adj_image)
+    pairs, numbers, background = undo_pixels(gpu, ready, adj_image)
     parts, slots, adj_faces = undo_faces(gpu, ready, x, pairs)
     adj_x, adj_colors, adj_view = undo_vertices(gpu, ready, x, corners, (slots, adj_faces))
     objects = [int(f) for f in job.face_offsets]
@@ -311,10 +314,8 @@ def draw_frame_vjp_on_gpu(
         directions=lights[0],
         lights=lights[1],
         harmonics=lights[2],
-        background=pixel_sums[2:],
+        background=background,
     )
-    numbers = np.zeros(4, job.x.dtype)
-    numbers[0], numbers[1:3] = adj_sigma[0], pixel_sums[:2]
     return paths.Packed(adj_x, scene, adj_view, numbers)
 
 
@@ -327,7 +328,7 @@ def sum_faces(xp: Any, part: Any, ends: list[int]) -> np.ndarray:
 def undo_pixels(
     gpu: JobOnGpu, ready: FrameOnGpu, adj_image: np.ndarray
 ) -> tuple[tuple[Any, ShadeParts], np.ndarray, np.ndarray]:
-    """From pixels to slots and parts of pairs; adj_sigma (1,); sums of gamma to background."""
+    """From pixels to slots and parts of pairs; adjoints of the numbers and of the background."""
     xp, job, shared = gpu
     dtype, n, n_pairs = job.x.dtype, ready.fragments.y.shape[0], ready.pairs.face.shape[0]
     adj_pixels = adj_image.reshape(-1, 4)
@@ -336,8 +337,8 @@ def undo_pixels(
     adj = on_device(FragmentAdjoints(y, z, w, T, adj_pixels))
     parts = xp.empty((n_pixels, 5), dtype)
     numbers, flags = shared.numbers, shared.flags
-    background = shared.scene.background
-    args = (background, numbers, flags, ready.fragments, adj, on_device(parts))
+    behind = (shared.scene.background, len(job.grid.pixel_x))
+    args = (*behind, numbers, flags, ready.fragments, adj, on_device(parts))
     launch(pixel_vjp_thread, n_pixels, args)
     is_rounded = ready.faces.normals.shape[0] > 0
     shades = zero_parts(xp, n_pairs if is_rounded else 1, 1, job.scene, dtype)
@@ -347,8 +348,13 @@ def undo_pixels(
     faces, pairs = ready.faces, ready.pairs.face
     args = (of_pairs, faces, pairs, ready.fragments, adj, *on_device((slots, sigmas, shades)))
     launch(pair_vjp_thread, n_pairs, args)
-    sums = sum_runs(xp, parts, [0, n_pixels])
-    return (slots, shades), to_host(sum_runs(xp, sigmas, [0, n_pairs])[0]), to_host(sums[0])
+    sums, adj_numbers = to_host(sum_runs(xp, parts, [0, n_pixels])[0]), np.zeros(4, dtype)
+    adj_numbers[0] = to_host(sum_runs(xp, sigmas, [0, n_pairs])[0])[0]
+    adj_numbers[1:3], adj_background = sums[:2], sums[2:].reshape(1, 1, 3)
+    if len(job.background_shape) == 3:
+        samples = to_host(parts)[:, 2:].reshape(job.scene.background.shape)
+        adj_background = repeat_vjp(samples, job.samples)
+    return (slots, shades), adj_numbers, adj_background
 
 
 def undo_faces(

@@ -18,7 +18,7 @@ from adjsim import checks
 from render.camera import AnyCamera
 from render.face_setup import PackedScene
 from render.harmonics import N_HARMONICS
-from render.packing import Job
+from render.packing import Job, behind_samples
 from render.projection import VIEW_SIZE
 from render.scene import Scene, SphericalHarmonics
 
@@ -28,7 +28,10 @@ Cameras = Mapping[str, AnyCamera]  # by the first part of the paths of their par
 
 
 class Packed(NamedTuple):
-    """Adjoints or tangents of all that a frame depends on, packed as in the forward."""
+    """Adjoints or tangents of all that a frame depends on, packed as in the forward.
+
+    A background image has its pixels here, and those of its samples where kernels read it.
+    """
 
     x: np.ndarray  # (n_vertices, 3), or (n_frames, n_vertices, 3)
     scene: PackedScene
@@ -39,8 +42,12 @@ class Packed(NamedTuple):
 def zeros(job: Job) -> Packed:
     """Return room for the adjoints of one frame."""
     floats = [np.zeros_like(array) if array.dtype == job.x.dtype else array for array in job.scene]
+    scene, shape = PackedScene(*floats), job.background_shape
+    scene = scene._replace(
+        background=np.zeros((1, 1, 3) if len(shape) == 1 else shape, job.x.dtype)
+    )
     view, numbers = np.zeros(VIEW_SIZE, job.x.dtype), np.zeros(4, job.x.dtype)
-    return Packed(np.zeros_like(job.x[0]), PackedScene(*floats), view, numbers)
+    return Packed(np.zeros_like(job.x[0]), scene, view, numbers)
 
 
 def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
@@ -69,7 +76,7 @@ def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
     names = ("kappa", *NUMBERS[1:], "sigma") if job.has_kappa else NUMBERS
     for k, name in enumerate(names):
         out[f"rasterizer.{name}"] = packed.numbers[k : k + 1].reshape(())
-    out["rasterizer.background"] = part.background
+    out["rasterizer.background"] = part.background.reshape(job.background_shape)
     return out
 
 
@@ -86,6 +93,8 @@ def shapes(
             out[path] = np.shape(getattr(scene.objects[owner].material, name))
         elif name in {"face_colors", "vertex_colors"}:
             out[path] = np.shape(getattr(scene.objects[owner], name))
+        elif name == "background":
+            out[path] = job.background_shape
         elif name == "coefficients":
             out[path] = (N_HARMONICS, 3)
         else:
@@ -155,6 +164,8 @@ def pack_tangents(
             of_cameras[owner][name] = value
         else:
             target[path][...] = value
+    behind = behind_samples(packed.scene.background.reshape(job.background_shape), job.samples)
+    packed = packed._replace(scene=packed.scene._replace(background=behind))
     return [
         packed._replace(view=view_jvp(camera, of_cameras[owner]).astype(job.x.dtype))
         for owner, camera in cameras.items()

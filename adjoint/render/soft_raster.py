@@ -34,9 +34,11 @@ from adjoint.render.fragments import (
     sum_pairs,
 )
 from adjoint.render.pixel_shading import own_parts, zero_parts
+from adjoint.render.supersampling import average_vjp, repeat_vjp
 from adjoint.render.tile_tangents import draw_frame_jvp
 from adjsim import checks
 from adjsim.backend import Device, check_device, cpu_kernel, device_fn
+from render.blending import background_at
 from render.camera import AnyCamera
 from render.fragments import gather_tile, tile_area
 from render.normals import VertexCorners, vertex_corners
@@ -47,17 +49,22 @@ from render.soft_raster import (
     SoftRasterizer,
     check_rasterizer,
     draw_frames,
+    draw_samples,
     empty_fragments,
     empty_images,
     for_each_frame,
     only_asked,
     setup_frame,
 )
+from render.supersampling import average
 
 
 @device_fn
-def tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums):
-    """From the pixels of a tile to its fragments; adds to the sums of gamma to background."""
+def tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums, adj_behind):
+    """From the pixels of a tile to its fragments; adds to the sums of gamma to background.
+
+    A background image has the adjoints adj_behind of its samples; else that is empty.
+    """
     top, bottom, left, right = tile_area(tile, grid)
     for i in range(top, bottom):
         for j in range(left, right):
@@ -66,17 +73,20 @@ def tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums):
             for c in range(4):
                 adj.rgba[k, c] = adj_image[i, j, c]
             adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
+            behind = background_at(i, j, scene.background)
             adj_bg, adj_gamma, adj_epsilon = blend_vjp_body(
-                begin, end, fragments, settings, scene.background, adj_rgba, adj
+                begin, end, fragments, settings, behind, adj_rgba, adj
             )
             sums[1] += adj_gamma
             sums[2] += adj_epsilon
             for c in range(3):
                 sums[3 + c] += adj_bg[c]
+                if adj_behind.shape[0] > 0:
+                    adj_behind[i, j, c] = adj_bg[c]
 
 
 def _draw_tiles_vjp(
-    first, last, scene, settings, frame, scratch, adj_image, slots, adj_tiles, parts
+    first, last, scene, settings, frame, scratch, adj_image, slots, adj_tiles, adj_behind, parts
 ):
     """Fill the slots of the pairs, and the sums and parts of each of the tiles first..last-1."""
     faces, tiles, grid = frame
@@ -85,7 +95,7 @@ def _draw_tiles_vjp(
         gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
         sums = adj_tiles[tile]
         sums[:] = 0
-        tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums)
+        tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums, adj_behind)
         for pair in range(tiles.start[tile], tiles.start[tile + 1]):
             sums[0] += pair_vjp_body(
                 pair - tiles.start[tile], tiles.faces[pair], grid, scene, faces, settings,
@@ -126,6 +136,8 @@ def draw_frame_vjp(
     width = ROUNDED_SLOT if is_rounded else SLOT
     slots, adj_tiles = np.empty((n_pairs, width), dtype), np.empty((n_tiles, 6), dtype)
     parts = zero_parts(np, n_tiles, len(job.scene.ambient), job.scene, dtype)
+    is_image = len(job.background_shape) == 3
+    adj_behind = np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype)
 
     def draw(runs: Iterable[tuple[int, int]]) -> None:
         fragments = empty_fragments(ready, 0, n_tiles)
@@ -133,7 +145,7 @@ def draw_frame_vjp(
         for first, last in runs:
             draw_tiles_vjp(
                 first, last, job.scene, job.settings, tuple(ready), (fragments, room), adj_image,
-                slots, adj_tiles, parts,
+                slots, adj_tiles, adj_behind, parts,
             )  # fmt: skip
 
     pool.over_tiles(n_tiles, draw)
@@ -151,7 +163,8 @@ def draw_frame_vjp(
         for name, part in zip(parts._fields, parts, strict=True):
             getattr(adj.scene, name)[...] += part.sum(axis=0)
     sums = adj_tiles.sum(axis=0)
-    adj.numbers[:3], adj.scene.background[:] = sums[:3], sums[3:]
+    adj.numbers[:3] = sums[:3]
+    adj.scene.background[:] = repeat_vjp(adj_behind, job.samples) if is_image else sums[3:]
     return adj
 
 
@@ -210,13 +223,17 @@ class ImageRecord:
         They have the shape (n_views, n_frames, height, width, 4).
         """
         if self.device is Device.CUDA:
-            pulled = [vjp_on_gpu(job, adj[view]) for view, job in enumerate(self.jobs)]
+            pulled = [
+                vjp_on_gpu(job, average_vjp(adj[view], job.samples))
+                for view, job in enumerate(self.jobs)
+            ]
             return [frame for frames in pulled for frame in frames]
         job = self.jobs[0]
         corners = vertex_corners(job.scene.faces, job.x.shape[1])
 
         def undo(view: int, frame: int, pool: Pool) -> paths.Packed:
-            return draw_frame_vjp(self.jobs[view], frame, corners, adj[view, frame], pool)
+            adj_samples = average_vjp(adj[view, frame], job.samples)
+            return draw_frame_vjp(self.jobs[view], frame, corners, adj_samples, pool)
 
         return for_each_frame(self.jobs, self.threads, undo)
 
@@ -285,12 +302,18 @@ def rasterize_jvp(
     jobs = record.jobs
     packed = paths.pack_tangents(scene, record.cameras, jobs[0], record.shapes, tangents)
     if record.device is Device.CUDA:
-        tan_images = np.stack([jvp_on_gpu(*view) for view in zip(jobs, packed, strict=True)])
+        views = zip(jobs, packed, strict=True)
+        tan_images = np.stack([average(jvp_on_gpu(*view), jobs[0].samples) for view in views])
     else:
         tan_images = empty_images(jobs)
 
         def push(view: int, frame: int, pool: Pool) -> None:
-            draw_frame_jvp(jobs[view], frame, packed[view], tan_images[view, frame], pool)
+            job, tangent = jobs[view], packed[view]
+            draw_samples(
+                job,
+                tan_images[view, frame],
+                lambda room: draw_frame_jvp(job, frame, tangent, room, pool),
+            )
 
         for_each_frame(jobs, threads, push)
     return record.images, tan_images.reshape(record.images.shape)

@@ -16,6 +16,7 @@ Tests: `tests/render/test_terms.py`.
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,13 @@ from render.camera import AnyCamera
 from render.fragments import gather_tile
 from render.packing import Job
 from render.scene import Scene
-from render.soft_raster import SoftRasterizer, empty_fragments, empty_images, setup_frame
+from render.soft_raster import (
+    SoftRasterizer,
+    draw_samples,
+    empty_fragments,
+    empty_images,
+    setup_frame,
+)
 
 
 class Term(StrEnum):
@@ -90,7 +97,8 @@ def rasterize_jvp_terms(
     for term in Term:
         tan_images = empty_images(record.jobs)
         for frame in range(len(job.x)):
-            _draw_term(job, frame, packed, term, tan_images[0, frame])
+            draw = partial(_draw_term, job, frame, packed, term)
+            draw_samples(job, tan_images[0, frame], draw)
         terms[term] = tan_images.reshape(record.images.shape)
     return record.images, terms
 

@@ -14,6 +14,7 @@ from adjoint.render.blending import FragmentTangents, blend_jvp_body
 from adjoint.render.face_setup import FaceTangents, setup_faces_jvp
 from adjoint.render.fragments import pair_jvp_body
 from adjsim.backend import cpu_kernel, device_fn
+from render.blending import background_at
 from render.fragments import gather_tile, tile_area
 from render.packing import Job
 from render.soft_raster import Frame, Pool, empty_fragments, setup_frame
@@ -42,10 +43,11 @@ def tile_jvp_body(
         for j in range(left, right):
             k = ((i - top) << grid.shift) + j - left
             begin, end = fragments.start[k], fragments.start[k + 1]
+            behind = background_at(i, j, scene.background)
+            tan_behind = background_at(i, j, tan_scene.background)
             tan = blend_jvp_body(
-                begin, end, fragments, tangents, settings, tan_settings,
-                scene.background, tan_scene.background,
-            )  # fmt: skip
+                begin, end, fragments, tangents, settings, tan_settings, behind, tan_behind
+            )
             for c in range(4):
                 tan_image[i, j, c] = tan[c]
 

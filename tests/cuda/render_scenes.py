@@ -23,7 +23,7 @@ BLENDS = {
 FLAT = PosedCamera((0.3, -0.4, 0.1), (0.03, 0.05, -3.5), lens=Orthographic(2.9))
 
 
-def toy(blend, dtype=np.float64):
+def toy(blend, dtype=np.float64, size=SIZE):
     """Two frames of two objects, face and vertex colours, and a third that leaves the view."""
     rng = np.random.default_rng(11)
     scene, vertices = two_tetrahedra(rng)
@@ -39,7 +39,10 @@ def toy(blend, dtype=np.float64):
         sky = SphericalHarmonics(rng.uniform(-0.3, 0.5, (9, 3)))
         scene = Scene(scene.objects, {"sky": sky})
     views = camera() if blend == "over" else [camera(), FLAT]
-    return scene, views, soft(sigma=2e-2, **BLENDS[blend]), vertices
+    settings = BLENDS[blend]
+    if blend == "dibr":
+        settings = {**settings, "background": rng.random((*size, 3)), "supersample": 2}
+    return scene, views, soft(sigma=2e-2, **settings), vertices
 
 
 def empty(dtype=np.float64):
@@ -64,5 +67,5 @@ def all_scenes(device, dtype=np.float64, size=SIZE):
     return {
         f"{blend} {name}": value
         for blend in BLENDS
-        for name, value in everything(toy(blend, dtype), device, size).items()
+        for name, value in everything(toy(blend, dtype, size), device, size).items()
     }

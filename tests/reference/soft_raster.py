@@ -50,7 +50,8 @@ def reference_image(
         `eye` (3,), `target` (3,), `up` (3,), `fov_y` [deg], `near`, `far`; or, for an
         orthographic view, `height` [m] of the image in place of `fov_y`.
     raster : mapping
-        `sigma`, `background` (3,), `blend` ("over", "softmax", "dibr" or "hard"), `cull`
+        `sigma`, `background` (3,) or (height, width, 3), `supersample` (samples of a pixel in
+        each direction, default 1), `blend` ("over", "softmax", "dibr" or "hard"), `cull`
         (bool, default False), for "softmax" `gamma` and `epsilon`, for "dibr" `kappa`.
     size : (height, width)
     dtype : dtype
@@ -62,11 +63,20 @@ def reference_image(
         (height, width, 4): red, green, blue over the background, alpha.
     """
     height, width = size
+    k = raster.get("supersample", 1)
+    if k > 1:
+        behind = np.asarray(raster["background"], dtype)
+        behind = behind if behind.ndim == 1 else np.kron(behind, np.ones((k, k, 1), dtype))
+        raster = {**raster, "supersample": 1, "background": behind}
+        samples = reference_image(objects, lights, camera, raster, (k * height, k * width), dtype)
+        return samples.reshape(height, k, width, k, 4).sum(axis=(1, 3)) / k**2
     faces = gather_faces(_values(objects), _values(lights), camera, raster, dtype)
     blend = BLENDS[raster["blend"]]
     image = np.empty((height, width, 4), dtype)
+    behind = np.broadcast_to(np.asarray(raster["background"], dtype), (height, width, 3))
     for row in range(height):
-        image[row] = blend(*pixel_row(faces, camera, raster, row, size), raster, camera)
+        own = {**raster, "background": behind[row]}
+        image[row] = blend(*pixel_row(faces, camera, raster, row, size), own, camera)
     return image
 
 
@@ -265,8 +275,8 @@ def blend_hard(exponent, z, color, raster, camera):
     """One row of pixels (W, 4): the nearest face that covers one, or the background."""
     del camera
     image = np.zeros((len(z), 4), z.dtype)
+    image[:, :3] = raster["background"]
     for row, covers in enumerate(exponent >= 0):
-        image[row, :3] = raster["background"]
         if covers.any():
             nearest = np.argmin(np.where(covers, z[row], np.inf))
             image[row] = [*color[row, nearest], 1]

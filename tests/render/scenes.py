@@ -81,7 +81,7 @@ def reference(scene, view, rasterizer, vertices, size):
     lens = {key: getattr(view, key) for key in ("eye", "target", "up", "near", "far")}
     lens |= {key: float(getattr(view.optics, key)) for key in view.optics.PARAMETERS}
     raster = {key: getattr(rasterizer, key) for key in ("sigma", "gamma", "epsilon", "background")}
-    raster["cull"] = rasterizer.cull
+    raster |= {"cull": rasterizer.cull, "supersample": rasterizer.supersample}
     raster["blend"] = type(rasterizer.blend).__name__.lower()
     raster |= vars(rasterizer.blend)
     return reference_image(objects, lights, lens, raster, size)

@@ -107,11 +107,29 @@ def test_what_is_no_camera_is_refused(rng, view, error, message):
         ({"gamma": 0.0}, r"`rasterizer.gamma` must be positive, got 0"),
         ({"epsilon": np.nan}, r"`rasterizer.epsilon` must be finite"),
         ({"background": (0, 0)}, r"`rasterizer.background` must have shape \(3,\), got \(2,\)"),
+        (
+            {"background": np.zeros((4, 5, 4))},
+            r"`rasterizer.background` must have shape \(height, width, 3\), got \(4, 5, 4\)",
+        ),
+        (
+            {"supersample": 0},
+            r"`rasterizer.supersample` must be a whole number of .*, got 0",
+        ),
+        ({"supersample": 1.5}, r"`rasterizer.supersample` must be a whole number of .* got 1\.5"),
     ],
 )
 def test_a_rasterizer_that_cannot_be_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         SoftRasterizer(**changes)
+
+
+@pytest.mark.parametrize("supersample", [1, 2])
+def test_a_background_of_another_size_than_the_image_is_refused(rng, supersample):
+    scene, vertices = two_tetrahedra(rng)
+    raster = soft(background=np.zeros((8, 10, 3)), supersample=supersample)
+    message = r"`rasterizer.background` must have a colour for each .* \(4, 5, 3\), .* \(8, 10, 3\)"
+    with pytest.raises(ValueError, match=message):
+        rasterize(scene, camera(), raster, vertices, (4, 5))
 
 
 def test_a_blend_by_name_is_refused():

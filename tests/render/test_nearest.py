@@ -33,7 +33,8 @@ def covered(fragments):
 
 def poisoned(n):
     """Room for the adjoints of n fragments, filled with what must not survive."""
-    return FragmentAdjoints(*(np.full(n, np.inf) for _ in range(4)), np.full((1, 4), np.inf))
+    y, z, w, T = np.full((4, n), np.inf)
+    return FragmentAdjoints(y, z, w, T, np.full((1, 4), np.inf))
 
 
 def test_the_nearest_of_the_faces_that_cover_a_pixel_is_seen_whole(rng):
@@ -122,8 +123,8 @@ def test_a_square_of_two_faces_has_no_seam_and_fades_outside_alone():
 
 def test_hard_edges_do_not_depend_on_sigma(rng):
     scene, vertices = Scene({"t": Mesh([[0, 1, 2]])}), {"t": rng.normal(size=(3, 3))}
-    images = [
+    sharp, wide = (
         rasterize(scene, camera(), soft(sigma=sigma, blend=Hard()), vertices, (20, 20))
         for sigma in (1e-8, 1.0)
-    ]
-    np.testing.assert_array_equal(*images)
+    )
+    np.testing.assert_array_equal(sharp, wide)

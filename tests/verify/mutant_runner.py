@@ -23,6 +23,9 @@ DOT_TOLERANCE = 1e-9
 STEP, GRADIENT_TOLERANCE = 1e-5, 1e-6
 
 
+PICTURES = ("over", "softmax", "flat", "dibr", "hard", "samples", "sky", "smooth")
+
+
 def toy(name):
     """Return a problem of the coverage table, small enough for plain Python."""
     solids = importlib.import_module("adjoint.verify.systems.solids")
@@ -71,13 +74,7 @@ def toy(name):
         "brick in slip": partial(roll, bodies.slip, N_STEPS),
         "drawn": bodies.drawn,
         "worlds": partial(worlds.batch_problem, N_STEPS),
-        "over": partial(draw, pixels.over),
-        "softmax": partial(draw, pixels.softmax),
-        "flat": partial(draw, pixels.flat),
-        "dibr": partial(draw, pixels.dibr),
-        "hard": partial(draw, pixels.hard),
-        "sky": partial(draw, pixels.sky),
-        "smooth": partial(draw, pixels.smooth),
+        **{name: partial(draw, getattr(pixels, name)) for name in PICTURES},
         "smooth sky": partial(draw, pixels.smooth_sky),
         "views": views.several,
         **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},

@@ -28,6 +28,7 @@ def picture_margins(
     size: tuple[int, int],
 ) -> np.ndarray:
     """Return the margins of every frame as one flat array; NaN where there is no kink."""
+    size = (rasterizer.supersample * size[0], rasterizer.supersample * size[1])
     n_frames = max((len(x) for x in vertices.values() if x.ndim == 3), default=1)
     frames = [
         {name: x[i] if x.ndim == 3 else x for name, x in vertices.items()} for i in range(n_frames)
