@@ -58,8 +58,12 @@ class Truth:
         return np.concatenate([np.ravel(self.values[path]) for path in paths]).astype(float)
 
     def errors(self, paths: tuple[str, ...], estimate: np.ndarray) -> np.ndarray:
-        """Return the relative error of every component of an estimate, (n,)."""
+        """Return the relative error of every component of an estimate, (n,).
+
+        Of a truth that is 0 and has no scale it is the error itself, in the path's unit.
+        """
         truth = self.flat(paths)
         sizes = [np.size(self.values[path]) for path in paths]
         scale = np.repeat([self.scales.get(path, np.nan) for path in paths], sizes)
-        return np.abs(estimate - truth) / np.where(np.isnan(scale), np.abs(truth), scale)
+        own = np.where(truth == 0.0, 1.0, np.abs(truth))
+        return np.abs(estimate - truth) / np.where(np.isnan(scale), own, scale)
