@@ -102,7 +102,7 @@ def uncertainty(
     n = len(theta)
     images, targets = problem.images(theta), problem.targets
     d = (images[..., : targets.shape[-1]] - targets).ravel().astype(np.float64)
-    sigma = float(np.sqrt(d @ d / (d.size - n))) if noise is None else noise
+    sigma = float(np.sqrt(d @ d / max(d.size - n, 1))) if noise is None else noise
     try:
         if n > LARGEST:
             none = _none(n, sigma, f"more than {LARGEST} parameters")
@@ -115,6 +115,9 @@ def uncertainty(
     least = max(SINGULAR, ROUNDINGS * float(np.finfo(problem.motion.dtype).eps))
     if not values[-1] > least * values[0]:
         none = _none(n, sigma, "a direction of theta leaves no trace in the video")
+        return replace(none, singular_values=values, directions=directions)
+    if d.size <= n:
+        none = _none(n, sigma, "the video has no more values than there are parameters")
         return replace(none, singular_values=values, directions=directions)
     pulled = [residuals_vjp(problem.loss, images, targets, column) for column in jacobian.T]
     AtJ = np.stack([p[..., : targets.shape[-1]].ravel() for p in pulled], axis=1)

@@ -1,6 +1,7 @@
 """The chain from theta to pixels: both derivatives, against differences and each other."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -147,3 +148,21 @@ def test_an_invisible_direction_has_no_intervals(problem):
     blind = problem.with_targets(problem.targets)
     object.__setattr__(blind, "residuals_and_jacobian", lambda theta: (np.ones(3), np.ones((3, 2))))
     assert "leaves no trace" in uncertainty(blind, problem.parameters.start).reason
+
+
+def test_a_video_of_few_values_gives_a_spectrum_but_no_intervals(rng):
+    jacobian = rng.standard_normal((3, 4))
+    problem = SimpleNamespace(
+        images=lambda theta: np.full((1, 1, 1, 4), 0.5),
+        targets=np.zeros((1, 1, 1, 3)),
+        residuals_and_jacobian=lambda theta: (np.zeros(3), jacobian),
+        motion=SimpleNamespace(dtype="float64"),
+    )
+    spread = uncertainty(problem, np.zeros(4))
+    assert "no more values than there are parameters" in spread.reason
+    assert np.isnan(spread.interval).all()
+    assert np.isfinite(spread.noise)
+    np.testing.assert_allclose(
+        spread.singular_values, np.linalg.svd(jacobian, compute_uv=False), rtol=1e-12
+    )
+    assert spread.to_dict(tuple("abcd"))["condition"] is None
