@@ -61,6 +61,18 @@ class RunFolder:
             )
         return cls(path)
 
+    @staticmethod
+    def clear_unbegun(path: Path) -> bool:
+        """Empty a folder in which a run was killed before it began; return whether it is empty."""
+        if not path.is_dir():
+            return False
+        left = list(path.iterdir())
+        if not all(part.name == MANIFEST or part.name.startswith(".part-") for part in left):
+            return False
+        for part in left:
+            part.unlink()
+        return True
+
     def file(self, name: str) -> Path:
         """Return the path of a file of the run."""
         path = (self.path / name).resolve()

@@ -59,16 +59,16 @@ def start(
     advise(settings)
     job = find_study(settings.kind).prepare(settings.values, options)
     folder = RunFolder.create(out or free_folder(settings.kind))
-    folder.write_text(STUDY, settings.to_toml())
     command = " ".join(["adjsim", *sys.argv[1:]])
     folder.write_json(MANIFEST, manifest(settings.kind, vars(options), command))
+    folder.write_text(STUDY, settings.to_toml())  # last: with it the run has begun
     return folder, job
 
 
 def resume(
     study: str, overrides: Sequence[str], out: Path | None, given: dict[str, Any]
 ) -> tuple[RunFolder, Job]:
-    """Open a run's folder and prepare the study that it holds.
+    """Open a run's folder and prepare the study that it holds, or start where none has begun.
 
     Settings and options given again must be those of the run.
 
@@ -79,7 +79,7 @@ def resume(
     """
     if out is None:
         raise StudyError("`--resume` needs the run's folder: add `--out DIR`.")
-    if not out.exists():
+    if not out.exists() or RunFolder.clear_unbegun(out):
         return start(study, overrides, out, given)
     folder = RunFolder.open(out)
     stored = folder.read_json(MANIFEST)

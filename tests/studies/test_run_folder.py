@@ -1,10 +1,13 @@
 """A run folder is written whole or not at all, and nothing leads out of it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from studies import running
 from studies.errors import StudyError
-from studies.run_folder import MANIFEST, RunFolder, free_folder
+from studies.run_folder import MANIFEST, STUDY, RunFolder, free_folder
 
 
 @pytest.fixture
@@ -68,6 +71,41 @@ def test_a_file_is_no_folder_for_a_run(tmp_path):
         RunFolder.create(tmp_path / "thesis.tex")
     with pytest.raises(StudyError, match=r"thesis.tex/run cannot be made: Not a directory"):
         RunFolder.create(tmp_path / "thesis.tex" / "run")
+
+
+@pytest.fixture
+def no_job(monkeypatch):
+    """A study that prepares nothing: only its folder is looked at."""
+    idle = SimpleNamespace(module="studies.bounce", prepare=lambda values, options: None)
+    monkeypatch.setattr(running, "find_study", lambda kind: idle)
+
+
+@pytest.mark.parametrize("left", [(), (MANIFEST,), (".part-12-manifest.json",)])
+@pytest.mark.usefixtures("no_job")
+def test_a_run_killed_before_it_began_is_begun_again(tmp_path, left):
+    for name in left:
+        (tmp_path / name).write_text("{")
+    folder, _ = running.resume("bounce", (), tmp_path, {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [MANIFEST, STUDY]
+    assert folder.read_json(MANIFEST)["resumed"] == []
+    folder, _ = running.resume("bounce", (), tmp_path, {})
+    assert len(folder.read_json(MANIFEST)["resumed"]) == 1
+
+
+@pytest.mark.usefixtures("no_job")
+def test_a_killed_start_leaves_no_study_without_its_manifest(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "manifest", lambda *_: pytest.fail("killed"))
+    with pytest.raises(pytest.fail.Exception):
+        running.start("bounce", (), tmp_path, {})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", STUDY])
+def test_a_folder_of_other_files_is_not_taken_for_a_killed_run(tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(StudyError, match="not a run folder"):
+        running.resume("bounce", (), tmp_path, {})
+    assert (tmp_path / name).read_text() == "mine"
 
 
 def test_a_folder_without_a_run_cannot_be_opened(tmp_path):
