@@ -296,11 +296,12 @@ def _check_inert(system: str, problem: Problem, parameter: str, seed: int) -> Ce
     """Check that a parameter which does not act has derivatives that are exactly zero."""
     value, rng = problem.point[parameter], np.random.default_rng(seed)
     y = problem.forward(problem.point)
-    moved = problem.forward({**problem.point, parameter: value * (1.0 + LARGEST_STEP)})
+    tangent = _scale(value) * unit(rng, value.size).reshape(value.shape)
+    moved = problem.forward({**problem.point, parameter: value + LARGEST_STEP * tangent})
     adj = rng.standard_normal(y.shape)
     found = {
         "outputs": moved - y,
-        "jvp": problem.jvp({parameter: value}),
+        "jvp": problem.jvp({parameter: tangent}),
         "vjp": problem.vjp(adj, [parameter])[parameter],
     }
     wrong = [name for name, change in found.items() if np.any(change)]

@@ -183,8 +183,10 @@ def test_a_wrong_single_step_is_told_apart_from_the_rollout():
 
 
 def test_a_parameter_called_inert_that_acts_fails():
-    cell = check_cell("toy", dataclasses.replace(quadratic(), inert=("x",)), "x")
-    assert "outputs, jvp, vjp not zero" in cell.reason
+    problem = dataclasses.replace(quadratic(), inert=("x",))
+    for x in (problem.point["x"], np.zeros(3)):  # at 0 too, where no factor would move it
+        cell = check_cell("toy", dataclasses.replace(problem, point={"x": x}), "x")
+        assert "outputs, jvp, vjp not zero" in cell.reason
 
 
 def test_the_distance_to_a_kink_keeps_the_steps_inside():
