@@ -21,6 +21,22 @@ def maxpy(s, A, B):
 
 
 @device_fn
+def symmetric(a):
+    """Return the symmetric matrix of its upper triangle, row by row."""
+    return ((a[0], a[1], a[2]), (a[1], a[3], a[4]), (a[2], a[4], a[5]))
+
+
+@device_fn
+def add_diagonal(s, A):
+    """Return s I + A."""
+    return (
+        (A[0][0] + s, A[0][1], A[0][2]),
+        (A[1][0], A[1][1] + s, A[1][2]),
+        (A[2][0], A[2][1], A[2][2] + s),
+    )
+
+
+@device_fn
 def frobenius(A, B):
     """Return tr(A^T B), the sum of products of entries."""
     return dot(A[0], B[0]) + dot(A[1], B[1]) + dot(A[2], B[2])
@@ -85,6 +101,11 @@ def transpose(A):
         (A[0][1], A[1][1], A[2][1]),
         (A[0][2], A[1][2], A[2][2]),
     )
+
+
+@device_fn
+def trace(A):
+    return A[0][0] + A[1][1] + A[2][2]
 
 
 @device_fn

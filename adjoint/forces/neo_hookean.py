@@ -1,11 +1,12 @@
 r"""Adjoint of `adjsim/forces/neo_hookean.py`: read the two files side by side.
 
 Every block undoes the forward line with the same number, last line first; each tangent
-reads in forward order. Differentiated with respect to positions, velocities, mu V, lam V,
-alpha, eta V and the actuation, and with respect to B in functions of their own, `_consts`:
-a gradient of the rest positions costs nothing where it is not asked for.
+reads in forward order. Differentiated with respect to positions, velocities, mu V, lam/6,
+alpha, eta V and the actuation, and with respect to M and 1/(6 V) in functions of their own,
+`_consts`: a gradient of the rest positions costs nothing where it is not asked for.
 
-The rule behind most lines: for D = A B, adj_A = adj_D B^T and adj_B = A^T adj_D.
+The rule behind most lines: for D = A B, adj_A = adj_D B^T and adj_B = A^T adj_D. M is
+symmetric; the cotangent of an entry off its diagonal counts both.
 """
 
 import numpy as np
@@ -20,13 +21,14 @@ from adjsim.forces.neo_hookean import (
     ELASTIC,
     VISCOUS,
     NeoHookeanTets,
-    add_viscous_pk1,
-    deformation_gradient,
-    elastic_pk1,
+    elastic_parts,
     nodal_forces,
     rest_shape,
+    stress_matrix,
+    upper_triangle,
 )
 from adjsim.mat3 import (
+    add_diagonal,
     cofactor,
     frobenius,
     madd,
@@ -35,224 +37,246 @@ from adjsim.mat3 import (
     matmul_t,
     maxpy,
     mscale,
+    symmetric,
     symmetric_t_matmul,
     t_matmul,
+    trace,
     transpose,
 )
 from adjsim.meshes.tet_mesh import signed_volumes
-from adjsim.vec3 import dot, neg
+from adjsim.vec3 import dot
 
 
 @device_fn
-def elastic_pk1_jvp(F, params, series, tan_F, tan_params, tan_series):
-    """Push tangents through `elastic_pk1`: the tangent of V P [N m]."""
-    mu_v, lam_v, alpha0 = params[0], params[1], params[2]
-    I_C = frobenius(F, F)  # (3)
-    tan_I_C = lit(2, I_C) * frobenius(F, tan_F)
-    C = cofactor(F)  # (4)
-    tan_C = cofactor_vjp(F, tan_F)  # symmetric: tangent = adjoint
-    J = dot(F[0], C[0])  # (5)
-    tan_J = frobenius(C, tan_F)
+def scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series):
+    """Push tangents through lines (5) and (6): tan_s, tan_q."""
     r = lit(1, I_C) / (I_C + lit(1, I_C))
-    s = mu_v * I_C * r  # (6)
-    tan_s = tan_params[0] * I_C * r + mu_v * r * r * tan_I_C
-    stretch = J - alpha0 - series[0]
-    p = lam_v * stretch  # (7)
-    tan_p = tan_params[1] * stretch + lam_v * (tan_J - tan_params[2] - tan_series[0])
-    tan_sF = maxpy(tan_s, F, mscale(s, tan_F))  # (8)
-    return maxpy(tan_p, C, maxpy(p, tan_C, tan_sF))
+    stretch = J - params[2] - series[0]
+    tan_s = tan_params[0] * I_C * r + params[0] * r * r * tan_I_C  # (5)
+    tan_q = tan_params[1] * stretch + params[1] * (tan_J - tan_params[2] - tan_series[0])  # (6)
+    return tan_s, tan_q
 
 
 @device_fn
-def elastic_pk1_vjp(F, params, series, adj_P):
-    """Pull adj_P back through `elastic_pk1`: adj_F, adj_params (3), adj_series (1)."""
-    mu_v, lam_v, alpha0 = params[0], params[1], params[2]
-    I_C = frobenius(F, F)  # (3) replayed
-    C = cofactor(F)  # (4) replayed
-    J = dot(F[0], C[0])  # (5) replayed
+def elastic_parts_jvp(E, consts, params, series, tan_E, tan_params, tan_series):
+    """Push tangents through `elastic_parts`: those of W, cof E, s and q."""
+    M = symmetric(consts)
+    W, tan_W = matmul(E, M), matmul(tan_E, M)  # (1)
+    I_C, tan_I_C = frobenius(E, W), lit(2, W[0][0]) * frobenius(tan_E, W)  # (2) M symmetric
+    C, tan_C = cofactor(E), cofactor_vjp(E, tan_E)  # (3) symmetric: tangent = adjoint
+    J, tan_J = consts[6] * dot(E[0], C[0]), consts[6] * frobenius(C, tan_E)  # (4)
+    tan_s, tan_q = scalars_jvp(I_C, J, params, series, tan_I_C, tan_J, tan_params, tan_series)
+    return tan_W, tan_C, tan_s, tan_q
+
+
+@device_fn
+def scalars_vjp(I_C, J, params, series, adj_s, adj_q):
+    """Pull adj_s and adj_q back through (5) and (6): adj_I_C, adj_J, adj_params, adj_series."""
     r = lit(1, I_C) / (I_C + lit(1, I_C))
-    s = mu_v * I_C * r  # (6) replayed
-    stretch = J - alpha0 - series[0]
-    p = lam_v * stretch  # (7) replayed
+    stretch = J - params[2] - series[0]
 
-    # (8) P = s F + p C
-    adj_s = frobenius(F, adj_P)
-    adj_p = frobenius(C, adj_P)
-    adj_C = mscale(p, adj_P)
-    adj_F = mscale(s, adj_P)
-
-    # (7) p = lam_v (J - alpha0 - a)
-    adj_lam_v = stretch * adj_p
-    adj_J = lam_v * adj_p
+    # (6) q = lam/6 (J - alpha0 - a)
+    adj_sixth_lam = stretch * adj_q
+    adj_J = params[1] * adj_q
     adj_alpha0 = -adj_J
     adj_a = -adj_J
 
-    # (6) s = mu_v I_C / (I_C + 1)
+    # (5) s = mu_v I_C / (I_C + 1)
     adj_mu_v = I_C * r * adj_s
-    adj_I_C = mu_v * r * r * adj_s
-
-    # (5) J = det F, whose gradient is cof F
-    adj_F = maxpy(adj_J, C, adj_F)
-
-    # (4) C = cof F
-    adj_F = madd(cofactor_vjp(F, adj_C), adj_F)
-
-    # (3) I_C = tr(F^T F)
-    adj_F = maxpy(adj_I_C + adj_I_C, F, adj_F)
-    return adj_F, (adj_mu_v, adj_lam_v, adj_alpha0), (adj_a,)
+    adj_I_C = params[0] * r * r * adj_s
+    return adj_I_C, adj_J, (adj_mu_v, adj_sixth_lam, adj_alpha0), (adj_a,)
 
 
 @device_fn
-def add_viscous_pk1_jvp(F, dF, eta_v, tan_F, tan_dF, tan_eta_v, tan_P):
-    """Push tangents through `add_viscous_pk1`: tan_P plus that of the viscous V P [N m]."""
-    S = symmetric_t_matmul(F, dF)  # (9)
-    tan_S = madd(symmetric_t_matmul(tan_F, dF), symmetric_t_matmul(F, tan_dF))
-    T = mscale(eta_v, S)  # (10)
-    tan_T = maxpy(tan_eta_v, S, mscale(eta_v, tan_S))
-    return matmul_add(tan_F, T, matmul_add(F, tan_T, tan_P))  # (11)
+def elastic_parts_vjp(E, consts, params, series, adj_C, adj_s, adj_q, adj_E):
+    """Pull back through `elastic_parts`: adj_E added to, adj_params (3), adj_series (1).
+
+    What W = E M contributes otherwise, the callers undo with line (10).
+    """
+    W = matmul(E, symmetric(consts))  # (1) replayed
+    I_C = frobenius(E, W)  # (2) replayed
+    C = cofactor(E)  # (3) replayed
+    J = consts[6] * dot(E[0], C[0])  # (4) replayed
+
+    # s and q are undone together: lines (6) and (5)
+    adj_I_C, adj_J, adj_params, adj_series = scalars_vjp(I_C, J, params, series, adj_s, adj_q)
+
+    # (4) J = det(E)/(6 V), and the gradient of det is cof
+    adj_E = maxpy(consts[6] * adj_J, C, adj_E)
+
+    # (3) C = cof E
+    adj_E = madd(cofactor_vjp(E, adj_C), adj_E)
+
+    # (2) I_C = E : E M, whose gradient is 2 E M
+    adj_E = maxpy(adj_I_C + adj_I_C, W, adj_E)
+    return adj_E, adj_params, adj_series
 
 
 @device_fn
-def add_viscous_pk1_vjp(F, dF, eta_v, adj_P, adj_F):
-    """Pull adj_P back through `add_viscous_pk1`: adj_F added to, adj_dF, adj_eta_v."""
-    S = symmetric_t_matmul(F, dF)  # (9) replayed
-    T = mscale(eta_v, S)  # (10) replayed
-
-    # (11) P += F T, T symmetric
-    adj_F = matmul_add(adj_P, T, adj_F)
-    adj_T = t_matmul(F, adj_P)
-
-    # (10) T = eta_v S
-    adj_eta_v = frobenius(S, adj_T)
-    adj_S = mscale(eta_v, adj_T)
-
-    # (9) S = F^T dF + dF^T F, so only the symmetric part of adj_S counts
-    M = madd(adj_S, transpose(adj_S))
-    adj_F = matmul_add(dF, M, adj_F)
-    adj_dF = matmul(F, M)
-    return adj_F, adj_dF, adj_eta_v
+def stress_matrix_jvp(E, dE, consts, eta_v, tan_E, tan_dE, tan_eta_v, tan_s):
+    """Push tangents through `stress_matrix`: tan_T."""
+    M = symmetric(consts)
+    dg = symmetric_t_matmul(E, dE)  # (7)
+    tan_dg = madd(symmetric_t_matmul(tan_E, dE), symmetric_t_matmul(E, tan_dE))
+    R, tan_R = matmul(dg, M), matmul(tan_dg, M)  # (8)
+    return add_diagonal(tan_s, maxpy(tan_eta_v, R, mscale(eta_v, tan_R)))  # (9)
 
 
 @device_fn
-def nodal_forces_vjp(consts, adj_f):
-    """Pull adj_f back through `nodal_forces`: adj_P."""
-    # (13) f_k = -H_k; what f_0 adds to adj_f_k is the assembly's business
-    adj_H = (neg(adj_f[0]), neg(adj_f[1]), neg(adj_f[2]))
-    # (12) H = P B^T
-    return matmul(adj_H, (consts[0:3], consts[3:6], consts[6:9]))
+def stress_matrix_vjp(E, dE, eta_v, W, Z, adj_E):
+    """Pull adj_T = W^T adj_H back through `stress_matrix`, with Z = adj_H M.
 
+    Returns adj_E added to, adj_dE and adj_eta_v.
+    """
+    dg = symmetric_t_matmul(E, dE)  # (7) replayed
 
-@device_fn
-def deformation_gradient_vjp(consts, adj_F):
-    """Pull adj_F back through `deformation_gradient`: adj_Ds."""
-    # (1) F = Ds B
-    return matmul_t(adj_F, (consts[0:3], consts[3:6], consts[6:9]))
+    # (9) T = s I + eta_v R, (8) R = dg M: adj_dg = eta_v adj_T M = eta_v W^T Z, of which only
+    # the symmetric part counts, as dg is symmetric; and dg : W^T Z is eta_v's own
+    Y = symmetric_t_matmul(W, Z)
+    adj_eta_v = lit(0.5, eta_v) * frobenius(dg, Y)
+
+    # (7) dg = E^T dE + dE^T E
+    N = mscale(eta_v, Y)
+    return matmul_add(dE, N, adj_E), matmul(E, N), adj_eta_v
 
 
 @device_fn
 def neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
     """Push tangents through `neo_hookean_force`."""
-    F = deformation_gradient(x, consts)
-    tan_F = deformation_gradient(tan_x, consts)
-    tan_P = elastic_pk1_jvp(F, params, series, tan_F, tan_params, tan_series)
-    return nodal_forces(tan_P, consts)
+    W, C, s, q = elastic_parts(x, consts, params, series)
+    tan_W, tan_C, tan_s, tan_q = elastic_parts_jvp(
+        x, consts, params, series, tan_x, tan_params, tan_series
+    )
+    tan_H = maxpy(tan_s, W, mscale(s, tan_W))  # (10)
+    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
+    return nodal_forces(tan_H)
 
 
 @device_fn
 def neo_hookean_vjp(x, v, consts, params, series, adj_f):
     """Pull adj_f back through `neo_hookean_force`; adj_v is ()."""
-    F = deformation_gradient(x, consts)
-    adj_P = nodal_forces_vjp(consts, adj_f)
-    adj_F, adj_params, adj_series = elastic_pk1_vjp(F, params, series, adj_P)
-    return deformation_gradient_vjp(consts, adj_F), (), adj_params, adj_series
+    W, C, s, q = elastic_parts(x, consts, params, series)  # replayed
+    adj_H = nodal_forces(adj_f)  # (11) f = -H
+
+    # (10) H = s W + q C, (1) W = E M
+    adj_s, adj_x = frobenius(W, adj_H), matmul(mscale(s, adj_H), symmetric(consts))
+    adj_q, adj_C = frobenius(C, adj_H), mscale(q, adj_H)
+
+    adj_x, adj_params, adj_series = elastic_parts_vjp(
+        x, consts, params, series, adj_C, adj_s, adj_q, adj_x
+    )
+    return adj_x, (), adj_params, adj_series
 
 
 @device_fn
 def viscous_neo_hookean_jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series):
     """Push tangents through `viscous_neo_hookean_force`."""
-    F = deformation_gradient(x, consts)
-    tan_F = deformation_gradient(tan_x, consts)
-    dF = deformation_gradient(v, consts)
-    tan_dF = deformation_gradient(tan_v, consts)
-    tan_P = elastic_pk1_jvp(F, params, series, tan_F, tan_params, tan_series)
-    tan_P = add_viscous_pk1_jvp(F, dF, params[3], tan_F, tan_dF, tan_params[3], tan_P)
-    return nodal_forces(tan_P, consts)
+    W, C, s, q = elastic_parts(x, consts, params, series)
+    tan_W, tan_C, tan_s, tan_q = elastic_parts_jvp(
+        x, consts, params, series, tan_x, tan_params, tan_series
+    )
+    T = stress_matrix(x, v, consts, params[3], s)
+    tan_T = stress_matrix_jvp(x, v, consts, params[3], tan_x, tan_v, tan_params[3], tan_s)
+    tan_H = matmul_add(tan_W, T, matmul(W, tan_T))  # (10)
+    tan_H = maxpy(tan_q, C, maxpy(q, tan_C, tan_H))
+    return nodal_forces(tan_H)
 
 
 @device_fn
 def viscous_neo_hookean_vjp(x, v, consts, params, series, adj_f):
     """Pull adj_f back through `viscous_neo_hookean_force`."""
-    F = deformation_gradient(x, consts)
-    dF = deformation_gradient(v, consts)
-    adj_P = nodal_forces_vjp(consts, adj_f)
-    adj_F, adj_params, adj_series = elastic_pk1_vjp(F, params, series, adj_P)
-    adj_F, adj_dF, adj_eta_v = add_viscous_pk1_vjp(F, dF, params[3], adj_P, adj_F)
-    adj_x = deformation_gradient_vjp(consts, adj_F)
-    adj_v = deformation_gradient_vjp(consts, adj_dF)
+    W, C, s, q = elastic_parts(x, consts, params, series)  # replayed
+    T = stress_matrix(x, v, consts, params[3], s)  # replayed
+    adj_H = nodal_forces(adj_f)  # (11) f = -H
+
+    # (10) H = W T + q C, (1) W = E M; adj_E = adj_H T^T M, and T^T M = M T
+    Z = matmul(adj_H, symmetric(consts))
+    adj_s, adj_x = frobenius(W, adj_H), matmul(Z, T)
+    adj_q, adj_C = frobenius(C, adj_H), mscale(q, adj_H)
+
+    adj_x, adj_v, adj_eta_v = stress_matrix_vjp(x, v, params[3], W, Z, adj_x)
+    adj_x, adj_params, adj_series = elastic_parts_vjp(
+        x, consts, params, series, adj_C, adj_s, adj_q, adj_x
+    )
     return adj_x, adj_v, (*adj_params, adj_eta_v), adj_series
 
 
 @device_fn
-def rest_matrix_vjp(x, adj_F, P, adj_f):
-    """Pull adj_F and adj_f back to B, which lines (1) and (12) read: adj_B by columns."""
-    # (13) f_k = -H_k, (12) H = P B^T
-    adj_H = (neg(adj_f[0]), neg(adj_f[1]), neg(adj_f[2]))
-    adj_B = t_matmul(adj_H, P)
-    # (1) F = Ds B
-    adj_B = madd(t_matmul(x, adj_F), adj_B)
-    return (*adj_B[0], *adj_B[1], *adj_B[2])
+def metric_jvp(E, consts, params, series, tan_consts):
+    """Push a tangent of M and 1/(6 V) through `elastic_parts`: tan_W, tan_s, tan_q."""
+    zero = lit(0, consts[0])
+    W, C, _, _ = elastic_parts(E, consts, params, series)
+    tan_W = matmul(E, symmetric(tan_consts))  # (1)
+    I_C, tan_I_C = frobenius(E, W), frobenius(E, tan_W)  # (2)
+    det = dot(E[0], C[0])
+    none = (zero, zero, zero)
+    tan_s, tan_q = scalars_jvp(
+        I_C, consts[6] * det, params, series, tan_I_C, tan_consts[6] * det, none, (zero,)
+    )
+    return tan_W, tan_s, tan_q
+
+
+@device_fn
+def metric_vjp(E, consts, params, series, adj_W, adj_s, adj_q):
+    """Pull back through `elastic_parts` to M, all nine entries, and 1/(6 V)."""
+    W, C, _, _ = elastic_parts(E, consts, params, series)  # replayed
+    det = dot(E[0], C[0])
+    I_C, J = frobenius(E, W), consts[6] * det
+    adj_I_C, adj_J, _, _ = scalars_vjp(I_C, J, params, series, adj_s, adj_q)
+    # (4) J = det(E)/(6 V), (2) I_C = E : W, (1) W = E M
+    return t_matmul(E, maxpy(adj_I_C, E, adj_W)), adj_J * det
+
+
+@device_fn
+def const_row(A, adj_r):
+    """Return the cotangent of the constants: A's upper triangle, which counts both, and adj_r."""
+    b = madd(A, transpose(A))
+    return (A[0][0], b[0][1], b[0][2], A[1][1], b[1][2], A[2][2], adj_r)
 
 
 @device_fn
 def neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of B through `neo_hookean_force`."""
-    zero = lit(0, consts[0])
-    F = deformation_gradient(x, consts)
-    tan_F = deformation_gradient(x, tan_consts)  # (1) is linear in B, and so is (12)
-    tan_P = elastic_pk1_jvp(F, params, series, tan_F, (zero, zero, zero), (zero,))
-    tan_f = nodal_forces(elastic_pk1(F, params, series), tan_consts)
-    return madd(nodal_forces(tan_P, consts), tan_f)
+    """Push a tangent of M and 1/(6 V) through `neo_hookean_force`."""
+    W, C, s, _ = elastic_parts(x, consts, params, series)
+    tan_W, tan_s, tan_q = metric_jvp(x, consts, params, series, tan_consts)
+    return nodal_forces(maxpy(tan_q, C, maxpy(tan_s, W, mscale(s, tan_W))))  # (10)
 
 
 @device_fn
 def neo_hookean_vjp_consts(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `neo_hookean_force` to B."""
-    F = deformation_gradient(x, consts)
-    adj_P = nodal_forces_vjp(consts, adj_f)
-    adj_F, _, _ = elastic_pk1_vjp(F, params, series, adj_P)
-    return rest_matrix_vjp(x, adj_F, elastic_pk1(F, params, series), adj_f)
+    """Pull adj_f back through `neo_hookean_force` to M and 1/(6 V)."""
+    W, C, s, _ = elastic_parts(x, consts, params, series)  # replayed
+    adj_H = nodal_forces(adj_f)  # (11)
+    adj_s, adj_q = frobenius(W, adj_H), frobenius(C, adj_H)  # (10)
+    A, adj_r = metric_vjp(x, consts, params, series, mscale(s, adj_H), adj_s, adj_q)
+    return const_row(A, adj_r)
 
 
 @device_fn
 def viscous_neo_hookean_jvp_consts(x, v, consts, params, series, tan_consts):
-    """Push a tangent of B through `viscous_neo_hookean_force`."""
-    zero = lit(0, consts[0])
-    F = deformation_gradient(x, consts)
-    tan_F = deformation_gradient(x, tan_consts)
-    dF = deformation_gradient(v, consts)
-    tan_dF = deformation_gradient(v, tan_consts)
-    tan_P = elastic_pk1_jvp(F, params, series, tan_F, (zero, zero, zero), (zero,))
-    tan_P = add_viscous_pk1_jvp(F, dF, params[3], tan_F, tan_dF, zero, tan_P)
-    P = add_viscous_pk1(F, dF, params[3], elastic_pk1(F, params, series))
-    return madd(nodal_forces(tan_P, consts), nodal_forces(P, tan_consts))
+    """Push a tangent of M and 1/(6 V) through `viscous_neo_hookean_force`."""
+    W, C, s, _ = elastic_parts(x, consts, params, series)
+    tan_W, tan_s, tan_q = metric_jvp(x, consts, params, series, tan_consts)
+    T = stress_matrix(x, v, consts, params[3], s)
+    tan_T = stress_matrix(x, v, tan_consts, params[3], tan_s)  # linear in M and s
+    return nodal_forces(maxpy(tan_q, C, matmul_add(tan_W, T, matmul(W, tan_T))))  # (10)
 
 
 @device_fn
 def viscous_neo_hookean_vjp_consts(x, v, consts, params, series, adj_f):
-    """Pull adj_f back through `viscous_neo_hookean_force` to B."""
-    F = deformation_gradient(x, consts)
-    dF = deformation_gradient(v, consts)
-    adj_P = nodal_forces_vjp(consts, adj_f)
-    adj_F, _, _ = elastic_pk1_vjp(F, params, series, adj_P)
-    adj_F, adj_dF, _ = add_viscous_pk1_vjp(F, dF, params[3], adj_P, adj_F)
-    P = add_viscous_pk1(F, dF, params[3], elastic_pk1(F, params, series))
-    # (1) dF = Dv B beside F = Ds B
-    adj_B = t_matmul(v, adj_dF)
-    rows = rest_matrix_vjp(x, adj_F, P, adj_f)
-    adj_B = madd((rows[0:3], rows[3:6], rows[6:9]), adj_B)
-    return (*adj_B[0], *adj_B[1], *adj_B[2])
+    """Pull adj_f back through `viscous_neo_hookean_force` to M and 1/(6 V)."""
+    W, C, s, _ = elastic_parts(x, consts, params, series)  # replayed
+    T = stress_matrix(x, v, consts, params[3], s)  # replayed
+    adj_H = nodal_forces(adj_f)  # (11)
+    adj_T, adj_W = t_matmul(W, adj_H), matmul_t(adj_H, T)  # (10)
+    # (9) T = s I + eta_v R, (8) R = dg M with dg symmetric
+    adj_M = matmul(symmetric_t_matmul(x, v), mscale(params[3], adj_T))
+    adj_s, adj_q = trace(adj_T), frobenius(C, adj_H)
+    A, adj_r = metric_vjp(x, consts, params, series, adj_W, adj_s, adj_q)
+    return const_row(madd(A, adj_M), adj_r)
 
 
+MATRIX = [0, 1, 2, 1, 3, 4, 2, 4, 5]  # of an upper triangle, row by row
 ELASTIC_TWIN = TwinKind(
     ELASTIC, neo_hookean_jvp, neo_hookean_vjp, neo_hookean_jvp_consts, neo_hookean_vjp_consts
 )
@@ -268,7 +292,7 @@ VISCOUS_TWIN = TwinKind(
 class NeoHookeanTetsTwin(LumpedForceTwin[NeoHookeanTets]):
     """The twin of `NeoHookeanTets`.
 
-    Packing: mu_v = mu V, lam_v = lam V, alpha0 = 1 + 3 mu/(4 lam), eta_v = eta V.
+    Packing: mu V, lam/6, alpha0 = 1 + 3 mu/(4 lam), eta V; M = B B^T and 1/(6 V).
     """
 
     def twin_kind(self, force: NeoHookeanTets) -> TwinKind:
@@ -282,7 +306,7 @@ class NeoHookeanTetsTwin(LumpedForceTwin[NeoHookeanTets]):
         volume = signed_volumes(force.rest_positions, force.tets)
         adj_alpha0 = adj_params[:, 2]
         adj_mu = volume * adj_params[:, 0] + 0.75 / force.lam * adj_alpha0
-        adj_lam = volume * adj_params[:, 1] - 0.75 * force.mu / force.lam**2 * adj_alpha0
+        adj_lam = adj_params[:, 1] / 6.0 - 0.75 * force.mu / force.lam**2 * adj_alpha0
         adj = {
             "mu": unbroadcast(adj_mu, force.mu.shape),
             "lam": unbroadcast(adj_lam, force.lam.shape),
@@ -299,7 +323,8 @@ class NeoHookeanTetsTwin(LumpedForceTwin[NeoHookeanTets]):
         volume = signed_volumes(force.rest_positions, force.tets)
         tan_mu, tan_lam = tangents.get("mu", np.zeros(())), tangents.get("lam", np.zeros(()))
         tan_alpha0 = 0.75 * (tan_mu - force.mu / force.lam * tan_lam) / force.lam
-        rows = [tan_mu * volume, tan_lam * volume, broadcast(tan_alpha0, len(volume))]
+        n_tets = len(volume)
+        rows = [tan_mu * volume, broadcast(tan_lam / 6.0, n_tets), broadcast(tan_alpha0, n_tets)]
         if force.viscosity is not None:
             rows.append(tangents.get("viscosity", np.zeros(())) * volume)
         tan_a = tangents.get("actuation")
@@ -309,22 +334,29 @@ class NeoHookeanTetsTwin(LumpedForceTwin[NeoHookeanTets]):
     def rest_vjp(
         self, force: NeoHookeanTets, adj_consts: np.ndarray, adj_params: np.ndarray
     ) -> np.ndarray:
-        """Pull cotangents of B, mu V, lam V and eta V back to the rest positions."""
-        adj_V = force.mu * adj_params[:, 0] + force.lam * adj_params[:, 1]
+        """Pull cotangents of M, 1/(6 V), mu V and eta V back to the rest positions."""
+        B, V = rest_shape(force.rest_positions, force.tets)
+        adj_V = force.mu * adj_params[:, 0] - adj_consts[:, 6] / (6.0 * V * V)
         if force.viscosity is not None:
             adj_V = adj_V + force.viscosity * adj_params[:, 3]
-        adj_B = adj_consts.reshape(-1, 3, 3).transpose(0, 2, 1)
-        return rest_shape_vjp(force.rest_positions, force.tets, adj_B, adj_V)
+        # M = B B^T; entries off the diagonal are given once and count twice
+        both = adj_consts[:, MATRIX].reshape(-1, 3, 3) * (1.0 + np.eye(3))
+        return rest_shape_vjp(force.rest_positions, force.tets, both @ B, adj_V)
 
     def rest_jvp(
         self, force: NeoHookeanTets, tan_rest: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Push a tangent of the rest positions to B, mu V, lam V and eta V."""
+        """Push a tangent of the rest positions to M, 1/(6 V), mu V and eta V."""
+        B, V = rest_shape(force.rest_positions, force.tets)
         tan_B, tan_V = rest_shape_jvp(force.rest_positions, force.tets, tan_rest)
-        rows = [force.mu * tan_V, force.lam * tan_V, np.zeros_like(tan_V)]
+        half = tan_B @ B.transpose(0, 2, 1)
+        tan_M = upper_triangle(half + half.transpose(0, 2, 1))
+        zero = np.zeros_like(tan_V)
+        rows = [force.mu * tan_V, zero, zero]
         if force.viscosity is not None:
             rows.append(force.viscosity * tan_V)
-        return tan_B.transpose(0, 2, 1).reshape(-1, 9), np.stack(rows, axis=-1)
+        tan_r = -tan_V / (6.0 * V * V)
+        return np.concatenate([tan_M, tan_r[:, None]], axis=1), np.stack(rows, axis=-1)
 
     def measure_vjp(self, force: NeoHookeanTets, adj_measure: np.ndarray) -> np.ndarray:
         """Pull a cotangent of the volumes back to the rest positions."""

@@ -23,7 +23,6 @@ from tests.forces.contract import (
     InternalForceContract,
     element_input,
     nodal_forces,
-    numbers,
     on_nodes,
     relative,
     vectors,
@@ -33,6 +32,7 @@ from tests.reference import neo_hookean as reference
 
 
 CORNER = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])  # B = I, V = 1/6
+IDENTITY = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0)  # M = I and 1/(6 V)
 MESH = box_tets((2, 2, 2), (0.2, 0.1, 0.1))
 
 
@@ -103,7 +103,7 @@ def test_energy_of_a_stretch_worked_out_by_hand():
     # psi = (6 - 3) + 2 (5/8)^2 - log 7, and V = 1/6.
     x = CORNER * [2.0, 1.0, 1.0]
     edges = vectors(relative(x))
-    got = neo_hookean_energy(edges, numbers(np.eye(3).ravel()), (2 / 6, 4 / 6, 11 / 8), (0.0,))
+    got = neo_hookean_energy(edges, IDENTITY, (2 / 6, 4 / 6, 11 / 8), (0.0,))
     assert got == pytest.approx((3 + 2 * 25 / 64 - np.log(7)) / 6, rel=10 * EPS)
 
 
@@ -125,7 +125,7 @@ def test_small_strains_answer_as_hooke_says(rng, E, nu):
     strain = (grad_u + grad_u.T) / 2
     stress = 2 * mu_small * strain + lam_small * np.trace(strain) * np.eye(3)
     tan_f = neo_hookean_jvp(
-        vectors(relative(CORNER)), (), numbers(np.eye(3).ravel()),
+        vectors(relative(CORNER)), (), IDENTITY,
         (mu / 6, lam / 6, 1 + 0.75 * mu / lam), (0.0,),
         vectors(relative(CORNER @ grad_u.T)), (), (0.0, 0.0, 0.0), (0.0,),
     )  # fmt: skip
@@ -134,6 +134,38 @@ def test_small_strains_answer_as_hooke_says(rng, E, nu):
 
 def test_lame_agrees_with_the_reference():
     np.testing.assert_allclose(lame(3e4, 0.45), reference.lame(3e4, 0.45), rtol=10 * EPS)
+
+
+def long_double_forces(x, X, mu, lam):
+    """V P B^T by F, in extended precision."""
+    (E, D), cof = ((y[1:] - y[0]).T.astype(np.longdouble) for y in (x, X)), cofactors
+    det = np.vdot(D[:, 0], cof(D)[:, 0])
+    B = cof(D).T / det
+    F = E @ B
+    I_C, J = np.vdot(F, F), np.vdot(F[:, 0], cof(F)[:, 0])
+    stretch = J - (1 + 3 * np.longdouble(mu) / (4 * lam))
+    H = -det / 6 * (mu * (1 - 1 / (I_C + 1)) * F + lam * stretch * cof(F)) @ B.T
+    return np.vstack([-H.sum(axis=1), H.T])
+
+
+def cofactors(A):
+    a, b, c = A.T
+    return np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], axis=1)
+
+
+@pytest.mark.parametrize(("thinness", "bar"), [(1.0, 1e-14), (100.0, 1e-12), (1000.0, 1e-10)])
+def test_thin_elements_keep_their_digits(rng, thinness, bar):
+    worst = 0.0
+    for _ in range(50):
+        turn, _ = np.linalg.qr(rng.standard_normal((3, 3)))
+        turn *= np.sign(np.linalg.det(turn))
+        rest = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0.2, 0.3, 1 / thinness)]) @ turn.T
+        x = rest @ (np.eye(3) + 0.1 * rng.standard_normal((3, 3))).T
+        tet = NeoHookeanTets([[0, 1, 2, 3]], rest, mu=2.0, lam=4.0)
+        expected = long_double_forces(x, rest, 2.0, 4.0)
+        error = np.abs(nodal_forces(tet, x, np.zeros_like(x)) - expected).max()
+        worst = max(worst, float(error / np.abs(expected).max()))
+    assert worst <= bar
 
 
 @pytest.mark.parametrize("viscosity", [None, 30.0])
