@@ -10,6 +10,7 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
+from adjsim.meshes.ball import icosahedron
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
@@ -188,26 +189,7 @@ def icosphere(n_faces: int) -> tuple[np.ndarray, np.ndarray]:
     level = round(math.log(max(n_faces, 1) / 20.0, 4)) if n_faces >= 20 else -1
     if n_faces != 20 * 4 ** max(level, 0):
         raise ValueError(f"`faces` must be 12, 20, 80, 320, 1280, 5120, ..., got {n_faces}.")
-    t = (1.0 + math.sqrt(5.0)) / 2.0
-    ring = np.array([(-1, t, 0), (1, t, 0), (-1, -t, 0), (1, -t, 0)], float)
-    points = np.concatenate([ring, np.roll(ring, 1, axis=1), np.roll(ring, 2, axis=1)])
-    points /= np.linalg.norm(points[0])
-    distance = np.linalg.norm(points[:, None] - points, axis=2)
-    near = distance < 1.1 * 2.0 / math.sqrt(1.0 + t * t)
-    faces = np.array(
-        [
-            (a, b, c)
-            for a in range(12)
-            for b in range(a + 1, 12)
-            for c in range(b + 1, 12)
-            if near[a, b] and near[b, c] and near[c, a]
-        ]
-    )
-    normal = np.cross(
-        points[faces[:, 1]] - points[faces[:, 0]], points[faces[:, 2]] - points[faces[:, 0]]
-    )
-    inwards = np.einsum("fi,fi->f", normal, points[faces[:, 0]]) < 0.0
-    faces[inwards] = faces[inwards][:, ::-1]
+    points, faces = icosahedron()
     for _ in range(level):
         points, faces = _cut_in_four(points, faces)
     return points, faces
