@@ -12,6 +12,7 @@ from studies.optimizers.evaluations import Evaluation
 INK, SOFT, BLUE, ORANGE, GREEN = "#1d2733", "#8a96a3", "#2f6db3", "#d2622a", "#3a8a5f"
 ARROWS = 24  # along the longer edge of a picture
 TINY = float(np.finfo(np.float64).tiny)
+LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
 
 def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
@@ -44,11 +45,11 @@ def loss(log: list[Evaluation], others: Sequence[list[Evaluation]] = ()) -> byte
     """Draw the loss against evaluations, on a log scale; faint, that of other starts."""
     figure, ax = _panel()
     for other in others:
-        known = [(e.spent, max(e.loss, TINY)) for e in other if np.isfinite(e.loss)]
+        known = [(e.spent, max(e.loss, LEAST_LOSS)) for e in other if np.isfinite(e.loss)]
         if known:
             ax.semilogy(*zip(*known, strict=True), "o-", color=SOFT, ms=2.0, lw=0.8, alpha=0.6)
     finite = [e for e in log if np.isfinite(e.loss)]
-    losses = [max(e.loss, TINY) for e in finite]
+    losses = [max(e.loss, LEAST_LOSS) for e in finite]
     ax.semilogy([e.spent for e in finite], losses, "o-", color=BLUE, ms=3.5, lw=1.4)
     blown = [e.spent for e in log if not np.isfinite(e.loss)]
     if blown:
@@ -128,7 +129,7 @@ def instances(table: dict[str, Any]) -> bytes:
             if row[key] is not None:
                 ax.plot([i - 0.3, i + 0.3], [row[key]] * 2, "--", color=color, lw=1.4)
     ax.set_yscale("log")
-    ax.set_xticks(range(len(rows)), [row["name"] for row in rows], fontsize=9)
+    ax.set_xticks(range(len(rows)), [row["name"].replace(".", ".\n") for row in rows], fontsize=9)
     ax.set(ylabel="relative error")
     for color, style, label in (
         (BLUE, "o", "instance"), (INK, "-", "median"),
