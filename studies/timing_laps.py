@@ -20,7 +20,8 @@ from adjsim.model import Model, State
 from adjsim.rollout import frame_rows, rollout
 from adjsim.stepper import ModelStepper, make_stepper
 from adjsim.worlds import Batch, stack
-from render.soft_raster import Over, Softmax, SoftRasterizer, rasterize
+from render.blending import Over, Softmax
+from render.soft_raster import SoftRasterizer, rasterize
 from studies.timing_clock import Lap
 from studies.timing_scenes import make_ball, make_block, make_cloth, make_smoke
 
