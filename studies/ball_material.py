@@ -102,9 +102,10 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
         **{f"{NAME}.{key}": value for key, value in drawn["hidden"].items()},
     }
     start = even * draw(rng, "start.mass", settings["start"]["mass"])
+    motion = motion.with_values({"mass": hidden["mass"]})  # known, unless it is free
     parameters = Parameters(make_blocks(settings, even, start, drawn["start"]))
     filming = ball_filming(settings, mesh, options.device)
-    images = film(filming, motion, hidden)
+    images = film(filming, motion, {})
     problem = VideoProblem(motion, filming, parameters, make_loss(settings["loss"]), images)
     return Fit(
         problem,

@@ -49,6 +49,28 @@ def test_the_start_is_not_the_truth(toy, finished):
     assert np.abs(frames["start"] - frames["target"]).max() > 0.01
 
 
+@pytest.mark.parametrize(
+    ("study", "free"),
+    [
+        ("ball-material", ["material"]),
+        ("ball-material", ["mass"]),
+        ("ball-material", ["mass", "material"]),
+        ("rigid-contact", ["friction", "mass"]),
+        ("pendulum", ["length"]),
+        ("double-pendulum", ["gravity"]),
+    ],
+)
+def test_what_is_not_free_is_known(study, free, tmp_path):
+    given = [one for one in TOYS[study].overrides if not one.startswith("free=")]
+    _, fit = running.start(study, [*given, f"free={json.dumps(free)}"], tmp_path / "run", {})
+    theta = [
+        block.transform.theta(np.stack([fit.truth.values[path] for path in block.paths])).ravel()
+        for block in fit.problem.parameters.blocks
+    ]
+    assert fit.problem.loss_at(np.concatenate(theta)) <= 1e-26
+    assert fit.problem.loss_at(fit.problem.parameters.start) > 1e-9
+
+
 @studies
 def test_a_run_that_was_stopped_ends_with_the_same_numbers(toy, finished, tmp_path, monkeypatch):
     folder, job = running.start(toy.study, toy.overrides, tmp_path / "run", {})
