@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.render.soft_raster import record_images
+from render.blending import Hard
 from render.camera import AnyCamera
 from render.projection import image_size
 from render.scene import Mesh, Scene
@@ -53,7 +54,8 @@ ADVICE = {
     Reason.OUTSIDE: "Point the camera at it, widen the view, or start closer.",
     Reason.NO_OVERLAP: "Start closer, widen sigma to that distance and anneal it, or use a "
     "pyramid loss.",
-    Reason.SATURATED: "Widen sigma to half a pixel or more: `render.annealing.softness`.",
+    Reason.SATURATED: "Widen sigma to half a pixel or more: `render.annealing.softness`; "
+    "`Hard` has no soft edges at all.",
     Reason.HIDDEN: "Move the camera, add a view, or widen gamma.",
 }
 
@@ -71,7 +73,7 @@ class Diagnosis:
         From its outline to the nearest pixel that the loss looks at, or, if it is outside
         the view, to the image [pixels]; infinite where there is none.
     softness : float
-        sqrt(sigma) [pixels].
+        sqrt(sigma), of `DIBR` sqrt(kappa), 0 of `Hard` [pixels].
     """
 
     reason: Reason
@@ -134,7 +136,8 @@ def diagnose(
 def _diagnose_frame(sight: "_Sight", adj_x: np.ndarray, adj: np.ndarray) -> Diagnosis:
     """Diagnose one object in one frame."""
     largest = float(np.abs(adj).max())
-    softness = float(np.sqrt(sight.rasterizer.sigma)) * sight.height / 2.0
+    blend, spread = sight.rasterizer.blend, sight.rasterizer.spread
+    softness = 0.0 if isinstance(blend, Hard) else float(np.sqrt(spread)) * sight.height / 2.0
 
     def found(reason: Reason, distance: float = np.inf) -> Diagnosis:
         return Diagnosis(reason, pull, distance, softness)

@@ -6,6 +6,7 @@ import pytest
 from adjoint.render.diagnosis import Reason, diagnose, nearest
 from adjoint.render.losses import loss_vjp
 from render.annealing import softness
+from render.blending import DIBR, Hard
 from render.camera import Camera
 from render.losses import Mse
 from render.scene import Mesh, Scene
@@ -85,6 +86,16 @@ def test_between_pixels_where_edges_are_too_sharp():
     assert found.softness == pytest.approx(0.016, rel=1e-12)
     wide = asked(CORNERS, at_pixel(12, 16), sigma=softness(0.5, 32))
     assert wide.reason is Reason.MOVES
+
+
+def test_the_softness_told_is_that_of_the_blend():
+    # 16 pixels are a screen unit: sqrt(kappa) = 0.5 pixels; a z-buffer has no soft edge.
+    dibr = asked(CORNERS, at_pixel(10, 16), blend=DIBR(kappa=softness(0.5, 32)))
+    assert dibr.reason is Reason.MOVES
+    assert dibr.softness == pytest.approx(0.5, rel=1e-12)
+    hard = asked(CORNERS, at_pixel(12, 16), sigma=softness(2.0, 32), blend=Hard())
+    assert (hard.reason, hard.softness) == (Reason.SATURATED, 0.0)
+    assert "`Hard` has no soft edges" in str(hard)
 
 
 def test_hidden_behind_another():
