@@ -20,6 +20,7 @@ from adjsim import checks
 from adjsim.model import Model
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import vertices
+from render.annealing import softness
 from render.camera import Camera
 from render.scene import DirectionalLight, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
@@ -263,7 +264,7 @@ def make_filming(
 ) -> MeshFilming:
     """Return how objects are seen, by the tables `camera` and `image` of the settings.
 
-    The rasterizer's sigma is set by the pixel: sqrt(sigma) = softness 2/height.
+    The rasterizer's sigma is set by the pixel, `image.softness` of them.
     """
     camera, image = settings["camera"], settings["image"]
     height, width = image["height"], image["width"]
@@ -274,7 +275,7 @@ def make_filming(
     return MeshFilming(
         Scene({name: mesh for name, (mesh, _) in objects.items()}, {"sun": light}),
         Camera(camera["eye"], camera["target"], fov_y=camera["fov_y"]),
-        SoftRasterizer(sigma=(2.0 * image["softness"] / height) ** 2, background=background),
+        SoftRasterizer(sigma=softness(image["softness"], height), background=background),
         {name: subject for name, (_, subject) in objects.items()},
         (height, width),
         device=device,

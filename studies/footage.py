@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
+from render.annealing import softness
 from render.camera import Camera
 from render.soft_raster import SoftRasterizer
 from studies import media
@@ -65,7 +66,7 @@ def make_skin_filming(
         body.faces,
         body.rest_vertices,
         Camera(camera["eye"], camera["target"], camera["up"], camera["fov_y"]),
-        SoftRasterizer(sigma=(2.0 * image["softness"] / height) ** 2),
+        SoftRasterizer(sigma=softness(image["softness"], height)),
         footage.frames[0, ..., :3],
     )
     covered = first.alpha().sum()
