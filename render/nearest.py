@@ -3,8 +3,10 @@ r"""The pixel of the nearest face: DIB-R, and the z-buffer.
     a face covers the pixel    RGB = C of the nearest such face, alpha = 1
     none does                  RGB = C_bg,  alpha = 1 - prod (1 - D_j),  D_j = exp(-d_j^2/kappa)
 
-over the faces with D_j >= 1e-10 in DIB-R, and over none in `Hard`, where alpha is 0 or 1. A
-pixel on the boundary of a face is covered; of equal depths the face that comes first counts.
+over the faces with D_j >= 1e-10 in DIB-R, and over none in `Hard`, where alpha is 0 or 1. Of
+equal depths the face that comes first counts. A pixel on the boundary of a face is covered, up
+to a distance at which D rounds to 1: on an edge that two faces share rounding may put a pixel
+outside both, and the background would show through a closed surface.
 
 So D is 1 at y = delta d^2/kappa >= 0 and exp(y) below. Colours of the nearest face are
 smooth in its corners; at its edges and where another comes nearest they jump. In DIB-R a
@@ -34,7 +36,7 @@ def nearest_cover(first, last, fragments):
     nearest = -1
     for k in range(first, last):
         q = fragments.order[k]
-        covers = fragments.y[q] >= lit(0.0, fragments.y[q])
+        covers = fragments.rest[q] <= lit(0.0, fragments.rest[q])
         if covers and (nearest < 0 or goes_before(q, nearest, fragments.z, fragments.face)):
             nearest = q
     return nearest

@@ -217,15 +217,17 @@ def _pack_scene(
 
 
 def _settings(camera: AnyCamera, rasterizer: Any, dtype: np.dtype) -> Settings:
-    number = dtype.type
+    number, eps = dtype.type, np.finfo(dtype).eps
+    # So that faces whose D rounds to 1 are kept in `Hard` too: `render/nearest.py`.
+    lowest = min(rasterizer.blend.lowest, -0.2 * eps)
     return Settings(
         number(rasterizer.spread),
         number(rasterizer.gamma),
         number(rasterizer.epsilon),
         number(camera.near),
         number(camera.far),
-        number(rasterizer.blend.lowest),
-        np.finfo(dtype).eps,
+        number(lowest),
+        eps,
         rasterizer.blend.kind,
         rasterizer.cull,
     )

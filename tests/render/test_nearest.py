@@ -4,8 +4,10 @@ import pytest
 from adjoint.render.blending import FragmentAdjoints, FragmentTangents
 from adjoint.render.nearest import nearest_jvp_body, nearest_vjp_body
 from render.blending import DIBR, Hard
+from render.camera import Camera
+from render.lenses import Orthographic
 from render.nearest import nearest_body, outer_coverage
-from render.scene import Mesh, Scene
+from render.scene import Material, Mesh, Scene
 from render.soft_raster import rasterize
 from tests.render.elements import empty_list
 from tests.render.scenes import camera, soft
@@ -51,6 +53,22 @@ def test_of_equal_depths_the_first_face_is_seen(rng):
 def test_a_pixel_on_the_boundary_of_a_face_is_covered(rng):
     fragments = pixel(rng, [-0.0])
     assert nearest_body(0, 1, fragments, BACKGROUND) == (*fragments.rgb[0], 1.0)
+
+
+@pytest.mark.parametrize("blend", [DIBR(), Hard()])
+@pytest.mark.parametrize(("dtype", "gap"), [(np.float64, 1e-13), (np.float32, 1e-8)])
+def test_rounding_leaves_no_hole_between_two_faces(blend, dtype, gap):
+    # The middle column of pixels lies in a gap as wide as rounding makes one.
+    left, right = [[-1, -1], [-gap, -1], [-gap, 1], [-1, 1]], [[gap, -1], [1, -1], [1, 1], [gap, 1]]
+    x = np.pad(np.array([*left, *right], dtype), ((0, 0), (0, 1)))
+    faces = [[0, 1, 2], [0, 2, 3], [4, 5, 6], [4, 6, 7]]
+    scene = Scene({"wall": Mesh(faces, material=Material(1.0, 0.0))})
+    view = Camera((0, 0, 3.0), (0, 0, 0), lens=Orthographic(1.5))
+    image = rasterize(scene, view, soft(blend=blend), {"wall": x}, (9, 9))
+    np.testing.assert_array_equal(image, 1.0)
+    wide = x + 3e-2 * np.sign(x) * [1, 0, 0]
+    image = rasterize(scene, view, soft(blend=blend), {"wall": wide.astype(dtype)}, (9, 9))
+    assert (image[:, 4, :3] != 1.0).all()
 
 
 def test_a_pixel_beside_all_faces_has_a_soft_alpha_over_the_background(rng):
