@@ -6,11 +6,11 @@ it is a corner; so the weights w may be held (envelope theorem):
     d^2 = |o|^2,   o = p - sum w_k a_k,   tan d^2 = -2 o.(sum w_k tan_a_k)
 
 The pixel p is fixed. On the inside medial axis, a kink, the first of the nearest edges
-counts. D' = D (1 - D) y', with 1 - D from the forward, never by subtraction.
+counts. That of D = sigmoid(y) is undone in `blending.py`.
 """
 
 from adjsim.backend import device_fn, lit
-from render.coverage import coverage, edge_square_distance, inside
+from render.coverage import edge_square_distance, inside
 
 
 @device_fn
@@ -54,10 +54,3 @@ def signed_square_distance_vjp(p, a0, a1, a2, adj_d):
         (w[1] * adj_q[0], w[1] * adj_q[1]),
         (w[2] * adj_q[0], w[2] * adj_q[1]),
     )
-
-
-@device_fn
-def coverage_slope(y):
-    """D'(y) = D (1 - D)."""
-    D, rest = coverage(y)
-    return D * rest
