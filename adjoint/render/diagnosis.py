@@ -36,6 +36,7 @@ class Reason(StrEnum):
 
     MOVES = "its gradient is not zero"
     FLAT_LOSS = "the loss looks at no pixel: all adjoints are zero"
+    EMPTY = "it has no faces"
     CLIPPED = "every face is nearer than `near` or beyond `far`"
     CULLED = "every face turns away from the camera, and such faces are culled"
     EDGE_ON = "no face has an area on the screen"
@@ -48,6 +49,7 @@ class Reason(StrEnum):
 ADVICE = {
     Reason.MOVES: "",
     Reason.FLAT_LOSS: "Images equal their targets, or the loss does not use them.",
+    Reason.EMPTY: "Nothing of it can be drawn.",
     Reason.CLIPPED: "Move the object or the camera, or widen `near` and `far`.",
     Reason.CULLED: "Turn the order of the corners of its faces, or set `cull=False`.",
     Reason.EDGE_ON: "Move the camera off the plane of the faces.",
@@ -196,6 +198,8 @@ class _Sight:
 
     def why_not_drawn(self) -> Reason:
         """Return why no face is drawn."""
+        if not len(self.mesh.faces):
+            return Reason.EMPTY
         if not self.is_between.any():
             return Reason.CLIPPED
         is_flat = (self.turn == 0)[self.is_between].all()

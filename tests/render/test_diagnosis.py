@@ -63,6 +63,13 @@ def test_faces_edge_on():
     assert asked(CORNERS[:, [2, 1, 0]], at_pixel(16, 16)).reason is Reason.EDGE_ON
 
 
+def test_an_object_without_faces():
+    scene = Scene({"square": SQUARE.objects["square"], "marks": Mesh(np.empty((0, 3), int))})
+    vertices = {"square": CORNERS, "marks": CORNERS[:2]}
+    found = diagnose(scene, VIEW, SoftRasterizer(1e-4), vertices, SIZE, at_pixel(16, 16))
+    assert found["marks"].reason is Reason.EMPTY
+
+
 def test_outside_the_view_the_distance_is_that_to_the_image():
     # The left edge is at 2.5 m = 20 pixels right of the middle 15.5; the last column is 31.
     found = asked(CORNERS + np.array([3.0, 0, 0]), at_pixel(16, 16))
