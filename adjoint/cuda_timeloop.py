@@ -235,8 +235,8 @@ def tangent_on_grid(args):
             n, world = np.uint64(i), world_of[i]
             g, tan_g = gravity[world], tan_gravity[world]
             bad = step_node(n, dt, w, g, ptr, slots_of, f_slots, X[a], V[a], X[b], V[b])
-            if bad > 0 and finite[0] > k:
-                finite[0] = k
+            if bad > 0 and finite[world] > k:
+                finite[world] = k
             tangent_node(
                 n, dt, w, tan_w, tan_g, ptr, slots_of, f_slots, tan_slots,
                 TX[a], TV[a], TX[b], TV[b],
@@ -245,8 +245,8 @@ def tangent_on_grid(args):
             world = world_of[w.size + i]
             g, tan_g = gravity[world], tan_gravity[world]
             bad = step_body(i, dt, g, ptr, slots_of, f_slots, bodies, P[a], P[b], X[b], V[b])
-            if bad > 0 and finite[0] > k:
-                finite[0] = k
+            if bad > 0 and finite[world] > k:
+                finite[world] = k
             tangent_body(
                 i, dt, tan_g, ptr, slots_of, f_slots, tan_slots, bodies, tan_bodies,
                 P[a], P[b], TP[a], TP[b], TX[b], TV[b],
@@ -278,8 +278,8 @@ def undo_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> None:
     launch_cooperative(kernel, args[3][0].size // 3, args)
 
 
-def advance_tangent_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> int:
-    """Run `tangent_on_grid`; return how many of the steps stayed finite."""
+def advance_tangent_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> np.ndarray:
+    """Run `tangent_on_grid`; return how many of the steps stayed finite, of each world."""
     kernel = grid_kernel(tangent_on_grid, twins, with_rest=args[1][-1].size > 0)
     out = launch_cooperative(kernel, args[5][0].size // 3, args)
-    return int(out[-1][0])
+    return out[-1]

@@ -19,11 +19,9 @@ from adjoint.actions import Action, EndForward, Forward, Free, Restore, Reverse,
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
 from adjoint.system import Sweep
 from adjoint.system_registry import system_twin_of
-from adjsim import checks
 from adjsim.backend import Device
-from adjsim.rollout import check_frames, check_rollout, chunks, frame_rows
-from adjsim.stepper import make_stepper
-from adjsim.system import Stepper, System
+from adjsim.rollout import check_frames, check_rollout, chunks, frame_rows, ready_stepper
+from adjsim.system import OnDivergence, Stepper, System
 
 
 S = TypeVar("S")
@@ -161,13 +159,15 @@ class Record(Generic[S, T]):
         -------
         dict
             Gradient by path, each in the shape of its parameter; of a batch of worlds, a list.
+            Where a divergence is marked, all NaN for a world that left the finite numbers, or
+            whose gradient did; the cotangents of such a world count for nothing.
 
         Raises
         ------
         ValueError
             If a cotangent has the wrong shape or is not finite, or a path is unknown.
         RolloutError
-            If the gradient leaves the finite numbers.
+            If the gradient leaves the finite numbers, unless that is marked.
         """
         twin = system_twin_of(self.model)
         wanted = twin.check_wrt(self.model, self.state, wrt)
@@ -180,7 +180,8 @@ class Record(Generic[S, T]):
             self._run_backward(sweep)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told
             gradient = sweep.finish()
-        return twin.check_gradient(gradient)
+        marks = self._stepper.on_divergence is OnDivergence.MARK
+        return twin.check_gradient(gradient, marks=marks)
 
     def _run_backward(self, sweep: Sweep) -> None:
         states = self._states
@@ -215,12 +216,13 @@ def record(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
     device: Device | str = Device.CPU,
+    on_divergence: OnDivergence | str = OnDivergence.RAISE,
 ) -> Record[S, T]:
     """Run `adjsim.rollout` and keep what its reverse sweep needs.
 
     Parameters
     ----------
-    model, state, dt, n_steps, frames, dtype, threads, device
+    model, state, dt, n_steps, frames, dtype, threads, device, on_divergence
         As in `adjsim.rollout`.
     checkpoint : Schedule, str or int, optional
         Which states to keep: None stores all, a size such as "500MB" is a memory budget,
@@ -236,13 +238,11 @@ def record(
     ValueError
         As `adjsim.rollout`, or if `checkpoint` cannot be met.
     RolloutError
-        If a node leaves the finite numbers.
+        If a node leaves the finite numbers, unless that is to be marked.
     """
     n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
-    stepper = make_stepper(
-        model, float(dt), n_steps, checks.float_dtype(dtype), threads=threads, device=device
-    )
+    stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
     schedule = as_schedule(checkpoint)
     cost = schedule.cost(n_steps, stepper.bytes_per_state())
     states = _States(stepper, steps, cost.buffered_states)
@@ -262,12 +262,13 @@ def rollout_jvp(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
     device: Device | str = Device.CPU,
+    on_divergence: OnDivergence | str = OnDivergence.RAISE,
 ) -> tuple[T, T]:
     """Run the rollout and its tangent, the derivative along one direction.
 
     Parameters
     ----------
-    model, state, dt, n_steps, frames, dtype, threads, device
+    model, state, dt, n_steps, frames, dtype, threads, device, on_divergence
         As in `adjsim.rollout`.
     tangents : mapping
         Direction by path, each in the shape of its parameter; missing ones are zero. For a
@@ -283,13 +284,11 @@ def rollout_jvp(
     ValueError
         As `adjsim.rollout`, or if a path is unknown or a tangent has the wrong shape.
     RolloutError
-        If a node leaves the finite numbers.
+        If a node leaves the finite numbers, unless that is to be marked.
     """
     n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
-    stepper = make_stepper(
-        model, float(dt), n_steps, checks.float_dtype(dtype), threads=threads, device=device
-    )
+    stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
     twin = system_twin_of(model)
     tangent = twin.tangent(stepper, state, twin.check_tangents(model, state, tangents))
     fields, tan_fields = (stepper.allocate(len(steps) + 2) for _ in range(2))

@@ -1,5 +1,6 @@
 """The work arrays of the reverse sweep and of the tangent, around their compiled loops."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,8 +27,8 @@ from adjsim.calls import function_table
 from adjsim.model import State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
-from adjsim.stepper import CpuStepper, ModelStepper
-from adjsim.system import Fields
+from adjsim.stepper import NEVER, CpuStepper, ModelStepper
+from adjsim.system import Fields, OnDivergence
 from adjsim.timeloop import force_table, step_kernel
 
 
@@ -118,6 +119,8 @@ class ReverseSweep(Sweep):
             s.models, s.states(self.state), part_rows(self.adj, s.packed, s.models), strict=True
         )
         found = [collect_gradient(*world, self.wanted) for world in worlds]
+        for own in itertools.compress(found, s.diverged != NEVER):
+            own.update({path: np.full_like(value, np.nan) for path, value in own.items()})
         return found if s.is_batch else found[0]
 
 
@@ -176,33 +179,38 @@ class ModelTangent(Tangent):
         s.check_finite(run(k0, rows, (*fields, *tan_fields)), k0, rows, fields)
 
     def run_on_cpu(self, k0: int, rows: np.ndarray, states: Fields) -> np.ndarray:
-        """Run the loop; return the finite steps of each group of worlds."""
+        """Run the loop; return the finite steps of each world."""
         s = self.stepper
         assert isinstance(s, CpuStepper)
+        finite = np.full(s.packed.n_worlds, len(rows) - 1)
         with using_threads(s.n_threads):
             s.loop(tangent_alone, tangent_together)(
                 self.calls, s.packed.arrays, self.rows, s.loads, self.tan_loads,
                 s.packed.bodies, s.world_parts, *self.slots, s.dtype.type(s.dt), k0, rows, *states,
-                s.scratch, s.finite,
+                s.scratch, finite, s.on_divergence is OnDivergence.RAISE,
             )  # fmt: skip
-        return s.of_groups(s.finite)
+        return finite
 
     def run_on_gpu(self, k0: int, rows: np.ndarray, states: Fields) -> np.ndarray:
-        """Run the loop in one launch; return the finite steps of each group of worlds."""
+        """Run the loop in one launch; return the finite steps of each world."""
         s = self.stepper
-        numbers, finite = np.array([s.dt], s.dtype), np.array([len(rows) - 1], np.int64)
+        numbers, finite = np.array([s.dt], s.dtype), np.full(s.packed.n_worlds, len(rows) - 1)
         steps = np.concatenate([[k0], rows]).astype(np.int64)
         args = (s.packed.arrays, self.rows, self.loads, self.tan_loads, s.packed.bodies, self.slots)
-        done = advance_tangent_on_gpu(self.twins, (*args, numbers, steps, states, finite))
-        return np.full(s.packed.n_groups, done)
+        return advance_tangent_on_gpu(self.twins, (*args, numbers, steps, states, finite))
 
 
 class ModelTwin(SystemTwin[State, Trajectory]):
     """The twin of `Model`."""
 
     def cotangents(self, trajectory: Trajectory, given: Sequence[Any], dtype: np.dtype) -> Fields:
-        """Return the cotangents of x and v, 0 at body points, and of the states of the bodies."""
+        """Return the cotangents of x and v, 0 at body points, and of the states of the bodies.
+
+        Those of a trajectory that diverged count for nothing: the loss of what is NaN is NaN.
+        """
         adj_x, adj_v, *bodies = given
+        if trajectory.diverged is not None:
+            adj_x, adj_v, bodies = np.zeros(trajectory.x.shape), None, []
         adj_p = pack_cotangents(trajectory, bodies[0] if bodies else {}, dtype)
         if any(bodies) and adj_x is None:
             adj_x = np.zeros(trajectory.x.shape)

@@ -41,7 +41,7 @@ class Tangent(ABC):
         Raises
         ------
         RolloutError
-            If the state leaves the finite numbers.
+            If the state leaves the finite numbers, unless the stepper marks that.
         """
 
 
@@ -56,9 +56,9 @@ class SystemTwin(ABC, Generic[S, T]):
         """Return the tangents as checked arrays in the shapes of their parameters."""
         return check_tangents(system, state, tangents)
 
-    def check_gradient(self, gradient: Any) -> Any:
-        """Return a gradient whose every entry is finite."""
-        return check_gradient(gradient)
+    def check_gradient(self, gradient: Any, *, marks: bool) -> Any:
+        """Return a gradient whose every entry is finite, or, if it `marks`, is NaN."""
+        return check_gradient(gradient, marks=marks)
 
     @abstractmethod
     def cotangents(self, trajectory: T, given: Sequence[Any], dtype: np.dtype) -> Fields:
@@ -134,16 +134,20 @@ def check_tangents(
     return checked
 
 
-def check_gradient(gradient: dict[str, np.ndarray], where: str = "") -> dict[str, np.ndarray]:
-    """Return a gradient whose every entry is finite.
+def check_gradient(
+    gradient: dict[str, np.ndarray], where: str = "", *, marks: bool
+) -> dict[str, np.ndarray]:
+    """Return a gradient whose every entry is finite; if it `marks`, one that is not is all NaN.
 
     Raises
     ------
     RolloutError
-        If the adjoint grew beyond the finite numbers on its way back.
+        If the adjoint grew beyond the finite numbers on its way back, unless it `marks`.
     """
     for path, value in gradient.items():
         if not np.isfinite(value).all():
+            if marks:
+                return {name: np.full_like(own, np.nan) for name, own in gradient.items()}
             raise RolloutError(
                 f"The gradient of `{path}`{where} left the finite numbers: the motion depends on "
                 "it too strongly for so long a rollout. Try fewer steps, a smaller `dt`, or "

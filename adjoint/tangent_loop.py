@@ -57,9 +57,9 @@ def part_tangent_step(
 
 def tangent_part(
     part, calls, packed, tan_packed, loads, tan_loads, bodies, parts, slots, tan_slots, dt, k0,
-    rows, X, V, P, TX, TV, TP, scratch,
+    rows, X, V, P, TX, TV, TP, scratch, finite, stops,
 ):  # fmt: skip
-    """Run a part and its tangent from state k0; return how many steps stayed finite."""
+    """Run a part and its tangent from state k0, as `adjsim.timeloop.advance_part`."""
     forces, jvps, rests, step_range, tangent_range = calls
     for k in range(rows.size - 1):
         a, b = rows[k], rows[k + 1]
@@ -69,15 +69,15 @@ def tangent_part(
             part, jvps, rests, packed, tan_packed, parts, k0 + k, states, tan_slots, scratch
         )
         bad = part_step(
-            part, step_range, loads, bodies, parts, dt, slots, X[a], V[a], P[a], X[b], V[b], P[b]
-        )
+            part, step_range, loads, bodies, parts, dt, slots,
+            X[a], V[a], P[a], X[b], V[b], P[b], k, finite,
+        )  # fmt: skip
         part_tangent_step(
             part, tangent_range, loads, tan_loads, bodies, parts, dt, slots, tan_slots,
             P[a], P[b], tan_states,
         )  # fmt: skip
-        if bad > 0:
-            return k
-    return rows.size - 1
+        if bad > 0 and stops:
+            return
 
 
 TANGENT_PART = cpu_kernel(tangent_part)
@@ -85,41 +85,40 @@ TANGENT_PART = cpu_kernel(tangent_part)
 
 def tangent_alone(
     calls, packed, tan_packed, loads, tan_loads, bodies, parts, slots, tan_slots, dt, k0,
-    rows, X, V, P, TX, TV, TP, scratch, finite,
+    rows, X, V, P, TX, TV, TP, scratch, finite, stops,
 ):  # fmt: skip
-    """Run every part and its tangent alone; `finite` as in `advance_alone`."""
-    for part in prange(finite.size):
-        finite[part] = TANGENT_PART(
+    """Run every part and its tangent alone; `finite` and `stops` as in `advance_alone`."""
+    for part in prange(scratch.shape[0]):
+        TANGENT_PART(
             part, calls, packed, tan_packed, loads, tan_loads, bodies, parts, slots, tan_slots,
-            dt, k0, rows, X, V, P, TX, TV, TP, scratch,
+            dt, k0, rows, X, V, P, TX, TV, TP, scratch, finite, stops,
         )  # fmt: skip
 
 
 def tangent_together(
     calls, packed, tan_packed, loads, tan_loads, bodies, parts, slots, tan_slots, dt, k0,
-    rows, X, V, P, TX, TV, TP, scratch, finite,
+    rows, X, V, P, TX, TV, TP, scratch, finite, stops,
 ):  # fmt: skip
-    """Run all parts and their tangents step by step; `finite` as in `advance_together`."""
+    """Run all parts and their tangents step by step; the rest as in `tangent_alone`."""
     forces, jvps, rests, step_range, tangent_range = calls
-    finite[:] = rows.size - 1
+    n_parts = scratch.shape[0]
     for k in range(rows.size - 1):
         a, b = rows[k], rows[k + 1]
         states, tan_states = (X[a], V[a], TX[a], TV[a]), (TX[a], TV[a], TP[a], TX[b], TV[b], TP[b])
-        for part in prange(finite.size):
+        for part in prange(n_parts):
             part_forces(part, forces, packed, parts, k0 + k, X[a], V[a], slots, scratch)
             part_tangents(
                 part, jvps, rests, packed, tan_packed, parts, k0 + k, states, tan_slots, scratch
             )
         bad = 0
-        for part in prange(finite.size):
+        for part in prange(n_parts):
             bad += part_step(
                 part, step_range, loads, bodies, parts, dt, slots,
-                X[a], V[a], P[a], X[b], V[b], P[b],
+                X[a], V[a], P[a], X[b], V[b], P[b], k, finite,
             )  # fmt: skip
             part_tangent_step(
                 part, tangent_range, loads, tan_loads, bodies, parts, dt, slots, tan_slots,
                 P[a], P[b], tan_states,
             )  # fmt: skip
-        if bad > 0:
-            finite[:] = k
+        if bad > 0 and stops:
             break

@@ -32,9 +32,12 @@ class BatchTwin(ModelTwin):
             check_tangents(model, own, {} if tan is None else tan) for model, own, tan in worlds
         ]
 
-    def check_gradient(self, gradient: Any) -> Any:
-        """Return the gradients of worlds whose every entry is finite."""
-        return [check_gradient(own, f" of world {world}") for world, own in enumerate(gradient)]
+    def check_gradient(self, gradient: Any, *, marks: bool) -> Any:
+        """Return the gradients of worlds; every entry is finite, or all those of a world NaN."""
+        return [
+            check_gradient(own, f" of world {world}", marks=marks)
+            for world, own in enumerate(gradient)
+        ]
 
     def cotangents(self, trajectory: Any, given: Sequence[Any], dtype: np.dtype) -> Fields:
         """Return the cotangents of all worlds side by side; what is None is zero."""

@@ -137,7 +137,7 @@ CUDA: Any = None
 
 
 def advance_on_grid(args):
-    """Run rows.size - 1 steps; `finite[0]` ends as how many of them stayed finite."""
+    """Run rows.size - 2 steps; `finite` of each world ends as how many of them stayed finite."""
     packed, loads, bodies, slots, numbers, rows, fields, finite = args
     w, gravity, ptr, slots_of, world_of = loads
     X, V, P = fields
@@ -149,15 +149,17 @@ def advance_on_grid(args):
         CHAIN(start, stride, k0 + k, packed, (X[a], V[a]), slots)
         grid.sync()
         for n in range(start, w.size, stride):
-            g = gravity[world_of[n]]
+            world = world_of[n]
+            g = gravity[world]
             bad = step_node(np.uint64(n), dt, w, g, ptr, slots_of, slots, X[a], V[a], X[b], V[b])
-            if bad > 0 and finite[0] > k:
-                finite[0] = k
+            if bad > 0 and finite[world] > k:
+                finite[world] = k
         for body in range(start, bodies[0].size - 1, stride):
-            g = gravity[world_of[w.size + body]]
+            world = world_of[w.size + body]
+            g = gravity[world]
             bad = step_body(body, dt, g, ptr, slots_of, slots, bodies, P[a], P[b], X[b], V[b])
-            if bad > 0 and finite[0] > k:
-                finite[0] = k
+            if bad > 0 and finite[world] > k:
+                finite[world] = k
         grid.sync()
 
 
@@ -170,13 +172,12 @@ def advance_grid_kernel(kinds: tuple[ElementKind, ...]) -> Callable:
 
 def advance_on_gpu(
     packed: PackedModels, dt: float, slots: Any, k0: int, rows: np.ndarray, fields: tuple
-) -> int:
-    """Advance on the GPU; return how many of the steps stayed finite.
+) -> np.ndarray:
+    """Advance on the GPU; return how many of the steps stayed finite, of each world.
 
-    `rows` as in `adjsim.timeloop.advance`; the arrays live on the device.
+    `rows` as in `adjsim.timeloop.advance_part`; the arrays live on the device.
     """
-    n_steps = len(rows) - 1
-    finite = np.array([n_steps], np.int64)
+    finite = np.full(packed.n_worlds, len(rows) - 1, np.int64)
     args = (
         packed.arrays,
         (packed.w, packed.gravity, packed.node_ptr, packed.node_slots, packed.world_of),
@@ -189,4 +190,4 @@ def advance_on_gpu(
     )
     width = max(packed.n_slots // 3, len(packed.w), packed.n_bodies)
     out = launch_cooperative(advance_grid_kernel(packed.kinds), width, args)
-    return int(out[-1][0])
+    return out[-1]

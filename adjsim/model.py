@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class Model(System["State", "Trajectory"]):
         force does not fit the nodes or bodies; if a name is given twice or cannot be part of a
         path; if masses are given twice, by `mass` and a density, or not at all for some node.
     """
+
+    CAN_MARK: ClassVar[bool] = True
 
     mass: Any = None
     forces: Mapping[str, Force] = field(default_factory=dict)
@@ -311,6 +313,9 @@ class Trajectory:
         Positions [m] and velocities [m/s], (n_frames, n_nodes, 3).
     bodies : mapping of str to BodyTrajectory
         States of each set of bodies at the frames.
+    diverged : int, optional
+        Step in which it left the finite numbers: later states, and what a tangent or a
+        gradient says of it, are NaN. None: it did not. Only with `on_divergence="mark"`.
     """
 
     steps: np.ndarray
@@ -318,6 +323,7 @@ class Trajectory:
     x: np.ndarray
     v: np.ndarray
     bodies: Mapping[str, BodyTrajectory] = field(default_factory=dict)
+    diverged: int | None = None
 
     @property
     def times(self) -> np.ndarray:

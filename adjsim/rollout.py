@@ -1,7 +1,7 @@
 """`rollout`: advance a system by many steps and return the states at chosen frames."""
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ import numpy.typing as npt
 from adjsim import checks
 from adjsim.backend import Device
 from adjsim.stepper import make_stepper
-from adjsim.system import System
+from adjsim.system import OnDivergence, Stepper, System
 
 
 S = TypeVar("S")
@@ -51,6 +51,29 @@ def check_rollout(model: System[S, T], state: S, dt: float, n_steps: int) -> int
     return n_steps
 
 
+def ready_stepper(
+    model: System[S, T],
+    dt: float,
+    n_steps: int,
+    dtype: npt.DTypeLike,
+    threads: int | None,
+    device: Device | str,
+    on_divergence: OnDivergence | str,
+) -> Stepper[Any, Any]:
+    """Return the system ready to be advanced, as the checked arguments of `rollout` say."""
+    if on_divergence not in set(OnDivergence):
+        raise ValueError(f"`on_divergence` must be raise or mark, got {on_divergence!r}.")
+    if on_divergence == OnDivergence.MARK and not model.CAN_MARK:
+        raise ValueError(
+            f"`on_divergence` must be raise for a {type(model).__name__}, got mark: only rollouts "
+            "of a Model or of a Batch can be marked. Catch `RolloutError`."
+        )
+    kind = checks.float_dtype(dtype)
+    stepper = make_stepper(model, float(dt), n_steps, kind, threads=threads, device=device)
+    stepper.on_divergence = OnDivergence(on_divergence)
+    return stepper
+
+
 def frame_rows(steps: np.ndarray, stop: int, start: int = 0) -> np.ndarray:
     """Return the row of each state start..stop: frames have their own, others take turns.
 
@@ -78,6 +101,7 @@ def rollout(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
     device: Device | str = Device.CPU,
+    on_divergence: OnDivergence | str = OnDivergence.RAISE,
 ) -> T:
     r"""Advance `state` by `n_steps` steps; those of a `Model` are semi-implicit Euler's.
 
@@ -100,6 +124,10 @@ def rollout(
         None: one for small models, all for large ones. The bits are the same.
     device : Device or str
         "cpu", the reference, or "cuda".
+    on_divergence : OnDivergence or str
+        "raise": stop. "mark", for models and batches: the trajectory that left the finite
+        numbers says in which step, `Trajectory.diverged`, and is NaN from there on; other
+        worlds of a batch go on, their bits unchanged.
 
     Returns
     -------
@@ -111,7 +139,8 @@ def rollout(
     ValueError
         If an argument is out of range, or the state does not fit the model.
     RolloutError
-        If a node leaves the finite numbers; the message names the step and the node.
+        If a node leaves the finite numbers, unless that is to be marked; the message names
+        the step and the node.
 
     Notes
     -----
@@ -119,8 +148,7 @@ def rollout(
     """
     n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
-    kind = checks.float_dtype(dtype)
-    stepper = make_stepper(model, float(dt), n_steps, kind, threads=threads, device=device)
+    stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
     fields = stepper.allocate(len(steps) + 2)
     stepper.load(state, fields, int(frame_rows(steps, 0)[0]))
     for start, stop in chunks(0, n_steps):

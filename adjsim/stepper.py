@@ -17,7 +17,7 @@ from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.placing import place_kernel
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
-from adjsim.system import Fields, RolloutError, Stepper, make_stepper
+from adjsim.system import Fields, OnDivergence, RolloutError, Stepper, make_stepper
 from adjsim.timeloop import (
     advance_alone,
     advance_together,
@@ -32,6 +32,7 @@ from adjsim.worlds import Batch
 # `adjsim run timing`. Worlds meet at no barrier in every step.
 PARALLEL_TILES = 256
 PARALLEL_TILES_OF_WORLDS = 32
+NEVER = np.iinfo(np.int64).max
 
 
 class ModelStepper(Stepper[Any, Any]):
@@ -51,6 +52,7 @@ class ModelStepper(Stepper[Any, Any]):
         self.dtype = dtype
         self.dt = dt
         self.n_steps = n_steps
+        self.diverged = np.full(len(self.models), NEVER)  # step, of each marked world
 
     def allocate(self, n_rows: int) -> Fields:
         """Return X, V and P with so many rows."""
@@ -85,30 +87,41 @@ class ModelStepper(Stepper[Any, Any]):
         x, v, p = (to_host(part[: len(steps)].copy()) for part in fields)
         found = []
         for world, model in enumerate(self.models):
+            lost = int(self.diverged[world])
             nodes, _, own = self.packed.slices(world)
             slices = model.body_slices()
+            p[steps > lost, own] = x[steps > lost, nodes] = v[steps > lost, nodes] = np.nan
             bodies = {name: BodyTrajectory.unpack(p[:, own][:, s]) for name, s in slices.items()}
             own_x, own_v = (np.ascontiguousarray(part[:, nodes]) for part in (x, v))
-            found.append(Trajectory(steps, self.dt, own_x, own_v, bodies))
+            diverged = None if lost == NEVER else lost
+            found.append(Trajectory(steps, self.dt, own_x, own_v, bodies, diverged))
         return found if self.is_batch else found[0]
 
     @abstractmethod
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
-        """Advance; return for each group of worlds how many of the steps stayed finite."""
+        """Advance; return for each world how many of the steps stayed finite.
+
+        Where worlds that diverge end the rollout, at least one of a group says it.
+        """
 
     def advance(self, k0: int, rows: np.ndarray, fields: Fields) -> None:
         """Run from state k0, in compiled code from the first step to the last."""
         self.check_finite(self.run(k0, rows, fields), k0, rows, fields)
 
     def check_finite(self, finite: np.ndarray, k0: int, rows: np.ndarray, fields: Fields) -> None:
-        """Complain if fewer steps stayed finite than were to be done."""
-        done = int(finite.min(initial=len(rows) - 1))
+        """Complain if fewer steps stayed finite than were to be done, or mark the worlds."""
+        done = int(finite.min())
         if done >= len(rows) - 1:
+            return
+        if self.on_divergence is OnDivergence.MARK:
+            lost = np.where(finite < len(rows) - 1, k0 + finite, NEVER)
+            self.diverged = np.minimum(self.diverged, lost)  # a sweep may run a step again
             return
         X, _, P = fields
         step, row = k0 + done, int(rows[done + 1])
         x, p = to_host(X[row]), to_host(P[row])
-        world, culprit = self.culprit(x, p, np.flatnonzero(finite == done))
+        lost = np.searchsorted(self.packed.group_ends, np.flatnonzero(finite == done), "right") - 1
+        world, culprit = self.culprit(x, p, np.unique(lost))
         where = f"{culprit} of world {world}" if self.is_batch else culprit
         stable = self.models[world].stable_dt()
         smaller = f"`dt` below {stable:.3g} s" if self.dt > 0.5 * stable else "a smaller `dt`"
@@ -159,7 +172,6 @@ class CpuStepper(ModelStepper):
         n_parts = len(self.parts[0]) - 1
         self.slots = np.zeros(packed.n_slots + 1, dtype)
         self.scratch = np.zeros((n_parts, packed.scratch_size), dtype)
-        self.finite = np.zeros(n_parts, np.int64)
         self.calls = (force_table(packed, dtype), function_table([step_kernel(dtype)]))
         self.loads = (packed.w, packed.gravity, packed.node_ptr, packed.node_slots)
 
@@ -167,20 +179,18 @@ class CpuStepper(ModelStepper):
         """Return a loop compiled for the threads and parts of this stepper."""
         return loop_kernel(alone, together, threads=self.n_threads, apart=self.stands_apart)
 
-    def of_groups(self, finite: np.ndarray) -> np.ndarray:
-        """Return of each group what is known of each part."""
-        return finite if self.stands_apart else finite[:1].repeat(self.packed.n_groups)
-
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop."""
-        p = self.packed
+        p, stops = self.packed, self.on_divergence is OnDivergence.RAISE
+        finite = np.full(p.n_worlds, len(rows) - 1)
         run = self.loop(advance_alone, advance_together)
+        parts = self.parts if stops else self.world_parts
         with using_threads(self.n_threads):
             run(
-                self.calls, p.arrays, self.loads, p.bodies, self.parts, self.slots, self.scratch,
-                self.dtype.type(self.dt), k0, rows, *fields, self.finite,
+                self.calls, p.arrays, self.loads, p.bodies, parts, self.slots, self.scratch,
+                self.dtype.type(self.dt), k0, rows, *fields, finite, stops,
             )  # fmt: skip
-        return self.of_groups(self.finite)
+        return finite
 
 
 class CudaStepper(ModelStepper):
@@ -197,8 +207,7 @@ class CudaStepper(ModelStepper):
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop in one launch."""
-        done = advance_on_gpu(self.packed, self.dt, self.slots, k0, rows, fields)
-        return np.full(self.packed.n_groups, done)
+        return advance_on_gpu(self.packed, self.dt, self.slots, k0, rows, fields)
 
 
 def worlds_of(system: Model | Batch) -> tuple[Model, ...]:

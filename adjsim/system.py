@@ -8,8 +8,9 @@ states about (rollouts, schedules, records) knows no system.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import singledispatch
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,8 +26,21 @@ class RolloutError(ArithmeticError):
     """A rollout left the finite numbers."""
 
 
+class OnDivergence(StrEnum):
+    """What a rollout does when a state leaves the finite numbers.
+
+    RAISE: stop, with a `RolloutError`. MARK: go on, and mark the trajectory; what comes after,
+    and the gradient, is NaN. Other worlds of a batch are what they are without it.
+    """
+
+    RAISE = "raise"
+    MARK = "mark"
+
+
 class System(ABC, Generic[S, T]):
     """What does not change in a rollout, with its parameters by path."""
+
+    CAN_MARK: ClassVar[bool] = False  # whether its rollouts know `OnDivergence.MARK`
 
     @abstractmethod
     def parameters(self) -> dict[str, np.ndarray]:
@@ -59,6 +73,7 @@ class Stepper(ABC, Generic[S, T]):
     dtype: np.dtype
     dt: float
     n_steps: int
+    on_divergence: OnDivergence = OnDivergence.RAISE
 
     @abstractmethod
     def allocate(self, n_rows: int) -> Fields:
@@ -75,7 +90,7 @@ class Stepper(ABC, Generic[S, T]):
         Raises
         ------
         RolloutError
-            If the state leaves the finite numbers.
+            If the state leaves the finite numbers and `on_divergence` is RAISE.
         """
 
     @abstractmethod

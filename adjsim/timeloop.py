@@ -105,8 +105,13 @@ def part_forces(part, forces, packed, parts, step, x, v, slots, scratch):
 
 
 @device_fn
-def part_step(part, step_range, loads, bodies, parts, dt, slots, x, v, p, x_new, v_new, p_new):
-    """Advance a part's nodes and bodies; return how many are not finite now."""
+def part_step(
+    part, step_range, loads, bodies, parts, dt, slots, x, v, p, x_new, v_new, p_new, k, finite
+):  # fmt: skip
+    """Advance a part's nodes and bodies by step k; return how many are not finite now.
+
+    Of a world that has such, `finite` becomes k if it was more.
+    """
     w, gravity, ptr, slots_of = loads
     range_ptr, ranges = parts[2], parts[3]
     bad = 0
@@ -116,54 +121,62 @@ def part_step(part, step_range, loads, bodies, parts, dt, slots, x, v, p, x_new,
             dt, w, gravity[ranges[r, WORLD]], ptr, slots_of, slots, bodies,
             x, v, p, x_new, v_new, p_new,
         )  # fmt: skip
-        bad += call_step(step_range, 0, args)
+        lost = call_step(step_range, 0, args)
+        if lost > 0 and finite[ranges[r, WORLD]] > k:
+            finite[ranges[r, WORLD]] = k
+        bad += lost
     return bad
 
 
 def advance_part(
-    part, calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P
+    part, calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P, finite, stops
 ):  # fmt: skip
-    """Run a part through rows.size - 1 steps; return how many of them stayed finite."""
+    """Run a part through rows.size - 1 steps, or, if it `stops`, until a world is not finite."""
     for k in range(rows.size - 1):
         a, b = rows[k], rows[k + 1]
         part_forces(part, calls[0], packed, parts, k0 + k, X[a], V[a], slots, scratch)
         bad = part_step(
-            part, calls[1], loads, bodies, parts, dt, slots, X[a], V[a], P[a], X[b], V[b], P[b]
-        )
-        if bad > 0:
-            return k
-    return rows.size - 1
+            part, calls[1], loads, bodies, parts, dt, slots,
+            X[a], V[a], P[a], X[b], V[b], P[b], k, finite,
+        )  # fmt: skip
+        if bad > 0 and stops:
+            return
 
 
 PART = cpu_kernel(advance_part)
 
 
 def advance_alone(
-    calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P, finite
+    calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P, finite, stops
 ):  # fmt: skip
-    """Run every part alone from state k0; `finite` is how many of its steps stayed so."""
-    for part in prange(finite.size):
-        finite[part] = PART(
-            part, calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P
-        )
+    """Run every part alone from state k0.
+
+    `finite` has for each world the number of steps, and ends as how many of them stayed finite:
+    exactly, or, if a part `stops` as soon as a world of it does not, for the first such world.
+    """
+    for part in prange(scratch.shape[0]):
+        PART(
+            part, calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P,
+            finite, stops,
+        )  # fmt: skip
 
 
 def advance_together(
-    calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P, finite
+    calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P, finite, stops
 ):  # fmt: skip
-    """Run all parts step by step; every one of `finite` is how many steps stayed so."""
-    finite[:] = rows.size - 1
+    """Run all parts step by step; `finite` and `stops` as in `advance_alone`."""
+    n_parts = scratch.shape[0]
     for k in range(rows.size - 1):
         a, b = rows[k], rows[k + 1]
-        for part in prange(finite.size):
+        for part in prange(n_parts):
             part_forces(part, calls[0], packed, parts, k0 + k, X[a], V[a], slots, scratch)
         bad = 0
-        for part in prange(finite.size):
+        for part in prange(n_parts):
             bad += part_step(
-                part, calls[1], loads, bodies, parts, dt, slots, X[a], V[a], P[a], X[b], V[b], P[b]
-            )
-        if bad > 0:
-            finite[:] = k
+                part, calls[1], loads, bodies, parts, dt, slots,
+                X[a], V[a], P[a], X[b], V[b], P[b], k, finite,
+            )  # fmt: skip
+        if bad > 0 and stops:
             break
 
 

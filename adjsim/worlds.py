@@ -12,7 +12,7 @@ Adjoint: `adjoint/sweep.py`. Tests: `tests/test_worlds.py`.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Batch(System[Sequence[State], list[Trajectory]]):
     models : tuple of Model
         The worlds.
     """
+
+    CAN_MARK: ClassVar[bool] = True
 
     models: tuple[Model, ...]
 

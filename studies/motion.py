@@ -90,7 +90,7 @@ def trajectory_fields(run: Any) -> dict[str, np.ndarray]:
         if part.name == "bodies":
             for name, states in run.bodies.items():
                 found |= {f"{name}.{key}": value for key, value in vars(states).items()}
-        elif part.name not in ("steps", "dt"):
+        elif part.name not in ("steps", "dt", "diverged"):
             found[part.name] = getattr(run, part.name)
     return found
 
