@@ -120,6 +120,7 @@ def everything(device, dtype=np.float64):
         for key, value in vars(states.bodies[name]).items():
             out |= {f"{name}.{key}": value, f"jvp {name}.{key}": vars(tangent.bodies[name])[key]}
     out |= two_worlds(model, state, adj, options) | free_bodies(model, state, options)
+    out |= marked_world(model, state, adj, options)
     return out | {"x": run.trajectory.x, "v": states.v, "jvp x": tangent.x, "jvp v": tangent.v}
 
 
@@ -155,3 +156,25 @@ def two_worlds(model, state, adj, options):
         out |= {f"world {k} jvp stone": tan.bodies["stone"].position}
         out |= {f"world {k} vjp {path}": value for path, value in grad.items()}
     return out
+
+
+def marked_world(model, state, adj, options):
+    """A batch of the toy scene and one with a node so fast that it diverges, which is marked."""
+    v = np.array(state.v)
+    v[3] = float(np.finfo(options["dtype"]).max) ** 0.65
+    batch, states = stack([model, model]), [State(state.x, v, state.bodies), state]
+    with np.errstate(all="ignore"):  # the simulator's steps are NumPy's
+        run = record(batch, states, DT, N_STEPS, on_divergence="mark", **options)
+        grads = run.vjp([None, adj], wrt=("state.x", "body.mu"))
+        tangents = [{"gravity": np.ones(3)}] * 2
+        _, tans = rollout_jvp(batch, states, DT, N_STEPS, tangents, on_divergence="mark", **options)
+    lost, kept = run.trajectory
+    assert kept.diverged is tans[1].diverged is None
+    assert all(np.isnan(value).all() for value in grads[0].values())
+    return {
+        "marked in step": np.array([1.0 + lost.diverged, 1.0 + tans[0].diverged]),
+        "marked frames": 1.0 * np.isnan(lost.x).any(axis=(1, 2)),
+        "beside a marked world x": kept.x,
+        "beside a marked world jvp x": tans[1].x,
+        **{f"beside a marked world vjp {path}": value for path, value in grads[1].items()},
+    }
