@@ -8,7 +8,7 @@ import numpy as np
 
 from studies import outcome, run_folder
 from studies.certificate import certificate
-from studies.errors import StudyError
+from studies.errors import FailedSearchError
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Status
 from studies.progress import EvaluationProgress
@@ -84,7 +84,7 @@ class Fit:
         seed = (self.options.seed, self.instance)
         found = search(self.problem, self.search, folder, progress, seed=seed, place=place)
         if found.best.status is Status.NOT_FINITE:
-            raise StudyError(self._why_not_finite(found))
+            raise FailedSearchError(self._why_not_finite(found))
         return found, uncertainty(self.problem, found.best.theta)
 
     def finish(self, folder: RunFolder, found: Found, spread: Uncertainty) -> list[str]:

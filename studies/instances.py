@@ -2,7 +2,9 @@
 
 Instance k draws its hidden values and its start by the run's seed and k; a study that is
 run once is its instance 0. Every finished instance leaves its numbers in the run folder, so
-that a run that was stopped goes on with the next one.
+that a run that was stopped goes on with the next one. An instance that fails, because its
+rollout diverges or its search ends in an error, leaves the reason, and the others go on: it is
+counted apart, and neither median nor worst knows it.
 """
 
 import csv
@@ -15,8 +17,9 @@ import numpy as np
 
 from adjsim import checks
 from studies import run_folder
-from studies.errors import StudyError
+from studies.errors import FailedSearchError, StudyError
 from studies.fit import Fit
+from studies.optimizers.problem import NotFiniteError
 from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
 from studies.run_folder import RunFolder
@@ -24,7 +27,7 @@ from studies.search import Found
 from studies.uncertainty import Uncertainty
 
 
-KEY = "instances"
+KEY, FAILED = "instances", "FAILED"
 
 
 @dataclass(frozen=True)
@@ -44,24 +47,26 @@ class Instances:
     make : callable
         make(k) is the fit of instance k.
     count : int
+    max_evaluations : int
+        Budget of a search.
     bars : mapping
         By path, e.g. "mass": the worst instance is the one worst against these.
     """
 
     make: Callable[[int], Fit]
     count: int
+    max_evaluations: int
     bars: Mapping[str, Bar] = field(default_factory=dict)
 
     def run(self, folder: RunFolder) -> str:
         """Run what is not finished; write table, CSV and the report."""
-        fit = self.make(0)
-        with EvaluationProgress(fit.search.max_evaluations) as progress:
+        with EvaluationProgress(self.max_evaluations) as progress:
             records = [self._record(folder, progress, k) for k in range(self.count)]
+        folder.write_text(run_folder.INSTANCES_CSV, as_csv(records))
         table = summed_up(records, self.bars)
         folder.write_json(run_folder.INSTANCES, table)
-        folder.write_text(run_folder.INSTANCES_CSV, as_csv(records))
         worst = self.make(table["worst"])
-        with EvaluationProgress(fit.search.max_evaluations) as progress:
+        with EvaluationProgress(self.max_evaluations) as progress:
             # Its log is whole: this evaluates nothing but the spectrum.
             found, spread = worst.solve(folder, progress, place(table["worst"]))
         progress.say("instances ended; certifying the worst one and drawing the report")
@@ -72,13 +77,22 @@ class Instances:
         name = f"{place(k)}/{run_folder.RESULT}"
         if not folder.has(name):
             progress.prefix = f"instance {k + 1}/{self.count}"
-            try:
-                fit = self.make(k)
-                solved = fit.solve(folder, progress, place(k))
-            except StudyError as error:
-                raise StudyError(f"Instance {k}: {error}") from error
-            folder.write_json(name, record(k, fit, *solved))
+            found = self._ended(folder, progress, k)
+            if found["status"] == FAILED:
+                progress.say(f"instance {k + 1}/{self.count} failed: {found['reason']}")
+            folder.write_json(name, found)
         return folder.read_json(name)
+
+    def _ended(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
+        """Return the record of an instance, however it ended; a mistake of the user's ends all."""
+        try:
+            fit = self.make(k)
+            return record(k, fit, *fit.solve(folder, progress, place(k)))
+        except (ArithmeticError, ValueError) as error:
+            if isinstance(error, StudyError) and not isinstance(error, FailedSearchError):
+                raise StudyError(f"Instance {k}: {error}") from error
+            reason = str(error) or type(error).__name__
+            return {"instance": k, "status": FAILED, "reason": reason}
 
 
 def place(k: int) -> str:
@@ -95,8 +109,15 @@ def make_job(
     """Return the job of a study: one fit, or as many as the setting `instances` says."""
     del options
     count = checks.positive(KEY, settings[KEY])
-    first = make(0)  # complains of settings before anything is run
-    return first if count == 1 else Instances(make, count, bars or {})
+    try:
+        first = make(0)  # complains of settings before anything is run
+    except (ArithmeticError, NotFiniteError):
+        if count == 1:
+            raise
+    else:
+        if count == 1:
+            return first
+    return Instances(make, count, settings["optimizer"]["max_evaluations"], bars or {})
 
 
 def draw(rng: np.random.Generator, name: str, ends: Any) -> float:
@@ -136,11 +157,21 @@ def record(k: int, fit: Fit, found: Found, spread: Uncertainty) -> dict[str, Any
 
 
 def summed_up(records: list[dict[str, Any]], bars: Mapping[str, Bar]) -> dict[str, Any]:
-    """Return median and worst of every parameter, and the worst instance."""
-    paths = list(records[0]["errors"])
-    errors = np.array([[one["errors"][path]["mean"] for path in paths] for one in records])
+    """Return median and worst of every parameter, and the worst instance, of those that ended.
+
+    Raises
+    ------
+    StudyError
+        If all failed.
+    """
+    ended = [one for one in records if one["status"] != FAILED]
+    failed = [one for one in records if one["status"] == FAILED]
+    if not ended:
+        raise StudyError(f"All {len(failed)} instances failed, the first: {failed[0]['reason']}")
+    paths = list(ended[0]["errors"])
+    errors = np.array([[one["errors"][path]["mean"] for path in paths] for one in ended])
     largest = np.array(
-        [[one["errors"][path].get("max", np.nan) for path in paths] for one in records]
+        [[one["errors"][path].get("max", np.nan) for path in paths] for one in ended]
     )
     has_many = [bool(np.isfinite(column).all()) for column in largest.T]
     held = np.array([bars[path].ours if path in bars else np.nan for path in paths])
@@ -153,7 +184,7 @@ def summed_up(records: list[dict[str, Any]], bars: Mapping[str, Bar]) -> dict[st
                 "name": path,
                 "median": float(np.median(errors[:, i])),
                 "worst": float(errors[:, i].max()),
-                "worst_instance": int(errors[:, i].argmax()),
+                "worst_instance": ended[int(errors[:, i].argmax())]["instance"],
                 "largest_component": float(largest[:, i].max()) if has_many[i] else None,
                 "bar": None if bar is None else bar.ours,
                 "published": None if bar is None else bar.published,
@@ -162,22 +193,27 @@ def summed_up(records: list[dict[str, Any]], bars: Mapping[str, Bar]) -> dict[st
     return {
         "count": len(records),
         "parameters": rows,
-        "worst": int((errors / against).max(axis=1).argmax()),
-        "records": records,
+        "worst": ended[int((errors / against).max(axis=1).argmax())]["instance"],
+        "records": ended,
+        "failed": failed,
     }
 
 
 def as_csv(records: list[dict[str, Any]]) -> str:
-    """Return one line per instance."""
+    """Return one line per instance; one that failed has nothing but its status and the reason."""
     head = ["instance", "status", "loss", "evaluations", "starts", "condition"]
-    paths = list(records[0]["errors"])
-    columns = [(path, key) for path in paths for key in records[0]["errors"][path]]
+    errors = next((one["errors"] for one in records if one["status"] != FAILED), {})
+    columns = [(path, key) for path, own in errors.items() for key in own]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*head, *(f"{path} {_column(key)}" for path, key in columns)])
+    writer.writerow([*head, *(f"{path} {_column(key)}" for path, key in columns), "reason"])
     for one in records:
+        if one["status"] == FAILED:
+            empty = [""] * (len(head) - 2 + len(columns))
+            writer.writerow([one["instance"], FAILED, *empty, one["reason"]])
+            continue
         cells = [one[key] for key in head[:-1]] + [one["spectrum"]["condition"]]
-        writer.writerow([*cells, *(one["errors"][path][key] for path, key in columns)])
+        writer.writerow([*cells, *(one["errors"][path][key] for path, key in columns), ""])
     return out.getvalue()
 
 
@@ -187,7 +223,7 @@ def _column(key: str) -> str:
 
 def told(table: dict[str, Any]) -> list[str]:
     """Return the table in a few lines for the terminal."""
-    lines = [f"relative errors over {table['count']} instances:"]
+    lines = [f"relative errors over {len(table['records'])} instances:"]
     for row in table["parameters"]:
         bar = "" if row["bar"] is None else f"  bar {row['bar']:.0e}"
         published = "" if row["published"] is None else f"  published {row['published']:.1e}"
@@ -195,4 +231,7 @@ def told(table: dict[str, Any]) -> list[str]:
             f"  {row['name']}: median {row['median']:.1e}  worst {row['worst']:.1e} "
             f"(instance {row['worst_instance']}){bar}{published}"
         )
+    if failed := table["failed"]:
+        lines.append(f"{len(failed)} of {table['count']} instances failed, and are not in these:")
+        lines += [f"  instance {one['instance']}: {one['reason']}" for one in failed]
     return lines

@@ -18,7 +18,7 @@ def section(table: dict[str, Any], figure: str) -> str:
     """Return the section of the report."""
     return f"""<section>
 <h2>{table["count"]} random instances</h2>
-<div class="scroll">{_summed_up(table)}</div>
+{_failed(table)}<div class="scroll">{_summed_up(table)}</div>
 {figure}
 <p>Relative errors; of a parameter with many values, their mean over the values. Bars are what
 this project holds itself to, published is what the gradSim paper reports. The rest of this page
@@ -26,6 +26,19 @@ shows the worst instance, number {table["worst"]}.</p>
 <details><summary>Every instance</summary>
 <div class="scroll">{_every(table)}</div></details>
 </section>"""
+
+
+def _failed(table: dict[str, Any]) -> str:
+    """Return what became of instances that did not end, if there are any."""
+    failed = table["failed"]
+    if not failed:
+        return ""
+    lines = [_row(("instance", "why it failed"), "th")]
+    lines += [_row((one["instance"], html.escape(one["reason"]))) for one in failed]
+    return f"""<p><b>{len(failed)} of {table["count"]} instances failed.</b> Median and worst are
+those of the other {len(table["records"])}.</p>
+<div class="scroll"><table>{"".join(lines)}</table></div>
+"""
 
 
 def _summed_up(table: dict[str, Any]) -> str:

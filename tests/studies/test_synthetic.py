@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from studies import running
+from adjsim.system import RolloutError
+from studies import bounce, figures, running
+from studies.errors import FailedSearchError, StudyError
 from studies.optimizers import evaluations
 from tests.studies.toys import TOYS
 
@@ -137,3 +139,87 @@ def test_instances_go_on_one_by_one_and_show_the_worst(tmp_path, monkeypatch):
     cut, job = running.resume("bounce", overrides, tmp_path / "cut", {})
     job.run(cut)
     assert json.dumps(cut.read_json("instances.json")) == json.dumps(table)
+
+
+class Failing:
+    """The fit of an instance whose search ends in an error."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def solve(self, folder, progress, place):
+        raise self.error
+
+
+def failing(monkeypatch, errors):
+    """Let these instances of bounce fail, by an error where they are made or searched."""
+    make, tried = bounce.make_fit, []
+
+    def made(settings, options, instance):
+        tried.append(instance)
+        error = errors.get(instance)
+        if isinstance(error, RolloutError):
+            raise error
+        return make(settings, options, instance) if error is None else Failing(error)
+
+    monkeypatch.setattr(bounce, "make_fit", made)
+    return tried
+
+
+def test_an_instance_that_fails_is_told_apart_and_the_others_go_on(tmp_path, monkeypatch):
+    errors = {
+        0: RolloutError("The truth left the finite numbers in step 7."),
+        2: FailedSearchError("The loss is not finite at the start."),
+        3: np.linalg.LinAlgError("SVD did not converge"),
+    }
+    tried = failing(monkeypatch, errors)
+    overrides = (*TOYS["bounce"].overrides, "instances=4")
+    folder, job = running.start("bounce", overrides, tmp_path / "run", {})
+    text = job.run(folder)
+    assert "relative errors over 1 instances" in text
+    assert "3 of 4 instances failed, and are not in these:" in text
+    table = folder.read_json("instances.json")
+    assert [one["instance"] for one in table["records"]] == [1]
+    assert {one["instance"]: one["reason"] for one in table["failed"]} == {
+        k: str(error) for k, error in errors.items()
+    }
+    assert table["worst"] == table["parameters"][0]["worst_instance"] == 1
+    lines = folder.file("instances.csv").read_text().splitlines()
+    assert [line.split(",")[:2] for line in lines[1::3]] == [["0", "FAILED"], ["3", "FAILED"]]
+    assert lines[-1].endswith("SVD did not converge")
+    report = folder.file("report.html").read_text()
+    assert "3 of 4 instances failed" in report
+    assert "The truth left the finite numbers in step 7." in report
+
+    tried.clear()
+    folder, job = running.resume("bounce", overrides, tmp_path / "run", {})
+    job.run(folder)
+    assert set(tried) == {0, 1}  # where settings are checked, and the worst; none is tried again
+    assert folder.read_json("instances.json") == table
+
+
+def test_if_all_instances_fail_the_first_reason_is_told(tmp_path, monkeypatch):
+    failing(monkeypatch, {k: FloatingPointError(f"reason {k}") for k in range(2)})
+    overrides = (*TOYS["bounce"].overrides, "instances=2")
+    folder, job = running.start("bounce", overrides, tmp_path / "run", {})
+    with pytest.raises(StudyError, match="All 2 instances failed, the first: reason 0"):
+        job.run(folder)
+    assert folder.file("instances.csv").read_text().count("FAILED") == 2
+
+
+def test_the_figure_of_instances_names_what_is_drawn(monkeypatch):
+    rows = [{"name": "mass", "median": 1e-8, "bar": 1e-7, "published": None}]
+    records = [{"errors": {"mass": {"mean": 1e-8}}}]
+    labels = []
+
+    def png(figure):
+        labels.append([text.get_text() for text in figure.axes[0].get_legend().get_texts()])
+        return b""
+
+    monkeypatch.setattr(figures, "_png", png)
+    figures.instances({"parameters": rows, "records": records})
+    figures.instances({"parameters": [{**rows[0], "published": 1e-4}], "records": records})
+    figures.instances({"parameters": [{**rows[0], "bar": None}], "records": records})
+    assert labels[0] == ["instance", "median", "bar"]
+    assert labels[1] == ["instance", "median", "bar", "published"]
+    assert labels[2] == ["instance", "median"]
