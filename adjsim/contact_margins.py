@@ -55,6 +55,12 @@ class ContactMargins:
     slip: np.ndarray
     shape: np.ndarray
 
+    def least(self, distance: np.ndarray) -> tuple[tuple[int, int], int, int]:
+        """Return where a distance of every frame and contact is least: index, node and step."""
+        frame, contact = np.unravel_index(np.argmin(distance), distance.shape)
+        at = int(frame), int(contact)
+        return at, int(self.nodes[at[1]]), int(self.steps[at[0]])
+
     def all(self) -> np.ndarray:
         """Return all margins, flat; NaN for those that are no kink, as of nodes apart."""
         apart = self.touch <= 0.0
@@ -143,11 +149,11 @@ def _nearest(margins: dict[str, ContactMargins]) -> Iterator[NearestTouch]:
     for name, found in margins.items():
         if found.touch.size == 0:
             continue
-        at = np.unravel_index(np.argmin(np.abs(found.touch)), found.touch.shape)
+        at, node, step = found.least(np.abs(found.touch))
         yield NearestTouch(
             force=name,
-            node=int(found.nodes[at[1]]),
-            step=int(found.steps[at[0]]),
+            node=node,
+            step=step,
             distance=float(abs(found.touch[at])),
             speed=float(abs(found.leaving[at])),
         )

@@ -23,7 +23,7 @@ from adjsim.worlds import Batch, stack
 from render.blending import Over, Softmax
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.timing_clock import Lap
-from studies.timing_scenes import make_ball, make_block, make_cloth, make_smoke
+from studies.timing_scenes import Block, make_ball, make_block, make_cloth, make_smoke
 
 
 GUESS = 15e-9  # forward time per element and step [s], to choose the number of steps
@@ -167,16 +167,31 @@ def cloth_laps(
                 yield from Loops(stepper, cloth.state, n_steps).laps(labels, float(n_steps))
 
 
+def world_blocks(size: int, count: int) -> Iterator[tuple[Block, Block]]:
+    """Give small blocks, and beside each a block a tenth as large as `count` of them.
+
+    Without a floor; with one; and with one that as few of the small block's nodes may touch, per
+    tetrahedron, as of the large one's.
+    """
+    small = make_block(size)
+    whole = max(small.n_tets, small.n_tets * count // 10)
+    large = make_block(whole)
+    yield make_block(size, has_floor=False), make_block(whole, has_floor=False)
+    yield small, large
+    alike = max(1, round(large.contacts_per_tet * small.n_tets))
+    if large.n_tets > small.n_tets:
+        yield make_block(size, n_contacts=alike), large
+
+
 def world_laps(settings: Mapping[str, Any], threads: list[int], *, device: str) -> Iterator[Lap]:
     """Give batches of equal small blocks, and one block a tenth as large as a batch, float64.
 
-    It takes ten times the steps, so that both do the same work. Without a floor and with one:
-    the surface of small blocks has more nodes.
+    It takes ten times the steps, so that both do the same work. Without a floor, with one, where
+    the skin of small blocks has more nodes per tetrahedron, and with one that as many nodes of
+    both may touch.
     """
     for count, size in product(settings["counts"], settings["tets"]):
-        for has_floor in (False, True):
-            small = make_block(size, has_floor=has_floor)
-            large = make_block(max(small.n_tets, small.n_tets * count // 10), has_floor=has_floor)
+        for small, large in world_blocks(size, count):
             n_tets, batch = small.n_tets * count, stack([small.model] * count)
             systems: dict[str, tuple[Model | Batch, State | list[State], int]] = {
                 WORLDS: (batch, [small.state] * count, settings["steps"]),
@@ -195,7 +210,8 @@ def world_laps(settings: Mapping[str, Any], threads: list[int], *, device: str) 
                         "worlds": count,
                         "each": small.n_tets,
                         "whole": large.n_tets,
-                        "floor": has_floor,
+                        "contacts": small.contacts_per_tet,
+                        "whole_contacts": large.contacts_per_tet,
                         "threads": n_threads,
                     }
                     units = (n_tets if name == WORLDS else large.n_tets) * n_steps

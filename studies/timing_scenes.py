@@ -72,14 +72,27 @@ class Block:
         """Number of tetrahedra."""
         return len(self.mesh.tets)
 
+    @property
+    def contacts_per_tet(self) -> float:
+        """Nodes that may touch the floor, per tetrahedron."""
+        floor = self.model.forces.get("floor")
+        return 0.0 if floor is None else len(floor.nodes) / self.n_tets
 
-def make_block(n_tets: int, *, viscous: bool = False, has_floor: bool = True) -> Block:
-    """Return the block of about `n_tets` tetrahedra, at least five."""
+
+def make_block(
+    n_tets: int, *, viscous: bool = False, has_floor: bool = True, n_contacts: int | None = None
+) -> Block:
+    """Return the block of about `n_tets` tetrahedra, at least five.
+
+    All nodes of its skin may touch the floor, or `n_contacts` of them, evenly spread.
+    """
     cells = block_cells(n_tets)
     mesh = box_tets(cells, [CELL * n for n in cells])
     viscosity = VISCOSITY if viscous else None
     tets = NeoHookeanTets(mesh.tets, mesh.points, MU, LAM, viscosity=viscosity)
     skin = mesh.surface().nodes  # no other node can be the first to touch
+    if n_contacts is not None:
+        skin = skin[np.linspace(0, len(skin) - 1, n_contacts).round().astype(int)]
     contact = HalfSpaceContact(height=SINK, contact_nodes=skin, **FLOOR)
     floor = {"floor": contact} if has_floor else {}
     x = STRETCH * mesh.points

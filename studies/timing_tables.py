@@ -220,18 +220,21 @@ def _worlds(result: dict[str, Any]) -> Table:
     table = Table(
         "Worlds of one batch beside one large block, float64: ns per tetrahedron and step",
         [
-            *("worlds", "tets each", "floor", "pass", "threads", "batch", "block of", "block"),
+            *("worlds", "tets each", "contacts", "pass", "threads", "batch", "block of"),
+            *("contacts of it", "block"),
             *("ratio", "on a core"),
         ],
         note="minimum (median) over the rounds; ratio of the minima (median of the ratios); on a "
-        "core: what other processes took left out; with a floor, small blocks have more contacts "
-        "per tetrahedron",
+        "core: what other processes took left out; contacts: nodes that may touch the floor, per "
+        "tetrahedron, of which the skins of small blocks have more",
     )
     for row in result.get("worlds", []):  # runs of earlier versions have none
         ratio = f"{row['ratio']['min']:.2f} ({row['ratio']['median']:.2f})"
-        floor = "yes" if row["floor"] else "no"
-        head = [str(row["worlds"]), str(row["each"]), floor, row["pass"], _threads(row)]
-        cells = [_cell([row]), str(row["whole"]), _cell([row], "whole_ns")]
+        contacts, whole = (
+            f"{row[key]:.2f}" if key in row else "-" for key in ("contacts", "whole_contacts")
+        )
+        head = [str(row["worlds"]), str(row["each"]), contacts, row["pass"], _threads(row)]
+        cells = [_cell([row]), str(row["whole"]), whole, _cell([row], "whole_ns")]
         alone = row["ratio_on_core"]
         table.rows.append([*head, *cells, ratio, f"{alone:.2f}" if alone else "-"])
     return table

@@ -110,8 +110,5 @@ def _nearest(name: str, margins: ContactMargins, slope: np.ndarray, dt: float) -
     depth = np.abs(margins.touch)
     with np.errstate(divide="ignore", invalid="ignore"):
         away = np.where(slope > 0.0, depth / slope, np.inf)
-    at = np.unravel_index(np.argmin(away), away.shape)
-    step = int(margins.steps[at[0]])
-    return Touch(
-        name, int(margins.nodes[at[1]]), step, step * dt, float(depth[at]), float(away[at])
-    )
+    at, node, step = margins.least(away)
+    return Touch(name, node, step, step * dt, float(depth[at]), float(away[at]))

@@ -12,6 +12,7 @@ from studies.peers import PEERS, node_slots
 from studies.registry import RunOptions
 from studies.run_folder import RunFolder
 from studies.timing_clock import Lap, ratio, run_round, summary, time_off_core
+from studies.timing_laps import world_blocks
 from studies.timing_results import collect
 from studies.timing_scenes import (
     ball_mesh,
@@ -88,7 +89,7 @@ def test_a_run_writes_numbers_figures_and_a_page(run):
         (4, "forward+reverse"),
     ]
     assert all(0.0 < row["ms_min"] <= row["ms_median"] for row in result["smoke"])
-    worlds = {(row["floor"], row["pass"]) for row in result["worlds"]}
+    worlds = {(row["contacts"], row["pass"]) for row in result["worlds"]}
     assert len(worlds) == len(result["worlds"]) == 4
     assert all(row["ratio"]["min"] > 0.0 for row in result["worlds"])
     assert {(row["worlds"], row["each"], row["whole"]) for row in result["worlds"]} == {(3, 5, 5)}
@@ -153,6 +154,19 @@ def test_the_paper_s_sizes_are_met_exactly_by_nearly_cubic_blocks(n_tets):
     cells = block_cells(n_tets)
     assert 5 * np.prod(cells) == n_tets
     assert max(cells) <= 3 * min(cells)
+
+
+def test_worlds_are_compared_with_as_many_contacts_too():
+    pairs = list(world_blocks(100, 1000))
+    assert all((small.n_tets, large.n_tets) == (100, 10_000) for small, large in pairs)
+    shares = [(small.contacts_per_tet, large.contacts_per_tet) for small, large in pairs]
+    assert shares[0] == (0.0, 0.0)
+    assert shares[1][0] > 5.0 * shares[1][1]
+    assert abs(shares[2][0] - shares[2][1]) <= 0.5 / 100  # of whole nodes
+    for small, _ in pairs[1:]:
+        nodes = small.model.forces["floor"].nodes[:, 0]
+        assert len(np.unique(nodes)) == len(nodes)
+        assert (small.state.x[nodes, 1] < small.model.forces["floor"].height).any()
 
 
 def test_the_block_touches_the_floor_and_slides():
