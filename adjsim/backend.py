@@ -241,7 +241,7 @@ def check_device(device: Device | str) -> Device:
     RuntimeError
         If no GPU can be used.
     """
-    if device not in set(Device):
+    if device not in list(Device):
         raise ValueError(f"`device` must be cpu or cuda, got {device!r}.")
     if device == Device.CUDA and (problem := cuda_problem()):
         raise RuntimeError(f"`device` is cuda, but {problem}.")

@@ -61,7 +61,7 @@ def ready_stepper(
     on_divergence: OnDivergence | str,
 ) -> Stepper[Any, Any]:
     """Return the system ready to be advanced, as the checked arguments of `rollout` say."""
-    if on_divergence not in set(OnDivergence):
+    if on_divergence not in list(OnDivergence):
         raise ValueError(f"`on_divergence` must be raise or mark, got {on_divergence!r}.")
     if on_divergence == OnDivergence.MARK and not model.CAN_MARK:
         raise ValueError(

@@ -90,7 +90,9 @@ class ModelStepper(Stepper[Any, Any]):
             lost = int(self.diverged[world])
             nodes, _, own = self.packed.slices(world)
             slices = model.body_slices()
-            p[steps > lost, own] = x[steps > lost, nodes] = v[steps > lost, nodes] = np.nan
+            if lost != NEVER:
+                after = steps > lost
+                p[after, own] = x[after, nodes] = v[after, nodes] = np.nan
             bodies = {name: BodyTrajectory.unpack(p[:, own][:, s]) for name, s in slices.items()}
             own_x, own_v = (np.ascontiguousarray(part[:, nodes]) for part in (x, v))
             diverged = None if lost == NEVER else lost

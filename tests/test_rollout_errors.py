@@ -120,6 +120,7 @@ def test_a_value_that_does_not_serve_is_named_with_its_force():
         ({"threads": 0}, "`threads` must be at least 1, got 0"),
         ({"threads": 1.5}, "`threads` must be at least 1, got 1.5: give a whole number"),
         ({"device": "tpu"}, "`device` must be cpu or cuda, got 'tpu'"),
+        ({"device": ["cpu"]}, r"`device` must be cpu or cuda, got \['cpu'\]"),
     ],
 )
 @pytest.mark.parametrize("verb", ["rollout", "record", "rollout_jvp"])
