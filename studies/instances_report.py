@@ -7,6 +7,12 @@ from studies import run_folder
 from studies.run_folder import RunFolder
 
 
+HELD = {
+    "bar": "Bars are what this project holds itself to. ",
+    "published": "Published is what the gradSim paper reports. ",
+}
+
+
 def read(folder: RunFolder) -> dict[str, Any] | None:
     """Return the table of a run's instances; None if it is a single one."""
     if not folder.has(run_folder.INSTANCES):
@@ -20,12 +26,17 @@ def section(table: dict[str, Any], figure: str) -> str:
 <h2>{table["count"]} random instances</h2>
 {_failed(table)}<div class="scroll">{_summed_up(table)}</div>
 {figure}
-<p>Relative errors; of a parameter with many values, their mean over the values. Bars are what
-this project holds itself to, published is what the gradSim paper reports. The rest of this page
-shows the worst instance, number {table["worst"]}.</p>
+<p>Relative errors; of a parameter with many values, their mean over the values.
+{"".join(HELD[key] for key in _held(table))}The rest of this page shows the worst instance, number
+{table["worst"]}.</p>
 <details><summary>Every instance</summary>
 <div class="scroll">{_every(table)}</div></details>
 </section>"""
+
+
+def _held(table: dict[str, Any]) -> list[str]:
+    """Return what the errors of some parameter are held against."""
+    return [key for key in HELD if any(row[key] is not None for row in table["parameters"])]
 
 
 def _failed(table: dict[str, Any]) -> str:
@@ -42,10 +53,10 @@ those of the other {len(table["records"])}.</p>
 
 
 def _summed_up(table: dict[str, Any]) -> str:
-    head = ("parameter", "median", "worst", "in instance", "bar", "published")
-    lines = [_row(head, "th")]
+    held = _held(table)
+    lines = [_row(("parameter", "median", "worst", "in instance", *held), "th")]
     for row in table["parameters"]:
-        known = ["" if row[key] is None else f"{row[key]:.1e}" for key in ("bar", "published")]
+        known = ["" if row[key] is None else f"{row[key]:.1e}" for key in held]
         cells = [
             f"<b>{html.escape(row['name'])}</b>",
             f"<b>{row['median']:.1e}</b>",
