@@ -109,8 +109,7 @@ def rollout(
 
     Parameters
     ----------
-    model : Model or another System
-    state : State, or what the system has for one
+    model, state : Model and State, or another System and its state
         At step 0: positions (n_nodes, 3) [m] and velocities (n_nodes, 3) [m/s] of a model.
     dt : float
         Step size [s], positive; a model is stable below about `model.stable_dt()`.
@@ -125,9 +124,8 @@ def rollout(
     device : Device or str
         "cpu", the reference, or "cuda".
     on_divergence : OnDivergence or str
-        "raise": stop. "mark", for models and batches: the trajectory that left the finite
-        numbers says in which step, `Trajectory.diverged`, and is NaN from there on; other
-        worlds of a batch go on, their bits unchanged.
+        "raise", or "mark", for models and batches: a trajectory that diverges says in which
+        step and is NaN from there on, and the other worlds go on, their bits unchanged.
 
     Returns
     -------
@@ -139,8 +137,7 @@ def rollout(
     ValueError
         If an argument is out of range, or the state does not fit the model.
     RolloutError
-        If a node leaves the finite numbers, unless that is to be marked; the message names
-        the step and the node.
+        If a node leaves the finite numbers, unless that is marked; it names step and node.
 
     Notes
     -----
