@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from adjsim import checks
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.ball import ball_tets
@@ -22,11 +21,19 @@ from render.scene import Material, Mesh
 from studies.errors import StudyError
 from studies.filming import MeshFilming, Skin, make_filming
 from studies.fit import Fit
-from studies.instances import Bar, draw, make_job
+from studies.instances import Bar, make_job
 from studies.motion import Motion
 from studies.parameters import Block, Parameters, lame_block, positive_block
 from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
+from studies.settings import (
+    draw,
+    draw_each,
+    ends,
+    require_ball_above_floor,
+    require_chosen,
+    require_positive,
+)
 from studies.synthetic import film
 from studies.timeline import frame_steps
 from studies.truth import Truth
@@ -34,6 +41,7 @@ from studies.video_problem import VideoProblem
 
 
 NAME = "ball"
+DRAWN = ("mass", "mu", "lam")
 FREE = ("mass", "material")
 UNITS = {"mass": "kg", "ball.mu": "Pa", "ball.lam": "Pa"}
 BARS = {
@@ -58,30 +66,18 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
 
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
-    ball = settings["ball"]
-    for key in ("shells", "radius", "density"):
-        checks.positive(f"ball.{key}", ball[key])
-    position = checks.array("ball.position", ball["position"], (3,))
-    if not position[1] > ball["radius"]:
-        raise StudyError(
-            f"`ball.position` must be above the floor by more than `ball.radius` = "
-            f"{ball['radius']:g}, got a height of {position[1]:g}."
-        )
-    if not settings["free"]:
-        raise StudyError(f"`free` must name at least one of {', '.join(FREE)}.")
-    for name in settings["free"]:
-        checks.known_key("name in `free`", name, FREE)
+    require_positive(settings, "ball", "shells", "radius", "density")
+    require_ball_above_floor(settings)
+    require_chosen("free", settings["free"], FREE)
     for table in ("hidden", "start"):
-        ends = {key: settings[table][key] for key in ("mass", "mu", "lam")}
-        for key, value in ends.items():
-            checks.positive(f"{table}.{key}", checks.array(f"{table}.{key}", value, (2,)))
-        if not ends["lam"][0] > ends["mu"][1] / 8.0:
+        given = ends(settings, table, DRAWN)
+        require_positive(settings, table, *DRAWN)
+        if not given["lam"][0] > given["mu"][1] / 8.0:
             raise StudyError(
-                f"`{table}.lam` must be above {table}.mu/8 = {ends['mu'][1] / 8.0:g} for a "
-                f"stable rest shape, got {ends['lam'][0]:g}."
+                f"`{table}.lam` must be above {table}.mu/8 = {given['mu'][1] / 8.0:g} for a "
+                f"stable rest shape, got {given['lam'][0]:g}."
             )
-    for key in ("mass", "mu", "lam"):
-        checks.array(f"bounds.{key}", settings["bounds"][key], (2,))
+    ends(settings, "bounds", DRAWN)
 
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:
@@ -89,10 +85,7 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
     rng = np.random.default_rng([options.seed, instance])
     ball = settings["ball"]
     mesh = ball_tets(ball["shells"], ball["radius"], ball["position"])
-    drawn = {
-        table: {key: draw(rng, f"{table}.{key}", settings[table][key]) for key in ("mu", "lam")}
-        for table in ("hidden", "start")
-    }
+    drawn = {table: draw_each(rng, settings, table, ("mu", "lam")) for table in ("hidden", "start")}
     speed = draw(rng, "hidden.speed", settings["hidden"]["speed"])
     motion = make_motion(settings, mesh, drawn["hidden"], speed=speed, options=options)
     even = motion.system.parameters()["mass"]

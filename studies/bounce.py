@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from adjsim import checks
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.meshes.ball import ball_tets
 from adjsim.model import Model, State
 from render.scene import Material, Mesh
-from studies.errors import StudyError
 from studies.filming import MeshFilming, Skin, make_filming
 from studies.fit import Fit
-from studies.instances import Bar, draw, make_job
+from studies.instances import Bar, make_job
 from studies.motion import Motion
 from studies.parameters import Parameters, block, positive_block
 from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
+from studies.settings import draw_each, ends, require_ball_above_floor, require_positive
 from studies.synthetic import film
 from studies.timeline import frame_steps
 from studies.touches import nearest_touch, told
@@ -61,27 +60,18 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
 
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
-    for key in ("radius", "mass"):
-        checks.positive(f"ball.{key}", settings["ball"][key])
-    position = checks.array("ball.position", settings["ball"]["position"], (3,))
-    if not position[1] > settings["ball"]["radius"]:
-        raise StudyError(
-            f"`ball.position` must be above the floor by more than `ball.radius` = "
-            f"{settings['ball']['radius']:g}, got a height of {position[1]:g}."
-        )
-    checks.positive("floor.stiffness", settings["floor"]["stiffness"])
+    require_positive(settings, "ball", "radius", "mass")
+    require_ball_above_floor(settings)
+    require_positive(settings, "floor", "stiffness")
     for table in ("hidden", "start"):
-        checks.positive(f"{table}.gravity", settings[table]["gravity"])
+        require_positive(settings, table, "gravity")
 
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:
     """Draw an instance, render its video, and return the search for its values."""
     rng = np.random.default_rng([options.seed, instance])
-    hidden = {name: draw(rng, f"hidden.{name}", settings["hidden"][name]) for name in NAMES}
-    start = {name: draw(rng, f"start.{name}", settings["start"][name]) for name in NAMES}
-    bounds = {
-        name: checks.array(f"bounds.{name}", settings["bounds"][name], (2,)) for name in NAMES
-    }
+    hidden, start = (draw_each(rng, settings, table, NAMES) for table in ("hidden", "start"))
+    bounds = ends(settings, "bounds", NAMES)
     parameters = Parameters(
         [
             block(("speed",), Identity(), [start["speed"]], bounds),

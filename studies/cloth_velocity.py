@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from adjsim import checks
 from adjsim.element import Force
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.lift_drag import LiftDrag
@@ -23,11 +22,12 @@ from adjsim.model import Model, State
 from render.scene import Material, Mesh
 from studies.filming import MeshFilming, Skin, make_filming
 from studies.fit import Fit
-from studies.instances import Bar, draw, make_job
+from studies.instances import Bar, make_job
 from studies.motion import Motion
 from studies.parameters import Parameters, block
 from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
+from studies.settings import draw_each, ends, require_not_negative, require_positive
 from studies.synthetic import film
 from studies.timeline import frame_steps
 from studies.transforms import Identity
@@ -57,13 +57,10 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
 
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
-    for key in ("size", "cells", "mu", "lam", "density"):
-        checks.positive(f"cloth.{key}", settings["cloth"][key])
-    for key in ("viscosity", "bending"):
-        checks.non_negative(f"cloth.{key}", settings["cloth"][key])
-    for key in ("lift", "drag"):
-        checks.non_negative(f"air.{key}", settings["air"][key])
-    checks.array("bounds.velocity", settings["bounds"][VELOCITY], (2,))
+    require_positive(settings, "cloth", "size", "cells", "mu", "lam", "density")
+    require_not_negative(settings, "cloth", "viscosity", "bending")
+    require_not_negative(settings, "air", "lift", "drag")
+    ends(settings, "bounds", (VELOCITY,))
 
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:
@@ -71,9 +68,8 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
     rng = np.random.default_rng([options.seed, instance])
     mesh, held = curtain(settings)
     free = np.flatnonzero(~held)
-    hidden, start = settings["hidden"], settings["start"]
-    truth = np.array([[draw(rng, f"hidden.{a}", hidden[a]) for a in AXES] for _ in free])
-    one = [draw(rng, f"start.{a}", start[a]) for a in AXES]
+    truth = np.array([[*draw_each(rng, settings, "hidden", AXES).values()] for _ in free])
+    one = [*draw_each(rng, settings, "start", AXES).values()]
     wires = Wires((Wire(VELOCITY, "state.v", Rows(free, len(held))),))
     begin = np.broadcast_to(one, truth.shape)
     bounds = {VELOCITY: settings["bounds"][VELOCITY]}

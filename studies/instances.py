@@ -120,14 +120,6 @@ def make_job(
     return Instances(make, count, settings["optimizer"]["max_evaluations"], bars or {})
 
 
-def draw(rng: np.random.Generator, name: str, ends: Any) -> float:
-    """Return a number drawn evenly from `[low, high]`; equal ends are the number itself."""
-    low, high = checks.array(name, ends, (2,))
-    if low > high:
-        raise ValueError(f"`{name}` must be [low, high], got [{low:g}, {high:g}].")
-    return float(low + (high - low) * rng.uniform())
-
-
 def record(k: int, fit: Fit, found: Found, spread: Uncertainty) -> dict[str, Any]:
     """Return the numbers that are kept of an instance."""
     parameters, truth = fit.problem.parameters, fit.truth

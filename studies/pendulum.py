@@ -23,12 +23,13 @@ from render.scene import Material, Mesh
 from studies.errors import StudyError
 from studies.filming import MeshFilming, make_filming
 from studies.fit import Fit
-from studies.instances import Bar, draw, make_job
+from studies.instances import Bar, make_job
 from studies.motion import Motion
 from studies.parameters import Block, Parameters, block
 from studies.registry import Job, RunOptions
 from studies.rods import HangingRods
 from studies.search import make_loss, make_search
+from studies.settings import draw, ends, require_chosen, require_positive
 from studies.synthetic import film
 from studies.timeline import frame_steps
 from studies.transforms import Identity, Log
@@ -74,13 +75,9 @@ def check_settings(settings: dict[str, Any]) -> None:
     links = count_links(settings)
     if links not in {1, 2}:
         raise StudyError(f"`hidden.angle` must hold one pair [low, high] or two, got {links}.")
-    for key in ("bob_radius", "rod_radius"):
-        checks.positive(f"pendulum.{key}", settings["pendulum"][key])
+    require_positive(settings, "pendulum", "bob_radius", "rod_radius")
     free = settings["free"]
-    if not free or len(set(free)) < len(free):
-        raise StudyError(f"`free` must name at least one of {', '.join(NAMES)}, each once.")
-    for name in free:
-        checks.known_key("name in `free`", name, NAMES)
+    require_chosen("free", free, NAMES)
     for table in ("hidden", "start", "bounds"):
         for name in set(POSITIVE) & set(free):
             hint = "Or take it out of `free`."
@@ -113,11 +110,11 @@ def drawn(settings: dict[str, Any], table: str, rng: np.random.Generator) -> dic
     links = count_links(settings)
     out = {}
     for name in NAMES:
-        key, ends = f"{table}.{name}", settings[table][name]
+        key, given = f"{table}.{name}", settings[table][name]
         if name == "gravity":
-            out[name] = np.array(draw(rng, key, ends))
+            out[name] = np.array(draw(rng, key, given))
             continue
-        rows = checks.array(key, ends, (links, 2), hint="[low, high] for each link.")
+        rows = checks.array(key, given, (links, 2), hint="[low, high] for each link.")
         each = [draw(rng, key, row) for row in rows]
         out[name] = np.array(each if links == 2 else each[0])
     return out
@@ -125,7 +122,7 @@ def drawn(settings: dict[str, Any], table: str, rng: np.random.Generator) -> dic
 
 def free_block(settings: dict[str, Any], name: str, start: np.ndarray) -> Block:
     """Return one free quantity, with its bounds."""
-    bounds = {name: checks.array(f"bounds.{name}", settings["bounds"][name], (2,))}
+    bounds = ends(settings, "bounds", (name,))
     return block((name,), Log() if name in POSITIVE else Identity(), [start], bounds)
 
 

@@ -27,11 +27,12 @@ from render.scene import Material, Mesh
 from studies.errors import StudyError
 from studies.filming import Hulls, MeshFilming, make_filming
 from studies.fit import Fit
-from studies.instances import Bar, draw, make_job
+from studies.instances import Bar, make_job
 from studies.motion import Motion
 from studies.parameters import Parameters, positive_block
 from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
+from studies.settings import draw, draw_each, require_chosen, require_positive
 from studies.synthetic import film
 from studies.timeline import frame_steps
 from studies.truth import Truth
@@ -79,25 +80,21 @@ def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
     free, body, push = settings["free"], settings["body"], settings["push"]
     known = tuple(PATHS) if settings["floor"]["exists"] else ("mass",)
-    if not free or len(set(free)) < len(free):
-        raise StudyError(f"`free` must name at least one of {', '.join(known)}, each once.")
-    for name in free:
-        checks.known_key("name in `free`", name, known)
+    require_chosen("free", free, known)
     if not body["shapes"]:
         raise StudyError(f"`body.shapes` must name at least one of {', '.join(SHAPES)}.")
     for name in body["shapes"]:
         checks.known_key("shape in `body.shapes`", name, SHAPES)
-    checks.positive("body.radius", body["radius"])
+    require_positive(settings, "body", "radius")
     checks.positive("body.stretch", checks.array("body.stretch", body["stretch"], (2,)))
-    checks.positive("floor.clearance", settings["floor"]["clearance"])
+    require_positive(settings, "floor", "clearance")
     checks.array("push.force", push["force"], (3,))
     first, last = checks.array("push.seconds", push["seconds"], (2,))
     if not 0.0 <= first < last:
         raise StudyError(f"`push.seconds` must be [first, last] from 0 on, got {[first, last]}.")
     checks.known_key("place in `push.at`", push["at"], ("centre", "lowest"))
     for table in ("hidden", "start", "bounds"):
-        for name in free:
-            checks.positive(f"{table}.{name}", settings[table][name])
+        require_positive(settings, table, *free)
 
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:
@@ -139,7 +136,7 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
 def drawn(settings: dict[str, Any], table: str, rng: np.random.Generator) -> dict[str, float]:
     """Return the values drawn from a table; of `start` and `bounds` only free ones count."""
     names = PATHS if settings["floor"]["exists"] else ("mass",)
-    return {name: draw(rng, f"{table}.{name}", settings[table][name]) for name in names}
+    return draw_each(rng, settings, table, names)
 
 
 def stretched(settings: dict[str, Any], name: str, rng: np.random.Generator) -> TriangleMesh:
@@ -163,7 +160,7 @@ def make_motion(
     pose = BodyState(
         np.zeros((1, 3)),
         rng.standard_normal((1, 4)),
-        [draw(rng, f"thrown.{a}", thrown[a]) for a in AXES],
+        [*draw_each(rng, settings, "thrown", AXES).values()],
         [draw(rng, "thrown.spin", thrown["spin"]) for _ in AXES],
     )
     bodies = RigidBodies(mesh, mass=values["mass"], points={"centre": BodyPoint()})

@@ -18,11 +18,12 @@ from render.smoke import smoke_images
 from studies.errors import StudyError
 from studies.fit import Fit
 from studies.flows import Everywhere, Waves, picture
-from studies.instances import draw, make_job
+from studies.instances import make_job
 from studies.motion import Motion
 from studies.parameters import Parameters, block
 from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
+from studies.settings import draw, require_positive
 from studies.smoke_filming import SmokeFilming
 from studies.synthetic import film
 from studies.timeline import frame_steps
@@ -57,8 +58,8 @@ def check_settings(settings: dict[str, Any]) -> None:
     if not 0.0 < area < 1.0:
         raise StudyError(f"`smoke.area` must be between 0 and 1, a part of the grid, got {area:g}.")
     checks.positive("start.speed", settings["start"]["speed"], hint="At rest there is a kink.")
-    checks.positive("hidden.speed", settings["hidden"]["speed"])
-    checks.positive("flow.bound", settings["flow"]["bound"])
+    require_positive(settings, "hidden", "speed")
+    require_positive(settings, "flow", "bound")
     if settings["instances"] > 1 and settings["target"]["picture"] != HIDDEN:
         raise StudyError(
             "`instances` above 1 needs `target.picture=hidden`: with a given picture there is no "
