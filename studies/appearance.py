@@ -8,7 +8,7 @@ the body's colour in.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -19,8 +19,6 @@ from render.camera import Camera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.errors import StudyError
-from studies.filming import Filming, Pulled
-from studies.motion import Motion
 
 
 Drawn = tuple[Scene, Camera, SoftRasterizer, dict[str, Any], tuple[int, int]]
@@ -53,25 +51,6 @@ def given_look(settings: Mapping[str, Any]) -> Look:
     return Look(ambient * color, (1.0 - ambient) * color, np.array(settings["light"], float))
 
 
-def over_plate(images: np.ndarray, plate: np.ndarray) -> np.ndarray:
-    """Return images (..., H, W, 4), drawn over black, over a plate (H, W, 3); alpha stays."""
-    alpha = images[..., 3:]
-    return np.concatenate([images[..., :3] + (1.0 - alpha) * plate, alpha], axis=-1)
-
-
-def over_plate_jvp(tan_images: np.ndarray, plate: np.ndarray) -> np.ndarray:
-    """Return the tangent of `over_plate`."""
-    tan_alpha = tan_images[..., 3:]
-    return np.concatenate([tan_images[..., :3] - tan_alpha * plate, tan_alpha], axis=-1)
-
-
-def over_plate_vjp(adj_images: np.ndarray, plate: np.ndarray) -> np.ndarray:
-    """Return the cotangent of the images of `over_plate`."""
-    adj_rgb = adj_images[..., :3]
-    adj_alpha = adj_images[..., 3:] - (adj_rgb * plate).sum(axis=-1, keepdims=True)
-    return np.concatenate([adj_rgb, adj_alpha], axis=-1)
-
-
 @dataclass(frozen=True, eq=False)
 class FirstFrame:
     """The body at rest, as a camera sees it."""
@@ -101,21 +80,24 @@ class FirstFrame:
             )
         return np.median(self.target[is_free], axis=0)
 
-    def fit(self, look: Look, plate: np.ndarray) -> Look:
+    def over(self, plate: np.ndarray) -> "FirstFrame":
+        """Return the frame with the body drawn over a plate, (H, W, 3)."""
+        return replace(self, rasterizer=replace(self.rasterizer, background=plate))
+
+    def fit(self, look: Look) -> Look:
         """Return the look that explains the frame best, in least squares."""
 
         def residual(p: np.ndarray) -> np.ndarray:
             images = rasterize(*self._drawn(_unpacked(p)))
-            return (over_plate(images, plate)[..., :3] - self.target).ravel()
+            return (images[..., :3] - self.target).ravel()
 
         def jacobian(p: np.ndarray) -> np.ndarray:
             drawn = self._drawn(_unpacked(p))
-            pushed = [
-                rasterize_jvp(*drawn, {path: tangent})[1]
+            columns = [
+                rasterize_jvp(*drawn, {path: tangent})[1][..., :3].ravel()
                 for path in ("body.ambient", "lamp.color", "lamp.direction")
                 for tangent in np.eye(3)
             ]
-            columns = [over_plate_jvp(tan, plate)[..., :3].ravel() for tan in pushed]
             return np.stack(columns, axis=1)
 
         direction = look.direction / np.linalg.norm(look.direction)
@@ -138,42 +120,3 @@ class FirstFrame:
 
 def _unpacked(p: np.ndarray) -> Look:
     return Look(p[:3], p[3:6], p[6:])
-
-
-@dataclass(frozen=True, eq=False)
-class PlateFilming(Filming):
-    """A filming over black, laid over a plate: images are RGBA, (n_frames, H, W, 4).
-
-    Attributes
-    ----------
-    filming : Filming
-        Its background is black.
-    plate : ndarray
-        The picture without what moves, (H, W, 3).
-    """
-
-    filming: Filming
-    plate: np.ndarray
-    size: tuple[int, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", self.filming.size)
-
-    def shoot(self, motion: Motion, run: Any) -> np.ndarray:
-        """Return the images of a trajectory."""
-        return over_plate(self.filming.shoot(motion, run), self.plate)
-
-    def jvp(
-        self, motion: Motion, run: Any, tan_run: Any, tangents: Mapping[str, Any]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the images and their tangents."""
-        images, tan_images = self.filming.jvp(motion, run, tan_run, tangents)
-        return over_plate(images, self.plate), over_plate_jvp(tan_images, self.plate)
-
-    def vjp(self, motion: Motion, run: Any, adj_images: np.ndarray) -> Pulled:
-        """Pull the cotangent of the images back."""
-        return self.filming.vjp(motion, run, over_plate_vjp(adj_images, self.plate))
-
-    def meshes(self, motion: Motion, run: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return faces and vertices of the objects by name."""
-        return self.filming.meshes(motion, run)

@@ -11,7 +11,7 @@ from render.annealing import softness
 from render.camera import Camera
 from render.soft_raster import SoftRasterizer
 from studies import media
-from studies.appearance import FirstFrame, PlateFilming, given_look, silhouette
+from studies.appearance import FirstFrame, given_look, silhouette
 from studies.body import Body
 from studies.errors import StudyError
 from studies.filming import MeshFilming, Skin
@@ -58,7 +58,7 @@ def read_footage(settings: Mapping[str, Any], path: str) -> Footage:
 
 def make_skin_filming(
     settings: Mapping[str, Any], body: Body, footage: Footage, *, device: str = "cpu"
-) -> tuple[PlateFilming, np.ndarray]:
+) -> tuple[MeshFilming, np.ndarray]:
     """Return how the body is filmed, and the video that is compared, in RGB."""
     camera, image, appearance = (settings[key] for key in ("camera", "image", "appearance"))
     height = footage.size[0]
@@ -82,20 +82,20 @@ def make_skin_filming(
     targets = over(footage.frames, plate)
     if is_rgb:
         look = given_look(appearance)
-        look = first.fit(look, plate) if fits else look
+        look = first.over(plate).fit(look) if fits else look
     else:
         look = silhouette()
         targets = mask(footage.frames, plate, settings["background"]["threshold"])
         plate = np.zeros_like(plate)
-    skin = MeshFilming(
+    filming = MeshFilming(
         look.scene(body.faces),
         first.camera,
-        first.rasterizer,
+        first.over(plate).rasterizer,
         {NAME: Skin(body.skin)},
         first.size,
         device=device,
     )
-    return PlateFilming(skin, plate), targets
+    return filming, targets
 
 
 def check_compare(compare: str) -> str:

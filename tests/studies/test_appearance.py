@@ -4,14 +4,7 @@ import pytest
 from adjsim.meshes.grid import box_tets
 from render.camera import Camera
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.appearance import (
-    FirstFrame,
-    Look,
-    given_look,
-    over_plate,
-    over_plate_jvp,
-    over_plate_vjp,
-)
+from studies.appearance import FirstFrame, Look, given_look
 
 
 SIZE = (24, 32)
@@ -28,9 +21,9 @@ def first_frame(target=None):
 
 
 def picture(look, plate):
-    first = first_frame()
+    first = first_frame().over(plate)
     drawn = (look.scene(first.faces), first.camera, first.rasterizer, {"body": first.vertices})
-    return over_plate(rasterize(*drawn, SIZE), plate)[..., :3]
+    return rasterize(*drawn, SIZE)[..., :3]
 
 
 def test_colour_and_lamp_are_found_from_one_picture():
@@ -38,7 +31,7 @@ def test_colour_and_lamp_are_found_from_one_picture():
     plate = np.broadcast_to([0.2, 0.3, 0.4], (*SIZE, 3))
     target = picture(hidden, plate)
     start = given_look({"color": [0.5, 0.5, 0.5], "ambient": 0.5, "light": [1.0, 1.0, 1.0]})
-    found = first_frame(target).fit(start, plate)
+    found = first_frame(target).over(plate).fit(start)
     # Three sides, three shades a channel: the fit is exact up to least_squares' ftol = 1e-8.
     assert np.abs(picture(found, plate) - target).max() < 1e-3
     assert found.direction == pytest.approx(
@@ -61,14 +54,3 @@ def test_the_plate_shows_where_the_body_is_not(rng):
     free = first.alpha() < 1e-12
     assert free.any()
     assert np.abs(image[free] - plate[free]).max() < 1e-11
-
-
-def test_tangent_and_cotangent_of_the_plate_are_transposes(rng):
-    plate = rng.uniform(size=(*SIZE, 3))
-    tangent, cotangent = rng.normal(size=(2, *SIZE, 4))
-    left = np.vdot(over_plate_jvp(tangent, plate), cotangent)
-    assert left == pytest.approx(np.vdot(tangent, over_plate_vjp(cotangent, plate)), rel=1e-12)
-    # over_plate is affine: a difference of step 1 is exact up to rounding.
-    images = rng.uniform(size=(*SIZE, 4))
-    difference = over_plate(images + tangent, plate) - over_plate(images, plate)
-    assert np.abs(difference - over_plate_jvp(tangent, plate)).max() < 1e-14

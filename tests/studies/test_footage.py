@@ -103,7 +103,7 @@ def test_a_picture_of_the_background_takes_its_place(tmp_path):
     media.write_png(tmp_path / "plate.png", np.full((192, 256, 3), 0.2))
     changed = settings(background__image=str(tmp_path / "plate.png"))
     filming, _ = make_skin_filming(changed, read_body(changed), footage)
-    assert filming.plate == pytest.approx(np.full((24, 32, 3), 0.2), abs=1e-12)
+    assert filming.rasterizer.background == pytest.approx(np.full((24, 32, 3), 0.2), abs=1e-12)
     media.write_png(tmp_path / "plate.png", np.full((96, 64, 3), 0.2))
     with pytest.raises(ValueError, match=r"`background.image` must be as large as the video"):
         make_skin_filming(changed, read_body(changed), footage)
