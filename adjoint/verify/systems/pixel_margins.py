@@ -37,7 +37,12 @@ def picture_margins(
         part
         for frame in frames
         for part in (
-            *_pixel_margins(_triangles(scene, camera, frame), rasterizer, size),
+            *_pixel_margins(
+                _triangles(scene, camera, frame),
+                rasterizer,
+                size,
+                is_orthographic=camera.optics.is_orthographic,
+            ),
             *_light_margins(scene, frame),
             *_shade_margins(scene, camera, frame, rasterizer, size),
         )
@@ -84,13 +89,18 @@ def _felt_places(
 
 
 def _pixel_margins(
-    triangles: np.ndarray, rasterizer: SoftRasterizer, size: tuple[int, int]
+    triangles: np.ndarray,
+    rasterizer: SoftRasterizer,
+    size: tuple[int, int],
+    *,
+    is_orthographic: bool,
 ) -> list[np.ndarray]:
     """Return the margins of all pairs of pixel and face, and of pairs of faces."""
     b, clipped, y, is_inside, medial = _felt_places(triangles, rasterizer, size)
     coverage = _coverage(y, rasterizer)
     felt = coverage > FAINT
-    depth = 1.0 / (clipped / triangles[None, :, :, 2]).sum(axis=-1)
+    z = triangles[None, :, :, 2]
+    depth = (clipped * z).sum(axis=-1) if is_orthographic else 1.0 / (clipped / z).sum(axis=-1)
     swaps = [_swap_margin(depth, coverage, i, j) for i, j in combinations(range(len(triangles)), 2)]
     return [
         np.where(felt[..., None], b, np.nan),
