@@ -38,7 +38,7 @@ class Shared(NamedTuple):
     view: Any  # (18,)
     scene: PackedScene
     numbers: Any  # (7,) the real numbers of Settings
-    flags: Any  # (2,) int64: blend, cull
+    flags: Any  # (3,) int64: blend, cull, is_deep
     pixels: Pixels
     corners: VertexCorners
 
@@ -79,7 +79,7 @@ def unpack_settings(numbers, flags):
     """The settings of a render from their arrays."""
     return Settings(
         numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
-        flags[0], flags[1] > 0,
+        flags[0], flags[1] > 0, flags[2] > 0,
     )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ class Settings(NamedTuple):
     eps: np.floating  # rounding of the type
     blend: int  # OVER, SOFTMAX or NEAREST
     cull: bool
+    is_deep: bool  # whether depths have adjoints: in Softmax, and where they are an output
 
 
 class PackedScene(NamedTuple):

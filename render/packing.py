@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim import checks
-from render.blending import DIBR
+from render.blending import DIBR, SOFTMAX
 from render.camera import AnyCamera
 from render.face_setup import PackedScene, Settings
 from render.fragments import TILE_SHIFT, Grid
@@ -230,4 +230,5 @@ def _settings(camera: AnyCamera, rasterizer: Any, dtype: np.dtype) -> Settings:
         eps,
         rasterizer.blend.kind,
         rasterizer.cull,
+        rasterizer.blend.kind == SOFTMAX,
     )

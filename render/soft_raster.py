@@ -25,7 +25,7 @@ import numba
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import Device, check_device, cpu_kernel
+from adjsim.backend import Device, check_device, cpu_kernel, device_fn
 from render.blending import DIBR, Blend, Over, background_at, blend_body
 from render.camera import AnyCamera
 from render.cuda_raster import draw_on_gpu
@@ -180,7 +180,8 @@ def draw_samples(job: Job, image: np.ndarray, draw: Callable[[np.ndarray], None]
     if job.samples == 1:
         draw(image)
         return
-    samples = np.empty((len(job.grid.pixel_y), len(job.grid.pixel_x), 4), image.dtype)
+    shape = (*image.shape[:-3], len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
+    samples = np.empty(shape, image.dtype)
     draw(samples)
     image[:] = average(samples, job.samples)
 
@@ -278,18 +279,24 @@ def draw_frame(job: Job, frame: int, image: np.ndarray, pool: "Pool") -> None:
     pool.over_tiles(n_tiles, draw)
 
 
+@device_fn
+def tile_body(tile, grid, settings, background, fragments, image):
+    """Blend the lists of the pixels of a tile."""
+    top, bottom, left, right = tile_area(tile, grid)
+    for i in range(top, bottom):
+        for j in range(left, right):
+            k = ((i - top) << grid.shift) + j - left
+            begin, end = fragments.start[k], fragments.start[k + 1]
+            behind = background_at(i, j, background)
+            rgba = blend_body(begin, end, fragments, settings, behind)
+            image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
+
+
 def _draw_tiles(first, last, scene, settings, faces, tiles, grid, fragments, image):
     """Draw the tiles first..last-1 of a frame."""
     for tile in range(first, last):
         gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
-        top, bottom, left, right = tile_area(tile, grid)
-        for i in range(top, bottom):
-            for j in range(left, right):
-                k = ((i - top) << grid.shift) + j - left
-                begin, end = fragments.start[k], fragments.start[k + 1]
-                background = background_at(i, j, scene.background)
-                rgba = blend_body(begin, end, fragments, settings, background)
-                image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
+        tile_body(tile, grid, settings, scene.background, fragments, image)
 
 
 draw_tiles = cpu_kernel(_draw_tiles)

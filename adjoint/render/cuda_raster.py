@@ -121,10 +121,11 @@ def pixel_jvp_thread(k, args):
 @device_fn
 def pixel_vjp_thread(k, args):
     """Undo pixel k; its parts are those of gamma, epsilon and background."""
-    background, width, numbers, flags, fragments, adj, parts = args
+    background, pixel_x, numbers, flags, fragments, adj, parts = args
     begin, end = fragments.start[k], fragments.start[k + 1]
     adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
     settings = unpack_settings(numbers, flags)
+    width = pixel_x.shape[0]
     behind = background_at(k // width, k % width, background)
     adj_bg, adj_gamma, adj_epsilon = blend_vjp_body(
         begin, end, fragments, settings, behind, adj_rgba, adj
@@ -337,7 +338,7 @@ def undo_pixels(
     adj = on_device(FragmentAdjoints(y, z, w, T, adj_pixels))
     parts = xp.empty((n_pixels, 5), dtype)
     numbers, flags = shared.numbers, shared.flags
-    behind = (shared.scene.background, len(job.grid.pixel_x))
+    behind = (shared.scene.background, shared.pixels.pixel_x)
     args = (*behind, numbers, flags, ready.fragments, adj, on_device(parts))
     launch(pixel_vjp_thread, n_pixels, args)
     is_rounded = ready.faces.normals.shape[0] > 0

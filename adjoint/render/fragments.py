@@ -14,7 +14,6 @@ from adjoint.render.face_setup import ROUNDED_SLOT, SLOT
 from adjoint.render.pixel_shading import pixel_color_jvp, pixel_color_vjp
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add, dot
-from render.blending import SOFTMAX
 from render.face_setup import load_corners
 from render.fragments import blend_corners, corner_color, fragment_logit, fragment_place
 
@@ -136,7 +135,7 @@ def flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
         r += adj.w[q] * adj.rgba[i, 0]
         g += adj.w[q] * adj.rgba[i, 1]
         b += adj.w[q] * adj.rgba[i, 2]
-        if settings.blend == SOFTMAX:
+        if settings.is_deep:
             p = (fragments.p_x[q], fragments.p_y[q])
             place_slots_vjp(p, corners, adj.z[q], (zero, zero, zero), pair, slots)
     slots[pair, 9] += r

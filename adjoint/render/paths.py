@@ -8,7 +8,7 @@
 Tests: `tests/render/test_soft_raster.py`, `tests/render/test_views.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,6 +102,14 @@ def shapes(
     for owner, camera in cameras.items():
         out |= {f"{owner}.{name}": value.shape for name, value in camera.parameters().items()}
     return out
+
+
+def asked(shapes: Mapping[str, tuple], wrt: Iterable[str] | None) -> dict[str, tuple]:
+    """Return the shapes of the gradients wanted, by default all; raise if a path is unknown."""
+    wanted = list(shapes) if wrt is None else checks.paths("wrt", wrt)
+    for path in wanted:
+        checks.known_key("path in `wrt`", path, shapes)
+    return {path: shapes[path] for path in wanted}
 
 
 def gradient(

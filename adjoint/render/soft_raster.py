@@ -14,7 +14,7 @@ equal to the bit on any number of them.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from adjoint.render.fragments import (
     sum_normal_pairs,
     sum_pairs,
 )
-from adjoint.render.pixel_shading import own_parts, zero_parts
+from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
 from adjoint.render.supersampling import average_vjp, repeat_vjp
 from adjoint.render.tile_tangents import draw_frame_jvp
 from adjsim import checks
@@ -45,6 +45,7 @@ from render.normals import VertexCorners, vertex_corners
 from render.packing import Job, check_cameras, pack
 from render.scene import Scene
 from render.soft_raster import (
+    Frame,
     Pool,
     SoftRasterizer,
     check_rasterizer,
@@ -60,7 +61,7 @@ from render.supersampling import average
 
 
 @device_fn
-def tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums, adj_behind):
+def tile_vjp_body(tile, background, settings, grid, fragments, adj, adj_image, sums, adj_behind):
     """From the pixels of a tile to its fragments; adds to the sums of gamma to background.
 
     A background image has the adjoints adj_behind of its samples; else that is empty.
@@ -73,7 +74,7 @@ def tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums, 
             for c in range(4):
                 adj.rgba[k, c] = adj_image[i, j, c]
             adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
-            behind = background_at(i, j, scene.background)
+            behind = background_at(i, j, background)
             adj_bg, adj_gamma, adj_epsilon = blend_vjp_body(
                 begin, end, fragments, settings, behind, adj_rgba, adj
             )
@@ -85,24 +86,30 @@ def tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums, 
                     adj_behind[i, j, c] = adj_bg[c]
 
 
-def _draw_tiles_vjp(
-    first, last, scene, settings, frame, scratch, adj_image, slots, adj_tiles, adj_behind, parts
-):
+@device_fn
+def pairs_vjp_body(tile, scene, settings, grid, faces, tiles, fragments, adj, slots):
+    """From the fragments of a tile to the slots of its pairs."""
+    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+        slots.tiles[tile, 0] += pair_vjp_body(
+            pair - tiles.start[tile], tiles.faces[pair], grid, scene, faces, settings,
+            fragments, adj, pair, slots.pairs,
+        )  # fmt: skip
+    if faces.normals.shape[0] > 0:
+        shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots.pairs, slots.parts)
+
+
+def _draw_tiles_vjp(first, last, scene, settings, frame, scratch, adj_image, slots):
     """Fill the slots of the pairs, and the sums and parts of each of the tiles first..last-1."""
     faces, tiles, grid = frame
     fragments, adj = scratch
     for tile in range(first, last):
         gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
-        sums = adj_tiles[tile]
+        sums = slots.tiles[tile]
         sums[:] = 0
-        tile_vjp_body(tile, scene, settings, grid, fragments, adj, adj_image, sums, adj_behind)
-        for pair in range(tiles.start[tile], tiles.start[tile + 1]):
-            sums[0] += pair_vjp_body(
-                pair - tiles.start[tile], tiles.faces[pair], grid, scene, faces, settings,
-                fragments, adj, pair, slots,
-            )  # fmt: skip
-        if faces.normals.shape[0] > 0:
-            shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots, parts)
+        tile_vjp_body(
+            tile, scene.background, settings, grid, fragments, adj, adj_image, sums, slots.behind
+        )
+        pairs_vjp_body(tile, scene, settings, grid, faces, tiles, fragments, adj, slots)
 
 
 def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots, parts):
@@ -125,46 +132,71 @@ def empty_adjoints(n: int, n_pixels: int, dtype: np.dtype) -> FragmentAdjoints:
     return FragmentAdjoints(y, z, w, T, np.empty((n_pixels, 4), dtype))
 
 
+class Slots(NamedTuple):
+    """What the tiles of a frame pull back to, each to its own place."""
+
+    pairs: np.ndarray  # (n_pairs, 18 or 27) of corners and colours, and of normals
+    tiles: np.ndarray  # (n_tiles, 6) of sigma, gamma, epsilon and one background
+    behind: np.ndarray  # of the samples of a background image, or (0, 0, 3)
+    parts: ShadeParts
+
+
+def empty_slots(job: Job, ready: Frame) -> Slots:
+    """Return room for what the tiles of a frame pull back."""
+    dtype = job.x.dtype
+    n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
+    width = ROUNDED_SLOT if len(ready.faces.normals) else SLOT
+    is_image = len(job.background_shape) == 3
+    return Slots(
+        np.empty((n_pairs, width), dtype),
+        np.empty((n_tiles, 6), dtype),
+        np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype),
+        zero_parts(np, n_tiles, len(job.scene.ambient), job.scene, dtype),
+    )
+
+
 def draw_frame_vjp(
     job: Job, frame: int, corners: VertexCorners, adj_image: np.ndarray, pool: Pool
 ) -> paths.Packed:
     """Adjoints of everything from the adjoint of the image of one frame."""
     ready = setup_frame(job, frame)
-    dtype, n_faces = job.x.dtype, len(job.scene.faces)
-    n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
-    is_rounded = len(ready.faces.normals) > 0
-    width = ROUNDED_SLOT if is_rounded else SLOT
-    slots, adj_tiles = np.empty((n_pairs, width), dtype), np.empty((n_tiles, 6), dtype)
-    parts = zero_parts(np, n_tiles, len(job.scene.ambient), job.scene, dtype)
-    is_image = len(job.background_shape) == 3
-    adj_behind = np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype)
+    slots, n_tiles = empty_slots(job, ready), len(ready.tiles.capacity)
 
     def draw(runs: Iterable[tuple[int, int]]) -> None:
         fragments = empty_fragments(ready, 0, n_tiles)
-        room = empty_adjoints(len(fragments.y), len(fragments.start), dtype)
+        room = empty_adjoints(len(fragments.y), len(fragments.start), job.x.dtype)
         for first, last in runs:
             draw_tiles_vjp(
                 first, last, job.scene, job.settings, tuple(ready), (fragments, room), adj_image,
-                slots, adj_tiles, adj_behind, parts,
+                slots,
             )  # fmt: skip
 
     pool.over_tiles(n_tiles, draw)
+    return undo_frame(job, frame, ready, corners, slots)
+
+
+def undo_frame(
+    job: Job, frame: int, ready: Frame, corners: VertexCorners, slots: Slots
+) -> paths.Packed:
+    """From what the tiles of a frame pulled back to all that the frame depends on."""
     adj = paths.zeros(job)
-    adj_faces = np.zeros((n_faces, width), dtype)
-    sum_pairs(ready.tiles.faces, slots, adj_faces)
+    dtype, n_faces = job.x.dtype, len(job.scene.faces)
+    adj_faces = np.zeros((n_faces, slots.pairs.shape[1]), dtype)
+    sum_pairs(ready.tiles.faces, slots.pairs, adj_faces)
     setup_faces_vjp(
         job.view, job.scene, job.x[frame], ready.faces, corners, adj_faces,
         np.empty((n_faces, 3, 9), dtype), adj.x, adj.scene, adj.view,
     )  # fmt: skip
-    if is_rounded:
-        sum_normal_pairs(ready.tiles.faces, job.scene.rounded, slots, adj_faces)
+    if len(ready.faces.normals):
+        sum_normal_pairs(ready.tiles.faces, job.scene.rounded, slots.pairs, adj_faces)
         adj_normals = np.empty_like(ready.faces.normals)
         undo_normals(job.scene, job.x[frame], ready.faces, corners, adj_faces, adj_normals, adj.x)
-        for name, part in zip(parts._fields, parts, strict=True):
+        for name, part in zip(slots.parts._fields, slots.parts, strict=True):
             getattr(adj.scene, name)[...] += part.sum(axis=0)
-    sums = adj_tiles.sum(axis=0)
+    sums = slots.tiles.sum(axis=0)
     adj.numbers[:3] = sums[:3]
-    adj.scene.background[:] = repeat_vjp(adj_behind, job.samples) if is_image else sums[3:]
+    is_image = len(slots.behind) > 0
+    adj.scene.background[:] = repeat_vjp(slots.behind, job.samples) if is_image else sums[3:]
     return adj
 
 
@@ -209,12 +241,9 @@ class ImageRecord:
         """
         dtype = self.jobs[0].x.dtype
         adj = checks.array("adj_images", adj_images, self.images.shape, dtype=dtype)
-        wanted = list(self.shapes) if wrt is None else checks.paths("wrt", wrt)
-        for path in wanted:
-            checks.known_key("path in `wrt`", path, self.shapes)
+        shape_of = paths.asked(self.shapes, wrt)
         n_views, n_frames = len(self.jobs), len(self.jobs[0].x)
         adj = adj.reshape(n_views, n_frames, *adj.shape[-3:])
-        shape_of = {path: self.shapes[path] for path in wanted}
         return paths.gradient(self.scene, self.cameras, self.jobs[0], shape_of, self._undo(adj))
 
     def _undo(self, adj: np.ndarray) -> list[paths.Packed]:

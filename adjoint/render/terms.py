@@ -161,8 +161,9 @@ def _draw_tiles_term(
             for c in range(3):
                 tangents.rgb[q, c] = tangents.rgb[q, c] if keep_rgb else zero
         tile_jvp_body(
-            tile, scene, tan_scene, settings, tan_numbers, grid, fragments, tangents, tan_image
-        )
+            tile, scene.background, tan_scene.background, settings, tan_numbers, grid,
+            fragments, tangents, tan_image,
+        )  # fmt: skip
 
 
 draw_tiles_term = cpu_kernel(_draw_tiles_term)

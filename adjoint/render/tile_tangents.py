@@ -34,7 +34,7 @@ def tile_tangents_body(
 
 @device_fn
 def tile_jvp_body(
-    tile, scene, tan_scene, settings, tan_numbers, grid, fragments, tangents, tan_image
+    tile, background, tan_background, settings, tan_numbers, grid, fragments, tangents, tan_image
 ):
     """From the tangents of the fragments of a tile to those of its pixels."""
     tan_settings = (tan_numbers[1], tan_numbers[2])
@@ -43,8 +43,8 @@ def tile_jvp_body(
         for j in range(left, right):
             k = ((i - top) << grid.shift) + j - left
             begin, end = fragments.start[k], fragments.start[k + 1]
-            behind = background_at(i, j, scene.background)
-            tan_behind = background_at(i, j, tan_scene.background)
+            behind = background_at(i, j, background)
+            tan_behind = background_at(i, j, tan_background)
             tan = blend_jvp_body(
                 begin, end, fragments, tangents, settings, tan_settings, behind, tan_behind
             )
@@ -65,8 +65,9 @@ def _draw_tiles_jvp(
             fragments, tangents,
         )  # fmt: skip
         tile_jvp_body(
-            tile, scene, tan_scene, settings, tan_numbers, grid, fragments, tangents, tan_image
-        )
+            tile, scene.background, tan_scene.background, settings, tan_numbers, grid,
+            fragments, tangents, tan_image,
+        )  # fmt: skip
 
 
 draw_tiles_jvp = cpu_kernel(_draw_tiles_jvp)

@@ -65,6 +65,11 @@ def soft(**changes):
 
 def reference(scene, view, rasterizer, vertices, size):
     """The image that `tests/reference/soft_raster.py` draws of the same."""
+    return reference_image(*plain(scene, view, rasterizer, vertices), size)
+
+
+def plain(scene, view, rasterizer, vertices):
+    """Objects, lights, camera and settings as mappings, for the references."""
     objects = {
         name: {
             "vertices": vertices[name],
@@ -84,7 +89,7 @@ def reference(scene, view, rasterizer, vertices, size):
     raster |= {"cull": rasterizer.cull, "supersample": rasterizer.supersample}
     raster["blend"] = type(rasterizer.blend).__name__.lower()
     raster |= vars(rasterizer.blend)
-    return reference_image(objects, lights, lens, raster, size)
+    return objects, lights, lens, raster
 
 
 def moved(problem, tangents, step):

@@ -21,7 +21,7 @@ BACKGROUND = np.array([0.2, 0.5, 0.9])
 def settings(gamma=0.05, epsilon=0.9):
     """Numbers of a render; sigma and the bounds do not matter to a pixel."""
     numbers = (1e-3, gamma, epsilon, 0.1, 100.0, -23.0, 2.2e-16)
-    return Settings(*map(np.float64, numbers), blend=SOFTMAX, cull=False)
+    return Settings(*map(np.float64, numbers), blend=SOFTMAX, cull=False, is_deep=True)
 
 
 def pixel(rng, n, spread=3.0):

@@ -37,6 +37,7 @@ def toy(name):
     contacts = importlib.import_module("adjoint.verify.systems.contacts")
     bodies = importlib.import_module("adjoint.verify.systems.bodies")
     pixels = importlib.import_module("adjoint.verify.systems.pixels")
+    outputs = importlib.import_module("adjoint.verify.systems.pixel_outputs")
     reduced = importlib.import_module("adjoint.verify.systems.reduced")
     losses = importlib.import_module("adjoint.verify.systems.losses")
     views = importlib.import_module("adjoint.verify.systems.views")
@@ -75,6 +76,7 @@ def toy(name):
         "drawn": bodies.drawn,
         "worlds": partial(worlds.batch_problem, N_STEPS),
         **{name: partial(draw, getattr(pixels, name)) for name in PICTURES},
+        "outputs": outputs.SYSTEMS[0].make,
         "smooth sky": partial(draw, pixels.smooth_sky),
         "views": views.several,
         **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},

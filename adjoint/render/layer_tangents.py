@@ -1,0 +1,135 @@
+r"""Tangents of outputs: the half of the twin of `render/outputs.py` that pushes.
+
+    tangents of the fragments of a tile -> of what they show in a layer -> of its pixels
+
+The half that pulls back is `outputs.py`; both are tested in `tests/render/test_outputs.py`.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from adjoint.render import paths
+from adjoint.render.barycentrics import place_jvp
+from adjoint.render.normals import unit_or_zero_vjp
+from adjoint.render.shading import flat_normal_jvp
+from adjoint.render.tile_tangents import (
+    empty_tangents,
+    setup_frame_jvp,
+    tile_jvp_body,
+    tile_tangents_body,
+)
+from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.vec3 import add
+from render.face_setup import load3, load_corners
+from render.fragments import fragment_place, gather_tile
+from render.outputs import DEPTH, NORMALS, Layers, frame_normals, layer_body
+from render.packing import Job
+from render.pixel_shading import corner_rows, weighted
+from render.soft_raster import Pool, empty_fragments, setup_frame
+
+
+@device_fn
+def fragment_normal_jvp(q, f, scene, faces, tan_faces, tan_flat, fragments):
+    """Tangent of the normal of fragment q of face f."""
+    if not scene.rounded[f]:
+        return load3(tan_flat, f)  # (1)
+    corners, tan_corners = load_corners(f, faces.corners), load_corners(f, tan_faces.corners)
+    p = (fragments.p_x[q], fragments.p_y[q])
+    _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
+    _, tan_w = place_jvp(p, corners, tan_corners)  # (2)
+    n, tan_n = (
+        corner_rows(f, scene.faces, faces.normals),
+        corner_rows(f, scene.faces, tan_faces.normals),
+    )
+    return unit_or_zero_vjp(weighted(w, n), add(weighted(tan_w, n), weighted(w, tan_n)))  # (3)
+
+
+@device_fn
+def layer_jvp_body(n, kind, scene, frame_faces, tan_flat, fragments, tangents, layered):
+    """Tangents of what the first n fragments show in a layer."""
+    faces, tan_faces = frame_faces
+    for q in range(n):
+        zero = lit(0.0, fragments.z[q])
+        tan = (zero, zero, zero)
+        if kind == DEPTH:
+            tan = (tangents.z[q], zero, zero)
+        elif kind == NORMALS:
+            f = fragments.face[q]
+            tan = fragment_normal_jvp(q, f, scene, faces, tan_faces, tan_flat, fragments)
+        layered.rgb[q, 0], layered.rgb[q, 1], layered.rgb[q, 2] = tan
+
+
+def _draw_layers_jvp(
+    first, last, scenes, settings, tan_numbers, frame, tan_faces, scratch, layers, flats, tan_images
+):
+    """Tangents of all layers of the tiles first..last-1 of a frame."""
+    faces, tiles, grid = frame
+    fragments, layered, tangents, tan_layered = scratch
+    scene, tan_scene = scenes
+    flat, tan_flat = flats
+    for tile in range(first, last):
+        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+        n = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
+        tile_tangents_body(
+            tile, scene, tan_scene, settings, tan_numbers, faces, tan_faces, tiles,
+            fragments, tangents,
+        )  # fmt: skip
+        tile_jvp_body(
+            tile, scene.background, tan_scene.background, settings, tan_numbers, grid,
+            fragments, tangents, tan_images[0],
+        )  # fmt: skip
+        for i in range(1, layers.kinds.shape[0]):
+            kind = layers.kinds[i]
+            layer_body(n, kind, scene, faces, flat, fragments, layered)
+            layer_jvp_body(
+                n, kind, scene, (faces, tan_faces), tan_flat, fragments, tangents, tan_layered
+            )
+            tile_jvp_body(
+                tile, layers.behind[i], layers.behind[0], settings, tan_numbers, grid,
+                layered, tan_layered, tan_images[i],
+            )  # fmt: skip
+
+
+def _flat_normals_jvp(faces, x, tan_x, tan_flat):
+    """Tangents of the unit normals of all faces."""
+    for f in range(tan_flat.shape[0]):
+        i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
+        _, tan_n = flat_normal_jvp(
+            load3(x, i), load3(x, j), load3(x, k), load3(tan_x, i), load3(tan_x, j), load3(tan_x, k)
+        )
+        tan_flat[f, 0], tan_flat[f, 1], tan_flat[f, 2] = tan_n
+
+
+draw_layers_jvp = cpu_kernel(_draw_layers_jvp)
+flat_normals_jvp = cpu_kernel(_flat_normals_jvp)
+
+
+def draw_frame_layers_jvp(
+    job: Job,
+    frame: int,
+    layers: Layers,
+    tangents: paths.Packed,
+    tan_images: np.ndarray,
+    pool: Pool,
+) -> None:
+    """Tangents of the layers of one frame, (n_layers, height, width, 4)."""
+    ready, flat = setup_frame(job, frame), frame_normals(job, frame, layers)
+    tan_faces, tan_flat = setup_frame_jvp(job, frame, ready, tangents), np.empty_like(flat)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of faces without area: not drawn
+        flat_normals_jvp(job.scene.faces, job.x[frame], tangents.x[frame], tan_flat)
+    n_tiles = len(ready.tiles.capacity)
+
+    def draw(runs: Iterable[tuple[int, int]]) -> None:
+        fragments = empty_fragments(ready, 0, n_tiles)
+        room = empty_tangents(len(fragments.y), job.x.dtype)
+        layered = fragments._replace(rgb=np.empty_like(fragments.rgb))
+        tan_layered = room._replace(rgb=np.empty_like(fragments.rgb))
+        for first, last in runs:
+            draw_layers_jvp(
+                first, last, (job.scene, tangents.scene), job.settings, tangents.numbers,
+                tuple(ready), tan_faces, (fragments, layered, room, tan_layered), layers,
+                (flat, tan_flat), tan_images,
+            )  # fmt: skip
+
+    pool.over_tiles(n_tiles, draw)

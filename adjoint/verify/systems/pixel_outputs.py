@@ -1,0 +1,46 @@
+"""Pictures of depth, normals and objects: those of `pixels.py`, with every output."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from adjoint.render.outputs import rasterize_outputs_jvp, record_outputs
+from adjoint.verify.problem import Problem, System, Values
+from adjoint.verify.systems.pixels import Picture, picture_problem, smooth_sky
+from render.outputs import Output, rasterize_outputs
+
+
+def flattened(images: dict[str, np.ndarray]) -> np.ndarray:
+    """Return all outputs as one array, in the order in which they are declared."""
+    return np.concatenate([images[output].ravel() for output in Output])
+
+
+def outputs_problem(build: Callable[[], Picture]) -> Problem:
+    """Return a picture as a problem; its outputs are the numbers of all its outputs."""
+    picture = build()
+    run = record_outputs(*picture.arguments)
+
+    def forward(values: Values) -> np.ndarray:
+        return flattened(rasterize_outputs(*picture.at(values).arguments))
+
+    def jvp(tangents: Values) -> np.ndarray:
+        return flattened(rasterize_outputs_jvp(*picture.arguments, tangents=tangents)[1])
+
+    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
+        ends = np.cumsum([run.images[output].size for output in Output])[:-1]
+        parts = zip(Output, np.split(adj, ends), strict=True)
+        return run.vjp({o: part.reshape(run.images[o].shape) for o, part in parts}, wrt)
+
+    as_images = picture_problem(build)
+    return dataclasses.replace(as_images, forward=forward, jvp=jvp, vjp=vjp)
+
+
+SYSTEMS = (
+    System(
+        "raster/outputs",
+        "Colours, depth, normals and masks, by Softmax",
+        partial(outputs_problem, smooth_sky),
+    ),
+)
