@@ -1,6 +1,5 @@
 """The beam study: a soft cantilever whose mu and lam are identified from a rendered video."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from studies.errors import StudyError
 from studies.filming import MeshFilming, Skin, make_filming
 from studies.fit import Fit
 from studies.motion import Motion
+from studies.noise import Noise
 from studies.parameters import Parameters, lame_block
 from studies.registry import RunOptions
 from studies.search import make_loss, make_search
@@ -27,25 +27,6 @@ NAME = "beam"
 RAMP = np.array([[0.85, 0.32, 0.22], [0.95, 0.75, 0.3], [0.25, 0.6, 0.75]])  # root to tip
 CHECKS = (4.0, 1.0)  # periods of the light and dark pattern, along the length and the height
 DEPTH = 0.25  # of that pattern, half of its range
-
-
-@dataclass(frozen=True)
-class Noise:
-    """What is done to the target video."""
-
-    level: float
-    eight_bit: bool
-
-    def apply(self, images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return the noisy video: RGB if there is any noise, else the images themselves.
-
-        An alpha channel would give the silhouette away without noise, and a video file
-        has none.
-        """
-        if not self.level and not self.eight_bit:
-            return images
-        noisy = images[..., :3] + self.level * rng.standard_normal(images[..., :3].shape)
-        return np.rint(255.0 * np.clip(noisy, 0.0, 1.0)) / 255.0 if self.eight_bit else noisy
 
 
 def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
@@ -61,7 +42,7 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
     motion = beam_motion(settings, mesh, options)
     filming = beam_filming(settings, mesh, options.device)
     truth = filming.shoot(motion, motion.run())
-    noise = Noise(settings["noise"]["level"], settings["noise"]["eight_bit"])
+    noise = Noise.of(settings["noise"])
     rng = np.random.default_rng(options.seed)
     start, bounds = settings["start"], settings["bounds"]
     block = lame_block(
@@ -86,7 +67,7 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
 
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
-    beam, noise = settings["beam"], settings["noise"]
+    beam = settings["beam"]
     for key in ("mu", "lam", "density", "size", "cells"):
         checks.positive(f"beam.{key}", beam[key])
     checks.non_negative("beam.viscosity", beam["viscosity"])
@@ -101,8 +82,6 @@ def check_settings(settings: dict[str, Any]) -> None:
     for key in ("mu", "lam"):
         bounds = checks.array(f"bounds.{key}", settings["bounds"][key], (2,))
         checks.positive(f"bounds.{key}", bounds)
-    checks.non_negative("noise.level", noise["level"])
-    checks.non_negative("noise.repeats", noise["repeats"])
 
 
 def beam_mesh(settings: dict[str, Any]) -> TetMesh:

@@ -24,6 +24,7 @@ import numpy as np
 from adjoint.render.losses import loss_vjp
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.taylor_test import TaylorTest, taylor_test
+from studies.image_problem import ImageProblem
 from studies.manifest import machine, now, versions
 from studies.registry import RunOptions
 from studies.touches import nearest_touch
@@ -39,7 +40,7 @@ MOST_LEFT_OUT = 0.1  # part of the pixels
 BESIDE = 1e-2  # from a point whose gradient is 0 [in theta]
 
 
-def certificate(problem: VideoProblem, theta: np.ndarray, options: RunOptions) -> dict[str, Any]:
+def certificate(problem: ImageProblem, theta: np.ndarray, options: RunOptions) -> dict[str, Any]:
     """Return the certificate at the start and at the optimum `theta`, in float64."""
     exact = problem.with_dtype("float64")
     points = {
@@ -59,7 +60,7 @@ def certificate(problem: VideoProblem, theta: np.ndarray, options: RunOptions) -
     }
 
 
-def check_point(problem: VideoProblem, theta: np.ndarray, seed: int) -> dict[str, Any]:
+def check_point(problem: ImageProblem, theta: np.ndarray, seed: int) -> dict[str, Any]:
     """Return the outcome of both tests at theta."""
     loss, gradient = problem.loss_and_gradient(theta)
     beside = 0.0
@@ -78,7 +79,7 @@ def check_point(problem: VideoProblem, theta: np.ndarray, seed: int) -> dict[str
     )
     images = problem.images(theta)
     shown = float(np.mean(images[..., 3] > 0.5))
-    touch = nearest_touch(problem, theta)
+    touch = nearest_touch(problem, theta) if isinstance(problem, VideoProblem) else None
     return {
         "passed": best.passed and dot.passed and shown > 0.0,
         "theta": theta.tolist(),
@@ -99,7 +100,7 @@ def check_point(problem: VideoProblem, theta: np.ndarray, seed: int) -> dict[str
     }
 
 
-def moved_inside(problem: VideoProblem, theta: np.ndarray, seed: int) -> np.ndarray:
+def moved_inside(problem: ImageProblem, theta: np.ndarray, seed: int) -> np.ndarray:
     """Return a point `BESIDE` theta in a random direction, or in the opposite one."""
     direction = np.random.default_rng([seed, 2]).standard_normal(theta.size)
     step = BESIDE * direction / np.linalg.norm(direction)
@@ -109,7 +110,7 @@ def moved_inside(problem: VideoProblem, theta: np.ndarray, seed: int) -> np.ndar
 
 
 def taylor_sweeps(
-    problem: VideoProblem, theta: np.ndarray, seed: int
+    problem: ImageProblem, theta: np.ndarray, seed: int
 ) -> list[tuple[TaylorTest, int]]:
     """Return sweeps with their count of pixels left out, up to the first that passes."""
     rng = np.random.default_rng(seed)
@@ -125,7 +126,7 @@ def taylor_sweeps(
 
 
 def _sweep(
-    problem: VideoProblem, theta: np.ndarray, direction: np.ndarray, eps0: float
+    problem: ImageProblem, theta: np.ndarray, direction: np.ndarray, eps0: float
 ) -> tuple[TaylorTest, int]:
     smooth = smooth_pixels(problem, theta, direction, eps0)
     loss_at, gradient = partial_loss(problem, smooth)
@@ -144,7 +145,7 @@ def _sweep(
 
 
 def smooth_pixels(
-    problem: VideoProblem, theta: np.ndarray, direction: np.ndarray, eps0: float
+    problem: ImageProblem, theta: np.ndarray, direction: np.ndarray, eps0: float
 ) -> np.ndarray:
     """Return the pixels that do not jump within a sweep, (n_frames, height, width) bool."""
     images, tangent = problem.images_jvp(theta, direction)
@@ -161,7 +162,7 @@ def smooth_pixels(
 
 
 def partial_loss(
-    problem: VideoProblem, kept: np.ndarray
+    problem: ImageProblem, kept: np.ndarray
 ) -> tuple[Callable[[np.ndarray], float], Callable[[np.ndarray], np.ndarray]]:
     """Return the loss and its gradient with all but the `kept` pixels set to the target."""
     targets, mask = problem.targets, kept[..., None]
@@ -170,7 +171,7 @@ def partial_loss(
         return np.where(mask, images[..., : targets.shape[-1]], targets)
 
     def loss_at(theta: np.ndarray) -> float:
-        return problem.loss(shown(problem.images(theta)), targets)
+        return problem.loss(shown(problem.images(theta)), targets) + problem.penalty(theta)[0]
 
     def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
         adj_images = np.zeros_like(images)
@@ -178,4 +179,7 @@ def partial_loss(
         adj_images[..., : targets.shape[-1]] = np.where(mask, adj_shown, 0.0)
         return 0.0, adj_images
 
-    return loss_at, lambda theta: problem.pull_back(theta, judge)[1]
+    def gradient(theta: np.ndarray) -> np.ndarray:
+        return problem.pull_back(theta, judge)[1] + problem.penalty(theta)[1]
+
+    return loss_at, gradient

@@ -25,7 +25,7 @@ def doubts(result: dict[str, Any]) -> list[str]:
         )
     if at_start is not None and at_end > at_start / EXPLAINS:
         lines.append(
-            f"The loss fell only from {at_start:.3g} to {at_end:.3g}: the fit explains the video "
+            f"The loss fell only from {at_start:.3g} to {at_end:.3g}: the fit explains the images "
             "hardly better than its start did. Unless the start was right already, look at the "
             "videos side by side: mesh, scale, camera, pinned nodes, or what is held fixed do not "
             "fit."
@@ -35,7 +35,7 @@ def doubts(result: dict[str, Any]) -> list[str]:
     if spread.get("reason") and spread.get("singular_values") and spread["worst_direction"]:
         along = ", ".join(f"{part:.2f} {name}" for name, part in spread["worst_direction"].items())
         lines.append(
-            f"The video does not determine the values: along {along} nothing in it changes. In "
+            f"The images do not determine the values: along {along} nothing in them changes. In "
             "that direction they are where the search happened to end."
         )
     return lines

@@ -1,7 +1,7 @@
 """Figures of a run, as functions of its results. Each returns the bytes of a PNG."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from studies.optimizers.evaluations import Evaluation
 
 
 INK, SOFT, BLUE, ORANGE, GREEN = "#1d2733", "#8a96a3", "#2f6db3", "#d2622a", "#3a8a5f"
+COMPARED = ("start", "target", "fitted")
 ARROWS = 24  # along the longer edge of a picture
 TINY = float(np.finfo(np.float64).tiny)
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
@@ -55,7 +56,7 @@ def loss(log: list[Evaluation], others: Sequence[list[Evaluation]] = ()) -> byte
     if blown:
         ax.plot(blown, [max(losses)] * len(blown), "x", color=ORANGE, label="blew up")
         ax.legend(frameon=False, fontsize=9)
-    ax.set(xlabel="evaluations (rollouts)", ylabel="loss [-]")
+    ax.set(xlabel="evaluations", ylabel="loss [-]")
     return _png(figure)
 
 
@@ -65,7 +66,7 @@ def gradient_norm(log: list[Evaluation]) -> bytes:
     graded = [(e.spent, e.gradient_norm) for e in log if e.gradient_norm]
     if graded:
         ax.semilogy(*zip(*graded, strict=True), "o-", color=GREEN, ms=3.5, lw=1.4)
-    ax.set(xlabel="evaluations (rollouts)", ylabel="|gradient| in theta [-]")
+    ax.set(xlabel="evaluations", ylabel="|gradient| in theta [-]")
     return _png(figure)
 
 
@@ -81,7 +82,7 @@ def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
     if (values > 0).all() and values.max() > 2.0 * values.min():
         ax.set_yscale("log")
     unit = f" [{row['unit']}]" if row["unit"] else ""
-    ax.set(xlabel="evaluations (rollouts)", ylabel=f"{row['name']}{unit}")
+    ax.set(xlabel="evaluations", ylabel=f"{row['name']}{unit}")
     ax.legend(frameon=False, fontsize=9)
     return _png(figure)
 
@@ -163,33 +164,62 @@ def taylor(name: str, point: dict[str, Any]) -> bytes:
 
 
 def strip(frames: dict[str, np.ndarray], count: int = 5) -> tuple[bytes, float]:
-    """Draw start, target, fitted and their difference at a few instants.
+    """Draw start, target, fitted and their difference at a few instants, see `compared`."""
+    chosen = np.unique(np.rint(np.linspace(0, len(frames["target"]) - 1, count)).astype(int))
+    titles = [f"{1e3 * frames['times'][index]:.0f} ms" for index in chosen]
+    return compared({key: frames[key][chosen] for key in COMPARED}, titles)
 
-    Returns the PNG and the factor by which the difference is enlarged.
+
+def compared(images: Mapping[str, np.ndarray], titles: Sequence[str]) -> tuple[bytes, float]:
+    """Draw start, target, fitted and their difference, (n, height, width, 3 or 4) each.
+
+    Returns the PNG and the factor by which the difference is enlarged. Many images stand side by
+    side; up to two below each other.
     """
-    target = frames["target"][..., :3]
-    chosen = np.unique(np.rint(np.linspace(0, len(target) - 1, count)).astype(int))
-    difference = frames["fitted"][..., :3] - target
+    shown = {key: images[key][..., :3] for key in COMPARED}
+    difference = shown["fitted"] - shown["target"]
     gain = difference_gain(float(np.abs(difference).max()))
-    rows = (
-        ("start", frames["start"][..., :3]),
-        ("target", target),
-        ("fitted", frames["fitted"][..., :3]),
-        ("difference", 0.5 + gain * difference),
-    )
-    height, width = target.shape[1:3]
-    figure, axes = _axes(4, len(chosen), (9.0, 9.2 * 4 / len(chosen) * height / width))
-    for r, (label, images) in enumerate(rows):
-        for c, index in enumerate(chosen):
-            ax = axes[r * len(chosen) + c]
-            ax.imshow(np.clip(images[index], 0.0, 1.0), interpolation="nearest")
+    shown["difference"] = 0.5 + gain * difference
+    n, height, width = difference.shape[:3]
+    is_below = n <= 2
+    rows, columns = (n, len(shown)) if is_below else (len(shown), n)
+    figure, axes = _axes(rows, columns, (9.0, 9.2 * rows / columns * height / width))
+    for r, (label, one) in enumerate(shown.items()):
+        for c, title in enumerate(titles):
+            ax = axes[c * columns + r] if is_below else axes[r * columns + c]
+            ax.imshow(np.clip(one[c], 0.0, 1.0), interpolation="nearest")
             ax.set(xticks=[], yticks=[])
+            ax.grid(visible=False)
             ax.spines[:].set_visible(False)
-            if c == 0:
-                ax.set_ylabel(label, fontsize=10, color=INK)
-            if r == 0:
-                ax.set_title(f"{1e3 * frames['times'][index]:.0f} ms", fontsize=10, color=INK)
+            above, beside = (label, title) if is_below else (title, label)
+            if (r if is_below else c) == 0:
+                ax.set_ylabel(beside, fontsize=10, color=INK)
+            if (c if is_below else r) == 0:
+                ax.set_title(above, fontsize=10, color=INK)
     return _png(figure), gain
+
+
+def grid(rows: Sequence[Sequence[np.ndarray]], titles: Sequence[str]) -> bytes:
+    """Draw rows of pictures (height, width, 3 or 4), a title beside each row.
+
+    Rows of one picture stand side by side, their titles above.
+    """
+    height, width = rows[0][0].shape[:2]
+    is_turned = len(rows[0]) == 1
+    down, count = (1, len(rows)) if is_turned else (len(rows), len(rows[0]))
+    across = min(9.0, 2.6 * count)
+    figure, axes = _axes(down, count, (across, across / count * height / width * down))
+    shown = [one for row in rows for one in row]
+    for k, (ax, one) in enumerate(zip(axes, shown, strict=True)):
+        ax.imshow(np.clip(one[..., :3], 0.0, 1.0))
+        ax.set(xticks=[], yticks=[])
+        ax.grid(visible=False)
+        ax.spines[:].set_visible(False)
+        if is_turned:
+            ax.set_title(titles[k], fontsize=9, color=INK)
+        elif k % count == 0:
+            ax.set_ylabel(titles[k // count], fontsize=9, color=INK)
+    return _png(figure)
 
 
 def flow(frames: dict[str, np.ndarray], velocity: np.ndarray) -> bytes:
@@ -215,6 +245,16 @@ def flow(frames: dict[str, np.ndarray], velocity: np.ndarray) -> bytes:
         ax.set_title(
             f"{1e3 * frames['times'][at]:.0f} ms, fastest {speed:.2g} cells/step", fontsize=10
         )
+    return _png(figure)
+
+
+def curves(along: np.ndarray, values: Mapping[str, np.ndarray], xlabel: str) -> bytes:
+    """Draw curves by name on a log scale."""
+    figure, (ax,) = _axes(1, 1, (6.4, 3.4))
+    for (name, one), color in zip(values.items(), (BLUE, ORANGE, GREEN, SOFT), strict=False):
+        ax.semilogy(along, np.maximum(one, TINY), "o-", color=color, ms=3.5, lw=1.4, label=name)
+    ax.set(xlabel=xlabel)
+    ax.legend(frameon=False, fontsize=9)
     return _png(figure)
 
 

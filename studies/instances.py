@@ -18,7 +18,7 @@ import numpy as np
 from adjsim import checks
 from studies import run_folder
 from studies.errors import FailedSearchError, StudyError
-from studies.fit import Fit
+from studies.image_fit import ImageFit
 from studies.optimizers.problem import NotFiniteError
 from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
@@ -53,7 +53,7 @@ class Instances:
         By path, e.g. "mass": the worst instance is the one worst against these.
     """
 
-    make: Callable[[int], Fit]
+    make: Callable[[int], ImageFit]
     count: int
     max_evaluations: int
     bars: Mapping[str, Bar] = field(default_factory=dict)
@@ -103,7 +103,7 @@ def place(k: int) -> str:
 def make_job(
     settings: Mapping[str, Any],
     options: RunOptions,
-    make: Callable[[int], Fit],
+    make: Callable[[int], ImageFit],
     bars: Mapping[str, Bar] | None = None,
 ) -> Job:
     """Return the job of a study: one fit, or as many as the setting `instances` says."""
@@ -120,31 +120,16 @@ def make_job(
     return Instances(make, count, settings["optimizer"]["max_evaluations"], bars or {})
 
 
-def record(k: int, fit: Fit, found: Found, spread: Uncertainty) -> dict[str, Any]:
+def record(k: int, fit: ImageFit, found: Found, spread: Uncertainty) -> dict[str, Any]:
     """Return the numbers that are kept of an instance."""
-    parameters, truth = fit.problem.parameters, fit.truth
-    if truth is None:
-        raise TypeError("Instances need a truth to be held against.")
-    errors = truth.errors(parameters.paths, parameters.natural(found.best.theta))
-    by_path: dict[str, Any] = {}
-    first = 0
-    for path, value in parameters.values(found.best.theta).items():
-        own = errors[first : first + np.size(value)]
-        first += np.size(value)
-        by_path[path] = {"mean": float(own.mean())}
-        if np.size(value) > 1:
-            by_path[path]["max"] = float(own.max())
-        else:
-            hidden = float(np.asarray(truth.values[path]).item())
-            by_path[path] |= {"truth": hidden, "estimate": float(np.asarray(value).item())}
     return {
         "instance": k,
         "status": found.best.status.name,
         "loss": found.best.loss,
         "evaluations": found.evaluations,
         "starts": len(found.all),
-        "errors": by_path,
-        "spectrum": spread.to_dict(parameters.theta_labels),
+        "errors": fit.errors(found.best.theta),
+        "spectrum": spread.to_dict(fit.problem.parameters.theta_labels),
     }
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from studies import run_folder
 from studies.doubts import doubts
+from studies.image_problem import ImageProblem
 from studies.motion import Motion, trajectory_fields
 from studies.optimizers.evaluations import Evaluation
 from studies.run_folder import RunFolder
@@ -15,14 +16,14 @@ from studies.video_problem import VideoProblem
 
 
 if TYPE_CHECKING:
-    from studies.fit import Fit
+    from studies.image_fit import ImageFit
 
 SECONDS = 2.5  # how long a video plays; the motion itself is mostly shorter
 LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up
 
 
 def result_json(
-    fit: "Fit", found: Found, spread: Uncertainty, covered: dict[str, Any] | None
+    fit: "ImageFit", found: Found, spread: Uncertainty, covered: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Return the result of a fit as plain numbers."""
     problem, parameters = fit.problem, fit.problem.parameters
@@ -38,11 +39,9 @@ def result_json(
         "loss_function": repr(problem.loss),
         "n_parameters": parameters.size,
         "n_values": problem.n_pixels,
-        "frames": problem.motion.frames.tolist(),
-        "dt": problem.motion.dt,
         "what": fit.what,
-        "size": list(problem.filming.size),
-        "parameters": rows(fit, found.best.theta, spread),
+        **fit.facts(),
+        "parameters": fit.rows(found.best.theta, spread),
         "theta_labels": list(labels[:LARGEST_LIST]),
         "uncertainty": spread.to_dict(labels),
         "coverage": covered,
@@ -56,7 +55,7 @@ def result_json(
     }
 
 
-def _loss_at_start(problem: VideoProblem) -> float | None:
+def _loss_at_start(problem: ImageProblem) -> float | None:
     """Return the loss at the given start; None where it blows up."""
     try:
         return _finite(float(problem.loss_at(problem.parameters.start)))
@@ -68,7 +67,7 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def rows(fit: "Fit", theta: np.ndarray, spread: Uncertainty) -> list[dict[str, Any]]:
+def rows(fit: "ImageFit", theta: np.ndarray, spread: Uncertainty) -> list[dict[str, Any]]:
     """Return what is told of each parameter: by component, or summed up if they are many."""
     parameters = fit.problem.parameters
     estimate, start = parameters.natural(theta), parameters.natural(parameters.start)
@@ -147,11 +146,11 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     return lines
 
 
-def write_arrays(fit: "Fit", folder: RunFolder, found: Found, spread: Uncertainty) -> None:
-    """Write parameters with their history, the fitted motion, and the frames."""
-    problem, theta = fit.problem, found.best.theta
+def write_parameters(fit: "ImageFit", folder: RunFolder, found: Found, spread: Uncertainty) -> None:
+    """Write the parameters with their history and their spectrum."""
+    theta = found.best.theta
     history = accepted(read_search(folder, found.logs[found.start]))
-    parameters = problem.parameters
+    parameters = fit.problem.parameters
     thetas = np.array([evaluation.theta for evaluation in history])
     known = {} if fit.truth is None else {"truth": fit.truth.flat(parameters.paths)}
     folder.write_npz(
@@ -168,12 +167,18 @@ def write_arrays(fit: "Fit", folder: RunFolder, found: Found, spread: Uncertaint
         directions=spread.directions,
         **known,
     )
+
+
+def write_frames(
+    folder: RunFolder, problem: VideoProblem, theta: np.ndarray, played: np.ndarray | None
+) -> None:
+    """Write the fitted motion and the frames, at steps that are played or at those compared."""
     compared = problem.motion.frames
-    steps = compared if fit.played is None else fit.played
+    steps = compared if played is None else played
     motion = problem.motion_at(theta).at(steps)
     run = motion.run()
     folder.write_npz(run_folder.TRAJECTORY, **moved(problem, motion, run))
-    beginning = problem.motion_at(parameters.start).at(steps)
+    beginning = problem.motion_at(problem.parameters.start).at(steps)
     folder.write_npz(
         run_folder.FRAMES,
         times=run.times,

@@ -1,6 +1,5 @@
 """The report of a run: one self-contained HTML file, rebuilt from the run folder."""
 
-import base64
 import html
 import math
 from pathlib import Path
@@ -9,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from studies import figures, instances_report, run_folder
+from studies import figures, instances_report, pictures_report, run_folder, video_report
 from studies.doubts import doubts
 from studies.optimizers.evaluations import Evaluation
-from studies.outcome import LARGEST_LIST, playback_fps
+from studies.outcome import LARGEST_LIST
+from studies.report_parts import gallery, rows
 from studies.run_folder import RunFolder
 from studies.search import read_search
 
@@ -33,40 +33,33 @@ def write_report(folder: RunFolder) -> Path:
     certified = folder.read_json(run_folder.CERTIFICATE)
     manifest = folder.read_json(run_folder.MANIFEST)
     arrays = folder.read_npz(run_folder.PARAMETERS)
-    frames = folder.read_npz(run_folder.FRAMES)
     log = read_search(folder, result["logs"][result["start"]])
-    strip, gain = figures.strip(frames)
     convergence = _convergence(folder, result, arrays, log)
-    flow = _flow(folder, frames)
+    kind = pictures_report if folder.has(run_folder.PICTURES) else video_report
+    seen, shown = kind.seen(folder, result)
     taylor = {
         f"taylor_{name}": figures.taylor(name, point) for name, point in certified["points"].items()
     }
     many = instances_report.read(folder)
     drawn = {} if many is None else {"instances": figures.instances(many)}
-    for name, data in {"strip": strip, **flow, **convergence, **taylor, **drawn}.items():
+    for name, data in {**shown, **convergence, **taylor, **drawn}.items():
         with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
             part.write_bytes(data)
-    seconds = float(frames["times"][-1] - frames["times"][0])
-    slow = len(frames["times"]) / playback_fps(len(frames["times"])) / max(seconds, 1e-9)
     parts = {
         "title": html.escape(result["title"]),
         "chips": _chips(result, certified),
-        "instances": "" if many is None else instances_report.section(many, _gallery(drawn)),
+        "instances": "" if many is None else instances_report.section(many, gallery(drawn)),
         "parameters_table": _parameters_table(result),
         "notes": _notes(result),
-        "target_video": _video(folder.file(run_folder.TARGET_VIDEO)),
-        "fitted_video": _video(folder.file(run_folder.FITTED_VIDEO)),
-        "slow": _pace(slow),
-        "difference": f"enlarged {gain:g} times" if gain > 1.0 else "not enlarged",
-        "largest": f"{_largest_difference(frames):.1e}",
-        "strip_image": _image(strip),
-        "flow": "".join(f'<img class="wide" src="{_image(f)}" alt="flow">' for f in flow.values()),
-        "convergence_images": _gallery(convergence),
-        "taylor_images": _gallery(taylor),
+        "seen": seen,
+        "convergence_images": gallery(convergence),
+        "taylor_images": gallery(taylor),
         "certificate_table": _certificate_table(certified),
         "left_out": " ".join([_left_out(certified), *_touches(certified)]),
-        "setup_table": _setup_table(result, manifest, log[-1].seconds if log else 0.0),
-        "versions_table": _rows({k: v or "not installed" for k, v in manifest["versions"].items()}),
+        "setup_table": _setup_table(
+            result, manifest, kind.facts(result), log[-1].seconds if log else 0.0
+        ),
+        "versions_table": rows({k: v or "not installed" for k, v in manifest["versions"].items()}),
         "study": html.escape(folder.file(run_folder.STUDY).read_text(encoding="utf-8")),
     }
     template = Template(TEMPLATE.read_text(encoding="utf-8"))
@@ -86,47 +79,13 @@ def _convergence(
     ]
     drawn = {"loss": figures.loss(log, others), "gradient_norm": figures.gradient_norm(log)}
     for i, row in enumerate(result["parameters"][:SHOWN_PARAMETERS]):
-        figure = figures.many if row["count"] > 1 else figures.parameter
-        drawn[f"parameter_{i + 1}"] = figure(arrays, row)
+        if row["count"] > 1:
+            drawn[f"parameter_{i + 1}"] = figures.many(arrays, row)
+        elif row["index"] is not None:
+            drawn[f"parameter_{i + 1}"] = figures.parameter(arrays, row)
     if arrays["singular_values"].size > 1:
         drawn["spectrum"] = figures.spectrum(arrays["singular_values"])
     return drawn
-
-
-def _flow(folder: RunFolder, frames: dict[str, np.ndarray]) -> dict[str, bytes]:
-    """Return the figure of the flow, if what moves is one."""
-    velocity = folder.read_npz(run_folder.TRAJECTORY).get("velocity")
-    return {} if velocity is None else {"flow": figures.flow(frames, velocity)}
-
-
-def _largest_difference(frames: dict[str, np.ndarray]) -> float:
-    """Return that of the frames compared; those of earlier versions all were."""
-    compared = frames.get("compared", np.ones(len(frames["times"]), bool))
-    fitted, target = (frames[key][compared, ..., :3] for key in ("fitted", "target"))
-    return float(abs(fitted - target).max())
-
-
-def _pace(slow: float) -> str:
-    """Return how the videos play."""
-    if slow < 0.95:
-        return f"sped up {1.0 / slow:.1f} times"
-    return f"slowed down {slow:.0f} times" if slow >= 2.0 else f"slowed down {slow:.1f} times"
-
-
-def _image(data: bytes) -> str:
-    return f"data:image/png;base64,{base64.b64encode(data).decode()}"
-
-
-def _gallery(images: dict[str, bytes]) -> str:
-    tags = (
-        f'<img src="{_image(data)}" alt="{name.replace("_", " ")}">'
-        for name, data in images.items()
-    )
-    return f'<div class="pair">{"".join(tags)}</div>'
-
-
-def _video(path: Path) -> str:
-    return f"data:video/mp4;base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def _chips(result: dict[str, Any], certified: dict[str, Any]) -> str:
@@ -234,7 +193,7 @@ def _spectrum(result: dict[str, Any]) -> list[str]:
         return [
             f"The {len(values)} largest singular values of the Jacobian of the residuals: from "
             f"{values[0]:.3g} down to {values[-1]:.3g}. With so many parameters the smaller ones "
-            "are not computed: what the video determines worst stays unknown."
+            "are not computed: what the images determine worst stays unknown."
         ]
     few = len(values) <= LARGEST_LIST
     listed = ", ".join(f"{value:.3g}" for value in values)
@@ -248,7 +207,7 @@ def _spectrum(result: dict[str, Any]) -> list[str]:
             f"{weight:.2f} {html.escape(name)}"
             for name, weight in spread["worst_direction"].items()
         )
-        sentences.append(f"The video determines this combination worst: {worst}.")
+        sentences.append(f"The images determine this combination worst: {worst}.")
     return sentences
 
 
@@ -299,15 +258,14 @@ def _touches(certified: dict[str, Any]) -> list[str]:
     return sentences
 
 
-def _setup_table(result: dict[str, Any], manifest: dict[str, Any], seconds: float) -> str:
+def _setup_table(
+    result: dict[str, Any], manifest: dict[str, Any], facts: dict[str, str], seconds: float
+) -> str:
     machine = manifest["machine"]
-    return _rows(
+    return rows(
         {
             "command": manifest["command"],
-            "what moves": result["what"],
-            "video": f"{len(result['frames'])} frames of {result['size'][1]} x "
-            f"{result['size'][0]} pixels, {result['n_values']} numbers compared",
-            "time": f"{result['frames'][-1]} steps of {result['dt']:g} s",
+            **facts,
             "method": f"{result['method']}, {result['loss_function']}",
             "precision": f"{manifest['dtype']} on {manifest['device']}, seed {manifest['seed']}",
             "search took": f"{seconds:.1f} s",
@@ -318,11 +276,3 @@ def _setup_table(result: dict[str, Any], manifest: dict[str, Any], seconds: floa
             "commit": manifest["commit"] or "not in a git repository",
         }
     )  # fmt: skip
-
-
-def _rows(values: dict[str, str]) -> str:
-    lines = "".join(
-        f"<tr><th>{html.escape(key)}</th><td>{html.escape(str(value))}</td></tr>"
-        for key, value in values.items()
-    )
-    return f'<table class="facts">{lines}</table>'

@@ -16,6 +16,7 @@ from studies.errors import StudyError
 STUDY, MANIFEST, ITERATIONS = "study.toml", "manifest.json", "iterations.jsonl"
 PARAMETERS, RESULT, CERTIFICATE = "parameters.npz", "result.json", "certificate.json"
 TRAJECTORY, FRAMES, REPORT = "trajectory.npz", "frames.npz", "report.html"
+PICTURES, LOOKS = "pictures.npz", "looks.json"
 INSTANCES, INSTANCES_CSV = "instances.json", "instances.csv"
 TARGET_VIDEO, FITTED_VIDEO, FIGURES = "target.mp4", "fitted.mp4", "figures"
 

@@ -11,13 +11,13 @@ from adjsim import checks
 from render.losses import ImageLoss, Mse, PyramidMse
 from studies import run_folder
 from studies.errors import StudyError
+from studies.image_problem import ImageProblem
 from studies.optimizers.evaluations import Evaluation, read_log
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Options, Result
 from studies.parameters import Parameters
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
-from studies.video_problem import VideoProblem
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,10 @@ class Search:
     enough : float
         Part of the loss at the given start; once a search ends below it, no other begins.
     stages : tuple of float
-        A search looks at this part of the frames first, then goes on with the next one;
-        the last one is 1, all frames. A long video has many wrong optima, its beginning
-        has few. Stages before the last end at the root of the tolerance.
+        A search begins with the problem `at_stage` of the first, then goes on with the next
+        one; the last one is 1, the problem itself. Of a video they are parts of its frames: a
+        long one has many wrong optima, its beginning has few. Of pictures they are factors of
+        their softness. Stages before the last end at the root of the tolerance.
     """
 
     method: Method
@@ -109,7 +110,7 @@ class _Watch:
 
 
 def search(
-    problem: VideoProblem,
+    problem: ImageProblem,
     how: Search,
     folder: RunFolder,
     progress: EvaluationProgress,
@@ -126,21 +127,21 @@ def search(
     spent, enough = 0, 0.0
     for k, theta in enumerate(start_points(problem.parameters, how.starts, seed)):
         at, result, names = theta, None, log_names(k, len(how.stages), place)
-        for stage, part in enumerate(how.stages):
-            progress.begin(_label(how, k, stage))
+        for number, stage in enumerate(how.stages):
+            progress.begin(_label(how, k, number))
             watch = _Watch(progress)
             result = minimize(
-                problem if part == 1.0 else shortened(problem, part),
+                problem if stage == 1.0 else problem.at_stage(stage),
                 at,
                 how.method,
                 max_evaluations=how.max_evaluations,
-                tolerance=how.tolerance if part == 1.0 else math.sqrt(how.tolerance),
+                tolerance=how.tolerance if stage == 1.0 else math.sqrt(how.tolerance),
                 options=how.options,
-                log=folder.file(names[stage]),
+                log=folder.file(names[number]),
                 callback=watch,
             )
             at, spent = result.theta, spent + result.evaluations
-            if k == stage == 0:
+            if k == number == 0:
                 enough = how.enough * watch.first
         results.append(cast(Result, result))
         logs.append(names)
@@ -148,11 +149,6 @@ def search(
             break
     best = int(np.argmin([result.loss for result in results]))
     return Found(results[best], best, tuple(results), tuple(logs), spent)
-
-
-def shortened(problem: VideoProblem, part: float) -> VideoProblem:
-    """Return the problem of a part of its frames, at least one."""
-    return problem.first_frames(max(1, round(part * len(problem.motion.frames))))
 
 
 def _label(how: Search, start: int, stage: int) -> str:
@@ -185,7 +181,8 @@ def make_search(table: dict[str, Any]) -> Search:
     starts, enough = table.get("starts", 1), table.get("enough", 0.0)
     checks.positive("optimizer.starts", starts)
     checks.non_negative("optimizer.enough", enough)
-    stages = check_stages(table.get("stages", [1.0]))
+    has_softness = "softness" in table
+    stages = check_softness(table["softness"]) if has_softness else check_stages(table)
     momentum = table.get("momentum", Options.momentum)
     if not 0.0 <= momentum < 1.0:
         raise StudyError(f"`optimizer.momentum` must be in [0, 1), got {momentum:g}.")
@@ -203,15 +200,26 @@ def make_search(table: dict[str, Any]) -> Search:
     )
 
 
-def check_stages(stages: Any) -> tuple[float, ...]:
+def check_stages(table: dict[str, Any]) -> tuple[float, ...]:
     """Return the parts of the video that are looked at one after the other."""
-    parts = checks.array("optimizer.stages", stages, ("n_stages",))
+    parts = checks.array("optimizer.stages", table.get("stages", [1.0]), ("n_stages",))
     if not parts.size or parts[-1] != 1.0 or (np.diff(parts) <= 0.0).any() or parts[0] <= 0.0:
         raise StudyError(
             "`optimizer.stages` must be parts of the video that grow to 1.0, the whole, such as "
             f"[0.3, 1.0]; got {parts.tolist()}."
         )
     return tuple(float(part) for part in parts)
+
+
+def check_softness(factors: Any) -> tuple[float, ...]:
+    """Return the factors by which edges are softer, one after the other."""
+    given = checks.array("optimizer.softness", factors, ("n_stages",))
+    if not given.size or given[-1] != 1.0 or (np.diff(given) >= 0.0).any():
+        raise StudyError(
+            "`optimizer.softness` must be factors that fall to 1.0, the softness of the pictures, "
+            f"such as [4.0, 1.0]; got {given.tolist()}."
+        )
+    return tuple(float(factor) for factor in given)
 
 
 def make_loss(table: dict[str, Any]) -> ImageLoss:

@@ -1,4 +1,4 @@
-r"""How well a video determines its parameters: Gauss-Newton spectrum and intervals.
+r"""How well images determine their parameters: Gauss-Newton spectrum and intervals.
 
 Residuals are linear in the images, r = A d with d = image - target, and the noise of d is
 taken as independent and equal in every pixel and channel. Then to first order
@@ -12,7 +12,7 @@ natural value p by the delta method, in log p where the transform keeps p positi
 The spectrum is that of J itself, its singular values: those of H would hide all below the
 root of the rounding error. A direction with a singular value at rounding leaves no trace. Of very
 many parameters only the leading ones are computed, in the range of J under random directions: there
-are no intervals then, and what the video determines worst stays unknown.
+are no intervals then, and what the images determine worst stays unknown.
 
 Sources: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1 and 5.1; Halko, Martinsson &
 Tropp, SIAM Review 2011, algorithms 4.3 and 5.1.
@@ -25,8 +25,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from adjoint.render.losses import residuals_vjp
+from studies.image_problem import ImageProblem
 from studies.transforms import Identity
-from studies.video_problem import VideoProblem
 
 
 LEVEL = 0.95
@@ -87,13 +87,13 @@ def _told(direction: np.ndarray, labels: tuple[str, ...]) -> dict[str, float]:
 
 
 def uncertainty(
-    problem: VideoProblem, theta: np.ndarray, *, noise: float | None = None
+    problem: ImageProblem, theta: np.ndarray, *, noise: float | None = None
 ) -> Uncertainty:
     """Return 95 % intervals at an optimum, from tangent rollouts.
 
     Parameters
     ----------
-    problem : VideoProblem
+    problem : ImageProblem
     theta : numpy.ndarray
         The optimum, `(n,)`.
     noise : float, optional
@@ -112,9 +112,9 @@ def uncertainty(
     except ValueError as error:
         return _none(n, sigma, str(error))
     values, directions = spectrum(jacobian)
-    least = max(SINGULAR, ROUNDINGS * float(np.finfo(problem.motion.dtype).eps))
+    least = max(SINGULAR, ROUNDINGS * float(np.finfo(problem.dtype).eps))
     if not values[-1] > least * values[0]:
-        none = _none(n, sigma, "a direction of theta leaves no trace in the video")
+        none = _none(n, sigma, "a direction of theta leaves no trace in the images")
         return replace(none, singular_values=values, directions=directions)
     if d.size <= n:
         none = _none(n, sigma, "the video has no more values than there are parameters")
@@ -140,7 +140,7 @@ def spectrum(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, directions
 
 
-def leading(problem: VideoProblem, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def leading(problem: ImageProblem, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest singular values of J, descending, and their directions in rows.
 
     With random directions W: Y = J (J^T (J W)), Q an orthonormal basis of Y, and the singular
@@ -163,7 +163,7 @@ def leading(problem: VideoProblem, theta: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _natural_interval(
-    problem: VideoProblem, theta: np.ndarray, covariance: np.ndarray, t: float
+    problem: ImageProblem, theta: np.ndarray, covariance: np.ndarray, t: float
 ) -> tuple[np.ndarray, np.ndarray]:
     parameters = problem.parameters
     value = parameters.natural(theta)

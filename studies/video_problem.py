@@ -6,22 +6,20 @@ r"""The loss of a video as a function of free parameters, with both derivatives.
 `residuals_and_jacobian` one tangent sweep per component of theta.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from adjoint.render.losses import loss_vjp, residuals_jvp, residuals_vjp
-from adjsim.backend import thread_count
-from render.losses import ImageLoss, residuals
+from render.losses import ImageLoss
 from studies.filming import Filming
+from studies.image_problem import ImageProblem, Judge
 from studies.motion import Motion, pull_frames
 from studies.parameters import Parameters
 
 
 @dataclass(frozen=True, eq=False)
-class VideoProblem:
+class VideoProblem(ImageProblem):
     """A `studies.optimizers.problem.Problem`: film a motion, compare with a target video.
 
     Parameters
@@ -42,34 +40,40 @@ class VideoProblem:
     targets: np.ndarray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "targets", np.asarray(self.targets, self.motion.dtype))
+        object.__setattr__(self, "targets", np.asarray(self.targets, self.dtype))
+
+    @property
+    def dtype(self) -> str:
+        """Its precision: float64 or float32."""
+        return self.motion.dtype
+
+    @property
+    def device(self) -> str:
+        """Where it is computed: cpu or cuda."""
+        return self.motion.device
 
     def with_targets(self, targets: np.ndarray) -> "VideoProblem":
         """Return the same problem with another video."""
         return replace(self, targets=targets)
 
-    def first_frames(self, count: int) -> "VideoProblem":
-        """Return the problem of the first frames only; its rollout ends with them."""
-        motion = self.motion.at(self.motion.frames[:count])
-        return replace(self, motion=motion, targets=self.targets[:count])
-
     def with_dtype(self, dtype: str) -> "VideoProblem":
         """Return the same problem computed in another precision."""
         return replace(self, motion=replace(self.motion, dtype=dtype))
 
-    @property
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds of theta."""
-        return self.parameters.lower, self.parameters.upper
+    def on_one_thread(self) -> "VideoProblem":
+        """Return the same problem, its rollouts run by one thread."""
+        return replace(self, motion=replace(self.motion, threads=1))
 
-    @property
-    def n_pixels(self) -> int:
-        """Number of values compared: frames, pixels and channels."""
-        return self.targets.size
+    def at_stage(self, stage: float) -> "VideoProblem":
+        """Return the problem of this part of the frames, at least one."""
+        if stage == 1.0:
+            return self
+        return self.first_frames(max(1, round(stage * len(self.motion.frames))))
 
-    def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the natural values by path."""
-        return self.parameters.values(theta)
+    def first_frames(self, count: int) -> "VideoProblem":
+        """Return the problem of the first frames only; its rollout ends with them."""
+        motion = self.motion.at(self.motion.frames[:count])
+        return replace(self, motion=motion, targets=self.targets[:count])
 
     def motion_at(self, theta: np.ndarray) -> Motion:
         """Return the motion with the values at theta."""
@@ -84,61 +88,6 @@ class VideoProblem:
         motion = self.motion_at(theta)
         return self.filming.shoot(motion, motion.run())
 
-    def loss_at(self, theta: np.ndarray) -> float:
-        """Return the loss only."""
-        return self.loss(self.images(theta), self.targets)
-
-    def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the loss and its gradient in theta."""
-        return self.pull_back(
-            theta,
-            lambda images: (
-                self.loss(images, self.targets),
-                loss_vjp(self.loss, images, self.targets),
-            ),
-        )
-
-    def residuals(self, theta: np.ndarray) -> np.ndarray:
-        """Return r with loss = r @ r."""
-        return residuals(self.loss, self.images(theta), self.targets)
-
-    def residuals_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
-        """Return the derivative of the residuals along `tan_theta`."""
-        return self._push(theta, tan_theta)[1]
-
-    def residuals_vjp(self, theta: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
-        """Return the gradient in theta for a cotangent of the residuals."""
-        return self.pull_back(
-            theta,
-            lambda images: (0.0, residuals_vjp(self.loss, images, self.targets, adj_r)),
-        )[1]
-
-    def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the residuals and their Jacobian, one tangent rollout a column.
-
-        The columns share this machine's threads.
-        """
-        r = self.residuals(theta)
-        jacobian = np.empty((len(r), len(theta)), order="F")
-        lone = replace(self, motion=replace(self.motion, threads=1))
-
-        def fill(i: int) -> None:
-            direction = np.zeros(len(theta))
-            direction[i] = 1.0
-            jacobian[:, i] = lone.residuals_jvp(theta, direction)
-
-        on_cpu = self.motion.device == "cpu"
-        with ThreadPoolExecutor(thread_count(None, large=on_cpu)) as pool:
-            list(pool.map(fill, range(len(theta))))
-        return r, jacobian
-
-    def _push(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        images, tan_images = self.images_jvp(theta, tan_theta)
-        return (
-            residuals(self.loss, images, self.targets),
-            residuals_jvp(self.loss, images, self.targets, tan_images),
-        )
-
     def images_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the video at theta and its derivative along `tan_theta`."""
         motion = self.motion_at(theta)
@@ -146,7 +95,7 @@ class VideoProblem:
         run, tan_run = motion.jvp(tangents)
         return self.filming.jvp(motion, run, tan_run, tangents)
 
-    def pull_back(self, theta: np.ndarray, judge: Any) -> tuple[float, np.ndarray]:
+    def pull_back(self, theta: np.ndarray, judge: Judge) -> tuple[float, np.ndarray]:
         """Return the value and the gradient in theta of `judge(images) -> value, adj_images`."""
         motion = self.motion_at(theta)
         recorded = motion.record()

@@ -33,12 +33,12 @@ def test_a_run_of_an_earlier_version_has_a_report_too():
 
 def test_a_direction_that_leaves_no_trace_is_doubted():
     spread = {
-        "reason": "a direction of theta leaves no trace in the video",
+        "reason": "a direction of theta leaves no trace in the images",
         "singular_values": [0.2, 3e-17],
         "worst_direction": {"log damping": 0.707, "log mass": 0.707},
     }
     (line,) = doubts(result() | {"uncertainty": spread})
-    assert "along 0.71 log damping, 0.71 log mass nothing in it changes" in line
+    assert "along 0.71 log damping, 0.71 log mass nothing in them changes" in line
     assert doubts(result() | {"uncertainty": spread | {"reason": ""}}) == []
     many = spread | {"reason": "more than 256 parameters", "singular_values": []}
     assert doubts(result() | {"uncertainty": many}) == []

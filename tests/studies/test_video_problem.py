@@ -156,7 +156,7 @@ def test_a_video_of_few_values_gives_a_spectrum_but_no_intervals(rng):
         images=lambda theta: np.full((1, 1, 1, 4), 0.5),
         targets=np.zeros((1, 1, 1, 3)),
         residuals_and_jacobian=lambda theta: (np.zeros(3), jacobian),
-        motion=SimpleNamespace(dtype="float64"),
+        dtype="float64",
     )
     spread = uncertainty(problem, np.zeros(4))
     assert "no more values than there are parameters" in spread.reason

@@ -1,0 +1,34 @@
+"""Pieces of HTML that the sections of a report are made of."""
+
+import base64
+import html
+from collections.abc import Mapping
+
+
+def image(data: bytes) -> str:
+    """Return a PNG as the address of an image."""
+    return f"data:image/png;base64,{base64.b64encode(data).decode()}"
+
+
+def wide(data: bytes, alt: str) -> str:
+    """Return an image as wide as the page; on a narrow one it scrolls."""
+    return (
+        f'<div class="scroll"><img class="wide" src="{image(data)}" alt="{html.escape(alt)}"></div>'
+    )
+
+
+def gallery(images: Mapping[str, bytes]) -> str:
+    """Return images side by side, as many as fit."""
+    tags = (
+        f'<img src="{image(data)}" alt="{name.replace("_", " ")}">' for name, data in images.items()
+    )
+    return f'<div class="pair">{"".join(tags)}</div>'
+
+
+def rows(values: Mapping[str, str]) -> str:
+    """Return a table of names and values."""
+    lines = "".join(
+        f"<tr><th>{html.escape(key)}</th><td>{html.escape(str(value))}</td></tr>"
+        for key, value in values.items()
+    )
+    return f'<table class="facts">{lines}</table>'
