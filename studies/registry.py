@@ -106,6 +106,18 @@ STUDIES = {
             "identify mass, stiffness, damping and friction of a rigid body on a floor",
         ),
         Study(
+            "light",
+            "studies.light",
+            "find the light on a known mesh, as spherical harmonics, from pictures",
+            moves=False,
+        ),
+        Study(
+            "camera",
+            "studies.camera",
+            "find pose and field of view of a camera from a picture of a known mesh",
+            moves=False,
+        ),
+        Study(
             "timing",
             "studies.timing",
             "measure forward and reverse over 100 to 10 000 tetrahedra",

@@ -217,9 +217,62 @@ RIGID_CONTACT = Toy(
     ),
 )
 
+LIGHT = Toy(
+    "light",
+    ('mesh.shapes=["cube"]', "camera.views=1", "image.height=16", "image.width=16"),
+    {"coefficients": 1e-10},
+    (
+        (("mesh.radius=0.0",), "`mesh.radius` must be positive"),
+        (("mesh.shapes=[]",), "`mesh.shapes` must name at least one of cube"),
+        (('mesh.shapes=["aple"]',), "Did you mean `apple`.*Or give a mesh file"),
+        (('mesh.shapes=["none.stl"]',), "`mesh.shapes`: there is no file none.stl"),
+        (("mesh.color=[1.0]",), r"`mesh.color` must have shape \(3,\)"),
+        (("hidden.even=[2.0, 1.0]",), r"`hidden.even` must be \[low, high\]"),
+        (("start.even=[20.0, 20.0]",), "start of `coefficients` must lie inside its bounds"),
+        (("bounds.coefficients=0.0",), "`bounds.coefficients` must be positive"),
+        (("camera.views=0",), "`camera.views` must be positive"),
+        (("camera.distance=-1.0",), "`camera.distance` must be positive"),
+        (("camera.elevations=[]",), "`camera.elevations` must hold at least one angle"),
+        (("camera.distance=500.0",), "`camera` must see the scene in every picture"),
+        (("image.softness=0.0",), "`image.softness` must be positive"),
+        (("image.background=[0.0]",), r"`image.background` must have shape \(3,\)"),
+        (("noise.level=-0.1",), "`noise.level` must not be negative"),
+        (("noise.repeats=-1",), "`noise.repeats` must not be negative"),
+    ),
+)
+
+CAMERA = Toy(
+    "camera",
+    (
+        'mesh.shapes=["chair"]',
+        "image.height=24",
+        "image.width=24",
+        "loss.levels=3",
+        "start.turn=[10.0, 10.0]",
+        "start.shift=[0.05, 0.05]",
+    ),
+    {"rotation": 1e-8, "translation": 1e-8, "fov_y": 1e-8},
+    (
+        (("free=[]",), "`free` must name at least one of rotation, translation, fov_y"),
+        (('free=["rotation", "rotation"]',), "`free` must name at least one of rotation"),
+        (('free=["zoom"]',), "Unknown name in `free` `zoom`"),
+        (("hidden.distance=[0.0, 1.0]",), "`hidden.distance` must be positive"),
+        (("hidden.target=[1.0, 0.0]",), r"`hidden.target` must be \[low, high\]"),
+        (("start.zoom=[0.0, 0.0]",), "`start.zoom` must be positive"),
+        (("start.zoom=[4.0, 4.0]",), "start of `fov_y` must lie inside its bounds"),
+        (("bounds.rotation=0.01",), "hidden `rotation` must lie inside its bounds too"),
+        (("bounds.translation=0.0",), "`bounds.translation` must be positive"),
+        (("image.light=[0.0, 1.0]",), r"`image.light` must have shape \(3,\)"),
+        (("optimizer.softness=[]",), "`optimizer.softness` must be factors that fall to 1.0"),
+        (("optimizer.softness=[1.0, 2.0, 1.0]",), "`optimizer.softness` must be factors"),
+        (("hidden.target=[9.0, 9.0]",), "`camera` must see the scene in every picture"),
+    ),
+)
+
 TOYS = {
     toy.study: toy
     for toy in (
         BOUNCE, PENDULUM, DOUBLE, SMOKE, BALL_MATERIAL, CLOTH_VELOCITY, RIGID_MASS, RIGID_CONTACT,
+        LIGHT, CAMERA,
     )
 }  # fmt: skip
