@@ -118,6 +118,11 @@ STUDIES = {
             moves=False,
         ),
         Study(
+            "shape",
+            "studies.shape",
+            "turn a sphere into the shape that is seen in pictures, every vertex free",
+        ),
+        Study(
             "timing",
             "studies.timing",
             "measure forward and reverse over 100 to 10 000 tetrahedra",
