@@ -198,8 +198,9 @@ def split(images: np.ndarray, job: Job, outputs: Iterable[Output], many: bool) -
     kinds, n_objects = layers_of(job, outputs).kinds, len(job.scene.ambient)
     out = {}
     for output in outputs:
-        parts = [images[:, :, i, :, :, c] for i, c in channels(kinds, output, n_objects)]
-        whole = parts[0].copy() if output is Output.DEPTH else np.stack(parts, axis=-1)
+        layer, channel = np.array(channels(kinds, output, n_objects), int).reshape(-1, 2).T
+        whole = np.ascontiguousarray(np.moveaxis(images[:, :, layer, :, :, channel], 0, -1))
+        whole = whole[..., 0] if output is Output.DEPTH else whole
         out[output.value] = only_asked(whole, many, job.batched)
     return out
 

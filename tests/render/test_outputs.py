@@ -103,6 +103,14 @@ def test_masks_add_up_to_alpha_in_over_and_to_one_where_a_face_is_nearest(rng):
     np.testing.assert_array_equal(images["mask"].sum(axis=-1), np.where(covered, 1.0, 0.0))
 
 
+def test_a_scene_without_objects_has_outputs_and_no_masks():
+    images = rasterize_outputs(Scene({}), camera(far=9.0), soft(), {}, (3, 4))
+    assert {name: value.shape[2:] for name, value in images.items()} == {
+        "rgba": (4,), "depth": (), "normals": (3,), "mask": (0,),
+    }  # fmt: skip
+    np.testing.assert_array_equal(images["depth"], np.full((3, 4), 9.0))
+
+
 def test_four_objects_have_a_mask_each(rng):
     square = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0.0]])
     mesh = Mesh([[0, 1, 2], [0, 2, 3]])
