@@ -138,20 +138,21 @@ class Slots(NamedTuple):
     pairs: np.ndarray  # (n_pairs, 18 or 27) of corners and colours, and of normals
     tiles: np.ndarray  # (n_tiles, 6) of sigma, gamma, epsilon and one background
     behind: np.ndarray  # of the samples of a background image, or (0, 0, 3)
-    parts: ShadeParts
+    parts: ShadeParts  # of every tile, or of none where no face is rounded
 
 
 def empty_slots(job: Job, ready: Frame) -> Slots:
     """Return room for what the tiles of a frame pull back."""
     dtype = job.x.dtype
     n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
-    width = ROUNDED_SLOT if len(ready.faces.normals) else SLOT
+    is_rounded = len(ready.faces.normals) > 0
+    width = ROUNDED_SLOT if is_rounded else SLOT
     is_image = len(job.background_shape) == 3
     return Slots(
         np.empty((n_pairs, width), dtype),
         np.empty((n_tiles, 6), dtype),
         np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype),
-        zero_parts(np, n_tiles, len(job.scene.ambient), job.scene, dtype),
+        zero_parts(np, n_tiles if is_rounded else 0, len(job.scene.ambient), job.scene, dtype),
     )
 
 

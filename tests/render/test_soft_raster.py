@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from adjoint.render.soft_raster import rasterize_jvp, record_images
+from adjoint.render.soft_raster import empty_slots, rasterize_jvp, record_images
 from render.blending import DIBR, Hard, Over, Softmax
+from render.packing import pack
 from render.scene import Mesh, Scene
-from render.soft_raster import SoftRasterizer, rasterize
+from render.soft_raster import SoftRasterizer, rasterize, setup_frame
 from tests.render.scenes import camera, moved, rounded, soft, tetrahedron, two_tetrahedra
 
 
@@ -229,6 +230,14 @@ def test_tiles_that_would_hold_too_much_are_cut_without_changing_the_image(rng, 
     whole = rasterize(scene, camera(), soft(), vertices, SIZE)
     monkeypatch.setattr("render.soft_raster.LARGEST_TILE", 100)
     np.testing.assert_array_equal(rasterize(scene, camera(), soft(), vertices, SIZE), whole)
+
+
+def test_only_scenes_shaded_by_pixel_take_room_for_every_object_in_every_tile(rng):
+    scene, vertices = two_tetrahedra(rng)
+    for own, rows in ((scene, 0), (rounded(scene), 4)):
+        (job,) = pack(own, (camera(),), soft(), vertices, (33, 34))
+        slots = empty_slots(job, setup_frame(job, 0))
+        assert slots.parts.ambient.shape == (rows, 2, 3)
 
 
 def test_unknown_paths_and_wrong_shapes_are_refused(rng):
