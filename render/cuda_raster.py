@@ -23,6 +23,7 @@ from render.lists import sort_body
 from render.normals import VertexCorners, normal_body
 from render.packing import Job
 from render.projection import project_body, unpack_view
+from render.seamless import outline_body, seamless_logit, soft_edges_body
 
 
 class Pixels(NamedTuple):
@@ -109,6 +110,20 @@ def face_thread(f, args):
 
 
 @device_fn
+def soft_edges_thread(f, args):
+    """Find the soft edges of face f."""
+    numbers, flags, corners, soft, edges = args
+    soft_edges_body(f, edges, corners, unpack_settings(numbers, flags), soft)
+
+
+@device_fn
+def outline_thread(f, args):
+    """Find the soft corners of face f, and how the outline goes on from its soft edges."""
+    faces, edges, vertex_corners, soft = args
+    outline_body(f, faces, edges, vertex_corners, soft)
+
+
+@device_fn
 def pairs_thread(f, pairs):
     """Write the pairs of face f."""
     for k in range(pairs.start[f], pairs.start[f + 1]):
@@ -127,13 +142,17 @@ def locate(k, pairs, box):
 @device_fn
 def logits_thread(k, args):
     """Write the logits of pair k, and count those that are fragments."""
-    pixels, numbers, corners, box, pairs, logits, counts = args
-    f, i, left, right, place = locate(k, pairs, box)
-    a0, a1, a2, _ = load_corners(f, corners)
+    pixels, numbers, faces, pairs, logits, counts = args
+    f, i, left, right, place = locate(k, pairs, faces.box)
+    a0, a1, a2, _ = load_corners(f, faces.corners)
     sigma, lowest = numbers[0], numbers[5]
     n = 0
     for j in range(left, right):
-        y = fragment_logit((pixels.pixel_x[j], pixels.pixel_y[i]), a0, a1, a2, sigma)
+        p = (pixels.pixel_x[j], pixels.pixel_y[i])
+        if faces.soft.shape[0] > 0:
+            y = seamless_logit(p, f, faces, sigma)
+        else:
+            y = fragment_logit(p, a0, a1, a2, sigma)
         logits[place + j - left] = y
         if y >= lowest:
             n += 1
@@ -192,6 +211,7 @@ def setup_faces_on_gpu(xp: Any, job: Job, shared: Shared, x: Any) -> tuple[Faces
             xp.empty((n_faces, 9), dtype),
             xp.empty((n_faces, 4), np.int64),
             xp.empty((n_vertices if job.scene.rounded.any() else 0, 3), dtype),
+            xp.empty((len(job.edges.number), 12), np.int64),
         )
     )
     rows, places = xp.empty(n_faces, np.int64), xp.empty(n_faces, np.int64)
@@ -199,6 +219,11 @@ def setup_faces_on_gpu(xp: Any, job: Job, shared: Shared, x: Any) -> tuple[Faces
     n_normals = faces.normals.shape[0]
     launch(normal_thread, n_normals, (x, shared.scene.faces, shared.corners, faces.normals))
     launch(face_thread, n_faces, (shared, x, faces, *on_device((rows, places))))
+    n_soft = faces.soft.shape[0]
+    of_faces = (shared.numbers, shared.flags, faces.corners, faces.soft)
+    edges = on_device(job.edges)
+    launch(soft_edges_thread, n_soft, (*of_faces, edges))
+    launch(outline_thread, n_soft, (shared.scene.faces, edges, shared.corners, faces.soft))
     start, place = offsets(xp, rows), offsets(xp, places)
     pairs = on_device(Pairs(start, place, xp.empty(int(start[-1]), np.int64)))
     launch(pairs_thread, n_faces, pairs)
@@ -224,7 +249,7 @@ def gather_frame(xp: Any, job: Job, shared: Shared, x: Any) -> FrameOnGpu:
     logits, counts = xp.empty(n_logits, dtype), xp.empty(n_pairs, np.int64)
     launch(
         logits_thread, n_pairs,
-        (pixels, shared.numbers, faces.corners, faces.box, pairs, *on_device((logits, counts))),
+        (pixels, shared.numbers, faces, pairs, *on_device((logits, counts))),
     )  # fmt: skip
     pair = offsets(xp, counts)
     n = int(pair[-1])

@@ -67,6 +67,7 @@ class Faces(NamedTuple):
     shaded: np.ndarray  # (n_faces, 9): RGB of three corners, or of the face in the first
     box: np.ndarray  # (n_faces, 4) int64: rows from, to, columns from, to; empty if not drawn
     normals: np.ndarray  # (n_vertices, 3) unit normals, or (0, 3) where no face is rounded
+    soft: np.ndarray  # (n_faces, 12) int64 of edges and corners, or (0, 12): `render/seamless.py`
 
 
 @device_fn

@@ -28,6 +28,7 @@ from render.face_setup import load_corners
 from render.lists import list_fragments, sort_body
 from render.nearest import outer_coverage
 from render.pixel_shading import pixel_color
+from render.seamless import seamless_logit
 
 
 TILE_SHIFT = 5  # a tile has 1 << TILE_SHIFT pixels in each direction
@@ -130,17 +131,31 @@ def fill_row(at, n, y, fragments):
 
 
 @device_fn
-def block_logits(first, last, left, right, corners, sigma, grid, fragments):
-    """Logits of a face at the pixels of some rows of its box: a loop that vectorises."""
-    a0, a1, a2, _ = corners
+def block_pixels(first, last, left, right, grid, fragments):
+    """Write where the pixels of some rows of a box are; return whole groups of them."""
     n = right - left
     for k in range(n):
         fragments.box_x[k] = grid.pixel_x[left + k]
     for i in range(first, last):
         fill_row((i - first) * n, n, grid.pixel_y[i], fragments)
-    for k in range(np.uint64(0), np.uint64(whole((last - first) * n))):
+    return np.uint64(whole((last - first) * n))
+
+
+@device_fn
+def block_logits(first, last, left, right, corners, sigma, grid, fragments):
+    """Logits of a face at the pixels of some rows of its box: a loop that vectorises."""
+    a0, a1, a2, _ = corners
+    for k in range(np.uint64(0), block_pixels(first, last, left, right, grid, fragments)):
         p = (fragments.box_x[k], fragments.box_y[k])
         fragments.logits[k] = fragment_logit(p, a0, a1, a2, sigma)
+
+
+@device_fn
+def seamless_block_logits(first, last, left, right, f, faces, sigma, grid, fragments):
+    """Logits of seamless coverage at the pixels of some rows of a box."""
+    for k in range(np.uint64(0), block_pixels(first, last, left, right, grid, fragments)):
+        p = (fragments.box_x[k], fragments.box_y[k])
+        fragments.logits[k] = seamless_logit(p, f, faces, sigma)
 
 
 @device_fn
@@ -228,7 +243,10 @@ def fragments_body(f, area, n, grid, smooth, faces, settings, fragments):
     first = n
     for i in range(begin, end, rows):
         last = min(i + rows, end)
-        block_logits(i, last, left, right, corners, settings.sigma, grid, fragments)
+        if faces.soft.shape[0] > 0:
+            seamless_block_logits(i, last, left, right, f, faces, settings.sigma, grid, fragments)
+        else:
+            block_logits(i, last, left, right, corners, settings.sigma, grid, fragments)
         n = keep_fragments(i, last, left, right, n, settings.lowest, grid, fragments)
     place_fragments(first, n, f, corners, smooth, faces.shaded, fragments)
     return n

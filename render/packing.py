@@ -16,6 +16,7 @@ from render.fragments import TILE_SHIFT, Grid
 from render.normals import VertexCorners, vertex_corners
 from render.projection import image_size, pixel_centers
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
+from render.seamless import Edges, shared_edges
 from render.supersampling import repeat
 
 
@@ -28,12 +29,13 @@ class Job(NamedTuple):
     grid: Grid
     x: np.ndarray  # (n_frames, n_vertices, 3)
     batched: bool  # whether the images have an axis of frames
-    corners: VertexCorners  # of every vertex; empty where no face is rounded
+    corners: VertexCorners  # of every vertex; empty where nothing needs them
     offsets: np.ndarray  # (n_objects + 1,) first vertex of each object
     face_offsets: np.ndarray  # (n_objects + 1,) first face of each object
     has_kappa: bool  # whether the softness is that of DIBR
     samples: int  # of a pixel, in each direction: the grid is that of samples
     background_shape: tuple[int, ...]  # (3,) or (height, width, 3)
+    edges: Edges  # empty where coverage is not seamless
 
 
 def pack(
@@ -64,7 +66,9 @@ def pack(
     background = behind_samples(rasterizer.background, k)
     packed = _pack_scene(scene, offsets, face_offsets, background, dtype)
     is_rounded = packed.rounded.any()
-    corners = vertex_corners(packed.faces if is_rounded else packed.faces[:0], x.shape[1])
+    edges = shared_edges(packed.faces if rasterizer.seamless else packed.faces[:0])
+    with_corners = is_rounded or rasterizer.seamless
+    corners = vertex_corners(packed.faces if with_corners else packed.faces[:0], x.shape[1])
     return [
         Job(
             camera.view().astype(dtype),
@@ -79,6 +83,7 @@ def pack(
             isinstance(rasterizer.blend, DIBR),
             k,
             rasterizer.background.shape,
+            edges,
         )
         for camera in cameras
     ]

@@ -34,6 +34,7 @@ from render.fragments import BLOCK, LANES, Fragments, Grid, Tiles, gather_tile, 
 from render.lists import BINS, count_tiles, fill_tiles, order_faces
 from render.packing import Job, check_cameras, pack
 from render.scene import Scene
+from render.seamless import find_soft
 from render.supersampling import average
 
 
@@ -63,6 +64,9 @@ class SoftRasterizer:
     supersample : int
         Samples of a pixel in each direction, of which it is the mean
         (`render/supersampling.py`). It changes neither `sigma` nor the size of `background`.
+    seamless : bool
+        Soften faces at silhouettes and boundaries alone, not where two faces meet
+        (`render/seamless.py`).
 
     Raises
     ------
@@ -80,6 +84,7 @@ class SoftRasterizer:
     blend: Blend = field(default_factory=Over)
     cull: bool = False
     supersample: int = 1
+    seamless: bool = False
 
     def __post_init__(self) -> None:
         for name in ("sigma", "gamma", "epsilon"):
@@ -96,7 +101,9 @@ class SoftRasterizer:
                 "`rasterizer.blend` must be Over(), Softmax(), DIBR() or Hard(), got "
                 f"{self.blend!r}."
             )
-        object.__setattr__(self, "cull", checks.flag("rasterizer.cull", self.cull))
+        for name in ("cull", "seamless"):
+            flag = checks.flag(f"rasterizer.{name}", getattr(self, name))
+            object.__setattr__(self, name, flag)
         supersample = checks.whole("rasterizer.supersample", self.supersample, 1)
         object.__setattr__(self, "supersample", supersample)
 
@@ -224,9 +231,11 @@ def setup_frame(job: Job, frame: int) -> Frame:
         np.empty((n_faces, 9), dtype),
         np.empty((n_faces, 4), np.int64),
         np.empty((len(x) if job.scene.rounded.any() else 0, 3), dtype),
+        np.empty((len(job.edges.number), 12), np.int64),
     )
     with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
         setup_faces(job.view, job.scene, x, job.settings, (height, width), job.corners, faces)
+        find_soft(job.scene.faces, job.edges, job.corners, faces.corners, job.settings, faces.soft)
     shift = job.grid.shift
     while True:
         n_down, n_across = (-(-n >> shift) for n in (height, width))

@@ -12,6 +12,7 @@ from adjoint.render.barycentrics import add2, place_jvp, place_vjp
 from adjoint.render.coverage import signed_square_distance_jvp, signed_square_distance_vjp
 from adjoint.render.face_setup import ROUNDED_SLOT, SLOT
 from adjoint.render.pixel_shading import pixel_color_jvp, pixel_color_vjp
+from adjoint.render.seamless import seamless_logit_jvp, seamless_logit_vjp
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add, dot
 from render.face_setup import load_corners
@@ -47,7 +48,10 @@ def pair_jvp_body(k, f, scene, tan_scene, faces, tan_faces, numbers, fragments, 
     tan_corners = load_corners(f, tan_faces.corners)
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
         p = (fragments.p_x[q], fragments.p_y[q])
-        tangents.y[q] = fragment_logit_jvp(p, corners, tan_corners, sigma, tan_sigma)
+        if faces.soft.shape[0] > 0:
+            tangents.y[q] = seamless_logit_jvp(p, f, faces, tan_corners, sigma, tan_sigma)
+        else:
+            tangents.y[q] = fragment_logit_jvp(p, corners, tan_corners, sigma, tan_sigma)
         tangents.z[q], tan_w = place_jvp(p, corners, tan_corners)
         tan_rgb = corner_color(f, 0, tan_faces.shaded)
         if scene.rounded[f]:
@@ -144,8 +148,29 @@ def flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
 
 
 @device_fn
+def seamless_vjp_body(k, f, faces, settings, fragments, adj, pair, slots):
+    """Pair k, face f: what flows through its seamless coverage; return adj_sigma."""
+    adj_sigma = lit(0.0, settings.sigma)
+    for c in range(6):
+        slots[pair, c] = adj_sigma
+    for q in range(fragments.pair[k], fragments.pair[k + 1]):
+        p = (fragments.p_x[q], fragments.p_y[q])
+        adj_a0, adj_a1, adj_a2, adj_s = seamless_logit_vjp(
+            p, f, faces, settings.sigma, fragments.y[q], adj.y[q]
+        )
+        for c in range(2):
+            slots[pair, c] += adj_a0[c]
+            slots[pair, 2 + c] += adj_a1[c]
+            slots[pair, 4 + c] += adj_a2[c]
+        adj_sigma += adj_s
+    return adj_sigma
+
+
+@device_fn
 def coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
     """Pair k, face f: what flows through its coverage; return adj_sigma."""
+    if faces.soft.shape[0] > 0:
+        return seamless_vjp_body(k, f, faces, settings, fragments, adj, pair, slots)
     corners = load_corners(f, faces.corners)
     zero = lit(0.0, settings.sigma)
     sum0, sum1, sum2, adj_sigma = (zero, zero), (zero, zero), (zero, zero), zero

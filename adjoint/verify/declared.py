@@ -36,7 +36,7 @@ DENSITY = {("smoke_images", "density")}
 CAMERAS = (Camera, OrbitCamera, PosedCamera, Intrinsics, Orthographic)
 LIGHTS = (DirectionalLight, SphericalHarmonics)
 RENDERED = (*CAMERAS, *LIGHTS, SoftRasterizer, DIBR, Material, Mesh)
-FIXED = {"near", "far", "lens", "nominal", "size", "blend", "cull", "supersample"}
+FIXED = {"near", "far", "lens", "nominal", "size", "blend", "cull", "supersample", "seamless"}
 FIXED |= {"faces", "material", "smooth_normals"}
 LOSS_SUFFIX = "_mse_vjp"
 

@@ -19,6 +19,7 @@ BLENDS = {
     "culled": {"blend": Over(), "cull": True},
     "dibr": {"blend": DIBR(2e-2)},
     "hard": {"blend": Hard()},
+    "seamless": {"blend": Over(), "seamless": True},
 }
 FLAT = PosedCamera((0.3, -0.4, 0.1), (0.03, 0.05, -3.5), lens=Orthographic(2.9))
 

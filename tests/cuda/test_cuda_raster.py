@@ -7,14 +7,14 @@ from adjoint.render.soft_raster import rasterize_jvp, record_images
 from adjsim.backend import cuda_problem
 from render.soft_raster import rasterize
 from tests.cuda.processes import run
-from tests.cuda.render_scenes import all_scenes, empty, everything, toy
+from tests.cuda.render_scenes import BLENDS, all_scenes, empty, everything, toy
 
 
 needs_gpu = pytest.mark.skipif(
     cuda_problem() is not None, reason=f"no GPU to use: {cuda_problem()}"
 )
 # What a blend does not know; spherical harmonics know no materials.
-UNKNOWN = dict.fromkeys(("over", "culled"), ("gamma", "epsilon"))
+UNKNOWN = dict.fromkeys(("over", "culled", "seamless"), ("gamma", "epsilon"))
 UNKNOWN |= dict.fromkeys(("dibr", "hard"), ("sigma", "gamma", "epsilon"))
 ZERO = {f"{blend} vjp rasterizer.{name}" for blend, names in UNKNOWN.items() for name in names} | {
     f"culled vjp {name}.{coefficient}"
@@ -28,10 +28,9 @@ def test_the_simulator_draws_and_differentiates_like_the_cpu():
     # the order in which parts are summed: about a hundred terms of the size of the sum, or ten
     # times it where they cancel, at eps = 2.2e-16 each. Images and tangents have no such sums.
     report = run("tests.cuda.simulate", "render", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
-    assert {name.split()[0] for name in report} == {"over", "softmax", "culled", "dibr", "hard"}
-    assert (
-        len(report) == 26 + 29 + 26 + 30 + 29
-    )  # two views from the second on, no lights in the last
+    assert {name.split()[0] for name in report} == set(BLENDS)
+    # Two views from the second on, no lights in the third, kappa in the fourth.
+    assert len(report) == 26 + 29 + 26 + 30 + 29 + 29
     for name, row in report.items():
         assert row["alike"], name
         if name in ZERO:

@@ -8,7 +8,8 @@ kernels. For a pixel s and a face with screen corners s_k and depths z_k:
     z  = 1 / sum(b_k / z_k),   a = z sum(b_k a_k / z_k)    (orthographic: sums of b_k z_k, b_k a_k)
     C  = k_a C_0 + sum over lights of L k_d max(0, n.l) C_0
 
-blended over faces as `blend_over`, `blend_softmax`, `blend_dibr` or `blend_hard` say.
+With `seamless`, d is the distance that `tests/reference/seamless.py` takes.
+Blended over faces as `blend_over`, `blend_softmax`, `blend_dibr` or `blend_hard` say.
 
 Source: Liu, Li, Chen & Li, Soft Rasterizer, ICCV 2019, eq. 1, 2, 4 and 5; the blend
 "over" and the perspective-correct depth are this project's. Chen et al., DIB-R, NeurIPS 2019.
@@ -19,6 +20,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from tests.reference.seamless import soft_features, square_distance
 
 
 D_MIN_OVER = 1e-10
@@ -52,7 +55,8 @@ def reference_image(
     raster : mapping
         `sigma`, `background` (3,) or (height, width, 3), `supersample` (samples of a pixel in
         each direction, default 1), `blend` ("over", "softmax", "dibr" or "hard"), `cull`
-        (bool, default False), for "softmax" `gamma` and `epsilon`, for "dibr" `kappa`.
+        (bool, default False), `seamless` (bool, default False), for "softmax" `gamma` and
+        `epsilon`, for "dibr" `kappa`.
     size : (height, width)
     dtype : dtype
         float64 or longdouble; every number is converted to it first.
@@ -105,9 +109,10 @@ def project(points, camera, dtype=np.float64):
 def gather_faces(objects, lights, camera, raster, dtype):
     """Every face that is drawn, of all objects: corners, depths, colours times light.
 
-    Last the normals of the corners and their shade, where pixels are shaded: colours are bare.
+    Then the normals of the corners and their shade, where pixels are shaded: colours are bare.
+    Last, with `seamless`, the soft edges and corners of each face.
     """
-    corners, depths, colors, rounded = [], [], [], []
+    corners, depths, colors, rounded, soft = [], [], [], [], []
     for mesh in objects:
         points = np.asarray(mesh["vertices"], dtype)
         index = np.asarray(mesh["faces"])
@@ -124,11 +129,13 @@ def gather_faces(objects, lights, camera, raster, dtype):
         colors.append((albedo if smooth else shade * albedo)[drawn])
         normals = vertex_normals(points, index)[index][drawn] if smooth else None
         rounded.append((int(drawn.sum()), normals, mesh, lights))
+        soft += soft_features(index[drawn], screen) if raster.get("seamless", False) else []
     return (
         np.concatenate([*corners, np.empty((0, 3, 2), dtype)]),
         np.concatenate([*depths, np.empty((0, 3), dtype)]),
         np.concatenate([*colors, np.empty((0, 3, 3), dtype)]),
         rounded,
+        soft,
     )
 
 
@@ -184,7 +191,7 @@ def is_drawn(corners, depths, camera, raster):
 
 def pixel_row(faces, camera, raster, row, size):
     """Log-coverage, depth (W, nf) and colour (W, nf, 3) of every face at each pixel."""
-    corners, depths, colors, rounded = faces
+    corners, depths, colors, rounded, soft = faces
     dtype = corners.dtype
     height, width = size
     column = np.arange(width, dtype=dtype)
@@ -202,9 +209,14 @@ def pixel_row(faces, camera, raster, row, size):
         axis=-1,
     )  # (W, nf, 3)
     delta = np.where((b >= 0).all(axis=-1), 1, -1)
-    squared = np.minimum.reduce(
-        [squared_distance(corners[:, k], corners[:, (k + 1) % 3], s) for k in range(3)]
-    )
+    if raster.get("seamless", False):
+        pairs = [[square_distance(f, p[0], d > 0) for f, d in zip(soft, row, strict=True)]
+                 for p, row in zip(s, delta, strict=True)]  # fmt: skip
+        squared = np.array(pairs, dtype).reshape(width, len(corners))
+    else:
+        squared = np.minimum.reduce(
+            [squared_distance(corners[:, k], corners[:, (k + 1) % 3], s) for k in range(3)]
+        )
     spread = raster["kappa"] if raster["blend"] == "dibr" else raster["sigma"]
     exponent = delta * squared / np.asarray(spread, dtype)
 

@@ -87,6 +87,7 @@ def plain(scene, view, rasterizer, vertices):
     lens |= {key: float(getattr(view.optics, key)) for key in view.optics.PARAMETERS}
     raster = {key: getattr(rasterizer, key) for key in ("sigma", "gamma", "epsilon", "background")}
     raster |= {"cull": rasterizer.cull, "supersample": rasterizer.supersample}
+    raster["seamless"] = rasterizer.seamless
     raster["blend"] = type(rasterizer.blend).__name__.lower()
     raster |= vars(rasterizer.blend)
     return objects, lights, lens, raster

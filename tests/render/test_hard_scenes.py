@@ -18,6 +18,7 @@ MODES = {
     "softmax": {"blend": Softmax(), "gamma": 0.3, "epsilon": 0.9},
     "dibr": {"blend": DIBR(2e-3)},
     "hard": {"blend": Hard()},
+    "seamless": {"seamless": True},
     "samples": {"supersample": 2},
 }
 SIZES = {"wide": (1, 300), "high": (300, 1), "one": (1, 1)}

@@ -23,7 +23,7 @@ DOT_TOLERANCE = 1e-9
 STEP, GRADIENT_TOLERANCE = 1e-5, 1e-6
 
 
-PICTURES = ("over", "softmax", "flat", "dibr", "hard", "samples", "sky", "smooth")
+PICTURES = ("over", "softmax", "flat", "dibr", "hard", "samples", "seamless", "sky", "smooth")
 
 
 def toy(name):

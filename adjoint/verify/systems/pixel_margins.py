@@ -1,8 +1,9 @@
 """How far a picture is from its kinks, in NumPy, written a second time from the equations.
 
 Each margin changes sign where the picture is not smooth: a barycentric coordinate at 0 or
-1 (the clip, and the end of a face), two edges equally near (the medial axis, inside), two faces
-equally deep (a swap in order), a coverage at D_min, a face edge-on to a light.
+1 (the clip, the end of a face, a seam), two edges equally near (the medial axis, inside), two
+faces equally deep (a swap in order), a coverage at D_min, a face edge-on to a light, or, where
+coverage is seamless, to the camera.
 """
 
 from collections.abc import Mapping
@@ -78,9 +79,12 @@ def _felt_places(
         axis=-1,
     )
     b = b / b.sum(axis=-1, keepdims=True)
-    near = np.sort(
-        np.stack([_square_distance(p, a[:, :, k - 2], a[:, :, k - 1]) for k in range(3)], -1)
-    )
+    near = np.stack([_square_distance(p, a[:, :, k - 2], a[:, :, k - 1]) for k in range(3)], -1)
+    if rasterizer.seamless:
+        corners = np.square(p[:, :, None] - a).sum(axis=-1)
+        corners = np.where((b >= 0.0).all(axis=-1)[..., None], corners, 1e9)  # inside alone
+        near = np.where(_soft(triangles), np.concatenate([near, corners], axis=-1), 1e9)
+    near = np.sort(near)
     is_inside = (b >= 0.0).all(axis=-1)
     y = np.where(is_inside, near[..., 0], -near[..., 0]) / rasterizer.spread
     clipped = np.clip(b, 0.0, 1.0)
@@ -99,6 +103,12 @@ def _pixel_margins(
     b, clipped, y, is_inside, medial = _felt_places(triangles, rasterizer, size)
     coverage = _coverage(y, rasterizer)
     felt = coverage > FAINT
+    if rasterizer.seamless:  # kinks outside too; edges that share their nearest point stay tied
+        is_inside = (medial > 1e-12) & (medial < 1e8)
+        felt = felt | (b > -0.1).all(axis=-1)  # at a seam full coverage begins
+        turns = _cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    else:
+        turns = np.empty(0)
     z = triangles[None, :, :, 2]
     depth = (clipped * z).sum(axis=-1) if is_orthographic else 1.0 / (clipped / z).sum(axis=-1)
     swaps = [_swap_margin(depth, coverage, i, j) for i, j in combinations(range(len(triangles)), 2)]
@@ -107,8 +117,37 @@ def _pixel_margins(
         np.where(felt[..., None], 1.0 - b, np.nan),
         np.where(is_inside & felt, medial, np.nan),
         y - rasterizer.blend.lowest,
+        turns,
         *swaps,
     ]
+
+
+def _soft(triangles: np.ndarray) -> np.ndarray:
+    """Return which edges and corners soften, (n_faces, 6); corners of soft edges of their own not.
+
+    Corners are the same vertex if they are at the same place.
+    """
+    sides: dict[frozenset, list[tuple[int, int]]] = {}
+    names = [[tuple(corner) for corner in face] for face in triangles]
+    for f, face in enumerate(names):
+        for k in range(3):
+            sides.setdefault(frozenset((face[k - 2], face[k - 1])), []).append((f, k))
+    soft = np.zeros((len(names), 6), bool)
+    for ends, faces in sides.items():
+        a, b = (np.array(end[:2]) for end in ends)
+        turn = [_cross(b - a, triangles[f, k, :2] - a) for f, k in faces]
+        for (f, k), own in zip(faces, turn, strict=True):
+            soft[f, k] = not any(own * other < 0.0 for other in turn)
+    ends = {
+        corner
+        for edge, faces in sides.items()
+        for corner in edge
+        if any(soft[f, k] for f, k in faces)
+    }
+    for f, face in enumerate(names):
+        for k in range(3):
+            soft[f, 3 + k] = face[k] in ends and not (soft[f, k - 2] or soft[f, k - 1])
+    return soft
 
 
 def _coverage(y: np.ndarray, rasterizer: SoftRasterizer) -> np.ndarray:
