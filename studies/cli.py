@@ -147,6 +147,20 @@ def view(
 
 
 @app.command()
+def gallery(
+    *,
+    out: Annotated[Path, typer.Option(help="Folder of the pictures and their page.")] = Path(
+        "gallery"
+    ),
+    height: Annotated[int, typer.Option(help="Of a picture [pixels].")] = 180,
+) -> None:
+    """Draw all that the renderer can show, and the same by other packages that are installed."""
+    from studies.gallery.making import make_gallery
+
+    print(make_gallery(out, height))
+
+
+@app.command()
 def info() -> None:
     """Print versions, devices, what is missing and how to get it."""
     from studies.info import info_text
