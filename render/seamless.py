@@ -42,7 +42,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, lit
-from render.coverage import cross2, edge_square_distance, inside
+from render.coverage import cross2, edge_square_distance
 from render.face_setup import is_drawn, load_corners
 
 
@@ -241,10 +241,30 @@ def nearest_soft(p, f, within, faces):
 
 
 @device_fn
+def side_of(p, a, b):
+    """Twice the signed area of a, b, p: to the last bit the negative of that of b, a, p."""
+    turned = (b[0] < a[0]) | ((b[0] == a[0]) & (b[1] < a[1]))
+    s, e = b if turned else a, a if turned else b
+    c = cross2((e[0] - s[0], e[1] - s[1]), (p[0] - s[0], p[1] - s[1]))
+    return -c if turned else c
+
+
+@device_fn
+def within_face(p, a0, a1, a2):
+    """Whether p is in the triangle, as `coverage.inside`; no point of a shared edge is in none.
+
+    With fused products rounding may put a point of an edge outside both of its faces. Where the
+    edge is a seam, neither would cover it at all.
+    """
+    c0, c1, c2 = side_of(p, a1, a2), side_of(p, a2, a0), side_of(p, a0, a1)
+    return min(c0, c1, c2) >= lit(0.0, c0) or max(c0, c1, c2) <= lit(0.0, c0)
+
+
+@device_fn
 def seamless_logit(p, f, faces, sigma):
     """Logit y of the seamless coverage of pixel p by face f."""
     a0, a1, a2, _ = load_corners(f, faces.corners)
-    within = inside(p, a0, a1, a2)
+    within = within_face(p, a0, a1, a2)
     m, _, _ = nearest_soft(p, f, within, faces)  # (1)
     y = m * (lit(1.0, sigma) / sigma)  # (2)
     return y if within else -y  # (3)

@@ -7,9 +7,8 @@ Frozen: which edges are seams, which corners are soft, and which edges count at 
 """
 
 from adjsim.backend import device_fn, lit
-from render.coverage import inside
 from render.face_setup import load_corners
-from render.seamless import nearest_soft, seamless_logit
+from render.seamless import nearest_soft, seamless_logit, within_face
 
 
 @device_fn
@@ -17,7 +16,7 @@ def seamless_logit_jvp(p, f, faces, tan_corners, sigma, tan_sigma):
     """Tangent of the logit of the seamless coverage of p by face f."""
     a0, a1, a2, _ = load_corners(f, faces.corners)
     tan_a0, tan_a1, tan_a2, _ = tan_corners
-    within = inside(p, a0, a1, a2)
+    within = within_face(p, a0, a1, a2)
     _, o, w = nearest_soft(p, f, within, faces)  # (1) w held
     tan_q_x = w[0] * tan_a0[0] + w[1] * tan_a1[0] + w[2] * tan_a2[0]
     tan_q_y = w[0] * tan_a0[1] + w[1] * tan_a1[1] + w[2] * tan_a2[1]
@@ -30,7 +29,7 @@ def seamless_logit_jvp(p, f, faces, tan_corners, sigma, tan_sigma):
 def seamless_logit_vjp(p, f, faces, sigma, y, adj_y):
     """Pull adj_y back through `seamless_logit`: adj_a0, adj_a1, adj_a2, adj_sigma."""
     a0, a1, a2, _ = load_corners(f, faces.corners)
-    within = inside(p, a0, a1, a2)
+    within = within_face(p, a0, a1, a2)
     _, o, w = nearest_soft(p, f, within, faces)  # (1) replayed
 
     # (3) -y outside,  (2) y = m/sigma

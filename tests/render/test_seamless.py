@@ -7,7 +7,7 @@ from render.blending import DIBR, Hard, Over, Softmax
 from render.face_setup import Faces
 from render.packing import pack
 from render.scene import DirectionalLight, Mesh, Scene
-from render.seamless import FAR_OFF, seamless_logit, shared_edges
+from render.seamless import FAR_OFF, seamless_logit, shared_edges, side_of, within_face
 from render.soft_raster import rasterize, setup_frame
 from tests.reference.seamless import along, turn
 from tests.render.elements import check_element
@@ -46,6 +46,30 @@ def test_edges_know_their_faces():
     assert edges.start[-1] == 9
     empty = shared_edges(np.empty((0, 3), int))
     assert len(empty.number) == len(empty.sides) == 0
+
+
+def test_no_point_of_a_shared_edge_is_outside_both_of_its_faces(rng):
+    # Compiled, products are fused: there `inside` denies both for a third of these points.
+    for size in rng.uniform(0.3, 0.9, 40):
+        a, b, c, d = ((x * size, y * size) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1)))
+        for t in (2.0 * np.arange(16) + 1.0) / 16.0 - 1.0:
+            if abs(t) < size:
+                p = (t, t)
+                assert within_face(p, a, b, c) or within_face(p, a, c, d)
+                assert side_of(p, a, c) == -side_of(p, c, a)
+    assert not within_face((0.95, 0.1), a, b, c)
+    assert within_face((0.1, -0.2), a, b, c)
+    assert within_face((0.1, -0.2), c, b, a)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_square_has_no_hole_on_its_diagonal(k):
+    for z in np.linspace(2.0, 3.0, 9):
+        view = camera(eye=(0, 0, z), target=(0, 0, 0), up=(0, 1, 0), fov_y=37.0)
+        scene = Scene({"o": Mesh(HALVES)})
+        raster = soft(seamless=True, sigma=1e-6, supersample=k)
+        image = rasterize(scene, view, raster, {"o": SQUARE}, (8, 8))
+        np.testing.assert_allclose(image[..., 3], 1.0, rtol=0, atol=1e-12)
 
 
 def test_the_diagonal_of_a_square_is_a_seam_and_all_corners_are_soft():
