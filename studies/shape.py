@@ -34,7 +34,14 @@ from studies.registry import Job, RunOptions
 from studies.run_folder import RunFolder
 from studies.scenery import Scenery, make_rasterizer, photographed
 from studies.search import Found, make_loss, make_search, read_search
-from studies.shape_measures import chamfer, overlap, silhouettes, surface_points
+from studies.shape_measures import (
+    POINTS,
+    chamfer,
+    floor,
+    overlap,
+    silhouettes,
+    surface_points,
+)
 from studies.subjects import cameras_around, find_mesh, view_names
 from studies.transforms import Identity
 from studies.uncertainty import Uncertainty
@@ -163,6 +170,11 @@ class ShapeFit(PictureFit):
     hidden: TriangleMesh = field(kw_only=True)
     unseen: tuple[OrbitCamera, ...] = field(kw_only=True)
 
+    @property
+    def radius(self) -> float:
+        """Distance of the farthest point of the hidden mesh from the origin [m]."""
+        return float(np.linalg.norm(self.hidden.points, axis=1).max())
+
     def mesh_at(self, theta: np.ndarray) -> TriangleMesh:
         """Return the mesh at theta."""
         scenery = self.problem.scenery_at(theta)
@@ -171,8 +183,7 @@ class ShapeFit(PictureFit):
     def measured(self, theta: np.ndarray) -> dict[str, float]:
         """Return how far a shape is from the hidden one: see `studies/shape_measures.py`."""
         mesh, scenery = self.mesh_at(theta), self.problem.scenery
-        radius = float(np.linalg.norm(self.hidden.points, axis=1).max())
-        out = {DISTANCE: chamfer(surface_points(mesh), surface_points(self.hidden)) / radius}
+        out = {DISTANCE: chamfer(surface_points(mesh), surface_points(self.hidden)) / self.radius}
         for name, cameras in ((APART, scenery.cameras), (UNSEEN, self.unseen)):
             both = (silhouettes(one, cameras, scenery.size) for one in (mesh, self.hidden))
             out[name] = 1.0 - overlap(*both)
@@ -239,10 +250,10 @@ class ShapeFit(PictureFit):
             Look(
                 "measures",
                 "How far the shapes are apart",
-                "Surface distance: mean distance of 6000 points on each surface to the other, over "
-                "the radius; points drawn twice on one surface are not 0 apart. Silhouettes apart: "
-                "one less their intersection over union, in the pictures and in views half-way "
-                "between them.",
+                f"Surface distance: mean distance of {POINTS} points on each surface to the other, "
+                "over the radius; points drawn twice on the hidden surface are "
+                f"{floor(self.hidden) / self.radius:.2g} apart. Silhouettes apart: one less their "
+                "intersection over union, in the pictures and in views half-way between them.",
                 figures.curves(chosen, curves, "evaluations"),
             ),
         ]

@@ -10,7 +10,7 @@ from render.orbit_camera import OrbitCamera
 from studies import running
 from studies.run_folder import RunFolder
 from studies.shape import APART, EVEN, MEASURES, UNEVEN, colored_sky, evenly, start_mesh
-from studies.shape_measures import chamfer, overlap, silhouettes, surface_points
+from studies.shape_measures import POINTS, chamfer, floor, overlap, silhouettes, surface_points
 from studies.view import drawing_problem, view_run
 
 
@@ -50,6 +50,13 @@ def test_the_distance_of_shifted_planes_is_their_shift():
     # of two points to one of them: there 0 and 1, back 0
     two, one = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]), np.zeros((1, 3))
     assert chamfer(two, one) == pytest.approx(0.25)
+
+
+def test_the_floor_of_the_distance_is_that_of_points_drawn_twice():
+    mesh = shape("cube")
+    area = 6.0 * (2.0 * np.abs(mesh.points).max()) ** 2
+    # mean distance to the nearest of n even points on a plane; edges change it by a few percent
+    assert floor(mesh) == pytest.approx(0.5 * np.sqrt(area / POINTS), rel=0.1)
 
 
 def test_a_silhouette_overlaps_itself_and_not_its_neighbour():
