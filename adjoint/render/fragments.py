@@ -15,6 +15,7 @@ from adjoint.render.pixel_shading import pixel_color_jvp, pixel_color_vjp
 from adjoint.render.seamless import seamless_logit_jvp, seamless_logit_vjp
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add, dot
+from render.blending import NEAREST
 from render.face_setup import load_corners
 from render.fragments import blend_corners, corner_color, fragment_logit, fragment_place
 
@@ -148,29 +149,32 @@ def flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
 
 
 @device_fn
-def seamless_vjp_body(k, f, faces, settings, fragments, adj, pair, slots):
-    """Pair k, face f: what flows through its seamless coverage; return adj_sigma."""
-    adj_sigma = lit(0.0, settings.sigma)
+def sparse_vjp_body(k, f, faces, settings, fragments, adj, pair, slots):
+    """As `coverage_vjp_body`, of any coverage, but for fragments without adjoint: most are so."""
+    corners, zero = load_corners(f, faces.corners), lit(0.0, settings.sigma)
+    adj_sigma = zero
     for c in range(6):
-        slots[pair, c] = adj_sigma
+        slots[pair, c] = zero
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        p = (fragments.p_x[q], fragments.p_y[q])
-        adj_a0, adj_a1, adj_a2, adj_s = seamless_logit_vjp(
-            p, f, faces, settings.sigma, fragments.y[q], adj.y[q]
-        )
-        for c in range(2):
-            slots[pair, c] += adj_a0[c]
-            slots[pair, 2 + c] += adj_a1[c]
-            slots[pair, 4 + c] += adj_a2[c]
-        adj_sigma += adj_s
+        if adj.y[q] != zero:
+            p, y = (fragments.p_x[q], fragments.p_y[q]), fragments.y[q]
+            if faces.soft.shape[0] > 0:
+                adj_a = seamless_logit_vjp(p, f, faces, settings.sigma, y, adj.y[q])
+            else:
+                adj_a = fragment_logit_vjp(p, corners, settings.sigma, y, adj.y[q])
+            for c in range(2):
+                slots[pair, c] += adj_a[0][c]
+                slots[pair, 2 + c] += adj_a[1][c]
+                slots[pair, 4 + c] += adj_a[2][c]
+            adj_sigma += adj_a[3]
     return adj_sigma
 
 
 @device_fn
 def coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
     """Pair k, face f: what flows through its coverage; return adj_sigma."""
-    if faces.soft.shape[0] > 0:
-        return seamless_vjp_body(k, f, faces, settings, fragments, adj, pair, slots)
+    if faces.soft.shape[0] > 0 or settings.blend == NEAREST:
+        return sparse_vjp_body(k, f, faces, settings, fragments, adj, pair, slots)
     corners = load_corners(f, faces.corners)
     zero = lit(0.0, settings.sigma)
     sum0, sum1, sum2, adj_sigma = (zero, zero), (zero, zero), (zero, zero), zero
