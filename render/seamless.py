@@ -14,9 +14,9 @@ other edges of drawn faces are *soft*, as are the vertices at which they end. D 
     inside face j    y =  m^2/sigma, m the distance to its nearest soft edge or soft corner
     outside          y = -m^2/sigma, m the distance to the nearest soft edge of j that counts at p
 
-and m is infinite where there is none. DIB-R takes m^2 too. So the inside of a surface is opaque at
-any sigma, a face does not reach across a seam, and beside a surface one edge counts, not every face
-around a vertex. At its end v an edge e goes on by e': of the soft edges that end at v, but for e,
+and m is infinite where there is none. A point of a shared edge is inside one of its faces. DIB-R
+takes m^2 too. So the inside of a surface is opaque at any sigma, a face does not reach across a
+seam, and beside a surface one edge counts, not every face around a vertex. At its end v an edge e goes on by e': of the soft edges that end at v, but for e,
 the first in the order of faces and of their corners. e counts at p if at both ends
 
     p is nearer to e than to e'; where v itself is the nearest point of both, that one of them
@@ -174,7 +174,7 @@ def is_convex_end(p, v, w, own, code, screen):
         return True
     u = (w[0] - v[0], w[1] - v[1])
     turn = cross2(u, (screen[code // 2, 0] - v[0], screen[code // 2, 1] - v[1]))
-    return turn * cross2(u, (own[0] - v[0], own[1] - v[1])) >= lit(0.0, turn)
+    return turn * cross2(u, (own[0] - v[0], own[1] - v[1])) > lit(0.0, turn)
 
 
 @device_fn
@@ -241,23 +241,26 @@ def nearest_soft(p, f, within, faces):
 
 
 @device_fn
-def side_of(p, a, b):
-    """Twice the signed area of a, b, p: to the last bit the negative of that of b, a, p."""
+def is_left(p, a, b):
+    """Whether p is on the left of the line from a to b; not on that of the line from b to a.
+
+    A point on the line is where it would be if it were moved up by nothing, and left by less.
+    """
     turned = (b[0] < a[0]) | ((b[0] == a[0]) & (b[1] < a[1]))
     s, e = b if turned else a, a if turned else b
     c = cross2((e[0] - s[0], e[1] - s[1]), (p[0] - s[0], p[1] - s[1]))
-    return -c if turned else c
+    return (c >= lit(0.0, c)) != turned
 
 
 @device_fn
 def within_face(p, a0, a1, a2):
-    """Whether p is in the triangle, as `coverage.inside`; no point of a shared edge is in none.
+    """Whether p is in the triangle; a point of an edge is in one of the two faces that share it.
 
-    With fused products rounding may put a point of an edge outside both of its faces. Where the
-    edge is a seam, neither would cover it at all.
+    `coverage.inside` says both, and then they would cover it twice, or by the rounding of fused
+    products none, and where the edge is a seam nothing would.
     """
-    c0, c1, c2 = side_of(p, a1, a2), side_of(p, a2, a0), side_of(p, a0, a1)
-    return min(c0, c1, c2) >= lit(0.0, c0) or max(c0, c1, c2) <= lit(0.0, c0)
+    first, second = is_left(p, a0, a1), is_left(p, a1, a2)
+    return first == second and second == is_left(p, a2, a0)
 
 
 @device_fn

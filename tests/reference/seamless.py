@@ -82,7 +82,7 @@ def edge_counts(p, own, ends):
                 leads = d < other
             if not leads:
                 return False
-        if t == 0 and (o is None or turn(v, w, o) * turn(v, w, own) >= 0):
+        if t == 0 and (o is None or turn(v, w, o) * turn(v, w, own) > 0):
             is_convex_end = True
     v, w, _, _ = ends[0]
     return is_convex_end or turn(v, w, p) * turn(v, w, own) < 0
