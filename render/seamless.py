@@ -16,8 +16,9 @@ other edges of drawn faces are *soft*, as are the vertices at which they end. D 
 
 and m is infinite where there is none. A point of a shared edge is inside one of its faces. DIB-R
 takes m^2 too. So the inside of a surface is opaque at any sigma, a face does not reach across a
-seam, and beside a surface one edge counts, not every face around a vertex. At its end v an edge e goes on by e': of the soft edges that end at v, but for e,
-the first in the order of faces and of their corners. e counts at p if at both ends
+seam, and beside a surface one edge counts, not every face around a vertex. At its end v an edge
+e goes on by e': of the soft edges that end at v, but for e, the first in the order of faces and
+of their corners. e counts at p if at both ends
 
     p is nearer to e than to e'; where v itself is the nearest point of both, that one of them
     counts whose vertices, the lower first, come first,
