@@ -16,7 +16,7 @@ from render.fragments import TILE_SHIFT, Grid
 from render.normals import VertexCorners, vertex_corners
 from render.projection import image_size, pixel_centers
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
-from render.seamless import Edges, shared_edges
+from render.seamless import NO_EDGES, Edges, shared_edges
 from render.supersampling import repeat
 
 
@@ -66,7 +66,7 @@ def pack(
     background = behind_samples(rasterizer.background, k)
     packed = _pack_scene(scene, offsets, face_offsets, background, dtype)
     is_rounded = packed.rounded.any()
-    edges = shared_edges(packed.faces if rasterizer.seamless else packed.faces[:0])
+    edges = shared_edges(packed.faces) if rasterizer.seamless else NO_EDGES
     with_corners = is_rounded or rasterizer.seamless
     corners = vertex_corners(packed.faces if with_corners else packed.faces[:0], x.shape[1])
     return [

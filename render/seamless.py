@@ -70,6 +70,9 @@ def shared_edges(faces: np.ndarray) -> Edges:
     return Edges(number.reshape(-1, 3), start, sides)
 
 
+NO_EDGES = shared_edges(np.empty((0, 3), np.int64))  # of what is not seamless
+
+
 @device_fn
 def screen_corner(f, k, corners):
     """Corner k of face f on the screen."""

@@ -235,7 +235,10 @@ def setup_frame(job: Job, frame: int) -> Frame:
     )
     with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
         setup_faces(job.view, job.scene, x, job.settings, (height, width), job.corners, faces)
-        find_soft(job.scene.faces, job.edges, job.corners, faces.corners, job.settings, faces.soft)
+        if len(faces.soft):
+            find_soft(
+                job.scene.faces, job.edges, job.corners, faces.corners, job.settings, faces.soft
+            )
     shift = job.grid.shift
     while True:
         n_down, n_across = (-(-n >> shift) for n in (height, width))
