@@ -67,3 +67,11 @@ def perspective(b, z):
     w0, w1, w2 = c * h0, c * h1, c * h2  # (3)
     depth = p * c + q * (w0 * z[0] + w1 * z[1] + w2 * z[2])  # (4)
     return depth, (w0, w1, w2)
+
+
+@device_fn
+def fragment_place(p, a0, a1, a2, z):
+    """Depth [m] and weights of the corners at pixel p."""
+    b0, b1, b2 = barycentrics(p, a0, a1, a2)  # (1)
+    b = clip_barycentrics(b0, b1, b2)  # (2)
+    return perspective(b, z)  # (3)

@@ -22,7 +22,7 @@ from render.fragments import Fragments, fragment_logit, write_fragment
 from render.lists import sort_body
 from render.normals import VertexCorners, normal_body
 from render.packing import Job
-from render.projection import project_body, unpack_view
+from render.projection import project_body, towards_body, unpack_view
 from render.seamless import outline_body, seamless_logit, soft_edges_body
 
 
@@ -86,10 +86,12 @@ def unpack_settings(numbers, flags):
 
 @device_fn
 def vertex_thread(i, args):
-    """Project vertex i."""
-    view, x, screen = args
+    """Project vertex i; write the vector towards the eye where it is needed."""
+    view, x, screen, towards = args
     eye, frame = unpack_view(view)
     project_body(i, x, eye, frame, screen)
+    if towards.shape[0] > 0:
+        towards_body(i, x, eye, frame[2], view[17], towards)
 
 
 @device_fn
@@ -212,10 +214,11 @@ def setup_faces_on_gpu(xp: Any, job: Job, shared: Shared, x: Any) -> tuple[Faces
             xp.empty((n_faces, 4), np.int64),
             xp.empty((n_vertices if job.scene.rounded.any() else 0, 3), dtype),
             xp.empty((len(job.edges.number), 12), np.int64),
+            xp.empty((n_vertices if job.scene.by_pixel.any() else 0, 3), dtype),
         )
     )
     rows, places = xp.empty(n_faces, np.int64), xp.empty(n_faces, np.int64)
-    launch(vertex_thread, n_vertices, (shared.view, x, faces.screen))
+    launch(vertex_thread, n_vertices, (shared.view, x, faces.screen, faces.towards))
     n_normals = faces.normals.shape[0]
     launch(normal_thread, n_normals, (x, shared.scene.faces, shared.corners, faces.normals))
     launch(face_thread, n_faces, (shared, x, faces, *on_device((rows, places))))
@@ -235,9 +238,9 @@ def empty_fragments_on_gpu(xp: Any, n: int, dtype: np.dtype, lists: tuple) -> Fr
     order, start, pair, logits = lists
     pixel, face, spare = (xp.empty(n, np.int32) for _ in range(3))
     p_x, p_y, y, D, rest, z, u = (xp.empty(n, dtype) for _ in range(7))
-    rgb, box = xp.empty((n, 3), dtype), (logits, logits, logits)
+    rgb, scratch = xp.empty((n, 3), dtype), (logits, logits, logits, logits)
     return on_device(
-        Fragments(pixel, face, p_x, p_y, y, D, rest, z, u, rgb, order, spare, start, pair, *box)
+        Fragments(pixel, face, p_x, p_y, y, D, rest, z, u, rgb, order, spare, start, pair, *scratch)
     )
 
 

@@ -19,7 +19,7 @@ from adjsim.backend import cpu_kernel, device_fn, lit
 from render.coverage import cross2
 from render.harmonics import harmonic_shade
 from render.normals import normal_body
-from render.projection import project_body, unpack_view
+from render.projection import project_body, towards_body, unpack_view
 from render.shading import flat_normal, lambert
 
 
@@ -47,13 +47,20 @@ class PackedScene(NamedTuple):
 
     faces: np.ndarray  # (n_faces, 3) int64
     smooth: np.ndarray  # (n_faces,) whether the colours are those of the vertices
-    rounded: np.ndarray  # (n_faces,) whether pixels are shaded with the normals of the vertices
+    rounded: np.ndarray  # (n_faces,) whether the normals are those of the vertices
+    by_pixel: np.ndarray  # (n_faces,) whether it is shaded pixel by pixel; all rounded ones are
     owner: np.ndarray  # (n_faces,) int64, number of the object
     face_colors: np.ndarray  # (n_faces, 3)
     vertex_colors: np.ndarray  # (n_vertices, 3)
+    uv: np.ndarray  # (n_uv, 2)
+    uv_faces: np.ndarray  # (n_faces, 3) int64, rows of uv, or -1 where there is no texture
+    texels: np.ndarray  # (n_texels, 3) of all textures
+    images: np.ndarray  # (n_objects, 5) int64: first texel, height, width, if clamped, first uv
     ambient: np.ndarray  # (n_objects, 3)
     diffuse: np.ndarray  # (n_objects, 3)
-    directions: np.ndarray  # (n_lights, 3)
+    specular: np.ndarray  # (n_objects, 3)
+    shininess: np.ndarray  # (n_objects, 1), 0 where there is no highlight
+    directions: np.ndarray  # (n_lights, 3), of unit length
     lights: np.ndarray  # (n_lights, 3) colours
     harmonics: np.ndarray  # (9, 3) coefficients, or (0, 3) where lights and materials shade
     background: np.ndarray  # (1, 1, 3), or of every sample
@@ -64,10 +71,12 @@ class Faces(NamedTuple):
 
     screen: np.ndarray  # (n_vertices, 3): s_x, s_y [-], z [m]
     corners: np.ndarray  # (n_faces, 10): x, y of three corners [-], their z [m], and p
-    shaded: np.ndarray  # (n_faces, 9): RGB of three corners, or of the face in the first
+    shaded: np.ndarray  # (n_faces, 9): RGB of three corners, or of the face in the first; or,
+    # of a face shaded pixel by pixel, the normals of the corners, or of the face in the first
     box: np.ndarray  # (n_faces, 4) int64: rows from, to, columns from, to; empty if not drawn
     normals: np.ndarray  # (n_vertices, 3) unit normals, or (0, 3) where no face is rounded
     soft: np.ndarray  # (n_faces, 12) int64 of edges and corners, or (0, 12): `render/seamless.py`
+    towards: np.ndarray  # (n_vertices, 3) [m] to the eye, or (0, 3) where no face is by_pixel
 
 
 @device_fn
@@ -101,12 +110,20 @@ def face_shade(f, n, scene):
 
 
 @device_fn
+def normals_body(f, scene, x, faces):
+    """Face f, shaded pixel by pixel: write the normals of its corners, or its own, once."""
+    if scene.rounded[f]:
+        for k in range(3):
+            for c in range(3):
+                faces.shaded[f, 3 * k + c] = faces.normals[scene.faces[f, k], c]
+    else:
+        n = face_normal(f, scene.faces, x)
+        faces.shaded[f, 0], faces.shaded[f, 1], faces.shaded[f, 2] = n
+
+
+@device_fn
 def shade_body(f, scene, x, shaded):
     """Face f: write the shaded colours of its corners, or of itself in the first place."""
-    if scene.rounded[f]:  # shaded pixel by pixel
-        for c in range(9):
-            shaded[f, c] = lit(0.0, x[0, 0])
-        return
     s = face_shade(f, face_normal(f, scene.faces, x), scene)
     for c in range(3):
         if scene.smooth[f]:
@@ -186,10 +203,13 @@ def box_body(f, corners, settings, height, width, box):
 
 @device_fn
 def face_body(f, scene, x, p, settings, shape, faces):
-    """Face f: write its corners, its box and, if it is drawn, its colours; return whether."""
+    """Face f: write its corners and its box and, if it is drawn, what shades it; return whether."""
     corner_body(f, scene, faces.screen, p, faces.corners)
     if box_body(f, faces.corners, settings, shape[0], shape[1], faces.box):
-        shade_body(f, scene, x, faces.shaded)
+        if scene.by_pixel[f]:
+            normals_body(f, scene, x, faces)
+        else:
+            shade_body(f, scene, x, faces.shaded)
         return True
     faces.box[f, 1] = faces.box[f, 0]
     return False
@@ -202,6 +222,8 @@ def _setup_faces(view, scene, x, settings, shape, corners, faces):
         normal_body(i, x, scene.faces, corners, faces.normals)
     for i in range(x.shape[0]):
         project_body(i, x, eye, frame, faces.screen)
+    for i in range(faces.towards.shape[0]):
+        towards_body(i, x, eye, frame[2], view[17], faces.towards)
     for f in range(scene.faces.shape[0]):
         face_body(f, scene, x, view[17], settings, shape, faces)
 

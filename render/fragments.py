@@ -21,19 +21,19 @@ import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import axpy, scale
-from render.barycentrics import barycentrics, clip_barycentrics, perspective
+from render.barycentrics import fragment_place
 from render.blending import NEAREST, OVER
 from render.coverage import coverage, cross2, exp_minus, sigmoid_parts, signed_square_distance
 from render.face_setup import load_corners
 from render.lists import list_fragments, sort_body
 from render.nearest import outer_coverage
-from render.pixel_shading import pixel_color
+from render.pixel_shading import face_light, pixel_color
 from render.seamless import seamless_logit
+from render.tile_shading import shade_tile, whole
 
 
 TILE_SHIFT = 5  # a tile has 1 << TILE_SHIFT pixels in each direction
 BLOCK = 512  # pixels of a box that are worked at a time, or one row of it
-LANES = 8  # loops over pixels run over whole groups: what lies beyond is not used
 
 
 class Grid(NamedTuple):
@@ -72,20 +72,13 @@ class Fragments(NamedTuple):
     logits: np.ndarray  # (largest block,) logits of a block of a box, scratch
     box_x: np.ndarray  # (largest block,) its pixels on the screen, scratch
     box_y: np.ndarray  # (largest block,)
+    shade: np.ndarray  # (SCRATCH,) of `tile_shading.py`
 
 
 @device_fn
 def fragment_logit(p, a0, a1, a2, sigma):
     """Logit y = delta d^2/sigma of the coverage of pixel p."""
     return signed_square_distance(p, a0, a1, a2) * (lit(1.0, sigma) / sigma)
-
-
-@device_fn
-def fragment_place(p, a0, a1, a2, z):
-    """Depth [m] and weights of the corners at pixel p."""
-    b0, b1, b2 = barycentrics(p, a0, a1, a2)  # (1)
-    b = clip_barycentrics(b0, b1, b2)  # (2)
-    return perspective(b, z)  # (3)
 
 
 @device_fn
@@ -111,12 +104,6 @@ def fragment_color(f, w, smooth, shaded):
         )
         return blend_corners(w, c0, c1, c2)
     return corner_color(f, 0, shaded)
-
-
-@device_fn
-def whole(n):
-    """The whole groups of LANES that hold n."""
-    return (n + (LANES - 1)) // LANES * LANES
 
 
 @device_fn
@@ -271,8 +258,8 @@ def write_fragment(n, y, f, i, j, corners, grid, scene, faces, blend, fragments)
     a0, a1, a2, z = corners
     p = (grid.pixel_x[j], grid.pixel_y[i])
     depth, w = fragment_place(p, a0, a1, a2, z)
-    if scene.rounded[f]:
-        rgb = pixel_color(f, w, faces.normals, scene)
+    if scene.by_pixel[f]:
+        rgb = pixel_color(f, w, face_light(f, faces, scene), faces, scene)
     else:
         rgb = fragment_color(f, w, scene.smooth, faces.shaded)
     fragments.pixel[n], fragments.face[n] = i * grid.pixel_x.shape[0] + j, f
@@ -296,24 +283,6 @@ def tile_area(tile, grid):
     return row, min(row + side, height), column, min(column + side, width)
 
 
-def _shade_tile(tile, scene, faces, tiles, fragments):
-    """Colours of the fragments of a tile whose faces have smooth normals.
-
-    Apart from the loops of other faces, which it would slow down.
-    """
-    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
-        f, k = tiles.faces[pair], pair - tiles.start[tile]
-        if scene.rounded[f]:
-            a0, a1, a2, z = load_corners(f, faces.corners)
-            for q in range(fragments.pair[k], fragments.pair[k + 1]):
-                _, w = fragment_place((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2, z)
-                rgb = pixel_color(f, w, faces.normals, scene)
-                fragments.rgb[q, 0], fragments.rgb[q, 1], fragments.rgb[q, 2] = rgb
-
-
-shade_tile = cpu_kernel(_shade_tile)
-
-
 def _gather_tile(tile, grid, scene, faces, tiles, settings, fragments):
     """Find the fragments of a tile, list them by pixel and, for Over, sort by depth."""
     area = tile_area(tile, grid)
@@ -323,7 +292,7 @@ def _gather_tile(tile, grid, scene, faces, tiles, settings, fragments):
         f = tiles.faces[pair]
         n = fragments_body(f, area, n, grid, scene.smooth, faces, settings, fragments)
         fragments.pair[pair - tiles.start[tile] + 1] = n
-    if faces.normals.shape[0] > 0:
+    if faces.towards.shape[0] > 0:
         shade_tile(tile, scene, faces, tiles, fragments)
     cover_fragments(n, settings.blend, fragments)
     n_pixels = (area[1] - area[0]) << grid.shift

@@ -27,9 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, lit
+from render.barycentrics import fragment_place
 from render.camera import AnyCamera
 from render.face_setup import face_normal, load3, load_corners
-from render.fragments import fragment_place, gather_tile
+from render.fragments import gather_tile
 from render.normals import unit_or_zero
 from render.packing import Job, check_cameras, pack
 from render.pixel_shading import corner_rows, weighted

@@ -18,6 +18,7 @@ from render.projection import image_size, pixel_centers
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
 from render.seamless import NO_EDGES, Edges, shared_edges
 from render.supersampling import repeat
+from render.textures import Wrap
 
 
 class Job(NamedTuple):
@@ -175,6 +176,11 @@ def _check_faces(name: str, mesh: Mesh, n_vertices: int) -> None:
             f"`faces` of {name!r} must index its {n_vertices} vertices, got "
             f"{mesh.faces[face].tolist()} in face {face}."
         )
+    if mesh.uv is not None and mesh.uv_faces is None and len(mesh.uv) != n_vertices:
+        raise ValueError(
+            f"`uv` of {name!r} must have shape ({n_vertices}, 2), one row for each vertex, got "
+            f"{mesh.uv.shape}. If corners have their own, pass `uv_faces`."
+        )
     if mesh.vertex_colors is not None and len(mesh.vertex_colors) != n_vertices:
         raise ValueError(
             f"`vertex_colors` of {name!r} must have shape ({n_vertices}, 3), one row for each "
@@ -189,19 +195,23 @@ def _pack_scene(
     n_faces, n_vertices = int(face_offsets[-1]), int(offsets[-1])
     faces = np.empty((n_faces, 3), np.int64)
     owner = np.empty(n_faces, np.int64)
-    smooth, rounded = np.empty(n_faces, np.bool_), np.empty(n_faces, np.bool_)
+    smooth, rounded, by_pixel = (np.empty(n_faces, np.bool_) for _ in range(3))
     face_colors, vertex_colors = np.ones((n_faces, 3), dtype), np.zeros((n_vertices, 3), dtype)
-    ambient, diffuse = np.empty((len(meshes), 3), dtype), np.empty((len(meshes), 3), dtype)
+    ambient, diffuse, specular = (np.zeros((len(meshes), 3), dtype) for _ in range(3))
+    shininess = np.zeros((len(meshes), 1), dtype)
     for i, mesh in enumerate(meshes):
         part = slice(int(face_offsets[i]), int(face_offsets[i + 1]))
         faces[part] = mesh.faces + offsets[i]
         owner[part], smooth[part] = i, mesh.vertex_colors is not None
-        rounded[part] = mesh.smooth_normals
+        rounded[part], is_glossy = mesh.smooth_normals, mesh.material.specular is not None
+        by_pixel[part] = mesh.smooth_normals or is_glossy or mesh.texture is not None
         if mesh.face_colors is not None:
             face_colors[part] = mesh.face_colors
         if mesh.vertex_colors is not None:
             vertex_colors[offsets[i] : offsets[i + 1]] = mesh.vertex_colors
         ambient[i], diffuse[i] = mesh.material.ambient, mesh.material.diffuse
+        if is_glossy:
+            specular[i], shininess[i] = mesh.material.specular, mesh.material.shininess
     lights = list(scene.lights.values())
     far_away = [light for light in lights if isinstance(light, DirectionalLight)]
     sky = [light.coefficients for light in lights if isinstance(light, SphericalHarmonics)]
@@ -209,16 +219,40 @@ def _pack_scene(
         faces,
         smooth,
         rounded,
+        by_pixel,
         owner,
         face_colors,
         vertex_colors,
+        *_pack_textures(meshes, n_faces, face_offsets, dtype),
         ambient,
         diffuse,
-        np.array([light.direction for light in far_away], dtype).reshape(-1, 3),
+        specular,
+        shininess,
+        np.array([light.unit_direction() for light in far_away], dtype).reshape(-1, 3),
         np.array([light.color for light in far_away], dtype).reshape(-1, 3),
         np.array(sky, dtype).reshape(-1, 3),
         np.array(background, dtype),
     )
+
+
+def _pack_textures(
+    meshes: Sequence[Mesh], n_faces: int, face_offsets: np.ndarray, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return uv, uv_faces, texels and images of a `PackedScene`."""
+    uv, texels = [np.empty((0, 2), dtype)], [np.empty((0, 3), dtype)]
+    uv_faces, images = np.full((n_faces, 3), -1, np.int64), np.zeros((len(meshes), 5), np.int64)
+    n_uv, n_texels = 0, 0
+    for i, mesh in enumerate(meshes):
+        if mesh.texture is None:
+            continue
+        part = slice(int(face_offsets[i]), int(face_offsets[i + 1]))
+        uv_faces[part] = n_uv + (mesh.faces if mesh.uv_faces is None else mesh.uv_faces)
+        height, width = mesh.texture.texels.shape[:2]
+        images[i] = n_texels, height, width, mesh.texture.wrap is Wrap.CLAMP, n_uv
+        uv.append(mesh.uv.astype(dtype))
+        texels.append(mesh.texture.texels.reshape(-1, 3).astype(dtype))
+        n_uv, n_texels = n_uv + len(mesh.uv), n_texels + height * width
+    return np.concatenate(uv), uv_faces, np.concatenate(texels), images
 
 
 def _settings(camera: AnyCamera, rasterizer: Any, dtype: np.dtype) -> Settings:

@@ -7,6 +7,8 @@ p is 1 in perspective and 0 in an orthographic view. Screen coordinates are isot
 [-1, 1], x in [-aspect, aspect], aspect = width/height. A view is packed as 18 numbers: eye,
 right, true_up, forward, then the lens f_x, k, c_x, f_y, c_y, p.
 
+Towards the eye from x, not normalised: v = p (eye - x) - (1 - p) forward.
+
 Adjoint: `adjoint/render/projection.py`. Tests: `tests/render/test_projection.py`.
 Source: Hartley & Zisserman, Multiple View Geometry, 2nd ed., sec. 6.1 and 6.3.
 """
@@ -17,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from adjsim.backend import device_fn, lit
-from adjsim.vec3 import dot, sub
+from adjsim.vec3 import axpy, dot, scale, sub
 
 
 VIEW_SIZE = 18
@@ -64,6 +66,19 @@ def project(x, eye, right, true_up, forward, lens):
     s_x = (f_x * x_c + k * y_c) / w + c_x  # (6)
     s_y = f_y * y_c / w + c_y  # (7)
     return s_x, s_y, z
+
+
+@device_fn
+def towards_eye(x, eye, forward, p):
+    """Vector from x to the eye [m], or against the view where the view is orthographic."""
+    return axpy(p, sub(eye, x), scale(p - lit(1.0, p), forward))
+
+
+@device_fn
+def towards_body(i, x, eye, forward, p, towards):
+    """Vertex i: write the vector towards the eye; of tangents, for it is linear, the tangent."""
+    v = towards_eye((x[i, 0], x[i, 1], x[i, 2]), eye, forward, p)
+    towards[i, 0], towards[i, 1], towards[i, 2] = v
 
 
 @device_fn

@@ -15,6 +15,7 @@ import numpy as np
 
 from adjsim import checks
 from render.harmonics import N_HARMONICS
+from render.textures import Texture
 
 
 RESERVED_NAMES = ("camera", "rasterizer")
@@ -30,21 +31,54 @@ class Material:
         Part of the colour k_a seen without any light, () or (3,) [-].
     diffuse : array_like
         Lambert coefficient k_d, () or (3,) [-].
+    specular : array_like, optional
+        Coefficient k_s of the highlight, () or (3,) [-]: a light of colour L in the unit
+        direction l adds L k_s max(0, r.e)^p to a pixel, whatever the colour of the surface,
+        r = 2 (n.l) n - l. The unit vector e points from the interpolated position to the eye;
+        in an orthographic view, whose eye is far away, against the direction of view. Left
+        out, the surface is matt; 0 is a highlight that is dark, but has a gradient.
+    shininess : float
+        Exponent p of the highlight, positive [-]; without `specular` it does nothing.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit or `shininess` is not positive.
+
+    Notes
+    -----
+    Source: Phong, Illumination for Computer Generated Pictures, CACM 18 (1975). A surface
+    with a highlight is shaded pixel by pixel, with the normal of the face or smooth ones.
     """
 
     ambient: Any = 0.4
     diffuse: Any = 0.6
+    specular: Any = None
+    shininess: Any = 32.0
 
     def __post_init__(self) -> None:
-        for name in ("ambient", "diffuse"):
+        for name in ("ambient", "diffuse", "specular"):
             given = getattr(self, name)
+            if name == "specular" and given is None:
+                continue
             shape = () if np.ndim(given) == 0 else (3,)
             _freeze(self, name, checks.array(f"material.{name}", given, shape))
+        shininess = checks.array("material.shininess", self.shininess, ())
+        hint = "The exponent of the highlight: 10 is dull, 100 is glossy."
+        checks.positive("material.shininess", float(shininess), hint=hint)
+        _freeze(self, "shininess", shininess)
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return what of it is differentiated, by name."""
+        names = ("ambient", "diffuse")
+        if self.specular is not None:
+            names += ("specular", "shininess")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """A triangle mesh: faces, one kind of colour, and a material.
+    """A triangle mesh: faces, one kind of colour or a texture, and a material.
 
     Parameters
     ----------
@@ -54,16 +88,24 @@ class Mesh:
         One colour per face, (n_faces, 3) RGB [-].
     vertex_colors : array_like, optional
         One colour per vertex, (n_vertices, 3) RGB [-], interpolated in perspective. With
-        neither, the mesh is white.
+        neither, and no texture, the mesh is white.
     material : Material
     smooth_normals : bool
         Shade every pixel with the interpolated normals of the vertices, which are those of
         their faces weighted by area, in place of one normal for each face.
+    texture : Texture, optional
+        A picture on the faces, in the place of colours.
+    uv : array_like, optional
+        Where vertices, or with `uv_faces` corners, lie on the texture, u to the right and v
+        up, (n_vertices, 2) or (n_uv, 2) [-], interpolated in perspective.
+    uv_faces : array_like, optional
+        Rows of `uv` at the corners of each face, (n_faces, 3) integers; by default `faces`.
 
     Raises
     ------
     ValueError
-        If both kinds of colour are given, a shape does not fit, or an index is negative.
+        If more than one of colours and texture are given, texture or `uv` without the other,
+        a shape does not fit, or an index is negative or too large.
     """
 
     faces: Any
@@ -71,6 +113,9 @@ class Mesh:
     vertex_colors: Any = None
     material: Material = field(default_factory=Material)
     smooth_normals: bool = False
+    texture: Texture | None = None
+    uv: Any = None
+    uv_faces: Any = None
 
     def __post_init__(self) -> None:
         faces = checks.array("faces", self.faces, ("n_faces", 3), dtype=np.int64)
@@ -97,6 +142,30 @@ class Mesh:
         object.__setattr__(
             self, "smooth_normals", checks.flag("smooth_normals", self.smooth_normals)
         )
+        self._check_texture()
+
+    def _check_texture(self) -> None:
+        if self.texture is None:
+            for name in ("uv", "uv_faces"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"`{name}` needs a `texture`. Give one, or leave it out.")
+            return
+        checks.instance("texture", self.texture, Texture)
+        for name in ("face_colors", "vertex_colors"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"Give `{name}` or `texture`, not both.")
+        if self.uv is None:
+            raise ValueError(
+                "`texture` needs `uv`, where vertices (n_vertices, 2) or, with `uv_faces`, "
+                "corners lie on it."
+            )
+        hint = "A column for u and one for v."
+        uv = checks.array("uv", self.uv, ("n_uv", 2), hint=hint)
+        _freeze(self, "uv", uv)
+        if self.uv_faces is not None:
+            shape = (len(self.faces), 3)
+            _freeze(self, "uv_faces", checks.integers("uv_faces", self.uv_faces, shape))
+            _check_uv_faces(self.uv_faces, len(uv))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +192,10 @@ class DirectionalLight:
         _freeze(self, "direction", direction)
         _freeze(self, "color", checks.array("color", self.color, (3,)))
 
+    def unit_direction(self) -> np.ndarray:
+        """Return l = m/|m|, (3,)."""
+        return self.direction / np.linalg.norm(self.direction)
+
 
 @dataclass(frozen=True, eq=False)
 class SphericalHarmonics:
@@ -146,6 +219,16 @@ class SphericalHarmonics:
         _freeze(self, "coefficients", given)
 
 
+def _check_uv_faces(uv_faces: np.ndarray, n_uv: int) -> None:
+    outside = (uv_faces < 0) | (uv_faces >= n_uv)
+    if outside.any():
+        face = int(np.argwhere(outside)[0, 0])
+        raise ValueError(
+            f"`uv_faces` must index the {n_uv} rows of `uv`, got {uv_faces[face].tolist()} in "
+            f"face {face}."
+        )
+
+
 Light = DirectionalLight | SphericalHarmonics
 
 
@@ -163,7 +246,7 @@ class Scene:
     ------
     ValueError
         If a name is used twice, is reserved ("camera", "rasterizer") or holds a dot, or
-        spherical harmonics are not the only light.
+        spherical harmonics are not the only light, or an object under them has a highlight.
     """
 
     objects: Mapping[str, Mesh]
@@ -187,6 +270,13 @@ class Scene:
             raise ValueError(
                 "`lights` must hold spherical harmonics alone, which stand for all light at once, "
                 f"got {', '.join(self.lights)}. Leave out the others."
+            )
+        glossy = [name for name, m in self.objects.items() if m.material.specular is not None]
+        if n_harmonics and glossy:
+            raise ValueError(
+                "`material.specular` must be left out under spherical harmonics, which come from "
+                f"everywhere and make no highlight, but {glossy[0]!r} has one. Use directional "
+                "lights, or a material without `specular`."
             )
         if twice:
             raise ValueError(f"`lights` must not use the name of an object, got {twice[0]!r}.")

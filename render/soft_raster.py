@@ -30,12 +30,13 @@ from render.blending import DIBR, Blend, Over, background_at, blend_body
 from render.camera import AnyCamera
 from render.cuda_raster import draw_on_gpu
 from render.face_setup import Faces, setup_faces
-from render.fragments import BLOCK, LANES, Fragments, Grid, Tiles, gather_tile, tile_area
+from render.fragments import BLOCK, Fragments, Grid, Tiles, gather_tile, tile_area
 from render.lists import BINS, count_tiles, fill_tiles, order_faces
 from render.packing import Job, check_cameras, pack
 from render.scene import Scene
 from render.seamless import find_soft
 from render.supersampling import average
+from render.tile_shading import LANES, SCRATCH
 
 
 SERIAL_PIXELS = 200 * 200  # fewer pixels than this, over all frames, are drawn by one thread
@@ -232,6 +233,7 @@ def setup_frame(job: Job, frame: int) -> Frame:
         np.empty((n_faces, 4), np.int64),
         np.empty((len(x) if job.scene.rounded.any() else 0, 3), dtype),
         np.empty((len(job.edges.number), 12), np.int64),
+        np.empty((len(x) if job.scene.by_pixel.any() else 0, 3), dtype),
     )
     with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
         setup_faces(job.view, job.scene, x, job.settings, (height, width), job.corners, faces)
@@ -270,10 +272,11 @@ def empty_fragments(frame: Frame, first: int, last: int) -> Fragments:
     p_x, p_y, y, D, rest, z, u = (np.empty(n, dtype) for _ in range(7))
     start = np.empty(side * side + 2, np.int32)
     pair = np.empty(n_pairs + 1, np.int64)
-    box = [np.empty(max(BLOCK, side) + LANES, dtype) for _ in range(3)]
-    rgb = np.empty((n, 3), dtype)
+    logits, box_x, box_y = (np.empty(max(BLOCK, side) + LANES, dtype) for _ in range(3))
+    rgb, shade = np.empty((n, 3), dtype), np.empty(SCRATCH, dtype)
     return Fragments(
-        pixel, face, p_x, p_y, y, D, rest, z, u, rgb, order, spare, start, pair, *box
+        pixel, face, p_x, p_y, y, D, rest, z, u, rgb, order, spare, start, pair,
+        logits, box_x, box_y, shade,
     )  # fmt: skip
 
 

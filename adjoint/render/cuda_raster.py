@@ -8,9 +8,6 @@ What many threads share (material, lights, view, background, sigma, gamma, epsil
 part per thread; parts are summed in an order that their number alone decides.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
-from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,21 +19,24 @@ from adjoint.render.blending import (
     blend_jvp_body,
     blend_vjp_body,
 )
+from adjoint.render.cuda_sums import sum_faces, sum_runs, sum_texels
 from adjoint.render.face_setup import (
-    ROUNDED_SLOT,
+    PIXEL_SLOT,
     SLOT,
     FaceTangents,
     face_vjp_body,
     is_used,
     normal_slots_body,
     shade_jvp_body,
+    towards_vjp_body,
     vertex_jvp_body,
     vertex_vjp_body,
 )
-from adjoint.render.fragments import pair_jvp_body, pair_vjp_body, rounded_vjp_body
+from adjoint.render.fragments import pair_jvp_body, pair_vjp_body, pixels_vjp_body
 from adjoint.render.normals import normal_jvp_body, points_vjp_body, sum_vjp_body
-from adjoint.render.pixel_shading import ShadeParts, own_parts, sum_part, zero_parts
+from adjoint.render.pixel_shading import ShadeParts, own_parts, sum_parts, zero_parts
 from adjoint.render.supersampling import repeat_vjp
+from adjoint.render.textures import TexelRecords, add_uv, empty_records
 from adjsim.backend import (
     Device,
     array_module,
@@ -51,30 +51,25 @@ from render.cuda_raster import FrameOnGpu, Shared, gather_frame, share, unpack_s
 from render.face_setup import corner_body
 from render.normals import VertexCorners, vertex_corners
 from render.packing import Job
-from render.projection import VIEW_SIZE, unpack_view
-
-
-CHUNK = 16  # parts that one thread sums at least
+from render.projection import VIEW_SIZE, towards_body, unpack_view
 
 
 class FaceParts(NamedTuple):
     """What each face adds to the adjoint of the scene."""
 
     face_colors: Any  # (n_faces, 3)
-    ambient: Any  # (n_faces, 3), of its object
-    diffuse: Any  # (n_faces, 3), of its object
-    directions: Any  # (n_faces, n_lights, 3)
-    lights: Any  # (n_faces, n_lights, 3)
-    harmonics: Any  # (n_faces, 9 or 0, 3)
+    shades: ShadeParts  # (n_faces, ...), of its object
 
 
 @device_fn
 def vertex_jvp_thread(i, args):
     """Tangent of the projection of vertex i."""
-    view, tan_view, x, tan_x, tan_screen = args
+    view, tan_view, x, tan_x, tan_screen, tan_towards = args
     eye, frame = unpack_view(view)
     tan_eye, tan_frame = unpack_view(tan_view)
     vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tan_screen)
+    if tan_towards.shape[0] > 0:
+        towards_body(i, tan_x, tan_eye, tan_frame[2], view[17], tan_towards)
 
 
 @device_fn
@@ -137,12 +132,13 @@ def pixel_vjp_thread(k, args):
 @device_fn
 def pair_vjp_thread(k, args):
     """Undo the fragments of pair k; its part is that of sigma."""
-    shared, faces, pair_face, fragments, adj, slots, sigmas, parts = args
+    shared, faces, pair_face, fragments, adj, slots, sigmas, parts, records = args
     scene, pixels, numbers, flags = shared
     f, settings = pair_face[k], unpack_settings(numbers, flags)
     sigmas[k, 0] = pair_vjp_body(k, f, pixels, scene, faces, settings, fragments, adj, k, slots)
-    if scene.rounded[f]:
-        rounded_vjp_body(k, f, scene, faces, fragments, adj, k, slots, own_parts(k, parts), 0)
+    if scene.by_pixel[f]:
+        own = own_parts(k, parts)
+        pixels_vjp_body(k, f, scene, faces, fragments, adj, k, slots, own, 0, records, 0)
 
 
 @device_fn
@@ -150,27 +146,15 @@ def face_vjp_thread(f, args):
     """Sum the slots of the pairs of face f and undo its setup."""
     scene, x, box, pair_start, pair_slots, pair_parts, adj_faces, parts, slots = args
     if box[f, 0] < box[f, 1]:
-        for c in range(ROUNDED_SLOT if scene.rounded[f] else SLOT):
+        for c in range(PIXEL_SLOT if scene.by_pixel[f] else SLOT):
             total = lit(0.0, adj_faces[f, c])
             for k in range(pair_start[f], pair_start[f + 1]):
                 total += pair_slots[k, c]
             adj_faces[f, c] = total
-        own = FaceParts(
-            parts.face_colors,
-            parts.ambient,
-            parts.diffuse,
-            parts.directions[f],
-            parts.lights[f],
-            parts.harmonics[f],
-        )
-        face_vjp_body(f, scene, x, adj_faces, own, f, slots)
-        if scene.rounded[f]:
-            begin, end = pair_start[f], pair_start[f + 1]
-            sum_part(begin, end, pair_parts.ambient, parts.ambient[f : f + 1])
-            sum_part(begin, end, pair_parts.diffuse, parts.diffuse[f : f + 1])
-            sum_part(begin, end, pair_parts.directions, own.directions)
-            sum_part(begin, end, pair_parts.lights, own.lights)
-            sum_part(begin, end, pair_parts.harmonics, own.harmonics)
+        own = own_parts(f, parts.shades)
+        face_vjp_body(f, scene, x, adj_faces, parts.face_colors, own, 0, slots)
+        if scene.by_pixel[f]:
+            sum_parts(pair_start[f], pair_start[f + 1], pair_parts, own)
 
 
 @device_fn
@@ -191,42 +175,12 @@ def points_vjp_thread(i, args):
 @device_fn
 def vertex_vjp_thread(i, args):
     """Sum the slots at vertex i and undo its projection; its parts are those of the view."""
-    view, x, box, corners, slots, adj_x, adj_colors, parts = args
+    (view, x, scene, box, corners, slots, adj_faces), adj_x, adj_colors, parts = args
     if is_used(i, box, corners):
         eye, frame = unpack_view(view)
         vertex_vjp_body(i, x, eye, frame, box, corners, slots, adj_x, adj_colors, parts[i])
-
-
-@device_fn
-def sum_thread(i, args):
-    """Sum one column of a run of rows, first to last."""
-    parts, edges, sums = args
-    run, c = i // parts.shape[1], i % parts.shape[1]
-    total = lit(0.0, sums[run, c])
-    for k in range(edges[run], edges[run + 1]):
-        total += parts[k, c]
-    sums[run, c] = total
-
-
-def sum_runs(xp: Any, parts: Any, ends: Sequence[int]) -> Any:
-    """Sum the rows ends[r] to ends[r + 1] - 1 of `parts` (n, m) for each r.
-
-    In two stages, each of about as many terms as the root of the longest run; the order
-    depends on `ends` alone.
-    """
-    longest = max((b - a for a, b in pairwise(ends)), default=0)
-    size = max(CHUNK, isqrt(longest))
-    edges, runs = [], [0]
-    for a, b in pairwise(ends):
-        edges += range(a, b, size)
-        runs.append(len(edges))
-    edges.append(ends[-1])
-    for cuts in (edges, runs):
-        sums = xp.zeros((len(cuts) - 1, parts.shape[1]), parts.dtype)
-        args = on_device((parts, np.array(cuts, np.int64), sums))
-        launch(sum_thread, sums.size, args)
-        parts = sums
-    return parts
+        if adj_faces.shape[1] > SLOT:
+            towards_vjp_body(i, scene.by_pixel, view, box, corners, adj_faces, adj_x, parts[i])
 
 
 class JobOnGpu(NamedTuple):
@@ -264,13 +218,15 @@ def draw_frame_jvp_on_gpu(gpu: JobOnGpu, frame: int, tan: tuple, shape: tuple) -
                 xp.empty((n_faces, 10), dtype),
                 xp.zeros((n_faces, 9), dtype),
                 xp.empty(ready.faces.normals.shape, dtype),
+                xp.empty(ready.faces.towards.shape, dtype),
             ),
             FragmentTangents(xp.empty(n, dtype), xp.empty(n, dtype), xp.empty((n, 3), dtype)),
             image := xp.empty(shape, dtype),
         )
     )
     view, box = shared.view, ready.faces.box
-    launch(vertex_jvp_thread, n_vertices, (view, tan_view, x, tan_x, tan_faces.screen))
+    args = (view, tan_view, x, tan_x, tan_faces.screen, tan_faces.towards)
+    launch(vertex_jvp_thread, n_vertices, args)
     args = (x, tan_x, scene.faces, shared.corners, tan_faces.normals)
     launch(normal_jvp_thread, ready.faces.normals.shape[0], args)
     launch(face_jvp_thread, n_faces, (scene, tan_scene, x, tan_x, box, tan_faces))
@@ -299,37 +255,33 @@ def draw_frame_vjp_on_gpu(
     xp, job, shared = gpu
     x = on_device(job.x[frame])
     ready = gather_frame(xp, job, shared, x)
-    pairs, numbers, background = undo_pixels(gpu, ready, adj_image)
-    parts, slots, adj_faces = undo_faces(gpu, ready, x, pairs)
+    of_pairs, numbers, background = undo_pixels(gpu, ready, adj_image)
+    parts, slots, adj_faces = undo_faces(gpu, ready, x, of_pairs[:2])
     adj_x, adj_colors, adj_view = undo_vertices(gpu, ready, x, corners, (slots, adj_faces))
     objects = [int(f) for f in job.face_offsets]
-    materials = [sum_faces(xp, part, objects) for part in (parts.ambient, parts.diffuse)]
-    every = [0, len(job.scene.faces)]
-    of_lights = (parts.directions, parts.lights, parts.harmonics)
-    lights = [sum_faces(xp, part, every).reshape(-1, 3) for part in of_lights]
+    shades, every = parts.shades, [0, len(job.scene.faces)]
+    of_materials = ("ambient", "diffuse", "specular", "shininess")
+    of_lights = ("directions", "lights", "harmonics")
+    sums = {name: sum_faces(xp, getattr(shades, name), objects) for name in of_materials}
+    for name in of_lights:
+        sums[name] = sum_faces(xp, getattr(shades, name), every).reshape(-1, 3)
     scene = job.scene._replace(
         face_colors=to_host(parts.face_colors),
         vertex_colors=adj_colors,
-        ambient=materials[0],
-        diffuse=materials[1],
-        directions=lights[0],
-        lights=lights[1],
-        harmonics=lights[2],
+        texels=sum_texels(xp, of_pairs[2], len(job.scene.texels)),
+        uv=np.zeros_like(job.scene.uv),
         background=background,
+        **sums,
     )
+    if len(scene.uv):
+        add_uv(job.scene, to_host(ready.faces.box), to_host(adj_faces), scene.uv)
     return paths.Packed(adj_x, scene, adj_view, numbers)
-
-
-def sum_faces(xp: Any, part: Any, ends: list[int]) -> np.ndarray:
-    """Sum the parts of the faces ends[r] to ends[r + 1] - 1 for each r, a row each."""
-    flat = part.reshape(part.shape[0], int(np.prod(part.shape[1:])))
-    return to_host(sum_runs(xp, flat, ends))
 
 
 def undo_pixels(
     gpu: JobOnGpu, ready: FrameOnGpu, adj_image: np.ndarray
-) -> tuple[tuple[Any, ShadeParts], np.ndarray, np.ndarray]:
-    """From pixels to slots and parts of pairs; adjoints of the numbers and of the background."""
+) -> tuple[tuple[Any, ShadeParts, TexelRecords], np.ndarray, np.ndarray]:
+    """From pixels to slots, parts and records of pairs; adjoints of numbers and background."""
     xp, job, shared = gpu
     dtype, n, n_pairs = job.x.dtype, ready.fragments.y.shape[0], ready.pairs.face.shape[0]
     adj_pixels = adj_image.reshape(-1, 4)
@@ -341,13 +293,16 @@ def undo_pixels(
     behind = (shared.scene.background, shared.pixels.pixel_x)
     args = (*behind, numbers, flags, ready.fragments, adj, on_device(parts))
     launch(pixel_vjp_thread, n_pixels, args)
-    is_rounded = ready.faces.normals.shape[0] > 0
-    shades = zero_parts(xp, n_pairs if is_rounded else 1, 1, job.scene, dtype)
-    slots = xp.empty((n_pairs, ROUNDED_SLOT if is_rounded else SLOT), dtype)
+    by_pixel = ready.faces.towards.shape[0] > 0
+    shades = zero_parts(xp, n_pairs if by_pixel else 1, 1, job.scene, dtype)
+    slots = xp.empty((n_pairs, PIXEL_SLOT if by_pixel else SLOT), dtype)
     sigmas = xp.empty((n_pairs, 1), dtype)
+    records = empty_records(xp, n if len(job.scene.texels) else 0, dtype)
+    records.at[:] = -1
     of_pairs = (shared.scene, shared.pixels, numbers, flags)
     faces, pairs = ready.faces, ready.pairs.face
-    args = (of_pairs, faces, pairs, ready.fragments, adj, *on_device((slots, sigmas, shades)))
+    parts_of_pairs = on_device((slots, sigmas, shades, records))
+    args = (of_pairs, faces, pairs, ready.fragments, adj, *parts_of_pairs)
     launch(pair_vjp_thread, n_pairs, args)
     sums, adj_numbers = to_host(sum_runs(xp, parts, [0, n_pixels])[0]), np.zeros(4, dtype)
     adj_numbers[0] = to_host(sum_runs(xp, sigmas, [0, n_pairs])[0])[0]
@@ -355,7 +310,7 @@ def undo_pixels(
     if len(job.background_shape) == 3:
         samples = to_host(parts)[:, 2:].reshape(job.scene.background.shape)
         adj_background = repeat_vjp(samples, job.samples)
-    return (slots, shades), adj_numbers, adj_background
+    return (slots, shades, records), adj_numbers, adj_background
 
 
 def undo_faces(
@@ -364,10 +319,8 @@ def undo_faces(
     """From slots and parts of pairs to the parts of faces, slots of corners, sums of faces."""
     xp, job, shared = gpu
     dtype, n_faces = job.x.dtype, len(job.scene.faces)
-    n_lights, n_harmonics = len(job.scene.lights), len(job.scene.harmonics)
-    of_lights = ((n_faces, n_lights, 3), (n_faces, n_lights, 3), (n_faces, n_harmonics, 3))
-    shapes = ((n_faces, 3), (n_faces, 3), (n_faces, 3), *of_lights)
-    parts = FaceParts(*(xp.zeros(shape, dtype) for shape in shapes))
+    shades = zero_parts(xp, n_faces, 1, job.scene, dtype)
+    parts = FaceParts(xp.zeros((n_faces, 3), dtype), shades)
     slots, adj_faces = (
         xp.empty((n_faces, 3, 9), dtype),
         xp.empty((n_faces, pairs[0].shape[1]), dtype),
@@ -388,7 +341,8 @@ def undo_vertices(
     adj_x, adj_colors = xp.zeros((n, 3), dtype), xp.zeros((n, 3), dtype)
     parts = xp.zeros((n, VIEW_SIZE), dtype)
     views, box = on_device((adj_x, adj_colors, parts)), ready.faces.box
-    launch(vertex_vjp_thread, n, (shared.view, x, box, corners, slots, *views))
+    given = (shared.view, x, shared.scene, box, corners, slots, adj_faces)
+    launch(vertex_vjp_thread, n, (given, *views))
     n_normals, faces = ready.faces.normals.shape[0], shared.scene.faces
     adj_normals = on_device(xp.empty((n_normals, 3), dtype))
     args = (x, shared.scene, box, corners, adj_faces, adj_normals)

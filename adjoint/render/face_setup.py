@@ -14,16 +14,17 @@ import numpy as np
 
 from adjoint.render.harmonics import harmonic_shade_jvp, harmonic_shade_vjp
 from adjoint.render.normals import normal_jvp_body, points_vjp_body, sum_vjp_body
-from adjoint.render.projection import project_jvp, project_vjp
+from adjoint.render.projection import project_jvp, project_vjp, towards_eye_vjp
 from adjoint.render.shading import flat_normal_jvp, flat_normal_vjp, lambert_jvp, lambert_vjp
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add
 from render.face_setup import corner_body, face_normal, face_shade, load3
-from render.projection import unpack_view
+from render.projection import towards_body, unpack_view
+from render.textures import is_textured
 
 
-SLOT = 18  # adjoints of a face: corners, depths and colours
-ROUNDED_SLOT = 27  # and of the normals of its corners, where there are any
+SLOT, COLORS = 18, 9  # adjoints of a face: corners, depths and, from there on, colours
+NORMALS, TOWARDS, PIXEL_SLOT = 18, 27, 36  # and, shaded pixel by pixel, of these at its corners
 
 
 class FaceTangents(NamedTuple):
@@ -33,6 +34,7 @@ class FaceTangents(NamedTuple):
     corners: np.ndarray  # (n_faces, 10), 0 for p
     shaded: np.ndarray  # (n_faces, 9)
     normals: np.ndarray  # (n_vertices or 0, 3)
+    towards: np.ndarray  # (n_vertices or 0, 3)
 
 
 @device_fn
@@ -73,11 +75,11 @@ def face_shade_vjp(f, n, scene, adj_s, adj_scene, row):
     o = scene.owner[f]
     adj_n = (lit(0.0, n[0]), lit(0.0, n[0]), lit(0.0, n[0]))
     for k in range(scene.directions.shape[0]):
-        adj_n_k, adj_m, adj_light, adj_diffuse = lambert_vjp(
+        adj_n_k, adj_l, adj_light, adj_diffuse = lambert_vjp(
             n, load3(scene.directions, k), load3(scene.lights, k), load3(scene.diffuse, o), adj_s
         )
         adj_n = add(adj_n, adj_n_k)
-        add_row(adj_scene.directions, k, adj_m)
+        add_row(adj_scene.directions, k, adj_l)
         add_row(adj_scene.lights, k, adj_light)
         add_row(adj_scene.diffuse, row, adj_diffuse)
     add_row(adj_scene.ambient, row, adj_s)
@@ -85,14 +87,33 @@ def face_shade_vjp(f, n, scene, adj_s, adj_scene, row):
 
 
 @device_fn
-def shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents):
-    """Face f: write the tangents of its shaded colours."""
-    if scene.rounded[f]:
-        return
-    i, j, k = scene.faces[f, 0], scene.faces[f, 1], scene.faces[f, 2]
-    n, tan_n = flat_normal_jvp(
+def face_normal_jvp(f, faces, x, tan_x):
+    """Normal of face f, then its tangent."""
+    i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
+    return flat_normal_jvp(
         load3(x, i), load3(x, j), load3(x, k), load3(tan_x, i), load3(tan_x, j), load3(tan_x, k)
     )
+
+
+@device_fn
+def normals_jvp_body(f, scene, x, tan_x, tangents):
+    """Face f, shaded pixel by pixel: write the tangents of the normals of its corners."""
+    if scene.rounded[f]:
+        for k in range(3):
+            for c in range(3):
+                tangents.shaded[f, 3 * k + c] = tangents.normals[scene.faces[f, k], c]
+    else:
+        _, tan_n = face_normal_jvp(f, scene.faces, x, tan_x)
+        tangents.shaded[f, 0], tangents.shaded[f, 1], tangents.shaded[f, 2] = tan_n
+
+
+@device_fn
+def shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents):
+    """Face f: write the tangents of its shaded colours, or of its normals."""
+    if scene.by_pixel[f]:
+        normals_jvp_body(f, scene, x, tan_x, tangents)
+        return
+    n, tan_n = face_normal_jvp(f, scene.faces, x, tan_x)
     s, tan_s = face_shade_jvp(f, n, tan_n, scene, tan_scene)
     for c in range(3):
         if scene.smooth[f]:
@@ -108,13 +129,13 @@ def shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents):
 
 
 @device_fn
-def color_vjp(f, s, scene, adj_shaded, adj_scene, slots):
+def color_vjp(f, s, scene, adj_shaded, adj_face_colors, slots):
     """Undo shaded = s C: return adj_s; the colours go to the face or to the slots."""
     adj_s = (lit(0.0, s[0]), lit(0.0, s[0]), lit(0.0, s[0]))
     if not scene.smooth[f]:
         adj = (adj_shaded[f, 9], adj_shaded[f, 10], adj_shaded[f, 11])
         C = load3(scene.face_colors, f)
-        add_row(adj_scene.face_colors, f, (s[0] * adj[0], s[1] * adj[1], s[2] * adj[2]))
+        add_row(adj_face_colors, f, (s[0] * adj[0], s[1] * adj[1], s[2] * adj[2]))
         return (C[0] * adj[0], C[1] * adj[1], C[2] * adj[2])
     for a in range(3):
         at = 9 + 3 * a
@@ -127,39 +148,66 @@ def color_vjp(f, s, scene, adj_shaded, adj_scene, slots):
 
 
 @device_fn
-def rounded_face_vjp_body(f, scene, adj_faces, adj_scene, slots):
-    """Face f, shaded pixel by pixel: what is left is its place on the screen and its colours."""
-    for a in range(3):
-        slots[f, a, 0] = adj_faces[f, 2 * a]
-        slots[f, a, 1] = adj_faces[f, 2 * a + 1]
-        slots[f, a, 2] = adj_faces[f, 6 + a]
-        for c in range(3):
-            adj_C = adj_faces[f, 9 + 3 * a + c]
-            slots[f, a, 3 + c] = lit(0.0, adj_C)
-            slots[f, a, 6 + c] = adj_C if scene.smooth[f] else lit(0.0, adj_C)
-            if not scene.smooth[f]:
-                adj_scene.face_colors[f, c] += adj_C
+def face_normal_vjp(f, faces, x, adj_n):
+    """Pull the adjoint of the normal of face f back to its three corners."""
+    return flat_normal_vjp(
+        load3(x, faces[f, 0]), load3(x, faces[f, 1]), load3(x, faces[f, 2]), adj_n
+    )
 
 
 @device_fn
-def face_vjp_body(f, scene, x, adj_faces, adj_scene, row, slots):
-    """Face f: write the adjoints of its corners into its slots; `row` of adj_scene's materials."""
-    if scene.rounded[f]:
-        rounded_face_vjp_body(f, scene, adj_faces, adj_scene, slots)
+def place_slots(f, a, adj_faces, slots):
+    """Face f: the adjoints of corner a on the screen."""
+    slots[f, a, 0] = adj_faces[f, 2 * a]
+    slots[f, a, 1] = adj_faces[f, 2 * a + 1]
+    slots[f, a, 2] = adj_faces[f, 6 + a]
+
+
+@device_fn
+def normal_part(f, a, adj_faces):
+    """Adjoint of the normal at corner a of face f."""
+    at = NORMALS + 3 * a
+    return (adj_faces[f, at], adj_faces[f, at + 1], adj_faces[f, at + 2])
+
+
+@device_fn
+def pixel_face_vjp_body(f, scene, x, adj_faces, adj_face_colors, slots):
+    """Face f, shaded pixel by pixel: what is left is its place, its one normal, its colours."""
+    zero = lit(0.0, adj_faces[f, 0])
+    adj_x = ((zero, zero, zero), (zero, zero, zero), (zero, zero, zero))
+    if not scene.rounded[f]:
+        adj_n = add(normal_part(f, 0, adj_faces), normal_part(f, 1, adj_faces))
+        adj_n = add(adj_n, normal_part(f, 2, adj_faces))
+        adj_x = face_normal_vjp(f, scene.faces, x, adj_n)
+    for a in range(3):
+        place_slots(f, a, adj_faces, slots)
+        for c in range(3):
+            adj_C = zero if is_textured(f, scene) else adj_faces[f, 9 + 3 * a + c]
+            slots[f, a, 3 + c] = adj_x[a][c]
+            slots[f, a, 6 + c] = adj_C if scene.smooth[f] else zero
+            if not scene.smooth[f]:
+                adj_face_colors[f, c] += adj_C
+
+
+@device_fn
+def face_vjp_body(f, scene, x, adj_faces, adj_face_colors, own, row, slots):
+    """Face f: write the adjoints of its corners into its slots.
+
+    Adds to those of lights and, in `row`, of materials in `own`.
+    """
+    if scene.by_pixel[f]:
+        pixel_face_vjp_body(f, scene, x, adj_faces, adj_face_colors, slots)
         return
-    i, j, k = scene.faces[f, 0], scene.faces[f, 1], scene.faces[f, 2]
     n = face_normal(f, scene.faces, x)
     s = face_shade(f, n, scene)
     for a in range(3):
         for c in range(6, 9):
             slots[f, a, c] = lit(0.0, s[0])
-    adj_s = color_vjp(f, s, scene, adj_faces, adj_scene, slots)
-    adj_n = face_shade_vjp(f, n, scene, adj_s, adj_scene, row)
-    adj_x = flat_normal_vjp(load3(x, i), load3(x, j), load3(x, k), adj_n)
+    adj_s = color_vjp(f, s, scene, adj_faces, adj_face_colors, slots)
+    adj_n = face_shade_vjp(f, n, scene, adj_s, own, row)
+    adj_x = face_normal_vjp(f, scene.faces, x, adj_n)
     for a in range(3):
-        slots[f, a, 0] = adj_faces[f, 2 * a]
-        slots[f, a, 1] = adj_faces[f, 2 * a + 1]
-        slots[f, a, 2] = adj_faces[f, 6 + a]
+        place_slots(f, a, adj_faces, slots)
         for c in range(3):
             slots[f, a, 3 + c] = adj_x[a][c]
 
@@ -177,15 +225,36 @@ def vertex_sum(i, at, box, vertex_corners, slots):
 
 
 @device_fn
+def pixel_sum(i, at, chosen, box, vertex_corners, adj_faces):
+    """The number at + 3 a of corners a at vertex i, summed over the chosen faces drawn."""
+    total = lit(0.0, adj_faces[0, 0])
+    for k in range(vertex_corners.start[i], vertex_corners.start[i + 1]):
+        f, a = vertex_corners.corners[k] // 3, vertex_corners.corners[k] % 3
+        if chosen[f] and box[f, 0] < box[f, 1]:
+            total += adj_faces[f, at + 3 * a]
+    return total
+
+
+@device_fn
 def normal_slots_body(i, rounded, box, vertex_corners, adj_faces, adj_normals):
     """Vertex i: write the adjoint of its normal, summed over its corners of drawn faces."""
     for c in range(3):
-        total = lit(0.0, adj_faces[0, 0])
-        for k in range(vertex_corners.start[i], vertex_corners.start[i + 1]):
-            f, a = vertex_corners.corners[k] // 3, vertex_corners.corners[k] % 3
-            if rounded[f] and box[f, 0] < box[f, 1]:
-                total += adj_faces[f, SLOT + 3 * a + c]
-        adj_normals[i, c] = total
+        adj_normals[i, c] = pixel_sum(i, NORMALS + c, rounded, box, vertex_corners, adj_faces)
+
+
+@device_fn
+def towards_vjp_body(i, by_pixel, view, box, vertex_corners, adj_faces, adj_x, adj_view):
+    """Vertex i: undo the vector towards the eye, summed over its corners of drawn faces."""
+    adj_v = (
+        pixel_sum(i, TOWARDS, by_pixel, box, vertex_corners, adj_faces),
+        pixel_sum(i, TOWARDS + 1, by_pixel, box, vertex_corners, adj_faces),
+        pixel_sum(i, TOWARDS + 2, by_pixel, box, vertex_corners, adj_faces),
+    )
+    adj_point, adj_eye, adj_forward = towards_eye_vjp(view[17], adj_v)
+    add_row(adj_x, i, adj_point)
+    for c in range(3):
+        adj_view[c] += adj_eye[c]
+        adj_view[9 + c] += adj_forward[c]
 
 
 @device_fn
@@ -233,6 +302,8 @@ def _setup_faces_jvp(view, tan_view, scene, tan_scene, x, tan_x, vertex_corners,
         normal_jvp_body(i, x, tan_x, scene.faces, vertex_corners, tangents.normals)
     for i in range(x.shape[0]):
         vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tangents.screen)
+    for i in range(tangents.towards.shape[0]):
+        towards_body(i, tan_x, tan_eye, tan_frame[2], view[17], tangents.towards)
     for f in range(scene.faces.shape[0]):
         if faces.box[f, 0] < faces.box[f, 1]:
             corner_body(f, scene, tangents.screen, lit(0.0, view[17]), tangents.corners)
@@ -242,11 +313,13 @@ def _setup_faces_jvp(view, tan_view, scene, tan_scene, x, tan_x, vertex_corners,
 def _setup_faces_vjp(
     view, scene, x, faces, vertex_corners, adj_faces, slots, adj_x, adj_scene, adj_view
 ):
-    """From adj_faces (n_faces, 18 or 27), corners then colours, to vertices, scene and view."""
+    """From adj_faces (n_faces, 18 or 36), corners then colours, to vertices, scene and view."""
     eye, frame = unpack_view(view)
     for f in range(scene.faces.shape[0]):
         if faces.box[f, 0] < faces.box[f, 1]:
-            face_vjp_body(f, scene, x, adj_faces, adj_scene, scene.owner[f], slots)
+            face_vjp_body(
+                f, scene, x, adj_faces, adj_scene.face_colors, adj_scene, scene.owner[f], slots
+            )
     for i in range(x.shape[0]):
         if is_used(i, faces.box, vertex_corners):
             vertex_vjp_body(
@@ -255,15 +328,19 @@ def _setup_faces_vjp(
             )  # fmt: skip
 
 
-def _undo_normals(scene, x, faces, vertex_corners, adj_faces, adj_normals, adj_x):
-    """From the adjoints of the normals of corners to the vertices."""
+def _undo_corners(view, scene, x, faces, vertex_corners, adj_faces, adj_normals, adj_x, adj_view):
+    """From what pixels are shaded with at the corners to the vertices and the view."""
     for i in range(x.shape[0]):
+        towards_vjp_body(
+            i, scene.by_pixel, view, faces.box, vertex_corners, adj_faces, adj_x, adj_view
+        )
+    for i in range(adj_normals.shape[0]):
         normal_slots_body(i, scene.rounded, faces.box, vertex_corners, adj_faces, adj_normals)
         sum_vjp_body(i, x, scene.faces, vertex_corners, adj_normals)
-    for i in range(x.shape[0]):
+    for i in range(adj_normals.shape[0]):
         points_vjp_body(i, x, scene.faces, vertex_corners, adj_normals, adj_x)
 
 
-undo_normals = cpu_kernel(_undo_normals)
+undo_corners = cpu_kernel(_undo_corners)
 setup_faces_jvp = cpu_kernel(_setup_faces_jvp)
 setup_faces_vjp = cpu_kernel(_setup_faces_vjp)

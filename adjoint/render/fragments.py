@@ -1,23 +1,32 @@
 r"""Tangent and adjoint of `render/fragments.py`: read the two files side by side.
 
 Every face walks its own fragments of a tile, in the order in which the forward found
-them, and sums the adjoints of its corners and colours, and of the normals of its corners
-where they shade it: 18 or 27 numbers, in the slot of the pair (tile, face). The colour of
-a fragment has the adjoint w adj_rgb of its pixel.
+them, and sums the adjoints of its corners and colours, and of what its pixels are shaded
+with at the corners: 18 or 36 numbers, in the slot of the pair (tile, face). The colour of a
+fragment has the adjoint w adj_rgb of its pixel.
 
 Frozen: which fragments there are.
 """
 
 from adjoint.render.barycentrics import add2, place_jvp, place_vjp
 from adjoint.render.coverage import signed_square_distance_jvp, signed_square_distance_vjp
-from adjoint.render.face_setup import ROUNDED_SLOT, SLOT
-from adjoint.render.pixel_shading import pixel_color_jvp, pixel_color_vjp
+from adjoint.render.face_setup import COLORS, NORMALS, PIXEL_SLOT, SLOT, TOWARDS
+from adjoint.render.pixel_shading import (
+    add_corners,
+    face_light_vjp,
+    no_corners,
+    pixel_color_jvp,
+    pixel_color_vjp,
+    write_corners,
+)
 from adjoint.render.seamless import seamless_logit_jvp, seamless_logit_vjp
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add, dot
+from render.barycentrics import fragment_place
 from render.blending import NEAREST
 from render.face_setup import load_corners
-from render.fragments import blend_corners, corner_color, fragment_logit, fragment_place
+from render.fragments import blend_corners, corner_color, fragment_logit
+from render.pixel_shading import face_light
 
 
 @device_fn
@@ -55,11 +64,9 @@ def pair_jvp_body(k, f, scene, tan_scene, faces, tan_faces, numbers, fragments, 
             tangents.y[q] = fragment_logit_jvp(p, corners, tan_corners, sigma, tan_sigma)
         tangents.z[q], tan_w = place_jvp(p, corners, tan_corners)
         tan_rgb = corner_color(f, 0, tan_faces.shaded)
-        if scene.rounded[f]:
+        if scene.by_pixel[f]:
             _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
-            tan_rgb = pixel_color_jvp(
-                f, w, faces.normals, scene, tan_w, tan_faces.normals, tan_scene
-            )
+            tan_rgb = pixel_color_jvp(f, w, tan_w, faces, tan_faces, scene, tan_scene)
         elif scene.smooth[f]:
             _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
             c1, tan_c1 = corner_color(f, 1, faces.shaded), corner_color(f, 1, tan_faces.shaded)
@@ -88,11 +95,15 @@ def color_weights_vjp(f, w, shaded, adj_rgb, pair, slots):
 def place_slots_vjp(p, corners, adj_z, adj_w, pair, slots):
     """Pull the adjoints of depth and weights back, and add them to the slots."""
     adj_a0, adj_a1, adj_a2, adj_depths = place_vjp(p, corners, adj_z, adj_w)
-    for c in range(2):
-        slots[pair, c] += adj_a0[c]
-        slots[pair, 2 + c] += adj_a1[c]
-        slots[pair, 4 + c] += adj_a2[c]
+    add_place(slots, pair, (adj_a0, adj_a1, adj_a2), adj_depths)
+
+
+@device_fn
+def add_place(slots, pair, adj_a, adj_depths):
+    """Add the adjoints of the three corners on the screen and of their depths to a slot."""
     for k in range(3):
+        slots[pair, 2 * k] += adj_a[k][0]
+        slots[pair, 2 * k + 1] += adj_a[k][1]
         slots[pair, 6 + k] += adj_depths[k]
 
 
@@ -111,22 +122,38 @@ def smooth_vjp_body(k, f, grid, faces, fragments, adj, pair, slots):
 
 
 @device_fn
-def rounded_vjp_body(k, f, scene, faces, fragments, adj, pair, slots, own, row):
-    """Pair k, face f with smooth normals: what flows through normals, colours and weights.
+def pixels_vjp_body(k, f, scene, faces, fragments, adj, pair, slots, own, row, records, first):
+    """Pair k, face f shaded pixel by pixel: what flows through all that shades, and weights.
 
-    Adds to its slot, and to the adjoints of lights and, in `row`, of materials in `own`.
+    Adds to its slot, and to the adjoints of lights and, in `row`, of materials in `own`;
+    writes the records of its fragments, from the first of the tile on.
     """
-    for c in range(SLOT, ROUNDED_SLOT):
-        slots[pair, c] = lit(0.0, slots[pair, 0])
-    corners = load_corners(f, faces.corners)
+    zero = lit(0.0, slots[pair, 0])
+    corners, light = load_corners(f, faces.corners), face_light(f, faces, scene)
+    colors, normals, towards = no_corners(zero), no_corners(zero), no_corners(zero)
+    adj_s, depths = (zero, zero, zero), (zero, zero, zero)
+    sum0, sum1, sum2 = (zero, zero), (zero, zero), (zero, zero)
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
         i = fragments.pixel[q]
         p = (fragments.p_x[q], fragments.p_y[q])
         _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
         s = adj.w[q]
         adj_rgb = (s * adj.rgba[i, 0], s * adj.rgba[i, 1], s * adj.rgba[i, 2])
-        adj_w = pixel_color_vjp(f, w, faces.normals, scene, adj_rgb, own, row, slots, pair)
-        place_slots_vjp(p, corners, adj.z[q], adj_w, pair, slots)
+        adj_w, adj_s_q, shared = pixel_color_vjp(
+            f, w, light, faces, scene, adj_rgb, own, row, records, first + q
+        )
+        adj_s = add(adj_s, adj_s_q)
+        colors = add_corners(colors, w, shared[0])
+        normals = add_corners(normals, w, shared[1])
+        towards = add_corners(towards, w, shared[2])
+        adj_a0, adj_a1, adj_a2, adj_depths = place_vjp(p, corners, adj.z[q], adj_w)
+        sum0, sum1, sum2 = add2(sum0, adj_a0), add2(sum1, adj_a1), add2(sum2, adj_a2)
+        depths = add(depths, (adj_depths[0], adj_depths[1], adj_depths[2]))
+    add_place(slots, pair, (sum0, sum1, sum2), depths)
+    write_corners(slots, pair, COLORS, colors)
+    write_corners(slots, pair, NORMALS, normals)
+    write_corners(slots, pair, TOWARDS, towards)
+    face_light_vjp(f, light, scene, adj_s, own, row, slots, pair)
 
 
 @device_fn
@@ -193,13 +220,13 @@ def coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
 
 @device_fn
 def pair_vjp_body(k, f, grid, scene, faces, settings, fragments, adj, pair, slots):
-    """Pair k of the tile, face f: fill its slot, but for smooth normals; return adj_sigma."""
+    """Pair k of the tile, face f: fill its slot, but for what pixels add; return adj_sigma."""
     for c in range(6, SLOT):
         slots[pair, c] = lit(0.0, settings.sigma)
     adj_sigma = coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots)
-    if scene.smooth[f] and not scene.rounded[f]:
+    if scene.smooth[f] and not scene.by_pixel[f]:
         smooth_vjp_body(k, f, grid, faces, fragments, adj, pair, slots)
-    elif not scene.rounded[f]:
+    elif not scene.by_pixel[f]:
         flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots)
     return adj_sigma
 
@@ -211,13 +238,13 @@ def _sum_pairs(pair_faces, slots, adj_faces):
             adj_faces[pair_faces[pair], c] += slots[pair, c]
 
 
-def _sum_normal_pairs(pair_faces, rounded, slots, adj_faces):
-    """Sum what the slots hold of the normals of every face that has smooth ones."""
+def _sum_pixel_pairs(pair_faces, by_pixel, slots, adj_faces):
+    """Sum the rest of the slots of every face that is shaded pixel by pixel."""
     for pair in range(pair_faces.shape[0]):
-        if rounded[pair_faces[pair]]:
-            for c in range(SLOT, ROUNDED_SLOT):
+        if by_pixel[pair_faces[pair]]:
+            for c in range(SLOT, PIXEL_SLOT):
                 adj_faces[pair_faces[pair], c] += slots[pair, c]
 
 
 sum_pairs = cpu_kernel(_sum_pairs)
-sum_normal_pairs = cpu_kernel(_sum_normal_pairs)
+sum_pixel_pairs = cpu_kernel(_sum_pixel_pairs)

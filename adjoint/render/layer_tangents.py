@@ -21,8 +21,9 @@ from adjoint.render.tile_tangents import (
 )
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add
+from render.barycentrics import fragment_place
 from render.face_setup import load3, load_corners
-from render.fragments import fragment_place, gather_tile
+from render.fragments import gather_tile
 from render.outputs import DEPTH, NORMALS, Layers, frame_normals, layer_body
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted

@@ -14,25 +14,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.render import paths
-from adjoint.render.face_setup import add_row
+from adjoint.render.face_setup import NORMALS, add_row
 from adjoint.render.fragments import place_slots_vjp
 from adjoint.render.layer_tangents import draw_frame_layers_jvp
 from adjoint.render.normals import unit_or_zero_vjp
-from adjoint.render.pixel_shading import add_corners, weighted_vjp
+from adjoint.render.pixel_shading import add_corners, no_corners, weighted_vjp
 from adjoint.render.shading import flat_normal_vjp
 from adjoint.render.soft_raster import (
     empty_adjoints,
     empty_slots,
     pairs_vjp_body,
+    recording,
     tile_vjp_body,
     undo_frame,
 )
 from adjoint.render.supersampling import average_vjp
+from adjoint.render.textures import TexelRecords
 from adjsim import checks
 from adjsim.backend import cpu_kernel, device_fn, lit
+from render.barycentrics import fragment_place
 from render.camera import AnyCamera
 from render.face_setup import load3, load_corners
-from render.fragments import fragment_place, gather_tile
+from render.fragments import gather_tile
 from render.normals import VertexCorners, vertex_corners
 from render.outputs import (
     DEPTH,
@@ -76,6 +79,7 @@ def normals_vjp_body(k, f, scene, faces, fragments, adj_layer, pair, slots, norm
     """Pair k of the tile, face f: undo the normals that its fragments show."""
     corners = load_corners(f, faces.corners)
     zero = lit(0.0, corners[0][0])
+    sums = no_corners(zero)
     for c in range(3):
         normal_slots[pair, c] = zero
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
@@ -88,12 +92,16 @@ def normals_vjp_body(k, f, scene, faces, fragments, adj_layer, pair, slots, norm
 
             # (3) n = m/|m|,  m = sum w_k n_k
             adj_m = unit_or_zero_vjp(weighted(w, n), adj_n)
-            add_corners(slots, pair, 18, w, adj_m)
+            sums = add_corners(sums, w, adj_m)
 
             # (2) w at the pixel
             place_slots_vjp(p, corners, zero, weighted_vjp(n, adj_m), pair, slots)
         else:
             add_row(normal_slots, pair, adj_n)  # (1)
+    if scene.rounded[f]:
+        for a in range(3):
+            for c in range(3):
+                slots[pair, NORMALS + 3 * a + c] += sums[a][c]
 
 
 def _draw_layers_vjp(
@@ -167,6 +175,7 @@ def draw_frame_layers_vjp(
     """Adjoints of everything from the adjoints of the layers of one frame."""
     ready, flat = setup_frame(job, frame), frame_normals(job, frame, layers)
     slots, dtype = empty_slots(job, ready), job.x.dtype
+    records: dict[int, TexelRecords] = {}
     n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
     own = LayerSlots(np.empty_like(slots.tiles), np.empty((n_pairs if len(flat) else 0, 3), dtype))
 
@@ -178,11 +187,11 @@ def draw_frame_layers_vjp(
         for first, last in runs:
             draw_layers_vjp(
                 first, last, job.scene, job.settings, tuple(ready), (fragments, layered, *rooms),
-                layers, flat, adj_images, slots, own,
+                layers, flat, adj_images, recording(job, ready, first, last, slots, records), own,
             )  # fmt: skip
 
     pool.over_tiles(n_tiles, draw)
-    adj = undo_frame(job, frame, ready, corners, slots)
+    adj = undo_frame(job, frame, ready, corners, slots, records)
     flat_normals_vjp(
         job.scene.faces[: len(flat)], job.scene.rounded, ready.faces.box, job.x[frame],
         ready.tiles.faces[: len(own.pairs)], own.pairs, np.empty_like(flat), adj.x,

@@ -1,6 +1,7 @@
 """Names of everything a render differentiates, and where each lies in the packed arrays.
 
-    "<object>.vertices", ".face_colors" or ".vertex_colors", ".ambient", ".diffuse"
+    "<object>.vertices", ".face_colors" or ".vertex_colors", ".ambient", ".diffuse", and with
+    a highlight ".specular", ".shininess"; of a textured one ".texels" and ".uv"
     "<light>.direction", ".color"; or of spherical harmonics ".coefficients"
     "camera." and a parameter of its pose or lens; of the k-th in a sequence: "camera.k."
     "rasterizer.sigma", ".gamma", ".epsilon", ".background"; with the blend DIBR ".kappa"
@@ -20,7 +21,7 @@ from render.face_setup import PackedScene
 from render.harmonics import N_HARMONICS
 from render.packing import Job, behind_samples
 from render.projection import VIEW_SIZE
-from render.scene import Scene, SphericalHarmonics
+from render.scene import DirectionalLight, Scene, SphericalHarmonics
 
 
 NUMBERS = ("sigma", "gamma", "epsilon")
@@ -65,8 +66,13 @@ def views(scene: Scene, job: Job, packed: Packed) -> dict[str, np.ndarray]:
             out[f"{name}.face_colors"] = part.face_colors[faces]
         if mesh.vertex_colors is not None:
             out[f"{name}.vertex_colors"] = part.vertex_colors[nodes]
-        out[f"{name}.ambient"] = part.ambient[i]
-        out[f"{name}.diffuse"] = part.diffuse[i]
+        if mesh.texture is not None:
+            first, height, width, _, first_uv = (int(n) for n in job.scene.images[i])
+            texels = part.texels[first : first + height * width]
+            out[f"{name}.texels"] = texels.reshape(height, width, 3)
+            out[f"{name}.uv"] = part.uv[first_uv : first_uv + len(mesh.uv)]
+        for key in mesh.material.parameters():
+            out[f"{name}.{key}"] = getattr(part, key)[i]
     for k, (name, light) in enumerate(scene.lights.items()):
         if isinstance(light, SphericalHarmonics):
             out[f"{name}.coefficients"] = part.harmonics
@@ -89,12 +95,14 @@ def shapes(
         owner, _, name = path.rpartition(".")
         if name == "vertices":
             out[path] = np.shape(vertices[owner])
-        elif name in {"ambient", "diffuse"}:
+        elif name in {"ambient", "diffuse", "specular", "shininess"}:
             out[path] = np.shape(getattr(scene.objects[owner].material, name))
-        elif name in {"face_colors", "vertex_colors"}:
+        elif name in {"face_colors", "vertex_colors", "uv"}:
             out[path] = np.shape(getattr(scene.objects[owner], name))
         elif name == "background":
             out[path] = job.background_shape
+        elif name == "texels":
+            out[path] = np.shape(getattr(scene.objects[owner].texture, name))
         elif name == "coefficients":
             out[path] = (N_HARMONICS, 3)
         else:
@@ -131,6 +139,7 @@ def gradient(
         adj = view_vjp(camera, adj_view)
         of_cameras |= {f"{owner}.{name}": value for name, value in adj.items()}
     out: dict[str, np.ndarray] = {}
+    suns = _suns(scene)
     for path, shape in shape_of.items():
         if path in of_cameras:
             out[path] = np.asarray(of_cameras[path], dtype)
@@ -140,8 +149,23 @@ def gradient(
         else:
             total = _sum([part[path] for part in parts])
             total = total.sum() if total.shape != shape else total
+            owner, _, name = path.rpartition(".")
+            if name == "direction":
+                total = through_unit(suns[owner], total)
             out[path] = np.asarray(total, dtype).reshape(shape)
     return out
+
+
+def _suns(scene: Scene) -> dict[str, DirectionalLight]:
+    return {
+        name: light for name, light in scene.lights.items() if isinstance(light, DirectionalLight)
+    }
+
+
+def through_unit(light: DirectionalLight, change: np.ndarray) -> np.ndarray:
+    """Push a tangent of m through l = m/|m|, or pull an adjoint of l back: the same map."""
+    l, m = light.unit_direction(), light.direction
+    return (change - l * (l @ change)) / np.linalg.norm(m)
 
 
 def _sum(parts: list[np.ndarray]) -> np.ndarray:
@@ -161,7 +185,7 @@ def pack_tangents(
 ) -> list[Packed]:
     """Pack the given tangents for each camera; parameters without one have the tangent 0."""
     packed = zeros(job)._replace(x=np.zeros_like(job.x))
-    target = views(scene, job, packed)
+    target, suns = views(scene, job, packed), _suns(scene)
     of_cameras: dict[str, dict[str, np.ndarray]] = {owner: {} for owner in cameras}
     tangents = checks.mapping("tangents", tangents, "{'camera.eye': (0.0, 0.0, 1.0)}")
     for path, tangent in tangents.items():
@@ -170,6 +194,8 @@ def pack_tangents(
         owner, _, name = path.rpartition(".")
         if owner in of_cameras:
             of_cameras[owner][name] = value
+        elif name == "direction":
+            target[path][...] = through_unit(suns[owner], value)
         else:
             target[path][...] = value
     behind = behind_samples(packed.scene.background.reshape(job.background_shape), job.samples)

@@ -74,3 +74,9 @@ def project_vjp(x, eye, frame, adj_s_x, adj_s_y, adj_z):
     # (1) d = x - eye
     adj_lens = (adj_f_x, adj_k, adj_s_x, adj_f_y, adj_s_y, lit(0.0, p))
     return adj_d, adj_right, adj_true_up, adj_forward, adj_lens
+
+
+@device_fn
+def towards_eye_vjp(p, adj_v):
+    """Pull back through `towards_eye`: adj_x, adj_eye and adj_forward; it is its own tangent."""
+    return scale(-p, adj_v), scale(p, adj_v), scale(p - lit(1.0, p), adj_v)

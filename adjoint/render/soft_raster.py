@@ -8,6 +8,9 @@ Nothing of the forward is stored but its inputs: a tile finds its fragments agai
 derivative holds fixed is said in `fragments.py` (the fragments and their order in depth),
 `face_setup.py` (which faces are drawn) and `coverage.py` (the nearest edge).
 
+Where there are textures, each fragment of a tile writes a record of 56 bytes (in float64) of the
+texels it saw; the records are added up tile by tile.
+
 Every sum has a fixed order that does not know how many threads there are: gradients are
 equal to the bit on any number of them.
 """
@@ -22,19 +25,20 @@ from adjoint.render import paths
 from adjoint.render.blending import FragmentAdjoints, blend_vjp_body
 from adjoint.render.cuda_raster import jvp_on_gpu, vjp_on_gpu
 from adjoint.render.face_setup import (
-    ROUNDED_SLOT,
+    PIXEL_SLOT,
     SLOT,
     setup_faces_vjp,
-    undo_normals,
+    undo_corners,
 )
 from adjoint.render.fragments import (
     pair_vjp_body,
-    rounded_vjp_body,
-    sum_normal_pairs,
+    pixels_vjp_body,
     sum_pairs,
+    sum_pixel_pairs,
 )
 from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
 from adjoint.render.supersampling import average_vjp, repeat_vjp
+from adjoint.render.textures import TexelRecords, add_texels, add_uv, empty_records
 from adjoint.render.tile_tangents import draw_frame_jvp
 from adjsim import checks
 from adjsim.backend import Device, check_device, cpu_kernel, device_fn
@@ -94,8 +98,8 @@ def pairs_vjp_body(tile, scene, settings, grid, faces, tiles, fragments, adj, sl
             pair - tiles.start[tile], tiles.faces[pair], grid, scene, faces, settings,
             fragments, adj, pair, slots.pairs,
         )  # fmt: skip
-    if faces.normals.shape[0] > 0:
-        shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots.pairs, slots.parts)
+    if faces.towards.shape[0] > 0:
+        shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots)
 
 
 def _draw_tiles_vjp(first, last, scene, settings, frame, scratch, adj_image, slots):
@@ -112,14 +116,20 @@ def _draw_tiles_vjp(first, last, scene, settings, frame, scratch, adj_image, slo
         pairs_vjp_body(tile, scene, settings, grid, faces, tiles, fragments, adj, slots)
 
 
-def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots, parts):
-    """Undo the colours of the fragments of a tile whose faces have smooth normals."""
-    own = own_parts(tile, parts)
+def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
+    """Undo the colours of the fragments of a tile whose faces are shaded pixel by pixel."""
+    records = slots.records
+    own, first = own_parts(tile, slots.parts), records.count[0]
+    if records.at.shape[0] > 0:
+        records.count[0] += fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
+        records.at[first : records.count[0], 0] = -1
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
         f, k = tiles.faces[pair], pair - tiles.start[tile]
-        if scene.rounded[f]:
+        if scene.by_pixel[f]:
             row = scene.owner[f]
-            rounded_vjp_body(k, f, scene, faces, fragments, adj, pair, slots, own, row)
+            pixels_vjp_body(
+                k, f, scene, faces, fragments, adj, pair, slots.pairs, own, row, records, first
+            )
 
 
 shade_tile_vjp = cpu_kernel(_shade_tile_vjp)
@@ -135,25 +145,36 @@ def empty_adjoints(n: int, n_pixels: int, dtype: np.dtype) -> FragmentAdjoints:
 class Slots(NamedTuple):
     """What the tiles of a frame pull back to, each to its own place."""
 
-    pairs: np.ndarray  # (n_pairs, 18 or 27) of corners and colours, and of normals
+    pairs: np.ndarray  # (n_pairs, 18 or 36) of corners and colours, and of what shades pixels
     tiles: np.ndarray  # (n_tiles, 6) of sigma, gamma, epsilon and one background
     behind: np.ndarray  # of the samples of a background image, or (0, 0, 3)
-    parts: ShadeParts  # of every tile, or of none where no face is rounded
+    parts: ShadeParts  # of every tile, or of none where no face is shaded pixel by pixel
+    records: TexelRecords  # of a run of tiles
 
 
 def empty_slots(job: Job, ready: Frame) -> Slots:
     """Return room for what the tiles of a frame pull back."""
     dtype = job.x.dtype
     n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
-    is_rounded = len(ready.faces.normals) > 0
-    width = ROUNDED_SLOT if is_rounded else SLOT
+    by_pixel = len(ready.faces.towards) > 0
+    width = PIXEL_SLOT if by_pixel else SLOT
     is_image = len(job.background_shape) == 3
     return Slots(
         np.empty((n_pairs, width), dtype),
         np.empty((n_tiles, 6), dtype),
         np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype),
-        zero_parts(np, n_tiles if is_rounded else 0, len(job.scene.ambient), job.scene, dtype),
+        zero_parts(np, n_tiles if by_pixel else 0, len(job.scene.ambient), job.scene, dtype),
+        empty_records(np, 0, dtype),
     )
+
+
+def recording(
+    job: Job, ready: Frame, first: int, last: int, slots: Slots, records: dict[int, TexelRecords]
+) -> Slots:
+    """Return the slots with room for the records of the tiles first..last-1, kept in `records`."""
+    n = int(ready.tiles.capacity[first:last].sum()) if len(job.scene.texels) else 0
+    records[first] = empty_records(np, n, job.x.dtype)
+    return slots._replace(records=records[first])
 
 
 def draw_frame_vjp(
@@ -162,6 +183,7 @@ def draw_frame_vjp(
     """Adjoints of everything from the adjoint of the image of one frame."""
     ready = setup_frame(job, frame)
     slots, n_tiles = empty_slots(job, ready), len(ready.tiles.capacity)
+    records: dict[int, TexelRecords] = {}
 
     def draw(runs: Iterable[tuple[int, int]]) -> None:
         fragments = empty_fragments(ready, 0, n_tiles)
@@ -169,31 +191,43 @@ def draw_frame_vjp(
         for first, last in runs:
             draw_tiles_vjp(
                 first, last, job.scene, job.settings, tuple(ready), (fragments, room), adj_image,
-                slots,
+                recording(job, ready, first, last, slots, records),
             )  # fmt: skip
 
     pool.over_tiles(n_tiles, draw)
-    return undo_frame(job, frame, ready, corners, slots)
+    return undo_frame(job, frame, ready, corners, slots, records)
 
 
 def undo_frame(
-    job: Job, frame: int, ready: Frame, corners: VertexCorners, slots: Slots
+    job: Job,
+    frame: int,
+    ready: Frame,
+    corners: VertexCorners,
+    slots: Slots,
+    records: dict[int, TexelRecords],
 ) -> paths.Packed:
     """From what the tiles of a frame pulled back to all that the frame depends on."""
     adj = paths.zeros(job)
     dtype, n_faces = job.x.dtype, len(job.scene.faces)
     adj_faces = np.zeros((n_faces, slots.pairs.shape[1]), dtype)
     sum_pairs(ready.tiles.faces, slots.pairs, adj_faces)
+    by_pixel = len(ready.faces.towards) > 0
+    if by_pixel:
+        sum_pixel_pairs(ready.tiles.faces, job.scene.by_pixel, slots.pairs, adj_faces)
     setup_faces_vjp(
         job.view, job.scene, job.x[frame], ready.faces, corners, adj_faces,
         np.empty((n_faces, 3, 9), dtype), adj.x, adj.scene, adj.view,
     )  # fmt: skip
-    if len(ready.faces.normals):
-        sum_normal_pairs(ready.tiles.faces, job.scene.rounded, slots.pairs, adj_faces)
-        adj_normals = np.empty_like(ready.faces.normals)
-        undo_normals(job.scene, job.x[frame], ready.faces, corners, adj_faces, adj_normals, adj.x)
+    if by_pixel:
+        undo_corners(
+            job.view, job.scene, job.x[frame], ready.faces, corners, adj_faces,
+            np.empty_like(ready.faces.normals), adj.x, adj.view,
+        )  # fmt: skip
         for name, part in zip(slots.parts._fields, slots.parts, strict=True):
             getattr(adj.scene, name)[...] += part.sum(axis=0)
+        for first in sorted(records):  # the same order on any number of threads
+            add_texels(records[first], adj.scene.texels)
+        add_uv(job.scene, ready.faces.box, adj_faces, adj.scene.uv)
     sums = slots.tiles.sum(axis=0)
     adj.numbers[:3] = sums[:3]
     is_image = len(slots.behind) > 0

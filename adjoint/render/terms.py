@@ -136,9 +136,9 @@ def _without_corners(tan_faces: FaceTangents) -> FaceTangents:
 
 
 def _without_colors(tan_faces: FaceTangents) -> FaceTangents:
-    """Return these tangents with faces that keep their colours and normals."""
-    shaded, normals = np.zeros_like(tan_faces.shaded), np.zeros_like(tan_faces.normals)
-    return tan_faces._replace(shaded=shaded, normals=normals)
+    """Return these tangents with faces that keep their colours, normals and view."""
+    names = ("shaded", "normals", "towards")
+    return tan_faces._replace(**{name: np.zeros_like(getattr(tan_faces, name)) for name in names})
 
 
 def _draw_tiles_term(

@@ -81,6 +81,7 @@ def setup_frame_jvp(job: Job, frame: int, ready: Frame, tangents: paths.Packed) 
         np.empty((n_faces, 10), dtype),
         np.zeros((n_faces, 9), dtype),
         np.empty_like(ready.faces.normals),
+        np.empty_like(ready.faces.towards),
     )
     with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
         setup_faces_jvp(

@@ -25,6 +25,7 @@ from render.orbit_camera import OrbitCamera
 from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Material, Mesh, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
+from render.textures import Texture
 
 
 STATE = {("Model", "mass"), ("Model", "gravity"), ("State", "x"), ("State", "v")}
@@ -35,9 +36,9 @@ VERTICES |= {("BodyTrajectory", "position"), ("BodyTrajectory", "rotation")}
 DENSITY = {("smoke_images", "density")}
 CAMERAS = (Camera, OrbitCamera, PosedCamera, Intrinsics, Orthographic)
 LIGHTS = (DirectionalLight, SphericalHarmonics)
-RENDERED = (*CAMERAS, *LIGHTS, SoftRasterizer, DIBR, Material, Mesh)
+RENDERED = (*CAMERAS, *LIGHTS, SoftRasterizer, DIBR, Material, Mesh, Texture)
 FIXED = {"near", "far", "lens", "nominal", "size", "blend", "cull", "supersample", "seamless"}
-FIXED |= {"faces", "material", "smooth_normals"}
+FIXED |= {"faces", "material", "smooth_normals", "texture", "uv_faces", "wrap"}
 LOSS_SUFFIX = "_mse_vjp"
 
 

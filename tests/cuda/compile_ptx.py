@@ -112,7 +112,7 @@ def render_launches(dtype):
 
     Nothing is run: all counts stay 0, so that no fragment is found, but every launch is made.
     """
-    from adjoint.render import cuda_raster as twin
+    from adjoint.render import cuda_raster as twin, cuda_sums
     from adjsim import backend
     from render import cuda_raster
     from tests.cuda.render_scenes import everything, toy
@@ -120,7 +120,7 @@ def render_launches(dtype):
     launches = {}
     blank = SimpleNamespace(empty=np.zeros, zeros=np.zeros, cumsum=np.cumsum)
     backend.cuda_problem = lambda: None
-    for module in (cuda_raster, twin):
+    for module in (cuda_raster, twin, cuda_sums):
         module.array_module = lambda device: blank
         module.on_device = lambda arrays: arrays
         module.launch = lambda body, n, args: launches.setdefault(body.__name__, (body, args))

@@ -9,7 +9,7 @@ from render.blending import DIBR, Hard, Over, Softmax
 from render.lenses import Orthographic
 from render.posed_camera import PosedCamera
 from render.scene import Mesh, Scene, SphericalHarmonics
-from tests.render.scenes import camera, soft, tetrahedron, two_tetrahedra
+from tests.render.scenes import camera, glossy, soft, tetrahedron, textured, two_tetrahedra
 
 
 SIZE = (5, 6)
@@ -25,7 +25,11 @@ FLAT = PosedCamera((0.3, -0.4, 0.1), (0.03, 0.05, -3.5), lens=Orthographic(2.9))
 
 
 def toy(blend, dtype=np.float64, size=SIZE):
-    """Two frames of two objects, face and vertex colours, and a third that leaves the view."""
+    """Two frames of two objects, face and vertex colours, and a third that leaves the view.
+
+    In "over" one has a texture and a highlight, in "softmax" all have highlights, and in
+    "culled" one has a texture and smooth normals, in a sky.
+    """
     rng = np.random.default_rng(11)
     scene, vertices = two_tetrahedra(rng)
     scene = Scene({**scene.objects, "high": Mesh([[0, 1, 2]])}, scene.lights)
@@ -36,7 +40,13 @@ def toy(blend, dtype=np.float64, size=SIZE):
     if blend != "over":
         objects = {**scene.objects, "left": replace(scene.objects["left"], smooth_normals=True)}
         scene = Scene(objects, scene.lights)
+    covered = textured(scene)
+    if blend == "over":
+        scene = Scene({**scene.objects, "right": covered.objects["right"]}, scene.lights)
+    if blend == "softmax":
+        scene = glossy(scene)
     if blend == "culled":
+        scene = Scene({**scene.objects, "left": covered.objects["left"]}, scene.lights)
         sky = SphericalHarmonics(rng.uniform(-0.3, 0.5, (9, 3)))
         scene = Scene(scene.objects, {"sky": sky})
     views = camera() if blend == "over" else [camera(), FLAT]

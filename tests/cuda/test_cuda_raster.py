@@ -30,7 +30,7 @@ def test_the_simulator_draws_and_differentiates_like_the_cpu():
     report = run("tests.cuda.simulate", "render", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
     assert {name.split()[0] for name in report} == set(BLENDS)
     # Two views from the second on, no lights in the third, kappa in the fourth.
-    assert len(report) == 26 + 29 + 26 + 30 + 29 + 29
+    assert len(report) == 29 + 35 + 27 + 30 + 29 + 29
     for name, row in report.items():
         assert row["alike"], name
         if name in ZERO:

@@ -29,12 +29,12 @@ def reference_outputs(objects, camera, raster, size, dtype=np.float64):
         samples = reference_outputs(objects, camera, finer, (k * size[0], k * size[1]), dtype)
         return {name: blocks(value, k) for name, value in samples.items()}
     meshes = list(objects.values())
-    corners, depths, _, rounded, soft = gather_faces(meshes, [], camera, raster, dtype)
-    counts = [count for count, *_ in rounded]
+    corners, depths, _, looks, soft = gather_faces(meshes, [], camera, raster, dtype)
+    counts = [count for count, *_ in looks]
     owner = np.repeat(np.arange(len(meshes)), counts)
     is_smooth = np.repeat([mesh.get("smooth_normals", False) for mesh in meshes], counts)
     shown = np.concatenate([corner_normals(m, camera, raster, dtype) for m in meshes])
-    faces = (corners, depths, shown, [(count, None, None, None) for count in counts], soft)
+    faces = (corners, depths, shown, [(count, *4 * (None,)) for count in counts], soft)
     depth, normals = np.empty(size, dtype), np.empty((*size, 3), dtype)
     mask = np.empty((*size, len(meshes)), dtype)
     for row in range(size[0]):

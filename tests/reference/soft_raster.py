@@ -6,7 +6,8 @@ kernels. For a pixel s and a face with screen corners s_k and depths z_k:
     D  = sigmoid(delta d^2 / sigma)        d: distance of s to the boundary of the triangle
     b  = clip(barycentrics of s, 0, 1), renormalised
     z  = 1 / sum(b_k / z_k),   a = z sum(b_k a_k / z_k)    (orthographic: sums of b_k z_k, b_k a_k)
-    C  = k_a C_0 + sum over lights of L k_d max(0, n.l) C_0
+    C  = k_a C_0 + sum over lights of L (k_d max(0, n.l) C_0 + k_s max(0, r.e)^p)
+    r  = 2 (n.l) n - l,  e: from the interpolated point to the eye, orthographic: -forward
 
 With `seamless`, d is the distance that `tests/reference/seamless.py` takes.
 Blended over faces as `blend_over`, `blend_softmax`, `blend_dibr` or `blend_hard` say.
@@ -44,7 +45,9 @@ def reference_image(
     objects : mapping or sequence of mappings
         Each: `vertices` (nv, 3), `faces` (nf, 3) integers, either `face_colors` (nf, 3)
         or `vertex_colors` (nv, 3), `ambient` and `diffuse`: a number or (3,), and
-        `smooth_normals` (bool, default False).
+        `smooth_normals` (bool, default False), `specular` (a number or (3,), default none)
+        and `shininess`. In place of colours `texels` (H, W, 3), `uv` (n, 2), `uv_faces`
+        (nf, 3, default `faces`) and `wrap` ("repeat" or "clamp").
         Ties in depth are broken by the order of objects, then of faces.
     lights : mapping or sequence of mappings
         Each: `direction` (3,), towards the light, any length, and `color` (3,); or one
@@ -107,34 +110,38 @@ def project(points, camera, dtype=np.float64):
 
 
 def gather_faces(objects, lights, camera, raster, dtype):
-    """Every face that is drawn, of all objects: corners, depths, colours times light.
+    """Every face that is drawn, of all objects: corners, depths, bare colours of the corners.
 
-    Then the normals of the corners and their shade, where pixels are shaded: colours are bare.
+    Then, object by object, how many these are, normals and points of their corners, mesh, lights.
     Last, with `seamless`, the soft edges and corners of each face.
     """
-    corners, depths, colors, rounded, soft = [], [], [], [], []
+    corners, depths, colors, looks, soft = [], [], [], [], []
     for mesh in objects:
         points = np.asarray(mesh["vertices"], dtype)
         index = np.asarray(mesh["faces"])
         screen, depth = project(points, camera, dtype)
-        shade = face_shade(face_normals(points[index]), mesh, lights, dtype)[:, None, :]
-        smooth = mesh.get("smooth_normals", False)
-        if mesh.get("face_colors") is not None:
+        if mesh.get("texels") is not None:  # u, v and 0 in the place of a colour
+            uv = np.asarray(mesh["uv"], dtype)
+            uv = uv[index if mesh.get("uv_faces") is None else np.asarray(mesh["uv_faces"])]
+            albedo = np.concatenate([uv, np.zeros((*uv.shape[:2], 1), dtype)], axis=-1)
+        elif mesh.get("face_colors") is not None:
             albedo = np.repeat(np.asarray(mesh["face_colors"], dtype)[:, None, :], 3, axis=1)
         else:
             albedo = np.asarray(mesh["vertex_colors"], dtype)[index]
         drawn = is_drawn(screen[index], depth[index], camera, raster)
         corners.append(screen[index][drawn])
         depths.append(depth[index][drawn])
-        colors.append((albedo if smooth else shade * albedo)[drawn])
-        normals = vertex_normals(points, index)[index][drawn] if smooth else None
-        rounded.append((int(drawn.sum()), normals, mesh, lights))
+        colors.append(albedo[drawn])
+        normals = np.repeat(face_normals(points[index])[:, None], 3, axis=1)
+        if mesh.get("smooth_normals", False):
+            normals = vertex_normals(points, index)[index]
+        looks.append((int(drawn.sum()), normals[drawn], points[index][drawn], mesh, lights))
         soft += soft_features(index[drawn], screen) if raster.get("seamless", False) else []
     return (
         np.concatenate([*corners, np.empty((0, 3, 2), dtype)]),
         np.concatenate([*depths, np.empty((0, 3), dtype)]),
         np.concatenate([*colors, np.empty((0, 3, 3), dtype)]),
-        rounded,
+        looks,
         soft,
     )
 
@@ -169,6 +176,42 @@ def face_shade(normal, mesh, lights, dtype):
     return shade
 
 
+def bilinear(uv, mesh, dtype):
+    """Colours (..., 3) of a texture at uv (..., 2); texel (0, 0) is centred at (1/2W, 1 - 1/2H)."""
+    texels = np.asarray(mesh["texels"], dtype)
+    height, width = texels.shape[:2]
+    x = uv[..., 0] * width - np.asarray(0.5, dtype)
+    y = (1 - uv[..., 1]) * height - np.asarray(0.5, dtype)
+    color = np.zeros((*uv.shape[:-1], 3), dtype)
+    for down in (0, 1):
+        for across in (0, 1):
+            row, column = np.floor(y).astype(int) + down, np.floor(x).astype(int) + across
+            weight = (1 - np.abs(x - column)) * (1 - np.abs(y - row))
+            if mesh["wrap"] == "clamp":
+                row, column = row.clip(0, height - 1), column.clip(0, width - 1)
+            color += weight[..., None] * texels[row % height, column % width]
+    return color
+
+
+def highlights(normal, point, mesh, lights, camera, dtype):
+    """What is added at unit normals and points (n, 3): sum of L k_s max(0, r.e)^p, (n, 3)."""
+    total = np.zeros_like(point)
+    if mesh.get("specular") is None:
+        return total
+    if "height" in camera:
+        e = -view_axes(camera, dtype)[2]
+    else:
+        e = normalise(np.asarray(camera["eye"], dtype) - point)
+    specular = np.broadcast_to(np.asarray(mesh["specular"], dtype), 3)
+    for light in lights:
+        towards = normalise(np.asarray(light["direction"], dtype))
+        mirrored = 2 * (normal @ towards)[:, None] * normal - towards
+        cosine = np.maximum(0, (mirrored * e).sum(axis=-1))
+        gleam = cosine ** np.asarray(mesh["shininess"], dtype)
+        total = total + gleam[:, None] * specular * np.asarray(light["color"], dtype)
+    return total
+
+
 def spherical_harmonics(normal):
     """Y_0 to Y_8 at unit normals (nf, 3): (nf, 9)."""
     x, y, z = normal.T
@@ -190,8 +233,11 @@ def is_drawn(corners, depths, camera, raster):
 
 
 def pixel_row(faces, camera, raster, row, size):
-    """Log-coverage, depth (W, nf) and colour (W, nf, 3) of every face at each pixel."""
-    corners, depths, colors, rounded, soft = faces
+    """Log-coverage, depth (W, nf) and colour (W, nf, 3) of every face at each pixel.
+
+    Faces without normals show what their corners have, unlit.
+    """
+    corners, depths, colors, looks, soft = faces
     dtype = corners.dtype
     height, width = size
     column = np.arange(width, dtype=dtype)
@@ -229,12 +275,17 @@ def pixel_row(faces, camera, raster, row, size):
         w = z[..., None] * (b / depths)
     color = (w[..., None] * colors).sum(axis=-2)
     first = 0
-    for count, normals, mesh, lights in rounded:
+    for count, normals, points, mesh, lights in looks:
         part = slice(first, first + count)
         first += count
-        if normals is not None:
-            n = normalise((w[:, part, :, None] * normals).sum(axis=-2)).reshape(-1, 3)
-            color[:, part] *= face_shade(n, mesh, lights, dtype).reshape(width, count, 3)
+        if normals is None:
+            continue
+        n = normalise((w[:, part, :, None] * normals).sum(axis=-2)).reshape(-1, 3)
+        x = (w[:, part, :, None] * points).sum(axis=-2).reshape(-1, 3)
+        if mesh.get("texels") is not None:
+            color[:, part] = bilinear(color[:, part, :2], mesh, dtype)
+        color[:, part] *= face_shade(n, mesh, lights, dtype).reshape(width, count, 3)
+        color[:, part] += highlights(n, x, mesh, lights, camera, dtype).reshape(width, count, 3)
     return exponent, z, color
 
 

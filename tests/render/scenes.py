@@ -8,6 +8,7 @@ from render.blending import DIBR
 from render.camera import Camera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer
+from render.textures import Texture, Wrap
 from tests.reference.soft_raster import reference_image
 
 
@@ -52,6 +53,41 @@ def rounded(scene):
     return Scene(objects, scene.lights)
 
 
+def glossy(scene):
+    """The same scene, every object with a highlight, the first also with smooth normals."""
+    objects = {
+        name: replace(
+            mesh,
+            material=replace(mesh.material, specular=(0.5, 0.7, 0.3 * i + 0.2), shininess=3.5 + i),
+            smooth_normals=i == 0,
+        )
+        for i, (name, mesh) in enumerate(scene.objects.items())
+    }
+    return Scene(objects, scene.lights)
+
+
+def textured(scene):
+    """The same scene with textures: one clamped, by vertices; the other repeated, by corners.
+
+    The first has smooth normals, the second a highlight.
+    """
+    rng = np.random.default_rng(31)
+    objects = {}
+    for i, (name, mesh) in enumerate(scene.objects.items()):
+        by_corner = i == 1
+        n_uv = 3 * len(mesh.faces) if by_corner else int(mesh.faces.max()) + 1
+        texels = rng.random((5, 4, 3) if by_corner else (3, 6, 3))
+        objects[name] = Mesh(
+            mesh.faces,
+            material=replace(mesh.material, specular=0.4 if by_corner else None, shininess=4.0),
+            smooth_normals=i == 0,
+            texture=Texture(texels, Wrap.REPEAT if by_corner else Wrap.CLAMP),
+            uv=rng.uniform(-0.6, 1.5, (n_uv, 2)),
+            uv_faces=rng.permutation(n_uv).reshape(-1, 3) if by_corner else None,
+        )
+    return Scene(objects, scene.lights)
+
+
 def camera(**changes):
     """A camera that sees the unit ball, a little off every axis."""
     numbers = {"eye": (0.3, 0.4, 3.5), "target": (0.02, 0.03, 0.0), "up": (0.1, 1.0, 0.05)}
@@ -77,7 +113,12 @@ def plain(scene, view, rasterizer, vertices):
             "face_colors": mesh.face_colors,
             "vertex_colors": mesh.vertex_colors,
             "ambient": mesh.material.ambient,
+            **({} if mesh.texture is None else vars(mesh.texture)),
+            "uv": mesh.uv,
+            "uv_faces": mesh.uv_faces,
             "diffuse": mesh.material.diffuse,
+            "specular": mesh.material.specular,
+            "shininess": mesh.material.shininess,
             "smooth_normals": mesh.smooth_normals,
         }
         for name, mesh in scene.objects.items()
@@ -108,9 +149,11 @@ def moved(problem, tangents, step):
             mesh,
             face_colors=color(f"{name}.face_colors", mesh.face_colors),
             vertex_colors=color(f"{name}.vertex_colors", mesh.vertex_colors),
+            uv=color(f"{name}.uv", mesh.uv),
+            texture=mesh.texture
+            and replace(mesh.texture, texels=at(f"{name}.texels", mesh.texture.texels)),
             material=Material(
-                at(f"{name}.ambient", mesh.material.ambient),
-                at(f"{name}.diffuse", mesh.material.diffuse),
+                **{key: at(f"{name}.{key}", k) for key, k in mesh.material.parameters().items()}
             ),
         )
         for name, mesh in scene.objects.items()

@@ -11,7 +11,16 @@ from render.blending import DIBR, Hard, Over, Softmax
 from render.lenses import Orthographic
 from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import rasterize
-from tests.render.scenes import camera, reference, rounded, soft, tetrahedron, two_tetrahedra
+from tests.render.scenes import (
+    camera,
+    glossy,
+    reference,
+    rounded,
+    soft,
+    tetrahedron,
+    textured,
+    two_tetrahedra,
+)
 
 
 BLENDS = [Over(), Softmax(), DIBR(2e-3), Hard()]
@@ -62,6 +71,29 @@ def test_smooth_normals_look_as_in_the_reference(rng, blend, in_sky):
         expected = reference(one, camera(), raster, vertices, (24, 30))
         np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
         assert np.abs(image - flat).max() > 0.05
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+@pytest.mark.parametrize("lens", [{}, {"fov_y": None, "lens": Orthographic(2.4)}])
+def test_highlights_look_as_in_the_reference(rng, blend, lens):
+    scene, vertices = two_tetrahedra(rng)
+    raster, view = soft(blend=blend, gamma=1e-2), camera(**lens)
+    image = rasterize(glossy(scene), view, raster, vertices, (24, 30))
+    expected = reference(glossy(scene), view, raster, vertices, (24, 30))
+    np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
+    matt = rasterize(scene, view, raster, vertices, (24, 30))
+    assert np.abs(image - matt).max() > 0.05
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+@pytest.mark.parametrize("lens", [{}, {"fov_y": None, "lens": Orthographic(2.4)}])
+def test_textures_look_as_in_the_reference(rng, blend, lens):
+    scene, vertices = two_tetrahedra(rng)
+    raster, view = soft(blend=blend, gamma=1e-2), camera(**lens)
+    image = rasterize(textured(scene), view, raster, vertices, (24, 30))
+    expected = reference(textured(scene), view, raster, vertices, (24, 30))
+    assert np.ptp(expected[..., :3]) > 0.5
+    np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("blend", BLENDS)

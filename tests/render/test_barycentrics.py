@@ -11,8 +11,7 @@ from adjoint.render.barycentrics import (
     place_jvp,
     place_vjp,
 )
-from render.barycentrics import barycentrics, clip_barycentrics, perspective
-from render.fragments import fragment_place
+from render.barycentrics import barycentrics, clip_barycentrics, fragment_place, perspective
 from tests.render.elements import check_element
 
 

@@ -8,7 +8,7 @@ from render.outputs import Output, rasterize_outputs
 from render.scene import Mesh, Scene
 from render.soft_raster import rasterize
 from tests.reference.outputs import reference_outputs
-from tests.render.scenes import camera, moved, plain, rounded, soft, two_tetrahedra
+from tests.render.scenes import camera, moved, plain, rounded, soft, textured, two_tetrahedra
 
 
 BLENDS = [Over(), Softmax(), DIBR(2e-3), Hard()]
@@ -17,9 +17,10 @@ OTHERS = ("depth", "normals", "mask")
 
 
 def problem(rng, blend, **changes):
-    """Two objects, one with smooth normals, and a background that shines through."""
+    """Two objects, smooth normals and a texture, and a background that shines through."""
     scene, vertices = two_tetrahedra(rng)
-    scene = Scene({**scene.objects, "left": rounded(scene).objects["left"]}, scene.lights)
+    objects = {"left": rounded(scene).objects["left"], "right": textured(scene).objects["right"]}
+    scene = Scene(objects, scene.lights)
     raster = soft(blend=blend, gamma=0.3, epsilon=0.9, **changes)
     return scene, camera(near=0.5, far=9.0), raster, vertices
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from adjoint.render.projection import project_jvp, project_vjp
+from adjoint.render.projection import project_jvp, project_vjp, towards_eye_vjp
 from render.camera import Camera
 from render.lenses import Intrinsics, Orthographic
-from render.projection import image_size, pixel_centers, project, unpack_view
+from render.projection import image_size, pixel_centers, project, towards_eye, unpack_view
 from tests.render.elements import check_element
 
 
@@ -53,3 +53,20 @@ def test_in_an_orthographic_view_depth_moves_nothing_on_the_screen():
     eye, frame = unpack_view(tuple(camera.view()))
     assert project((0.5, 0.25, 0.0), eye, *frame) == (0.5, 0.25, 4.0)
     assert project((0.5, 0.25, 3.0), eye, *frame) == (0.5, 0.25, 1.0)
+
+
+def test_the_eye_is_seen_from_a_point_or_far_away_in_an_orthographic_view():
+    x, eye, forward = (0.5, 0.25, 1.0), (0.0, 0.0, 4.0), (0.0, 0.0, -1.0)
+    assert towards_eye(x, eye, forward, 1.0) == (-0.5, -0.25, 3.0)
+    assert towards_eye(x, eye, forward, 0.0) == (0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("p", [1.0, 0.0])
+def test_the_twins_of_the_vector_towards_the_eye_are_its_derivatives(rng, p):
+    check_element(
+        rng,
+        lambda *a: towards_eye(*a, p),
+        lambda a, t: towards_eye(*t, p),
+        lambda a, c: towards_eye_vjp(p, c),
+        ((0.4, -0.3, 0.2), (0.1, 0.2, 3.0), (0.0, 0.6, -0.8)),
+    )

@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 
-from render.scene import DirectionalLight, Material, Mesh, Scene
+from render.scene import DirectionalLight, Material, Mesh, Scene, SphericalHarmonics
+from render.textures import Texture
 
 
 FACES = [[0, 1, 2]]
+TEXTURE, UV = Texture(np.ones((2, 2, 3))), np.ones((3, 2))
 
 
 def test_a_scene_keeps_its_own_copies_and_cannot_be_written_to():
@@ -40,9 +42,46 @@ def test_a_scene_keeps_its_own_copies_and_cannot_be_written_to():
             lambda: Material(ambient=(1, 2)),
             r"`material.ambient` must have shape \(3,\), got \(2,\)",
         ),
+        (lambda: Material(specular=(1, 2)), r"`material.specular` must have shape \(3,\), got"),
+        (lambda: Material(shininess=0.0), r"`material.shininess` must be positive, got 0"),
+        (lambda: Material(shininess=(1, 2, 3)), r"`material.shininess` must have shape \(\), got"),
+        (
+            lambda: Scene(
+                {"a": Mesh(FACES, material=Material(specular=0.0))},
+                {"sky": SphericalHarmonics(np.zeros((9, 3)))},
+            ),
+            r"`material.specular` must be left out under spherical harmonics.*'a' has one",
+        ),
         (lambda: Material(diffuse=np.nan), r"`material.diffuse` must be finite"),
         (lambda: DirectionalLight((0, 0, 0)), r"`direction` must not be zero"),
         (lambda: DirectionalLight((0, 0, 1), 1.0), r"`color` must have shape \(3,\), got \(\)"),
+        (lambda: Mesh(FACES, uv=UV), r"`uv` needs a `texture`"),
+        (lambda: Mesh(FACES, uv_faces=FACES), r"`uv_faces` needs a `texture`"),
+        (lambda: Mesh(FACES, texture=TEXTURE), r"`texture` needs `uv`"),
+        (
+            lambda: Mesh(FACES, np.ones((1, 3)), texture=TEXTURE, uv=UV),
+            r"Give `face_colors` or `texture`, not both",
+        ),
+        (
+            lambda: Mesh(FACES, vertex_colors=np.ones((3, 3)), texture=TEXTURE, uv=UV),
+            r"Give `vertex_colors` or `texture`, not both",
+        ),
+        (
+            lambda: Mesh(FACES, texture=TEXTURE, uv=np.ones((3, 3))),
+            r"`uv` must have shape \(n_uv, 2\), got \(3, 3\). A column for u and one for v",
+        ),
+        (
+            lambda: Mesh(FACES, texture=TEXTURE, uv=UV, uv_faces=[[0, 3, 1]]),
+            r"`uv_faces` must index the 3 rows of `uv`, got \[0, 3, 1\] in face 0",
+        ),
+        (
+            lambda: Mesh(FACES, texture=TEXTURE, uv=UV, uv_faces=[[0, -1, 1]]),
+            r"`uv_faces` must index the 3 rows of `uv`, got \[0, -1, 1\] in face 0",
+        ),
+        (
+            lambda: Mesh(FACES, texture=TEXTURE, uv=UV, uv_faces=[[0, 1]]),
+            r"`uv_faces` must have shape \(1, 3\), got \(1, 2\)",
+        ),
         (lambda: Scene({"camera": Mesh(FACES)}), r"`objects` must not use the name 'camera'"),
         (lambda: Scene({"a.b": Mesh(FACES)}), r"`objects` must not use the name 'a.b'"),
         (
@@ -61,6 +100,7 @@ def test_a_scene_that_cannot_be_is_refused(make, message):
     [
         (lambda: Scene({"a": FACES}), r"`objects\['a'\]` must be a Mesh, got list"),
         (lambda: Scene({}, {"a": 1.0}), r"`lights\['a'\]` must be a DirectionalLight or a Sph"),
+        (lambda: Mesh(FACES, texture=np.ones((2, 2, 3))), r"`texture` must be a Texture, got "),
         (lambda: Mesh(FACES, material=0.3), r"`material` must be a Material, got float"),
     ],
 )

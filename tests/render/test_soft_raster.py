@@ -6,7 +6,16 @@ from render.blending import DIBR, Hard, Over, Softmax
 from render.packing import pack
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize, setup_frame
-from tests.render.scenes import camera, moved, rounded, soft, tetrahedron, two_tetrahedra
+from tests.render.scenes import (
+    camera,
+    glossy,
+    moved,
+    rounded,
+    soft,
+    tetrahedron,
+    textured,
+    two_tetrahedra,
+)
 
 
 BLENDS = [Over(), Softmax(), DIBR(2e-3), Hard()]
@@ -19,28 +28,46 @@ PATHS = [
     *("rasterizer.sigma", "rasterizer.background"),
 ]
 SOFTMAX_PATHS = ["rasterizer.gamma", "rasterizer.epsilon"]
-CASES = [(blend, path) for blend in BLENDS for path in PATHS] + [
-    (Softmax(), path) for path in SOFTMAX_PATHS
+GLOSSY_PATHS = [
+    *(f"{name}.{part}" for name in ("left", "right") for part in ("vertices", "specular")),
+    *("left.shininess", "right.shininess", "left.face_colors", "right.vertex_colors"),
+    *("left.diffuse", "sun.direction", "lamp.color", "camera.eye", "camera.target"),
 ]
-CASES = [case for case in CASES if not (case[0] in BLENDS[2:] and case[1] == "rasterizer.sigma")]
-CASES += [(BLENDS[2], "rasterizer.kappa")]
+
+
+def as_it_is(scene):
+    return scene
+
+
+CASES = [(as_it_is, blend, path) for blend in BLENDS for path in PATHS]
+CASES += [(as_it_is, Softmax(), path) for path in SOFTMAX_PATHS]
+CASES = [case for case in CASES if not (case[1] in BLENDS[2:] and case[2] == "rasterizer.sigma")]
+CASES += [(as_it_is, BLENDS[2], "rasterizer.kappa")]
+CASES += [(glossy, Over(), path) for path in GLOSSY_PATHS]
+CASES += [(glossy, Softmax(), path) for path in ("left.vertices", "right.vertices")]
+TEXTURED_PATHS = [
+    *(f"{name}.{part}" for name in ("left", "right") for part in ("vertices", "texels", "uv")),
+    *("right.specular", "right.shininess", "left.diffuse", "sun.direction", "camera.eye"),
+]
+CASES += [(textured, Over(), path) for path in TEXTURED_PATHS]
+CASES += [(textured, Softmax(), path) for path in TEXTURED_PATHS[:6]]
 SMALL = {f"rasterizer.{key}" for key in ("sigma", "kappa", "gamma", "epsilon")}
 UNIT = {"rasterizer.sigma": 1e-3, "rasterizer.gamma": 1e-1, "rasterizer.kappa": 1e-3}
 
 
-def problem(rng, blend):
+def problem(rng, look, blend):
     """Two objects with soft edges and, in Softmax, a background that shines through."""
     scene, vertices = two_tetrahedra(rng)
     gamma, epsilon = (0.3, 0.9) if isinstance(blend, Softmax) else (1e-4, 1e-3)
-    return scene, camera(), soft(blend=blend, gamma=gamma, epsilon=epsilon), vertices
+    return look(scene), camera(), soft(blend=blend, gamma=gamma, epsilon=epsilon), vertices
 
 
-@pytest.mark.parametrize(("blend", "path"), CASES)
-def test_the_adjoint_of_an_image_is_its_derivative(rng, blend, path):
+@pytest.mark.parametrize(("look", "blend", "path"), CASES)
+def test_the_adjoint_of_an_image_is_its_derivative(rng, look, blend, path):
     # Fourth-order central differences: error O(h^4) times the fifth derivative, which grows
     # by 1/sqrt(sigma) = 22 with each order, and eps/h = 1e-11: below 1e-8 for h = 1e-5.
     # Directions along which they disagree with themselves cross a jump or a kink.
-    args = problem(rng, blend)
+    args = problem(rng, look, blend)
     record = record_images(*args, SIZE)
     adj = rng.normal(size=record.images.shape)
     gradient = record.vjp(adj, wrt=[path])[path]
@@ -63,9 +90,9 @@ def test_the_adjoint_of_an_image_is_its_derivative(rng, blend, path):
     pytest.fail("no three directions without a jump or a kink nearby")
 
 
-@pytest.mark.parametrize(("blend", "path"), CASES)
-def test_tangent_and_adjoint_of_an_image_are_transposes(rng, blend, path):
-    args = problem(rng, blend)
+@pytest.mark.parametrize(("look", "blend", "path"), CASES)
+def test_tangent_and_adjoint_of_an_image_are_transposes(rng, look, blend, path):
+    args = problem(rng, look, blend)
     record = record_images(*args, SIZE)
     adj = rng.normal(size=record.images.shape)
     gradient = record.vjp(adj)[path]
@@ -97,11 +124,10 @@ def test_at_the_published_sharpness_tangent_and_adjoint_are_transposes(rng, blen
 
 
 @pytest.mark.parametrize("blend", BLENDS)
-@pytest.mark.parametrize("are_smooth", [False, True])
-def test_one_and_two_threads_agree_to_the_bit(rng, blend, are_smooth):
+@pytest.mark.parametrize("look", [as_it_is, rounded, glossy, textured])
+def test_one_and_two_threads_agree_to_the_bit(rng, blend, look):
     scene, vertices = two_tetrahedra(rng)
-    scene = rounded(scene) if are_smooth else scene
-    args = (scene, camera(), soft(blend=blend), vertices, (70, 40))
+    args = (look(scene), camera(), soft(blend=blend), vertices, (70, 40))
     one, two = record_images(*args, threads=1), record_images(*args, threads=2)
     np.testing.assert_array_equal(one.images, two.images)
     adj = rng.normal(size=one.images.shape)

@@ -24,6 +24,7 @@ STEP, GRADIENT_TOLERANCE = 1e-5, 1e-6
 
 
 PICTURES = ("over", "softmax", "flat", "dibr", "hard", "samples", "seamless", "sky", "smooth")
+PICTURES += ("glossy", "textured")
 
 
 def toy(name):

@@ -3,7 +3,8 @@
 Each margin changes sign where the picture is not smooth: a barycentric coordinate at 0 or
 1 (the clip, the end of a face, a seam), two edges equally near (the medial axis, inside), two
 faces equally deep (a swap in order), a coverage at D_min, a face edge-on to a light, or, where
-coverage is seamless, to the camera.
+coverage is seamless, to the camera, an eye at a right angle to mirrored light, the centre of a
+row or column of texels.
 """
 
 from collections.abc import Mapping
@@ -46,6 +47,7 @@ def picture_margins(
             ),
             *_light_margins(scene, frame),
             *_shade_margins(scene, camera, frame, rasterizer, size),
+            *_texel_margins(scene, camera, frame, rasterizer, size),
         )
     ]
     return np.concatenate([part.ravel() for part in margins])
@@ -185,20 +187,55 @@ def _shade_margins(
     rasterizer: SoftRasterizer,
     size: tuple[int, int],
 ) -> list[np.ndarray]:
-    """Return n.l of all pixels, faces with smooth normals, and lights."""
-    triangles, normals = _triangles(scene, camera, vertices), []
+    """Return n.l of all pixels, faces with smooth normals, and lights; r.e of glossy ones."""
+    triangles, normals, towards, rounded = _triangles(scene, camera, vertices), [], [], []
+    eye, axes = camera.pose()
     for name, mesh in scene.objects.items():
         x, m = vertices[name][mesh.faces], np.zeros_like(vertices[name])
         np.add.at(m, mesh.faces, np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])[:, None])
         m /= np.linalg.norm(m, axis=-1, keepdims=True)
-        normals.append(np.where(mesh.smooth_normals, m[mesh.faces], np.nan))
+        one = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])[:, None]
+        normals.append(np.where(mesh.smooth_normals, m[mesh.faces], one))
+        v = np.where(camera.optics.is_orthographic, -axes[2], eye - x)
+        towards.append(np.where(mesh.material.specular is None, np.nan, v))
+        rounded.append(np.full(len(x), mesh.smooth_normals))
     _, clipped, y, _, _ = _felt_places(triangles, rasterizer, size)
     weights = clipped if camera.optics.is_orthographic else clipped / triangles[None, :, :, 2]
     n = np.einsum("pfk,fkc->pfc", weights, np.concatenate(normals))
     n /= np.linalg.norm(n, axis=-1, keepdims=True)
-    felt = y > np.log(FAINT)
-    far_away = [m for m in scene.lights.values() if isinstance(m, DirectionalLight)]
-    return [np.where(felt, n @ light.direction, np.nan) for light in far_away]
+    e = np.einsum("pfk,fkc->pfc", weights, np.concatenate(towards))
+    e /= np.linalg.norm(e, axis=-1, keepdims=True)
+    felt, margins = y > np.log(FAINT), []
+    for light in scene.lights.values():
+        if isinstance(light, DirectionalLight):
+            c = n @ light.unit_direction()
+            margins.append(np.where(felt & np.concatenate(rounded), c, np.nan))
+            mirrored = 2.0 * c * (n * e).sum(axis=-1) - e @ light.unit_direction()
+            margins.append(np.where(felt, mirrored, np.nan))
+    return margins
+
+
+def _texel_margins(
+    scene: Scene,
+    camera: AnyCamera,
+    vertices: Mapping[str, np.ndarray],
+    rasterizer: SoftRasterizer,
+    size: tuple[int, int],
+) -> list[np.ndarray]:
+    """Return sines that vanish where u or v of a pixel passes the centre of a texel."""
+    triangles, uv, n_texels = _triangles(scene, camera, vertices), [], []
+    for mesh in scene.objects.values():
+        shape = mesh.texture.texels.shape[:2] if mesh.texture else (1, 1)
+        corners = mesh.faces if mesh.uv_faces is None else mesh.uv_faces
+        known = mesh.uv[corners] if mesh.texture else np.full((*corners.shape, 2), np.nan)
+        uv.append(known)
+        n_texels.append(np.broadcast_to((shape[1], shape[0]), (len(corners), 2)))
+    _, clipped, y, _, _ = _felt_places(triangles, rasterizer, size)
+    weights = clipped if camera.optics.is_orthographic else clipped / triangles[None, :, :, 2]
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    places = np.einsum("pfk,fkc->pfc", weights, np.concatenate(uv)) * np.concatenate(n_texels)
+    sines = np.sin(np.pi * (places - 0.5))
+    return [np.where((y > np.log(FAINT))[..., None], sines, np.nan)]
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:

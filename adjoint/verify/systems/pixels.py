@@ -20,6 +20,7 @@ from render.camera import Camera
 from render.lenses import Orthographic
 from render.scene import DirectionalLight, Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer, rasterize
+from render.textures import Texture, Wrap
 
 
 FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
@@ -27,7 +28,9 @@ CORNERS = np.array([[1.0, 1, 1], [-1, -1, 1], [-1, 1, -1], [1, -1, -1]]) / np.sq
 SIZE = (9, 10)
 OWNERS = {
     "vertices": "Mesh", "face_colors": "Mesh", "vertex_colors": "Mesh",
+    "uv": "Mesh", "texels": "Texture",
     "ambient": "Material", "diffuse": "Material",
+    "specular": "Material", "shininess": "Material",
     "direction": "DirectionalLight", "color": "DirectionalLight",
     "coefficients": "SphericalHarmonics",
     "eye": "Camera", "target": "Camera", "up": "Camera", "fov_y": "Camera",
@@ -58,12 +61,12 @@ class Picture:
         found: dict[str, object] = {}
         for name, mesh in self.scene.objects.items():
             found[f"{name}.vertices"] = self.vertices[name]
-            for kind in ("face_colors", "vertex_colors"):
+            for kind in _MESH:
                 if getattr(mesh, kind) is not None:
                     found[f"{name}.{kind}"] = getattr(mesh, kind)
-            found |= {
-                f"{name}.{key}": getattr(mesh.material, key) for key in ("ambient", "diffuse")
-            }
+            if mesh.texture is not None:
+                found[f"{name}.texels"] = mesh.texture.texels
+            found |= {f"{name}.{key}": k for key, k in mesh.material.parameters().items()}
         for name, light in self.scene.lights.items():
             found |= {f"{name}.{field.name}": getattr(light, field.name) for field in fields(light)}
         found |= {f"camera.{key}": value for key, value in self.camera.parameters().items()}
@@ -80,8 +83,9 @@ class Picture:
         objects = {
             name: dataclasses.replace(
                 mesh,
-                **own(name, ("face_colors", "vertex_colors")),
-                material=Material(**own(name, ("ambient", "diffuse"))),
+                **own(name, _MESH),
+                texture=mesh.texture and dataclasses.replace(mesh.texture, **own(name, _TEXTURE)),
+                material=Material(**own(name, tuple(mesh.material.parameters()))),
             )
             for name, mesh in self.scene.objects.items()
         }
@@ -105,6 +109,7 @@ class Picture:
 _RASTERIZER, _BLEND = ("sigma", "gamma", "epsilon", "background"), ("kappa",)
 INERT = {Over: ("gamma", "epsilon"), Softmax: (), DIBR: ("sigma", "gamma", "epsilon")}
 INERT[Hard] = INERT[DIBR]
+_MESH, _TEXTURE = ("face_colors", "vertex_colors", "uv"), ("texels",)
 
 
 def picture_problem(build: Callable[[], Picture]) -> Problem:
@@ -225,6 +230,43 @@ def hard() -> Picture:
     return two_tetrahedra(HARD_SEED, 2, dataclasses.replace(over().rasterizer, blend=Hard()))
 
 
+def glossy() -> Picture:
+    """One frame, blended by Over: highlights on a rounded and on a flat object."""
+    picture = two_tetrahedra(GLOSSY_SEED, 1, over().rasterizer)
+    near, far = picture.scene.objects.values()
+    dull = dataclasses.replace(near.material, specular=[0.3, 0.5, 0.4], shininess=2.5)
+    bright = dataclasses.replace(far.material, specular=0.6, shininess=4.0)
+    objects = {
+        "near": dataclasses.replace(near, material=dull, smooth_normals=True),
+        "far": dataclasses.replace(far, material=bright),
+    }
+    return dataclasses.replace(picture, scene=Scene(objects, picture.scene.lights))
+
+
+def textured() -> Picture:
+    """One frame, blended by Over: a clamped texture by vertices, a repeated one by corners.
+
+    The first object has smooth normals, the second a highlight.
+    """
+    picture = two_tetrahedra(TEXTURED_SEED, 1, over().rasterizer)
+    rng = np.random.default_rng(TEXTURED_SEED)
+    near, far = (mesh.material for mesh in picture.scene.objects.values())
+    clamped, repeated = Texture(rng.random((2, 2, 3)), Wrap.CLAMP), Texture(rng.random((2, 1, 3)))
+    uv, corners = rng.uniform(0.1, 0.9, (4, 2)), rng.uniform(0.6, 1.4, (12, 2))
+    far = dataclasses.replace(far, specular=0.6, shininess=4.0)
+    objects = {
+        "near": Mesh(FACES, material=near, smooth_normals=True, texture=clamped, uv=uv),
+        "far": Mesh(
+            FACES,
+            material=far,
+            texture=repeated,
+            uv=corners,
+            uv_faces=rng.permutation(12).reshape(4, 3),
+        ),
+    }
+    return dataclasses.replace(picture, scene=Scene(objects, picture.scene.lights))
+
+
 def flat() -> Picture:
     """The same as `softmax` in an orthographic view, with other tetrahedra."""
     picture = two_tetrahedra(FLAT_SEED, 2, softmax().rasterizer)
@@ -235,6 +277,7 @@ def flat() -> Picture:
 # Of the seeds tried, those farthest from every kink.
 OVER_SEED, SOFTMAX_SEED, FLAT_SEED, SMOOTH_SEED = 119, 29, 365, 707
 DIBR_SEED, HARD_SEED, SAMPLES_SEED, SEAMLESS_SEED = 104, 218, 90, 296
+GLOSSY_SEED, TEXTURED_SEED = 266, 266
 
 SYSTEMS = (
     System("raster/over", "Two tetrahedra, blended by Over", partial(picture_problem, over)),
@@ -256,5 +299,7 @@ SYSTEMS = (
         partial(picture_problem, samples),
     ),
     System("raster/seamless", "Soft silhouettes alone", partial(picture_problem, seamless)),
+    System("raster/glossy", "One frame with highlights", partial(picture_problem, glossy)),
+    System("raster/textured", "One frame with textures", partial(picture_problem, textured)),
     System("raster/flat", "That in an orthographic view", partial(picture_problem, flat)),
 )

@@ -1,0 +1,132 @@
+"""Tangent and adjoint of `render/textures.py`: read the two files side by side.
+
+The adjoint of a texel is a sum over all pixels that see it. Every fragment writes which four
+texels it saw, its fractions and the adjoint of its colour; these are added up afterwards in
+the order of the fragments, so the sums do not depend on threads.
+
+Frozen: which texels are looked up. At the centre of a texel the slopes are those of the floor.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.vec3 import add, axpy, dot, scale, sub
+from render.face_setup import PackedScene
+from render.textures import (
+    blend_texels,
+    corner_uv,
+    load_image,
+    texel,
+    texel_places,
+    weighted_uv,
+)
+
+
+UV = 9  # place in a slot: of the coordinates of three corners, each in that of its colour
+
+
+class TexelRecords(NamedTuple):
+    """What fragments add to the adjoints of texels."""
+
+    count: Any  # (1,) int64, how many records there are, empty ones included
+    at: Any  # (n, 4) int32, the texels; -1 in the first where there is no texture
+    part: Any  # (n, 5) fractions f and g, adjoint of the colour
+
+
+def empty_records(xp: Any, n: int, dtype: Any) -> TexelRecords:
+    """Return room for n records; xp is NumPy, or CuPy for a GPU."""
+    return TexelRecords(xp.zeros(1, np.int64), xp.empty((n, 4), np.int32), xp.empty((n, 5), dtype))
+
+
+@device_fn
+def texel_slopes(at, f, g, texels):
+    """Slopes of `blend_texels` in f and in g."""
+    t0, t1, t2, t3 = (
+        texel(texels, at[0]),
+        texel(texels, at[1]),
+        texel(texels, at[2]),
+        texel(texels, at[3]),
+    )
+    across, below = sub(t1, t0), sub(t3, t2)
+    slope_f = axpy(g, sub(below, across), across)
+    slope_g = sub(axpy(f, below, t2), axpy(f, across, t0))
+    return slope_f, slope_g
+
+
+@device_fn
+def texture_color_jvp(f, w, tan_w, scene, tan_scene):
+    """Colour of the texture of face f at a pixel, then its tangent."""
+    corners, image = corner_uv(f, scene), load_image(f, scene)
+    uv = weighted_uv(w, corners)
+    of_weights, of_corners = weighted_uv(tan_w, corners), weighted_uv(w, corner_uv(f, tan_scene))
+    tan_u, tan_v = of_weights[0] + of_corners[0], of_weights[1] + of_corners[1]  # (1)
+    at, a, b = texel_places(uv, image)
+    tan_a = type(a)(image[2]) * tan_u  # (2)
+    tan_b = -type(b)(image[1]) * tan_v
+    slope_a, slope_b = texel_slopes(at, a, b, scene.texels)
+    tan = blend_texels(at, a, b, tan_scene.texels)  # (3)
+    tan = axpy(tan_a, slope_a, axpy(tan_b, slope_b, tan))
+    return blend_texels(at, a, b, scene.texels), tan
+
+
+@device_fn
+def texture_color_vjp(f, w, scene, adj_C, records, k):
+    """Pull back through `texture_color`: adj_w, and (adj_u, adj_v, 0), of which corner c gets w_c.
+
+    Writes record k for the adjoints of texels.
+    """
+    corners, image = corner_uv(f, scene), load_image(f, scene)
+    uv = weighted_uv(w, corners)  # (1) replayed
+    at, a, b = texel_places(uv, image)  # (2) replayed
+
+    # (3) C = blend of four texels
+    slope_a, slope_b = texel_slopes(at, a, b, scene.texels)
+    adj_a, adj_b = dot(slope_a, adj_C), dot(slope_b, adj_C)
+    for c in range(4):
+        records.at[k, c] = at[c]
+    records.part[k, 0], records.part[k, 1] = a, b
+    records.part[k, 2], records.part[k, 3], records.part[k, 4] = adj_C
+
+    # (2) a = u W - 1/2 - j, b = (1 - v) H - 1/2 - i
+    adj_u = type(a)(image[2]) * adj_a
+    adj_v = -type(b)(image[1]) * adj_b
+
+    # (1) uv = sum w_k uv_k
+    adj_w = (
+        corners[0][0] * adj_u + corners[0][1] * adj_v,
+        corners[1][0] * adj_u + corners[1][1] * adj_v,
+        corners[2][0] * adj_u + corners[2][1] * adj_v,
+    )
+    return adj_w, (adj_u, adj_v, lit(0.0, adj_u))
+
+
+@device_fn
+def texel_share(k, c, records):
+    """What record k adds to the adjoint of its texel c: the weight of the texel times adj_C."""
+    one = lit(1.0, records.part[k, 0])
+    f, g = records.part[k, 0], records.part[k, 1]
+    across, down = f if c % 2 == 1 else one - f, g if c >= 2 else one - g
+    adj_C = (records.part[k, 2], records.part[k, 3], records.part[k, 4])
+    return scale(down * across, adj_C)
+
+
+def _add_texels(records, adj_texels):
+    """Add what the records hold to the adjoints of the texels, in their order."""
+    for k in range(records.count[0]):
+        if records.at[k, 0] >= 0:
+            for c in range(4):
+                t = records.at[k, c]
+                total = add(texel(adj_texels, t), texel_share(k, c, records))
+                adj_texels[t, 0], adj_texels[t, 1], adj_texels[t, 2] = total
+
+
+add_texels = cpu_kernel(_add_texels)
+
+
+def add_uv(scene: PackedScene, box: np.ndarray, adj_faces: np.ndarray, adj_uv: np.ndarray) -> None:
+    """Add what drawn faces hold to the adjoints of uv (n_uv, 2), in their order."""
+    chosen = (scene.uv_faces[:, 0] >= 0) & (box[:, 0] < box[:, 1])
+    corners = adj_faces[chosen, UV : UV + 9].reshape(-1, 3, 3)
+    np.add.at(adj_uv, scene.uv_faces[chosen], corners[:, :, :2])

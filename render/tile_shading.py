@@ -1,0 +1,162 @@
+"""Colours of the fragments of a tile whose faces are shaded pixel by pixel.
+
+What `pixel_color` does at one fragment is done here stage by stage for a block of them: the
+loops over weights, normals, lights and colours have no branch, so that they work several
+fragments per instruction. The stages are those of `render/pixel_shading.py`.
+
+Tests: `tests/render/test_tile_shading.py`.
+"""
+
+import numpy as np
+
+from adjsim.backend import cpu_kernel, device_fn
+from adjsim.vec3 import add
+from render.barycentrics import fragment_place
+from render.face_setup import load3, load_corners
+from render.harmonics import harmonic_shade
+from render.normals import unit_or_zero
+from render.pixel_shading import (
+    corner_albedo,
+    corner_normals,
+    corner_rows,
+    face_light,
+    is_glossy,
+    weighted,
+)
+from render.shading import highlight, lambert
+from render.textures import is_textured, texture_color
+
+
+SHADED = 512  # fragments that are shaded at a time
+LANES = 8  # loops over pixels run over whole groups: what lies beyond is not used
+ROW = np.uint64(SHADED + LANES)  # of the scratch, a number for each fragment
+WEIGHTS, NORMALS, COLORS = np.uint64(0) * ROW, np.uint64(3) * ROW, np.uint64(6) * ROW
+SCRATCH = 9 * (SHADED + LANES)
+
+
+@device_fn
+def whole(n):
+    """The whole groups of LANES that hold n."""
+    return (n + (LANES - 1)) // LANES * LANES
+
+
+@device_fn
+def get3(block, at):
+    """Three numbers of a fragment, a row apart: rows lie in one array, so loops vectorise."""
+    return block[at], block[at + ROW], block[at + ROW + ROW]
+
+
+@device_fn
+def put3(block, at, value):
+    """Write three numbers of a fragment."""
+    block[at], block[at + ROW], block[at + ROW + ROW] = value
+
+
+@device_fn
+def times(a, b):
+    """Products of colours, per channel."""
+    return (a[0] * b[0], a[1] * b[1], a[2] * b[2])
+
+
+@device_fn
+def weigh_block(first, n, corners, fragments, block):
+    """Weights of the corners at the fragments first..first+n-1."""
+    a0, a1, a2, z = corners
+    for k in range(np.uint64(0), np.uint64(whole(n))):
+        q = np.uint64(first) + k
+        _, w = fragment_place((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2, z)
+        put3(block, k + WEIGHTS, w)
+
+
+@device_fn
+def light_lambert(f, n, scene, block):
+    """Shade of the fragments of a block, from their normals."""
+    o = scene.owner[f]
+    ambient, diffuse = load3(scene.ambient, o), load3(scene.diffuse, o)
+    for k in range(np.uint64(0), np.uint64(whole(n))):
+        put3(block, k + COLORS, ambient)
+    for i in range(scene.directions.shape[0]):
+        l, color = load3(scene.directions, i), load3(scene.lights, i)
+        for k in range(np.uint64(0), np.uint64(whole(n))):
+            s = lambert(get3(block, k + NORMALS), l, color, diffuse)
+            put3(block, k + COLORS, add(get3(block, k + COLORS), s))
+
+
+@device_fn
+def light_block(f, n, light, faces, scene, block):
+    """Normals and shade of the fragments of a block."""
+    if not scene.rounded[f]:
+        for k in range(np.uint64(0), np.uint64(whole(n))):
+            put3(block, k + NORMALS, light[0])
+            put3(block, k + COLORS, light[1])
+        return
+    normals = corner_normals(f, faces.shaded)
+    for k in range(np.uint64(0), np.uint64(whole(n))):
+        unit, _ = unit_or_zero(weighted(get3(block, k + WEIGHTS), normals))
+        put3(block, k + NORMALS, unit)
+    if scene.harmonics.shape[0] > 0:
+        for k in range(np.uint64(0), np.uint64(n)):
+            s = harmonic_shade(get3(block, k + NORMALS), scene.harmonics)
+            put3(block, k + COLORS, s)
+    else:
+        light_lambert(f, n, scene, block)
+
+
+@device_fn
+def paint_block(f, n, scene, block):
+    """Multiply the shade of a block by its colours C."""
+    if is_textured(f, scene):
+        for k in range(np.uint64(0), np.uint64(n)):
+            C = texture_color(f, get3(block, k + WEIGHTS), scene)
+            put3(block, k + COLORS, times(get3(block, k + COLORS), C))
+        return
+    albedo = corner_albedo(f, scene)
+    for k in range(np.uint64(0), np.uint64(whole(n))):
+        C = weighted(get3(block, k + WEIGHTS), albedo)
+        put3(block, k + COLORS, times(get3(block, k + COLORS), C))
+
+
+@device_fn
+def polish_block(f, n, faces, scene, block):
+    """Add the highlights of all lights to a block. Its weights become vectors to the eye."""
+    towards = corner_rows(f, scene.faces, faces.towards)
+    for k in range(np.uint64(0), np.uint64(whole(n))):
+        e, _ = unit_or_zero(weighted(get3(block, k + WEIGHTS), towards))
+        put3(block, k + WEIGHTS, e)
+    o = scene.owner[f]
+    specular, p = load3(scene.specular, o), scene.shininess[o, 0]
+    for i in range(scene.directions.shape[0]):
+        l, color = load3(scene.directions, i), load3(scene.lights, i)
+        for k in range(np.uint64(0), np.uint64(n)):
+            e, unit = get3(block, k + WEIGHTS), get3(block, k + NORMALS)
+            h = highlight(unit, e, l, color, specular, p)
+            put3(block, k + COLORS, add(get3(block, k + COLORS), h))
+
+
+@device_fn
+def shade_face(f, first, last, faces, scene, fragments):
+    """Colours of the fragments first..last-1, all of face f."""
+    corners, light = load_corners(f, faces.corners), face_light(f, faces, scene)
+    block = fragments.shade
+    for start in range(first, last, SHADED):
+        n = min(SHADED, last - start)
+        weigh_block(start, n, corners, fragments, block)
+        light_block(f, n, light, faces, scene, block)
+        paint_block(f, n, scene, block)
+        if is_glossy(f, scene):
+            polish_block(f, n, faces, scene, block)
+        for k in range(np.uint64(0), np.uint64(n)):
+            q = np.uint64(start) + k
+            rgb = get3(block, k + COLORS)
+            fragments.rgb[q, 0], fragments.rgb[q, 1], fragments.rgb[q, 2] = rgb
+
+
+def _shade_tile(tile, scene, faces, tiles, fragments):
+    """Colours of the fragments of a tile whose faces are shaded pixel by pixel."""
+    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+        f, k = tiles.faces[pair], pair - tiles.start[tile]
+        if scene.by_pixel[f]:
+            shade_face(f, fragments.pair[k], fragments.pair[k + 1], faces, scene, fragments)
+
+
+shade_tile = cpu_kernel(_shade_tile)

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from render.barycentrics import fragment_place
+from render.face_setup import load_corners
+from render.fragments import gather_tile
+from render.packing import pack
+from render.pixel_shading import face_light, pixel_color
+from render.scene import Scene, SphericalHarmonics
+from render.soft_raster import empty_fragments, setup_frame
+from render.tile_shading import SHADED
+from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
+
+
+def in_a_sky(scene):
+    """Rounded objects under spherical harmonics."""
+    coefficients = np.linspace(-0.2, 0.5, 27).reshape(9, 3)
+    return Scene(rounded(scene).objects, {"sky": SphericalHarmonics(coefficients)})
+
+
+@pytest.mark.parametrize("look", [rounded, glossy, textured, in_a_sky])
+def test_every_fragment_of_a_block_has_the_colour_of_its_pixel(rng, look):
+    # The same operations in another order of loops: contraction may round them differently.
+    scene, vertices = two_tetrahedra(rng)
+    job = pack(look(scene), [camera()], soft(sigma=1e-2), vertices, (64, 64))[0]
+    frame = setup_frame(job, 0)
+    fragments = empty_fragments(frame, 0, len(frame.tiles.capacity))
+    n_checked, longest = 0, 0
+    for tile in range(len(frame.tiles.capacity)):
+        gather_tile(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
+        pairs = range(frame.tiles.start[tile], frame.tiles.start[tile + 1])
+        for k, f in enumerate(frame.tiles.faces[pairs.start : pairs.stop]):
+            first, last = fragments.pair[k], fragments.pair[k + 1]
+            light = face_light(f, frame.faces, job.scene)
+            corners = load_corners(f, frame.faces.corners)
+            longest = max(longest, last - first)
+            for q in range(first, last, 7):
+                _, w = fragment_place((fragments.p_x[q], fragments.p_y[q]), *corners)
+                expected = pixel_color(f, w, light, frame.faces, job.scene)
+                np.testing.assert_allclose(fragments.rgb[q], expected, rtol=1e-13)
+                n_checked += 1
+    assert n_checked > 100
+    assert longest > SHADED  # more than one block
