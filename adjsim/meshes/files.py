@@ -66,7 +66,7 @@ def read_mesh(path: str | os.PathLike, *, scale: float = 1.0) -> TetMesh | Trian
     """
     checks.positive("scale", checks.number("scale", scale))
     path = find_mesh(path)
-    data = _unstructured(_read(path), path)
+    data = _unstructured(read_data(path), path)
     try:
         volume = data.extract_cells(_dimensions(data) == 3) if data.n_cells else data
         if volume.n_cells:
@@ -124,7 +124,7 @@ def poly_data(mesh: TriangleMesh) -> Any:
     return pyvista.PolyData.from_regular_faces(mesh.points, mesh.faces)
 
 
-def _read(path: Path) -> Any:
+def read_data(path: Path) -> Any:
     """Return what PyVista reads; whatever its readers say becomes one error."""
     import pyvista
 

@@ -1,0 +1,200 @@
+"""Textured meshes from OBJ files, with their MTL material and its picture.
+
+    Ka, Kd, Ks, Ns  ->  ambient, diffuse, specular, shininess of the `Material`
+    map_Kd          ->  the `Texture`; vt of each corner  ->  `uv` and `uv_faces`
+
+VTK reads the mesh and Pillow the picture. Of the material file, which is lines of a word and its
+numbers, the words above are read and others are left; of the mesh file, once more, which
+materials its faces use, since VTK's numbers and names of materials do not agree in order. The
+light of a material file is not ours: `illum` is left too, and a texture is multiplied by Kd, as
+there, and by Ka.
+
+Tests: `tests/render/test_textured_files.py`.
+Source: Wavefront, Advanced Visualizer Manual, app. B1 and B5 (1995).
+"""
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjsim.meshes.cells import merged_points, used_points
+from adjsim.meshes.files import find_mesh, read_data
+from render.scene import Material, Mesh
+from render.textures import Texture, Wrap
+
+
+NUMBERS = {"Ka": "ambient", "Kd": "diffuse", "Ks": "specular", "Ns": "shininess"}
+PICTURE = "map_Kd"
+
+
+def read_textured(path: str | os.PathLike, *, scale: float = 1.0) -> tuple[np.ndarray, Mesh]:
+    """Read a surface with its material and texture.
+
+    Parameters
+    ----------
+    path : path-like
+        The .obj file. The files that it names lie beside it, or where it says from there.
+    scale : float
+        Factor on the positions, to get metres.
+
+    Returns
+    -------
+    vertices : numpy.ndarray
+        (n_vertices, 3) [m]; those at one position are one, whatever their texture coordinates.
+    mesh : Mesh
+        Its `uv` are by corner, through `uv_faces`. Without a picture it is white, and has no
+        texture coordinates. The rest of it is for `dataclasses.replace`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file, its material file or its picture is not there.
+    ValueError
+        If one of them cannot be read, more than one material is used or it is not defined, a
+        number in it is none, or there is a picture and no texture coordinates.
+    """
+    if not (np.isfinite(scale) and scale > 0.0):
+        raise ValueError(f"`scale` must be positive, got {scale}.")
+    path = find_mesh(path)
+    surface = read_data(path)
+    if not getattr(surface, "n_cells", 0) or not hasattr(surface, "regular_faces"):
+        raise ValueError(f"`mesh`: {path} cannot be read as a surface: no faces were found in it.")
+    surface = surface.triangulate()
+    faces = np.asarray(surface.regular_faces, np.int64)
+    vertices, corners = merged_points(np.asarray(surface.points, np.float64) * scale, faces)
+    has_area = ~(corners == np.roll(corners, 1, axis=1)).any(axis=1)
+    vertices, corners = used_points(vertices, corners[has_area])
+    words = _words(path)
+    values, picture = _material(path, words)
+    material = Material(**_coefficients(path, values))
+    if picture is None:
+        return vertices, Mesh(corners, material=material)
+    if not words.has_uv:
+        raise ValueError(
+            f"`mesh`: {path.name} has the picture {picture.name}, but corners without texture "
+            "coordinates (vt). Unwrap it in the program that made it, or remove map_Kd."
+        )
+    uv = np.asarray(surface.active_texture_coordinates, np.float64)
+    uv, uv_faces = merged_points(uv, faces)
+    uv, uv_faces = used_points(uv, uv_faces[has_area])
+    return vertices, Mesh(
+        corners, material=material, texture=read_texture(picture), uv=uv, uv_faces=uv_faces
+    )
+
+
+def read_texture(path: str | os.PathLike, *, wrap: Wrap | str = Wrap.REPEAT) -> Texture:
+    """Read a picture, .png, .jpg or any other that Pillow reads, as a texture.
+
+    Parameters
+    ----------
+    path : path-like
+        Its 8-bit numbers are divided by 255; an alpha channel is dropped.
+    wrap : Wrap or str
+        What lies beyond its border.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no picture.
+    """
+    from PIL import Image
+
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"`texture`: there is no file {path}.")
+    try:
+        with Image.open(path) as picture:
+            texels = np.asarray(picture.convert("RGB"), np.float64) / 255.0
+    except (OSError, SyntaxError, ValueError) as error:  # Pillow's for a damaged file
+        raise ValueError(f"`texture`: {path} cannot be read as a picture: {error}.") from error
+    return Texture(texels, wrap)
+
+
+class _Words(NamedTuple):
+    """What is read of the lines of a mesh file."""
+
+    library: str  # the material file, "" if none is named
+    materials: list[str]  # of its faces, "" for none
+    has_uv: bool  # whether every corner has texture coordinates
+
+
+def _words(path: Path) -> _Words:
+    library, current, used, has_uv = "", "", [], True
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        word, *rest = line.split("#")[0].split() or [""]
+        if word == "mtllib":
+            library = " ".join(rest)
+        elif word == "usemtl":
+            current = " ".join(rest)
+        elif word == "f":
+            used += [] if current in used else [current]
+            has_uv = has_uv and all(corner.split("/")[1:2] not in ([], [""]) for corner in rest)
+    return _Words(library, used, has_uv)
+
+
+def _material(path: Path, words: _Words) -> tuple[dict[str, list[str]], Path | None]:
+    """Return the words of the one material in use, and where its picture is."""
+    used = words.materials
+    if not words.library or not any(used):
+        return {}, None
+    if len(used) > 1:
+        names = ", ".join(name or "none" for name in used)
+        raise ValueError(
+            f"`mesh`: {path.name} must use one material, got {names}. Split it into an object "
+            "for each."
+        )
+    library = path.parent / words.library
+    if not library.is_file():
+        raise FileNotFoundError(f"`mesh`: {path.name} names the materials {library}: no such file.")
+    values = _section(library, used[0])
+    if values is None:
+        raise ValueError(f"`mesh`: {library} must define the material {used[0]!r}.")
+    if PICTURE not in values:
+        return values, None
+    name = " ".join(values[PICTURE]).replace("\\", "/")
+    if name.startswith("-"):
+        raise ValueError(
+            f"`mesh`: {PICTURE} in {library} must be a file alone, got options too: {name!r}."
+        )
+    return values, library.parent / name
+
+
+def _section(library: Path, name: str) -> dict[str, list[str]] | None:
+    """Return the words that define one material; None if nothing does."""
+    found: dict[str, list[str]] | None = None
+    is_inside = False
+    for line in library.read_text(encoding="utf-8", errors="replace").splitlines():
+        word, *rest = line.split("#")[0].split() or [""]
+        if word == "newmtl":
+            is_inside = " ".join(rest) == name
+            found = {} if is_inside else found
+        elif is_inside and found is not None and word:
+            found[word] = rest
+    return found
+
+
+def _coefficients(path: Path, values: dict[str, list[str]]) -> dict[str, Any]:
+    """Return the arguments of the material."""
+    found: dict[str, Any] = {}
+    for word, name in NUMBERS.items():
+        if word not in values:
+            continue
+        wanted = 1 if word == "Ns" else 3
+        try:
+            numbers = [float(text) for text in values[word]]
+        except ValueError:
+            numbers = []
+        if len(numbers) != wanted:
+            raise ValueError(
+                f"`mesh`: {word} of the material of {path.name} must be {wanted} number(s), got "
+                f"{' '.join(values[word])!r}."
+            )
+        found[name] = numbers if wanted == 3 else numbers[0]
+    if not any(found.get("specular", [])):  # matt: Ns says nothing then, and is often 0
+        found.pop("specular", None)
+        found.pop("shininess", None)
+    return found
