@@ -185,6 +185,11 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("over", "Modes", "Soft rasterization, Over: faces with edges 1 pixel soft, nearest "
           "first. An edge between two faces lets a quarter of what is behind them through: seams.",
           shot(by_face, rasterizer), SOFT),
+    Entry("seamless", "Modes", "Over with seamless coverage, edges 1 pixel soft: silhouettes and "
+          "boundaries alone are soft.",
+          shot(by_face, lambda size: rasterizer(size, seamless=True)), SOFT),
+    Entry("seamless-wide", "Modes", "Seamless coverage with edges 4 pixels soft.",
+          shot(by_face, lambda size: rasterizer(size, 4.0, seamless=True)), SOFT),
     Entry("softmax", "Modes", "Soft rasterization, Softmax with the paper's gamma: colours are a "
           "mask that ends where coverage falls below 1e-4.",
           shot(by_face, lambda size: rasterizer(size, blend=Softmax())), SOFT),
