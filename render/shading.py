@@ -47,11 +47,17 @@ def power(c, p):
 
 
 @device_fn
-def highlight(n, e, l, light, specular, p):
-    """Light [-] from the unit direction l mirrored towards e by a face with normal n."""
+def mirrored_cosine(n, e, l):
+    """r.e of the light from l that a face with normal n mirrors."""
     a = dot(n, l)  # (1)
     b = dot(n, e)  # (2)
-    c = lit(2.0, a) * a * b - dot(l, e)  # (3) r.e
+    return lit(2.0, a) * a * b - dot(l, e)  # (3)
+
+
+@device_fn
+def highlight(n, e, l, light, specular, p):
+    """Light [-] from the unit direction l mirrored towards e by a face with normal n."""
+    c = mirrored_cosine(n, e, l)  # (1) to (3)
     h = power(c, p)  # (4)
     return (
         light[0] * specular[0] * h,  # (5)

@@ -9,9 +9,10 @@ Tests: `tests/render/test_tile_shading.py`.
 
 import numpy as np
 
-from adjsim.backend import cpu_kernel, device_fn
-from adjsim.vec3 import add
+from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.vec3 import add, scale
 from render.barycentrics import fragment_place
+from render.coverage import LN2_HIGH, LN2_LOW, exp_minus
 from render.face_setup import load3, load_corners
 from render.harmonics import harmonic_shade
 from render.normals import unit_or_zero
@@ -23,7 +24,7 @@ from render.pixel_shading import (
     is_glossy,
     weighted,
 )
-from render.shading import highlight, lambert
+from render.shading import lambert, mirrored_cosine
 from render.textures import is_textured, texture_color
 
 
@@ -32,6 +33,8 @@ LANES = 8  # loops over pixels run over whole groups: what lies beyond is not us
 ROW = np.uint64(SHADED + LANES)  # of the scratch, a number for each fragment
 WEIGHTS, NORMALS, COLORS = np.uint64(0) * ROW, np.uint64(3) * ROW, np.uint64(6) * ROW
 SCRATCH = 9 * (SHADED + LANES)
+MANTISSA, ONE = np.int64((1 << 52) - 1), np.int64(1023 << 52)  # bits of a float64
+ARTANH = tuple(1.0 / k for k in range(21, 0, -2))
 
 
 @device_fn
@@ -117,6 +120,35 @@ def paint_block(f, n, scene, block):
 
 
 @device_fn
+def log_vector(c):
+    """log(c) for c > 0, not denormal, to two roundings, in operations that vectorise; CPU only.
+
+    c = 2^k m with 1/sqrt(2) <= m <= sqrt(2), log(m) = 2 artanh(f), f = (m - 1)/(m + 1): the rest
+    of the series is below 3e-18 (Cody & Waite, Software Manual for the Elementary Functions,
+    1980, ch. 5).
+    """
+    bits = np.float64(c).view(np.int64)
+    m = np.int64((bits & MANTISSA) | ONE).view(np.float64)
+    is_large = m > 1.4142135623730951
+    k = np.float64(np.int32((bits >> np.int64(52)) - np.int64(1023))) + (1.0 if is_large else 0.0)
+    m = 0.5 * m if is_large else m
+    f = (m - 1.0) / (m + 1.0)
+    s = f * f
+    series = ARTANH[0]
+    for a in ARTANH[1:]:
+        series = series * s + a
+    return type(c)(k * LN2_HIGH + (k * LN2_LOW + 2.0 * f * series))
+
+
+@device_fn
+def power_vector(c, p):
+    """max(0, c)^p as `power` has it, but for a few roundings times p log(c); vectorises."""
+    zero, tiny = lit(0.0, c), lit(1e-30, c)
+    h = exp_minus(max(-p * log_vector(max(c, tiny)), zero))
+    return h if c > tiny else zero
+
+
+@device_fn
 def polish_block(f, n, faces, scene, block):
     """Add the highlights of all lights to a block. Its weights become vectors to the eye."""
     towards = corner_rows(f, scene.faces, faces.towards)
@@ -127,9 +159,10 @@ def polish_block(f, n, faces, scene, block):
     specular, p = load3(scene.specular, o), scene.shininess[o, 0]
     for i in range(scene.directions.shape[0]):
         l, color = load3(scene.directions, i), load3(scene.lights, i)
-        for k in range(np.uint64(0), np.uint64(n)):
-            e, unit = get3(block, k + WEIGHTS), get3(block, k + NORMALS)
-            h = highlight(unit, e, l, color, specular, p)
+        light = times(color, specular)
+        for k in range(np.uint64(0), np.uint64(whole(n))):
+            c = mirrored_cosine(get3(block, k + NORMALS), get3(block, k + WEIGHTS), l)
+            h = scale(power_vector(c, p), light)
             put3(block, k + COLORS, add(get3(block, k + COLORS), h))
 
 

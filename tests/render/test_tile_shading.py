@@ -8,7 +8,7 @@ from render.packing import pack
 from render.pixel_shading import face_light, pixel_color
 from render.scene import Scene, SphericalHarmonics
 from render.soft_raster import empty_fragments, setup_frame
-from render.tile_shading import SHADED
+from render.tile_shading import SHADED, log_vector, power_vector
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
 
 
@@ -41,3 +41,17 @@ def test_every_fragment_of_a_block_has_the_colour_of_its_pixel(rng, look):
                 n_checked += 1
     assert n_checked > 100
     assert longest > SHADED  # more than one block
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_power_that_vectorises_is_the_power(dtype):
+    eps = np.finfo(dtype).eps
+    c = np.concatenate([np.logspace(-29, 0, 400), 1 - np.logspace(-7, 0, 60)[:-1]]).astype(dtype)
+    logs = np.array([log_vector(number) for number in c])
+    np.testing.assert_allclose(logs, np.log(c.astype(float)), rtol=2 * eps, atol=1e-17)
+    for p in (0.7, 1.0, 32.0):
+        found = np.array([power_vector(number, dtype(p)) for number in c])
+        exact = c.astype(float) ** p
+        assert np.abs(found - exact).max() <= 4 * eps
+        np.testing.assert_allclose(found, exact, rtol=80 * p * eps, atol=np.finfo(dtype).tiny)
+    assert power_vector(dtype(-0.5), dtype(2.0)) == power_vector(dtype(0.0), dtype(2.0)) == 0.0
