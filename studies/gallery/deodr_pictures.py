@@ -8,7 +8,7 @@ import numpy as np
 from render.lenses import Orthographic
 from render.outputs import Output
 from studies import media
-from studies.gallery.shots import Shot, lit_corners
+from studies.gallery.shots import Shot, is_plain, lit_corners
 from studies.peers import PEERS
 
 
@@ -26,7 +26,7 @@ def draw(shot: Shot) -> np.ndarray | None:
     import deodr  # pyright: ignore[reportMissingImports]
 
     background = shot.background
-    if shot.output is Output.DEPTH:
+    if shot.output is Output.DEPTH or not is_plain(shot):
         return None
     if isinstance(shot.camera.lens, Orthographic) or shot.rasterizer.cull or background.ndim == 3:
         return None

@@ -17,6 +17,7 @@ from render.outputs import Output
 from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Light, Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
+from render.textures import Texture, Wrap
 from studies.gallery.shots import Entry, Shot, Size
 
 
@@ -67,6 +68,7 @@ def colored(by: str, *, smooth: bool = False, materials: tuple[Material, ...] = 
         material = materials[k % len(materials)] if materials else Material(0.35, 0.65)
         rounded = smooth and name in {"apple", "ring"}
         count = len(vertices[name]) if by == "vertex" else len(triangles)
+        colors: dict[str, Any]
         if name == "board":
             colors = {"face_colors": np.full((2, 3), 204 / 255)}
         elif by == "object":
@@ -169,6 +171,34 @@ def rounded() -> Scene:
     return colored("object", smooth=True)
 
 
+def glossy() -> Scene:
+    """Return the still life with highlights of two kinds."""
+    kinds = (Material(0.3, 0.5, 0.6, 20.0), Material(0.3, 0.6, 0.25, 5.0))
+    return colored("object", smooth=True, materials=kinds)
+
+
+def textured(wrap: Wrap = Wrap.REPEAT) -> Scene:
+    """Return the still life with pictures on the board and on the apple."""
+    plain, (_, vertices) = by_object(), still_life()
+    board, apple = plain.objects["board"], plain.objects["apple"]
+    tiles, paint = Texture(chequers(8), wrap), Texture(palette(64, 0).reshape(8, 8, 3), wrap)
+    corners = [(-0.5, 1.5), (1.5, 1.5), (1.5, -0.5), (-0.5, -0.5)]
+    x = vertices["apple"] - vertices["apple"].mean(axis=0)
+    objects = {
+        **plain.objects,
+        "board": replace(board, face_colors=None, texture=tiles, uv=corners),
+        "apple": replace(apple, face_colors=None, texture=paint, uv=0.5 + 0.8 * x[:, :2]),
+    }
+    return Scene(objects, SUN)
+
+
+def chequers(n: int) -> np.ndarray:
+    """Return n x n texels, bright and dark in turn, redder towards the first row."""
+    row, column = np.mgrid[0:n, 0:n]
+    bright = np.where((row + column) % 2, 230, 120)
+    return np.stack([bright, bright - 8 * (n - row), bright - 12 * (n - row)], axis=-1) / 255.0
+
+
 def of_materials() -> Scene:
     """Return the still life with three materials."""
     kinds = (Material(0.1, 0.9), Material(0.7, 0.2), Material((0.5, 0.3, 0.1), (0.2, 0.5, 0.8)))
@@ -218,6 +248,11 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("smooth-harmonics", "Appearance", "Smooth normals in the light of spherical harmonics.",
           shot(rounded, lights={"sky": SphericalHarmonics(SKY)}),
           "Others draw our shade of each corner, interpolated."),
+    Entry("highlights", "Appearance", "Phong: highlights, shiny and dull.", shot(glossy)),
+    Entry("textures", "Appearance", "Pictures on the board and the apple, bilinear between texels, "
+          "repeated.", shot(textured)),
+    Entry("clamped-textures", "Appearance", "The same, clamped: beyond the border the outermost "
+          "texel goes on.", shot(lambda: textured(Wrap.CLAMP))),
     Entry("materials", "Appearance", "Each object with ambient and diffuse coefficients of its "
           "own, one of them by channel.", shot(of_materials)),
     Entry("depth", "Outputs", "Depth along the view, near is bright; the mean of the samples, as "

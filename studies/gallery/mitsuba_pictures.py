@@ -6,7 +6,7 @@ import numpy as np
 
 from render.lenses import Intrinsics, Orthographic
 from render.outputs import Output
-from studies.gallery.shots import Shot, lit_corners
+from studies.gallery.shots import Shot, is_plain, lit_corners
 from studies.peers import PEERS
 
 
@@ -24,7 +24,7 @@ def draw(shot: Shot) -> np.ndarray | None:
     import mitsuba as mi  # pyright: ignore[reportMissingImports]
 
     background = shot.background
-    if shot.output is Output.DEPTH:
+    if shot.output is Output.DEPTH or not is_plain(shot):
         return None
     if isinstance(shot.camera.lens, Intrinsics | Orthographic) or shot.rasterizer.cull:
         return None

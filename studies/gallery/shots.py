@@ -123,6 +123,14 @@ def shade(mesh: Mesh, lights: list[Light], n: np.ndarray) -> np.ndarray:
     return total
 
 
+def is_plain(shot: Shot) -> bool:
+    """Whether colours of corners show all of it: no highlight, no texture."""
+    return all(
+        mesh.material.specular is None and mesh.texture is None
+        for mesh in shot.scene.objects.values()
+    )
+
+
 def lit_corners(shot: Shot) -> tuple[np.ndarray, np.ndarray]:
     """Return all faces as loose triangles with their light in their colours.
 

@@ -14,6 +14,7 @@ from render.camera import AnyCamera
 from render.lenses import Intrinsics, Orthographic
 from render.outputs import Output
 from render.scene import DirectionalLight, Mesh
+from render.textures import Wrap
 from studies import media
 from studies.gallery.shots import Shot, lit_corners, show, vertex_normals
 from studies.view import drawing_problem
@@ -67,7 +68,7 @@ def vtk_can_light(shot: Shot) -> bool:
     of_one_number = all(
         np.ndim(value) == 0
         for mesh in shot.scene.objects.values()
-        for value in (mesh.material.ambient, mesh.material.diffuse)
+        for value in mesh.material.parameters().values()
     )
     lights = shot.scene.lights.values()
     if shot.output in {Output.NORMALS, Output.MASK}:
@@ -84,15 +85,25 @@ def _add_mesh(plotter: Any, mesh: Mesh, x: np.ndarray, *, cull: bool) -> None:
     colors = mesh.vertex_colors if by_vertex else mesh.face_colors
     colors = np.ones((len(mesh.faces), 3)) if colors is None else colors
     (body.point_data if by_vertex else body.cell_data)["colors"] = media.as_uint8(colors)
+    look: dict[str, Any] = {"scalars": "colors", "rgb": True}
+    look["preference"] = "point" if by_vertex else "cell"
+    if mesh.texture is not None:
+        body.active_texture_coordinates = np.asarray(mesh.uv, float)
+        picture = pyvista.Texture(media.as_uint8(mesh.texture.texels))
+        picture.SetInterpolate(True)
+        picture.repeat = mesh.texture.wrap is Wrap.REPEAT
+        look = {"texture": picture, "color": "white"}
     if mesh.smooth_normals:
         body.point_data["Normals"] = vertex_normals(np.asarray(x, float), mesh.faces)
         body.GetPointData().SetNormals(body.GetPointData().GetArray("Normals"))
-    plotter.add_mesh(
-        body, scalars="colors", rgb=True, preference="point" if by_vertex else "cell",
-        ambient=float(mesh.material.ambient), diffuse=float(mesh.material.diffuse),
-        specular=0.0, interpolation="Phong" if mesh.smooth_normals else "Flat",
+    actor = plotter.add_mesh(
+        body, **look, ambient=float(mesh.material.ambient), diffuse=float(mesh.material.diffuse),
+        specular=float(mesh.material.specular or 0.0),
+        specular_power=float(mesh.material.shininess),
+        interpolation="Phong" if mesh.smooth_normals else "Flat",
         culling="back" if cull else False, show_scalar_bar=False,
     )  # fmt: skip
+    actor.GetProperty().SetSpecularColor(1.0, 1.0, 1.0)  # else that of the body
 
 
 def _add_light(plotter: Any, light: Any) -> None:
