@@ -252,7 +252,7 @@ def is_left(p, a, b):
     """
     turned = (b[0] < a[0]) | ((b[0] == a[0]) & (b[1] < a[1]))
     s, e = b if turned else a, a if turned else b
-    c = cross2((e[0] - s[0], e[1] - s[1]), (p[0] - s[0], p[1] - s[1]))
+    c = cross2((s[0] - p[0], s[1] - p[1]), (e[0] - p[0], e[1] - p[1]))  # exactly 0 at s and e
     return (c >= lit(0.0, c)) != turned
 
 
