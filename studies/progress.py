@@ -52,7 +52,7 @@ class EvaluationProgress:
 
     def say(self, text: str) -> None:
         """Print a line below the evaluations."""
-        self._console.print(text, highlight=False)
+        self._console.print(text, highlight=False, soft_wrap=True)
 
     def __call__(self, evaluation: Evaluation) -> None:
         """Show one evaluation."""
@@ -67,6 +67,7 @@ class EvaluationProgress:
             f"{self._label}evaluation {evaluation.spent}/{self._max}  loss {loss}  |g| {gradient}  "
             f"{evaluation.seconds:.1f} s{self._left(evaluation)}",
             highlight=False,
+            soft_wrap=True,
         )
 
     def _left(self, evaluation: Evaluation) -> str:

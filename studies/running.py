@@ -80,6 +80,7 @@ def resume(
     if out is None:
         raise StudyError("`--resume` needs the run's folder: add `--out DIR`.")
     if not out.exists() or RunFolder.clear_unbegun(out):
+        print(f"{out} holds no run yet: a new one begins", flush=True)
         return start(study, overrides, out, given)
     folder = RunFolder.open(out)
     stored = folder.read_json(MANIFEST)

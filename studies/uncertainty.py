@@ -175,7 +175,8 @@ def _natural_interval(
             for block in parameters.blocks
         ]
     )
-    factor = np.exp(np.where(positive, spread / np.where(positive, value, 1.0), 0.0))
+    with np.errstate(over="ignore"):  # not determined at all: from 0 to infinity
+        factor = np.exp(np.where(positive, spread / np.where(positive, value, 1.0), 0.0))
     low = np.where(positive, value / factor, value - spread)
     high = np.where(positive, value * factor, value + spread)
     return low, high

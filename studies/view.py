@@ -17,6 +17,7 @@ from studies.run_folder import RunFolder
 SECONDS_PER_FRAME = 0.15
 UP, VIEW_FROM = (0.0, 1.0, 0.0), (1.0, 0.6, 1.4)  # gravity pulls along -y; VTK would have z up
 MOVED = "moved since the first frame [m]"
+BAR = {"vertical": True, "position_x": 0.84, "position_y": 0.25, "height": 0.5, "width": 0.05}
 
 
 def view_run(folder: RunFolder, screenshot: Path | None = None) -> None:
@@ -106,10 +107,13 @@ def make_plotter(arrays: dict[str, np.ndarray], *, off_screen: bool) -> tuple[An
         drawn[name][MOVED] = moved_by(arrays, name, 0)
         plotter.add_mesh(
             drawn[name], scalars=MOVED, show_edges=True, cmap="viridis",
-            clim=[0.0, largest or 1.0], edge_color="#33404d",
+            clim=[0.0, largest or 1.0], edge_color="#33404d", scalar_bar_args=BAR,
         )  # fmt: skip
     plotter.add_axes()  # pyright: ignore[reportCallIssue]
     plotter.view_vector(VIEW_FROM, viewup=UP)  # pyright: ignore[reportArgumentType]
+    everywhere = np.concatenate([arrays[f"vertices.{name}"].reshape(-1, 3) for name in names])
+    ends = np.stack([everywhere.min(axis=0), everywhere.max(axis=0)], axis=1)
+    plotter.reset_camera(bounds=ends.ravel().tolist())  # room for every frame
     return plotter, drawn
 
 
