@@ -107,13 +107,15 @@ def make_plotter(arrays: dict[str, np.ndarray], *, off_screen: bool) -> tuple[An
         drawn[name][MOVED] = moved_by(arrays, name, 0)
         plotter.add_mesh(
             drawn[name], scalars=MOVED, show_edges=True, cmap="viridis",
-            clim=[0.0, largest or 1.0], edge_color="#33404d", scalar_bar_args=BAR,
+            clim=[0.0, largest or 1.0], edge_color="#33404d",
+            scalar_bar_args=BAR,  # pyright: ignore[reportArgumentType]
         )  # fmt: skip
     plotter.add_axes()  # pyright: ignore[reportCallIssue]
     plotter.view_vector(VIEW_FROM, viewup=UP)  # pyright: ignore[reportArgumentType]
     everywhere = np.concatenate([arrays[f"vertices.{name}"].reshape(-1, 3) for name in names])
     ends = np.stack([everywhere.min(axis=0), everywhere.max(axis=0)], axis=1)
-    plotter.reset_camera(bounds=ends.ravel().tolist())  # room for every frame
+    # Room for every frame.
+    plotter.reset_camera(bounds=ends.ravel().tolist())  # pyright: ignore[reportCallIssue]
     return plotter, drawn
 
 
