@@ -309,16 +309,23 @@ def test_density_must_be_positive():
         NeoHookeanTets(**FITS, density=[1.0, 2.0])
 
 
-@pytest.mark.parametrize("nu", [0.5, -1.0, 0.7, np.nan])
+@pytest.mark.parametrize("nu", [0.5, -1.0, 0.7])
 def test_poisson_ratio_must_be_in_its_range(nu):
     with pytest.raises(ValueError, match=r"`poisson_ratio` must be in \(-1, 0.5\), got"):
         lame(1e5, nu)
 
 
-@pytest.mark.parametrize("E", [0.0, -1.0, np.nan])
+@pytest.mark.parametrize("E", [0.0, -1.0])
 def test_youngs_modulus_must_be_positive(E):
     with pytest.raises(ValueError, match="`youngs_modulus` must be positive, got"):
         lame(E, 0.3)
+
+
+def test_moduli_must_be_numbers():
+    with pytest.raises(ValueError, match="`youngs_modulus` must be finite, got nan"):
+        lame(np.nan, 0.3)
+    with pytest.raises(ValueError, match="`poisson_ratio` must be finite, got nan"):
+        lame(1e5, np.nan)
 
 
 def test_rebuilding_with_the_same_values_changes_nothing(rng):

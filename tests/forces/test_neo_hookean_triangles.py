@@ -332,13 +332,20 @@ def test_density_must_be_positive():
         NeoHookeanTriangles(**FITS).lumped_mass(0.0)
 
 
-@pytest.mark.parametrize("nu", [1.0, -0.5, 1.7, np.nan])
+@pytest.mark.parametrize("nu", [1.0, -0.5, 1.7])
 def test_poisson_ratio_must_be_in_its_range(nu):
     with pytest.raises(ValueError, match=r"`poisson_ratio` must be in \(-0.5, 1\), got"):
         lame(1e5, nu)
 
 
-@pytest.mark.parametrize("E", [0.0, -1.0, np.nan])
+@pytest.mark.parametrize("E", [0.0, -1.0])
 def test_youngs_modulus_must_be_positive(E):
     with pytest.raises(ValueError, match="`youngs_modulus` must be positive, got"):
         lame(E, 0.3)
+
+
+def test_moduli_must_be_numbers():
+    with pytest.raises(ValueError, match="`youngs_modulus` must be finite, got nan"):
+        lame(np.nan, 0.3)
+    with pytest.raises(ValueError, match="`poisson_ratio` must be finite, got nan"):
+        lame(1e5, np.nan)

@@ -52,7 +52,7 @@ def four_copies(objects, lights, lens, raster, moves):
         return gather_faces(moved, lights, lens, raster, dtype)
 
     faces = {term: seen(term) for term in Term}
-    corners, depths, _, _ = faces[Term.BARYCENTRICS]
+    corners, depths, *_ = faces[Term.BARYCENTRICS]
     painted = (corners, depths, *faces[Term.SHADING][2:])
     blend = {"over": blend_over, "softmax": blend_softmax}[raster["blend"]]
     rows = []
