@@ -291,7 +291,7 @@ def record_outputs(
     jobs = pack_outputs(scene, cameras, rasterizer, vertices, size, wanted)
     layers = [layers_of(job, wanted) for job in jobs]
     images = split(draw_outputs(jobs, layers, threads), jobs[0], wanted, many)
-    named = {f"camera.{i}" if many else "camera": one for i, one in enumerate(cameras)}
+    named = paths.named(cameras, many=many)
     shapes = paths.shapes(scene, named, vertices, jobs[0])
     return OutputRecord(images, layers, scene, named, jobs, shapes, threads)
 

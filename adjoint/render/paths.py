@@ -9,7 +9,7 @@
 Tests: `tests/render/test_soft_raster.py`, `tests/render/test_views.py`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,6 +110,11 @@ def shapes(
     for owner, camera in cameras.items():
         out |= {f"{owner}.{name}": value.shape for name, value in camera.parameters().items()}
     return out
+
+
+def named(cameras: Sequence[AnyCamera], *, many: bool) -> dict[str, AnyCamera]:
+    """Return the cameras by the paths that their gradients begin with."""
+    return {f"camera.{i}" if many else "camera": one for i, one in enumerate(cameras)}
 
 
 def asked(shapes: Mapping[str, tuple], wrt: Iterable[str] | None) -> dict[str, tuple]:

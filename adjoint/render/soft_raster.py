@@ -326,7 +326,7 @@ def record_images(
     jobs = pack(scene, cameras, rasterizer, vertices, size)
     where = check_device(device)
     images = only_asked(draw_frames(jobs, threads, where), many, jobs[0].batched)
-    named = {f"camera.{i}" if many else "camera": one for i, one in enumerate(cameras)}
+    named = paths.named(cameras, many=many)
     shapes = paths.shapes(scene, named, vertices, jobs[0])
     return ImageRecord(images, scene, named, jobs, shapes, threads, where)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from adjoint.render.seamless import seamless_logit_jvp, seamless_logit_vjp
-from adjoint.render.soft_raster import rasterize_jvp, record_images
+from adjoint.render.soft_raster import record_images
 from render.blending import DIBR, Hard, Over, Softmax
 from render.face_setup import Faces
 from render.packing import pack
@@ -12,6 +12,7 @@ from render.soft_raster import rasterize, setup_frame
 from tests.reference.seamless import along, turn
 from tests.render.elements import check_element
 from tests.render.scenes import camera, moved, reference, soft, tetrahedron, two_tetrahedra
+from tests.render.transposes import check_transposes
 
 
 BLENDS = [Over(), Softmax(), DIBR(2e-3), Hard()]
@@ -264,21 +265,7 @@ def test_tangent_and_adjoint_are_transposes_on_any_threads(rng, blend, sigma):
     scene, vertices = two_tetrahedra(rng)
     raster = soft(blend=blend, gamma=0.3, epsilon=0.9, sigma=sigma, seamless=True)
     args = (scene, camera(), raster, vertices, (40, 70))
-    record = record_images(*args, threads=1)
-    adj = rng.normal(size=record.images.shape)
-    gradient = record.vjp(adj)
-    tangents = {
-        path: rng.normal(size=value.shape) * (sigma if "sigma" in path else 1.0)
-        for path, value in gradient.items()
-    }
-    _, pushed = rasterize_jvp(*args, tangents)
-    pulled = sum(np.sum(gradient[path] * tangents[path]) for path in gradient)
-    scale = np.linalg.norm(pushed) * np.linalg.norm(adj)
-    assert abs(np.sum(pushed * adj) - pulled) <= 1e-12 * scale
-    two = record_images(*args, threads=2)
-    np.testing.assert_array_equal(two.images, record.images)
-    for path, value in two.vjp(adj).items():
-        np.testing.assert_array_equal(value, gradient[path])
+    check_transposes(rng, args, {"rasterizer.sigma": sigma})
 
 
 def test_float32_stays_finite_at_the_published_sharpness(rng):

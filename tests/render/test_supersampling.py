@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 
-from adjoint.render.soft_raster import rasterize_jvp, record_images
+from adjoint.render.soft_raster import record_images
 from adjoint.render.supersampling import average_vjp, repeat_vjp
 from render.blending import DIBR, Hard, Over, Softmax
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from render.supersampling import average, repeat
 from tests.render.scenes import camera, moved, reference, soft, two_tetrahedra
+from tests.render.transposes import check_transposes
 
 
 BLENDS = [Over(), Softmax(), DIBR(2e-3), Hard()]
@@ -65,20 +66,8 @@ def test_samples_over_an_image_have_twins_that_are_transposes(rng, blend):
     scene, vertices = two_tetrahedra(rng)
     raster = over_an_image(rng, (7, 9), blend=blend, gamma=0.3, epsilon=0.9, supersample=3)
     args = (scene, camera(), raster, vertices, (7, 9))
-    record = record_images(*args, threads=1)
-    adj = rng.normal(size=record.images.shape)
-    gradient = record.vjp(adj)
+    gradient = check_transposes(rng, args)
     assert gradient["rasterizer.background"].shape == (7, 9, 3)
-    tangents = {path: rng.normal(size=value.shape) for path, value in gradient.items()}
-    images, pushed = rasterize_jvp(*args, tangents)
-    np.testing.assert_array_equal(images, record.images)
-    pulled = sum(np.sum(gradient[path] * tangents[path]) for path in gradient)
-    scale = np.linalg.norm(pushed) * np.linalg.norm(adj)
-    assert abs(np.sum(pushed * adj) - pulled) <= 1e-12 * scale
-    two = record_images(*args, threads=2)
-    np.testing.assert_array_equal(two.images, record.images)
-    for path, value in two.vjp(adj).items():
-        np.testing.assert_array_equal(value, gradient[path])
 
 
 def test_the_adjoint_of_a_background_image_is_its_derivative(rng):
