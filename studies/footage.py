@@ -11,10 +11,10 @@ from render.annealing import softness
 from render.camera import Camera
 from render.soft_raster import SoftRasterizer
 from studies import media
-from studies.appearance import FirstFrame, given_look, silhouette
 from studies.body import Body
 from studies.errors import StudyError
 from studies.filming import MeshFilming, Skin
+from studies.first_frame import FirstFrame, given_look, silhouette
 
 
 NAME = "body"

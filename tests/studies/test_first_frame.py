@@ -4,7 +4,7 @@ import pytest
 from adjsim.meshes.grid import box_tets
 from render.camera import Camera
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.appearance import FirstFrame, Look, given_look
+from studies.first_frame import FirstFrame, Look, given_look
 
 
 SIZE = (24, 32)
