@@ -13,9 +13,9 @@ from adjoint.assembly import make_add_vectors
 from adjoint.element import TwinKind
 from adjoint.rigid.points import add_body_frame, add_points, tangent_body, undo_body_step
 from adjoint.timeloop import (
+    add_all_slots,
     add_frame,
     add_inverse_mass,
-    add_slots,
     tangent_node,
     undo_euler_step,
 )
@@ -208,8 +208,7 @@ def end_on_grid(start, stride, loads, bodies, adj_x_slots, adj_v_slots, p, adj):
     w, ptr, slots_of, v_ptr, v_slots_of = loads
     for i in range(start, w.size, stride):
         n = np.uint64(i)
-        add_slots(n, ptr, slots_of, adj_x_slots, adj[0])
-        add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj[1])
+        add_all_slots(n, ptr, slots_of, v_ptr, v_slots_of, adj_x_slots, adj_v_slots, adj[0], adj[1])
     for b in range(start, bodies[0].size - 1, stride):
         add_points(b, loads[1:5], adj_x_slots, adj_v_slots, bodies, p, adj[8])
 

@@ -29,7 +29,7 @@ from adjoint.rigid.points import (
 from adjsim.assembly import DTYPES, tile_signature
 from adjsim.backend import cpu_kernel, device_fn, lit, specialise
 from adjsim.calls import NO_FUNCTION, make_call
-from adjsim.node_sum import node_sum
+from adjsim.node_sum import node_sum, node_sums
 from adjsim.parts import BODY_HI, BODY_LO, FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
 from adjsim.timeloop import body_types, part_forces
 
@@ -75,10 +75,31 @@ def undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity):
 @device_fn
 def add_slots(n, ptr, slots_of, adj_slots, adj):
     """Add a node's slots to its cotangent."""
-    total = node_sum(n, ptr, slots_of, adj_slots)
-    adj[n, 0] += total[0]
-    adj[n, 1] += total[1]
-    adj[n, 2] += total[2]
+    add_vector(n, node_sum(n, ptr, slots_of, adj_slots), adj)
+
+
+@device_fn
+def add_all_slots(n, ptr, slots_of, v_ptr, v_slots_of, adj_x_slots, adj_v_slots, adj_x, adj_v):
+    """Add a node's slots of positions and of velocities to its cotangents.
+
+    Those of velocities are some of those of positions: as many are all of them.
+    """
+    e = n + np.uint64(1)
+    if v_ptr[e] - v_ptr[n] == ptr[e] - ptr[n]:
+        total_x, total_v = node_sums(n, ptr, slots_of, adj_x_slots, adj_v_slots)
+        add_vector(n, total_x, adj_x)
+        add_vector(n, total_v, adj_v)
+    else:
+        add_slots(n, ptr, slots_of, adj_x_slots, adj_x)
+        add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj_v)
+
+
+@device_fn
+def add_vector(n, value, adj):
+    """Add a vector to a node's cotangent."""
+    adj[n, 0] += value[0]
+    adj[n, 1] += value[1]
+    adj[n, 2] += value[2]
 
 
 @device_fn
@@ -98,8 +119,9 @@ def turn_nodes(
     for i in range(lo, hi):
         n = np.uint64(i)
         if ends:
-            add_slots(n, ptr, slots_of, adj_x_slots, adj_x)
-            add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj_v)
+            add_all_slots(
+                n, ptr, slots_of, v_ptr, v_slots_of, adj_x_slots, adj_v_slots, adj_x, adj_v
+            )
         if has_frame:
             add_frame(n, adj_frame_x, adj_frame_v, adj_x, adj_v)
         if begins:
@@ -235,7 +257,9 @@ def reverse_together(
     vjps, rests, forces, turn = calls
     n_parts, last = scratch.shape[0], rows.size - 1
     x, v = X[rows[last]], V[rows[last]]
-    for part in prange(n_parts if with_forces else 0):
+    # A choice inside the call of `prange` would make the loop a serial one.
+    n_ahead = n_parts if with_forces else 0
+    for part in prange(n_ahead):
         part_forces(part, forces, packed, parts, k0 + last, x, v, slots[0], scratch)
     for back in range(rows.size + 1):
         k = last - back
@@ -247,11 +271,13 @@ def reverse_together(
                 part, turn, loads, bodies, parts, dt, flags, slots, frames, max(frame, 0),
                 P[b], P[a], adj,
             )  # fmt: skip
-        for part in prange(n_parts if k >= 0 else 0):
+        n_left = n_parts if k >= 0 else 0
+        for part in prange(n_left):
             part_adjoints(part, vjps, rests, packed, parts, k0 + k, X[a], V[a], slots, adj, scratch)
             if with_forces and k > 0:
-                x, v = X[before], V[before]
-                part_forces(part, forces, packed, parts, k0 + k - 1, x, v, slots[0], scratch)
+                part_forces(
+                    part, forces, packed, parts, k0 + k - 1, X[before], V[before], slots[0], scratch
+                )
 
 
 @device_fn

@@ -116,7 +116,23 @@ def too_long(root):
     return found
 
 
-RULES = [against_the_arrow, outside_the_backend, without_partner, too_long]
+def serial_loops(root):
+    """Loops over `prange` that Numba would run on one thread without a word.
+
+    It does so where the argument holds a choice, which is a block of its own.
+    """
+    return [
+        f"{path}:{node.lineno} has a choice inside `prange`"
+        for path in python_files(root, *MAY_IMPORT)
+        for node in ast.walk(ast.parse((root / path).read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "prange"
+        and any(isinstance(part, ast.IfExp | ast.BoolOp) for part in ast.walk(node))
+    ]
+
+
+RULES = [against_the_arrow, outside_the_backend, without_partner, too_long, serial_loops]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -137,6 +153,7 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "render/shade.py": "import numba.cuda\n@device_fn\ndef f(x):\n    return x  # (1)\n",
         "render/camera.py": "def f():\n    from adjoint.rollout import record\n    import cupy\n",
         "adjoint/big.py": "def f():\n" + "    pass\n" * 61 + "x = 1\n" * 350,
+        "adjoint/loop.py": "for i in prange(n):\n    for j in prange(n if i else 0):\n        f()",
         "studies/fine.py": "import adjoint\nimport adjsim.model\nfrom render import camera\n",
     }
     for path, text in sources.items():
@@ -160,3 +177,4 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "adjoint/big.py has 412 lines",
         "adjoint/big.py: f has 62 lines",
     ]
+    assert serial_loops(tmp_path) == ["adjoint/loop.py:2 has a choice inside `prange`"]
