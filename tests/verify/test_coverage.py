@@ -12,14 +12,15 @@ from adjoint.verify.declared import declared_parameters
 from adjoint.verify.problem import Problem
 from adjoint.verify.systems import bodies, contacts, pixels, solids
 from render.soft_raster import rasterize
+from tests.sharing import found_once
 
 
 ROLLOUTS = ("tets", "contact", "density")
 
 
 @pytest.fixture(scope="module")
-def table():
-    return coverage.verify(processes=2)
+def table(tmp_path_factory):
+    return found_once(tmp_path_factory, "cells", lambda: coverage.verify(processes=2))
 
 
 @pytest.mark.slow

@@ -5,12 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
+from tests.sharing import TIMEOUT, found_once
 
 
 HERE = Path(__file__).resolve().parent
@@ -19,7 +20,6 @@ PACKAGES = ("adjsim", "render", "adjoint")
 MUTATIONS = tomllib.loads((HERE / "mutations.toml").read_text())["mutation"]
 CONTROLS = [{"toy": toy} for toy in sorted({m["toy"] for m in MUTATIONS})]
 N_PROCESSES = 2
-TIMEOUT = 1800  # of a process [s]; alone on a core it takes some two minutes
 
 
 def run_jobs(jobs, folder):
@@ -43,41 +43,9 @@ def run_jobs(jobs, folder):
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory):
-    """Verdicts of the controls, and of the mutations in their order.
-
-    Where pytest runs on several workers, the first one here finds them for all.
-    """
-    own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    answer, lock = shared / "verdicts.json", shared / "verdicts.lock"
-    try:
-        lock.mkdir()
-    except FileExistsError:
-        wait_for(answer)
-    else:
-        found = []  # a failure leaves no verdicts, so that nobody waits for them
-        try:
-            found = all_verdicts(tmp_path_factory)
-        finally:
-            write_whole(answer, json.dumps(found))
-    found = json.loads(answer.read_text())
-    assert found, "the verdicts were not found; see the first error"
+    """Verdicts of the controls, and of the mutations in their order."""
+    found = found_once(tmp_path_factory, "verdicts", lambda: all_verdicts(tmp_path_factory))
     return found[: len(CONTROLS)], found[len(CONTROLS) :]
-
-
-def wait_for(path):
-    """Wait until another worker has written a file."""
-    end = time.monotonic() + TIMEOUT
-    while not path.exists():
-        assert time.monotonic() < end, f"{path} was not written"
-        time.sleep(0.5)
-
-
-def write_whole(path, text):
-    """Write a file that is whole once it is there."""
-    part = path.with_suffix(".part")
-    part.write_text(text)
-    part.replace(path)
 
 
 def all_verdicts(tmp_path_factory):
