@@ -271,16 +271,22 @@ def gather_frame(xp: Any, job: Job, shared: Shared, x: Any) -> FrameOnGpu:
     return FrameOnGpu(faces, pairs, fragments)
 
 
+def blend_on_gpu(
+    xp: Any, shared: Shared, fragments: Fragments, background: Any, shape: tuple
+) -> np.ndarray:
+    """Blend the lists of all pixels; return the image, (height, width, 4)."""
+    image = xp.empty(shape, fragments.y.dtype)
+    args = (background, shared.numbers, shared.flags, fragments, on_device(image))
+    launch(pixel_thread, shape[0] * shape[1], args)
+    return to_host(image)
+
+
 def draw_on_gpu(job: Job) -> np.ndarray:
     """Draw the frames of a job; return the images, (n_frames, height, width, 4)."""
     xp, shared = array_module(Device.CUDA), share(job)
-    height, width = len(job.grid.pixel_y), len(job.grid.pixel_x)
-    images = np.empty((len(job.x), height, width, 4), job.x.dtype)
+    shape, background = (len(job.grid.pixel_y), len(job.grid.pixel_x), 4), shared.scene.background
+    images = np.empty((len(job.x), *shape), job.x.dtype)
     for frame, x in enumerate(job.x):
         ready = gather_frame(xp, job, shared, on_device(x))
-        image = xp.empty((height, width, 4), job.x.dtype)
-        background = shared.scene.background
-        args = (background, shared.numbers, shared.flags, ready.fragments, on_device(image))
-        launch(pixel_thread, height * width, args)
-        images[frame] = to_host(image)
+        images[frame] = blend_on_gpu(xp, shared, ready.fragments, background, shape)
     return images

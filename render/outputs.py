@@ -17,146 +17,38 @@ n_j is the unit normal of a face, or the interpolated and normalised one where a
 objects sum to 1 - w_bg, which is alpha in Over and Hard. In DIBR they are hard, like RGB.
 Supersampling takes the mean of each. All of it is differentiated, kinks and jumps as RGB.
 
+What fragments show is in `layers.py`, on a GPU also in `cuda_layers.py`.
 Adjoint: `adjoint/render/outputs.py`. Tests: `tests/render/test_outputs.py`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from adjsim.backend import cpu_kernel, device_fn, lit
-from render.barycentrics import fragment_place
+from adjsim.backend import Device, check_device
 from render.camera import AnyCamera
-from render.face_setup import face_normal, load3, load_corners
-from render.fragments import gather_tile
-from render.normals import unit_or_zero
+from render.cuda_layers import draw_layers_on_gpu
+from render.layers import (
+    DEPTH,
+    MASK,
+    NORMALS,
+    Layers,
+    Output,
+    draw_frame_layers,
+    layers_of,
+)
 from render.packing import Job, check_cameras, pack
-from render.pixel_shading import corner_rows, weighted
 from render.scene import Scene
 from render.soft_raster import (
     Pool,
     SoftRasterizer,
     check_rasterizer,
     draw_samples,
-    empty_fragments,
     for_each_frame,
     only_asked,
-    setup_frame,
-    tile_body,
 )
-
-
-class Output(StrEnum):
-    """What a pixel can say about the scene."""
-
-    RGBA = "rgba"
-    DEPTH = "depth"
-    NORMALS = "normals"
-    MASK = "mask"
-
-
-COLOR, DEPTH, NORMALS, MASK = 0, 1, 2, 3  # what a layer shows; MASK + m: objects 3 m to 3 m + 2
-
-
-class Layers(NamedTuple):
-    """What is drawn, three numbers at a time: colours first, normals last."""
-
-    kinds: np.ndarray  # (n_layers,) int64
-    behind: np.ndarray  # (n_layers, 1, 1, 3) what lies behind everything; colours have their own
-
-
-@device_fn
-def fragment_normal(q, f, scene, faces, flat, fragments):
-    """Unit normal of fragment q of face f."""
-    if not scene.rounded[f]:
-        return load3(flat, f)  # (1)
-    a0, a1, a2, z = load_corners(f, faces.corners)
-    _, w = fragment_place((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2, z)  # (2)
-    n, _ = unit_or_zero(weighted(w, corner_rows(f, scene.faces, faces.normals)))  # (3)
-    return n
-
-
-@device_fn
-def layer_value(q, kind, scene, faces, flat, fragments):
-    """Three numbers that fragment q shows in a layer that is not of colours."""
-    f, z = fragments.face[q], fragments.z[q]
-    zero, one = lit(0.0, z), lit(1.0, z)
-    if kind == DEPTH:
-        return z, zero, zero
-    if kind == NORMALS:
-        return fragment_normal(q, f, scene, faces, flat, fragments)
-    o = scene.owner[f] - 3 * (kind - MASK)
-    return one if o == 0 else zero, one if o == 1 else zero, one if o == 2 else zero
-
-
-@device_fn
-def layer_body(n, kind, scene, faces, flat, fragments, layered):
-    """Have the first n fragments show a layer in place of their colours."""
-    for q in range(n):
-        value = layer_value(q, kind, scene, faces, flat, fragments)
-        layered.rgb[q, 0], layered.rgb[q, 1], layered.rgb[q, 2] = value
-
-
-def _draw_layers(first, last, scene, settings, frame, scratch, layers, flat, images):
-    """Draw all layers of the tiles first..last-1 of a frame."""
-    faces, tiles, grid = frame
-    fragments, layered = scratch
-    for tile in range(first, last):
-        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
-        n = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
-        tile_body(tile, grid, settings, scene.background, fragments, images[0])
-        for i in range(1, layers.kinds.shape[0]):
-            layer_body(n, layers.kinds[i], scene, faces, flat, fragments, layered)
-            tile_body(tile, grid, settings, layers.behind[i], layered, images[i])
-
-
-def _flat_normals(faces, x, flat):
-    """Write the unit normals of all faces."""
-    for f in range(flat.shape[0]):
-        flat[f, 0], flat[f, 1], flat[f, 2] = face_normal(f, faces, x)
-
-
-draw_layers = cpu_kernel(_draw_layers)
-flat_normals = cpu_kernel(_flat_normals)
-
-
-def layers_of(job: Job, outputs: Iterable[Output]) -> Layers:
-    """Return the layers that hold these outputs."""
-    n_objects = len(job.scene.ambient)
-    kinds = [COLOR]
-    kinds += [DEPTH] if Output.DEPTH in outputs else []
-    kinds += range(MASK, MASK + -(-n_objects // 3)) if Output.MASK in outputs else []
-    kinds += [NORMALS] if Output.NORMALS in outputs else []
-    behind = np.zeros((len(kinds), 1, 1, 3), job.x.dtype)
-    behind[1:, 0, 0, 0] = [job.settings.far if kind == DEPTH else 0.0 for kind in kinds[1:]]
-    return Layers(np.array(kinds, np.int64), behind)
-
-
-def frame_normals(job: Job, frame: int, layers: Layers) -> np.ndarray:
-    """Return the unit normals of all faces, (n_faces, 3), or none if no layer shows them."""
-    n_faces = len(job.scene.faces) if NORMALS in layers.kinds else 0
-    flat = np.empty((n_faces, 3), job.x.dtype)
-    with np.errstate(divide="ignore", invalid="ignore"):  # of faces without area: not drawn
-        flat_normals(job.scene.faces, job.x[frame], flat)
-    return flat
-
-
-def draw_frame_layers(job: Job, frame: int, layers: Layers, images: np.ndarray, pool: Pool) -> None:
-    """Draw the layers of one frame, (n_layers, height, width, 4)."""
-    ready, flat = setup_frame(job, frame), frame_normals(job, frame, layers)
-    n_tiles = len(ready.tiles.capacity)
-
-    def draw(runs: Iterable[tuple[int, int]]) -> None:
-        fragments = empty_fragments(ready, 0, n_tiles)
-        scratch = (fragments, fragments._replace(rgb=np.empty_like(fragments.rgb)))
-        for first, last in runs:
-            draw_layers(
-                first, last, job.scene, job.settings, tuple(ready), scratch, layers, flat, images
-            )
-
-    pool.over_tiles(n_tiles, draw)
+from render.supersampling import average
 
 
 def empty_layers(jobs: Sequence[Job], layers: Layers) -> np.ndarray:
@@ -166,8 +58,13 @@ def empty_layers(jobs: Sequence[Job], layers: Layers) -> np.ndarray:
     return np.empty((len(jobs), len(x), len(layers.kinds), height, width, 4), x.dtype)
 
 
-def draw_outputs(jobs: Sequence[Job], layers: Sequence[Layers], threads: int | None) -> np.ndarray:
+def draw_outputs(
+    jobs: Sequence[Job], layers: Sequence[Layers], threads: int | None, device: Device
+) -> np.ndarray:
     """Draw the layers of every frame of every view; each view has its own."""
+    if device is Device.CUDA:
+        views = zip(jobs, layers, strict=True)
+        return np.stack([average(draw_layers_on_gpu(*view), jobs[0].samples) for view in views])
     images = empty_layers(jobs, layers[0])
 
     def draw(view: int, frame: int, pool: Pool) -> None:
@@ -242,12 +139,13 @@ def rasterize_outputs(
     outputs: Iterable[Output | str] = tuple(Output),
     *,
     threads: int | None = None,
+    device: Device | str = Device.CPU,
 ) -> dict[str, np.ndarray]:
-    """Draw like `rasterize`, on the CPU, and return more than colours.
+    """Draw like `rasterize`, and return more than colours.
 
     Parameters
     ----------
-    scene, camera, rasterizer, vertices, size, threads
+    scene, camera, rasterizer, vertices, size, threads, device
         As `render.soft_raster.rasterize` takes them.
     outputs : iterable of Output or str
         Which of "rgba" [-], "depth" [m], "normals" [-] and "mask" [-]; by default all.
@@ -263,6 +161,8 @@ def rasterize_outputs(
     ------
     ValueError
         As `rasterize`, or if an output is unknown.
+    RuntimeError
+        As `rasterize`.
 
     Notes
     -----
@@ -271,5 +171,6 @@ def rasterize_outputs(
     wanted = check_outputs(outputs)
     cameras, many = check_cameras(scene, camera)
     jobs = pack_outputs(scene, cameras, rasterizer, vertices, size, wanted)
-    images = draw_outputs(jobs, [layers_of(job, wanted) for job in jobs], threads)
+    layers = [layers_of(job, wanted) for job in jobs]
+    images = draw_outputs(jobs, layers, threads, check_device(device))
     return split(images, jobs[0], wanted, many)

@@ -1,11 +1,12 @@
-r"""Tangent and adjoint of `render/cuda_raster.py`: read the two files side by side.
+r"""Adjoint of `render/cuda_raster.py`: read the two files side by side.
 
 The launches of the forward are undone last first:
 
     pixels -> fragments -> slots of the pairs -> faces -> vertices, scene, view
 
 What many threads share (material, lights, view, background, sigma, gamma, epsilon) has a
-part per thread; parts are summed in an order that their number alone decides.
+part per thread; parts are summed in an order that their number alone decides. The tangents
+are in `cuda_tangents.py`.
 """
 
 from typing import Any, NamedTuple
@@ -13,27 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.render import paths
-from adjoint.render.blending import (
-    FragmentAdjoints,
-    FragmentTangents,
-    blend_jvp_body,
-    blend_vjp_body,
-)
+from adjoint.render.blending import FragmentAdjoints, blend_vjp_body
 from adjoint.render.cuda_sums import sum_faces, sum_runs, sum_texels
 from adjoint.render.face_setup import (
     PIXEL_SLOT,
     SLOT,
-    FaceTangents,
     face_vjp_body,
     is_used,
     normal_slots_body,
-    shade_jvp_body,
     towards_vjp_body,
-    vertex_jvp_body,
     vertex_vjp_body,
 )
-from adjoint.render.fragments import pair_jvp_body, pair_vjp_body, pixels_vjp_body
-from adjoint.render.normals import normal_jvp_body, points_vjp_body, sum_vjp_body
+from adjoint.render.fragments import pair_vjp_body, pixels_vjp_body
+from adjoint.render.normals import points_vjp_body, sum_vjp_body
 from adjoint.render.pixel_shading import ShadeParts, own_parts, sum_parts, zero_parts
 from adjoint.render.supersampling import repeat_vjp
 from adjoint.render.textures import TexelRecords, add_uv, empty_records
@@ -48,10 +41,10 @@ from adjsim.backend import (
 )
 from render.blending import background_at
 from render.cuda_raster import FrameOnGpu, Shared, gather_frame, share, unpack_settings
-from render.face_setup import corner_body
+from render.fragments import Fragments
 from render.normals import VertexCorners, vertex_corners
 from render.packing import Job
-from render.projection import VIEW_SIZE, towards_body, unpack_view
+from render.projection import VIEW_SIZE, unpack_view
 
 
 class FaceParts(NamedTuple):
@@ -59,58 +52,6 @@ class FaceParts(NamedTuple):
 
     face_colors: Any  # (n_faces, 3)
     shades: ShadeParts  # (n_faces, ...), of its object
-
-
-@device_fn
-def vertex_jvp_thread(i, args):
-    """Tangent of the projection of vertex i."""
-    view, tan_view, x, tan_x, tan_screen, tan_towards = args
-    eye, frame = unpack_view(view)
-    tan_eye, tan_frame = unpack_view(tan_view)
-    vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tan_screen)
-    if tan_towards.shape[0] > 0:
-        towards_body(i, tan_x, tan_eye, tan_frame[2], view[17], tan_towards)
-
-
-@device_fn
-def normal_jvp_thread(i, args):
-    """Tangent of the normal of vertex i."""
-    x, tan_x, faces, corners, tan_normals = args
-    normal_jvp_body(i, x, tan_x, faces, corners, tan_normals)
-
-
-@device_fn
-def face_jvp_thread(f, args):
-    """Tangents of the corners and the colours of face f."""
-    scene, tan_scene, x, tan_x, box, tangents = args
-    if box[f, 0] < box[f, 1]:
-        corner_body(f, scene, tangents.screen, lit(0.0, x[0, 0]), tangents.corners)
-        shade_jvp_body(f, scene, tan_scene, x, tan_x, tangents)
-
-
-@device_fn
-def pair_jvp_thread(k, args):
-    """Tangents of the fragments of pair k."""
-    scenes, numbers, faces, pair_face, fragments, tan_faces, tangents = args
-    sigmas = (numbers[0][0], numbers[1][0])
-    pair_jvp_body(
-        k, pair_face[k], scenes[0], scenes[1], faces, tan_faces, sigmas, fragments, tangents
-    )
-
-
-@device_fn
-def pixel_jvp_thread(k, args):
-    """Tangent of pixel k."""
-    shared, tan_numbers, fragments, tangents, tan_image = args
-    background, tan_background, numbers, flags = shared
-    begin, end = fragments.start[k], fragments.start[k + 1]
-    settings = unpack_settings(numbers, flags)
-    i, j = k // tan_image.shape[1], k % tan_image.shape[1]
-    tan = blend_jvp_body(
-        begin, end, fragments, tangents, settings, (tan_numbers[1], tan_numbers[2]),
-        background_at(i, j, background), background_at(i, j, tan_background),
-    )  # fmt: skip
-    tan_image[i, j, 0], tan_image[i, j, 1], tan_image[i, j, 2], tan_image[i, j, 3] = tan
 
 
 @device_fn
@@ -191,55 +132,6 @@ class JobOnGpu(NamedTuple):
     shared: Shared
 
 
-def jvp_on_gpu(job: Job, tangents: paths.Packed) -> np.ndarray:
-    """Tangents of the images of a job, (n_frames, height, width, 4)."""
-    gpu = JobOnGpu(array_module(Device.CUDA), job, share(job))
-    tan_view, tan_numbers, tan_scene = on_device((tangents.view, tangents.numbers, tangents.scene))
-    shape = (len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
-    tan_images = np.empty((len(job.x), *shape), job.x.dtype)
-    for frame in range(len(job.x)):
-        tan_shared = (tan_view, tan_numbers, tan_scene, on_device(tangents.x[frame]))
-        tan_images[frame] = draw_frame_jvp_on_gpu(gpu, frame, tan_shared, shape)
-    return tan_images
-
-
-def draw_frame_jvp_on_gpu(gpu: JobOnGpu, frame: int, tan: tuple, shape: tuple) -> np.ndarray:
-    """Tangent of the image of one frame."""
-    xp, job, shared = gpu
-    tan_view, tan_numbers, tan_scene, tan_x = tan
-    scene, dtype, n_faces = shared.scene, job.x.dtype, len(job.scene.faces)
-    x = on_device(job.x[frame])
-    ready = gather_frame(xp, job, shared, x)
-    n, n_vertices = ready.fragments.y.shape[0], job.x.shape[1]
-    tan_faces, tan_fragments, tan_image = on_device(
-        (
-            FaceTangents(
-                xp.empty((n_vertices, 3), dtype),
-                xp.empty((n_faces, 10), dtype),
-                xp.zeros((n_faces, 9), dtype),
-                xp.empty(ready.faces.normals.shape, dtype),
-                xp.empty(ready.faces.towards.shape, dtype),
-            ),
-            FragmentTangents(xp.empty(n, dtype), xp.empty(n, dtype), xp.empty((n, 3), dtype)),
-            image := xp.empty(shape, dtype),
-        )
-    )
-    view, box = shared.view, ready.faces.box
-    args = (view, tan_view, x, tan_x, tan_faces.screen, tan_faces.towards)
-    launch(vertex_jvp_thread, n_vertices, args)
-    args = (x, tan_x, scene.faces, shared.corners, tan_faces.normals)
-    launch(normal_jvp_thread, ready.faces.normals.shape[0], args)
-    launch(face_jvp_thread, n_faces, (scene, tan_scene, x, tan_x, box, tan_faces))
-    scenes, numbers = (scene, tan_scene), (shared.numbers, tan_numbers)
-    pairs = ready.pairs.face
-    args = (scenes, numbers, ready.faces, pairs, ready.fragments, tan_faces, tan_fragments)
-    launch(pair_jvp_thread, pairs.shape[0], args)
-    of_pixels = (scene.background, tan_scene.background, shared.numbers, shared.flags)
-    args = (of_pixels, tan_numbers, ready.fragments, tan_fragments, tan_image)
-    launch(pixel_jvp_thread, shape[0] * shape[1], args)
-    return to_host(image)
-
-
 def vjp_on_gpu(job: Job, adj_images: np.ndarray) -> list[paths.Packed]:
     """Pull the adjoints of the images (n_frames, height, width, 4) back, frame by frame."""
     gpu = JobOnGpu(array_module(Device.CUDA), job, share(job))
@@ -255,8 +147,64 @@ def draw_frame_vjp_on_gpu(
     xp, job, shared = gpu
     x = on_device(job.x[frame])
     ready = gather_frame(xp, job, shared, x)
-    of_pairs, numbers, background = undo_pixels(gpu, ready, adj_image)
-    parts, slots, adj_faces = undo_faces(gpu, ready, x, of_pairs[:2])
+    adj, of_pixels = undo_pixels(gpu, ready.fragments, shared.scene.background, adj_image)
+    of_pairs = undo_pairs(gpu, ready, adj)
+    of_faces = undo_faces(gpu, ready, x, of_pairs)
+    return undo_scene(gpu, ready, x, corners, of_pixels, of_pairs, of_faces)
+
+
+class PairParts(NamedTuple):
+    """What each pair adds to the adjoints of its face, of the scene and of sigma."""
+
+    slots: Any  # (n_pairs, 18 or 36)
+    shades: ShadeParts
+    records: TexelRecords
+    sigmas: Any  # (n_pairs, 1)
+
+
+def undo_pixels(
+    gpu: JobOnGpu, fragments: Fragments, behind: Any, adj_image: np.ndarray
+) -> tuple[FragmentAdjoints, Any]:
+    """From pixels to fragments, and to parts of gamma, epsilon, background (n_pixels, 5)."""
+    xp, job, shared = gpu
+    dtype, n, adj_pixels = job.x.dtype, fragments.y.shape[0], adj_image.reshape(-1, 4)
+    y, z, w, T = (xp.empty(n, dtype) for _ in range(4))
+    adj = on_device(FragmentAdjoints(y, z, w, T, adj_pixels))
+    parts = xp.empty((len(adj_pixels), 5), dtype)
+    args = (behind, shared.pixels.pixel_x, shared.numbers, shared.flags, fragments, adj)
+    launch(pixel_vjp_thread, len(adj_pixels), (*args, on_device(parts)))
+    return adj, parts
+
+
+def undo_pairs(gpu: JobOnGpu, ready: FrameOnGpu, adj: FragmentAdjoints) -> PairParts:
+    """From fragments to what the pairs add."""
+    xp, job, shared = gpu
+    dtype, n, n_pairs = job.x.dtype, ready.fragments.y.shape[0], ready.pairs.face.shape[0]
+    by_pixel = ready.faces.towards.shape[0] > 0
+    shades = zero_parts(xp, n_pairs if by_pixel else 1, 1, job.scene, dtype)
+    slots = xp.empty((n_pairs, PIXEL_SLOT if by_pixel else SLOT), dtype)
+    sigmas = xp.empty((n_pairs, 1), dtype)
+    records = empty_records(xp, n if len(job.scene.texels) else 0, dtype)
+    records.at[:] = -1
+    of_pairs = (shared.scene, shared.pixels, shared.numbers, shared.flags)
+    faces, pairs = ready.faces, ready.pairs.face
+    parts = on_device((slots, sigmas, shades, records))
+    launch(pair_vjp_thread, n_pairs, (of_pairs, faces, pairs, ready.fragments, adj, *parts))
+    return PairParts(slots, shades, records, sigmas)
+
+
+def undo_scene(
+    gpu: JobOnGpu,
+    ready: FrameOnGpu,
+    x: Any,
+    corners: VertexCorners,
+    of_pixels: Any,
+    of_pairs: PairParts,
+    of_faces: tuple[FaceParts, Any, Any],
+) -> paths.Packed:
+    """From the parts of pixels, pairs and faces to all that a frame depends on."""
+    xp, job, _ = gpu
+    parts, slots, adj_faces = of_faces
     adj_x, adj_colors, adj_view = undo_vertices(gpu, ready, x, corners, (slots, adj_faces))
     objects = [int(f) for f in job.face_offsets]
     shades, every = parts.shades, [0, len(job.scene.faces)]
@@ -265,10 +213,11 @@ def draw_frame_vjp_on_gpu(
     sums = {name: sum_faces(xp, getattr(shades, name), objects) for name in of_materials}
     for name in of_lights:
         sums[name] = sum_faces(xp, getattr(shades, name), every).reshape(-1, 3)
+    numbers, background = sum_pixels(gpu, of_pixels, of_pairs.sigmas)
     scene = job.scene._replace(
         face_colors=to_host(parts.face_colors),
         vertex_colors=adj_colors,
-        texels=sum_texels(xp, of_pairs[2], len(job.scene.texels)),
+        texels=sum_texels(xp, of_pairs.records, len(job.scene.texels)),
         uv=np.zeros_like(job.scene.uv),
         background=background,
         **sums,
@@ -278,43 +227,20 @@ def draw_frame_vjp_on_gpu(
     return paths.Packed(adj_x, scene, adj_view, numbers)
 
 
-def undo_pixels(
-    gpu: JobOnGpu, ready: FrameOnGpu, adj_image: np.ndarray
-) -> tuple[tuple[Any, ShadeParts, TexelRecords], np.ndarray, np.ndarray]:
-    """From pixels to slots, parts and records of pairs; adjoints of numbers and background."""
-    xp, job, shared = gpu
-    dtype, n, n_pairs = job.x.dtype, ready.fragments.y.shape[0], ready.pairs.face.shape[0]
-    adj_pixels = adj_image.reshape(-1, 4)
-    n_pixels = len(adj_pixels)
-    y, z, w, T = (xp.empty(n, dtype) for _ in range(4))
-    adj = on_device(FragmentAdjoints(y, z, w, T, adj_pixels))
-    parts = xp.empty((n_pixels, 5), dtype)
-    numbers, flags = shared.numbers, shared.flags
-    behind = (shared.scene.background, shared.pixels.pixel_x)
-    args = (*behind, numbers, flags, ready.fragments, adj, on_device(parts))
-    launch(pixel_vjp_thread, n_pixels, args)
-    by_pixel = ready.faces.towards.shape[0] > 0
-    shades = zero_parts(xp, n_pairs if by_pixel else 1, 1, job.scene, dtype)
-    slots = xp.empty((n_pairs, PIXEL_SLOT if by_pixel else SLOT), dtype)
-    sigmas = xp.empty((n_pairs, 1), dtype)
-    records = empty_records(xp, n if len(job.scene.texels) else 0, dtype)
-    records.at[:] = -1
-    of_pairs = (shared.scene, shared.pixels, numbers, flags)
-    faces, pairs = ready.faces, ready.pairs.face
-    parts_of_pairs = on_device((slots, sigmas, shades, records))
-    args = (of_pairs, faces, pairs, ready.fragments, adj, *parts_of_pairs)
-    launch(pair_vjp_thread, n_pairs, args)
-    sums, adj_numbers = to_host(sum_runs(xp, parts, [0, n_pixels])[0]), np.zeros(4, dtype)
-    adj_numbers[0] = to_host(sum_runs(xp, sigmas, [0, n_pairs])[0])[0]
+def sum_pixels(gpu: JobOnGpu, parts: Any, sigmas: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Adjoints of numbers (4,) and of the background, from the parts of pixels and pairs."""
+    xp, job, _ = gpu
+    sums, adj_numbers = to_host(sum_runs(xp, parts, [0, len(parts)])[0]), np.zeros(4, job.x.dtype)
+    adj_numbers[0] = to_host(sum_runs(xp, sigmas, [0, len(sigmas)])[0])[0]
     adj_numbers[1:3], adj_background = sums[:2], sums[2:].reshape(1, 1, 3)
     if len(job.background_shape) == 3:
         samples = to_host(parts)[:, 2:].reshape(job.scene.background.shape)
         adj_background = repeat_vjp(samples, job.samples)
-    return (slots, shades, records), adj_numbers, adj_background
+    return adj_numbers, adj_background
 
 
 def undo_faces(
-    gpu: JobOnGpu, ready: FrameOnGpu, x: Any, pairs: tuple[Any, ShadeParts]
+    gpu: JobOnGpu, ready: FrameOnGpu, x: Any, pairs: PairParts
 ) -> tuple[FaceParts, Any, Any]:
     """From slots and parts of pairs to the parts of faces, slots of corners, sums of faces."""
     xp, job, shared = gpu
@@ -323,9 +249,9 @@ def undo_faces(
     parts = FaceParts(xp.zeros((n_faces, 3), dtype), shades)
     slots, adj_faces = (
         xp.empty((n_faces, 3, 9), dtype),
-        xp.empty((n_faces, pairs[0].shape[1]), dtype),
+        xp.empty((n_faces, pairs.slots.shape[1]), dtype),
     )
-    views = on_device((*pairs, adj_faces, parts, slots))
+    views = on_device((*pairs[:2], adj_faces, parts, slots))
     args = (shared.scene, x, ready.faces.box, ready.pairs.start, *views)
     launch(face_vjp_thread, n_faces, args)
     return parts, slots, adj_faces

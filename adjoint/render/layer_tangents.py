@@ -1,8 +1,8 @@
-r"""Tangents of outputs: the half of the twin of `render/outputs.py` that pushes.
+r"""Tangents of outputs: the half of the twin of `render/layers.py` that pushes.
 
     tangents of the fragments of a tile -> of what they show in a layer -> of its pixels
 
-The half that pulls back is `outputs.py`; both are tested in `tests/render/test_outputs.py`.
+The half that pulls back is `layers.py`; both are tested in `tests/render/test_outputs.py`.
 """
 
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.barycentrics import place_jvp
+from adjoint.render.face_setup import face_normal_jvp
 from adjoint.render.normals import unit_or_zero_vjp
-from adjoint.render.shading import flat_normal_jvp
 from adjoint.render.tile_tangents import (
     empty_tangents,
     setup_frame_jvp,
@@ -24,7 +24,7 @@ from adjsim.vec3 import add
 from render.barycentrics import fragment_place
 from render.face_setup import load3, load_corners
 from render.fragments import gather_tile
-from render.outputs import DEPTH, NORMALS, Layers, frame_normals, layer_body
+from render.layers import DEPTH, NORMALS, Layers, frame_normals, layer_body
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
 from render.soft_raster import Pool, empty_fragments, setup_frame
@@ -47,18 +47,17 @@ def fragment_normal_jvp(q, f, scene, faces, tan_faces, tan_flat, fragments):
 
 
 @device_fn
-def layer_jvp_body(n, kind, scene, frame_faces, tan_flat, fragments, tangents, layered):
-    """Tangents of what the first n fragments show in a layer."""
+def layer_jvp_body(q, kind, scene, frame_faces, tan_flat, fragments, tangents, tan_layered):
+    """Tangents of what fragment q shows in a layer."""
     faces, tan_faces = frame_faces
-    for q in range(n):
-        zero = lit(0.0, fragments.z[q])
-        tan = (zero, zero, zero)
-        if kind == DEPTH:
-            tan = (tangents.z[q], zero, zero)
-        elif kind == NORMALS:
-            f = fragments.face[q]
-            tan = fragment_normal_jvp(q, f, scene, faces, tan_faces, tan_flat, fragments)
-        layered.rgb[q, 0], layered.rgb[q, 1], layered.rgb[q, 2] = tan
+    zero = lit(0.0, fragments.z[q])
+    tan = (zero, zero, zero)
+    if kind == DEPTH:
+        tan = (tangents.z[q], zero, zero)
+    elif kind == NORMALS:
+        f = fragments.face[q]
+        tan = fragment_normal_jvp(q, f, scene, faces, tan_faces, tan_flat, fragments)
+    tan_layered.rgb[q, 0], tan_layered.rgb[q, 1], tan_layered.rgb[q, 2] = tan
 
 
 def _draw_layers_jvp(
@@ -82,24 +81,28 @@ def _draw_layers_jvp(
         )  # fmt: skip
         for i in range(1, layers.kinds.shape[0]):
             kind = layers.kinds[i]
-            layer_body(n, kind, scene, faces, flat, fragments, layered)
-            layer_jvp_body(
-                n, kind, scene, (faces, tan_faces), tan_flat, fragments, tangents, tan_layered
-            )
+            for q in range(n):
+                layer_body(q, kind, scene, faces, flat, fragments, layered)
+                layer_jvp_body(
+                    q, kind, scene, (faces, tan_faces), tan_flat, fragments, tangents, tan_layered
+                )
             tile_jvp_body(
                 tile, layers.behind[i], layers.behind[0], settings, tan_numbers, grid,
                 layered, tan_layered, tan_images[i],
             )  # fmt: skip
 
 
+@device_fn
+def flat_normal_jvp_body(f, faces, x, tan_x, tan_flat):
+    """Write the tangent of the unit normal of face f."""
+    _, tan_n = face_normal_jvp(f, faces, x, tan_x)
+    tan_flat[f, 0], tan_flat[f, 1], tan_flat[f, 2] = tan_n
+
+
 def _flat_normals_jvp(faces, x, tan_x, tan_flat):
     """Tangents of the unit normals of all faces."""
     for f in range(tan_flat.shape[0]):
-        i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
-        _, tan_n = flat_normal_jvp(
-            load3(x, i), load3(x, j), load3(x, k), load3(tan_x, i), load3(tan_x, j), load3(tan_x, k)
-        )
-        tan_flat[f, 0], tan_flat[f, 1], tan_flat[f, 2] = tan_n
+        flat_normal_jvp_body(f, faces, x, tan_x, tan_flat)
 
 
 draw_layers_jvp = cpu_kernel(_draw_layers_jvp)

@@ -23,7 +23,8 @@ import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.blending import FragmentAdjoints, blend_vjp_body
-from adjoint.render.cuda_raster import jvp_on_gpu, vjp_on_gpu
+from adjoint.render.cuda_raster import vjp_on_gpu
+from adjoint.render.cuda_tangents import jvp_on_gpu
 from adjoint.render.face_setup import (
     PIXEL_SLOT,
     SLOT,

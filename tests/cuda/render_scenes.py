@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from adjoint.render.outputs import rasterize_outputs_jvp, record_outputs
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.blending import DIBR, Hard, Over, Softmax
 from render.lenses import Orthographic
@@ -73,10 +74,34 @@ def everything(problem, device, size=SIZE):
     return out | {"images": record.images, "jvp images": images, "jvp": tan_images}
 
 
+def all_outputs(problem, device, size=SIZE):
+    """Depth, normals and masks of a scene, every gradient and a tangent, by name."""
+    rng = np.random.default_rng(13)
+    record = record_outputs(*problem, size, device=device)
+    images = record.images
+    gradient = record.vjp({name: rng.standard_normal(x.shape) for name, x in images.items()})
+    out = {f"vjp {path}": value for path, value in gradient.items()}
+    tangents = {path: rng.standard_normal(value.shape) for path, value in gradient.items()}
+    again, tan_images = rasterize_outputs_jvp(*problem, size, tangents, device=device)
+    for name, value in images.items():
+        out |= {name: value, f"jvp images {name}": again[name], f"jvp {name}": tan_images[name]}
+    return out
+
+
 def all_scenes(device, dtype=np.float64, size=SIZE):
     """`everything` of the toy with each blend, by name."""
+    return by_blend(everything, device, dtype, size)
+
+
+def outputs_of_scenes(device, dtype=np.float64, size=SIZE):
+    """`all_outputs` of the toy with each blend, by name."""
+    return by_blend(all_outputs, device, dtype, size)
+
+
+def by_blend(what, device, dtype, size):
+    """Return what is asked of the toy with each blend, by name."""
     return {
         f"{blend} {name}": value
         for blend in BLENDS
-        for name, value in everything(toy(blend, dtype, size), device, size).items()
+        for name, value in what(toy(blend, dtype, size), device, size).items()
     }

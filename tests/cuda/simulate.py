@@ -1,7 +1,7 @@
 """Run toy scenes on the CPU and in Numba's CUDA simulator; print the differences as JSON.
 
 Run in a process of its own with NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1, and with
-the name of what is run: physics, reduced or render.
+the name of what is run: physics, reduced, render or outputs.
 """
 
 import json
@@ -16,6 +16,7 @@ RUNS = {
     "physics": scenes.everything,
     "reduced": reduced_scenes.all_scenes,
     "render": render_scenes.all_scenes,
+    "outputs": render_scenes.outputs_of_scenes,
 }
 
 

@@ -3,16 +3,27 @@
 import numpy as np
 import pytest
 
+from adjoint.render.outputs import rasterize_outputs_jvp, record_outputs
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from adjsim.backend import cuda_problem
+from render.outputs import rasterize_outputs
 from render.soft_raster import rasterize
 from tests.cuda.processes import run
-from tests.cuda.render_scenes import BLENDS, all_scenes, empty, everything, toy
+from tests.cuda.render_scenes import (
+    BLENDS,
+    all_outputs,
+    all_scenes,
+    empty,
+    everything,
+    outputs_of_scenes,
+    toy,
+)
 
 
 needs_gpu = pytest.mark.skipif(
     cuda_problem() is not None, reason=f"no GPU to use: {cuda_problem()}"
 )
+DRAWS = [rasterize, record_images, rasterize_outputs, record_outputs]
 # What a blend does not know; spherical harmonics know no materials.
 UNKNOWN = dict.fromkeys(("over", "culled", "seamless"), ("gamma", "epsilon"))
 UNKNOWN |= dict.fromkeys(("dibr", "hard"), ("sigma", "gamma", "epsilon"))
@@ -21,16 +32,22 @@ ZERO = {f"{blend} vjp rasterizer.{name}" for blend, names in UNKNOWN.items() for
     for name in ("left", "right", "high")
     for coefficient in ("ambient", "diffuse")
 }
+ZERO |= {"dibr jvp mask", "hard jvp mask"}  # the one nearest face
 
 
-def test_the_simulator_draws_and_differentiates_like_the_cpu():
+# Two views from the second on, no lights in the third, kappa in the fourth. Of outputs there
+# are four pictures, drawn twice, and four tangents, in place of one each.
+@pytest.mark.parametrize(
+    ("what", "count"),
+    [("render", 29 + 35 + 27 + 30 + 29 + 29), ("outputs", 29 + 35 + 27 + 30 + 29 + 29 + 6 * 9)],
+)
+def test_the_simulator_draws_and_differentiates_like_the_cpu(what, count):
     # The same Python operations, but for the exponential in the coverage (two roundings) and
     # the order in which parts are summed: about a hundred terms of the size of the sum, or ten
     # times it where they cancel, at eps = 2.2e-16 each. Images and tangents have no such sums.
-    report = run("tests.cuda.simulate", "render", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
+    report = run("tests.cuda.simulate", what, NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
     assert {name.split()[0] for name in report} == set(BLENDS)
-    # Two views from the second on, no lights in the third, kappa in the fourth.
-    assert len(report) == 29 + 35 + 27 + 30 + 29 + 29
+    assert len(report) == count
     for name, row in report.items():
         assert row["alike"], name
         if name in ZERO:
@@ -41,34 +58,36 @@ def test_the_simulator_draws_and_differentiates_like_the_cpu():
         assert row["difference"] <= tolerance * row["largest"], (name, row)
 
 
-@pytest.mark.parametrize("draw", [rasterize, record_images])
+@pytest.mark.parametrize("draw", DRAWS)
 def test_an_unknown_device_is_named(draw):
     with pytest.raises(ValueError, match="`device` must be cpu or cuda, got 'tpu'"):
         draw(*toy("over"), (5, 6), device="tpu")
 
 
 @pytest.mark.skipif(cuda_problem() is None, reason="there is a GPU")
-@pytest.mark.parametrize("draw", [rasterize, record_images])
+@pytest.mark.parametrize("draw", DRAWS)
 def test_without_a_gpu_the_way_out_is_named(draw):
     with pytest.raises(RuntimeError, match="`device` is cuda, but "):
         draw(*toy("over"), (5, 6), device="cuda")
 
 
-def test_without_a_gpu_a_tangent_names_the_way_out(monkeypatch):
+@pytest.mark.parametrize("push", [rasterize_jvp, rasterize_outputs_jvp])
+def test_without_a_gpu_a_tangent_names_the_way_out(monkeypatch, push):
     monkeypatch.setattr("adjsim.backend.cuda_problem", lambda: "there is none")
     with pytest.raises(RuntimeError, match="`device` is cuda, but there is none"):
-        rasterize_jvp(*toy("over"), (5, 6), {}, device="cuda")
+        push(*toy("over"), (5, 6), {}, device="cuda")
 
 
 @pytest.mark.cuda
 @needs_gpu
+@pytest.mark.parametrize("what", [all_scenes, outputs_of_scenes])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 1e-3)])
-def test_a_gpu_draws_and_differentiates_like_the_cpu(dtype, tolerance):
+def test_a_gpu_draws_and_differentiates_like_the_cpu(what, dtype, tolerance):
     # Contraction, exp and log differ between targets by some eps, which 1/sigma = 50, 1/gamma
     # and sums that cancel raise: on the CPU float32 differs from float64 by up to 2e-5, so
     # 200 eps; fifty times that, rounded, for other places of rounding. At this size no pixel
     # has two faces so close in depth that rounding changes their order, a jump in Over.
-    cpu, cuda = (all_scenes(device, dtype, size=(40, 50)) for device in ("cpu", "cuda"))
+    cpu, cuda = (what(device, dtype, size=(40, 50)) for device in ("cpu", "cuda"))
     for name, value in cpu.items():
         assert cuda[name].dtype == dtype, name
         scale = np.abs(value).max()
@@ -77,15 +96,17 @@ def test_a_gpu_draws_and_differentiates_like_the_cpu(dtype, tolerance):
 
 @pytest.mark.cuda
 @needs_gpu
-def test_a_gpu_draws_nothing_where_there_is_nothing():
-    cpu, cuda = everything(empty(), "cpu"), everything(empty(), "cuda")
+@pytest.mark.parametrize("what", [everything, all_outputs])
+def test_a_gpu_draws_nothing_where_there_is_nothing(what):
+    cpu, cuda = what(empty(), "cpu"), what(empty(), "cuda")
     for name, value in cpu.items():
         np.testing.assert_allclose(cuda[name], value, rtol=1e-12, atol=0, err_msg=name)
 
 
 @pytest.mark.cuda
 @needs_gpu
-def test_a_gpu_repeats_an_image_and_its_gradients_to_the_bit():
-    first, second = (all_scenes("cuda", size=(40, 50)) for _ in range(2))
+@pytest.mark.parametrize("what", [all_scenes, outputs_of_scenes])
+def test_a_gpu_repeats_an_image_and_its_gradients_to_the_bit(what):
+    first, second = (what("cuda", size=(40, 50)) for _ in range(2))
     for name, value in first.items():
         np.testing.assert_array_equal(second[name], value, err_msg=name)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from render.blending import DIBR
+from render.blending import DIBR, Hard, Over, Softmax
 from render.camera import Camera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer
@@ -12,6 +12,7 @@ from render.textures import Texture, Wrap
 from tests.reference.soft_raster import reference_image
 
 
+BLENDS = [Over(), Softmax(), DIBR(2e-3), Hard()]
 CAMERA_KEYS = ("eye", "target", "up", "fov_y")
 RASTER_KEYS = ("sigma", "gamma", "epsilon", "background")
 TETRAHEDRON = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
@@ -97,6 +98,15 @@ def camera(**changes):
 def soft(**changes):
     """A rasterizer whose edges are some pixels wide on a small image."""
     return SoftRasterizer(**{"sigma": 2e-3, "background": (0.1, 0.2, 0.3), **changes})
+
+
+def layered_problem(rng, blend, **changes):
+    """Two objects, smooth normals and a texture, and a background that shines through."""
+    scene, vertices = two_tetrahedra(rng)
+    objects = {"left": rounded(scene).objects["left"], "right": textured(scene).objects["right"]}
+    scene = Scene(objects, scene.lights)
+    raster = soft(blend=blend, gamma=0.3, epsilon=0.9, **changes)
+    return scene, camera(near=0.5, far=9.0), raster, vertices
 
 
 def reference(scene, view, rasterizer, vertices, size):

@@ -3,32 +3,22 @@ import pytest
 
 from adjoint.render.outputs import rasterize_outputs_jvp, record_outputs
 from adjoint.render.soft_raster import rasterize_jvp
-from render.blending import DIBR, Hard, Over, Softmax
+from render.blending import DIBR, Hard, Over
 from render.outputs import Output, rasterize_outputs
-from render.scene import Mesh, Scene
+from render.scene import Scene
 from render.soft_raster import rasterize
 from tests.reference.outputs import reference_outputs
-from tests.render.scenes import camera, moved, plain, rounded, soft, textured, two_tetrahedra
+from tests.render.scenes import BLENDS, camera, layered_problem, moved, plain, soft, two_tetrahedra
 
 
-BLENDS = [Over(), Softmax(), DIBR(2e-3), Hard()]
 SIZE = (12, 15)
 OTHERS = ("depth", "normals", "mask")
-
-
-def problem(rng, blend, **changes):
-    """Two objects, smooth normals and a texture, and a background that shines through."""
-    scene, vertices = two_tetrahedra(rng)
-    objects = {"left": rounded(scene).objects["left"], "right": textured(scene).objects["right"]}
-    scene = Scene(objects, scene.lights)
-    raster = soft(blend=blend, gamma=0.3, epsilon=0.9, **changes)
-    return scene, camera(near=0.5, far=9.0), raster, vertices
 
 
 @pytest.mark.parametrize("blend", BLENDS)
 @pytest.mark.parametrize(("size", "k"), [((24, 30), 1), ((1, 30), 1), ((30, 1), 1), ((6, 7), 2)])
 def test_outputs_look_as_in_the_reference(rng, blend, size, k):
-    args = problem(rng, blend, supersample=k)
+    args = layered_problem(rng, blend, supersample=k)
     images = rasterize_outputs(*args, size)
     objects, _, lens, raster = plain(*args)
     expected = reference_outputs(objects, lens, raster, size)
@@ -43,7 +33,7 @@ def test_outputs_look_as_in_the_reference(rng, blend, size, k):
 def test_the_adjoint_of_an_output_is_its_derivative(rng, blend, output):
     # As in test_soft_raster.py; here all vertices move together with the camera. Along directions
     # where the differences disagree with themselves there is a jump or a kink.
-    args = problem(rng, blend)
+    args = layered_problem(rng, blend)
     args = (two_tetrahedra(np.random.default_rng(0))[0], *args[1:])  # `moved` moves flat objects
     record = record_outputs(*args, SIZE, [output])
     adj = {output: rng.normal(size=record.images[output].shape)}
@@ -76,7 +66,7 @@ def test_the_adjoint_of_an_output_is_its_derivative(rng, blend, output):
 @pytest.mark.parametrize("blend", BLENDS)
 @pytest.mark.parametrize("k", [1, 2])
 def test_tangents_and_adjoints_of_outputs_are_transposes_on_any_threads(rng, blend, k):
-    args = (*problem(rng, blend, supersample=k), SIZE)
+    args = (*layered_problem(rng, blend, supersample=k), SIZE)
     record = record_outputs(*args, threads=1)
     adj = {name: rng.normal(size=value.shape) for name, value in record.images.items()}
     for names in (("rgba", *OTHERS), ("depth",), ("normals",), ("mask",)):
@@ -96,14 +86,6 @@ def test_tangents_and_adjoints_of_outputs_are_transposes_on_any_threads(rng, ble
         np.testing.assert_array_equal(value, gradient[path])
 
 
-def test_masks_add_up_to_alpha_in_over_and_to_one_where_a_face_is_nearest(rng):
-    images = rasterize_outputs(*problem(rng, Over()), SIZE, ["rgba", "mask"])
-    np.testing.assert_allclose(images["mask"].sum(axis=-1), images["rgba"][..., 3], atol=1e-15)
-    images = rasterize_outputs(*problem(rng, DIBR(2e-3)), SIZE, ["rgba", "mask"])
-    covered = images["rgba"][..., 3] == 1.0
-    np.testing.assert_array_equal(images["mask"].sum(axis=-1), np.where(covered, 1.0, 0.0))
-
-
 def test_a_scene_without_objects_has_outputs_and_no_masks():
     images = rasterize_outputs(Scene({}), camera(far=9.0), soft(), {}, (3, 4))
     assert {name: value.shape[2:] for name, value in images.items()} == {
@@ -112,35 +94,8 @@ def test_a_scene_without_objects_has_outputs_and_no_masks():
     np.testing.assert_array_equal(images["depth"], np.full((3, 4), 9.0))
 
 
-def test_four_objects_have_a_mask_each(rng):
-    square = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0.0]])
-    mesh = Mesh([[0, 1, 2], [0, 2, 3]])
-    places = {"a": (-1, -1, 0), "b": (1, -1, 0), "c": (1, 1, 0), "d": (-1, 1, 0)}
-    scene = Scene(dict.fromkeys(places, mesh))
-    vertices = {name: square + at for name, at in places.items()}
-    view = camera(eye=(0, 0, 3.0), target=(0, 0, 0), up=(0, 1, 0), fov_y=90.0)
-    mask = rasterize_outputs(scene, view, soft(blend=Hard()), vertices, (6, 6), "mask")["mask"]
-    assert mask.shape == (6, 6, 4)
-    expected = [(4, 1), (4, 4), (1, 4), (1, 1)]
-    for o, (i, j) in enumerate(expected):
-        np.testing.assert_array_equal(mask[i, j], np.eye(4)[o])
-
-
-@pytest.mark.parametrize("blend", BLENDS)
-def test_where_nothing_is_drawn_depth_is_that_of_far_and_the_rest_is_zero(rng, blend):
-    scene, view, raster, vertices = problem(rng, blend)
-    away = {name: x + np.array([0, 0, 50.0]) for name, x in vertices.items()}
-    record = record_outputs(scene, view, raster, away, (3, 4))
-    np.testing.assert_array_equal(record.images["depth"], 9.0)
-    np.testing.assert_array_equal(record.images["normals"], 0.0)
-    np.testing.assert_array_equal(record.images["mask"], 0.0)
-    gradient = record.vjp({name: np.ones_like(record.images[name]) for name in OTHERS})
-    for value in gradient.values():
-        np.testing.assert_array_equal(value, 0.0)
-
-
 def test_frames_and_views_come_first_and_are_those_drawn_alone(rng):
-    scene, view, raster, vertices = problem(rng, Over())
+    scene, view, raster, vertices = layered_problem(rng, Over())
     path = vertices["left"] + rng.normal(scale=0.1, size=(3, 1, 3))
     moving, views = {**vertices, "left": path}, [view, camera(fov_y=50.0)]
     record = record_outputs(scene, views, raster, moving, SIZE, ["depth", "normals"])
@@ -159,7 +114,7 @@ def test_frames_and_views_come_first_and_are_those_drawn_alone(rng):
 
 
 def test_float32_stays_float32_and_near_float64(rng):
-    scene, view, raster, vertices = problem(rng, Over())
+    scene, view, raster, vertices = layered_problem(rng, Over())
     single = {name: x.astype(np.float32) for name, x in vertices.items()}
     half, full = (record_outputs(scene, view, raster, x, SIZE) for x in (single, vertices))
     adj = {name: rng.normal(size=value.shape) for name, value in full.images.items()}
@@ -175,7 +130,7 @@ def test_float32_stays_float32_and_near_float64(rng):
 
 
 def test_unknown_outputs_and_shapes_are_refused(rng):
-    args = (*problem(rng, Over()), (4, 5))
+    args = (*layered_problem(rng, Over()), (4, 5))
     with pytest.raises(ValueError, match=r"`outputs` must be among rgba, depth, .* got 'deep'"):
         rasterize_outputs(*args, ["rgba", "deep"])
     with pytest.raises(ValueError, match=r"`outputs` must name at least one of rgba, .* got none"):
