@@ -47,6 +47,7 @@ def toy(name):
     worlds = importlib.import_module("adjoint.verify.systems.worlds")
     pixels.Picture.__init__.__defaults__ = (SIZE,)
     views.SIZE = SIZE
+    solids.Scene.frames = property(lambda scene: list(range(scene.n_steps + 1)))
     roll, draw = solids.rollout_problem, pixels.picture_problem
     makers = {
         "density": partial(roll, density.tets, N_STEPS),
@@ -87,8 +88,46 @@ def toy(name):
     return makers[name]()
 
 
+MOVERS = {
+    "rasterizer.sigma": "coverage",
+    "rasterizer.gamma": "depth",
+    "rasterizer.epsilon": "depth",
+    "rasterizer.background": "shading",
+    "sun.color": "shading",
+}
+
+
+def complaint_of_terms():
+    """Return what is wrong with the four terms of the tangents of a picture, "" if nothing is.
+
+    They must add up to differences of the picture, and what only one term feels must move it.
+    """
+    pixels = importlib.import_module("adjoint.verify.systems.pixels")
+    terms_of = importlib.import_module("adjoint.render.terms").rasterize_jvp_terms
+    pixels.Picture.__init__.__defaults__ = (SIZE,)
+    picture, rng = pixels.softmax(), np.random.default_rng(0)
+    problem = pixels.picture_problem(pixels.softmax)
+    for path, value in problem.point.items():
+        tangent = rng.standard_normal(np.shape(value))
+
+        def image(step, path=path, value=value, tangent=tangent):
+            return problem.forward({**problem.point, path: value + step * tangent})
+
+        terms = terms_of(*picture.arguments, {path: tangent})[1]
+        slope = (image(STEP) - image(-STEP)) / (2 * STEP)
+        error = np.abs(sum(terms.values()).ravel() - slope).max()
+        if error > GRADIENT_TOLERANCE * max(np.abs(slope).max(), 1.0):
+            return f"terms: those of {path} add up to something else, by {error:.1e}"
+        moved = [term for term, part in terms.items() if part.any()]
+        if path in MOVERS and moved != [MOVERS[path]]:
+            return f"terms: {path} moves {', '.join(moved)}"
+    return ""
+
+
 def complaint(name):
     """Return what is wrong with the derivatives of a toy, "" if nothing is."""
+    if name == "terms":
+        return complaint_of_terms()
     dot_test = importlib.import_module("adjoint.verify.dot_test").dot_test
     gradcheck = importlib.import_module("adjoint.verify.gradcheck").gradcheck
     problem = toy(name)

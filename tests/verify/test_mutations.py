@@ -76,9 +76,10 @@ def test_the_list_reaches_every_kind_of_adjoint():
             for p in (ROOT / folder).glob("*.py")
             if p.name != "__init__.py" and "_vjp(" in p.read_text()
         }
-        drivers = {f"adjoint/render/{name}.py" for name in ("soft_raster", "cuda_raster", "paths")}
+        drivers = {f"adjoint/render/{name}.py" for name in ("cuda_raster", "cuda_layers")}
         assert on_disk - files <= drivers, "these only run the others"
-    assert {"adjoint/timeloop.py", "adjoint/parameters.py", "adjoint/losses.py"} <= files
+    others = ("timeloop", "sweep", "series", "parameters", "losses", "render/terms")
+    assert {f"adjoint/{name}.py" for name in others} <= files
 
 
 def test_the_uncorrupted_copy_passes(verdicts):
@@ -92,4 +93,4 @@ def test_the_uncorrupted_copy_passes(verdicts):
 )
 def test_a_corrupted_line_is_noticed(verdicts, k):
     verdict = verdicts[1][k]
-    assert verdict.startswith(("dot test:", "gradcheck:")), verdict or "nobody noticed"
+    assert verdict.startswith(("dot test:", "gradcheck:", "terms:")), verdict or "nobody noticed"
