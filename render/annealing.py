@@ -5,6 +5,8 @@ r"""How soft a render is, step by step of a search: wide at first, sharp at the 
 
 A wide sigma lets an edge feel targets that are far away; a wide gamma lets faces behind
 others be seen. `softness` turns pixels into the sigma of an image: sqrt(sigma) = s 2/H.
+In DIBR it is kappa that lets alpha feel what is far away; sigma does nothing there. Seamless
+coverage anneals like any other, by sigma or kappa.
 
 Tests: `tests/render/test_annealing.py`.
 """
@@ -13,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adjsim import checks
+from render.blending import DIBR, Hard
 from render.soft_raster import SoftRasterizer
 
 
@@ -116,6 +119,7 @@ def annealed(
     *,
     sigma: Geometric | Stages | None = None,
     gamma: Geometric | Stages | None = None,
+    kappa: Geometric | Stages | None = None,
 ) -> SoftRasterizer:
     """Return the rasterizer of a step of a search.
 
@@ -124,14 +128,34 @@ def annealed(
     rasterizer : SoftRasterizer
     step : int
         From 0.
-    sigma, gamma : Geometric or Stages, optional
-        What gives their values; without one they stay as they are.
+    sigma, gamma, kappa : Geometric or Stages, optional
+        What gives their values; without one they stay as they are. The blends Over and
+        Softmax have a sigma, DIBR has a kappa in its place.
+
+    Raises
+    ------
+    ValueError
+        If a schedule is given for a softness that the blend does not have.
     """
     checks.instance("rasterizer", rasterizer, SoftRasterizer)
-    given = {"sigma": sigma, "gamma": gamma}
-    values = {
+    blend = rasterizer.blend
+    if sigma is not None and isinstance(blend, DIBR | Hard):
+        way_out = "Anneal `kappa`." if isinstance(blend, DIBR) else "It has no softness to anneal."
+        raise ValueError(
+            f"`sigma` must be None where the blend is {type(blend).__name__}, got {sigma!r}. "
+            + way_out
+        )
+    if kappa is not None and not isinstance(blend, DIBR):
+        raise ValueError(
+            f"`kappa` must be None where the blend is {type(blend).__name__}, got {kappa!r}. "
+            "It is the softness of DIBR."
+        )
+    given = {"sigma": sigma, "gamma": gamma, "kappa": kappa}
+    values: dict[str, Any] = {
         name: checks.instance(name, schedule, (Geometric, Stages))(checked_step(step))
         for name, schedule in given.items()
         if schedule is not None
     }
+    if "kappa" in values:
+        values["blend"] = DIBR(values.pop("kappa"))
     return replace(rasterizer, **values)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from render.annealing import Geometric, Stages, annealed, softness
+from render.blending import DIBR, Hard
 from render.soft_raster import SoftRasterizer
 
 
@@ -31,6 +32,16 @@ def test_only_what_is_annealed_changes():
     assert annealed(soft, 3).sigma == soft.sigma
 
 
+def test_dibr_anneals_its_kappa_and_seamless_coverage_stays():
+    sharp = SoftRasterizer(blend=DIBR(), seamless=True)
+    wide = annealed(sharp, 0, kappa=Geometric(1e-2, 1e-4, 3))
+    assert wide.spread == pytest.approx(1e-2, rel=1e-15)
+    assert annealed(wide, 9, kappa=Stages([3e-3, 2e-3], 2)).blend == DIBR(2e-3)
+    assert annealed(wide, 1).blend == wide.blend
+    assert wide.seamless
+    assert annealed(SoftRasterizer(seamless=True), 0, sigma=Stages([1e-3], 1)).seamless
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -41,6 +52,18 @@ def test_only_what_is_annealed_changes():
         (lambda: Stages([], 3), "`values` must hold at least one number"),
         (lambda: Stages([1.0, 0.0], 3), "`values` must be positive, got 0"),
         (lambda: Stages([1.0], 0), "`steps` must be a whole number of at least 1, got 0"),
+        (
+            lambda: annealed(SoftRasterizer(blend=DIBR()), 0, sigma=Stages([1.0], 1)),
+            "`sigma` must be None where the blend is DIBR, got Stages.*Anneal `kappa`",
+        ),
+        (
+            lambda: annealed(SoftRasterizer(blend=Hard()), 0, sigma=Geometric(1.0, 0.1, 2)),
+            "`sigma` must be None where the blend is Hard, got Geometric.*no softness",
+        ),
+        (
+            lambda: annealed(SoftRasterizer(), 0, kappa=Geometric(1.0, 0.1, 2)),
+            "`kappa` must be None where the blend is Over, got Geometric.*softness of DIBR",
+        ),
         (lambda: softness(0.0, 64), "`pixels` must be positive, got 0"),
         (lambda: softness(1.0, 0), "`height` must be positive, got 0"),
     ],
