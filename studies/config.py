@@ -48,7 +48,9 @@ class StudySettings:
         return tomlkit.dumps(document)
 
 
-def resolve(study: str, overrides: Sequence[str] = ()) -> StudySettings:
+def resolve(
+    study: str, overrides: Sequence[str] = (), settings: Mapping[str, Any] | None = None
+) -> StudySettings:
     """Return a built-in study or a TOML file's, with `key=value` overrides applied.
 
     Parameters
@@ -57,6 +59,8 @@ def resolve(study: str, overrides: Sequence[str] = ()) -> StudySettings:
         Name of a built-in study, or path of a TOML file that holds `study = "NAME"`.
     overrides : sequence of str
         Such as "beam.mu=2e5" or "camera.eye=[0, 1, 3]".
+    settings : mapping, optional
+        Settings as nested tables, before the overrides.
 
     Raises
     ------
@@ -75,7 +79,7 @@ def resolve(study: str, overrides: Sequence[str] = ()) -> StudySettings:
                 f'{", ".join(STUDIES)}; e.g. `{KIND} = "beam"` in its first line.'
             )
     defaults = builtin(find_study(kind).name)
-    explicit = _flatten(given)
+    explicit = flatten(given) | flatten(settings or {})
     for override in overrides:
         key, value = _parse_override(override, kind, defaults)
         explicit[key] = value
@@ -113,11 +117,12 @@ def _read(path: Path) -> dict[str, Any]:
         raise StudyError(f"{path} is not valid TOML: {error}.") from error
 
 
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return all settings by dotted key."""
     flat: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
-            flat |= _flatten(value, f"{prefix}{key}.")
+            flat |= flatten(value, f"{prefix}{key}.")
         else:
             flat[prefix + key] = value
     return flat
@@ -129,7 +134,7 @@ def _parse_override(text: str, kind: str, defaults: Mapping[str, Any]) -> tuple[
     key, raw = key.strip(), raw.strip()
     if not equals or not key:
         raise StudyError(f"An override must read key=value, got {text!r}. E.g. beam.mu=2e5.")
-    known = _flatten(defaults)
+    known = flatten(defaults)
     _known(kind, key, known)
     if isinstance(known[key], str) and not raw.startswith(('"', "'")):
         return key, raw
@@ -159,7 +164,7 @@ def _known(kind: str, key: str, known: Mapping[str, Any]) -> str:
 
 def _set(values: dict[str, Any], kind: str, key: str, value: Any) -> Any:
     """Set a dotted key to a value of the type that is there; return what was set."""
-    _known(kind, key, _flatten(values))
+    _known(kind, key, flatten(values))
     *tables, last = key.split(".")
     here = values
     for table in tables:

@@ -7,7 +7,7 @@ as the length of a drawn rod.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,22 @@ class Pulled:
         for mine, theirs in ((self.frames, other.frames), (self.values, other.values)):
             for key, value in theirs.items():
                 mine[key] = mine[key] + value if key in mine else value
+
+
+@dataclass(frozen=True, eq=False)
+class Filmed:
+    """Images, and the way back from them.
+
+    Attributes
+    ----------
+    images : numpy.ndarray
+        The same to the bit as `Filming.shoot` gives.
+    vjp : callable
+        vjp(adj_images) is what `Filming.vjp` gives.
+    """
+
+    images: np.ndarray
+    vjp: Callable[[np.ndarray], Pulled]
 
 
 class Subject(ABC):
@@ -187,8 +203,12 @@ class Filming(ABC):
         """Return the images and their tangents."""
 
     @abstractmethod
+    def record(self, motion: Motion, run: Any) -> Filmed:
+        """Return the images of a trajectory, and what pulls cotangents of them back."""
+
     def vjp(self, motion: Motion, run: Any, adj_images: np.ndarray) -> Pulled:
         """Pull the cotangent of the images back."""
+        return self.record(motion, run).vjp(adj_images)
 
     def meshes(self, motion: Motion, run: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return faces and vertices of the objects by name, for a view in 3-D."""
@@ -232,15 +252,18 @@ class MeshFilming(Filming):
         }
         return rasterize_jvp(*self._drawn(motion, run), tan_vertices, device=self.device)
 
-    def vjp(self, motion: Motion, run: Any, adj_images: np.ndarray) -> Pulled:
-        """Pull the cotangent of the images back."""
-        paths = [f"{name}.vertices" for name in self.subjects]
+    def record(self, motion: Motion, run: Any) -> Filmed:
+        """Draw the images once; cotangents go back from them."""
         recorded = record_images(*self._drawn(motion, run), device=self.device)
-        adj = recorded.vjp(adj_images, wrt=paths)
-        pulled = Pulled()
-        for name, subject in self.subjects.items():
-            pulled.add(subject.vertices_vjp(motion, run, adj[f"{name}.vertices"]))
-        return pulled
+
+        def vjp(adj_images: np.ndarray) -> Pulled:
+            adj = recorded.vjp(adj_images, wrt=[f"{name}.vertices" for name in self.subjects])
+            pulled = Pulled()
+            for name, subject in self.subjects.items():
+                pulled.add(subject.vertices_vjp(motion, run, adj[f"{name}.vertices"]))
+            return pulled
+
+        return Filmed(recorded.images, vjp)
 
     def meshes(self, motion: Motion, run: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return faces and vertices of the objects by name."""

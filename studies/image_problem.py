@@ -99,13 +99,13 @@ class ImageProblem(ABC):
 
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient in theta."""
-
-        def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
-            return self.loss(images, self.targets), loss_vjp(self.loss, images, self.targets)
-
-        value, gradient = self.pull_back(theta, judge)
+        value, gradient = self.pull_back(theta, self.judge)
         more, slope = self.penalty(theta)
         return value + more, gradient + slope
+
+    def judge(self, images: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss of images, and its cotangent."""
+        return self.loss(images, self.targets), loss_vjp(self.loss, images, self.targets)
 
     def residuals(self, theta: np.ndarray) -> np.ndarray:
         """Return r with loss = r @ r, without the penalty."""

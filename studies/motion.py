@@ -1,6 +1,6 @@
 """What moves in a study: a system, its initial state, and the steps that are filmed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -99,11 +99,32 @@ def pull_frames(
     recorded: Record[Any, Any], adj_frames: Mapping[str, np.ndarray], wrt: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
     """Pull cotangents of a trajectory's fields, by name, back to parameters by path."""
-    own, bodies = [], {}
-    for name in trajectory_fields(recorded.trajectory):
+    own, bodies = _cotangents(recorded.trajectory, adj_frames)
+    return recorded.vjp(*own, bodies=bodies, wrt=wrt)
+
+
+def pull_worlds(
+    recorded: Record[Any, Any],
+    adj_frames: Sequence[Mapping[str, np.ndarray]],
+    wrt: tuple[str, ...],
+) -> list[dict[str, np.ndarray]]:
+    """Pull those of every world of a batch back; the gradients are NaN where one diverged."""
+    worlds = zip(recorded.trajectory, adj_frames, strict=True)
+    own, bodies = zip(*(_cotangents(run, frames) for run, frames in worlds), strict=True)
+    fields_of_all = [list(field) for field in zip(*own, strict=True)]
+    return recorded.vjp(*fields_of_all, bodies=list(bodies), wrt=wrt)
+
+
+def _cotangents(
+    run: Any, adj_frames: Mapping[str, np.ndarray]
+) -> tuple[list[np.ndarray | None], dict[str, dict[str, np.ndarray]] | None]:
+    """Return the cotangents of a trajectory's own fields, and of those of its bodies."""
+    own: list[np.ndarray | None] = []
+    bodies: dict[str, dict[str, np.ndarray]] = {}
+    for name in trajectory_fields(run):
         owner, _, key = name.rpartition(".")
         if not owner:
             own.append(adj_frames.get(name))
         elif name in adj_frames:
             bodies.setdefault(owner, {})[key] = adj_frames[name]
-    return recorded.vjp(*own, bodies=bodies or None, wrt=wrt)
+    return own, bodies or None

@@ -5,7 +5,7 @@ Natural values are what a study speaks of; wires lead them to the rollout's para
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,23 @@ class Parameters:
             adj = np.stack([np.asarray(adjoints[path], np.float64) for path in block.paths])
             parts.append(block.transform.vjp(part, adj.reshape(part.shape)).ravel())
         return np.concatenate(parts)
+
+    def theta(self, natural: np.ndarray) -> np.ndarray:
+        """Return theta of natural values, flat.
+
+        Raises
+        ------
+        ValueError
+            If they are outside a transform's range, such as a mass that is not positive.
+        """
+        parts = [block.transform.theta(part).ravel() for block, part in self._parts(natural)]
+        return np.concatenate(parts)
+
+    def as_natural(self) -> "Parameters":
+        """Return the same parameters with the natural values themselves for theta."""
+        return Parameters(
+            [replace(block, transform=Identity()) for block in self.blocks], self._wires
+        )
 
     def _parts(self, theta: np.ndarray) -> list[tuple[Block, np.ndarray]]:
         return [

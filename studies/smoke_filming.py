@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from render.smoke import smoke_images
-from studies.filming import Filming, Pulled
+from studies.filming import Filmed, Filming, Pulled
 from studies.motion import Motion
 
 
@@ -41,7 +41,10 @@ class SmokeFilming(Filming):
         tan_images = smoke_images_jvp(tan_run.density, self.color, self.background)
         return self.shoot(motion, run), tan_images
 
-    def vjp(self, motion: Motion, run: Any, adj_images: np.ndarray) -> Pulled:
-        """Pull the cotangent of the images back to the density."""
-        del motion, run
-        return Pulled({"density": smoke_images_vjp(adj_images, self.color, self.background)})
+    def record(self, motion: Motion, run: Any) -> Filmed:
+        """Return the images, and what pulls their cotangents back to the density."""
+
+        def vjp(adj_images: np.ndarray) -> Pulled:
+            return Pulled({"density": smoke_images_vjp(adj_images, self.color, self.background)})
+
+        return Filmed(self.shoot(motion, run), vjp)

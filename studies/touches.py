@@ -18,6 +18,7 @@ import numpy as np
 from adjsim.contact_margins import ContactMargins, contact_margins
 from adjsim.model import Model
 from adjsim.rollout import rollout
+from studies.motion import Motion
 from studies.video_problem import VideoProblem
 
 
@@ -65,10 +66,11 @@ def nearest_touch(problem: VideoProblem, theta: np.ndarray) -> Touch | None:
         (n,).
     """
     exact = problem.with_dtype("float64")
-    depths, squares = _depths(exact, theta), {}
+    depths, squares = margins(exact.motion_at(theta)), {}
     directions = _directions(len(theta)) if depths else np.zeros((0, len(theta)))
     for direction in PROBE * directions:
-        ahead, behind = _depths(exact, theta + direction), _depths(exact, theta - direction)
+        ahead = margins(exact.motion_at(theta + direction))
+        behind = margins(exact.motion_at(theta - direction))
         for name in depths:
             slope = (ahead[name].touch - behind[name].touch) / (2.0 * PROBE)
             squares[name] = squares.get(name, 0.0) + slope**2 * len(theta) / len(directions)
@@ -96,9 +98,8 @@ def _directions(n: int) -> np.ndarray:
     return np.linalg.qr(rng.standard_normal((n, MOST_DIRECTIONS)))[0].T
 
 
-def _depths(problem: VideoProblem, theta: np.ndarray) -> dict[str, ContactMargins]:
+def margins(motion: Motion) -> dict[str, ContactMargins]:
     """Return the margins of every contact, in the states that a force was computed for."""
-    motion = problem.motion_at(theta)
     if not isinstance(motion.system, Model):
         return {}
     n = motion.n_steps

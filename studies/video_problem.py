@@ -6,13 +6,14 @@ r"""The loss of a video as a function of free parameters, with both derivatives.
 `residuals_and_jacobian` one tangent sweep per component of theta.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from render.losses import ImageLoss
-from studies.filming import Filming
+from studies.filming import Filming, Pulled
 from studies.image_problem import ImageProblem, Judge
 from studies.motion import Motion, pull_frames
 from studies.parameters import Parameters
@@ -99,11 +100,22 @@ class VideoProblem(ImageProblem):
         """Return the value and the gradient in theta of `judge(images) -> value, adj_images`."""
         motion = self.motion_at(theta)
         recorded = motion.record()
-        run = recorded.trajectory
-        value, adj_images = judge(self.filming.shoot(motion, run))
-        pulled = self.filming.vjp(motion, run, adj_images)
+        value, pulled = self.judged(motion, recorded.trajectory, judge)
         adjoints = pull_frames(recorded, pulled.frames, self.parameters.targets)
+        return value, self.gathered(theta, adjoints, pulled)
+
+    def judged(self, motion: Motion, run: Any, judge: Judge) -> tuple[float, Pulled]:
+        """Film a trajectory and judge it; return the value and the cotangents of the motion."""
+        filmed = self.filming.record(motion, run)
+        value, adj_images = judge(filmed.images)
+        return value, filmed.vjp(adj_images)
+
+    def gathered(
+        self, theta: np.ndarray, adjoints: Mapping[str, np.ndarray], pulled: Pulled
+    ) -> np.ndarray:
+        """Return the gradient in theta, of what the rollout gave and what images show directly."""
+        adjoints = dict(adjoints)
         for path, adj in pulled.values.items():
             if path in adjoints:
                 adjoints[path] = adjoints[path] + adj
-        return value, self.parameters.gradient(theta, adjoints)
+        return self.parameters.gradient(theta, adjoints)
