@@ -16,7 +16,8 @@ TINY = float(np.finfo(np.float64).tiny)
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
 
-def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+def make_axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+    """Return an empty figure of this size [inches], and its axes, row by row."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -32,11 +33,12 @@ def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]
 
 
 def _panel() -> tuple[Any, Any]:
-    figure, (ax,) = _axes(1, 1, (4.6, 3.2))
+    figure, (ax,) = make_axes(1, 1, (4.6, 3.2))
     return figure, ax
 
 
-def _png(figure: Any) -> bytes:
+def png(figure: Any) -> bytes:
+    """Return a figure as a PNG."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=170, metadata={"Software": None})
     return buffer.getvalue()
@@ -57,7 +59,7 @@ def loss(log: list[Evaluation], others: Sequence[list[Evaluation]] = ()) -> byte
         ax.plot(blown, [max(losses)] * len(blown), "x", color=ORANGE, label="blew up")
         ax.legend(frameon=False, fontsize=9)
     ax.set(xlabel="evaluations", ylabel="loss [-]")
-    return _png(figure)
+    return png(figure)
 
 
 def gradient_norm(log: list[Evaluation]) -> bytes:
@@ -67,7 +69,7 @@ def gradient_norm(log: list[Evaluation]) -> bytes:
     if graded:
         ax.semilogy(*zip(*graded, strict=True), "o-", color=GREEN, ms=3.5, lw=1.4)
     ax.set(xlabel="evaluations", ylabel="|gradient| in theta [-]")
-    return _png(figure)
+    return png(figure)
 
 
 def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
@@ -84,7 +86,7 @@ def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
     unit = f" [{row['unit']}]" if row["unit"] else ""
     ax.set(xlabel="evaluations", ylabel=f"{row['name']}{unit}")
     ax.legend(frameon=False, fontsize=9)
-    return _png(figure)
+    return png(figure)
 
 
 def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
@@ -102,7 +104,7 @@ def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
     ax.set(xlabel=f"truth{unit}" if "truth" in arrays else "component")
     ax.set(ylabel=f"{row['name']}{unit}")
     ax.legend(frameon=False, fontsize=9)
-    return _png(figure)
+    return png(figure)
 
 
 def spectrum(values: np.ndarray) -> bytes:
@@ -115,7 +117,7 @@ def spectrum(values: np.ndarray) -> bytes:
         xytext=(0, 3), textcoords="offset points",
     )  # fmt: skip
     ax.set(xlabel="direction, best determined first", ylabel="singular value of the Jacobian")
-    return _png(figure)
+    return png(figure)
 
 
 def instances(table: dict[str, Any]) -> bytes:
@@ -123,7 +125,7 @@ def instances(table: dict[str, Any]) -> bytes:
     rows, records = table["parameters"], table["records"]
     held = {"bar": ORANGE, "published": SOFT}
     held = {key: color for key, color in held.items() if any(row[key] for row in rows)}
-    figure, (ax,) = _axes(1, 1, (max(4.6, 1.1 * len(rows) + 1.5), 3.4))
+    figure, (ax,) = make_axes(1, 1, (max(4.6, 1.1 * len(rows) + 1.5), 3.4))
     for i, row in enumerate(rows):
         errors = np.array([max(one["errors"][row["name"]]["mean"], 1e-17) for one in records])
         ax.plot(i + np.linspace(-0.18, 0.18, len(errors)), errors, "o", color=BLUE, ms=3.5)
@@ -138,7 +140,7 @@ def instances(table: dict[str, Any]) -> bytes:
     for label, style, color in known + [(key, "--", color) for key, color in held.items()]:
         ax.plot([], [], style, color=color, ms=3.5, label=label)
     ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return _png(figure)
+    return png(figure)
 
 
 def taylor(name: str, point: dict[str, Any]) -> bytes:
@@ -160,7 +162,7 @@ def taylor(name: str, point: dict[str, Any]) -> bytes:
     ax.set(xlabel="step in theta", ylabel="remainder")
     ax.set_title(f"at the {name}", fontsize=10)
     ax.legend(frameon=False, fontsize=8)
-    return _png(figure)
+    return png(figure)
 
 
 def strip(frames: dict[str, np.ndarray], count: int = 5) -> tuple[bytes, float]:
@@ -183,7 +185,7 @@ def compared(images: Mapping[str, np.ndarray], titles: Sequence[str]) -> tuple[b
     n, height, width = difference.shape[:3]
     is_below = n <= 2
     rows, columns = (n, len(shown)) if is_below else (len(shown), n)
-    figure, axes = _axes(rows, columns, (9.0, 9.2 * rows / columns * height / width))
+    figure, axes = make_axes(rows, columns, (9.0, 9.2 * rows / columns * height / width))
     for r, (label, one) in enumerate(shown.items()):
         for c, title in enumerate(titles):
             ax = axes[c * columns + r] if is_below else axes[r * columns + c]
@@ -196,7 +198,7 @@ def compared(images: Mapping[str, np.ndarray], titles: Sequence[str]) -> tuple[b
                 ax.set_ylabel(beside, fontsize=10, color=INK)
             if (c if is_below else r) == 0:
                 ax.set_title(above, fontsize=10, color=INK)
-    return _png(figure), gain
+    return png(figure), gain
 
 
 def grid(rows: Sequence[Sequence[np.ndarray]], titles: Sequence[str]) -> bytes:
@@ -208,7 +210,7 @@ def grid(rows: Sequence[Sequence[np.ndarray]], titles: Sequence[str]) -> bytes:
     is_turned = len(rows[0]) == 1
     down, count = (1, len(rows)) if is_turned else (len(rows), len(rows[0]))
     across = min(9.0, 2.6 * count)
-    figure, axes = _axes(down, count, (across, across / count * height / width * down))
+    figure, axes = make_axes(down, count, (across, across / count * height / width * down))
     shown = [one for row in rows for one in row]
     for k, (ax, one) in enumerate(zip(axes, shown, strict=True)):
         ax.imshow(np.clip(one[..., :3], 0.0, 1.0))
@@ -219,7 +221,7 @@ def grid(rows: Sequence[Sequence[np.ndarray]], titles: Sequence[str]) -> bytes:
             ax.set_title(titles[k], fontsize=9, color=INK)
         elif k % count == 0:
             ax.set_ylabel(titles[k // count], fontsize=9, color=INK)
-    return _png(figure)
+    return png(figure)
 
 
 def flow(frames: dict[str, np.ndarray], velocity: np.ndarray) -> bytes:
@@ -227,7 +229,7 @@ def flow(frames: dict[str, np.ndarray], velocity: np.ndarray) -> bytes:
 
     `velocity` is (n_frames, rows, columns, 2); rows count downwards.
     """
-    figure, axes = _axes(1, 2, (9.2, 4.6))
+    figure, axes = make_axes(1, 2, (9.2, 4.6))
     for ax, at in zip(axes, (0, -1), strict=True):
         image = np.clip(frames["fitted"][at, ..., :3], 0.0, 1.0)
         ax.imshow(0.35 + 0.65 * image, interpolation="nearest")
@@ -245,17 +247,17 @@ def flow(frames: dict[str, np.ndarray], velocity: np.ndarray) -> bytes:
         ax.set_title(
             f"{1e3 * frames['times'][at]:.0f} ms, fastest {speed:.2g} cells/step", fontsize=10
         )
-    return _png(figure)
+    return png(figure)
 
 
 def curves(along: np.ndarray, values: Mapping[str, np.ndarray], xlabel: str) -> bytes:
     """Draw curves by name on a log scale."""
-    figure, (ax,) = _axes(1, 1, (6.4, 3.4))
+    figure, (ax,) = make_axes(1, 1, (6.4, 3.4))
     for (name, one), color in zip(values.items(), (BLUE, ORANGE, GREEN, SOFT), strict=False):
         ax.semilogy(along, np.maximum(one, TINY), "o-", color=color, ms=3.5, lw=1.4, label=name)
     ax.set(xlabel=xlabel)
     ax.legend(frameon=False, fontsize=9)
-    return _png(figure)
+    return png(figure)
 
 
 def difference_gain(largest: float) -> float:

@@ -12,7 +12,7 @@ from studies import figures, instances_report, pictures_report, run_folder, vide
 from studies.doubts import doubts
 from studies.optimizers.evaluations import Evaluation
 from studies.outcome import LARGEST_LIST
-from studies.report_parts import gallery, rows
+from studies.report_parts import gallery, page, rows
 from studies.run_folder import RunFolder
 from studies.search import read_search
 
@@ -46,8 +46,6 @@ def write_report(folder: RunFolder) -> Path:
         with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
             part.write_bytes(data)
     parts = {
-        "title": html.escape(result["title"]),
-        "chips": _chips(result, certified),
         "instances": "" if many is None else instances_report.section(many, gallery(drawn)),
         "parameters_table": _parameters_table(result),
         "notes": _notes(result),
@@ -62,8 +60,9 @@ def write_report(folder: RunFolder) -> Path:
         "versions_table": rows({k: v or "not installed" for k, v in manifest["versions"].items()}),
         "study": html.escape(folder.file(run_folder.STUDY).read_text(encoding="utf-8")),
     }
-    template = Template(TEMPLATE.read_text(encoding="utf-8"))
-    folder.write_text(run_folder.REPORT, template.substitute(parts))
+    body = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(parts)
+    verdicts = _verdicts(result, certified)
+    folder.write_text(run_folder.REPORT, page(result["title"], verdicts, body))
     return folder.file(run_folder.REPORT)
 
 
@@ -88,19 +87,17 @@ def _convergence(
     return drawn
 
 
-def _chips(result: dict[str, Any], certified: dict[str, Any]) -> str:
-    """Return the verdicts in a row."""
-    chips = [
+def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[bool | None, str]]:
+    """Return what is said first: whether it is good or not, or neither."""
+    return [
         (result["status"] == "CONVERGED", result["status"].lower().replace("_", " ")),
         (
             certified["passed"],
             f"gradient certificate {'passed' if certified['passed'] else 'failed'}",
         ),
+        (None, f"{result['evaluations']} evaluations"),
+        (None, f"loss {result['loss']:.2e}"),
     ]
-    chips += [(None, f"{result['evaluations']} evaluations"), (None, f"loss {result['loss']:.2e}")]
-    kinds = {True: "good", False: "bad", None: "plain"}
-    spans = (f'<span class="chip {kinds[ok]}">{html.escape(text)}</span>' for ok, text in chips)
-    return "".join(spans)
 
 
 def _parameters_table(result: dict[str, Any]) -> str:

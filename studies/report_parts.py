@@ -2,7 +2,21 @@
 
 import base64
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
+
+
+PAGE = Path(__file__).resolve().parent / "assets" / "page.html"
+KINDS = {True: "good", False: "bad", None: "plain"}
+
+
+def page(title: str, verdicts: Sequence[tuple[bool | None, str]], body: str) -> str:
+    """Return a whole page: a heading, verdicts in a row (good, bad, or neither), sections."""
+    chips = (f'<span class="chip {KINDS[ok]}">{html.escape(text)}</span>' for ok, text in verdicts)
+    return Template(PAGE.read_text(encoding="utf-8")).substitute(
+        title=html.escape(title), chips="".join(chips), body=body
+    )
 
 
 def image(data: bytes) -> str:
