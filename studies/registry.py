@@ -106,6 +106,11 @@ STUDIES = {
             "identify mass, stiffness, damping and friction of a rigid body on a floor",
         ),
         Study(
+            "pushed-cube",
+            "studies.pushed_cube",
+            "identify the mass of the corners of a cube that is pushed at two of them",
+        ),
+        Study(
             "light",
             "studies.light",
             "find the light on a known mesh, as spherical harmonics, from pictures",
