@@ -3,7 +3,7 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -77,23 +77,74 @@ def run(
     """Run a study: identify, certify, report."""
     from studies import running
 
-    given = {
-        "seed": seed,
-        "dtype": None if dtype is None else str(dtype),
-        "device": None if device is None else str(device),
-    }
     begin = running.resume if resume else running.start
-    folder, job = begin(study, overrides or [], out, given)
+    folder, job = begin(study, overrides or [], out, _options(seed, dtype, device))
     print(f"run folder: {folder.path}", flush=True)
     try:
         print(job.run(folder))
     except KeyboardInterrupt:
-        print(
-            f"\nInterrupted. What was computed is kept. Go on with:\n"
-            f"  adjsim run {study} --out {folder.path} --resume",
-            file=sys.stderr,
-        )
-        raise typer.Exit(INTERRUPTED) from None
+        _interrupted(f"adjsim run {study} --out {folder.path} --resume")
+
+
+def _options(seed: int | None, dtype: Dtype | None, device: Device | None) -> dict[str, Any]:
+    """Return the options of a run; None where not given."""
+    return {
+        "seed": seed,
+        "dtype": None if dtype is None else str(dtype),
+        "device": None if device is None else str(device),
+    }
+
+
+def _interrupted(command: str) -> NoReturn:
+    """Say how to go on, and end."""
+    print(f"\nInterrupted. What was computed is kept. Go on with:\n  {command}", file=sys.stderr)
+    raise typer.Exit(INTERRUPTED) from None
+
+
+@app.command()
+def scan(  # noqa: PLR0913 -- the options of a command
+    study: Annotated[
+        str, typer.Argument(help="A study or a bundled scan by name, or a TOML file of either.")
+    ],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="Settings of the study, as `adjsim run` takes.", metavar="KEY=VALUE"),
+    ] = None,
+    *,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An axis, once for each: KEY=START:STOP:NUM, or with :log behind it. KEY is a "
+            "parameter in its own unit, e.g. beam.mu=1e5:4e5:31, or a number of the settings."
+        ),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(help="Where the rest is held: truth or start. Default: truth.")
+    ] = None,
+    trust: Annotated[
+        bool | None,
+        typer.Option(help="Compare the gradient with differences at every point. Default: yes."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; by default the next free runs/scan-NAME-NNN.")
+    ] = None,
+    device: Annotated[Device | None, typer.Option(help="Default: cpu.")] = None,
+    dtype: Annotated[Dtype | None, typer.Option(help="Default: float64.")] = None,
+    seed: Annotated[int | None, typer.Option(help="As of `adjsim run`. Default: 0.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the scan in --out.")] = False,
+) -> None:
+    """Scan the loss landscape of a study: loss and gradient on a grid."""
+    from studies.scans import scanning
+    from studies.scans.spec import Asked
+
+    options = _options(seed, dtype, device)
+    asked = Asked(study, overrides or (), over or (), at, trust, options)
+    folder, job = (scanning.resume if resume else scanning.start)(asked, out)
+    print(f"scan folder: {folder.path}", flush=True)
+    try:
+        print(job.run(folder))
+    except KeyboardInterrupt:
+        _interrupted(f"adjsim scan {study} --out {folder.path} --resume")
 
 
 @app.command()
@@ -113,11 +164,17 @@ def verify(
 
 @app.command()
 def report(run: Annotated[Path, typer.Argument(help="A run folder.")]) -> None:
-    """Rebuild the report of a run folder."""
+    """Rebuild the report of the folder of a run or a scan."""
     from studies.registry import find_study
     from studies.run_folder import MANIFEST, RunFolder
+    from studies.scans.spec import SCAN
 
     folder = RunFolder.open(run)
+    if folder.has(SCAN):
+        from studies.scans.report import write_report
+
+        print(write_report(folder))
+        return
     print(find_study(folder.read_json(MANIFEST)["study"]).write_report(folder))
 
 
@@ -133,10 +190,13 @@ def view(
     from studies.errors import StudyError
     from studies.registry import find_study
     from studies.run_folder import MANIFEST, RunFolder
+    from studies.scans.spec import SCAN
     from studies.view import view_run
 
     folder = RunFolder.open(run)
     study = find_study(folder.read_json(MANIFEST)["study"])
+    if folder.has(SCAN):
+        raise StudyError(f"{run} holds a scan, not one motion; open {run}/report.html instead.")
     if not study.moves:
         raise StudyError(
             f"A run of `{study.name}` holds no motion; open {run}/report.html instead."

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 
-LIBRARIES = ("adjsim", "numba", "numpy", "scipy", "pyvista", "matplotlib", "av")
+LIBRARIES = (
+    "adjsim", "numba", "numpy", "scipy", "pyvista", "matplotlib", "av", "xarray", "h5netcdf",
+)  # fmt: skip
 
 
 def versions() -> dict[str, str | None]:

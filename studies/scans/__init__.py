@@ -1,0 +1,1 @@
+"""Scans: loss and gradient of a study's problem on a grid, and what the grid shows."""

@@ -1,0 +1,121 @@
+"""The axes of a scan: `KEY=START:STOP:NUM`, evenly spaced, or `:log` in their logarithm."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from studies.errors import StudyError
+
+
+FORM = "KEY=START:STOP:NUM or KEY=START:STOP:NUM:log"
+ROUNDING = 1e-9  # of a value that has to be a whole number
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Values of one key.
+
+    Attributes
+    ----------
+    key : str
+        A parameter of the problem, e.g. "beam.mu", or a setting of the study, "time.frames".
+    start, stop : float
+        First value and last, in the key's own unit.
+    count : int
+        Number of values.
+    is_log : bool
+        Evenly spaced in the logarithm.
+    """
+
+    key: str
+    start: float
+    stop: float
+    count: int
+    is_log: bool = False
+
+    @property
+    def values(self) -> np.ndarray:
+        """The values, (count,)."""
+        space = np.geomspace if self.is_log else np.linspace
+        return space(self.start, self.stop, self.count)
+
+    @property
+    def text(self) -> str:
+        """The axis as the command line takes it."""
+        tail = ":log" if self.is_log else ""
+        return f"{self.key}={self.start!r}:{self.stop!r}:{self.count}{tail}"
+
+    def place(self, value: float) -> float:
+        """Return where a value lies, counted in steps of the axis from its first value."""
+        if self.count == 1:
+            return 0.0
+        ends = np.array([self.start, self.stop, value])
+        if self.is_log:
+            if value <= 0.0:
+                return -np.inf
+            ends = np.log(ends)
+        return float((ends[2] - ends[0]) / (ends[1] - ends[0]) * (self.count - 1))
+
+    def whole_values(self) -> list[int]:
+        """Return the values as whole numbers.
+
+        Raises
+        ------
+        StudyError
+            If one is none.
+        """
+        near = np.rint(self.values)
+        off = np.abs(self.values - near) > ROUNDING * np.maximum(1.0, np.abs(near))
+        if off.any():
+            raise StudyError(
+                f"`--over {self.text}`: `{self.key}` is a whole number, but one value would be "
+                f"{self.values[off][0]:g}. Choose NUM so that all are whole, as in "
+                f"{self.key}={self.start:g}:{self.stop:g}:{round(self.stop - self.start) + 1}."
+            )
+        return [int(value) for value in near]
+
+
+def parse_axis(text: str) -> Axis:
+    """Return the axis of "KEY=START:STOP:NUM[:log]".
+
+    Raises
+    ------
+    StudyError
+        If it reads otherwise, the range is none, or a logarithm is asked of what is not
+        positive.
+    """
+    key, _, given = text.partition("=")
+    parts = given.split(":")
+    is_log = len(parts) == 4 and parts[3].strip() == "log"
+    if not key.strip() or len(parts) != (4 if is_log else 3):
+        raise StudyError(f"`--over` must read {FORM}, got {text!r}. E.g. beam.mu=1e5:4e5:31.")
+    try:
+        start, stop, count = float(parts[0]), float(parts[1]), int(parts[2])
+    except ValueError as error:
+        raise StudyError(
+            f"`--over {text}`: START and STOP must be numbers and NUM a whole one. It reads {FORM}."
+        ) from error
+    if count < 1:
+        raise StudyError(f"`--over {text}`: NUM must be at least 1, got {count}.")
+    if not (np.isfinite(start) and np.isfinite(stop)) or (start >= stop and count > 1):
+        raise StudyError(
+            f"`--over {text}`: START must be less than STOP, both finite. For one value alone "
+            "NUM is 1."
+        )
+    if is_log and start <= 0.0:
+        raise StudyError(
+            f"`--over {text}`: a logarithmic axis must have START > 0, got {start:g}. Leave "
+            "`:log` out, or begin above 0."
+        )
+    return Axis(key.strip(), start, stop, count, is_log)
+
+
+def parse_axes(texts: list[str]) -> tuple[Axis, ...]:
+    """Return the axes of a scan, each key once."""
+    axes = tuple(parse_axis(text) for text in texts)
+    keys = sorted(axis.key for axis in axes)
+    for one, next_one in pairwise(keys):
+        if one == next_one:
+            raise StudyError(f"`--over` must name each key once, got `{one}` twice.")
+    return axes

@@ -1,0 +1,119 @@
+"""What touches and what is seen at a point of a scan, as sets that can be compared.
+
+Where two neighbours of a grid differ in what touches in which step, a touch has moved to another
+step somewhere between them, and the loss has a kink there, or with contact damping a jump. Where
+they differ in which faces are seen in which frame, one has come into view or left it.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from adjsim.contact_margins import ContactMargins
+from adjsim.model import Model
+from render.blending import Hard
+from render.scene import Material, Mesh, Scene
+from render.soft_raster import SoftRasterizer, rasterize
+from studies.filming import MeshFilming
+from studies.motion import Motion
+from studies.picture_problem import PictureProblem
+from studies.touches import margins
+from studies.video_problem import VideoProblem
+
+
+DIGITS = 12  # of the name of a set
+
+
+@dataclass(frozen=True)
+class Events:
+    """Sets at a point, by names that are equal where the sets are.
+
+    Attributes
+    ----------
+    touches : int
+        How many pairs of a point and a step touch; None where nothing can.
+    touch_set : str
+        Which pairs.
+    contact_set : str
+        Which points touch at all.
+    faces : int
+        How many pairs of a face and a frame are seen; None where there are no faces.
+    face_set : str
+        Which pairs.
+    """
+
+    touches: int | None = None
+    touch_set: str | None = None
+    contact_set: str | None = None
+    faces: int | None = None
+    face_set: str | None = None
+
+
+def events(problem: Any, natural: np.ndarray) -> Events:
+    """Return what touches and what is seen at natural values of a problem."""
+    if isinstance(problem, PictureProblem):
+        scenery = problem.scenery_at(natural)
+        return _seen(scenery.scene, scenery.cameras, scenery.vertices, scenery.size)
+    if not isinstance(problem, VideoProblem):
+        return Events()
+    motion = problem.motion_at(natural)
+    found = Events()
+    if isinstance(problem.filming, MeshFilming):
+        film, run = problem.filming, motion.run()
+        vertices = {name: one.vertices(motion, run) for name, one in film.subjects.items()}
+        found = _seen(film.scene, (film.camera,), vertices, film.size)
+    contacts = margins(motion)
+    if not contacts:
+        return found
+    return replace(
+        found,
+        touches=int(sum((own.touch > 0.0).sum() for own in contacts.values())),
+        touch_set=touch_set(contacts),
+        contact_set=_name(np.any(own.touch > 0.0, axis=0) for own in contacts.values()),
+    )
+
+
+def touch_set(contacts: Mapping[str, ContactMargins]) -> str:
+    """Return the name of the set of points and steps that touch."""
+    return _name(own.touch > 0.0 for own in contacts.values())
+
+
+def touches_of(problem: Any, natural: np.ndarray) -> dict[str, ContactMargins]:
+    """Return the margins of every contact at natural values; none where nothing can touch."""
+    if not isinstance(problem, VideoProblem):
+        return {}
+    motion: Motion = problem.motion_at(natural)
+    has_contacts = isinstance(motion.system, Model)
+    return margins(motion) if has_contacts else {}
+
+
+def _seen(scene: Scene, cameras: Any, vertices: Mapping[str, np.ndarray], size: Any) -> Events:
+    """Return which faces are seen: the nearest ones at the middle of each pixel."""
+    total = sum(len(mesh.faces) for mesh in scene.objects.values())
+    objects, first = {}, 1
+    for name, mesh in scene.objects.items():
+        number = np.arange(first, first + len(mesh.faces)) / total
+        first += len(mesh.faces)
+        colors = np.repeat(number[:, None], 3, axis=1)
+        objects[name] = Mesh(mesh.faces, face_colors=colors, material=Material(1.0, 0.0))
+    exact = {name: np.asarray(x, np.float64) for name, x in vertices.items()}
+    drawn = rasterize(
+        Scene(objects, scene.lights), list(cameras), SoftRasterizer(blend=Hard()), exact, size
+    )
+    frames = np.rint(drawn[..., 0] * total).astype(np.int64)
+    frames = frames.reshape(-1, frames.shape[-2] * frames.shape[-1])
+    seen = np.zeros((len(frames), total + 1), bool)
+    np.put_along_axis(seen, frames, values=True, axis=1)
+    seen = seen[:, 1:]
+    return Events(faces=int(seen.sum()), face_set=_name([seen]))
+
+
+def _name(sets: Iterable[Any]) -> str:
+    digest = hashlib.sha256()
+    for own in sets:
+        digest.update(repr(own.shape).encode())
+        digest.update(np.packbits(own).tobytes())
+    return digest.hexdigest()[:DIGITS]

@@ -1,0 +1,296 @@
+"""Figures of a scan, as functions of its data set. Each returns the bytes of a PNG."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from studies.figures import BLUE, GREEN, INK, ORANGE, SOFT, make_axes, png
+from studies.scans.axes import Axis
+from studies.scans.landscape import Slice
+
+
+TICKS = 25  # tangents along a curve
+ARROWS = 13  # along an axis
+LEAST_FALL = 1e-30  # a loss is drawn not lower than this part of the largest
+COLORS = (BLUE, ORANGE, GREEN, SOFT)
+
+
+def curve(own: Slice, unit: str) -> bytes:
+    """Draw the loss along one axis, the gradient as tangents, and the same on a log scale."""
+    (axis,) = own.axes
+    figure, (left, right) = make_axes(1, 2, (9.2, 3.6))
+    x, loss = axis.values, own.loss
+    for ax in (left, right):
+        ax.plot(x, loss, color=SOFT, lw=1.2)
+        ax.plot(x, loss, ".", color=BLUE, ms=4 if len(x) < 100 else 1.5, label="loss")
+        _set_x(ax, axis, unit)
+        _mark(ax, own)
+    if has_gradient(own):
+        _tangents(left, own)
+    low, high = np.nanmin(loss), np.nanmax(loss)
+    left.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low) + 1e-300)
+    left.set(ylabel="loss [-]")
+    positive = loss[loss > 0.0]
+    if positive.size:
+        right.set_yscale("log")
+        right.set_ylim(max(positive.min(), LEAST_FALL * high) / 2.0, 2.0 * high)
+    right.set(ylabel="loss [-], log scale")
+    left.legend(frameon=False, fontsize=8)
+    return png(figure)
+
+
+def has_gradient(own: Slice) -> bool:
+    """Whether the axes are parameters of the problem; a setting has no gradient."""
+    return {axis.key for axis in own.axes} <= {str(key) for key in own.data.parameter.values}
+
+
+def _mark(ax: Any, own: Slice) -> None:
+    """Mark truth, lowest point and failed points along one axis."""
+    (axis,) = own.axes
+    if own.truth is not None and own.holds_truth():
+        ax.axvline(own.truth[axis.key], color=ORANGE, lw=1.2, ls="--", label="truth")
+    lowest = own.lowest()
+    if lowest is not None:
+        at = own.at(lowest)[axis.key]
+        ax.plot([at], [own.loss[lowest]], "o", mfc="none", mec=INK, ms=7, label="lowest point")
+    failed = axis.values[~np.isfinite(own.loss)]
+    if failed.size:
+        trans = ax.get_xaxis_transform()
+        ax.plot(failed, np.full(failed.size, 0.03), "x", color=ORANGE, ms=4, transform=trans,
+                label="no loss")  # fmt: skip
+
+
+def _tangents(ax: Any, own: Slice) -> None:
+    """Draw the adjoint's slope at some points, as straight as the axis is."""
+    (axis,) = own.axes
+    slope = own.data.gradient.sel(parameter=axis.key).values
+    x, loss = axis.values, own.loss
+    u = np.log(x) if axis.is_log else x
+    half = 0.016 * (u[-1] - u[0])
+    height = np.nanmax(loss) - np.nanmin(loss)
+    chosen = _spread(u, loss, height)
+    is_first = True
+    for k in chosen[np.isfinite(slope[chosen])]:
+        rate = slope[k] * (x[k] if axis.is_log else 1.0)
+        # As long on the picture whether steep or flat.
+        reach = half / np.hypot(1.0, rate * 2.0 * half / (0.06 * height)) if height else half
+        step = np.linspace(-reach, reach, 2)
+        at = x[k] * np.exp(step) if axis.is_log else x[k] + step
+        label = "adjoint gradient" if is_first else None
+        ax.plot(at, loss[k] + rate * step, color=GREEN, lw=2.2, alpha=0.85, label=label)
+        is_first = False
+
+
+def _spread(u: np.ndarray, loss: np.ndarray, height: float) -> np.ndarray:
+    """Return some points, evenly spread along a curve as it is drawn."""
+    if len(u) <= TICKS or not height:
+        return np.arange(len(u))
+    rise = np.nan_to_num(np.diff(loss)) / height
+    length = np.cumsum([0.0, *np.hypot(np.diff(u) / (u[-1] - u[0]), rise)])
+    return np.unique(np.searchsorted(length, np.linspace(0.0, length[-1], TICKS)))
+
+
+def contours(
+    own: Slice, units: Mapping[str, str], *, title: str = "", black_box: bool = False
+) -> bytes:
+    """Draw the loss over two axes, with the direction of steepest descent as arrows.
+
+    Arrows are in fractions of the axes, of one length; beside them, if asked for, the
+    estimates of a black box.
+    """
+    a, b = own.axes  # a upwards, b to the right, as the first axis of an array goes down
+    figure, (ax,) = make_axes(1, 1, (6.4, 5.2))
+    loss = np.ma.masked_invalid(own.loss)
+    top = float(loss.max())
+    shown = np.ma.log10(np.ma.maximum(loss, max(top, 1e-300) * 1e-12))
+    filled = ax.contourf(b.values, a.values, shown, levels=24, cmap="viridis")
+    lines = ax.contour(b.values, a.values, shown, levels=12, colors="white", linewidths=0.4)
+    lines.set_alpha(0.6)
+    figure.colorbar(filled, ax=ax, label="log10 of the loss")
+    _set_x(ax, b, units.get(b.key, ""))
+    _set_y(ax, a, units.get(a.key, ""))
+    ax.grid(visible=False)
+    ax.set_title(title, fontsize=10)
+    if black_box:
+        _arrows(ax, own, own.data.black_box, color=ORANGE, label="black box")
+    if has_gradient(own):
+        _arrows(ax, own, own.data.gradient, color="white", label="adjoint gradient")
+    failed = np.argwhere(~np.isfinite(own.loss))
+    if len(failed):
+        ax.plot(b.values[failed[:, 1]], a.values[failed[:, 0]], "x", color=ORANGE, ms=5,
+                label="no loss")  # fmt: skip
+    for kind, index in [("local minimum", i) for i in own.local_minima()]:
+        at = own.at(index)
+        ax.plot(at[b.key], at[a.key], "o", mfc="none", mec="white", ms=8, mew=1.4, label=kind)
+    if own.truth is not None and own.holds_truth():
+        ax.plot(own.truth[b.key], own.truth[a.key], "*", color="#ffd23f", mec=INK, ms=13,
+                label="truth")  # fmt: skip
+    _legend_below(figure, ax)
+    return png(figure)
+
+
+def _arrows(ax: Any, own: Slice, field: Any, *, color: str, label: str) -> None:
+    """Draw minus a gradient over two axes, every arrow of one length on the picture."""
+    dim = str(field.dims[-1])
+    a, b = own.axes
+    rows, columns = (np.unique(np.rint(np.linspace(0, n.count - 1, min(n.count, ARROWS)))
+                     .astype(int)) for n in (a, b))  # fmt: skip
+    parts = []
+    for axis in (b, a):
+        g = field.sel({dim: axis.key}).transpose(a.key, b.key).values[np.ix_(rows, columns)]
+        u = np.log(axis.values) if axis.is_log else axis.values
+        rate = axis.values if axis.is_log else np.ones(axis.count)
+        rate = rate[columns][None, :] if axis is b else rate[rows][:, None]
+        parts.append(-g * rate * (u[-1] - u[0]))
+    length = np.hypot(*parts)
+    known = np.isfinite(length) & (length > 0.0)
+    x, y = np.meshgrid(b.values[columns], a.values[rows])
+    unit = [np.divide(part, length, out=np.full_like(part, np.nan), where=known) for part in parts]
+    ax.quiver(x[known], y[known], unit[0][known], unit[1][known], color=color, scale=26.0,
+              width=0.004, label=label)  # fmt: skip
+
+
+def compared(along: Axis, curves: Mapping[str, np.ndarray], unit: str, truth: Any) -> bytes:
+    """Draw curves over one axis, each scaled from 0 at its lowest point to 1 at its highest."""
+    from matplotlib import colormaps
+
+    figure, (ax,) = make_axes(1, 1, (6.8, 4.0))
+    many = len(curves) > len(COLORS)
+    shades = colormaps["viridis"](np.linspace(0.0, 0.92, len(curves)))
+    for k, (name, loss) in enumerate(curves.items()):
+        low, high = np.nanmin(loss), np.nanmax(loss)
+        scaled = (loss - low) / (high - low) if high > low else np.zeros_like(loss)
+        ax.plot(along.values, scaled, color=shades[k] if many else COLORS[k], lw=1.5, label=name)
+    if truth is not None:
+        ax.axvline(truth, color=INK, lw=1.0, ls="--", label="truth")
+    _set_x(ax, along, unit)
+    ax.set(ylabel="loss, scaled to 0 .. 1")
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return png(figure)
+
+
+def trust_curve(own: Slice, unit: str, tolerance: float) -> bytes:
+    """Draw how far gradient and central difference are apart along one axis, and the events."""
+    (axis,) = own.axes
+    figure, (ax,) = make_axes(1, 1, (7.6, 3.6))
+    relative = own.data.relative.sel(axis=axis.key).values
+    drawn = np.maximum(relative, 1e-14)
+    kinds = verdicts(own, axis.key, tolerance)
+    for chosen, color, style, label in kinds:
+        if chosen.any():
+            ax.plot(axis.values[chosen], drawn[chosen], style, color=color, ms=3, label=label)
+    ax.axhline(tolerance, color=SOFT, lw=1.0, ls="--")
+    ax.set_yscale("log")
+    _set_x(ax, axis, unit)
+    ax.set(ylabel="relative difference")
+    names = {"visibility_event": (GREEN, 0.02), "contact_event": (ORANGE, 0.07)}
+    middle = (axis.values[1:] + axis.values[:-1]) / 2.0
+    for name, (color, height) in names.items():
+        if name in own.data:
+            at = middle[own.data[name].sel(along=axis.key).values[:-1].astype(bool)]
+            ax.plot(at, np.full(at.size, height), "|", color=color, ms=9, label=_event(name),
+                    transform=ax.get_xaxis_transform())  # fmt: skip
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return png(figure)
+
+
+def verdicts(own: Slice, key: str, tolerance: float) -> list[tuple[np.ndarray, str, str, str]]:
+    """Return where gradient and difference along an axis agree, or why not; with how it looks."""
+    one = own.data.sel(axis=key).transpose(*(axis.key for axis in own.axes), ...)
+    agrees, known = one.relative.values <= tolerance, np.isfinite(one.relative.values)
+    jumps = known & ~agrees & (one.shorter.values == 1.0)
+    crosses = known & ~agrees & ~jumps & (one.crosses.values == 1.0)
+    return [
+        (agrees, BLUE, "o", "agree"),
+        (jumps, GREEN, "D", "a shorter step agrees"),
+        (crosses, ORANGE, "^", "a touch moves within the step"),
+        (known & ~agrees & ~jumps & ~crosses, INK, "s", "differ"),
+    ]
+
+
+def trust_map(own: Slice, key: str, units: Mapping[str, str], tolerance: float) -> bytes:
+    """Draw how far gradient and difference along `key` are apart over two axes, and the events."""
+    from matplotlib.colors import LogNorm
+
+    a, b = own.axes
+    figure, (ax,) = make_axes(1, 1, (6.4, 5.2))
+    relative = own.data.relative.sel(axis=key).transpose(a.key, b.key).values
+    shown = ax.pcolormesh(
+        _edges(b), _edges(a), np.ma.masked_invalid(np.maximum(relative, 1e-12)),
+        norm=LogNorm(tolerance * 1e-6, 1.0), cmap="cividis",
+    )  # fmt: skip
+    figure.colorbar(shown, ax=ax, label=f"relative difference along {key}", extend="min")
+    for chosen, color, style, label in verdicts(own, key, tolerance)[1:]:
+        rows, columns = np.nonzero(chosen)
+        if rows.size:
+            ax.plot(b.values[columns], a.values[rows], style, mfc=color, mec="white", ms=6,
+                    mew=0.8, label=label)  # fmt: skip
+    for name, color in (("visibility_event", "#7fd1a0"), ("contact_event", ORANGE)):
+        if name in own.data:
+            _borders(ax, own, name, color)
+    failed = np.argwhere(~np.isfinite(own.loss))
+    if len(failed):
+        ax.plot(b.values[failed[:, 1]], a.values[failed[:, 0]], "x", color=ORANGE, ms=5,
+                label="no loss")  # fmt: skip
+    _set_x(ax, b, units.get(b.key, ""))
+    _set_y(ax, a, units.get(a.key, ""))
+    ax.grid(visible=False)
+    _legend_below(figure, ax)
+    return png(figure)
+
+
+def _borders(ax: Any, own: Slice, name: str, color: str) -> None:
+    """Draw a line between neighbours of two axes where an event lies between them."""
+    from matplotlib.collections import LineCollection
+
+    a, b = own.axes
+    field = own.data[name].transpose(a.key, b.key, "along")
+    x, y = _edges(b), _edges(a)
+    lines = []
+    for i, j in np.argwhere(field.sel(along=a.key).values[:-1].astype(bool)):
+        lines.append([(x[j], y[i + 1]), (x[j + 1], y[i + 1])])
+    for i, j in np.argwhere(field.sel(along=b.key).values[:, :-1].astype(bool)):
+        lines.append([(x[j + 1], y[i]), (x[j + 1], y[i + 1])])
+    if lines:
+        ax.add_collection(LineCollection(lines, colors=color, linewidths=1.6))
+        ax.plot([], [], color=color, lw=1.6, label=_event(name))
+
+
+def _event(name: str) -> str:
+    return {"contact_event": "other points touch", "visibility_event": "other faces are seen"}[name]
+
+
+def _edges(axis: Axis) -> np.ndarray:
+    """Return the borders of an axis's cells."""
+    u = np.log(axis.values) if axis.is_log else axis.values
+    if axis.count == 1:
+        u = np.array([u[0] - 0.5, u[0] + 0.5])
+        return np.exp(u) if axis.is_log else u
+    middle = np.array([(low + high) / 2.0 for low, high in pairwise(u)])
+    ends = np.concatenate([[2.0 * u[0] - middle[0]], middle, [2.0 * u[-1] - middle[-1]]])
+    return np.exp(ends) if axis.is_log else ends
+
+
+def _set_x(ax: Any, axis: Axis, unit: str) -> None:
+    ax.set_xlabel(f"{axis.key} [{unit}]" if unit else axis.key)
+    if axis.is_log:
+        ax.set_xscale("log")
+
+
+def _set_y(ax: Any, axis: Axis, unit: str) -> None:
+    ax.set_ylabel(f"{axis.key} [{unit}]" if unit else axis.key)
+    if axis.is_log:
+        ax.set_yscale("log")
+
+
+def _legend_below(figure: Any, ax: Any) -> None:
+    """Put a legend below the axes, each label once, on a ground that white marks show on."""
+    handles, labels = ax.get_legend_handles_labels()
+    once = dict(zip(labels, handles, strict=True))
+    if once:
+        figure.legend(
+            once.values(), once.keys(), loc="outside lower center", ncols=4, fontsize=8,
+            facecolor="#8a96a3", framealpha=0.55, edgecolor="none",
+        )  # fmt: skip

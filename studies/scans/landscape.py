@@ -1,0 +1,246 @@
+"""What the grid of a scan says of its loss: minima, where the truth lies, and trust.
+
+A local minimum is a point lower than every neighbour, diagonal ones too; one at the border of the
+grid may go on falling outside. Settings make problems of their own: each combination of them is
+looked at alone, a slice.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from studies.scans.axes import Axis
+from studies.scans.spec import Scan
+from studies.scans.trust import AGREES
+
+
+VALLEY = 0.1  # of the scaled loss: where it is below, is the valley
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """The points that share their settings; of a scan over settings alone, all points.
+
+    Attributes
+    ----------
+    settings : dict
+        By key.
+    axes : tuple of Axis
+        The other ones.
+    data : xarray.Dataset
+    """
+
+    settings: dict[str, float]
+    axes: tuple[Axis, ...]
+    data: xr.Dataset
+
+    @property
+    def loss(self) -> np.ndarray:
+        """Losses over the axes; NaN where there is none."""
+        return self.data.loss.transpose(*(axis.key for axis in self.axes)).values
+
+    @property
+    def truth(self) -> dict[str, float] | None:
+        """The hidden values along the axes, by key; None where they are not known."""
+        keys = [axis.key for axis in self.axes]
+        known = [str(name) for name in self.data.parameter.values]
+        if "truth" not in self.data or not set(keys) <= set(known):
+            return None
+        return {key: float(self.data.truth.sel(parameter=key)) for key in keys}
+
+    def at(self, index: tuple[int, ...]) -> dict[str, float]:
+        """Return the values of a point by key."""
+        places = zip(self.axes, index, strict=True)
+        return {axis.key: float(axis.values[i]) for axis, i in places}
+
+    def lowest(self) -> tuple[int, ...] | None:
+        """Return the index of the lowest point; None where no point has a loss."""
+        loss = self.loss
+        if not np.isfinite(loss).any():
+            return None
+        return tuple(int(i) for i in np.unravel_index(np.nanargmin(loss), loss.shape))
+
+    def is_on_border(self, index: tuple[int, ...]) -> bool:
+        """Whether a point is the first or last along an axis."""
+        places = zip(self.axes, index, strict=True)
+        return any(i in {0, axis.count - 1} for axis, i in places if axis.count > 1)
+
+    def local_minima(self) -> list[tuple[int, ...]]:
+        """Return the points lower than all their neighbours."""
+        loss = np.where(np.isfinite(self.loss), self.loss, np.inf)
+        padded = np.pad(loss, 1, constant_values=np.inf)
+        is_lower = np.isfinite(loss)
+        for shift in product((0, 1, 2), repeat=loss.ndim):
+            if any(s != 1 for s in shift):
+                cut = tuple(slice(s, s + n) for s, n in zip(shift, loss.shape, strict=True))
+                is_lower &= loss < padded[cut]
+        return [tuple(int(i) for i in index) for index in np.argwhere(is_lower)]
+
+    def coincides(self, index: tuple[int, ...]) -> bool | None:
+        """Whether a point is within one step of the grid of the truth, along every axis."""
+        truth = self.truth
+        if truth is None:
+            return None
+        places = zip(self.axes, index, strict=True)
+        return all(abs(axis.place(truth[axis.key]) - i) <= 1.0 + 1e-9 for axis, i in places)
+
+    def holds_truth(self) -> bool | None:
+        """Whether the truth is inside the grid."""
+        truth = self.truth
+        if truth is None:
+            return None
+        places = [(axis.place(truth[axis.key]), axis.count - 1) for axis in self.axes]
+        return all(-1e-9 <= at <= last + 1e-9 for at, last in places)
+
+
+def slices(scan: Scan, data: xr.Dataset) -> Iterator[Slice]:
+    """Yield the points of a scan, those of each combination of settings for themselves."""
+    on_problem = {str(key) for key in data.axis.values} if "axis" in data.coords else set()
+    settings = [axis for axis in scan.axes if axis.key not in on_problem]
+    if not on_problem or not settings:
+        yield Slice({}, scan.axes, data)
+        return
+    others = tuple(axis for axis in scan.axes if axis.key in on_problem)
+    for index in product(*(range(axis.count) for axis in settings)):
+        chosen = {axis.key: i for axis, i in zip(settings, index, strict=True)}
+        values = {axis.key: float(axis.values[chosen[axis.key]]) for axis in settings}
+        yield Slice(values, others, data.isel(chosen))
+
+
+def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
+    """Return what a scan found, as plain values and as sentences."""
+    parts = [_slice_record(own) for own in slices(scan, data)]
+    failed = int(np.sum(data.reason.values != ""))
+    trust = trust_record(scan, data)
+    told = [line for part in parts for line in _told(part)]
+    if failed:
+        told.append(f"{failed} of {data.loss.size} points have no loss")
+    told += [
+        f"{axis}: gradient and central difference agree to {trust['tolerance']:.0e} at "
+        f"{own['agree']} of {own['compared']} points" + because(own)
+        for axis, own in trust["axes"].items()
+    ]
+    return {
+        "points": data.loss.size,
+        "failed": failed,
+        "slices": parts,
+        "subsets": _subset_records(scan, data),
+        "trust": trust,
+        "told": told,
+    }
+
+
+def subset_losses(scan: Scan, data: xr.Dataset) -> dict[str, np.ndarray]:
+    """Return the loss of the frames of every subset alone, over the grid."""
+    return {
+        name: data.frame_loss.sel(frame=frames).mean("frame").values
+        for name, frames in scan.subsets.items()
+    }
+
+
+def _subset_records(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
+    """Return where the loss of some frames alone is lowest, and how wide its valley is."""
+    if not scan.subsets or "frame_loss" not in data or not np.isfinite(data.loss.values).any():
+        return {}
+    found = {}
+    for name, loss in subset_losses(scan, data).items():
+        (own,) = slices(scan, data.assign(loss=(data.loss.dims, loss)))
+        lowest = own.lowest()
+        assert lowest is not None
+        inside = [index for index in own.local_minima() if not own.is_on_border(index)]
+        low, high = np.nanmin(loss), np.nanmax(loss)
+        is_low = loss <= low + VALLEY * (high - low)
+        found[name] = {
+            "lowest": own.at(lowest),
+            "local_minima": len(inside),
+            "width": float(np.mean(is_low)),
+        }
+    return found
+
+
+def because(own: dict[str, Any]) -> str:
+    """Return in words why gradient and difference disagree at some points of an axis."""
+    apart = own["compared"] - own["agree"]
+    if not apart:
+        return ""
+    left = apart - own["jumps"] - own["crosses"]
+    parts = {
+        "a pixel jumps within the step, and a shorter one agrees": own["jumps"],
+        "a touch moves to another time step within it": own["crosses"],
+        "no reason was found": left,
+    }
+    return "; " + "; ".join(f"at {count} {text}" for text, count in parts.items() if count)
+
+
+def _slice_record(own: Slice) -> dict[str, Any]:
+    lowest = own.lowest()
+    if lowest is None:
+        return {"settings": own.settings, "lowest": None, "truth": own.truth, "local_minima": []}
+    minima = own.local_minima()
+    return {
+        "settings": own.settings,
+        "lowest": own.at(lowest),
+        "loss": float(own.loss[lowest]),
+        "on_border": own.is_on_border(lowest),
+        "truth": own.truth,
+        "truth_inside": own.holds_truth(),
+        "coincides": own.coincides(lowest),
+        "local_minima": [
+            {"at": own.at(i), "loss": float(own.loss[i]), "on_border": own.is_on_border(i)}
+            for i in minima
+        ],
+    }
+
+
+def _told(part: dict[str, Any]) -> list[str]:
+    """Return what a slice shows, in a sentence."""
+    where = named(part["settings"])
+    where = f"{where}: " if where else ""
+    if part["lowest"] is None:
+        return [f"{where}no point has a loss"]
+    inside = sum(not one["on_border"] for one in part["local_minima"])
+    border = len(part["local_minima"]) - inside
+    text = f"{where}lowest at {named(part['lowest'])} (loss {part['loss']:.2e})"
+    text += ", on the border of the grid" if part["on_border"] else ""
+    if part["truth"] is not None:
+        text += f"; the truth is at {named(part['truth'])}"
+        if not part["truth_inside"]:
+            text += ", outside the grid"
+        else:
+            text += ", within a step of it" if part["coincides"] else ", elsewhere"
+    return [f"{text}; {counted(inside, 'local minimum', 'local minima')} inside"
+            + (f", {border} at the border" if border else "")]  # fmt: skip
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """Return a count with its noun."""
+    return f"{count} {one if count == 1 else many}"
+
+
+def named(values: dict[str, float]) -> str:
+    """Return values by key in words."""
+    return ", ".join(f"{key} = {value:.5g}" for key, value in values.items())
+
+
+def trust_record(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
+    """Return at how many points gradient and difference agree, axis by axis."""
+    tolerance = AGREES[scan.options.dtype]
+    axes: dict[str, Any] = {}
+    if "relative" in data:
+        for name in data.axis.values:
+            relative = data.relative.sel(axis=name).values
+            agrees, compared = relative <= tolerance, np.isfinite(relative)
+            jumps = compared & ~agrees & (data.shorter.sel(axis=name).values == 1.0)
+            crosses = compared & ~agrees & ~jumps & (data.crosses.sel(axis=name).values == 1.0)
+            axes[str(name)] = {
+                "compared": int(compared.sum()),
+                "agree": int(agrees.sum()),
+                "jumps": int(jumps.sum()),
+                "crosses": int(crosses.sum()),
+                "median": float(np.median(relative[compared])) if compared.any() else None,
+            }
+    return {"tolerance": tolerance, "axes": axes}

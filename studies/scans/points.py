@@ -1,0 +1,100 @@
+"""The points of a scan as lines of JSON, in the order of the grid.
+
+A line holds what was computed at a point and nothing of when or where, so that a scan that was
+stopped and resumed leaves the same file to the bit. What is not finite is null.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from studies.errors import StudyError
+from studies.optimizers.evaluations import append_line, trim_log
+from studies.scans.evaluation import Failure, Sample, in_groups, sample_points, worlds_at_once
+from studies.scans.events import events
+from studies.scans.terrain import Grid, Terrain
+from studies.scans.trust import compare, estimates
+
+
+POINTS = "points.jsonl"
+MOST_SHOWN = 16  # natural values whose gradient is kept, where none of the others is scanned
+
+
+def shown(grid: Grid) -> list[int]:
+    """Return which natural values have their gradient kept: all, or of many the scanned ones."""
+    n = len(grid.first.labels)
+    return list(range(n)) if n <= MOST_SHOWN else grid.scanned
+
+
+def read_points(path: Path, order: np.ndarray) -> list[dict[str, Any]]:
+    """Return the points written so far; a line cut short by a kill is cut off.
+
+    Raises
+    ------
+    StudyError
+        If the file holds other points than the first ones of this order.
+    """
+    trim_log(path)
+    if not path.exists():
+        return []
+    try:
+        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        indices = [tuple(one["index"]) for one in found]
+    except (ValueError, KeyError, TypeError) as error:
+        raise StudyError(f"`{path}` is not a list of points: {error}.") from error
+    if indices != [tuple(index) for index in order[: len(indices)].tolist()]:
+        raise StudyError(f"`{path}` holds the points of another grid. Scan into a new folder.")
+    return found
+
+
+def write_points(path: Path, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Append points to the file, each with one write; return them."""
+    for record in records:
+        append_line(path, json.dumps(record, allow_nan=False))
+    return list(records)
+
+
+def make_points(
+    grid: Grid, terrain: Terrain, indices: Sequence[tuple[int, ...]]
+) -> list[dict[str, Any]]:
+    """Return what a scan keeps of points that share their settings."""
+    points = [grid.natural(terrain, index) for index in indices]
+    samples: list[Sample | Failure] = []
+    for some in in_groups(points, worlds_at_once(terrain)):
+        samples += sample_points(terrain, some)
+    records: list[dict[str, Any]] = [{"index": list(index)} for index in indices]
+    good = []
+    for k, sample in enumerate(samples):
+        if isinstance(sample, Failure):
+            records[k]["reason"] = sample.reason
+        else:
+            good.append(k)
+            records[k] |= {
+                "reason": None,
+                "loss": sample.loss,
+                "gradient": _plain(sample.gradient[shown(grid)]),
+                "frame_loss": _plain(sample.frame_loss),
+            }
+    own, found = [points[k] for k in good], [samples[k] for k in good]
+    if grid.scan.trust and good and grid.on_problem:
+        for k, one in zip(good, compare(grid, terrain, own, found), strict=True):  # pyright: ignore[reportArgumentType]
+            records[k] |= {name: _plain(value) for name, value in vars(one).items()}
+    if grid.scan.trust:
+        for k in good:
+            records[k] |= vars(events(terrain.problem, points[k]))
+    if grid.scan.black_box is not None and good and grid.on_problem:
+        numbers = [int(np.ravel_multi_index(indices[k], grid.shape)) for k in good]
+        drawn = estimates(grid, terrain, own, numbers)
+        for k, one in zip(good, drawn, strict=True):
+            records[k]["black_box"] = _plain(one)
+    return records
+
+
+def _plain(values: np.ndarray) -> list[Any]:
+    """Return numbers ready for JSON; null where they are not finite."""
+    if values.dtype == bool:
+        return values.tolist()
+    return [float(value) if np.isfinite(value) else None for value in values]

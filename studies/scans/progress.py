@@ -1,0 +1,65 @@
+"""A bar over the points of a scan; plain lines where there is no terminal."""
+
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+EVERY = 5.0  # seconds between plain lines
+
+
+class PointProgress:
+    """Shows how far a scan is, as a context manager and a callback.
+
+    Parameters
+    ----------
+    total, done : int
+        Points of the scan, and how many of them were there already.
+    """
+
+    def __init__(self, total: int, done: int, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
+        self._total, self._done, self._before, self._failed = total, done, done, 0
+        self._began = self._last = time.perf_counter()
+        self._bar = Progress(
+            TextColumn("point {task.completed:.0f}/{task.total:.0f}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[failed]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=total, completed=done, failed="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, made: list[dict[str, Any]]) -> None:
+        """Show points that were evaluated just now."""
+        self._done += len(made)
+        self._failed += sum(one["reason"] is not None for one in made)
+        failed = f"{self._failed} failed" if self._failed else ""
+        self._bar.update(self._task, completed=self._done, failed=failed)
+        now = time.perf_counter()
+        is_due = now - self._last > EVERY or self._done == self._total
+        if self._console.is_terminal or not is_due:
+            return
+        self._last = now
+        left = (now - self._began) / (self._done - self._before) * (self._total - self._done)
+        text = f"point {self._done}/{self._total}  {failed}  {now - self._began:.0f} s"
+        tail = f", about {left:.0f} s left" if self._done < self._total else ""
+        self._console.print(text + tail, highlight=False, soft_wrap=True)

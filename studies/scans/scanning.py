@@ -1,0 +1,135 @@
+"""Start a scan in a new folder, or go on with one that was stopped."""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from studies import config
+from studies.errors import StudyError
+from studies.manifest import manifest, now
+from studies.run_folder import MANIFEST, RESULT, STUDY, RunFolder, free_folder
+from studies.running import check_device
+from studies.scans import spec
+from studies.scans.dataset import make_dataset, write_dataset
+from studies.scans.evaluation import in_groups, worlds_at_once
+from studies.scans.landscape import summary
+from studies.scans.points import POINTS, make_points, read_points, write_points
+from studies.scans.progress import PointProgress
+from studies.scans.report import write_report
+from studies.scans.spec import SCAN, Asked, read_scan
+from studies.scans.terrain import Grid, make_grid
+
+
+@dataclass(frozen=True, eq=False)
+class ScanJob:
+    """A scan whose settings are checked, ready to run."""
+
+    grid: Grid
+
+    def run(self, folder: RunFolder) -> str:
+        """Evaluate the points that are not written yet; write data set, figures and report."""
+        path, order = folder.file(POINTS), self.grid.order()
+        records = read_points(path, order)
+        if records:
+            print(f"{len(records)} points are read from {POINTS} and not computed again")
+        began = time.perf_counter()
+        left = [tuple(int(i) for i in index) for index in order[len(records) :]]
+        with PointProgress(len(order), len(records)) as progress:
+            for _, group in groupby(left, lambda index: str(self.grid.settings(index))):
+                for made in self._terrain(path, list(group)):
+                    records += made
+                    progress(made)
+        seconds = time.perf_counter() - began
+        data = make_dataset(self.grid, records)
+        write_dataset(folder, data)
+        found = summary(self.grid.scan, data)
+        folder.write_json(RESULT, {**found, "evaluated": len(left), "seconds": seconds})
+        report = write_report(folder)
+        return "\n".join([*found["told"], f"report: {report}"])
+
+    def _terrain(
+        self, path: Path, indices: list[tuple[int, ...]]
+    ) -> Iterator[list[dict[str, Any]]]:
+        """Yield the points that share their settings, some at a time, as they are written."""
+        try:
+            terrain = self.grid.terrain(self.grid.settings(indices[0]))
+        except (ValueError, ArithmeticError) as error:
+            reason = str(error) or type(error).__name__
+            yield write_points(path, [{"index": list(i), "reason": reason} for i in indices])
+            return
+        for some in in_groups(indices, worlds_at_once(terrain)):
+            yield write_points(path, make_points(self.grid, terrain, some))
+
+
+def start(asked: Asked, out: Path | None) -> tuple[RunFolder, ScanJob]:
+    """Check what is asked for, then make its folder.
+
+    Raises
+    ------
+    StudyError, ValueError
+        If something is wrong, or the folder holds something already. Nothing was written.
+    """
+    scan = spec.resolve(asked)
+    check_device(scan.options.device)
+    job = ScanJob(make_grid(scan))
+    name = Path(scan.name).stem
+    folder = RunFolder.create(out or free_folder(f"scan-{name}"))
+    command = " ".join(["adjsim", *sys.argv[1:]])
+    folder.write_json(MANIFEST, manifest(scan.settings.kind, vars(scan.options), command))
+    folder.write_json(SCAN, scan.to_json())
+    folder.write_text(STUDY, scan.settings.to_toml())  # last: with it the scan has begun
+    return folder, job
+
+
+def resume(asked: Asked, out: Path | None) -> tuple[RunFolder, ScanJob]:
+    """Open a scan's folder and go on with it, or start where none has begun.
+
+    What is given again must be as it was; the rest is as the folder has it.
+
+    Raises
+    ------
+    StudyError
+        If there is no scan, or something given differs from it.
+    """
+    if out is None:
+        raise StudyError("`--resume` needs the scan's folder: add `--out DIR`.")
+    if not out.exists() or not any(out.iterdir()):
+        print(f"{out} holds no scan yet: a new one begins", flush=True)
+        return start(asked, out)
+    folder = RunFolder.open(out)
+    stored = read_scan(folder)
+    if asked.scan != stored.name:
+        raise StudyError(f"{out} holds the scan `{stored.name}`, not `{asked.scan}`.")
+    over = asked.over or [axis.text for axis in stored.axes]
+    again = spec.resolve(replace(asked, over=over))
+    given, kept = again.to_json(), stored.to_json()
+    given["options"] = {**kept["options"], **_given(asked.options)}
+    unasked = {"at": asked.at is None, "trust": asked.trust is None}
+    for key, value in given.items():
+        if not unasked.get(key) and value != kept[key]:
+            _differs(out, key, kept[key], value)
+    for key, value in again.settings.explicit.items():
+        own = config.get(stored.settings.values, key)
+        if own != value:
+            _differs(out, key, own, value)
+    check_device(stored.options.device)
+    job = ScanJob(make_grid(stored))
+    folder.clear_parts()
+    old = folder.read_json(MANIFEST)
+    folder.write_json(MANIFEST, {**old, "resumed": [*old["resumed"], now()]})
+    return folder, job
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _differs(out: Path, key: str, stored: Any, asked: Any) -> None:
+    raise StudyError(
+        f"{out} was scanned with `{key}` = {stored!r}, not {asked!r}. A scan resumes as it was "
+        "started: leave it out, or scan into a new folder."
+    )

@@ -1,0 +1,185 @@
+r"""How far the gradient can be trusted at a point: against differences, and to the next kink.
+
+Along an axis p with a step h the derivative a of the adjoint stands beside the central difference
+
+    d = (L(p + h) - L(p - h)) / (2 h),   relative difference = |a - d| / s,
+    s = max(|a|, |d|, |L(p + h) - L(p)|/h, |L(p) - L(p - h)|/h, r L(p)/h)
+
+in float64. s keeps the one-sided slopes, since at a minimum a and d are 0 up to rounding, and
+r L/h, what rounding leaves of a difference: where a loss does not move, a gradient of 0 is right.
+Where a touch moves to another step within p - h .. p + h, d looks across a kink and a does not.
+So it does where a pixel jumps, as where two soft faces swap their depth order; then a shorter step
+agrees. Such points are told apart. To first order the nearest kink along p is where a penetration
+c reaches 0,
+
+    min over steps and contacts of |c| / |dc/dp|,   dc/dp by the same differences.
+
+The estimate of a black box (REINFORCE with the mean of its samples for a baseline; Williams,
+Machine Learning 8 (1992)) takes values of the loss alone, at p + sigma |p| e_k with e_k normal:
+
+    g = sum_k (L_k - mean L) e_k / ((K - 1) sigma |p|).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from studies.scans.evaluation import Failure, Sample, in_groups, losses_at, worlds_at_once
+from studies.scans.events import touch_set, touches_of
+from studies.scans.terrain import Grid, Terrain
+
+
+STEP = 1e-6  # of a difference, as a part of the value or of the axis's spacing
+AGREES = {"float64": 1e-4, "float32": 1e-2}  # relative difference of what agrees
+SHORTER = (1 / 8, 1 / 64)  # parts of the step that are tried where it disagrees
+ROUNDING = 64.0 * np.finfo(np.float64).eps / AGREES["float64"]  # r
+SEED_OF_ESTIMATE = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """A gradient beside differences, along each axis that is a parameter.
+
+    Attributes
+    ----------
+    difference : numpy.ndarray
+        d, (n_axes,); NaN where a neighbour has no loss.
+    relative : numpy.ndarray
+        Relative difference, (n_axes,).
+    shorter : numpy.ndarray
+        Whether gradient and difference agree with a shorter step though not with this one,
+        (n_axes,) bool.
+    crosses : numpy.ndarray
+        Whether a touch moves to another step within the two steps, (n_axes,) bool.
+    kink : numpy.ndarray
+        How far the nearest kink is, (n_axes,) in the axis's unit; inf where nothing touches.
+    """
+
+    difference: np.ndarray
+    relative: np.ndarray
+    shorter: np.ndarray
+    crosses: np.ndarray
+    kink: np.ndarray
+
+
+def steps(grid: Grid, natural: np.ndarray) -> np.ndarray:
+    """Return the step of the differences along each axis that is a parameter."""
+    found = []
+    for k, i in zip(grid.on_problem, grid.scanned, strict=True):
+        axis = grid.axes[k]
+        spacing = (axis.stop - axis.start) / max(axis.count - 1, 1)
+        found.append(STEP * max(abs(natural[i]), spacing) or STEP)
+    return np.array(found)
+
+
+def compare(
+    grid: Grid, terrain: Terrain, points: Sequence[np.ndarray], samples: Sequence[Sample]
+) -> list[Trust]:
+    """Return how the gradients of samples stand beside differences, in float64."""
+    exact = replace(terrain, problem=terrain.problem.with_dtype("float64"))
+    tolerance = AGREES[terrain.problem.dtype]
+    sizes = np.array([steps(grid, point) for point in points])
+    adjoints = np.array([sample.gradient[grid.scanned] for sample in samples])
+    difference, scale = _differences(exact, grid, points, sizes)
+    relative = _relative(adjoints, difference, scale)
+    found = []
+    for k, point in enumerate(points):
+        shorter = np.zeros(len(grid.scanned), bool)
+        for part in SHORTER if (relative[k] > tolerance).any() else ():
+            again = _differences(exact, grid, [point], part * sizes[k : k + 1])
+            shorter |= _relative(adjoints[k : k + 1], *again)[0] <= tolerance
+        kinks = _kinks(exact.problem, grid, point, sizes[k])
+        found.append(Trust(difference[k], relative[k], shorter, *kinks))
+    return found
+
+
+def _relative(adjoints: np.ndarray, difference: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return |a - d| / s; 0 where all of it is."""
+    apart, size = np.abs(adjoints - difference), np.maximum(np.abs(adjoints), scale)
+    return np.divide(apart, size, out=np.zeros_like(apart), where=size != 0.0)
+
+
+def _differences(
+    exact: Terrain, grid: Grid, points: Sequence[np.ndarray], sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return d of points with their steps, and s without |a|, (n_points, n_axes) each."""
+    moved = [
+        _moved(point, i, sign * h)
+        for point, own in zip(points, sizes, strict=True)
+        for i, h in zip(grid.scanned, own, strict=True)
+        for sign in (1.0, -1.0)
+    ]
+    values = np.array(_in_turns(exact, [*points, *moved]))
+    here, pairs = values[: len(points), None], values[len(points) :].reshape(*sizes.shape, 2)
+    difference = (pairs[..., 0] - pairs[..., 1]) / (2.0 * sizes)
+    one_sided = np.abs(pairs - here[..., None]).max(axis=-1) / sizes
+    least = ROUNDING * np.abs(here) / sizes
+    return difference, np.max([np.abs(difference), one_sided, least], axis=0)
+
+
+def _moved(point: np.ndarray, i: int, by: float) -> np.ndarray:
+    out = point.copy()
+    out[i] += by
+    return out
+
+
+def _in_turns(terrain: Terrain, points: Sequence[np.ndarray]) -> list[float]:
+    """Return the losses of many points, some at a time; NaN where there is none."""
+    found: list[float] = []
+    for some in in_groups(points, worlds_at_once(terrain)):
+        values = losses_at(terrain, some)
+        found += [np.nan if isinstance(one, Failure) else one for one in values]
+    return found
+
+
+def _kinks(
+    problem: Any, grid: Grid, point: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether a touch moves within each step, and how far the nearest one is from it."""
+    crosses, kink = np.zeros(len(sizes), bool), np.full(len(sizes), np.inf)
+    here = touches_of(problem, point)
+    if not here:
+        return crosses, kink
+    for n, (i, h) in enumerate(zip(grid.scanned, sizes, strict=True)):
+        try:
+            ahead = touches_of(problem, _moved(point, i, h))
+            behind = touches_of(problem, _moved(point, i, -h))
+        except (ValueError, ArithmeticError):
+            crosses[n], kink[n] = True, 0.0  # the motion ends there
+            continue
+        crosses[n] = len({touch_set(one) for one in (ahead, here, behind)}) > 1
+        for name, own in here.items():
+            slope = np.abs(ahead[name].touch - behind[name].touch) / (2.0 * h)
+            away = np.full(slope.shape, np.inf)
+            np.divide(np.abs(own.touch), slope, out=away, where=slope > 0.0)
+            kink[n] = min(kink[n], away.min(initial=np.inf))
+    return crosses, kink
+
+
+def estimates(
+    grid: Grid, terrain: Terrain, points: Sequence[np.ndarray], numbers: Sequence[int]
+) -> list[np.ndarray]:
+    """Return the estimate of a black box at points, (n_axes,) each; NaN where a sample has none.
+
+    `numbers` are those of the points in the grid, which seed their samples.
+    """
+    box = grid.scan.black_box
+    assert box is not None
+    drawn, moved, sizes = [], [], []
+    for point, number in zip(points, numbers, strict=True):
+        rng = np.random.default_rng([grid.scan.options.seed, SEED_OF_ESTIMATE, number])
+        e = rng.standard_normal((box.samples, len(grid.scanned)))
+        size = box.sigma * np.maximum(np.abs(point[grid.scanned]), np.finfo(float).tiny)
+        for row in e:
+            one = point.copy()
+            one[grid.scanned] += size * row
+            moved.append(one)
+        drawn.append(e)
+        sizes.append(size)
+    losses = np.array(_in_turns(terrain, moved)).reshape(len(points), box.samples)
+    return [
+        ((loss - loss.mean()) @ e) / ((box.samples - 1) * size)
+        for loss, e, size in zip(losses, drawn, sizes, strict=True)
+    ]
