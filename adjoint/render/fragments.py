@@ -176,8 +176,11 @@ def flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
 
 
 @device_fn
-def sparse_vjp_body(k, f, faces, settings, fragments, adj, pair, slots):
-    """As `coverage_vjp_body`, of any coverage, but for fragments without adjoint: most are so."""
+def coverage_vjp_body(k, f, faces, settings, fragments, adj, pair, slots):
+    """Pair k, face f: what flows through its coverage, of any kind; return adj_sigma.
+
+    Fragments without adjoint are passed over: in seamless coverage and in DIBR most are so.
+    """
     corners, zero = load_corners(f, faces.corners), lit(0.0, settings.sigma)
     adj_sigma = zero
     for c in range(6):
@@ -198,36 +201,24 @@ def sparse_vjp_body(k, f, faces, settings, fragments, adj, pair, slots):
 
 
 @device_fn
-def coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
-    """Pair k, face f: what flows through its coverage; return adj_sigma."""
-    if faces.soft.shape[0] > 0 or settings.blend == NEAREST:
-        return sparse_vjp_body(k, f, faces, settings, fragments, adj, pair, slots)
-    corners = load_corners(f, faces.corners)
-    zero = lit(0.0, settings.sigma)
-    sum0, sum1, sum2, adj_sigma = (zero, zero), (zero, zero), (zero, zero), zero
-    for q in range(fragments.pair[k], fragments.pair[k + 1]):
-        p = (fragments.p_x[q], fragments.p_y[q])
-        adj_a0, adj_a1, adj_a2, adj_s = fragment_logit_vjp(
-            p, corners, settings.sigma, fragments.y[q], adj.y[q]
-        )
-        sum0, sum1, sum2 = add2(sum0, adj_a0), add2(sum1, adj_a1), add2(sum2, adj_a2)
-        adj_sigma += adj_s
-    slots[pair, 0], slots[pair, 1] = sum0
-    slots[pair, 2], slots[pair, 3] = sum1
-    slots[pair, 4], slots[pair, 5] = sum2
-    return adj_sigma
+def colors_vjp_body(k, f, grid, scene, faces, settings, fragments, adj, pair, slots):
+    """Pair k, face f: what flows through its colours and depths, but for what pixels add.
+
+    Its corners on the screen have what flows through coverage already.
+    """
+    for c in range(6, SLOT):
+        slots[pair, c] = lit(0.0, settings.sigma)
+    if scene.smooth[f] and not scene.by_pixel[f]:
+        smooth_vjp_body(k, f, grid, faces, fragments, adj, pair, slots)
+    elif not scene.by_pixel[f]:
+        flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots)
 
 
 @device_fn
 def pair_vjp_body(k, f, grid, scene, faces, settings, fragments, adj, pair, slots):
     """Pair k of the tile, face f: fill its slot, but for what pixels add; return adj_sigma."""
-    for c in range(6, SLOT):
-        slots[pair, c] = lit(0.0, settings.sigma)
-    adj_sigma = coverage_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots)
-    if scene.smooth[f] and not scene.by_pixel[f]:
-        smooth_vjp_body(k, f, grid, faces, fragments, adj, pair, slots)
-    elif not scene.by_pixel[f]:
-        flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots)
+    adj_sigma = coverage_vjp_body(k, f, faces, settings, fragments, adj, pair, slots)
+    colors_vjp_body(k, f, grid, scene, faces, settings, fragments, adj, pair, slots)
     return adj_sigma
 
 

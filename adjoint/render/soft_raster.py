@@ -31,15 +31,11 @@ from adjoint.render.face_setup import (
     setup_faces_vjp,
     undo_corners,
 )
-from adjoint.render.fragments import (
-    pair_vjp_body,
-    pixels_vjp_body,
-    sum_pairs,
-    sum_pixel_pairs,
-)
+from adjoint.render.fragments import pixels_vjp_body, sum_pairs, sum_pixel_pairs
 from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
 from adjoint.render.supersampling import average_vjp, repeat_vjp
 from adjoint.render.textures import TexelRecords, add_texels, add_uv, empty_records
+from adjoint.render.tile_adjoints import pair_vjp_tile
 from adjoint.render.tile_tangents import draw_frame_jvp
 from adjsim import checks
 from adjsim.backend import Device, check_device, cpu_kernel, device_fn
@@ -95,7 +91,7 @@ def tile_vjp_body(tile, background, settings, grid, fragments, adj, adj_image, s
 def pairs_vjp_body(tile, scene, settings, grid, faces, tiles, fragments, adj, slots):
     """From the fragments of a tile to the slots of its pairs."""
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
-        slots.tiles[tile, 0] += pair_vjp_body(
+        slots.tiles[tile, 0] += pair_vjp_tile(
             pair - tiles.start[tile], tiles.faces[pair], grid, scene, faces, settings,
             fragments, adj, pair, slots.pairs,
         )  # fmt: skip
