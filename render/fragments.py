@@ -165,6 +165,14 @@ def keep_fragments(first, last, left, right, n, lowest, grid, fragments):
 
 
 @device_fn
+def fill_colors(first, last, f, shaded, fragments):
+    """The one colour of face f at the fragments first..last-1."""
+    r, g, b = corner_color(f, 0, shaded)
+    for q in range(np.uint64(first), np.uint64(last)):
+        fragments.rgb[q, 0], fragments.rgb[q, 1], fragments.rgb[q, 2] = r, g, b
+
+
+@device_fn
 def place_fragments(first, last, f, corners, smooth, shaded, fragments):
     """Depths and colours of the fragments first..last-1, all of face f; these vectorise."""
     a0, a1, a2, z = corners
@@ -181,9 +189,7 @@ def place_fragments(first, last, f, corners, smooth, shaded, fragments):
     for q in range(np.uint64(first), end):
         p = (fragments.p_x[q], fragments.p_y[q])
         fragments.z[q], _ = fragment_place(p, a0, a1, a2, z)
-    r, g, b = corner_color(f, 0, shaded)
-    for q in range(np.uint64(first), end):
-        fragments.rgb[q, 0], fragments.rgb[q, 1], fragments.rgb[q, 2] = r, g, b
+    fill_colors(first, last, f, shaded, fragments)
 
 
 @device_fn
@@ -239,8 +245,7 @@ def fragments_body(f, area, n, grid, smooth, faces, settings, fragments):
     return n
 
 
-@device_fn
-def cover_fragments(n, blend, fragments):
+def _cover_fragments(n, blend, fragments):
     """Coverage of the first n fragments of the tile: loops that vectorise."""
     if blend == NEAREST:
         for q in range(np.uint64(0), np.uint64(whole(n))):
@@ -250,6 +255,9 @@ def cover_fragments(n, blend, fragments):
     for q in range(np.uint64(0), np.uint64(whole(n))):
         y = fragments.y[q]
         fragments.D[q], fragments.rest[q] = sigmoid_parts(y, exp_minus(abs(y)))
+
+
+cover_fragments = cpu_kernel(_cover_fragments)  # one copy: equal bits wherever it is called
 
 
 @device_fn

@@ -23,7 +23,6 @@ from adjoint.render.seamless import seamless_logit_jvp, seamless_logit_vjp
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add, dot
 from render.barycentrics import fragment_place
-from render.blending import NEAREST
 from render.face_setup import load_corners
 from render.fragments import blend_corners, corner_color, fragment_logit
 from render.pixel_shading import face_light

@@ -4,9 +4,10 @@ The forward's stages are undone last first, tile by tile and then frame by frame
 
     pixels -> fragments -> slots of (tile, face) -> faces -> vertices, scene, view -> camera
 
-Nothing of the forward is stored but its inputs: a tile finds its fragments again. What a
-derivative holds fixed is said in `fragments.py` (the fragments and their order in depth),
-`face_setup.py` (which faces are drawn) and `coverage.py` (the nearest edge).
+What a record keeps of the fragments of a frame is said in `kept.py`; of a frame of which it
+keeps nothing, the reverse finds the fragments again. What a derivative holds fixed is said in
+`fragments.py` (the fragments and their order in depth), `face_setup.py` (which faces are
+drawn) and `coverage.py` (the nearest edge).
 
 Where there are textures, each fragment of a tile writes a record of 56 bytes (in float64) of the
 texels it saw; the records are added up tile by tile.
@@ -32,6 +33,7 @@ from adjoint.render.face_setup import (
     undo_corners,
 )
 from adjoint.render.fragments import pixels_vjp_body, sum_pairs, sum_pixel_pairs
+from adjoint.render.kept import KeptFrame, draw_kept, recall_frame, recall_tile, tile_room
 from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
 from adjoint.render.supersampling import average_vjp, repeat_vjp
 from adjoint.render.textures import TexelRecords, add_texels, add_uv, empty_records
@@ -50,13 +52,11 @@ from render.soft_raster import (
     Pool,
     SoftRasterizer,
     check_rasterizer,
-    draw_frames,
     draw_samples,
     empty_fragments,
     empty_images,
     for_each_frame,
     only_asked,
-    setup_frame,
 )
 from render.supersampling import average
 
@@ -99,12 +99,16 @@ def pairs_vjp_body(tile, scene, settings, grid, faces, tiles, fragments, adj, sl
         shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots)
 
 
-def _draw_tiles_vjp(first, last, scene, settings, frame, scratch, adj_image, slots):
+def _draw_tiles_vjp(first, last, scene, settings, frame, kept, scratch, adj_image, slots):
     """Fill the slots of the pairs, and the sums and parts of each of the tiles first..last-1."""
     faces, tiles, grid = frame
-    fragments, adj = scratch
+    spare, adj = scratch
     for tile in range(first, last):
-        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+        fragments = tile_room(tile, tiles, kept, spare)
+        if kept.place.shape[0] > 0:
+            recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments)
+        else:
+            gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
         sums = slots.tiles[tile]
         sums[:] = 0
         tile_vjp_body(
@@ -175,10 +179,15 @@ def recording(
 
 
 def draw_frame_vjp(
-    job: Job, frame: int, corners: VertexCorners, adj_image: np.ndarray, pool: Pool
+    job: Job,
+    frame: int,
+    found: KeptFrame,
+    corners: VertexCorners,
+    adj_image: np.ndarray,
+    pool: Pool,
 ) -> paths.Packed:
     """Adjoints of everything from the adjoint of the image of one frame."""
-    ready = setup_frame(job, frame)
+    ready, kept = found
     slots, n_tiles = empty_slots(job, ready), len(ready.tiles.capacity)
     records: dict[int, TexelRecords] = {}
 
@@ -187,8 +196,8 @@ def draw_frame_vjp(
         room = empty_adjoints(len(fragments.y), len(fragments.start), job.x.dtype)
         for first, last in runs:
             draw_tiles_vjp(
-                first, last, job.scene, job.settings, tuple(ready), (fragments, room), adj_image,
-                recording(job, ready, first, last, slots, records),
+                first, last, job.scene, job.settings, tuple(ready), kept, (fragments, room),
+                adj_image, recording(job, ready, first, last, slots, records),
             )  # fmt: skip
 
     pool.over_tiles(n_tiles, draw)
@@ -250,6 +259,7 @@ class ImageRecord:
     shapes: dict[str, tuple]
     threads: int | None
     device: Device
+    kept: list[KeptFrame | None]
 
     def vjp(self, adj_images: Any, wrt: Iterable[str] | None = None) -> dict[str, np.ndarray]:
         """Pull the adjoint of the images back to the parameters.
@@ -294,7 +304,9 @@ class ImageRecord:
 
         def undo(view: int, frame: int, pool: Pool) -> paths.Packed:
             adj_samples = average_vjp(adj[view, frame], job.samples)
-            return draw_frame_vjp(self.jobs[view], frame, corners, adj_samples, pool)
+            one, at = self.jobs[view], view * len(job.x) + frame
+            found = recall_frame(one, frame, self.kept[at] if self.kept else None)
+            return draw_frame_vjp(one, frame, found, corners, adj_samples, pool)
 
         return for_each_frame(self.jobs, self.threads, undo)
 
@@ -322,10 +334,11 @@ def record_images(
     cameras, many = check_cameras(scene, camera)
     jobs = pack(scene, cameras, rasterizer, vertices, size)
     where = check_device(device)
-    images = only_asked(draw_frames(jobs, threads, where), many, jobs[0].batched)
+    images, kept = draw_kept(jobs, threads, where)
+    images = only_asked(images, many, jobs[0].batched)
     named = paths.named(cameras, many=many)
     shapes = paths.shapes(scene, named, vertices, jobs[0])
-    return ImageRecord(images, scene, named, jobs, shapes, threads, where)
+    return ImageRecord(images, scene, named, jobs, shapes, threads, where, kept)
 
 
 def rasterize_jvp(

@@ -1,0 +1,186 @@
+"""What a record keeps of the fragments of a frame, so that its reverse need not find them again.
+
+Of each fragment the pixel, its place in the list of that pixel, and the logit are kept: 16
+bytes in float64; in Softmax and in DIBR its depth besides, and its colour where any face has
+more than one. Where a pixel is on the screen, the coverage, and the colour of a face that has
+one are cheaper to write again than to keep, and come out equal to the bit. `tile_room` has a
+tile drawn straight into where it is kept.
+
+A record keeps at most KEPT_BYTES, the same part of it for each frame. A frame that needs more
+keeps nothing: then the reverse finds its fragments again, with the same result to the bit.
+
+Tests: `tests/render/test_kept.py`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from adjsim.backend import Device, cpu_kernel, device_fn
+from render.blending import OVER
+from render.fragments import Fragments, cover_fragments, fill_colors, tile_area
+from render.packing import Job
+from render.soft_raster import (
+    Frame,
+    Pool,
+    draw_frames,
+    draw_samples,
+    draw_tiles,
+    empty_fragments,
+    empty_images,
+    for_each_frame,
+    setup_frame,
+)
+from render.tile_shading import LANES
+
+
+KEPT_BYTES = 1 << 28
+
+
+class Kept(NamedTuple):
+    """The fragments of a frame, tile after tile; all is empty if nothing is kept."""
+
+    place: np.ndarray  # (n_tiles + 1,) int64, where the fragments of a tile begin
+    pixel: np.ndarray  # (n,) int32, as in `Fragments`
+    order: np.ndarray  # (n,) int32
+    y: np.ndarray  # (n,)
+    z: np.ndarray  # (n,), or (0,) in Over
+    rgb: np.ndarray  # (n, 3), or (0, 3) where every face has one colour
+    start: np.ndarray  # (n_tiles, pixels of a tile + 2) int32
+    pair: np.ndarray  # (n_pairs + n_tiles,) int64
+
+
+class KeptFrame(NamedTuple):
+    """A frame that is set up, and its fragments."""
+
+    ready: Frame
+    kept: Kept
+
+
+def empty_kept(ready: Frame, n: int, n_deep: int, n_colors: int) -> Kept:
+    """Return room for n fragments of a frame, of which so many have depths and colours."""
+    dtype, side = ready.grid.pixel_x.dtype, 1 << ready.grid.shift
+    n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
+    place = np.zeros(n_tiles + 1 if n else 0, np.int64)
+    place[1:] = np.cumsum(ready.tiles.capacity + LANES) if n else 0
+    return Kept(
+        place,
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.empty(n, dtype),
+        np.empty(n_deep, dtype),
+        np.empty((n_colors, 3), dtype),
+        np.empty((n_tiles if n else 0, side * side + 2), np.int32),
+        np.empty(n_pairs + n_tiles if n else 0, np.int64),
+    )
+
+
+def room_to_keep(job: Job, ready: Frame, n_frames: int) -> Kept:
+    """Return room for all that the fragments of a frame need, or none if that is too much."""
+    n = int(ready.tiles.capacity.sum()) + LANES * len(ready.tiles.capacity)
+    is_deep = job.settings.blend != OVER or job.settings.is_deep
+    is_colored = bool(job.scene.smooth.any() or job.scene.by_pixel.any())
+    kept = empty_kept(ready, n, n * is_deep, n * is_colored)
+    arrays = (*kept, *ready.faces, *ready.tiles)
+    if sum(array.nbytes for array in arrays) > KEPT_BYTES // n_frames:
+        return empty_kept(ready, 0, 0, 0)
+    return kept
+
+
+@device_fn
+def tile_room(tile, tiles, kept, fragments):
+    """Where the fragments of a tile are kept, and, for what is not, the scratch of all tiles."""
+    if kept.place.shape[0] == 0:
+        return fragments
+    a, b = kept.place[tile], kept.place[tile + 1]
+    return Fragments(
+        kept.pixel[a:b], fragments.face, fragments.p_x, fragments.p_y, kept.y[a:b],
+        fragments.D, fragments.rest, kept.z[a:b] if kept.z.shape[0] > 0 else fragments.z,
+        fragments.u, kept.rgb[a:b] if kept.rgb.shape[0] > 0 else fragments.rgb,
+        kept.order[a:b], fragments.spare, kept.start[tile], kept.pair[tiles.start[tile] + tile :],
+        fragments.logits, fragments.box_x, fragments.box_y, fragments.shade,
+    )  # fmt: skip
+
+
+@device_fn
+def recall_places(tile, n, grid, fragments):
+    """Where the first n fragments of a tile are on the screen."""
+    area, side = tile_area(tile, grid), 1 << grid.shift
+    for q in range(n):
+        fragments.p_x[q] = grid.pixel_x[area[2] + fragments.pixel[q] % side]
+        fragments.p_y[q] = grid.pixel_y[area[0] + (fragments.pixel[q] >> grid.shift)]
+
+
+def _recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments):
+    """Write again what is not kept of the fragments of a tile, in the room of that tile."""
+    n = 0
+    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+        f, first = tiles.faces[pair], n
+        n = fragments.pair[pair - tiles.start[tile] + 1]
+        for q in range(first, n):
+            fragments.face[q] = f
+        if kept.rgb.shape[0] == 0:
+            fill_colors(first, n, f, faces.shaded, fragments)
+    recall_places(tile, n, grid, fragments)
+    cover_fragments(n, settings.blend, fragments)
+
+
+def _draw_tiles_kept(first, last, scene, settings, frame, fragments, kept, image):
+    """Draw the tiles first..last-1 of a frame, and keep their fragments."""
+    faces, tiles, grid = frame
+    for tile in range(first, last):
+        room = tile_room(tile, tiles, kept, fragments)
+        draw_tiles(tile, tile + 1, scene, settings, faces, tiles, grid, room, image)
+
+
+recall_tile = cpu_kernel(_recall_tile)
+draw_tiles_kept = cpu_kernel(_draw_tiles_kept)
+
+
+def draw_frame_kept(
+    job: Job, frame: int, n_frames: int, image: np.ndarray, pool: Pool
+) -> KeptFrame | None:
+    """Draw one of n_frames frames; return what is kept of it, if anything is."""
+    ready = setup_frame(job, frame)
+    kept, n_tiles = room_to_keep(job, ready, n_frames), len(ready.tiles.capacity)
+
+    def draw(runs: Iterable[tuple[int, int]]) -> None:
+        fragments = empty_fragments(ready, 0, n_tiles)
+        for first, last in runs:
+            draw_tiles_kept(
+                first, last, job.scene, job.settings, tuple(ready), fragments, kept, image
+            )
+
+    pool.over_tiles(n_tiles, draw)
+    return KeptFrame(ready, kept) if len(kept.place) else None
+
+
+def draw_kept(
+    jobs: Sequence[Job], threads: int | None, device: Device
+) -> tuple[np.ndarray, list[KeptFrame | None]]:
+    """Draw like `draw_frames`, and return what is kept of each frame too; on a GPU nothing is."""
+    if device is Device.CUDA:
+        return draw_frames(jobs, threads, device), []
+    images = empty_images(jobs)
+    n_frames = len(jobs) * len(jobs[0].x)
+
+    def draw(view: int, frame: int, pool: Pool) -> KeptFrame | None:
+        found: list[KeptFrame | None] = []
+        job = jobs[view]
+        draw_samples(
+            job,
+            images[view, frame],
+            lambda room: found.append(draw_frame_kept(job, frame, n_frames, room, pool)),
+        )
+        return found[0]
+
+    return images, for_each_frame(jobs, threads, draw)
+
+
+def recall_frame(job: Job, frame: int, found: KeptFrame | None) -> KeptFrame:
+    """Return what was kept of a frame, or the frame set up anew, with nothing kept."""
+    if found is not None:
+        return found
+    ready = setup_frame(job, frame)
+    return KeptFrame(ready, empty_kept(ready, 0, 0, 0))

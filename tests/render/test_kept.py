@@ -1,0 +1,52 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from adjoint.render import kept
+from adjoint.render.soft_raster import record_images
+from render.blending import DIBR, Hard, Over, Softmax
+from render.scene import Scene
+from render.soft_raster import rasterize
+from tests.render.scenes import camera, rounded, soft, textured, two_tetrahedra
+
+
+SIZE = (70, 40)
+
+
+def as_it_is(scene):
+    return scene
+
+
+def one_colour_each(scene):
+    objects = {name: replace(mesh, vertex_colors=None) for name, mesh in scene.objects.items()}
+    return Scene(objects, scene.lights)
+
+
+@pytest.fixture
+def nothing_kept(monkeypatch):
+    return lambda: monkeypatch.setattr(kept, "KEPT_BYTES", 0)
+
+
+@pytest.mark.parametrize("look", [as_it_is, one_colour_each, rounded, textured])
+@pytest.mark.parametrize("blend", [Over(), Softmax(), DIBR(2e-3), Hard()])
+def test_what_is_kept_changes_no_bit(rng, nothing_kept, look, blend):
+    scene, vertices = two_tetrahedra(rng)
+    scene, rasterizer = look(scene), soft(blend=blend, sigma=1e-3)
+    vertices = {name: np.stack([x, x + 0.1]) for name, x in vertices.items()}
+    args = (scene, camera(), rasterizer, vertices, SIZE)
+    kept_one = record_images(*args, threads=1)
+    kept_two = record_images(*args, threads=2)
+    assert all(found is not None for found in [*kept_one.kept, *kept_two.kept])
+    nothing_kept()
+    again = record_images(*args, threads=1)
+    assert again.kept == [None, None]
+    adj = rng.normal(size=again.images.shape)
+    expected = again.vjp(adj)
+    np.testing.assert_array_equal(again.images, rasterize(*args))
+    for record in (kept_one, kept_two):
+        np.testing.assert_array_equal(record.images, again.images)
+        found = record.vjp(adj)
+        for path, gradient in expected.items():
+            np.testing.assert_array_equal(found[path], gradient, err_msg=path)
+    assert any(np.abs(gradient).max() > 0 for gradient in expected.values())
