@@ -1,7 +1,7 @@
 """Forward physics: models, forces, rollouts. Never learns that gradients exist."""
 
+from adjsim.courses import Policy as Policy, Signal as Signal
 from adjsim.model import Model as Model, State as State, Trajectory as Trajectory
 from adjsim.rollout import rollout as rollout
-from adjsim.series import Signal as Signal
 from adjsim.system import OnDivergence as OnDivergence, RolloutError as RolloutError
 from adjsim.worlds import Batch as Batch, stack as stack

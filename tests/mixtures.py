@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from adjsim.courses import Signal
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.hinges import Hinges
@@ -18,7 +19,6 @@ from adjsim.forces.springs import Springs
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
-from adjsim.series import Signal
 from tests.reference import (
     external,
     half_space,

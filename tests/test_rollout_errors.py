@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from adjoint.rollout import record, rollout_jvp
+from adjsim.courses import Signal
 from adjsim.element import Force
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
@@ -11,7 +12,6 @@ from adjsim.model import Model, State
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
-from adjsim.series import Signal
 from adjsim.stepper import RolloutError
 
 

@@ -1,12 +1,13 @@
-"""Series and signals: rows of every step, their adjoint, and what is refused."""
+"""Constants, series and courses: rows of every step, their adjoint, and what is refused."""
 
 import numpy as np
 import pytest
 
 from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjsim.courses import Signal
 from adjsim.forces.sphere import SphereContact
 from adjsim.forces.springs import Springs
-from adjsim.series import Signal, check_series, series_rows, series_steps, with_array
+from adjsim.series import check_series, series_rows, series_steps, with_array
 
 
 N_STEPS, N = 7, 4
@@ -37,17 +38,6 @@ def test_adjoint_of_rows_is_their_transpose(make, rng):
     np.testing.assert_array_equal(moved, pushed)  # the map is linear
 
 
-def test_a_signal_is_linear_between_knots_and_constant_beyond():
-    signal = Signal([1.0, 3.0, 4.0], [2.0, 6.0, -1.0])
-    np.testing.assert_allclose(signal.sample(7), [2.0, 2.0, 4.0, 6.0, -1.0, -1.0, -1.0], rtol=1e-15)
-
-
-def test_the_gradient_of_values_no_step_sees_is_zero():
-    signal = Signal([0.0, 10.0, 20.0], np.zeros(3))
-    adj = series_rows_vjp(signal, (), np.ones(5))
-    np.testing.assert_allclose(adj, [4.0, 1.0, 0.0], rtol=1e-14)
-
-
 def test_only_a_series_says_for_how_many_steps_it_is(rng):
     counts = {
         name: series_steps(check_series("force", make(rng), SHAPES), SHAPES[-1])
@@ -72,20 +62,6 @@ def test_only_a_series_says_for_how_many_steps_it_is(rng):
 def test_a_shape_that_does_not_fit_is_refused_by_name(value, message):
     with pytest.raises(ValueError, match=message):
         check_series("force", value, SHAPES)
-
-
-@pytest.mark.parametrize(
-    ("knots", "values", "message"),
-    [
-        ([0, 0], [1.0, 2.0], "`knots` must be step numbers that increase"),
-        ([], [], "`knots` must be step numbers that increase, at least one"),
-        ([0, 1], [1.0], "`values` must have one row per knot, 2, got shape"),
-        ([0, 1], [1.0, np.inf], "`values` must be finite"),
-    ],
-)
-def test_a_bad_signal_is_refused_by_name(knots, values, message):
-    with pytest.raises(ValueError, match=message):
-        Signal(knots, values)
 
 
 def test_a_signal_of_what_is_constant_is_refused_by_name():

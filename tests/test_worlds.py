@@ -9,6 +9,7 @@ import pytest
 import adjsim.packing
 from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import Binomial, EveryK, MemoryBudget, Segments, StoreAll
+from adjsim.courses import Signal
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
@@ -20,7 +21,6 @@ from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
-from adjsim.series import Signal
 from adjsim.stepper import CpuStepper, make_stepper
 from adjsim.system import RolloutError
 from adjsim.worlds import stack

@@ -165,9 +165,9 @@ class Hinges(RestShapedForce):
     rest_angle : float or array, optional
         phi0, () or (n_hinges,) [rad]. None: the angles in `rest_positions`; from then on it is a
         parameter of its own.
-    actuation : float, array or Signal
+    actuation : float, array, Signal or Policy
         a [rad] of half-angle, () or (n_hinges,); (n_steps, n_hinges) with row k acting in step k;
-        or a `Signal` over control points.
+        or a `Signal` over control points, a `Policy` over time.
 
     Raises
     ------

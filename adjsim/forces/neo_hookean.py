@@ -146,9 +146,9 @@ class NeoHookeanTets(LumpedForce):
     viscosity : float or array, optional
         Kelvin-Voigt viscosity eta >= 0, () or (n_tets,) [Pa s]. None: none, and no
         parameter of that name (saves reading velocities).
-    actuation : float, array or Signal
+    actuation : float, array, Signal or Policy
         Actuation a [-], () or (n_tets,); (n_steps, n_tets) with row k acting in step k; or a
-        `Signal` over control points.
+        `Signal` over control points, a `Policy` over time.
     density : float or array, optional
         rho, () or (n_tets,) [kg/m3], positive: each tetrahedron gives rho V/4 to each of its
         nodes. None: masses are given to the model, and there is no parameter of that name.

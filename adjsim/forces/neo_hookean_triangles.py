@@ -168,9 +168,9 @@ class NeoHookeanTriangles(LumpedForce):
     viscosity : float or array, optional
         Kelvin-Voigt viscosity eta >= 0, () or (n_triangles,) [N s/m]. None: none, and no
         parameter of that name (saves reading velocities).
-    actuation : float, array or Signal
+    actuation : float, array, Signal or Policy
         Actuation a [-], () or (n_triangles,); (n_steps, n_triangles) with row k acting in
-        step k; or a `Signal` over control points.
+        step k; or a `Signal` over control points, a `Policy` over time.
     density : float or array, optional
         Areal sigma, () or (n_triangles,) [kg/m2], positive: each triangle gives sigma A0/3 to
         each of its nodes. None: masses are given to the model, and there is no parameter of

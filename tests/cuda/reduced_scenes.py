@@ -3,11 +3,11 @@
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
+from adjsim.courses import Signal
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.reduced.smoke import Smoke, SmokeState
-from adjsim.series import Signal
 
 
 DT, N_STEPS, FRAMES = 0.02, 6, (0, 3, 6)

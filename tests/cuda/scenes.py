@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
+from adjsim.courses import Signal
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.external import ExternalForces
@@ -20,7 +21,6 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
-from adjsim.series import Signal
 from adjsim.worlds import stack
 
 

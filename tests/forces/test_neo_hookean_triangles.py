@@ -10,6 +10,7 @@ from adjoint.forces.neo_hookean_triangles import (
     viscous_neo_hookean_triangle_jvp,
 )
 from adjoint.rollout import record
+from adjsim.courses import Signal
 from adjsim.forces.neo_hookean_triangles import (
     ELASTIC,
     VISCOUS,
@@ -20,7 +21,6 @@ from adjsim.forces.neo_hookean_triangles import (
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
-from adjsim.series import Signal
 from adjsim.stepper import RolloutError
 from tests.forces.complex_steps import check_one_step
 from tests.forces.contract import (

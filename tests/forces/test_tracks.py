@@ -6,12 +6,12 @@ from scipy.spatial.transform import Rotation
 
 from adjoint.forces.tracks import ROW_TWINS
 from adjoint.rollout import record, rollout_jvp
+from adjsim.courses import Signal
 from adjsim.forces.box import BoxContact
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.tracks import path_angular_velocity, path_velocity, unit_rows
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
-from adjsim.series import Signal
 from tests.forces.contract import EPS
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from adjoint.reduced.double_pendulum import double_pendulum_jvp, double_pendulum_vjp
+from adjsim.courses import Signal
 from adjsim.reduced.double_pendulum import DoublePendulum, double_pendulum_acceleration, mass_matrix
 from adjsim.reduced.pendulum import PendulumState
-from adjsim.series import Signal
 from tests.reduced.contract import SystemContract
 from tests.reference import pendulum as reference
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from adjoint.reduced.simple_pendulum import simple_pendulum_jvp, simple_pendulum_vjp
+from adjsim.courses import Signal
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum, simple_pendulum_acceleration
 from adjsim.rollout import rollout
-from adjsim.series import Signal
 from tests.reduced.contract import SystemContract
 from tests.reference import pendulum as reference
 

@@ -54,6 +54,7 @@ def toy(name):
         "areal density": partial(roll, density.triangles, N_STEPS),
         "elastic": partial(roll, solids.elastic, N_STEPS),
         "viscous": partial(roll, solids.viscous, N_STEPS),
+        "driven": partial(roll, solids.driven, N_STEPS),
         "stick": partial(roll, solids.stick, N_STEPS),
         "slip": partial(roll, solids.slip, N_STEPS),
         "elastic triangles": partial(roll, shells.elastic, N_STEPS),

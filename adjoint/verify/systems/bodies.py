@@ -13,6 +13,7 @@ import numpy as np
 from adjoint.rigid.pose import vertices_jvp, vertices_vjp
 from adjoint.verify.problem import Problem, System, Values
 from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjsim.courses import Signal
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.external import ExternalForces
@@ -24,7 +25,6 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
 from adjsim.rigid.pose import BodyState, BodyTrajectory, vertices
-from adjsim.series import Signal
 
 
 DT = 3e-4  # [s]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from adjoint.verify.problem import System
 from adjoint.verify.systems.solids import Scene, rollout_problem
+from adjsim.courses import Signal
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.contact import Contact
@@ -21,7 +22,6 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.sphere import SphereContact
 from adjsim.model import Model, State
 from adjsim.rotations import rotation_matrix
-from adjsim.series import Signal
 
 
 DT = 1e-4  # [s]

@@ -12,13 +12,13 @@ import numpy as np
 
 from adjoint.verify.problem import Problem, System, Values
 from adjoint.verify.systems.solids import N_STEPS, Scene, rollout_problem
+from adjsim.courses import Signal
 from adjsim.forces.hinges import Hinges, dihedral_angle
 from adjsim.forces.springs import Springs
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
-from adjsim.series import Signal
 
 
 CLOTH = sheet((3, 3), (0.3, 0.3))

@@ -7,9 +7,9 @@ import numpy as np
 from adjoint.verify.problem import System
 from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjoint.verify.systems.springs import chain
+from adjsim.courses import Signal
 from adjsim.forces.external import ExternalForces
 from adjsim.model import Model
-from adjsim.series import Signal
 
 
 def _loaded(n_steps: int, force: ExternalForces) -> Scene:

@@ -11,12 +11,12 @@ from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.problem import Problem, System, Values, no_margins
+from adjsim.courses import Signal
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.reduced.smoke import Smoke, SmokeState
 from adjsim.rollout import rollout
-from adjsim.series import Signal
 from render.pendulum import RodsAndBobs
 from render.smoke import smoke_images
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from adjoint.verify.problem import Problem, System, Values
 from adjoint.verify.systems.solids import N_STEPS, Scene, rollout_problem
+from adjsim.courses import Signal
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
-from adjsim.series import Signal
 
 
 CLOTH = sheet((3, 2), (0.3, 0.2))  # 12 triangles

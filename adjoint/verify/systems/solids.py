@@ -14,6 +14,7 @@ import numpy as np
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.problem import Problem, System, Values, no_margins
 from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
+from adjsim.courses import Policy
 from adjsim.forces.contact import Contact
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
@@ -169,6 +170,15 @@ def viscous(n_steps: int) -> Scene:
     return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
 
 
+def driven(n_steps: int) -> Scene:
+    """Actuation by a policy, some of whose outputs are near their bound."""
+    rng = np.random.default_rng(12)
+    policy = Policy(rng.standard_normal((10, 3)), rate=0.3, scale=0.2)
+    tets, x = beam(rng, mu=2e4, lam=5e4, actuation=policy)
+    model = Model(tets.lumped_mass(DENSITY), {"solid": tets})
+    return Scene(model, State(x, rng.standard_normal(x.shape)), 5e-4, n_steps)
+
+
 def _on_the_floor(
     rng: np.random.Generator, speed: float, n_steps: int, inert: str, **contact: object
 ) -> Scene:
@@ -209,6 +219,7 @@ def system(name: str, summary: str, build: Callable[[int], Scene]) -> System:
 SYSTEMS = (
     system("tets/elastic", "Stable neo-Hookean tetrahedra, two nodes pinned", elastic),
     system("tets/viscous", "Viscous tetrahedra driven by a series of actuations", viscous),
+    system("tets/driven", "Tetrahedra driven by a policy, differentiated in its weights", driven),
     system("contact/stick", "A box pressed on a plane, friction in stick", stick),
     system("contact/slip", "A box sliding on a plane, friction in slip", slip),
 )

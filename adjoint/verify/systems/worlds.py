@@ -16,13 +16,13 @@ from adjoint.verify.systems.solids import (
     Scene,
     fields_of,
 )
+from adjsim.courses import Signal
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State, Trajectory
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rollout import rollout
-from adjsim.series import Signal
 from adjsim.worlds import Batch, numbered, stack
 
 
