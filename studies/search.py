@@ -188,7 +188,8 @@ def make_search(table: dict[str, Any]) -> Search:
         raise StudyError(f"`optimizer.momentum` must be in [0, 1), got {momentum:g}.")
     rate = table.get("learning_rate", Options.learning_rate)
     checks.positive("optimizer.learning_rate", rate)
-    options = Options(learning_rate=rate, momentum=momentum)
+    memory = checks.positive("optimizer.memory", table.get("memory", Options.memory))
+    options = Options(memory, learning_rate=rate, momentum=momentum)
     return Search(
         method,
         table["max_evaluations"],

@@ -38,7 +38,7 @@ def minimize(
         Gauss-Newton: a step below `tolerance` times |theta| ends the search. The other
         methods: the gradient's fall relative to the start.
     options : Options, optional
-        Settings of the first-order methods.
+        Settings of the methods.
     log : pathlib.Path, optional
         File that gets one line of JSON per evaluation. If it holds lines already, they
         answer the first requests: the run goes on where it was killed, with the same
@@ -85,10 +85,13 @@ def _search(
     """Run one method until it stops or the budget is spent."""
     if method is Method.GAUSS_NEWTON:
         return scipy_methods.gauss_newton(evaluator, start, tolerance, problem.bounds)
+    options = options or Options()
     if method is Method.LBFGSB:
-        return scipy_methods.lbfgsb(evaluator, start, tolerance, problem.bounds)
+        return scipy_methods.lbfgsb(
+            evaluator, start, tolerance, problem.bounds, memory=options.memory
+        )
     is_momentum = method is Method.GRADIENT_DESCENT
     make = first_order.momentum_step if is_momentum else first_order.adam_step
     return first_order.descend(
-        evaluator, start, make(options or Options()), tolerance=tolerance, bounds=problem.bounds
+        evaluator, start, make(options), tolerance=tolerance, bounds=problem.bounds
     )

@@ -67,12 +67,15 @@ class Status(enum.Enum):
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of the first-order methods; SciPy's methods have none of their own.
+    """Settings of the methods; Gauss-Newton has none of its own.
 
+    `memory` is how many steps L-BFGS-B remembers: the more, the nearer it is to conjugate
+    gradients, which a spectrum with few far outliers does not slow down.
     `learning_rate` is the step in theta per unit gradient (gradient descent) or the
     typical step itself (Adam). Adam: Kingma & Ba, ICLR 2015, algorithm 1.
     """
 
+    memory: int = 10
     learning_rate: float = 0.05
     momentum: float = 0.9
     beta1: float = 0.9

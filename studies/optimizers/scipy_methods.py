@@ -17,6 +17,8 @@ EPS = float(np.finfo(np.float64).eps)
 # noise in N values theta is then within sqrt(N SMALL_FALL) of its standard error, 0.07 for
 # half a million pixels; a fit without noise falls by large factors until the step is small.
 SMALL_FALL = 1e-8
+# A loss is a sum over all pixels: it is not known better than to this part of itself.
+ROUNDING = 10.0 * EPS
 # A loss with jumps is rough: where a step promises little and this many trials in a row
 # end higher, shorter trials would only measure the roughness.
 LITTLE_FALL, TRIALS = 1e-5, 3
@@ -54,10 +56,14 @@ def lbfgsb(
     theta: np.ndarray,
     tolerance: float,
     bounds: tuple[np.ndarray, np.ndarray],
+    *,
+    memory: int,
 ) -> Status:
     """Run L-BFGS-B until the largest entry of the projected gradient has fallen enough.
 
-    Converged once it is at most `tolerance` times the norm of the first gradient.
+    Converged once it is at most `tolerance` times the norm of the first gradient, or an
+    iteration lowers the loss by no more than its rounding. SciPy's own test of that is against
+    the loss at the start: it would end a fit without noise at the root of the rounding.
     """
     first = evaluator.gradient(theta)
     if first.gradient is None:
@@ -65,6 +71,7 @@ def lbfgsb(
     # The loss is scaled to 1 at the start: L-BFGS-B's first step and tests are absolute.
     scale = 1.0 / max(first.loss, np.finfo(np.float64).tiny)
     pending: list[Evaluation] = [first]
+    losses = [first.loss]
 
     def loss_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
         evaluation = pending.pop() if pending else evaluator.gradient(theta)
@@ -72,9 +79,15 @@ def lbfgsb(
             return WALL, np.zeros_like(theta)
         return scale * evaluation.loss, scale * evaluation.gradient
 
+    def after(intermediate_result: Any) -> None:
+        losses.append(float(intermediate_result.fun) / scale)
+        if losses[-2] - losses[-1] <= ROUNDING * losses[-1]:
+            raise StopIteration
+
     options: Any = {
         "gtol": tolerance * scale * float(np.linalg.norm(first.gradient)),
-        "ftol": EPS,
+        "ftol": 0.0,
+        "maxcor": memory,
         "maxiter": 10**9,
         "maxfun": 10**9,
     }
@@ -84,9 +97,11 @@ def lbfgsb(
         jac=True,
         method="L-BFGS-B",
         bounds=list(zip(*bounds, strict=True)),
+        callback=after,
         options=options,
     )
-    return Status.CONVERGED if found.success else Status.STALLED
+    is_rounding = len(losses) > 1 and losses[-2] - losses[-1] <= ROUNDING * losses[-1]
+    return Status.CONVERGED if found.success or is_rounding else Status.STALLED
 
 
 def gauss_newton(

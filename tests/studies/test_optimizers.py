@@ -40,6 +40,19 @@ def test_every_method_finds_the_truth(method):
     np.testing.assert_allclose(result.theta, TRUTH, atol=1e-4)
 
 
+def test_l_bfgs_b_goes_on_to_where_the_loss_rounds():
+    # Against the loss at the start, its last falls are below rounding long before.
+    result = solve(Method.LBFGSB, tolerance=1e-14)
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-12)
+
+
+def test_l_bfgs_b_ends_with_noise_once_its_falls_are_rounding():
+    result = solve(Method.LBFGSB, Decay(noise=0.02), tolerance=1e-300)
+    assert result.status is Status.CONVERGED
+    assert result.evaluations <= 60
+
+
 def test_gauss_newton_reaches_rounding_in_a_few_evaluations():
     result = solve(Method.GAUSS_NEWTON)
     np.testing.assert_allclose(result.theta, TRUTH, atol=1e-10)
