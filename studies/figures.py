@@ -13,6 +13,7 @@ INK, SOFT, BLUE, ORANGE, GREEN = "#1d2733", "#8a96a3", "#2f6db3", "#d2622a", "#3
 COMPARED = ("start", "target", "fitted")
 ARROWS = 24  # along the longer edge of a picture
 TINY = float(np.finfo(np.float64).tiny)
+TINY_COLOR = 1e-17  # a smaller difference of colours is 0 up to rounding, and is drawn here
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
 
@@ -221,6 +222,39 @@ def grid(rows: Sequence[Sequence[np.ndarray]], titles: Sequence[str]) -> bytes:
             ax.set_title(titles[k], fontsize=9, color=INK)
         elif k % count == 0:
             ax.set_ylabel(titles[k // count], fontsize=9, color=INK)
+    return png(figure)
+
+
+def texels(hidden: np.ndarray, fitted: np.ndarray, gain: np.ndarray, is_bare: np.ndarray) -> bytes:
+    """Draw two textures, (height, width, 3), their difference, and what pictures tell of them.
+
+    `gain` is by how much noise of a pixel comes through to a texel, NaN where none looks at it and
+    infinite where it is not told by itself; `is_bare` says which texels lie on no face.
+    """
+    tall = hidden.shape[0] / hidden.shape[1]
+    figure, axes = make_axes(2, 2, (9.0, 8.0 * tall + 0.9))
+    for ax, title, one in zip(axes, ("hidden", "fitted"), (hidden, fitted), strict=False):
+        ax.imshow(np.clip(one, 0.0, 1.0), interpolation="nearest")
+        ax.set_title(title, fontsize=10, color=INK)
+    error = np.maximum(np.abs(fitted - hidden).max(axis=2), TINY_COLOR)
+    shown = (
+        (axes[2], "difference, largest of the channels", error, "magma"),
+        (axes[3], "noise of a pixel comes through, times", gain, "viridis_r"),
+    )
+    back = np.where(is_bare[..., None], (0.88, 0.9, 0.92), (0.45, 0.5, 0.56))
+    for ax, title, values, colors in shown:
+        ax.imshow(np.where(np.isinf(values)[..., None], (0.8, 0.15, 0.1), back),
+                  interpolation="nearest")  # fmt: skip
+        is_known = np.isfinite(values) & ~np.isnan(gain)
+        drawn = ax.imshow(
+            np.where(is_known, values, np.nan), interpolation="nearest", norm="log", cmap=colors
+        )
+        figure.colorbar(drawn, ax=ax, fraction=0.046 * tall, pad=0.02)
+        ax.set_title(title, fontsize=10, color=INK)
+    for ax in axes:
+        ax.set(xticks=[], yticks=[])
+        ax.grid(visible=False)
+        ax.spines[:].set_visible(False)
     return png(figure)
 
 

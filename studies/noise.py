@@ -20,7 +20,7 @@ class Noise:
     def of(cls, table: Mapping[str, Any]) -> Self:
         """Return the noise of the settings' table."""
         for key in ("level", "repeats"):
-            checks.non_negative(f"noise.{key}", table[key])
+            checks.non_negative(f"noise.{key}", table.get(key, 0))
         return cls(table["level"], table["eight_bit"])
 
     def apply(self, images: np.ndarray, rng: np.random.Generator) -> np.ndarray:

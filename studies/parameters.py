@@ -12,7 +12,7 @@ import numpy as np
 
 from adjsim import checks
 from studies.errors import StudyError
-from studies.transforms import Identity, LamePair, Log, Transform
+from studies.transforms import LINEAR, Identity, LamePair, Log, Transform
 from studies.wires import Wires
 
 
@@ -189,7 +189,7 @@ def block(
     """
     values = np.stack([np.asarray(value, np.float64) for value in start])
     lower, upper = np.full_like(values, -np.inf), np.full_like(values, np.inf)
-    if not isinstance(transform, Identity):
+    if not isinstance(transform, LINEAR):
         lower = np.zeros_like(values)
     for i, path in enumerate(paths):
         if bounds and path in bounds:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from render.blending import Hard
 from studies import run_folder
 from studies.image_fit import ImageFit
 from studies.looks import Look, diagnosis, gradient_look, pixels, write_looks
@@ -35,11 +36,12 @@ class PictureFit(ImageFit):
         """Return number and size of the pictures, and what the start feels."""
         problem, stages = self.problem, self.search.stages
         start = problem.parameters.start
+        is_hard = isinstance(problem.scenery.rasterizer.blend, Hard)
         rows, advice = diagnosis(problem, self.felt, start, stages) if self.felt else ([], [])
         return {
             "pictures": len(self.names),
             "size": list(problem.scenery.size),
-            "softness": [pixels(problem, stage) for stage in stages],
+            "softness": [] if is_hard else [pixels(problem, stage) for stage in stages],
             "diagnosis": rows,
             "advice": advice,
         }

@@ -37,12 +37,13 @@ picture.{left}</p>
 def facts(result: dict[str, Any]) -> dict[str, str]:
     """Return what the set-up says of the pictures."""
     height, width = result["size"]
-    stages = ", ".join(f"{value:.3g}" for value in result["softness"])
+    softness = ", ".join(f"{value:.3g}" for value in result["softness"])
+    stages = f"{softness} pixels, one after the other" if softness else "0: edges are hard"
     return {
         "what is seen": result["what"],
         "pictures": f"{result['pictures']} of {width} x {height} pixels, {result['n_values']} "
         "numbers compared",
-        "softness of edges": f"{stages} pixels, one after the other",
+        "softness of edges": stages,
     }
 
 

@@ -123,6 +123,12 @@ STUDIES = {
             moves=False,
         ),
         Study(
+            "texture",
+            "studies.texture",
+            "find the texture of a known mesh from pictures, or from a single one",
+            moves=False,
+        ),
+        Study(
             "shape",
             "studies.shape",
             "turn a sphere into the shape that is seen in pictures, every vertex free",

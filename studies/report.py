@@ -186,18 +186,21 @@ def _spectrum(result: dict[str, Any]) -> list[str]:
     values = spread["singular_values"]
     if not values:
         return []
+    condition = spread["condition"]
+    ratio = "" if condition is None else f"; condition {condition:.3g}"
     if not spread["worst_direction"]:
+        ends = f"from {values[0]:.3g} down to {values[-1]:.3g}"
+        if len(values) == result["n_parameters"]:
+            return [f"Singular values of the Jacobian of the residuals: {ends}{ratio}."]
         return [
-            f"The {len(values)} largest singular values of the Jacobian of the residuals: from "
-            f"{values[0]:.3g} down to {values[-1]:.3g}. With so many parameters the smaller ones "
-            "are not computed: what the images determine worst stays unknown."
+            f"The {len(values)} largest singular values of the Jacobian of the residuals: {ends}. "
+            "With so many parameters the smaller ones are not computed: what the images determine "
+            "worst stays unknown."
         ]
     few = len(values) <= LARGEST_LIST
     listed = ", ".join(f"{value:.3g}" for value in values)
     told = listed if few else f"from {values[0]:.3g} down to {values[-1]:.3g}"
     labels = f" in ({', '.join(map(html.escape, result['theta_labels']))})" if few else ""
-    condition = spread["condition"]
-    ratio = "" if condition is None else f"; condition {condition:.3g}"
     sentences = [f"Singular values of the Jacobian of the residuals{labels}: {told}{ratio}."]
     if len(values) > 1:
         worst = ", ".join(

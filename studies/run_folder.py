@@ -17,6 +17,7 @@ STUDY, MANIFEST, ITERATIONS = "study.toml", "manifest.json", "iterations.jsonl"
 PARAMETERS, RESULT, CERTIFICATE = "parameters.npz", "result.json", "certificate.json"
 TRAJECTORY, FRAMES, REPORT = "trajectory.npz", "frames.npz", "report.html"
 PICTURES, LOOKS = "pictures.npz", "looks.json"
+TEXTURE, TEXTURE_PICTURE = "texture.npz", "texture.png"
 INSTANCES, INSTANCES_CSV = "instances.json", "instances.csv"
 TARGET_VIDEO, FITTED_VIDEO, FIGURES = "target.mp4", "fitted.mp4", "figures"
 

@@ -3,7 +3,7 @@ r"""A scene at rest and the cameras on it, drawn as a function of parameters by 
     values by path -> scene, cameras, rasterizer, vertices -> pictures
 
 Paths are those of `adjoint/render/paths.py`: "ball.vertices", "sky.coefficients",
-"camera.0.fov_y".
+"camera.0.fov_y", "ball.texels".
 """
 
 from collections.abc import Mapping
@@ -78,6 +78,9 @@ class Scenery:
         elif name in MATERIAL:
             material = replace(objects[owner].material, **{name: value})
             objects[owner] = replace(objects[owner], material=material)
+        elif name == "texels":
+            texture = replace(cast("Any", objects[owner].texture), texels=value)
+            objects[owner] = replace(objects[owner], texture=texture)
         else:
             objects[owner] = replace(cast("Any", objects[owner]), **{name: value})
         return replace(self, scene=Scene(objects, lights))

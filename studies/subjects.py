@@ -12,6 +12,8 @@ from adjsim.meshes.shapes import SHAPES, shape
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from render.orbit_camera import OrbitCamera
+from render.scene import Mesh
+from render.textured_files import read_textured
 from studies.errors import StudyError
 
 
@@ -25,11 +27,7 @@ def find_mesh(table: Mapping[str, Any], instance: int, key: str = "mesh") -> Tri
     StudyError
         If there is no such shape or file.
     """
-    names = table["shapes"]
-    checks.positive(f"{key}.radius", table["radius"])
-    if not names:
-        raise StudyError(f"`{key}.shapes` must name at least one of {', '.join(SHAPES)}.")
-    name = names[instance % len(names)]
+    name = _name(table, instance, key)
     if not Path(name).suffix:
         try:
             return shape(name, table["radius"])
@@ -42,9 +40,41 @@ def find_mesh(table: Mapping[str, Any], instance: int, key: str = "mesh") -> Tri
     if isinstance(read, TetMesh):
         surface = read.surface()
         read = TriangleMesh(read.points[surface.nodes], surface.local_faces)
-    points = read.points - (read.points.min(axis=0) + read.points.max(axis=0)) / 2.0
-    points *= table["radius"] / np.linalg.norm(points, axis=1).max()
-    return TriangleMesh(points, read.faces)
+    return TriangleMesh(_placed(read.points, table["radius"]), read.faces)
+
+
+def find_textured(table: Mapping[str, Any], instance: int) -> tuple[np.ndarray, Mesh]:
+    """Return points and mesh as `find_mesh` finds them; an .obj file brings its texture, if any.
+
+    Raises
+    ------
+    StudyError
+        As `find_mesh`, or if the material or the picture of an .obj file cannot be read.
+    """
+    name = _name(table, instance, "mesh")
+    if Path(name).suffix.lower() != ".obj":
+        mesh = find_mesh(table, instance)
+        return mesh.points, Mesh(mesh.faces)
+    try:
+        points, seen = read_textured(name)
+    except (OSError, ValueError) as error:
+        raise StudyError(f"`mesh.shapes`: {str(error).removeprefix('`mesh`: ')}") from error
+    return _placed(points, table["radius"]), seen
+
+
+def _name(table: Mapping[str, Any], instance: int, key: str) -> str:
+    """Return which shape or file an instance has."""
+    names = table["shapes"]
+    checks.positive(f"{key}.radius", table["radius"])
+    if not names:
+        raise StudyError(f"`{key}.shapes` must name at least one of {', '.join(SHAPES)}.")
+    return names[instance % len(names)]
+
+
+def _placed(points: np.ndarray, radius: float) -> np.ndarray:
+    """Return points moved around the origin, the farthest of them `radius` away."""
+    about = points - (points.min(axis=0) + points.max(axis=0)) / 2.0
+    return about * (radius / np.linalg.norm(about, axis=1).max())
 
 
 def cameras_around(table: Mapping[str, Any]) -> tuple[OrbitCamera, ...]:

@@ -1,6 +1,7 @@
 r"""Maps between the optimizer's coordinates theta and natural parameters.
 
     Identity    p = theta
+    Scaled      p = unit theta
     Log         p = exp(theta)                                  p > 0
     LamePair    mu = exp(theta_0),  lam = exp(theta_1) + mu/8   mu > 0, lam > mu/8
 
@@ -72,6 +73,48 @@ class Identity:
     def labels(self, paths: tuple[str, ...]) -> tuple[str, ...]:
         """Return what theta's components are called."""
         return paths
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """p = unit theta, for quantities that the images feel unequally.
+
+    Attributes
+    ----------
+    unit : numpy.ndarray
+        A positive number for each value, or one that fits by broadcasting.
+    """
+
+    unit: np.ndarray
+
+    def natural(self, theta: np.ndarray) -> np.ndarray:
+        """Return the natural values at theta."""
+        return self.unit * theta
+
+    def theta(self, natural: np.ndarray) -> np.ndarray:
+        """Return theta of natural values."""
+        return np.asarray(natural, dtype=np.float64) / self.unit
+
+    def jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
+        """Return the tangent of the natural values."""
+        del theta
+        return self.unit * tan_theta
+
+    def vjp(self, theta: np.ndarray, adj_natural: np.ndarray) -> np.ndarray:
+        """Return the cotangent of theta."""
+        del theta
+        return self.unit * adj_natural
+
+    def box(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest box in theta that holds the natural box."""
+        return lower / self.unit, upper / self.unit
+
+    def labels(self, paths: tuple[str, ...]) -> tuple[str, ...]:
+        """Return what theta's components are called."""
+        return tuple(f"scaled {path}" for path in paths)
+
+
+LINEAR = (Identity, Scaled)  # what may be of either sign
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ natural value p by the delta method, in log p where the transform keeps p positi
 The spectrum is that of J itself, its singular values: those of H would hide all below the
 root of the rounding error. A direction with a singular value at rounding leaves no trace. Of very
 many parameters only the leading ones are computed, in the range of J under random directions: there
-are no intervals then, and what the images determine worst stays unknown.
+are no intervals then, and what the images determine worst stays unknown, unless a study knows it.
 
 Sources: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1 and 5.1; Halko, Martinsson &
 Tropp, SIAM Review 2011, algorithms 4.3 and 5.1.
@@ -26,7 +26,7 @@ from scipy.special import stdtrit
 
 from adjoint.render.losses import residuals_vjp
 from studies.image_problem import ImageProblem
-from studies.transforms import Identity
+from studies.transforms import LINEAR
 
 
 LEVEL = 0.95
@@ -52,7 +52,7 @@ class Uncertainty:
         Estimated standard deviation of a pixel [-].
     singular_values, directions : numpy.ndarray
         Of J in theta: values descending, `(n,)`, and a unit direction in each row, `(n, n)`; of
-        more than `LARGEST` parameters the leading ones only.
+        more than `LARGEST` parameters the leading ones only, unless a study knows all values.
     """
 
     interval: tuple[np.ndarray, np.ndarray]
@@ -65,14 +65,15 @@ class Uncertainty:
     def to_dict(self, labels: tuple[str, ...]) -> dict[str, Any]:
         """Return the spectrum and the noise as plain numbers, ready for JSON."""
         values = self.singular_values
-        is_whole = 0 < len(values) == self.directions.shape[1]
-        has_least = is_whole and values[-1] > 0.0
+        n = self.directions.shape[1]
+        is_whole = 0 < n == len(self.directions)
+        is_known = 0 < n == len(values) and values[-1] > 0.0
         return {
             "level": LEVEL,
             "reason": self.reason,
             "noise": self.noise,
             "singular_values": values.tolist(),
-            "condition": float(values[0] / values[-1]) if has_least else None,
+            "condition": float(values[0] / values[-1]) if is_known else None,
             "worst_direction": _told(self.directions[-1], labels) if is_whole else {},
             "best_direction": _told(self.directions[0], labels) if values.size else {},
         }
@@ -171,7 +172,7 @@ def _natural_interval(
     spread = t * np.sqrt(np.maximum(np.diag(D @ covariance @ D.T), 0.0))
     positive = np.concatenate(
         [
-            np.full(block.start.size, not isinstance(block.transform, Identity))
+            np.full(block.start.size, not isinstance(block.transform, LINEAR))
             for block in parameters.blocks
         ]
     )

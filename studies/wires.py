@@ -50,14 +50,17 @@ class Outer:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The value becomes the rows `index` of `n`; the other rows are 0."""
+    """The value becomes the rows `index` of `n`; the other rows are 0.
 
-    index: np.ndarray
-    n: int
+    With n = (height, width) they are cells of a grid, and `index` is what `np.nonzero` gives.
+    """
+
+    index: Any
+    n: int | tuple[int, ...]
 
     def apply(self, value: np.ndarray) -> np.ndarray:
         """Return the rows in their places."""
-        out = np.zeros((self.n, *np.shape(value)[1:]))
+        out = np.zeros((*np.atleast_1d(self.n), *np.shape(value)[1:]))
         out[self.index] = value
         return out
 

@@ -5,10 +5,10 @@ import pytest
 
 from studies.errors import StudyError
 from studies.parameters import Parameters, block, lame_block, positive_block
-from studies.transforms import Identity, LamePair, Log
+from studies.transforms import Identity, LamePair, Log, Scaled
 
 
-TRANSFORMS = [Identity(), Log(), LamePair()]
+TRANSFORMS = [Identity(), Scaled(np.array([[0.3], [4.0]])), Log(), LamePair()]
 EPS = np.finfo(np.float64).eps
 
 
@@ -41,7 +41,7 @@ def test_jvp_is_the_derivative(transform, rng):
     h = 1e-20  # complex step: no cancellation, so 1e-12 is eps times a few operations
     derivative = (
         transform.natural(theta + 1j * h * tan).imag / h
-        if (not isinstance(transform, Identity))
+        if not isinstance(transform, Identity)
         else tan
     )
     np.testing.assert_allclose(transform.jvp(theta, tan), derivative, rtol=1e-12, atol=1e-14)
@@ -55,6 +55,13 @@ def test_box_in_theta_holds_the_natural_box(transform, rng):
         theta = transform.theta(value)
         assert (theta >= low - EPS).all()
         assert (theta <= high + EPS).all()
+
+
+def test_scaled_values_may_be_of_either_sign_and_have_no_bounds_of_their_own():
+    free = Parameters([block(("t",), Scaled(np.array([[0.5], [2.0]])), [[[-1.0], [3.0]]])])
+    np.testing.assert_array_equal(free.start, [-2.0, 1.5])
+    assert np.isinf(free.lower).all()
+    assert np.isinf(free.upper).all()
 
 
 def test_lame_pair_refuses_an_unstable_rest_state():

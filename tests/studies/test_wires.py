@@ -72,3 +72,13 @@ def test_natural_values_stay_what_the_study_speaks_of():
     free = parameters()
     assert free.paths == ("density", "beam.mu", "floor.friction", "speed", "moving")
     assert free.natural_jacobian(free.start).shape == (10, 10)
+
+
+def test_rows_may_be_cells_of_a_grid(rng):
+    chosen = np.array([[True, False, True], [False, True, False]])
+    cells = Rows(np.nonzero(chosen), chosen.shape)
+    value, adj = rng.normal(size=(3, 4)), rng.normal(size=(2, 3, 4))
+    spread = cells.apply(value)
+    np.testing.assert_array_equal(spread[0, 2], value[1])
+    assert not spread[~chosen].any()
+    assert np.vdot(adj, spread) == pytest.approx(np.vdot(cells.transpose(adj), value), rel=1e-14)

@@ -269,10 +269,46 @@ CAMERA = Toy(
     ),
 )
 
+TEXTURE = Toy(
+    "texture",
+    (
+        'mesh.shapes=["cube"]',
+        "texture.height=6",
+        "texture.width=9",
+        "camera.views=3",
+        "image.height=24",
+        "image.width=24",
+    ),
+    {"texels": 1e-8},
+    (
+        (("camera.views=0",), "`camera.views` must be positive"),
+        (("texture.height=0",), "`texture.height` must be positive"),
+        (("texture.width=-3",), "`texture.width` must be positive"),
+        (
+            ("texture.height=200", "texture.width=300", "image.height=128", "image.width=128"),
+            r"`texture.width` must leave at most 4000 texels in sight, got \d+",
+        ),
+        (("mesh.ambient=0.0", "mesh.diffuse=0.0"), "`mesh.ambient` and `mesh.diffuse` must not"),
+        (("texture.start=0.0",), "`texture.start` must lie between 0 and 1, got 0"),
+        (("texture.gain=0.0",), "`texture.gain` must be positive"),
+        (("texture.gain=1e-9",), "`texture.gain` must be at least .* for some texel"),
+        (("texture.wrap=mirror",), "Unknown mode in `texture.wrap` `mirror`"),
+        (("texture.picture=none.png",), "`texture.picture`: there is no file none.png"),
+        (('mesh.shapes=["none.obj"]',), "`mesh.shapes`: there is no file none.obj"),
+        (("mesh.radius=0.0",), "`mesh.radius` must be positive"),
+        (("image.height=0",), "`image.height` must be positive"),
+        (("image.light=[0.0, 1.0]",), r"`image.light` must have shape \(3,\)"),
+        (("camera.distance=500.0",), "`camera` must see the scene in every picture"),
+        (("noise.level=-0.1",), "`noise.level` must not be negative"),
+        (("optimizer.memory=0",), "`optimizer.memory` must be positive"),
+        (("optimizer.method=gauss-newton",), "`optimizer.method` must not be gauss-newton here"),
+    ),
+)
+
 TOYS = {
     toy.study: toy
     for toy in (
         BOUNCE, PENDULUM, DOUBLE, SMOKE, BALL_MATERIAL, CLOTH_VELOCITY, RIGID_MASS, RIGID_CONTACT,
-        LIGHT, CAMERA,
+        LIGHT, CAMERA, TEXTURE,
     )
 }  # fmt: skip
