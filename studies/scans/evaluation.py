@@ -23,7 +23,7 @@ from studies.video_problem import VideoProblem
 
 T = TypeVar("T")
 BUDGET = 256 << 20  # bytes that the states of one batch may take
-MOST_WORLDS = 64
+MOST_WORLDS = 16  # so that a stopped scan loses little
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,39 +6,51 @@ from typing import Any
 
 import numpy as np
 
-from studies.figures import BLUE, GREEN, INK, ORANGE, SOFT, make_axes, png
+from studies.figures import BLUE, GREEN, INK, ORANGE, SOFT, TINY, make_axes, png
 from studies.scans.axes import Axis
-from studies.scans.landscape import Slice
+from studies.scans.landscape import Slice, per_axis
 
 
 TICKS = 25  # tangents along a curve
 ARROWS = 13  # along an axis
 LEAST_FALL = 1e-30  # a loss is drawn not lower than this part of the largest
+MOST_EVENTS = 0.4  # part of the pairs of neighbours: more of them are not drawn
 COLORS = (BLUE, ORANGE, GREEN, SOFT)
 
 
 def curve(own: Slice, unit: str) -> bytes:
-    """Draw the loss along one axis, the gradient as tangents, and the same on a log scale."""
-    (axis,) = own.axes
-    figure, (left, right) = make_axes(1, 2, (9.2, 3.6))
-    x, loss = axis.values, own.loss
-    for ax in (left, right):
-        ax.plot(x, loss, color=SOFT, lw=1.2)
-        ax.plot(x, loss, ".", color=BLUE, ms=4 if len(x) < 100 else 1.5, label="loss")
-        _set_x(ax, axis, unit)
-        _mark(ax, own)
+    """Draw the loss along one axis, and the gradient as tangents."""
+    figure, ax = _along(own, unit)
     if has_gradient(own):
-        _tangents(left, own)
-    low, high = np.nanmin(loss), np.nanmax(loss)
-    left.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low) + 1e-300)
-    left.set(ylabel="loss [-]")
-    positive = loss[loss > 0.0]
-    if positive.size:
-        right.set_yscale("log")
-        right.set_ylim(max(positive.min(), LEAST_FALL * high) / 2.0, 2.0 * high)
-    right.set(ylabel="loss [-], log scale")
-    left.legend(frameon=False, fontsize=8)
+        _tangents(ax, own)
+    low, high = np.nanmin(own.loss), np.nanmax(own.loss)
+    ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low) + 1e-300)
+    ax.set(ylabel="loss [-]")
+    ax.legend(frameon=False, fontsize=8)
     return png(figure)
+
+
+def log_curve(own: Slice, unit: str) -> bytes:
+    """Draw the loss along one axis on a log scale."""
+    figure, ax = _along(own, unit)
+    positive = own.loss[own.loss > 0.0]
+    if positive.size:
+        ax.set_yscale("log")
+        ax.set_ylim(max(positive.min(), LEAST_FALL * positive.max()) / 2.0, 2.0 * positive.max())
+    ax.set(ylabel="loss [-]")
+    return png(figure)
+
+
+def _along(own: Slice, unit: str) -> tuple[Any, Any]:
+    """Return a figure of the loss along one axis, and its axes."""
+    (axis,) = own.axes
+    figure, (ax,) = make_axes(1, 1, (4.8, 3.5))
+    ax.plot(axis.values, own.loss, color=SOFT, lw=1.2)
+    size = 4 if axis.count < 100 else 1.5
+    ax.plot(axis.values, own.loss, ".", color=BLUE, ms=size, label="loss")
+    _set_x(ax, axis, unit)
+    _mark(ax, own)
+    return figure, ax
 
 
 def has_gradient(own: Slice) -> bool:
@@ -103,8 +115,8 @@ def contours(
     a, b = own.axes  # a upwards, b to the right, as the first axis of an array goes down
     figure, (ax,) = make_axes(1, 1, (6.4, 5.2))
     loss = np.ma.masked_invalid(own.loss)
-    top = float(loss.max())
-    shown = np.ma.log10(np.ma.maximum(loss, max(top, 1e-300) * 1e-12))
+    least = float(np.ma.masked_less_equal(loss, 0.0).min() or TINY)  # an exact fit is at this
+    shown = np.ma.log10(np.ma.maximum(loss, max(least, LEAST_FALL * loss.max())))
     filled = ax.contourf(b.values, a.values, shown, levels=24, cmap="viridis")
     lines = ax.contour(b.values, a.values, shown, levels=12, colors="white", linewidths=0.4)
     lines.set_alpha(0.6)
@@ -133,23 +145,22 @@ def contours(
 
 def _arrows(ax: Any, own: Slice, field: Any, *, color: str, label: str) -> None:
     """Draw minus a gradient over two axes, every arrow of one length on the picture."""
-    dim = str(field.dims[-1])
     a, b = own.axes
-    rows, columns = (np.unique(np.rint(np.linspace(0, n.count - 1, min(n.count, ARROWS)))
-                     .astype(int)) for n in (a, b))  # fmt: skip
-    parts = []
-    for axis in (b, a):
-        g = field.sel({dim: axis.key}).transpose(a.key, b.key).values[np.ix_(rows, columns)]
-        u = np.log(axis.values) if axis.is_log else axis.values
-        rate = axis.values if axis.is_log else np.ones(axis.count)
-        rate = rate[columns][None, :] if axis is b else rate[rows][:, None]
-        parts.append(-g * rate * (u[-1] - u[0]))
-    length = np.hypot(*parts)
+    rows, columns = (_evenly(axis.count) for axis in (a, b))
+    slope = per_axis((b, a), field.transpose(a.key, b.key, ...))[np.ix_(rows, columns)]
+    length = np.linalg.norm(slope, axis=-1)
     known = np.isfinite(length) & (length > 0.0)
     x, y = np.meshgrid(b.values[columns], a.values[rows])
-    unit = [np.divide(part, length, out=np.full_like(part, np.nan), where=known) for part in parts]
-    ax.quiver(x[known], y[known], unit[0][known], unit[1][known], color=color, scale=26.0,
-              width=0.004, label=label)  # fmt: skip
+    unit = -slope[known] / length[known][:, None]
+    ax.quiver(x[known], y[known], *unit.T, color=color, scale=26.0, width=0.0045, edgecolor=INK,
+              linewidth=0.4)  # fmt: skip
+    ax.plot([], [], marker=r"$\rightarrow$", color=color, ls="", ms=11, label=label)
+
+
+def _evenly(count: int) -> np.ndarray:
+    """Return every so many of the values of an axis, at most `ARROWS`, in its middle."""
+    every = -(-count // ARROWS)
+    return np.arange((count - 1) % every // 2, count, every)
 
 
 def compared(along: Axis, curves: Mapping[str, np.ndarray], unit: str, truth: Any) -> bytes:
@@ -190,6 +201,8 @@ def trust_curve(own: Slice, unit: str, tolerance: float) -> bytes:
     for name, (color, height) in names.items():
         if name in own.data:
             at = middle[own.data[name].sel(along=axis.key).values[:-1].astype(bool)]
+            if not 0 < at.size <= MOST_EVENTS * middle.size:
+                continue
             ax.plot(at, np.full(at.size, height), "|", color=color, ms=9, label=_event(name),
                     transform=ax.get_xaxis_transform())  # fmt: skip
     ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -242,7 +255,10 @@ def trust_map(own: Slice, key: str, units: Mapping[str, str], tolerance: float) 
 
 
 def _borders(ax: Any, own: Slice, name: str, color: str) -> None:
-    """Draw a line between neighbours of two axes where an event lies between them."""
+    """Draw a line between neighbours of two axes where an event lies between them.
+
+    Where that is so nearly everywhere, as between views of many small faces, none is drawn.
+    """
     from matplotlib.collections import LineCollection
 
     a, b = own.axes
@@ -253,7 +269,7 @@ def _borders(ax: Any, own: Slice, name: str, color: str) -> None:
         lines.append([(x[j], y[i + 1]), (x[j + 1], y[i + 1])])
     for i, j in np.argwhere(field.sel(along=b.key).values[:, :-1].astype(bool)):
         lines.append([(x[j + 1], y[i]), (x[j + 1], y[i + 1])])
-    if lines:
+    if 0 < len(lines) <= MOST_EVENTS * 2 * a.count * b.count:
         ax.add_collection(LineCollection(lines, colors=color, linewidths=1.6))
         ax.plot([], [], color=color, lw=1.6, label=_event(name))
 
@@ -277,12 +293,23 @@ def _set_x(ax: Any, axis: Axis, unit: str) -> None:
     ax.set_xlabel(f"{axis.key} [{unit}]" if unit else axis.key)
     if axis.is_log:
         ax.set_xscale("log")
+        _plain_ticks(ax.xaxis)
 
 
 def _set_y(ax: Any, axis: Axis, unit: str) -> None:
     ax.set_ylabel(f"{axis.key} [{unit}]" if unit else axis.key)
     if axis.is_log:
         ax.set_yscale("log")
+        _plain_ticks(ax.yaxis)
+
+
+def _plain_ticks(one: Any) -> None:
+    """Write 1, 2 and 5 of each power of ten on a logarithmic axis, and no more."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    one.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    one.set_minor_formatter(NullFormatter())
 
 
 def _legend_below(figure: Any, ax: Any) -> None:

@@ -5,7 +5,7 @@ grid may go on falling outside. Settings make problems of their own: each combin
 looked at alone, a slice.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -111,12 +111,38 @@ def slices(scan: Scan, data: xr.Dataset) -> Iterator[Slice]:
         yield Slice(values, others, data.isel(chosen))
 
 
+def per_axis(axes: Sequence[Axis], field: xr.DataArray) -> np.ndarray:
+    """Return derivatives along axes per length of each, as it is drawn: (..., n_axes).
+
+    `field` has the derivatives per unit along its last dimension; of a logarithmic axis the
+    length is counted in its logarithm.
+    """
+    parts = []
+    for axis in axes:
+        own = field.sel({str(field.dims[-1]): axis.key})
+        length = np.log(axis.stop / axis.start) if axis.is_log else axis.stop - axis.start
+        rate = own[axis.key] * length if axis.is_log else length
+        parts.append((own * rate).transpose(*field.dims[:-1]).values)
+    return np.stack(parts, axis=-1)
+
+
+def cosines(axes: Sequence[Axis], data: xr.Dataset) -> np.ndarray:
+    """Return the cosine between a black box's estimate and the gradient, at every point."""
+    own = [axis for axis in axes if axis.key in data.axis.values]
+    estimate, exact = per_axis(own, data.black_box), per_axis(own, data.gradient)
+    length = np.linalg.norm(estimate, axis=-1) * np.linalg.norm(exact, axis=-1)
+    out = np.full(length.shape, np.nan)
+    np.divide((estimate * exact).sum(axis=-1), length, out=out, where=length > 0.0)
+    return np.clip(out, -1.0, 1.0)
+
+
 def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     """Return what a scan found, as plain values and as sentences."""
     parts = [_slice_record(own) for own in slices(scan, data)]
     failed = int(np.sum(data.reason.values != ""))
     trust = trust_record(scan, data)
-    told = [line for part in parts for line in _told(part)]
+    units = units_of(data)
+    told = [line for part in parts for line in _told(part, units)]
     if failed:
         told.append(f"{failed} of {data.loss.size} points have no loss")
     told += [
@@ -156,7 +182,7 @@ def _subset_records(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
         is_low = loss <= low + VALLEY * (high - low)
         found[name] = {
             "lowest": own.at(lowest),
-            "local_minima": len(inside),
+            "local_minima": [own.at(index) for index in inside],
             "width": float(np.mean(is_low)),
         }
     return found
@@ -196,18 +222,18 @@ def _slice_record(own: Slice) -> dict[str, Any]:
     }
 
 
-def _told(part: dict[str, Any]) -> list[str]:
+def _told(part: dict[str, Any], units: Mapping[str, str]) -> list[str]:
     """Return what a slice shows, in a sentence."""
-    where = named(part["settings"])
+    where = named(part["settings"], units)
     where = f"{where}: " if where else ""
     if part["lowest"] is None:
         return [f"{where}no point has a loss"]
     inside = sum(not one["on_border"] for one in part["local_minima"])
     border = len(part["local_minima"]) - inside
-    text = f"{where}lowest at {named(part['lowest'])} (loss {part['loss']:.2e})"
+    text = f"{where}lowest at {named(part['lowest'], units)} (loss {part['loss']:.2e})"
     text += ", on the border of the grid" if part["on_border"] else ""
     if part["truth"] is not None:
-        text += f"; the truth is at {named(part['truth'])}"
+        text += f"; the truth is at {named(part['truth'], units)}"
         if not part["truth_inside"]:
             text += ", outside the grid"
         else:
@@ -221,9 +247,15 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def named(values: dict[str, float]) -> str:
-    """Return values by key in words."""
-    return ", ".join(f"{key} = {value:.5g}" for key, value in values.items())
+def named(values: Mapping[str, float], units: Mapping[str, str]) -> str:
+    """Return values by key in words, with their units where these are known."""
+    parts = (f"{key} = {value:.5g} {units.get(key, '')}" for key, value in values.items())
+    return ", ".join(part.rstrip() for part in parts)
+
+
+def units_of(data: xr.Dataset) -> dict[str, str]:
+    """Return the unit of every axis; empty where it has none."""
+    return {str(key): str(data[key].attrs.get("units", "")) for key in data.along.values}
 
 
 def trust_record(scan: Scan, data: xr.Dataset) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The report of a scan: one self-contained HTML file, rebuilt from its folder."""
 
 import html
-from collections import Counter
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,20 @@ import xarray as xr
 
 from studies import run_folder
 from studies.errors import StudyError
-from studies.report_parts import gallery, page, rows
+from studies.report_parts import gallery, page, rows, wide
 from studies.run_folder import RunFolder
 from studies.scans import figures
 from studies.scans.dataset import FILE, read_dataset
-from studies.scans.landscape import Slice, because, counted, named, slices, subset_losses
+from studies.scans.landscape import (
+    Slice,
+    because,
+    cosines,
+    counted,
+    named,
+    slices,
+    subset_losses,
+    units_of,
+)
 from studies.scans.points import POINTS
 from studies.scans.spec import Scan, read_scan
 
@@ -22,6 +31,8 @@ from studies.scans.spec import Scan, read_scan
 MOST_REASONS = 6
 MOST_SLICES = 6  # contours
 MOST_ROWS = 40
+MOST_PLACES = 3
+BROAD = ("slices", "frames", "trust")  # figures with a legend beside them
 
 
 def write_report(folder: RunFolder) -> Path:
@@ -45,7 +56,7 @@ def write_report(folder: RunFolder) -> Path:
             with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
                 part.write_bytes(png)
     sections = [
-        _landscape(scan, result, drawn["landscape"]),
+        _landscape(scan, data, result, drawn["landscape"]),
         _trust(result, data, drawn["trust"]),
         _black_box(scan, data, drawn["black_box"]),
         _failures(data),
@@ -59,7 +70,7 @@ def write_report(folder: RunFolder) -> Path:
 def draw(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, dict[str, bytes]]:
     """Return the figures by section and name."""
     parts = [own for own in slices(scan, data) if own.lowest() is not None]
-    units = {axis.key: str(data[axis.key].attrs.get("units", "")) for axis in scan.axes}
+    units = units_of(data)
     tolerance = result["trust"]["tolerance"]
     drawn: dict[str, dict[str, bytes]] = {"landscape": {}, "trust": {}, "black_box": {}}
     if not parts:
@@ -86,16 +97,17 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
         (axis,) = first.axes
         truth = first.truth[axis.key] if first.truth and first.holds_truth() else None
         if len(parts) > 1:
-            curves = {named(own.settings): own.loss for own in parts}
-            return {"loss": figures.compared(axis, curves, units[axis.key], truth)}
-        drawn = {"loss": figures.curve(first, units[axis.key])}
+            curves = {named(own.settings, units): own.loss for own in parts}
+            return {"slices": figures.compared(axis, curves, units[axis.key], truth)}
+        unit = units[axis.key]
+        drawn = {"loss": figures.curve(first, unit), "log_loss": figures.log_curve(first, unit)}
         if scan.subsets and "frame_loss" in first.data:
             losses = subset_losses(scan, first.data)
             drawn["frames"] = figures.compared(axis, losses, units[axis.key], truth)
         return drawn
     if len(first.axes) == 2:
         return {
-            f"loss_{k + 1}": figures.contours(own, units, title=named(own.settings))
+            f"loss_{k + 1}": figures.contours(own, units, title=named(own.settings, units))
             for k, own in enumerate(parts[:MOST_SLICES])
         }
     return {}
@@ -133,8 +145,10 @@ def _p(text: str) -> str:
     return f"<p>{html.escape(text)}</p>"
 
 
-def _landscape(scan: Scan, result: dict[str, Any], images: dict[str, bytes]) -> str:
-    axes = len(scan.axes)
+def _landscape(
+    scan: Scan, data: xr.Dataset, result: dict[str, Any], images: dict[str, bytes]
+) -> str:
+    axes, units = len(scan.axes), units_of(data)
     says = {
         1: "Short lines are the adjoint's gradient, drawn as tangents. ",
         2: "Arrows point where the adjoint's gradient says down, in fractions of the axes. ",
@@ -143,51 +157,72 @@ def _landscape(scan: Scan, result: dict[str, Any], images: dict[str, bytes]) -> 
     if len(result["slices"]) > 1:
         text = "Curves are scaled from 0 at their lowest point to 1 at their highest. "
     return _section(
-        "Loss", gallery(images), f'<div class="scroll">{_table(result["slices"])}</div>',
+        "Loss", _pictures(images), _minima(result["slices"], units),
         _p(text + "A local minimum is a point of the grid below all its neighbours, diagonal ones "
-           "too; one at the border may go on falling outside."),
-        _subsets(result),
+           "too; one at the border may go on falling outside, and a narrow valley askew to the "
+            "grid has minima of the grid along it that are none of the loss."),
+        _subsets(result, units),
     )  # fmt: skip
 
 
-def _table(parts: list[dict[str, Any]]) -> str:
-    """Return the minima of every slice as a table."""
-    head = ["settings"] if any(part["settings"] for part in parts) else []
-    known = any(part["truth"] for part in parts)
-    head += ["lowest point", "loss there", *(["truth", "same"] if known else []), "local minima"]
+def _minima(parts: list[dict[str, Any]], units: dict[str, str]) -> str:
+    """Return minima and truth of a landscape, or of every slice in a table."""
+    told = [_slice_cells(part, units) for part in parts[:MOST_ROWS]]
+    if len(told) == 1:
+        return rows(told[0])
+    head = list(dict.fromkeys(name for cells in told for name in cells))
     lines = ["<tr>" + "".join(f"<th>{name}</th>" for name in head) + "</tr>"]
-    for part in parts[:MOST_ROWS]:
-        cells = [named(part["settings"])] if head[0] == "settings" else []
-        if part["lowest"] is None:
-            cells += ["no point has a loss"]
-        else:
-            border = ", at the border" if part["on_border"] else ""
-            cells += [f"{named(part['lowest'])}{border}", f"{part['loss']:.2e}"]
-            if known:
-                truth = named(part["truth"]) if part["truth"] else "not known"
-                same = "within a step" if part["coincides"] else "no"
-                cells += [truth, same if part["truth_inside"] else "outside the grid"]
-            edge = sum(one["on_border"] for one in part["local_minima"])
-            inside = len(part["local_minima"]) - edge
-            cells.append(f"{inside} inside" + (f", {edge} at the border" if edge else ""))
-        lines.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
-    return f"<table>{''.join(lines)}</table>"
+    for cells in told:
+        shown = (html.escape(cells.get(name, "")) for name in head)
+        lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in shown) + "</tr>")
+    return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
 
 
-def _subsets(result: dict[str, Any]) -> str:
+def _slice_cells(part: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
+    """Return what is told of a slice, by name."""
+    cells = {"settings": named(part["settings"], units)} if part["settings"] else {}
+    if part["lowest"] is None:
+        return {**cells, "lowest point": "no point has a loss"}
+    border = ", at the border of the grid" if part["on_border"] else ""
+    cells["lowest point"] = f"{named(part['lowest'], units)}{border}"
+    cells["loss there"] = f"{part['loss']:.2e}"
+    if part["truth"]:
+        same = "within a step of the grid" if part["coincides"] else "elsewhere"
+        where = same if part["truth_inside"] else "outside the grid"
+        cells["truth"] = f"{named(part['truth'], units)}, {where}"
+    inside = [one["at"] for one in part["local_minima"] if not one["on_border"]]
+    edge = len(part["local_minima"]) - len(inside)
+    cells["local minima"] = _places(inside, units) + (f"; {edge} at the border" if edge else "")
+    return cells
+
+
+def _subsets(result: dict[str, Any], units: dict[str, str]) -> str:
     if not result.get("subsets"):
         return ""
     lines = ["<tr><th>frames compared</th><th>lowest point</th><th>local minima</th>"
              "<th>width of the valley</th></tr>"]  # fmt: skip
     for name, own in result["subsets"].items():
-        lines.append(
-            f"<tr><td>{html.escape(name)}</td><td>{html.escape(named(own['lowest']))}</td>"
-            f"<td>{own['local_minima']}</td><td>{own['width']:.4g}</td></tr>"
-        )
+        cells = [name, named(own["lowest"], units), _places(own["local_minima"], units)]
+        cells.append(f"{100.0 * own['width']:.0f} %")
+        lines.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     return f'<div class="scroll"><table>{"".join(lines)}</table></div>' + _p(
         "The width of the valley is the part of the axis on which the scaled loss is below "
         "a tenth: the smaller, the steeper."
     )
+
+
+def _places(places: list[dict[str, float]], units: dict[str, str]) -> str:
+    """Return how many places there are, and where."""
+    where = "; ".join(named(place, units) for place in places[:MOST_PLACES])
+    more = ", ..." if len(places) > MOST_PLACES else ""
+    return f"{len(places)}: {where}{more}" if places else "none"
+
+
+def _pictures(images: dict[str, bytes]) -> str:
+    """Return figures: broad ones as wide as the page, the others side by side."""
+    broad = [wide(png, name) for name, png in images.items() if name in BROAD]
+    others = {name: png for name, png in images.items() if name not in BROAD}
+    return "\n".join([*([gallery(others)] if others else []), *broad])
 
 
 def _trust(result: dict[str, Any], data: xr.Dataset, images: dict[str, bytes]) -> str:
@@ -205,8 +240,8 @@ def _trust(result: dict[str, Any], data: xr.Dataset, images: dict[str, bytes]) -
     }
     for name, text in events.items():
         if name in data:
-            total = int(data[name].sum())
-            lines[text] = f"between {counted(total, 'pair', 'pairs')} of neighbours"
+            total = sum(data.loss.size - data.loss.size // n for n in data.loss.shape)
+            lines[text] = f"between {int(data[name].sum())} of {total} pairs of neighbours"
     if "kink" in data and np.isfinite(data.kink.values).any():
         lines["nearest kink"] = (
             f"{float(np.nanmin(data.kink.values)):.1e} away at the nearest point of the grid, to "
@@ -214,7 +249,7 @@ def _trust(result: dict[str, Any], data: xr.Dataset, images: dict[str, bytes]) -
         )
     return _section(
         "How far the gradient can be trusted",
-        gallery(images),
+        _pictures(images),
         rows(lines),
         _p(
             f"Gradient and central difference, taken in float64 with a step of a millionth of the "
@@ -230,7 +265,7 @@ def _black_box(scan: Scan, data: xr.Dataset, images: dict[str, bytes]) -> str:
     box = scan.black_box
     if box is None or "black_box" not in data:
         return ""
-    cosine = cosines(scan, data)
+    cosine = cosines(scan.axes, data)
     known = cosine[np.isfinite(cosine)]
     if not known.size:
         return ""
@@ -241,37 +276,28 @@ def _black_box(scan: Scan, data: xr.Dataset, images: dict[str, bytes]) -> str:
         "points uphill": f"{int((known < 0.0).sum())} of {known.size}",
     }
     return _section(
-        "A black box instead", gallery(images), rows(lines),
+        "A black box instead", _pictures(images), rows(lines),
         _p("An estimate from values of the loss alone (REINFORCE, with the mean of the samples for "
            "a baseline) stands beside the gradient of the adjoint, which takes one forward and "
            "one reverse sweep. Angles are measured in fractions of the axes."),
     )  # fmt: skip
 
 
-def cosines(scan: Scan, data: xr.Dataset) -> np.ndarray:
-    """Return the cosine between estimate and gradient at every point, in fractions of the axes."""
-    width = {axis.key: axis.stop - axis.start for axis in scan.axes}
-    keys = [str(key) for key in data.axis.values]
-    scale = np.array([width[key] for key in keys])
-    estimate = data.black_box.sel(axis=keys).values * scale
-    exact = data.gradient.sel(parameter=keys).values * scale
-    length = np.linalg.norm(estimate, axis=-1) * np.linalg.norm(exact, axis=-1)
-    out = np.full(length.shape, np.nan)
-    np.divide((estimate * exact).sum(axis=-1), length, out=out, where=length > 0.0)
-    return np.clip(out, -1.0, 1.0)
-
-
 def _failures(data: xr.Dataset) -> str:
-    reasons = Counter(str(reason) for reason in data.reason.values.ravel() if reason)
-    if not reasons:
+    alike: dict[str, list[str]] = {}  # reasons that differ in their numbers only
+    for reason in data.reason.values.ravel():
+        if reason:
+            alike.setdefault(re.sub(r"\d[\d.e+-]*", "0", str(reason)), []).append(str(reason))
+    if not alike:
         return ""
-    shown = reasons.most_common(MOST_REASONS)
+    shown = sorted(alike.values(), key=len, reverse=True)[:MOST_REASONS]
     items = "".join(
-        f"<tr><th>{counted(n, 'point', 'points')}</th><td>{html.escape(text)}</td></tr>"
-        for text, n in shown
+        f"<tr><th>{counted(len(own), 'point', 'points')}</th><td>"
+        f"{'such as: ' if len(set(own)) > 1 else ''}{html.escape(own[0])}</td></tr>"
+        for own in shown
     )
-    more = len(reasons) - len(shown)
-    tail = _p(f"{more} more reasons are in scan.nc.") if more > 0 else ""
+    more = len(alike) - len(shown)
+    tail = _p(f"{more} more kinds of reasons are in scan.nc.") if more > 0 else ""
     return _section("Points without a loss", f'<table class="facts">{items}</table>', tail)
 
 
@@ -308,4 +334,4 @@ def _held(scan: Scan, data: xr.Dataset) -> str:
     others = {str(key): float(value) for key, value in values if str(key) not in scanned}
     at_truth = scan.at == "truth" and "truth" in data
     where = "the truth" if at_truth else "the start of the search"
-    return f"{named(others)} (at {where})" if others else "nothing else is free"
+    return f"{named(others, {})} (at {where})" if others else "nothing else is free"

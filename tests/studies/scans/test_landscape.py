@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from studies.scans.axes import parse_axes
-from studies.scans.landscape import Slice
+from studies.scans.landscape import Slice, cosines, named, per_axis
 from studies.scans.progress import PointProgress
 
 
@@ -58,6 +58,36 @@ def test_progress_tells_points_and_failures(capsys):
         progress([{"reason": "too fast"}])
     told = capsys.readouterr().err
     assert "point 3/3  1 failed" in told
+
+
+def gradients(axes, values):
+    keys = [axis.key for axis in axes]
+    coords = {axis.key: axis.values for axis in axes}
+    return xr.DataArray(values, {**coords, "parameter": keys}, (*keys, "parameter"))
+
+
+def test_derivatives_are_per_length_of_an_axis_as_it_is_drawn():
+    axes = parse_axes(["a=1:100:3:log", "b=0:5:2"])
+    field = gradients(axes, np.ones((3, 2, 2)))
+    found = per_axis(axes, field)
+    # dL/d(log a / log 100) = a log 100 dL/da
+    assert np.allclose(found[..., 0], np.array([[1.0], [10.0], [100.0]]) * np.log(100.0))
+    assert np.allclose(found[..., 1], 5.0)
+
+
+def test_an_estimate_is_held_against_the_gradient_by_their_angle():
+    axes = parse_axes(["a=0:1:2", "b=0:2:2"])
+    exact = np.broadcast_to([2.0, 1.0], (2, 2, 2))
+    estimate = np.array([[[2.0, 1.0], [-2.0, -1.0]], [[2.0, -1.0], [np.nan, 1.0]]])
+    box = gradients(axes, estimate).rename(parameter="axis")
+    data = xr.Dataset({"gradient": gradients(axes, exact), "black_box": box})
+    assert np.allclose(cosines(axes, data), [[1.0, -1.0], [0.0, np.nan]], equal_nan=True)
+
+
+def test_values_are_told_with_their_units():
+    assert named({"beam.mu": 2e5, "time.frames": 3.0}, {"beam.mu": "Pa"}) == (
+        "beam.mu = 2e+05 Pa, time.frames = 3"
+    )
 
 
 @pytest.mark.parametrize("over", [("a=0:1:2",), ("a=0:1:2", "b=0:1:2")])
