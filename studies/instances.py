@@ -3,8 +3,9 @@
 Instance k draws its hidden values and its start by the run's seed and k; a study that is
 run once is its instance 0. Every finished instance leaves its numbers in the run folder, so
 that a run that was stopped goes on with the next one. An instance that fails, because its
-rollout diverges or its search ends in an error, leaves the reason, and the others go on: it is
-counted apart, and neither median nor worst knows it.
+rollout diverges or its search finds no finite loss, leaves the reason, and the others go on: it
+is counted apart, and neither median nor worst knows it. Any other error ends the run: it is a
+mistake in the settings or in the program.
 """
 
 import csv
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
+from adjsim.system import RolloutError
 from studies import run_folder
 from studies.errors import FailedSearchError, StudyError
 from studies.image_fit import ImageFit
@@ -28,6 +30,10 @@ from studies.uncertainty import Uncertainty
 
 
 KEY, FAILED = "instances", "FAILED"
+# How an instance may fail: a rollout, a search, or a matrix of its fit left the finite numbers.
+FAILURES = (
+    RolloutError, NotFiniteError, FailedSearchError, FloatingPointError, np.linalg.LinAlgError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,15 +90,15 @@ class Instances:
         return folder.read_json(name)
 
     def _ended(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        """Return the record of an instance, however it ended; a mistake of the user's ends all."""
+        """Return the record of an instance that ended or failed; a mistake ends the run."""
         try:
             fit = self.make(k)
             return record(k, fit, *fit.solve(folder, progress, place(k)))
-        except (ArithmeticError, ValueError) as error:
-            if isinstance(error, StudyError) and not isinstance(error, FailedSearchError):
-                raise StudyError(f"Instance {k}: {error}") from error
+        except FAILURES as error:
             reason = str(error) or type(error).__name__
             return {"instance": k, "status": FAILED, "reason": reason}
+        except StudyError as error:
+            raise StudyError(f"Instance {k}: {error}") from error
 
 
 def place(k: int) -> str:
@@ -111,7 +117,7 @@ def make_job(
     count = checks.positive(KEY, settings[KEY])
     try:
         first = make(0)  # complains of settings before anything is run
-    except (ArithmeticError, NotFiniteError):
+    except FAILURES:
         if count == 1:
             raise
     else:
