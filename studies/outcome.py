@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from studies import run_folder
-from studies.doubts import doubts
+from studies.doubts import doubts, ending, offset
 from studies.image_problem import ImageProblem
 from studies.motion import Motion, trajectory_fields
 from studies.optimizers.evaluations import Evaluation
@@ -28,10 +28,12 @@ def result_json(
     """Return the result of a fit as plain numbers."""
     problem, parameters = fit.problem, fit.problem.parameters
     labels = parameters.theta_labels
+    off = offset(problem.images(found.best.theta), problem.targets)
     return {
         "title": fit.title,
         "status": found.best.status.name,
-        "message": found.best.message,
+        "message": ending(found.best.status, off),
+        "offset": off,
         "loss": found.best.loss,
         "loss_at_start": _loss_at_start(problem),
         "evaluations": found.evaluations,

@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
-from studies.doubts import doubts
+from studies.doubts import doubts, ending, offset
+from studies.optimizers.problem import Status
 
 
 def result(status="CONVERGED", start=1.0, end=1e-3):
@@ -42,3 +44,36 @@ def test_a_direction_that_leaves_no_trace_is_doubted():
     assert doubts(result() | {"uncertainty": spread | {"reason": ""}}) == []
     many = spread | {"reason": "more than 256 parameters", "singular_values": []}
     assert doubts(result() | {"uncertainty": many}) == []
+
+
+def seen(rng, body, behind, noise):
+    """Offset of a fit with a body on the left, these colours too bright, and noise."""
+    targets = rng.random((3, 8, 10, 3))
+    images = np.zeros((3, 8, 10, 4))
+    images[:, :, :5, 3] = 1.0
+    images[..., :3] = targets + np.where(images[..., 3:] > 0.5, body, behind)
+    images[..., :3] += noise * rng.standard_normal(targets.shape)
+    return offset(images, targets)
+
+
+@pytest.mark.parametrize(("body", "behind"), [((0.1, 0.0, -0.05), 0.0), (0.0, (0.2, 0.2, 0.2))])
+def test_a_look_that_is_off_is_named_and_more_evaluations_are_not(rng, body, behind):
+    found = seen(rng, body, behind, 0.02)
+    np.testing.assert_allclose(found["body"], np.broadcast_to(body, 3), atol=0.01)
+    np.testing.assert_allclose(found["background"], np.broadcast_to(behind, 3), atol=0.01)
+    (line,) = doubts(result() | {"offset": found})
+    assert "of what is left is a constant: the fit differs in RGB by (" in line
+    assert "light, colours or background do not fit the images" in line
+    spent = ending(Status.MAX_EVALUATIONS, found)
+    assert spent == "The evaluations are spent before the tolerance is reached."
+    assert ending(Status.CONVERGED, found) == Status.CONVERGED.value
+
+
+def test_noise_and_motion_and_a_perfect_fit_are_no_matter_of_the_look(rng):
+    noisy = seen(rng, 0.0, 0.0, 0.1)
+    faint = seen(rng, 1e-4, 1e-4, 0.0)  # all of it constant, and nobody sees it
+    exact = seen(rng, 0.0, 0.0, 0.0)
+    assert exact == {"body": [0.0] * 3, "background": [0.0] * 3, "share": 0.0}
+    for found in (noisy, faint, exact):
+        assert doubts(result() | {"offset": found}) == []
+        assert ending(Status.MAX_EVALUATIONS, found) == Status.MAX_EVALUATIONS.value
