@@ -34,6 +34,8 @@ import numpy as np
 from numba.core import config as numba_config
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
+from adjsim.extras import how_to_install
+
 
 KERNEL_PACKAGES = ("adjsim", "render", "adjoint")
 config: Any = numba_config  # its members are set when it is loaded
@@ -225,7 +227,7 @@ def cuda_problem() -> str | None:
         return None
     missing = [name for name in ("numba_cuda", "cupy") if find_spec(name) is None]
     if missing:
-        return f"{' and '.join(missing)} not installed: pip install 'adjsim[cuda]'"
+        return f"{' and '.join(missing)} not installed: {how_to_install('cuda')}"
     if not cuda_module().is_available():
         return "no CUDA GPU or driver was found; check `nvidia-smi`, or use the CPU"
     return None

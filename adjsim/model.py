@@ -62,7 +62,7 @@ class Model(System["State", "Trajectory"]):
         given, lumped = self.mass, lumped_masses(self.forces)
         if given is self._lumped:
             given = None if lumped or not self.bodies else ()
-        mass = check_mass(given, lumped)
+        mass = check_mass(given, lumped, self.forces)
         n = len(mass)
         if n == 0 and not self.bodies:
             raise ValueError(

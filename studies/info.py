@@ -1,15 +1,16 @@
 """What `adjsim info` prints."""
 
+from adjsim.extras import how_to_install
 from studies.manifest import machine, version, versions
 from studies.running import cuda_problem
 
 
 EXTRAS = {
-    "pytetwild": ("tetrahedra from closed surfaces", "pip install 'adjsim[mesh]'"),
-    "numba-cuda": ("kernels on NVIDIA GPUs", "pip install 'adjsim[cuda]'"),
-    "cupy-cuda13x": ("FFT and arrays on NVIDIA GPUs", "pip install 'adjsim[cuda]'"),
-    "pytest": ("the tests", "pip install 'adjsim[test]'"),
-    "sphinx": ("the docs", "pip install 'adjsim[docs]'"),
+    "pytetwild": ("tetrahedra from closed surfaces", how_to_install("mesh")),
+    "numba-cuda": ("kernels on NVIDIA GPUs", how_to_install("cuda")),
+    "cupy-cuda13x": ("FFT and arrays on NVIDIA GPUs", how_to_install("cuda")),
+    "pytest": ("the tests", how_to_install("test")),
+    "sphinx": ("the docs", how_to_install("docs")),
 }
 
 

@@ -142,6 +142,13 @@ LOOSE = NeoHookeanTets([[0, 1, 2, 3]], np.vstack([np.eye(4)[:, :3], [[9, 9, 9]]]
             {"a": body(1.0), "b": dataclasses.replace(LOOSE, density=1.0)},
             "`rest_positions` must have one row per node of the model, got {'a': 12, 'b': 5}",
         ),
+        (
+            [1.0, 2.0],
+            {"wind": HalfSpaceContact(), "it": body()},
+            r"`mass` must have shape \(n_nodes,\) = \(12,\), one for each row of "
+            r"`it.rest_positions`, got \(2,\)",
+        ),
+        (np.ones(12), {"a": body(), "b": LOOSE}, r"`b.rest_positions` must have one row per node"),
     ],
 )
 def test_masses_given_twice_or_not_at_all_are_named(mass, forces, message):

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
+from adjsim.extras import how_to_install
 from adjsim.meshes.cells import merged_points, used_points
 from adjsim.meshes.tet_mesh import TetMesh, signed_volumes
 from adjsim.meshes.triangle_mesh import TriangleMesh
@@ -134,7 +135,7 @@ def read_data(path: Path) -> Any:
             data = pyvista.read(path)
     except (Exception, SystemExit) as error:  # meshio exits when it fails
         known = importlib.util.find_spec("meshio")
-        hint = "" if known else " For .msh, .mesh, .off and others: pip install 'adjsim[mesh]'"
+        hint = "" if known else f" For .msh, .mesh, .off and others: {how_to_install('mesh')}."
         raise ValueError(
             f"`mesh`: {path} cannot be read as a mesh: it is damaged or of another kind.{hint}"
         ) from error

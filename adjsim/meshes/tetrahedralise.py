@@ -16,6 +16,7 @@ import tempfile
 import numpy as np
 
 from adjsim import checks
+from adjsim.extras import how_to_install
 from adjsim.meshes.cells import used_points
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
@@ -58,8 +59,8 @@ def tetrahedralise(
         from pytetwild.pytetwild import tetrahedralize
     except ImportError as error:
         raise ImportError(
-            "Filling a surface with tetrahedra needs pytetwild: pip install 'adjsim[mesh]'. "
-            "Or give a volume mesh."
+            f"Filling a surface with tetrahedra needs pytetwild: {how_to_install('mesh')}. Or give "
+            "a volume mesh."
         ) from error
 
     # fTetWild leaves a file of the surface in the current folder.

@@ -31,7 +31,7 @@ def test_an_open_surface_is_refused_with_the_number_of_open_edges():
 def test_the_missing_extra_is_named_with_its_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "pytetwild.pytetwild", None)
     mesh = box_tets((1, 1, 1))
-    with pytest.raises(ImportError, match=r"pip install 'adjsim\[mesh\]'"):
+    with pytest.raises(ImportError, match=r"pip install -e '\.\[mesh\]' in your clone"):
         tetrahedralise(TriangleMesh(mesh.points, mesh.surface().faces))
 
 

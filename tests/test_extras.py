@@ -1,0 +1,39 @@
+"""The commands that messages and docs tell are those of a clone: adjsim is in no package index."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from adjsim.extras import how_to_install
+from studies.info import EXTRAS
+
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def extras():
+    """Names of the extras of the project."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("extra", ["mesh", "cuda"])
+def test_an_extra_is_installed_in_the_clone(extra):
+    assert how_to_install(extra) == f"pip install -e '.[{extra}]' in your clone of adjsim"
+    assert any(command == how_to_install(extra) for _, command in EXTRAS.values())
+
+
+def test_every_command_that_is_told_names_an_extra_there_is():
+    paths = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    paths += [
+        p for folder in ("adjsim", "render", "studies") for p in (ROOT / folder).rglob("*.py")
+    ]
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        assert "pip install 'adjsim" not in text, path
+        for told in re.findall(r"pip install -e '\.\[([a-z,]+)\]'", text):
+            assert set(told.split(",")) <= extras(), path
+    told = {re.search(r"\[([a-z]+)\]", command)[1] for _, command in EXTRAS.values()}
+    assert told <= extras()
