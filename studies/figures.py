@@ -14,6 +14,7 @@ COMPARED = ("start", "target", "fitted")
 ARROWS = 24  # along the longer edge of a picture
 TINY = float(np.finfo(np.float64).tiny)
 TINY_COLOR = 1e-17  # a smaller difference of colours is 0 up to rounding, and is drawn here
+FEW = 8  # directions that have a tick each
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
 
@@ -117,6 +118,8 @@ def spectrum(values: np.ndarray) -> bytes:
         "rounding", (1, values[0] * np.finfo(np.float64).eps), fontsize=8, color=ORANGE,
         xytext=(0, 3), textcoords="offset points",
     )  # fmt: skip
+    if len(values) <= FEW:
+        ax.set_xticks(range(1, len(values) + 1))
     ax.set(xlabel="direction, best determined first", ylabel="singular value of the Jacobian")
     return png(figure)
 

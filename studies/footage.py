@@ -112,7 +112,8 @@ def read_plate(settings: Mapping[str, Any], first: FirstFrame, *, fits: bool) ->
         if plate.shape != first.target.shape:
             raise StudyError(
                 f"`background.image` must be as large as the video, {first.size[0]} x "
-                f"{first.size[1]} after image.downsample, got {plate.shape[0]} x {plate.shape[1]}."
+                f"{first.size[1]} (height x width) after image.downsample, got {plate.shape[0]} x "
+                f"{plate.shape[1]}."
             )
         return plate
     color = (

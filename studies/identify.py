@@ -16,6 +16,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.meshes.files import find_mesh
 from adjsim.model import Model, State
 from studies.body import Body, lam_over_mu, read_body
 from studies.errors import StudyError
@@ -75,6 +76,8 @@ def advice(settings: dict[str, Any], given: Collection[str]) -> list[str]:
 
     `given` are the dotted keys that the user set.
     """
+    if not has_files(settings):
+        return []  # the missing file is what to tell of, where it is read
     tables = {key.partition(".")[0] for key in given}
     lines = []
     if "mesh" in given and "body.scale" not in given:
@@ -92,6 +95,15 @@ def advice(settings: dict[str, Any], given: Collection[str]) -> list[str]:
             "stood and looked."
         )
     return lines
+
+
+def has_files(settings: dict[str, Any]) -> bool:
+    """Whether mesh and video are there."""
+    try:
+        find_mesh(settings["mesh"])
+    except FileNotFoundError:
+        return False
+    return Path(shipped(settings["video"])).exists()
 
 
 def make_problem(settings: dict[str, Any], options: RunOptions) -> tuple[Body, VideoProblem]:

@@ -118,7 +118,8 @@ def area_mean(images: np.ndarray, factor: int) -> np.ndarray:
         common = math.gcd(height, width)
         ways = ", ".join(str(k) for k in range(1, common + 1) if common % k == 0)
         raise ValueError(
-            f"`downsample` must divide the size of the video, {height} x {width}, got {factor}. "
+            f"`downsample` must divide the size of the video, {height} x {width} (height x "
+            f"width), got {factor}. "
             f"Take one of {ways}, or crop the video."
         )
     blocks = (*lead, height // factor, factor, width // factor, factor, channels)
@@ -319,5 +320,5 @@ def _part(path: Path) -> Path:
 
 
 def _size(image: np.ndarray) -> str:
-    """Return "64 x 96 x 3" for an image."""
+    """Return "64 x 96 x 3", height first, for an image."""
     return " x ".join(str(n) for n in image.shape)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from studies import figures, run_folder
-from studies.report_parts import wide
+from studies.report_parts import FACES_SWAP, wide
 from studies.run_folder import RunFolder
 
 
@@ -41,10 +41,16 @@ def facts(result: dict[str, Any]) -> dict[str, str]:
     stages = f"{softness} pixels, one after the other" if softness else "0: edges are hard"
     return {
         "what is seen": result["what"],
-        "pictures": f"{result['pictures']} of {width} x {height} pixels, {result['n_values']} "
-        "numbers compared",
+        "pictures": f"{result['pictures']} of {height} x {width} pixels (height x width), "
+        f"{result['n_values']} numbers compared",
         "softness of edges": stages,
     }
+
+
+def jumps(folder: RunFolder) -> str:
+    """Return where a pixel may jump."""
+    del folder
+    return FACES_SWAP
 
 
 def _looks(folder: RunFolder) -> str:

@@ -37,8 +37,10 @@ def write_report(folder: RunFolder) -> Path:
     convergence = _convergence(folder, result, arrays, log)
     kind = pictures_report if folder.has(run_folder.PICTURES) else video_report
     seen, shown = kind.seen(folder, result)
+    points = named_points(result, certified)
     taylor = {
-        f"taylor_{name}": figures.taylor(name, point) for name, point in certified["points"].items()
+        f"taylor_{key}": figures.taylor(name, point)
+        for key, (name, point) in zip(certified["points"], points.items(), strict=True)
     }
     many = instances_report.read(folder)
     drawn = {} if many is None else {"instances": figures.instances(many)}
@@ -52,8 +54,8 @@ def write_report(folder: RunFolder) -> Path:
         "seen": seen,
         "convergence_images": gallery(convergence),
         "taylor_images": gallery(taylor),
-        "certificate_table": _certificate_table(certified),
-        "left_out": " ".join([_left_out(certified), *_touches(certified)]),
+        "certificate_table": _certificate_table(points),
+        "left_out": " ".join([_left_out(points, kind.jumps(folder)), *_touches(points)]),
         "setup_table": _setup_table(
             result, manifest, kind.facts(result), log[-1].seconds if log else 0.0
         ),
@@ -211,10 +213,16 @@ def _spectrum(result: dict[str, Any]) -> list[str]:
     return sentences
 
 
-def _certificate_table(certified: dict[str, Any]) -> str:
+def named_points(result: dict[str, Any], certified: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the points of the certificate by what they are: an optimum only if one was found."""
+    end = "optimum" if result["status"] == "CONVERGED" else "end of the search"
+    return {end if key == "optimum" else key: point for key, point in certified["points"].items()}
+
+
+def _certificate_table(points: dict[str, dict[str, Any]]) -> str:
     head = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict")
     lines = [f"<tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>"]
-    for name, point in certified["points"].items():
+    for name, point in points.items():
         test, dot = point["taylor"], point["dot"]
         slopes = ["-" if test[key] is None else f"{test[key]:.3f}" for key in ("slope0", "slope1")]
         cells = [
@@ -234,20 +242,19 @@ def _where(name: str, point: dict[str, Any]) -> str:
     return f"{beside:g} beside the {name}, where the gradient is 0" if beside else f"at the {name}"
 
 
-def _left_out(certified: dict[str, Any]) -> str:
-    """Return what the Taylor sweeps did not look at."""
+def _left_out(points: dict[str, dict[str, Any]], jumps: str) -> str:
+    """Return what the Taylor sweeps did not look at; `jumps` is why pixels may."""
     parts = [
         f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
-        for name, point in certified["points"].items()
+        for name, point in points.items()
     ]
-    what = "Pixels that jump within a sweep, as where faces swap their depth order, stay out of it"
-    return f"{what}: {', '.join(parts)}."
+    return f"Pixels that jump within a sweep, as where {jumps}, stay out of it: {', '.join(parts)}."
 
 
-def _touches(certified: dict[str, Any]) -> list[str]:
+def _touches(points: dict[str, dict[str, Any]]) -> list[str]:
     """Return how far theta may move at each point before a touch moves to another step."""
     sentences = []
-    for name, point in certified["points"].items():
+    for name, point in points.items():
         touch = point.get("nearest_touch")  # those of earlier versions do not say
         if touch and touch["distance"] is not None:
             sentences.append(

@@ -39,6 +39,14 @@ def gallery(images: Mapping[str, bytes]) -> str:
     return f'<div class="pair">{"".join(tags)}</div>'
 
 
+def counted(count: int, what: str) -> str:
+    """Return a number and what it counts: "1 frame", "2 frames"."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+FACES_SWAP = "faces swap their depth order"  # why a pixel of a mesh may jump
+
+
 def rows(values: Mapping[str, str]) -> str:
     """Return a table of names and values."""
     lines = "".join(

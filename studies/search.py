@@ -145,7 +145,12 @@ def search(
                 enough = how.enough * watch.first
         results.append(cast(Result, result))
         logs.append(names)
-        if results[-1].loss <= enough:
+        if results[-1].loss <= enough and (left := how.starts - k - 1):
+            progress.say(
+                f"start {k + 1}/{how.starts} ended at the loss {results[-1].loss:.3e}, below "
+                f"`optimizer.enough` = {how.enough:g} times that at the given start: the other "
+                f"{left} {'start is' if left == 1 else 'starts are'} not needed"
+            )
             break
     best = int(np.argmin([result.loss for result in results]))
     return Found(results[best], best, tuple(results), tuple(logs), spent)

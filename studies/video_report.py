@@ -8,7 +8,7 @@ import numpy as np
 
 from studies import figures, run_folder
 from studies.outcome import playback_fps
-from studies.report_parts import wide
+from studies.report_parts import FACES_SWAP, counted, wide
 from studies.run_folder import RunFolder
 
 
@@ -43,10 +43,16 @@ def facts(result: dict[str, Any]) -> dict[str, str]:
     height, width = result["size"]
     return {
         "what moves": result["what"],
-        "video": f"{len(result['frames'])} frames of {width} x {height} pixels, "
-        f"{result['n_values']} numbers compared",
+        "video": f"{counted(len(result['frames']), 'frame')} of {height} x {width} pixels (height "
+        f"x width), {result['n_values']} numbers compared",
         "time": f"{result['frames'][-1]} steps of {result['dt']:g} s",
     }
+
+
+def jumps(folder: RunFolder) -> str:
+    """Return where a pixel may jump."""
+    is_flow = "velocity" in folder.read_npz(run_folder.TRAJECTORY)
+    return "a lookup crosses into the next cell" if is_flow else FACES_SWAP
 
 
 def _flow(folder: RunFolder, frames: dict[str, np.ndarray]) -> dict[str, bytes]:

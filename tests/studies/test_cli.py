@@ -243,6 +243,7 @@ def test_a_fit_that_is_cut_short_and_explains_nothing_is_warned_of(adjsim, tmp_p
     assert "intervals of pixel noise only" in out
     text = (path / "report.html").read_text()
     assert "<strong>The search did not converge" in text
+    assert "<b>at the end of the search</b>" in text
     assert "The intervals count pixel noise, not what mesh, camera" in text
 
 
@@ -274,9 +275,11 @@ def test_the_view_stands_upright(finished):
 
 
 def test_a_warning_comes_before_an_error_of_what_it_is_about(adjsim, tmp_path):
-    code, _, err = adjsim("run", "identify", "mesh=none.stl", "--out", tmp_path / "run")
+    part = tmp_path / "part.ply"
+    part.write_text("this is no mesh")
+    code, _, err = adjsim("run", "identify", f"mesh={part}", "--out", tmp_path / "run")
     assert code == 2
-    assert err.index("warning: `mesh` is yours, but `body.scale`") < err.index("there is no file")
+    assert err.index("warning: `mesh` is yours, but `body.scale`") < err.index("`mesh`: ")
 
 
 def test_traceback_on_request(monkeypatch):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from studies import config, identify, running
+from studies.doubts import looks_off, offset
 from studies.errors import StudyError
 from studies.registry import RunOptions
 
@@ -49,6 +50,23 @@ def test_the_study_describes_the_shipped_video():
     tied = identify.lam_over_mu(ours["body"]["poisson_ratio"]) * made["truth"]["mu"]
     assert tied == pytest.approx(made["truth"]["lam"], rel=1e-12)
     assert Path(identify.shipped(ours["video"])).stat().st_size < 300_000
+
+
+BEHIND = "background.color=[0.6, 0.2, 0.2]"
+
+
+@pytest.mark.parametrize(("overrides", "is_off"), [(SMALL[:2], False), ([*SMALL, BEHIND], True)])
+def test_a_background_of_another_colour_is_told_from_a_motion(overrides, is_off):
+    small = problem(*overrides)
+    images = small.images(small.parameters.start)
+    assert looks_off({"offset": offset(images, small.targets)}) == is_off
+
+
+@pytest.mark.parametrize("given", ["mesh=nothere.stl", "video=nothere.mp4"])
+def test_a_file_that_is_not_there_is_said_before_any_advice(tmp_path, capsys, given):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*nothere"):
+        running.start("identify", [given], tmp_path / "run", {})
+    assert capsys.readouterr().err == ""
 
 
 ALL = [
@@ -170,7 +188,12 @@ def warned(*overrides):
     return identify.advice(resolved.values, resolved.explicit)
 
 
-def test_the_example_s_scale_pins_and_camera_with_the_user_s_mesh_are_warned_of():
+def test_the_example_s_scale_pins_and_camera_with_the_user_s_mesh_are_warned_of(
+    tmp_path, monkeypatch
+):
+    for name in ("part.stl", "clip.mp4"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
     scale, pinned, camera = warned("mesh=part.stl", "video=clip.mp4")
     assert scale.startswith("`mesh` is yours, but `body.scale` is still 0.1, the example's")
     assert "`[pinned]` is still the example's" in pinned

@@ -100,7 +100,8 @@ def test_downsampling_averages_blocks(png_folder):
 
 def test_a_factor_that_does_not_divide_the_size_is_refused(png_folder):
     with pytest.raises(
-        ValueError, match=r"must divide .* 32 x 48, got 5. Take one of 1, 2, 4, 8, 16,"
+        ValueError,
+        match=r"must divide .* 32 x 48 \(height x width\), got 5. Take one of 1, 2, 4, 8, 16,",
     ):
         media.read_video(png_folder, downsample=5)
 

@@ -36,11 +36,10 @@ def quiet():
     return EvaluationProgress(60, Console(file=io.StringIO()))
 
 
-def run(tmp_path, name, problem=None, **table):
+def run(tmp_path, name, problem=None, progress=None, **table):
     folder = RunFolder.create(tmp_path / name)
-    return folder, search(
-        problem or noisy(), make_search({**TABLE, **table}), folder, quiet(), seed=(3, 0)
-    )
+    how = make_search({**TABLE, **table})
+    return folder, search(problem or noisy(), how, folder, progress or quiet(), seed=(3, 0))
 
 
 def test_every_start_has_its_log_and_the_best_one_counts(tmp_path):
@@ -52,9 +51,16 @@ def test_every_start_has_its_log_and_the_best_one_counts(tmp_path):
         assert read_log(folder.file(log_names(k, 1)[0]))[-1].spent == result.evaluations
 
 
-def test_a_loss_that_is_low_enough_spares_the_other_starts(tmp_path):
-    _, found = run(tmp_path, "spared", Toy(), starts=5, enough=1e-12)
+def test_a_loss_that_is_low_enough_spares_the_other_starts_and_says_so(tmp_path):
+    out = io.StringIO()
+    progress = EvaluationProgress(60, Console(file=out))
+    _, found = run(tmp_path, "spared", Toy(), progress, starts=5, enough=1e-12)
     assert len(found.all) < 5
+    last = out.getvalue().splitlines()[-1]
+    assert last.startswith(f"start {len(found.all)}/5 ended at the loss ")
+    left = 5 - len(found.all)
+    assert "below `optimizer.enough` = 1e-12 times that at the given start" in last
+    assert last.endswith(f"the other {left} starts are not needed")
     assert found.best.loss <= 1e-12 * Toy().loss_and_gradient(Free.start)[0]
 
 

@@ -1,12 +1,13 @@
 """All synthetic studies alike: they find the truth, resume to the bit, and name mistakes."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 from adjsim.system import RolloutError
-from studies import bounce, figures, running
+from studies import bounce, figures, report, running, video_report
 from studies.errors import FailedSearchError, StudyError
 from studies.optimizers import evaluations
 from studies.registry import STUDIES
@@ -48,7 +49,26 @@ def test_the_truth_is_found_and_certified(toy, finished):
     for path, bar in toy.errors.items():
         assert np.mean([row["relative_error"] for row in errors[path]]) <= bar, path
     assert folder.read_json("certificate.json")["passed"]
-    assert (folder.path / "report.html").stat().st_size > 10_000
+    text = folder.file("report.html").read_text()
+    assert len(text) > 10_000
+    assert re.search(r"\d+ x \d+ pixels \(height x width\)", text)
+    assert ("faces swap" in text) != (toy.study == "smoke")
+    assert "at the optimum" in text
+
+
+def test_a_search_that_did_not_end_well_is_certified_where_it_stopped(finished):
+    folder = finished(TOYS["smoke"])
+    certified = folder.read_json("certificate.json")
+    found = report.named_points({"status": "STALLED"}, certified)
+    assert list(found) == ["start", "end of the search"]
+    assert found["end of the search"] is certified["points"]["optimum"]
+
+
+def test_one_frame_is_not_many(finished):
+    folder = finished(TOYS["bounce"])
+    result = folder.read_json("result.json")
+    assert video_report.facts(result)["video"].startswith("10 frames of 24 x 48 pixels (height x w")
+    assert video_report.facts({**result, "frames": [7]})["video"].startswith("1 frame of 24 x 48")
 
 
 @studies
@@ -206,6 +226,17 @@ def test_an_instance_that_fails_is_told_apart_and_the_others_go_on(tmp_path, mon
     assert folder.read_json("instances.json") == table
 
 
+@pytest.mark.parametrize("error", [ValueError("shapes do not fit"), ZeroDivisionError("zero")])
+def test_an_error_of_the_program_is_no_failed_instance(tmp_path, monkeypatch, error):
+    failing(monkeypatch, {1: error})
+    overrides = (*TOYS["bounce"].overrides, "instances=2")
+    folder, job = running.start("bounce", overrides, tmp_path / "run", {})
+    with pytest.raises(type(error), match=str(error)):
+        job.run(folder)
+    assert not folder.has("instances/001/result.json")
+    assert not folder.has("instances.csv")
+
+
 def test_if_all_instances_fail_the_first_reason_is_told(tmp_path, monkeypatch):
     failing(monkeypatch, {k: FloatingPointError(f"reason {k}") for k in range(2)})
     overrides = (*TOYS["bounce"].overrides, "instances=2")
@@ -231,3 +262,12 @@ def test_the_figure_of_instances_names_what_is_drawn(monkeypatch):
     assert labels[0] == ["instance", "median", "bar"]
     assert labels[1] == ["instance", "median", "bar", "published"]
     assert labels[2] == ["instance", "median"]
+
+
+@pytest.mark.parametrize("count", [2, 3, 40])
+def test_the_ticks_of_a_spectrum_are_whole_numbers(monkeypatch, count):
+    ticks = []
+    monkeypatch.setattr(figures, "png", lambda figure: ticks.extend(figure.axes[0].get_xticks()))
+    figures.spectrum(np.logspace(0, -3, count))
+    assert all(float(tick).is_integer() for tick in ticks)
+    assert count == 40 or ticks == list(range(1, count + 1))
