@@ -53,7 +53,8 @@ def test_the_truth_is_found_and_certified(toy, finished):
     assert len(text) > 10_000
     assert re.search(r"\d+ x \d+ pixels \(height x width\)", text)
     assert ("faces swap" in text) != (toy.study == "smoke")
-    assert "at the optimum" in text
+    end = "optimum" if result["status"] == "CONVERGED" else "end of the search"
+    assert f"<b>at the {end}</b>" in text
 
 
 def test_a_search_that_did_not_end_well_is_certified_where_it_stopped(finished):
@@ -255,7 +256,7 @@ def test_the_figure_of_instances_names_what_is_drawn(monkeypatch):
         labels.append([text.get_text() for text in figure.axes[0].get_legend().get_texts()])
         return b""
 
-    monkeypatch.setattr(figures, "_png", png)
+    monkeypatch.setattr(figures, "png", png)
     figures.instances({"parameters": rows, "records": records})
     figures.instances({"parameters": [{**rows[0], "published": 1e-4}], "records": records})
     figures.instances({"parameters": [{**rows[0], "bar": None}], "records": records})
