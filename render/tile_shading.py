@@ -98,7 +98,7 @@ def light_block(f, n, light, faces, scene, block):
         unit, _ = unit_or_zero(weighted(get3(block, k + WEIGHTS), normals))
         put3(block, k + NORMALS, unit)
     if scene.harmonics.shape[0] > 0:
-        for k in range(np.uint64(0), np.uint64(n)):
+        for k in range(np.uint64(0), np.uint64(whole(n))):
             s = harmonic_shade(get3(block, k + NORMALS), scene.harmonics)
             put3(block, k + COLORS, s)
     else:

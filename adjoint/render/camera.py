@@ -12,7 +12,7 @@ import numpy as np
 from adjoint.render.lenses import LENS_TWINS
 from adjoint.render.orbit_camera import orbit_pose_jvp, orbit_pose_vjp
 from adjoint.render.posed_camera import posed_jvp, posed_vjp
-from render.camera import AnyCamera, Camera
+from render.camera import AnyCamera, Camera, cross
 from render.orbit_camera import OrbitCamera
 from render.posed_camera import PosedCamera
 from render.projection import VIEW_SIZE
@@ -35,11 +35,11 @@ def look_at_jvp(camera: Camera, tangents: Values) -> tuple[np.ndarray, np.ndarra
     tan_view = tan_target - tan_eye  # (1)
     forward = view / np.linalg.norm(view)
     tan_forward = unit_vjp(view, tan_view)  # (2)
-    side = np.cross(forward, camera.up)
-    tan_side = np.cross(tan_forward, camera.up) + np.cross(forward, tan_up)  # (3)
+    side = cross(forward, camera.up)
+    tan_side = cross(tan_forward, camera.up) + cross(forward, tan_up)  # (3)
     right = side / np.linalg.norm(side)
     tan_right = unit_vjp(side, tan_side)  # (4)
-    tan_true_up = np.cross(tan_right, forward) + np.cross(right, tan_forward)  # (5)
+    tan_true_up = cross(tan_right, forward) + cross(right, tan_forward)  # (5)
     return tan_eye, np.stack([tan_right, tan_true_up, tan_forward])
 
 
@@ -48,19 +48,19 @@ def look_at_vjp(camera: Camera, adj_eye: np.ndarray, adj_axes: np.ndarray) -> di
     adj_right, adj_true_up, adj_forward = adj_axes
     view = camera.target - camera.eye  # (1) replayed
     forward = view / np.linalg.norm(view)  # (2) replayed
-    side = np.cross(forward, camera.up)  # (3) replayed
+    side = cross(forward, camera.up)  # (3) replayed
     right = side / np.linalg.norm(side)  # (4) replayed
 
     # (5) true_up = right x forward
-    adj_right = adj_right + np.cross(forward, adj_true_up)
-    adj_forward = adj_forward + np.cross(adj_true_up, right)
+    adj_right = adj_right + cross(forward, adj_true_up)
+    adj_forward = adj_forward + cross(adj_true_up, right)
 
     # (4) right = side/|side|
     adj_side = unit_vjp(side, adj_right)
 
     # (3) side = forward x up
-    adj_forward += np.cross(camera.up, adj_side)
-    adj_up = np.cross(adj_side, forward)
+    adj_forward += cross(camera.up, adj_side)
+    adj_up = cross(adj_side, forward)
 
     # (2) forward = view/|view|
     adj_view = unit_vjp(view, adj_forward)

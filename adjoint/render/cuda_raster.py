@@ -74,9 +74,9 @@ def pixel_vjp_thread(k, args):
 def pair_vjp_thread(k, args):
     """Undo the fragments of pair k; its part is that of sigma."""
     shared, faces, pair_face, fragments, adj, slots, sigmas, parts, records = args
-    scene, pixels, numbers, flags = shared
+    scene, numbers, flags = shared
     f, settings = pair_face[k], unpack_settings(numbers, flags)
-    sigmas[k, 0] = pair_vjp_body(k, f, pixels, scene, faces, settings, fragments, adj, k, slots)
+    sigmas[k, 0] = pair_vjp_body(k, f, scene, faces, settings, fragments, adj, k, slots)
     if scene.by_pixel[f]:
         own = own_parts(k, parts)
         pixels_vjp_body(k, f, scene, faces, fragments, adj, k, slots, own, 0, records, 0)
@@ -186,7 +186,7 @@ def undo_pairs(gpu: JobOnGpu, ready: FrameOnGpu, adj: FragmentAdjoints) -> PairP
     sigmas = xp.empty((n_pairs, 1), dtype)
     records = empty_records(xp, n if len(job.scene.texels) else 0, dtype)
     records.at[:] = -1
-    of_pairs = (shared.scene, shared.pixels, shared.numbers, shared.flags)
+    of_pairs = (shared.scene, shared.numbers, shared.flags)
     faces, pairs = ready.faces, ready.pairs.face
     parts = on_device((slots, sigmas, shades, records))
     launch(pair_vjp_thread, n_pairs, (of_pairs, faces, pairs, ready.fragments, adj, *parts))

@@ -107,7 +107,7 @@ def add_place(slots, pair, adj_a, adj_depths):
 
 
 @device_fn
-def smooth_vjp_body(k, f, grid, faces, fragments, adj, pair, slots):
+def smooth_vjp_body(k, f, faces, fragments, adj, pair, slots):
     """Pair k, face f with vertex colours: what flows through depth and weights."""
     corners = load_corners(f, faces.corners)
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
@@ -156,19 +156,25 @@ def pixels_vjp_body(k, f, scene, faces, fragments, adj, pair, slots, own, row, r
 
 
 @device_fn
-def flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots):
-    """Pair k, face f with one colour: what flows through its colour and depth."""
+def depths_vjp_body(k, f, faces, fragments, adj, pair, slots):
+    """Pair k, face f: what flows through its depths."""
     corners = load_corners(f, faces.corners)
-    zero = lit(0.0, settings.sigma)
+    zero = lit(0.0, slots[pair, 0])
+    for q in range(fragments.pair[k], fragments.pair[k + 1]):
+        p = (fragments.p_x[q], fragments.p_y[q])
+        place_slots_vjp(p, corners, adj.z[q], (zero, zero, zero), pair, slots)
+
+
+@device_fn
+def flat_vjp_body(k, fragments, adj, pair, slots):
+    """Pair k, a face with one colour: what flows through it."""
+    zero = lit(0.0, slots[pair, 0])
     r, g, b = zero, zero, zero
     for q in range(fragments.pair[k], fragments.pair[k + 1]):
         i = fragments.pixel[q]
         r += adj.w[q] * adj.rgba[i, 0]
         g += adj.w[q] * adj.rgba[i, 1]
         b += adj.w[q] * adj.rgba[i, 2]
-        if settings.is_deep:
-            p = (fragments.p_x[q], fragments.p_y[q])
-            place_slots_vjp(p, corners, adj.z[q], (zero, zero, zero), pair, slots)
     slots[pair, 9] += r
     slots[pair, 10] += g
     slots[pair, 11] += b
@@ -200,24 +206,19 @@ def coverage_vjp_body(k, f, faces, settings, fragments, adj, pair, slots):
 
 
 @device_fn
-def colors_vjp_body(k, f, grid, scene, faces, settings, fragments, adj, pair, slots):
-    """Pair k, face f: what flows through its colours and depths, but for what pixels add.
-
-    Its corners on the screen have what flows through coverage already.
-    """
+def pair_vjp_body(k, f, scene, faces, settings, fragments, adj, pair, slots):
+    """Pair k of the tile, face f: fill its slot, but for what pixels add; return adj_sigma."""
     for c in range(6, SLOT):
         slots[pair, c] = lit(0.0, settings.sigma)
-    if scene.smooth[f] and not scene.by_pixel[f]:
-        smooth_vjp_body(k, f, grid, faces, fragments, adj, pair, slots)
-    elif not scene.by_pixel[f]:
-        flat_vjp_body(k, f, grid, faces, settings, fragments, adj, pair, slots)
-
-
-@device_fn
-def pair_vjp_body(k, f, grid, scene, faces, settings, fragments, adj, pair, slots):
-    """Pair k of the tile, face f: fill its slot, but for what pixels add; return adj_sigma."""
     adj_sigma = coverage_vjp_body(k, f, faces, settings, fragments, adj, pair, slots)
-    colors_vjp_body(k, f, grid, scene, faces, settings, fragments, adj, pair, slots)
+    if scene.by_pixel[f]:
+        return adj_sigma
+    if scene.smooth[f]:
+        smooth_vjp_body(k, f, faces, fragments, adj, pair, slots)
+    else:
+        flat_vjp_body(k, fragments, adj, pair, slots)
+        if settings.is_deep:
+            depths_vjp_body(k, f, faces, fragments, adj, pair, slots)
     return adj_sigma
 
 

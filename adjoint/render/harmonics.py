@@ -69,15 +69,11 @@ def dot_row(coefficients, k, adj):
 
 
 @device_fn
-def harmonic_shade_vjp(n, coefficients, adj, adj_coefficients):
-    """Add to the adjoint of the coefficients; return adj_n."""
-    Y = harmonics(n)  # (1) replayed
+def harmonic_normal_vjp(n, coefficients, adj):
+    """Pull adj back through `harmonic_shade` to the normal alone: adj_n."""
+    c = coefficients
 
     # (2) shade = sum of c_k Y_k
-    for k in range(N_HARMONICS):
-        for c in range(3):
-            adj_coefficients[k, c] += Y[k] * adj[c]
-    c = coefficients
     adj_Y = (
         dot_row(c, 0, adj), dot_row(c, 1, adj), dot_row(c, 2, adj),
         dot_row(c, 3, adj), dot_row(c, 4, adj), dot_row(c, 5, adj),
@@ -86,3 +82,15 @@ def harmonic_shade_vjp(n, coefficients, adj, adj_coefficients):
 
     # (1) Y(n)
     return harmonics_vjp(n, adj_Y)
+
+
+@device_fn
+def harmonic_shade_vjp(n, coefficients, adj, adj_coefficients):
+    """Add to the adjoint of the coefficients; return adj_n."""
+    Y = harmonics(n)  # (1) replayed
+
+    # (2) shade = sum of c_k Y_k
+    for k in range(N_HARMONICS):
+        for c in range(3):
+            adj_coefficients[k, c] += Y[k] * adj[c]
+    return harmonic_normal_vjp(n, coefficients, adj)

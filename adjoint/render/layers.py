@@ -19,6 +19,7 @@ from adjoint.render.normals import unit_or_zero_vjp
 from adjoint.render.pixel_shading import add_corners, no_corners, weighted_vjp
 from adjoint.render.soft_raster import (
     empty_adjoints,
+    empty_scratch,
     empty_slots,
     pairs_vjp_body,
     recording,
@@ -34,7 +35,7 @@ from render.layers import DEPTH, Layers, frame_normals, layer_body
 from render.normals import VertexCorners
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
-from render.soft_raster import Pool, empty_fragments, setup_frame
+from render.soft_raster import Pool, setup_frame
 
 
 @device_fn
@@ -104,7 +105,7 @@ def _draw_layers_vjp(
                 add_layer_body(q, layers.kinds[i], fragments, adj_layer, adj)
         sums[1] += others[1]
         sums[2] += others[2]
-        pairs_vjp_body(tile, scene, settings, grid, faces, tiles, fragments, adj, slots)
+        pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
         if flat.shape[0] > 0:  # the last layer is that of normals
             for pair in range(begin, end):
                 normals_vjp_body(
@@ -152,7 +153,7 @@ def draw_frame_layers_vjp(
     own = LayerSlots(np.empty_like(slots.tiles), np.empty((n_pairs if len(flat) else 0, 3), dtype))
 
     def draw(runs: Iterable[tuple[int, int]]) -> None:
-        fragments = empty_fragments(ready, 0, n_tiles)
+        fragments = empty_scratch(ready)
         layered = fragments._replace(rgb=np.empty_like(fragments.rgb))
         n, n_pixels = len(fragments.y), len(fragments.start)
         rooms = [empty_adjoints(n, n_pixels, dtype) for _ in range(2)]

@@ -8,7 +8,7 @@ import math
 
 from adjsim.backend import device_fn, lit
 from adjsim.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
-from render.shading import power
+from render.shading import mirrored_cosine, power
 
 
 @device_fn
@@ -123,11 +123,17 @@ def highlight_jvp(n, e, l, light, specular, p, tan_n, tan_e, tan_l, tan_light, t
 @device_fn
 def highlight_vjp(n, e, l, light, specular, p, adj):
     """Pull back through `highlight`: adj_n, adj_e, adj_l, adj_light, adj_specular, adj_p."""
-    two = lit(2.0, p)
+    slopes = power_slopes(mirrored_cosine(n, e, l), p)  # (4) replayed
+    return mirror_vjp(n, e, l, light, specular, slopes, adj)
+
+
+@device_fn
+def mirror_vjp(n, e, l, light, specular, slopes, adj):
+    """As `highlight_vjp`, from the power and its slopes."""
+    two = lit(2.0, l[0])
     a = dot(n, l)  # (1) replayed
     b = dot(n, e)  # (2) replayed
-    c = two * a * b - dot(l, e)  # (3) replayed
-    h, slope_c, slope_p = power_slopes(c, p)  # (4) replayed
+    h, slope_c, slope_p = slopes
 
     # (5) highlight = light specular h, per channel
     adj_light, adj_specular, adj_h = scaled_vjp(light, specular, h, adj)

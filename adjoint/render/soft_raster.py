@@ -32,18 +32,19 @@ from adjoint.render.face_setup import (
     setup_faces_vjp,
     undo_corners,
 )
-from adjoint.render.fragments import pixels_vjp_body, sum_pairs, sum_pixel_pairs
+from adjoint.render.fragments import sum_pairs, sum_pixel_pairs
 from adjoint.render.kept import KeptFrame, draw_kept, recall_frame, recall_tile, tile_room
 from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
 from adjoint.render.supersampling import average_vjp, repeat_vjp
 from adjoint.render.textures import TexelRecords, add_texels, add_uv, empty_records
 from adjoint.render.tile_adjoints import pair_vjp_tile
+from adjoint.render.tile_shading import SCRATCH_VJP, pixels_vjp_tile
 from adjoint.render.tile_tangents import draw_frame_jvp
 from adjsim import checks
 from adjsim.backend import Device, check_device, cpu_kernel, device_fn
 from render.blending import background_at
 from render.camera import AnyCamera
-from render.fragments import gather_tile, tile_area
+from render.fragments import Fragments, gather_tile, tile_area
 from render.normals import VertexCorners, vertex_corners
 from render.packing import Job, check_cameras, pack
 from render.scene import Scene
@@ -88,11 +89,11 @@ def tile_vjp_body(tile, background, settings, grid, fragments, adj, adj_image, s
 
 
 @device_fn
-def pairs_vjp_body(tile, scene, settings, grid, faces, tiles, fragments, adj, slots):
+def pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots):
     """From the fragments of a tile to the slots of its pairs."""
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
         slots.tiles[tile, 0] += pair_vjp_tile(
-            pair - tiles.start[tile], tiles.faces[pair], grid, scene, faces, settings,
+            pair - tiles.start[tile], tiles.faces[pair], scene, faces, settings,
             fragments, adj, pair, slots.pairs,
         )  # fmt: skip
     if faces.towards.shape[0] > 0:
@@ -114,7 +115,7 @@ def _draw_tiles_vjp(first, last, scene, settings, frame, kept, scratch, adj_imag
         tile_vjp_body(
             tile, scene.background, settings, grid, fragments, adj, adj_image, sums, slots.behind
         )
-        pairs_vjp_body(tile, scene, settings, grid, faces, tiles, fragments, adj, slots)
+        pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
 
 
 def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
@@ -128,13 +129,19 @@ def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
         f, k = tiles.faces[pair], pair - tiles.start[tile]
         if scene.by_pixel[f]:
             row = scene.owner[f]
-            pixels_vjp_body(
+            pixels_vjp_tile(
                 k, f, scene, faces, fragments, adj, pair, slots.pairs, own, row, records, first
             )
 
 
 shade_tile_vjp = cpu_kernel(_shade_tile_vjp)
 draw_tiles_vjp = cpu_kernel(_draw_tiles_vjp)
+
+
+def empty_scratch(ready: Frame) -> Fragments:
+    """Return room for the fragments of any tile of a frame, and for undoing their colours."""
+    fragments = empty_fragments(ready, 0, len(ready.tiles.capacity))
+    return fragments._replace(shade=np.empty(SCRATCH_VJP, fragments.shade.dtype))
 
 
 def empty_adjoints(n: int, n_pixels: int, dtype: np.dtype) -> FragmentAdjoints:
@@ -192,7 +199,7 @@ def draw_frame_vjp(
     records: dict[int, TexelRecords] = {}
 
     def draw(runs: Iterable[tuple[int, int]]) -> None:
-        fragments = empty_fragments(ready, 0, n_tiles)
+        fragments = empty_scratch(ready)
         room = empty_adjoints(len(fragments.y), len(fragments.start), job.x.dtype)
         for first, last in runs:
             draw_tiles_vjp(

@@ -2,50 +2,29 @@
 
 What `fragments.py` undoes one fragment after the other is done here for a block of them: a
 loop without a branch writes what each fragment adds in rows, one for each number of the slot,
-and each row is added up. A row is summed in LANES lanes, which are added in pairs: an order
-that its length alone decides.
+and each row is added up.
 
 Tests: `tests/render/test_tile_adjoints.py`.
 """
 
 import numpy as np
 
-from adjoint.render.fragments import colors_vjp_body, coverage_vjp_body, fragment_logit_vjp
+from adjoint.render.face_setup import COLORS, SLOT
+from adjoint.render.fragments import coverage_vjp_body, flat_vjp_body, fragment_logit_vjp
+from adjoint.render.row_sums import only, row_sum
+from adjoint.render.tile_shading import (
+    ADJ_RGB,
+    ADJ_W,
+    adjoint_block,
+    clear_rows,
+    corners_block_vjp,
+    place_block_vjp,
+)
 from adjsim.backend import device_fn, lit
 from render.blending import NEAREST
 from render.face_setup import load_corners
-from render.tile_shading import LANES, ROW, SHADED, put3, whole
-
-
-GROUP = np.uint64(LANES)
-
-
-@device_fn
-def row_sum(at, n, block):
-    """Sum of the n numbers of a row that begins at a place of the block; n is whole."""
-    zero = lit(0.0, block[0])
-    s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
-    for k in range(at, at + np.uint64(n), GROUP):
-        s0 += block[k]
-        s1 += block[k + np.uint64(1)]
-        s2 += block[k + np.uint64(2)]
-        s3 += block[k + np.uint64(3)]
-        s4 += block[k + np.uint64(4)]
-        s5 += block[k + np.uint64(5)]
-        s6 += block[k + np.uint64(6)]
-        s7 += block[k + np.uint64(7)]
-    return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
-
-
-@device_fn
-def only(is_there, value):
-    """Three numbers, or 0 beyond the last fragment."""
-    zero = lit(0.0, value[0])
-    return (
-        value[0] if is_there else zero,
-        value[1] if is_there else zero,
-        value[2] if is_there else zero,
-    )
+from render.pixel_shading import corner_normals
+from render.tile_shading import ROW, SHADED, put3, weigh_block, whole
 
 
 @device_fn
@@ -81,11 +60,34 @@ def coverage_vjp_tile(k, f, faces, settings, fragments, adj, pair, slots):
 
 
 @device_fn
-def pair_vjp_tile(k, f, grid, scene, faces, settings, fragments, adj, pair, slots):
+def colors_vjp_tile(k, f, scene, faces, fragments, adj, pair, slots):
+    """What flows through depths and, of a face with vertex colours, through these and weights."""
+    corners, block = load_corners(f, faces.corners), fragments.shade
+    last = fragments.pair[k + 1]
+    for first in range(fragments.pair[k], last, SHADED):
+        n = min(SHADED, last - first)
+        clear_rows(ADJ_W, n, block)
+        if scene.smooth[f]:
+            weigh_block(first, n, corners, fragments, block)
+            adjoint_block(first, n, fragments, adj, block)
+            colors = corner_normals(f, faces.shaded)
+            corners_block_vjp(n, ADJ_RGB, colors, COLORS, pair, slots, block)
+        place_block_vjp(first, n, corners, fragments, adj, pair, slots, block)
+
+
+@device_fn
+def pair_vjp_tile(k, f, scene, faces, settings, fragments, adj, pair, slots):
     """As `pair_vjp_body`."""
+    for c in range(6, SLOT):
+        slots[pair, c] = lit(0.0, settings.sigma)
     if faces.soft.shape[0] > 0 or settings.blend == NEAREST:
         adj_sigma = coverage_vjp_body(k, f, faces, settings, fragments, adj, pair, slots)
     else:
         adj_sigma = coverage_vjp_tile(k, f, faces, settings, fragments, adj, pair, slots)
-    colors_vjp_body(k, f, grid, scene, faces, settings, fragments, adj, pair, slots)
+    if scene.by_pixel[f]:
+        return adj_sigma
+    if scene.smooth[f] or settings.is_deep:
+        colors_vjp_tile(k, f, scene, faces, fragments, adj, pair, slots)
+    if not scene.smooth[f]:
+        flat_vjp_body(k, fragments, adj, pair, slots)
     return adj_sigma

@@ -1,53 +1,126 @@
 import numpy as np
 import pytest
 
-from adjoint.render.fragments import pair_vjp_body
-from adjoint.render.soft_raster import empty_adjoints, empty_slots
-from adjoint.render.tile_adjoints import pair_vjp_tile, row_sum
+from adjoint.render.fragments import pair_vjp_body, pixels_vjp_body
+from adjoint.render.pixel_shading import ShadeParts
+from adjoint.render.row_sums import row_dots, row_sum
+from adjoint.render.shading import power_slopes
+from adjoint.render.soft_raster import empty_adjoints, empty_scratch, empty_slots
+from adjoint.render.textures import empty_records
+from adjoint.render.tile_adjoints import pair_vjp_tile
+from adjoint.render.tile_shading import pixels_vjp_tile, power_slopes_vector
 from render.blending import Hard, Over, Softmax
 from render.fragments import gather_tile
 from render.packing import pack
-from render.soft_raster import empty_fragments, setup_frame
-from render.tile_shading import SHADED
-from tests.render.scenes import camera, soft, two_tetrahedra
+from render.soft_raster import setup_frame
+from render.tile_shading import ROW, SHADED
+from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
+from tests.render.test_tile_shading import in_a_sky
 
 
 @pytest.mark.parametrize("n", [0, 8, 56])
 def test_a_row_is_summed_whole_and_alone(n):
-    block = np.full(200, np.nan)
-    block[40 : 40 + n] = np.arange(n) ** 2
-    assert row_sum(np.uint64(40), n, block) == (np.arange(n) ** 2).sum()
+    block, row = np.full(5 * int(ROW), np.nan), np.arange(n)
+    for k in (0, 1, 3, 4):
+        block[k * int(ROW) :][:n] = row**k
+    assert row_sum(ROW, n, block) == row.sum()
+    block[2 * int(ROW) :][:n] = 2 * row
+    assert row_dots(ROW, np.uint64(2) * ROW, n, block) == (
+        (2 * row**2).sum(), (row**4).sum(), (row**5).sum(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_slopes_of_the_power_that_vectorise_are_its_slopes(dtype):
+    eps = np.finfo(dtype).eps
+    for p in (0.7, 1.0, 32.0):
+        for c in np.concatenate([np.logspace(-6, 0, 50), 1 - np.logspace(-6, -1, 20)]):
+            found = power_slopes_vector(dtype(c), dtype(p))
+            expected = power_slopes(float(dtype(c)), p)
+            np.testing.assert_allclose(found, expected, rtol=500 * p * eps, atol=4 * eps)
+    assert power_slopes_vector(dtype(-0.5), dtype(2.0)) == (0.0, 0.0, 0.0)
+
+
+def given_fragments(rng, look, rasterizer):
+    """A job, its frame, and for each tile the fragments with adjoints drawn at random."""
+    scene, vertices = two_tetrahedra(rng)
+    job = pack(look(scene), [camera()], rasterizer, vertices, (64, 64))[0]
+    frame = setup_frame(job, 0)
+    fragments = empty_scratch(frame)
+    adj = empty_adjoints(len(fragments.y), len(fragments.start), job.x.dtype)
+
+    def each_tile():
+        for tile in range(len(frame.tiles.capacity)):
+            fragments.shade[:] = np.nan  # nothing rests on what was left there
+            gather_tile(
+                tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments
+            )
+            n = fragments.pair[frame.tiles.start[tile + 1] - frame.tiles.start[tile]]
+            for array in (adj.y, adj.z, adj.w):
+                array[:n], array[n:] = rng.normal(size=n), np.nan
+            adj.rgba[:] = rng.normal(size=adj.rgba.shape)
+            for array in (fragments.p_x, fragments.p_y, fragments.y):
+                array[n:] = np.nan
+            yield tile
+
+    return job, frame, fragments, adj, each_tile()
+
+
+def is_near(found, expected):
+    """Whether the same terms were added, in whatever order: some hundred roundings."""
+    scale = np.abs(expected).max(initial=0.0)
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12 * scale)
 
 
 @pytest.mark.parametrize("blend", [Over(), Softmax(), Hard()])
 @pytest.mark.parametrize("seamless", [False, True])
 def test_blocks_of_fragments_add_up_to_what_each_one_adds(rng, blend, seamless):
-    # The same terms in another order of sums: some hundred roundings of the largest.
-    scene, vertices = two_tetrahedra(rng)
     rasterizer = soft(blend=blend, sigma=1e-2, seamless=seamless)
-    job = pack(scene, [camera()], rasterizer, vertices, (64, 64))[0]
-    frame = setup_frame(job, 0)
-    fragments = empty_fragments(frame, 0, len(frame.tiles.capacity))
-    adj = empty_adjoints(len(fragments.y), len(fragments.start), job.x.dtype)
+    job, frame, fragments, adj, tiles = given_fragments(rng, lambda scene: scene, rasterizer)
     slots = [empty_slots(job, frame).pairs for _ in range(2)]
-    for array in (adj.y, adj.z, adj.w, adj.rgba):
-        array[...] = rng.normal(size=array.shape)
     longest = 0
-    for tile in range(len(frame.tiles.capacity)):
-        gather_tile(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
+    for tile in tiles:
         first = frame.tiles.start[tile]
         for pair in range(first, frame.tiles.start[tile + 1]):
             k, f = pair - first, frame.tiles.faces[pair]
             longest = max(longest, fragments.pair[k + 1] - fragments.pair[k])
-            sigmas = [
-                body(
-                    k, f, frame.grid, job.scene, frame.faces, job.settings, fragments, adj, pair,
-                    slots[n],
-                )
-                for n, body in enumerate((pair_vjp_body, pair_vjp_tile))
-            ]  # fmt: skip
-            largest = np.abs(slots[0][pair]).max()
-            np.testing.assert_allclose(slots[1][pair], slots[0][pair], atol=1e-12 * largest)
-            np.testing.assert_allclose(sigmas[1], sigmas[0], rtol=1e-10)
-            assert largest > 0 or fragments.pair[k + 1] == fragments.pair[k]
+            args = (k, f, job.scene, frame.faces, job.settings, fragments, adj, pair)
+            expected = pair_vjp_body(*args, slots[0])
+            assert abs(pair_vjp_tile(*args, slots[1]) - expected) <= 1e-10 * abs(expected)
+            is_near(slots[1][pair], slots[0][pair])
     assert longest > (0 if blend == Hard() else SHADED)  # more than one block
+
+
+@pytest.mark.parametrize("look", [rounded, glossy, textured, in_a_sky])
+def test_blocks_of_pixels_add_up_to_what_each_one_adds(rng, look):
+    rasterizer = soft(blend=Softmax(), sigma=1e-2)
+    job, frame, fragments, adj, tiles = given_fragments(rng, look, rasterizer)
+    slots = [empty_slots(job, frame) for _ in range(2)]
+    records = [empty_records(np, len(fragments.y), job.x.dtype) for _ in range(2)]
+    for record in records:
+        record.at[:], record.part[:] = -1, 0.0
+    bodies = (pixels_vjp_body, pixels_vjp_tile)
+    n_checked = 0
+    for tile in tiles:
+        first = frame.tiles.start[tile]
+        for pair in range(first, frame.tiles.start[tile + 1]):
+            k, f = pair - first, frame.tiles.faces[pair]
+            if not job.scene.by_pixel[f]:
+                continue
+            for n, body in enumerate(bodies):
+                slots[n].pairs[pair] = 0.0
+                own = ShadeParts(*(part[tile] for part in slots[n].parts))
+                row = job.scene.owner[f]
+                body(
+                    k, f, job.scene, frame.faces, fragments, adj, pair, slots[n].pairs, own, row,
+                    records[n], 0,
+                )  # fmt: skip
+            q = slice(fragments.pair[k], fragments.pair[k + 1])
+            is_near(slots[1].pairs[pair], slots[0].pairs[pair])
+            np.testing.assert_array_equal(records[1].at[q], records[0].at[q])
+            is_near(records[1].part[q], records[0].part[q])
+            n_checked += q.stop - q.start
+    assert n_checked > 1000
+    for found, expected in zip(slots[1].parts, slots[0].parts, strict=True):
+        is_near(found, expected)
+    assert np.abs(slots[0].parts.harmonics if look is in_a_sky else slots[0].parts.lights).max() > 0
