@@ -11,6 +11,7 @@ from studies.errors import StudyError
 from studies.manifest import manifest, now
 from studies.registry import Job, RunOptions, find_study
 from studies.run_folder import ITERATIONS, MANIFEST, STUDY, RunFolder, free_folder
+from studies.scans.spec import SCAN
 
 
 DTYPES, DEVICES = ("float64", "float32"), ("cpu", "cuda")
@@ -83,6 +84,8 @@ def resume(
         print(f"{out} holds no run yet: a new one begins", flush=True)
         return start(study, overrides, out, given)
     folder = RunFolder.open(out)
+    if folder.has(SCAN):
+        raise StudyError(f"{out} holds a scan. Go on with it by `adjsim scan`, not `adjsim run`.")
     stored = folder.read_json(MANIFEST)
     settings = config.resolve(str(folder.file(STUDY)))
     asked = config.resolve(study, overrides)

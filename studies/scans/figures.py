@@ -139,7 +139,7 @@ def contours(
     if own.truth is not None and own.holds_truth():
         ax.plot(own.truth[b.key], own.truth[a.key], "*", color="#ffd23f", mec=INK, ms=13,
                 label="truth")  # fmt: skip
-    _legend_below(figure, ax)
+    _legend_below(figure, ax, SOFT)
     return png(figure)
 
 
@@ -167,7 +167,7 @@ def compared(along: Axis, curves: Mapping[str, np.ndarray], unit: str, truth: An
     """Draw curves over one axis, each scaled from 0 at its lowest point to 1 at its highest."""
     from matplotlib import colormaps
 
-    figure, (ax,) = make_axes(1, 1, (6.8, 4.0))
+    figure, (ax,) = make_axes(1, 1, (5.2, 4.2))
     many = len(curves) > len(COLORS)
     shades = colormaps["viridis"](np.linspace(0.0, 0.92, len(curves)))
     for k, (name, loss) in enumerate(curves.items()):
@@ -178,14 +178,14 @@ def compared(along: Axis, curves: Mapping[str, np.ndarray], unit: str, truth: An
         ax.axvline(truth, color=INK, lw=1.0, ls="--", label="truth")
     _set_x(ax, along, unit)
     ax.set(ylabel="loss, scaled to 0 .. 1")
-    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _legend_below(figure, ax)
     return png(figure)
 
 
 def trust_curve(own: Slice, unit: str, tolerance: float) -> bytes:
     """Draw how far gradient and central difference are apart along one axis, and the events."""
     (axis,) = own.axes
-    figure, (ax,) = make_axes(1, 1, (7.6, 3.6))
+    figure, (ax,) = make_axes(1, 1, (6.4, 4.2))
     relative = own.data.relative.sel(axis=axis.key).values
     drawn = np.maximum(relative, 1e-14)
     kinds = verdicts(own, axis.key, tolerance)
@@ -205,7 +205,7 @@ def trust_curve(own: Slice, unit: str, tolerance: float) -> bytes:
                 continue
             ax.plot(at, np.full(at.size, height), "|", color=color, ms=9, label=_event(name),
                     transform=ax.get_xaxis_transform())  # fmt: skip
-    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _legend_below(figure, ax)
     return png(figure)
 
 
@@ -250,7 +250,7 @@ def trust_map(own: Slice, key: str, units: Mapping[str, str], tolerance: float) 
     _set_x(ax, b, units.get(b.key, ""))
     _set_y(ax, a, units.get(a.key, ""))
     ax.grid(visible=False)
-    _legend_below(figure, ax)
+    _legend_below(figure, ax, SOFT)
     return png(figure)
 
 
@@ -312,12 +312,12 @@ def _plain_ticks(one: Any) -> None:
     one.set_minor_formatter(NullFormatter())
 
 
-def _legend_below(figure: Any, ax: Any) -> None:
-    """Put a legend below the axes, each label once, on a ground that white marks show on."""
+def _legend_below(figure: Any, ax: Any, ground: str = "none") -> None:
+    """Put a legend below the axes, each label once; `ground` is what white marks show on."""
     handles, labels = ax.get_legend_handles_labels()
     once = dict(zip(labels, handles, strict=True))
     if once:
         figure.legend(
-            once.values(), once.keys(), loc="outside lower center", ncols=4, fontsize=8,
-            facecolor="#8a96a3", framealpha=0.55, edgecolor="none",
+            once.values(), once.keys(), loc="outside lower center", ncols=min(3, len(once)),
+            fontsize=8, facecolor=ground, framealpha=0.55, edgecolor="none",
         )  # fmt: skip

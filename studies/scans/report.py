@@ -10,7 +10,7 @@ import xarray as xr
 
 from studies import run_folder
 from studies.errors import StudyError
-from studies.report_parts import gallery, page, rows, wide
+from studies.report_parts import gallery, page, rows
 from studies.run_folder import RunFolder
 from studies.scans import figures
 from studies.scans.dataset import FILE, read_dataset
@@ -32,7 +32,6 @@ MOST_REASONS = 6
 MOST_SLICES = 6  # contours
 MOST_ROWS = 40
 MOST_PLACES = 3
-BROAD = ("slices", "frames", "trust")  # figures with a legend beside them
 
 
 def write_report(folder: RunFolder) -> Path:
@@ -130,7 +129,9 @@ def _verdicts(result: dict[str, Any]) -> list[tuple[bool | None, str]]:
         found.append((hits == len(known), where))
     for axis, own in result["trust"]["axes"].items():
         is_good = own["agree"] + own["jumps"] + own["crosses"] == own["compared"]
-        found.append((is_good, f"{axis}: gradient agrees at {own['agree']}/{own['compared']}"))
+        others = ", jumps at the others" if is_good and own["agree"] < own["compared"] else ""
+        text = f"{axis}: gradient agrees at {own['agree']}/{own['compared']}{others}"
+        found.append((is_good, text))
     found.append((None, counted(result["points"], "point", "points")))
     if result["failed"]:
         found.append((None, f"{result['failed']} without a loss"))
@@ -157,7 +158,7 @@ def _landscape(
     if len(result["slices"]) > 1:
         text = "Curves are scaled from 0 at their lowest point to 1 at their highest. "
     return _section(
-        "Loss", _pictures(images), _minima(result["slices"], units),
+        "Loss", gallery(images), _minima(result["slices"], units),
         _p(text + "A local minimum is a point of the grid below all its neighbours, diagonal ones "
            "too; one at the border may go on falling outside, and a narrow valley askew to the "
             "grid has minima of the grid along it that are none of the loss."),
@@ -218,13 +219,6 @@ def _places(places: list[dict[str, float]], units: dict[str, str]) -> str:
     return f"{len(places)}: {where}{more}" if places else "none"
 
 
-def _pictures(images: dict[str, bytes]) -> str:
-    """Return figures: broad ones as wide as the page, the others side by side."""
-    broad = [wide(png, name) for name, png in images.items() if name in BROAD]
-    others = {name: png for name, png in images.items() if name not in BROAD}
-    return "\n".join([*([gallery(others)] if others else []), *broad])
-
-
 def _trust(result: dict[str, Any], data: xr.Dataset, images: dict[str, bytes]) -> str:
     if not result["trust"]["axes"]:
         return ""
@@ -249,7 +243,7 @@ def _trust(result: dict[str, Any], data: xr.Dataset, images: dict[str, bytes]) -
         )
     return _section(
         "How far the gradient can be trusted",
-        _pictures(images),
+        gallery(images),
         rows(lines),
         _p(
             f"Gradient and central difference, taken in float64 with a step of a millionth of the "
@@ -276,7 +270,7 @@ def _black_box(scan: Scan, data: xr.Dataset, images: dict[str, bytes]) -> str:
         "points uphill": f"{int((known < 0.0).sum())} of {known.size}",
     }
     return _section(
-        "A black box instead", _pictures(images), rows(lines),
+        "A black box instead", gallery(images), rows(lines),
         _p("An estimate from values of the loss alone (REINFORCE, with the mean of the samples for "
            "a baseline) stands beside the gradient of the adjoint, which takes one forward and "
            "one reverse sweep. Angles are measured in fractions of the axes."),

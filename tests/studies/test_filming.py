@@ -61,6 +61,16 @@ def test_several_things_are_in_one_picture(rng):
     assert meshes["wall"][1].shape == (2, 3, 3)
 
 
+def test_images_that_are_recorded_are_those_that_are_shot(rng):
+    whole, here = filming(), run(rng)
+    filmed = whole.record(MOTION, here)
+    assert np.array_equal(filmed.images, whole.shoot(MOTION, here))
+    adj = rng.normal(size=filmed.images.shape)
+    once, again = filmed.vjp(adj), whole.vjp(MOTION, here, adj)
+    assert np.abs(once.frames["x"]).max() > 0.0
+    assert all(np.array_equal(once.frames[key], again.frames[key]) for key in again.frames)
+
+
 def test_the_tangent_is_the_slope_of_the_images(rng):
     whole, here = filming(), run(rng)
     tan = SimpleNamespace(x=rng.normal(size=here.x.shape))

@@ -1,13 +1,17 @@
 """A scan from the command line to its files: written as it goes, resumed to the same bits."""
 
 import json
+import os
 import re
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 import xarray as xr
 
-from studies import cli, config
+from studies import cli, config, running
 from studies.errors import StudyError
 from studies.scans import scanning, spec
 from studies.scans.points import POINTS, write_points
@@ -136,6 +140,38 @@ def test_a_scan_is_not_resumed_as_another(finished, tmp_path):
         scanning.start(Asked("pushed-cube", CUBE, OVER), folder.path)
     started, _ = scanning.resume(Asked("pushed-cube", CUBE, OVER), tmp_path / "new")
     assert started.has("scan.json")
+
+
+def test_a_scan_is_no_run_to_go_on_with(finished):
+    with pytest.raises(StudyError, match=r"holds a scan. Go on with it by `adjsim scan`"):
+        running.resume("pushed-cube", (), finished[0].path, {})
+
+
+@pytest.mark.slow
+def test_a_scan_that_was_killed_ends_with_the_same_files(tmp_path):
+    over = "mass=0.5:2.5:60"
+    whole, _ = run(tmp_path / "whole", "pushed-cube", CUBE, over)
+    out = tmp_path / "killed"
+    command = [sys.executable, "-m", "tests.studies.run_adjsim", "scan", "pushed-cube", *CUBE]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        [*command, "--over", over, "--out", str(out)],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 120.0
+    while not ((out / POINTS).exists() and (out / POINTS).stat().st_size):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    assert not (out / "report.html").exists()
+    folder, job = scanning.resume(Asked("pushed-cube"), out)
+    job.run(folder)
+    for name in (POINTS, "scan.nc"):
+        assert folder.file(name).read_bytes() == whole.file(name).read_bytes(), name
 
 
 def test_points_of_another_grid_are_refused(finished, tmp_path):
