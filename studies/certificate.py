@@ -31,7 +31,7 @@ from studies.touches import nearest_touch
 from studies.video_problem import VideoProblem
 
 
-EPS0 = (1e-3, 1e-5, 1e-6)  # largest step in theta; a later one if no sweep passed before
+EPS0 = (1e-3, 1e-4, 1e-5, 1e-6)  # largest step in theta; a later one if no sweep passed before
 HALVINGS = 8  # of a step
 DIRECTIONS = 4
 ROUNDING = 1e-11  # of a pixel

@@ -111,6 +111,11 @@ STUDIES = {
             "identify the mass of the corners of a cube that is pushed at two of them",
         ),
         Study(
+            "control-walker",
+            "studies.control_walker",
+            "move the muscles of a flat walker so that it stands where a picture shows it",
+        ),
+        Study(
             "light",
             "studies.light",
             "find the light on a known mesh, as spherical harmonics, from pictures",

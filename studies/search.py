@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 import numpy as np
@@ -188,22 +188,28 @@ def make_search(table: dict[str, Any]) -> Search:
     checks.non_negative("optimizer.enough", enough)
     has_softness = "softness" in table
     stages = check_softness(table["softness"]) if has_softness else check_stages(table)
-    momentum = table.get("momentum", Options.momentum)
-    if not 0.0 <= momentum < 1.0:
-        raise StudyError(f"`optimizer.momentum` must be in [0, 1), got {momentum:g}.")
-    rate = table.get("learning_rate", Options.learning_rate)
-    checks.positive("optimizer.learning_rate", rate)
-    memory = checks.positive("optimizer.memory", table.get("memory", Options.memory))
-    options = Options(memory, learning_rate=rate, momentum=momentum)
     return Search(
         method,
         table["max_evaluations"],
         table["tolerance"],
-        options,
+        make_options(table),
         starts=starts,
         enough=enough,
         stages=stages,
     )
+
+
+def make_options(table: dict[str, Any]) -> Options:
+    """Return the settings of the methods that the table has, and defaults for the rest."""
+    given = {field.name: table[field.name] for field in fields(Options) if field.name in table}
+    for key in ("learning_rate", "memory"):
+        checks.positive(f"optimizer.{key}", given.get(key, getattr(Options, key)))
+    for key in ("momentum", "beta1", "beta2"):
+        if not 0.0 <= given.get(key, 0.0) < 1.0:
+            raise StudyError(f"`optimizer.{key}` must be in [0, 1), got {given[key]:g}.")
+    if not 0.0 < given.get("decay", 1.0) <= 1.0:
+        raise StudyError(f"`optimizer.decay` must be in (0, 1], got {given['decay']:g}.")
+    return Options(**given)
 
 
 def check_stages(table: dict[str, Any]) -> tuple[float, ...]:

@@ -40,11 +40,12 @@ def momentum_step(options: Options) -> Step:
 
     velocity <- momentum velocity - learning_rate gradient
     """
-    velocity = 0.0
+    velocity, rate = 0.0, options.learning_rate
 
     def step(gradient: np.ndarray) -> np.ndarray:
-        nonlocal velocity
-        velocity = options.momentum * velocity - options.learning_rate * gradient
+        nonlocal velocity, rate
+        velocity = options.momentum * velocity - rate * gradient
+        rate *= options.decay
         return velocity
 
     return step
@@ -56,14 +57,17 @@ def adam_step(options: Options) -> Step:
     Source: Kingma & Ba, ICLR 2015, algorithm 1, with its bias corrections.
     """
     mean, square, t = 0.0, 0.0, 0
+    rate = options.learning_rate
 
     def step(gradient: np.ndarray) -> np.ndarray:
-        nonlocal mean, square, t
+        nonlocal mean, square, t, rate
         t += 1
         mean = options.beta1 * mean + (1.0 - options.beta1) * gradient
         square = options.beta2 * square + (1.0 - options.beta2) * gradient**2
         mean_hat = mean / (1.0 - options.beta1**t)
         square_hat = square / (1.0 - options.beta2**t)
-        return -options.learning_rate * mean_hat / (np.sqrt(square_hat) + options.epsilon)
+        move = -rate * mean_hat / (np.sqrt(square_hat) + options.epsilon)
+        rate *= options.decay
+        return move
 
     return step

@@ -72,11 +72,13 @@ class Options:
     `memory` is how many steps L-BFGS-B remembers: the more, the nearer it is to conjugate
     gradients, which a spectrum with few far outliers does not slow down.
     `learning_rate` is the step in theta per unit gradient (gradient descent) or the
-    typical step itself (Adam). Adam: Kingma & Ba, ICLR 2015, algorithm 1.
+    typical step itself (Adam); `decay` is what each step multiplies it by. Adam: Kingma & Ba,
+    ICLR 2015, algorithm 1.
     """
 
     memory: int = 10
     learning_rate: float = 0.05
+    decay: float = 1.0
     momentum: float = 0.9
     beta1: float = 0.9
     beta2: float = 0.999
