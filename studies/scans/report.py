@@ -236,11 +236,13 @@ def _trust(result: dict[str, Any], data: xr.Dataset, images: dict[str, bytes]) -
         if name in data:
             total = sum(data.loss.size - data.loss.size // n for n in data.loss.shape)
             lines[text] = f"between {int(data[name].sum())} of {total} pairs of neighbours"
-    if "kink" in data and np.isfinite(data.kink.values).any():
-        lines["nearest kink"] = (
-            f"{float(np.nanmin(data.kink.values)):.1e} away at the nearest point of the grid, to "
-            "first order"
-        )
+    for axis in data.axis.values if "kink" in data else ():
+        nearest = float(np.nan_to_num(data.kink.sel(axis=axis).values, nan=np.inf).min())
+        if np.isfinite(nearest):
+            unit = units_of(data)[str(axis)]
+            lines[f"nearest kink along {axis}"] = (
+                f"{nearest:.1e} {unit} from its point of the grid, to first order"
+            )
     return _section(
         "How far the gradient can be trusted",
         gallery(images),
