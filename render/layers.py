@@ -137,4 +137,4 @@ def draw_frame_layers(job: Job, frame: int, layers: Layers, images: np.ndarray, 
                 first, last, job.scene, job.settings, tuple(ready), scratch, layers, flat, images
             )
 
-    pool.over_tiles(n_tiles, draw)
+    pool.over_tiles(ready.tiles.capacity, draw)

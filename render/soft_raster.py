@@ -15,9 +15,11 @@ Adjoint: `adjoint/render/soft_raster.py`. Tests: `tests/render/test_soft_raster.
 Source: Liu et al., Soft Rasterizer, ICCV 2019; the Over blend is this project's.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -40,7 +42,8 @@ from render.tile_shading import LANES, SCRATCH
 
 
 SERIAL_PIXELS = 200 * 200  # fewer pixels than this, over all frames, are drawn by one thread
-RUNS = 8  # of tiles, for each thread
+SHORTEST = 16  # a run of tiles is no shorter than an even share divided by this
+TILE_WORK = 1 << 9  # of the pixels of a tile, counted in fragments
 LARGEST_TILE = 1 << 20  # fragments; if a tile may hold more, tiles are smaller
 
 
@@ -291,7 +294,7 @@ def draw_frame(job: Job, frame: int, image: np.ndarray, pool: "Pool") -> None:
         for first, last in runs:
             draw_tiles(first, last, job.scene, job.settings, *ready, fragments, image)
 
-    pool.over_tiles(n_tiles, draw)
+    pool.over_tiles(ready.tiles.capacity, draw)
 
 
 @device_fn
@@ -323,21 +326,45 @@ class Pool:
     def __init__(self, executor: ThreadPoolExecutor | None = None, threads: int = 1) -> None:
         self.executor, self.threads = executor, threads
 
-    def over_tiles(self, n_tiles: int, work: Callable[[Iterable[tuple[int, int]]], None]) -> None:
-        """Call work(runs) on every thread; the runs (first, last) make up n_tiles together.
+    def over_tiles(
+        self, capacity: np.ndarray, work: Callable[[Iterable[tuple[int, int]]], None]
+    ) -> None:
+        """Call work(runs) on every thread; the runs (first, last) make up all tiles together.
 
         A thread that is done with one run takes the next: tiles differ in how much they hold.
         """
         if self.executor is None:
-            work([(0, n_tiles)])
+            work([(0, len(capacity))])
             return
-        n_runs = min(n_tiles, RUNS * self.threads)
-        edges = [n_tiles * k // n_runs for k in range(n_runs + 1)]
-        runs = iter(list(pairwise(edges)))  # shared: each run is taken once
+        runs = iter(runs_of(capacity, self.threads))  # shared: each run is taken once
         others = [self.executor.submit(work, runs) for _ in range(self.threads - 1)]
         work(runs)
         for other in others:
             other.result()
+
+
+def runs_of(capacity: np.ndarray, threads: int) -> list[tuple[int, int]]:
+    """Cut tiles that hold so much into runs (first, last): long ones first, then shorter ones.
+
+    Each is half of an even share of what is left, so few are handed out, and the last to be
+    done is short.
+    """
+    held = np.concatenate([[0], np.cumsum(capacity + TILE_WORK)])
+    least, edges = held[-1] / (SHORTEST * threads), [0]
+    while edges[-1] < len(capacity):
+        size = max((held[-1] - held[edges[-1]]) / (2 * threads), least)
+        edges.append(max(edges[-1] + 1, int(np.searchsorted(held, held[edges[-1]] + size))))
+    edges[-1] = len(capacity)
+    return list(pairwise(edges))
+
+
+@cache
+def shared_executor(threads: int) -> ThreadPoolExecutor:
+    """Return the threads that draw, made once: to start them takes as long as a small image."""
+    return ThreadPoolExecutor(threads, "adjsim-draw")
+
+
+os.register_at_fork(after_in_child=shared_executor.cache_clear)  # a child has none of them
 
 
 def for_each_frame(
@@ -356,7 +383,7 @@ def for_each_frame(
         raise ValueError(f"`threads` must be at least 1, got {threads}.")
     if threads == 1:
         return [work(view, frame, Pool()) for view, frame in frames]
-    with ThreadPoolExecutor(threads) as executor:
-        if len(frames) == 1:
-            return [work(0, 0, Pool(executor, threads))]
-        return list(executor.map(lambda which: work(which[0], which[1], Pool()), frames))
+    executor = shared_executor(threads)
+    if len(frames) == 1:
+        return [work(0, 0, Pool(executor, threads))]
+    return list(executor.map(lambda which: work(which[0], which[1], Pool()), frames))

@@ -152,7 +152,7 @@ def draw_frame_kept(
                 first, last, job.scene, job.settings, tuple(ready), fragments, kept, image
             )
 
-    pool.over_tiles(n_tiles, draw)
+    pool.over_tiles(ready.tiles.capacity, draw)
     return KeptFrame(ready, kept) if len(kept.place) else None
 
 

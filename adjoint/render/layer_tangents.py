@@ -136,4 +136,4 @@ def draw_frame_layers_jvp(
                 (flat, tan_flat), tan_images,
             )  # fmt: skip
 
-    pool.over_tiles(n_tiles, draw)
+    pool.over_tiles(ready.tiles.capacity, draw)

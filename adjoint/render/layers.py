@@ -149,7 +149,7 @@ def draw_frame_layers_vjp(
     ready, flat = setup_frame(job, frame), frame_normals(job, frame, layers)
     slots, dtype = empty_slots(job, ready), job.x.dtype
     records: dict[int, TexelRecords] = {}
-    n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
+    n_pairs = len(ready.tiles.faces)
     own = LayerSlots(np.empty_like(slots.tiles), np.empty((n_pairs if len(flat) else 0, 3), dtype))
 
     def draw(runs: Iterable[tuple[int, int]]) -> None:
@@ -163,7 +163,7 @@ def draw_frame_layers_vjp(
                 layers, flat, adj_images, recording(job, ready, first, last, slots, records), own,
             )  # fmt: skip
 
-    pool.over_tiles(n_tiles, draw)
+    pool.over_tiles(ready.tiles.capacity, draw)
     adj = undo_frame(job, frame, ready, corners, slots, records)
     flat_normals_vjp(
         job.scene.faces[: len(flat)], job.scene.rounded, ready.faces.box, job.x[frame],

@@ -195,7 +195,7 @@ def draw_frame_vjp(
 ) -> paths.Packed:
     """Adjoints of everything from the adjoint of the image of one frame."""
     ready, kept = found
-    slots, n_tiles = empty_slots(job, ready), len(ready.tiles.capacity)
+    slots = empty_slots(job, ready)
     records: dict[int, TexelRecords] = {}
 
     def draw(runs: Iterable[tuple[int, int]]) -> None:
@@ -207,7 +207,7 @@ def draw_frame_vjp(
                 adj_image, recording(job, ready, first, last, slots, records),
             )  # fmt: skip
 
-    pool.over_tiles(n_tiles, draw)
+    pool.over_tiles(ready.tiles.capacity, draw)
     return undo_frame(job, frame, ready, corners, slots, records)
 
 

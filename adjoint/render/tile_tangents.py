@@ -113,4 +113,4 @@ def draw_frame_jvp(
                 tuple(ready), tan_faces, (fragments, room), tan_image,
             )  # fmt: skip
 
-    pool.over_tiles(n_tiles, draw)
+    pool.over_tiles(ready.tiles.capacity, draw)

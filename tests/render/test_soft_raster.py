@@ -1,3 +1,6 @@
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
 import numpy as np
 import pytest
 
@@ -5,7 +8,7 @@ from adjoint.render.soft_raster import empty_slots, rasterize_jvp, record_images
 from render.blending import DIBR, Hard, Over, Softmax
 from render.packing import pack
 from render.scene import Mesh, Scene
-from render.soft_raster import SoftRasterizer, rasterize, setup_frame
+from render.soft_raster import SoftRasterizer, rasterize, runs_of, setup_frame, shared_executor
 from tests.render.scenes import (
     camera,
     glossy,
@@ -256,6 +259,37 @@ def test_tiles_that_would_hold_too_much_are_cut_without_changing_the_image(rng, 
     whole = rasterize(scene, camera(), soft(), vertices, SIZE)
     monkeypatch.setattr("render.soft_raster.LARGEST_TILE", 100)
     np.testing.assert_array_equal(rasterize(scene, camera(), soft(), vertices, SIZE), whole)
+
+
+@pytest.mark.parametrize("capacity", [[5], [9, 0, 0, 0], [0] * 7, [100] * 300, range(90)])
+def test_every_tile_is_handed_out_once_and_the_last_runs_are_short(capacity):
+    runs = runs_of(np.array(capacity), 2)
+    tiles = [tile for first, last in runs for tile in range(first, last)]
+    assert tiles == list(range(len(capacity)))
+    assert all(first < last for first, last in runs)
+    if len(capacity) == 300:
+        assert runs[0] == (0, 75)
+        assert runs[-1][1] - runs[-1][0] <= 10
+        assert len(runs) < 16
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_draws_with_threads_of_its_own(rng):
+    # The threads of the parent do not live on in the child: waiting for them never ends.
+    scene, vertices = two_tetrahedra(rng)
+    args = (scene, camera(), soft(), vertices, (70, 40))
+    image = rasterize(*args, threads=2)
+    executor = shared_executor(2)
+    with ProcessPoolExecutor(1, get_context("fork")) as pool:
+        child = pool.submit(executor_in_child).result(timeout=60)
+    assert child == 0
+    assert shared_executor(2) is executor
+    np.testing.assert_array_equal(rasterize(*args, threads=2), image)
+
+
+def executor_in_child():
+    """How many executors a child has when it starts."""
+    return shared_executor.cache_info().currsize
 
 
 def test_only_scenes_shaded_by_pixel_take_room_for_every_object_in_every_tile(rng):
