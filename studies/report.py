@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from studies import figures, instances_report, pictures_report, run_folder, video_report
+from studies import (
+    certificate_report,
+    figures,
+    instances_report,
+    pictures_report,
+    run_folder,
+    video_report,
+)
 from studies.doubts import doubts
 from studies.optimizers.evaluations import Evaluation
 from studies.outcome import LARGEST_LIST
-from studies.report_parts import gallery, page, rows
+from studies.report_parts import gallery, page, provenance, rows, run_facts
 from studies.run_folder import RunFolder
 from studies.search import read_search
 
@@ -37,11 +44,8 @@ def write_report(folder: RunFolder) -> Path:
     convergence = _convergence(folder, result, arrays, log)
     kind = pictures_report if folder.has(run_folder.PICTURES) else video_report
     seen, shown = kind.seen(folder, result)
-    points = named_points(result, certified)
-    taylor = {
-        f"taylor_{key}": figures.taylor(name, point)
-        for key, (name, point) in zip(certified["points"], points.items(), strict=True)
-    }
+    points = certificate_report.named_points(result["status"], certified)
+    taylor = certificate_report.drawn(points, certified)
     many = instances_report.read(folder)
     drawn = {} if many is None else {"instances": figures.instances(many)}
     for name, data in {**shown, **convergence, **taylor, **drawn}.items():
@@ -53,14 +57,11 @@ def write_report(folder: RunFolder) -> Path:
         "notes": _notes(result),
         "seen": seen,
         "convergence_images": gallery(convergence),
-        "taylor_images": gallery(taylor),
-        "certificate_table": _certificate_table(points),
-        "left_out": " ".join([_left_out(points, kind.jumps(folder)), *_touches(points)]),
+        "certificate": certificate_report.section(points, taylor, kind.jumps(folder)),
         "setup_table": _setup_table(
             result, manifest, kind.facts(result), log[-1].seconds if log else 0.0
         ),
-        "versions_table": rows({k: v or "not installed" for k, v in manifest["versions"].items()}),
-        "study": html.escape(folder.file(run_folder.STUDY).read_text(encoding="utf-8")),
+        "provenance": provenance(folder, manifest),
     }
     body = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(parts)
     verdicts = _verdicts(result, certified)
@@ -93,10 +94,7 @@ def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[b
     """Return what is said first: whether it is good or not, or neither."""
     return [
         (result["status"] == "CONVERGED", result["status"].lower().replace("_", " ")),
-        (
-            certified["passed"],
-            f"gradient certificate {'passed' if certified['passed'] else 'failed'}",
-        ),
+        certificate_report.verdict(certified["passed"]),
         (None, f"{result['evaluations']} evaluations"),
         (None, f"loss {result['loss']:.2e}"),
     ]
@@ -213,73 +211,15 @@ def _spectrum(result: dict[str, Any]) -> list[str]:
     return sentences
 
 
-def named_points(result: dict[str, Any], certified: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the points of the certificate by what they are: an optimum only if one was found."""
-    end = "optimum" if result["status"] == "CONVERGED" else "end of the search"
-    return {end if key == "optimum" else key: point for key, point in certified["points"].items()}
-
-
-def _certificate_table(points: dict[str, dict[str, Any]]) -> str:
-    head = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict")
-    lines = [f"<tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>"]
-    for name, point in points.items():
-        test, dot = point["taylor"], point["dot"]
-        slopes = ["-" if test[key] is None else f"{test[key]:.3f}" for key in ("slope0", "slope1")]
-        cells = [
-            f"<b>{_where(name, point)}</b>",
-            f"{point['gradient_norm']:.2e}",
-            *slopes,
-            "-" if dot["residual"] is None else f"{dot['residual']:.1e}",
-            "passed" if point["passed"] else html.escape(test["reason"] or dot["reason"]),
-        ]
-        lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    return f"<table>{''.join(lines)}</table>"
-
-
-def _where(name: str, point: dict[str, Any]) -> str:
-    """Return where a point of the certificate lies; those of earlier versions do not say."""
-    beside = point.get("beside", 0.0)
-    return f"{beside:g} beside the {name}, where the gradient is 0" if beside else f"at the {name}"
-
-
-def _left_out(points: dict[str, dict[str, Any]], jumps: str) -> str:
-    """Return what the Taylor sweeps did not look at; `jumps` is why pixels may."""
-    parts = [
-        f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
-        for name, point in points.items()
-    ]
-    return f"Pixels that jump within a sweep, as where {jumps}, stay out of it: {', '.join(parts)}."
-
-
-def _touches(points: dict[str, dict[str, Any]]) -> list[str]:
-    """Return how far theta may move at each point before a touch moves to another step."""
-    sentences = []
-    for name, point in points.items():
-        touch = point.get("nearest_touch")  # those of earlier versions do not say
-        if touch and touch["distance"] is not None:
-            sentences.append(
-                f"At the {name} the touch of point {touch['node']} at step {touch['step']} moves "
-                f"to another step, where the loss jumps or has a kink, if theta moves by "
-                f"{touch['distance']:.1e}."
-            )
-    return sentences
-
-
 def _setup_table(
     result: dict[str, Any], manifest: dict[str, Any], facts: dict[str, str], seconds: float
 ) -> str:
-    machine = manifest["machine"]
     return rows(
         {
             "command": manifest["command"],
             **facts,
             "method": f"{result['method']}, {result['loss_function']}",
-            "precision": f"{manifest['dtype']} on {manifest['device']}, seed {manifest['seed']}",
             "search took": f"{seconds:.1f} s",
-            "started": manifest["started"] + (
-                f", resumed {len(manifest['resumed'])} times" if manifest["resumed"] else ""
-            ),
-            "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['system']}",
-            "commit": manifest["commit"] or "not in a git repository",
+            **run_facts(manifest),
         }
-    )  # fmt: skip
+    )

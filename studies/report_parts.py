@@ -5,6 +5,10 @@ import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
+from typing import Any
+
+from studies import run_folder
+from studies.run_folder import RunFolder
 
 
 PAGE = Path(__file__).resolve().parent / "assets" / "page.html"
@@ -54,3 +58,30 @@ def rows(values: Mapping[str, str]) -> str:
         for key, value in values.items()
     )
     return f'<table class="facts">{lines}</table>'
+
+
+def run_facts(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return how and where a run was made."""
+    machine, resumed = manifest["machine"], len(manifest["resumed"])
+    again = f", resumed {resumed} times" if resumed else ""
+    return {
+        "precision": f"{manifest['dtype']} on {manifest['device']}, seed {manifest['seed']}",
+        "started": f"{manifest['started']}{again}",
+        "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['system']}",
+        "commit": manifest["commit"] or "not in a git repository",
+    }
+
+
+def provenance(folder: RunFolder, manifest: Mapping[str, Any]) -> str:
+    """Return the sections that end a report: the study file, and the versions."""
+    study = html.escape(folder.file(run_folder.STUDY).read_text(encoding="utf-8"))
+    versions = rows({k: v or "not installed" for k, v in manifest["versions"].items()})
+    return f"""<section>
+<details><summary>Study file</summary>
+<pre>{study}</pre></details>
+</section>
+
+<section>
+<details><summary>Versions</summary>
+{versions}</details>
+</section>"""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adjsim.system import RolloutError
-from studies import bounce, figures, report, running, video_report
+from studies import bounce, certificate_report, figures, running, video_report
 from studies.errors import FailedSearchError, StudyError
 from studies.optimizers import evaluations
 from studies.registry import STUDIES
@@ -60,7 +60,7 @@ def test_the_truth_is_found_and_certified(toy, finished):
 def test_a_search_that_did_not_end_well_is_certified_where_it_stopped(finished):
     folder = finished(TOYS["smoke"])
     certified = folder.read_json("certificate.json")
-    found = report.named_points({"status": "STALLED"}, certified)
+    found = certificate_report.named_points("STALLED", certified)
     assert list(found) == ["start", "end of the search"]
     assert found["end of the search"] is certified["points"]["optimum"]
 

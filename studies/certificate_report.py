@@ -1,0 +1,93 @@
+"""The part of a report that is about the gradient certificate: a table, and its Taylor sweeps."""
+
+import html
+from typing import Any
+
+from studies import figures
+from studies.report_parts import gallery
+
+
+Points = dict[str, dict[str, Any]]
+
+
+def verdict(passed: bool) -> tuple[bool, str]:
+    """Return what is said first of it, as `page` takes it."""
+    return passed, f"gradient certificate {'passed' if passed else 'failed'}"
+
+
+def named_points(status: str, certified: dict[str, Any]) -> Points:
+    """Return the points of the certificate by what they are: an optimum only if one was found."""
+    end = "optimum" if status == "CONVERGED" else "end of the search"
+    return {end if key == "optimum" else key: point for key, point in certified["points"].items()}
+
+
+def drawn(points: Points, certified: dict[str, Any]) -> dict[str, bytes]:
+    """Return the figures of the Taylor sweeps by the names of their files."""
+    return {
+        f"taylor_{key}": figures.taylor(name, point)
+        for key, (name, point) in zip(certified["points"], points.items(), strict=True)
+    }
+
+
+def section(points: Points, images: dict[str, bytes], jumps: str, of: str = "") -> str:
+    """Return the section of the report.
+
+    `jumps` is why pixels may jump; `of` names what it is about where there are several.
+    """
+    about = f" of {html.escape(of)}" if of else ""
+    told = " ".join([_left_out(points, jumps), *_touches(points)])
+    return f"""<section>
+<h2>Gradient certificate{about}</h2>
+<div class="scroll">{_table(points)}</div>
+{gallery(images)}
+<p>The remainder of the loss's Taylor series falls with slope 1 without the gradient and with
+slope 2 with it if, and only if, the gradient is right (at least 1.9 over four halvings is asked
+for). {told} The dot test compares tangent and adjoint of the whole chain from parameters to
+pixels.</p>
+</section>"""
+
+
+def _table(points: Points) -> str:
+    head = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict")
+    lines = [f"<tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>"]
+    for name, point in points.items():
+        test, dot = point["taylor"], point["dot"]
+        slopes = ["-" if test[key] is None else f"{test[key]:.3f}" for key in ("slope0", "slope1")]
+        cells = [
+            f"<b>{_where(name, point)}</b>",
+            f"{point['gradient_norm']:.2e}",
+            *slopes,
+            "-" if dot["residual"] is None else f"{dot['residual']:.1e}",
+            "passed" if point["passed"] else html.escape(test["reason"] or dot["reason"]),
+        ]
+        lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _where(name: str, point: dict[str, Any]) -> str:
+    """Return where a point of the certificate lies; those of earlier versions do not say."""
+    beside = point.get("beside", 0.0)
+    return f"{beside:g} beside the {name}, where the gradient is 0" if beside else f"at the {name}"
+
+
+def _left_out(points: Points, jumps: str) -> str:
+    """Return what the Taylor sweeps did not look at; `jumps` is why pixels may."""
+    parts = [
+        f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
+        for name, point in points.items()
+    ]
+    return f"Pixels that jump within a sweep, as where {jumps}, stay out of it: {', '.join(parts)}."
+
+
+def _touches(points: Points) -> list[str]:
+    """Return how far theta may move at each point before a touch moves to another step."""
+    sentences = []
+    for name, point in points.items():
+        touch = point.get("nearest_touch")  # those of earlier versions do not say
+        if touch and touch["distance"] is not None:
+            sentences.append(
+                f"At the {name} the touch of point {touch['node']} at step {touch['step']} moves "
+                f"to another step, where the loss jumps or has a kink, if theta moves by "
+                f"{touch['distance']:.1e}."
+            )
+    return sentences
