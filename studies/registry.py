@@ -116,6 +116,12 @@ STUDIES = {
             "move the muscles of a flat walker so that it stands where a picture shows it",
         ),
         Study(
+            "appearance",
+            "studies.appearance",
+            "compare how fast a mass is found where the video shows colour, shade or a texture",
+            reporter="studies.appearance_report",
+        ),
+        Study(
             "light",
             "studies.light",
             "find the light on a known mesh, as spherical harmonics, from pictures",

@@ -2,7 +2,7 @@
 
 import base64
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -58,6 +58,13 @@ def rows(values: Mapping[str, str]) -> str:
         for key, value in values.items()
     )
     return f'<table class="facts">{lines}</table>'
+
+
+def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    """Return a table of cells that are HTML already."""
+    rows = [("th", head), *(("td", line) for line in lines)]
+    cells = ("".join(f"<{tag}>{cell}</{tag}>" for cell in line) for tag, line in rows)
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"
 
 
 def run_facts(manifest: Mapping[str, Any]) -> dict[str, str]:

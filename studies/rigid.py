@@ -10,7 +10,7 @@ the motion as it is: then one direction of the spectrum in the report is at roun
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,11 +100,7 @@ def check_settings(settings: dict[str, Any]) -> None:
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:
     """Draw an instance, render its video, and return the search for its values."""
     rng = np.random.default_rng([options.seed, instance])
-    names = settings["body"]["shapes"]
-    name = names[instance % len(names)]
-    hidden, start = drawn(settings, "hidden", rng), drawn(settings, "start", rng)
-    mesh = stretched(settings, name, rng)
-    motion = make_motion(settings, mesh, hidden, rng, options=options)
+    name, mesh, motion, hidden, start = draw_thrown(settings, options, instance, rng)
     blocks = [
         positive_block(PATHS[key], start[key], {PATHS[key]: settings["bounds"][key]})
         for key in settings["free"]
@@ -131,6 +127,28 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
         truth=Truth({PATHS[key]: hidden[key] for key in settings["free"]}, images),
         instance=instance,
     )
+
+
+class Thrown(NamedTuple):
+    """A body as it was drawn: its shape, and its motion at the hidden values."""
+
+    name: str
+    mesh: TriangleMesh
+    motion: Motion
+    hidden: dict[str, float]
+    start: dict[str, float]
+
+
+def draw_thrown(
+    settings: dict[str, Any], options: RunOptions, instance: int, rng: np.random.Generator
+) -> Thrown:
+    """Draw the body of an instance, its pose and velocity, the truth and the start."""
+    names = settings["body"]["shapes"]
+    name = names[instance % len(names)]
+    hidden, start = drawn(settings, "hidden", rng), drawn(settings, "start", rng)
+    mesh = stretched(settings, name, rng)
+    motion = make_motion(settings, mesh, hidden, rng, options=options)
+    return Thrown(name, mesh, motion, hidden, start)
 
 
 def drawn(settings: dict[str, Any], table: str, rng: np.random.Generator) -> dict[str, float]:

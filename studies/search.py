@@ -1,7 +1,7 @@
 """How a study searches: method, budget, and from how many points it starts."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
@@ -199,16 +199,16 @@ def make_search(table: dict[str, Any]) -> Search:
     )
 
 
-def make_options(table: dict[str, Any]) -> Options:
-    """Return the settings of the methods that the table has, and defaults for the rest."""
+def make_options(table: Mapping[str, Any], name: str = "optimizer") -> Options:
+    """Return the settings of the methods that a table has, and defaults for the rest."""
     given = {field.name: table[field.name] for field in fields(Options) if field.name in table}
     for key in ("learning_rate", "memory"):
-        checks.positive(f"optimizer.{key}", given.get(key, getattr(Options, key)))
+        checks.positive(f"{name}.{key}", given.get(key, getattr(Options, key)))
     for key in ("momentum", "beta1", "beta2"):
         if not 0.0 <= given.get(key, 0.0) < 1.0:
-            raise StudyError(f"`optimizer.{key}` must be in [0, 1), got {given[key]:g}.")
+            raise StudyError(f"`{name}.{key}` must be in [0, 1), got {given[key]:g}.")
     if not 0.0 < given.get("decay", 1.0) <= 1.0:
-        raise StudyError(f"`optimizer.decay` must be in (0, 1], got {given['decay']:g}.")
+        raise StudyError(f"`{name}.decay` must be in (0, 1], got {given['decay']:g}.")
     return Options(**given)
 
 
