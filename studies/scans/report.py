@@ -26,6 +26,7 @@ from studies.scans.landscape import (
 )
 from studies.scans.points import POINTS
 from studies.scans.spec import Scan, read_scan
+from studies.scans.trust import STEP
 
 
 MOST_REASONS = 6
@@ -56,7 +57,7 @@ def write_report(folder: RunFolder) -> Path:
                 part.write_bytes(png)
     sections = [
         _landscape(scan, data, result, drawn["landscape"]),
-        _trust(result, data, drawn["trust"]),
+        _trust(scan.options.dtype, result, data, drawn["trust"]),
         _black_box(scan, data, drawn["black_box"]),
         _failures(data),
         _set_up(folder, scan, data, result),
@@ -219,7 +220,8 @@ def _places(places: list[dict[str, float]], units: dict[str, str]) -> str:
     return f"{len(places)}: {where}{more}" if places else "none"
 
 
-def _trust(result: dict[str, Any], data: xr.Dataset, images: dict[str, bytes]) -> str:
+def _trust(dtype: str, result: dict[str, Any], data: xr.Dataset, images: dict[str, bytes]) -> str:
+    """Return the section on the gradients of a scan in float64 or float32."""
     if not result["trust"]["axes"]:
         return ""
     lines = {}
@@ -243,16 +245,17 @@ def _trust(result: dict[str, Any], data: xr.Dataset, images: dict[str, bytes]) -
             lines[f"nearest kink along {axis}"] = (
                 f"{nearest:.1e} {unit} from its point of the grid, to first order"
             )
+    step, tolerance = f"{STEP[dtype]:.0e}", f"{result['trust']['tolerance']:.0e}"
     return _section(
         "How far the gradient can be trusted",
         gallery(images),
         rows(lines),
         _p(
-            f"Gradient and central difference, taken in float64 with a step of a millionth of the "
-            f"value, agree where they differ by less than {result['trust']['tolerance']:.0e} of "
-            "the slope. A difference looks across the kinks and jumps within its step, the "
-            "gradient does not: a touch that moves to another time step, or a pixel in which two "
-            "soft faces swap their depth order. Events are those between neighbours of the grid."
+            f"Gradient and central difference, taken in float64 with a step of {step} of the "
+            f"value, agree where they differ by less than {tolerance} of the slope. A difference "
+            "looks across the kinks and jumps within its step, the gradient does not: a touch "
+            "that moves to another time step, or a pixel in which two soft faces swap their depth "
+            "order. Events are those between neighbours of the grid."
         ),
     )
 

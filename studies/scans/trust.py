@@ -31,7 +31,9 @@ from studies.scans.events import touch_set, touches_of
 from studies.scans.terrain import Grid, Terrain
 
 
-STEP = 1e-6  # of a difference, as a part of the value or of the axis's spacing
+# Of a difference, as a part of the value or of the axis's spacing. In float32 at a minimum the
+# gradient is what rounding leaves, about 1e-6 of slopes nearby: s must be more than that.
+STEP = {"float64": 1e-6, "float32": 1e-3}
 AGREES = {"float64": 1e-4, "float32": 1e-2}  # relative difference of what agrees
 SHORTER = (1 / 8, 1 / 64)  # parts of the step that are tried where it disagrees
 ROUNDING = 64.0 * np.finfo(np.float64).eps / AGREES["float64"]  # r
@@ -66,11 +68,11 @@ class Trust:
 
 def steps(grid: Grid, natural: np.ndarray) -> np.ndarray:
     """Return the step of the differences along each axis that is a parameter."""
-    found = []
+    found, part = [], STEP[grid.scan.options.dtype]
     for k, i in zip(grid.on_problem, grid.scanned, strict=True):
         axis = grid.axes[k]
         spacing = (axis.stop - axis.start) / max(axis.count - 1, 1)
-        found.append(STEP * max(abs(natural[i]), spacing) or STEP)
+        found.append(part * max(abs(natural[i]), spacing) or part)
     return np.array(found)
 
 
