@@ -16,7 +16,7 @@ Source: Liu et al., Soft Rasterizer, ICCV 2019; the Over blend is this project's
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -370,7 +370,14 @@ os.register_at_fork(after_in_child=shared_executor.cache_clear)  # a child has n
 def for_each_frame(
     jobs: Sequence[Job], threads: int | None, work: Callable[[int, int, Pool], Any]
 ) -> list[Any]:
-    """Return work(view, frame, pool) for every frame of every view, view by view.
+    """Return work(view, frame, pool) for every frame of every view, view by view."""
+    return list(frame_by_frame(jobs, threads, work))
+
+
+def frame_by_frame(
+    jobs: Sequence[Job], threads: int | None, work: Callable[[int, int, Pool], Any]
+) -> Iterator[Any]:
+    """Yield work(view, frame, pool) for every frame of every view, view by view.
 
     Frames share the threads; where there is one alone, its tiles do.
     """
@@ -382,8 +389,10 @@ def for_each_frame(
     elif threads < 1:
         raise ValueError(f"`threads` must be at least 1, got {threads}.")
     if threads == 1:
-        return [work(view, frame, Pool()) for view, frame in frames]
+        yield from (work(view, frame, Pool()) for view, frame in frames)
+        return
     executor = shared_executor(threads)
     if len(frames) == 1:
-        return [work(0, 0, Pool(executor, threads))]
-    return list(executor.map(lambda which: work(which[0], which[1], Pool()), frames))
+        yield work(0, 0, Pool(executor, threads))
+        return
+    yield from executor.map(lambda which: work(which[0], which[1], Pool()), frames)

@@ -4,7 +4,7 @@ What outputs are made of is pulled back in `layers.py`, and pushed in `layer_tan
 GPU both in `cuda_layers.py`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from render.normals import vertex_corners
 from render.outputs import channels, check_outputs, draw_outputs, empty_layers, pack_outputs, split
 from render.packing import Job, check_cameras
 from render.scene import Scene
-from render.soft_raster import Pool, SoftRasterizer, draw_samples, for_each_frame
+from render.soft_raster import Pool, SoftRasterizer, draw_samples, for_each_frame, frame_by_frame
 from render.supersampling import average
 
 
@@ -71,15 +71,15 @@ class OutputRecord:
         adj, shape_of = self._layers(adj_images), paths.asked(self.shapes, wrt)
         return paths.gradient(self.scene, self.cameras, self.jobs[0], shape_of, self._undo(adj))
 
-    def _undo(self, adj: np.ndarray) -> list[paths.Packed]:
+    def _undo(self, adj: np.ndarray) -> Iterator[paths.Packed]:
         """Pull the adjoints of all layers back, frame by frame of view by view."""
         if self.device is Device.CUDA:
             views = zip(self.jobs, self.layers, adj, strict=True)
-            pulled = [
+            pulled = (
                 layers_vjp_on_gpu(job, layers, average_vjp(adj_view, job.samples))
                 for job, layers, adj_view in views
-            ]
-            return [frame for frames in pulled for frame in frames]
+            )
+            return (frame for frames in pulled for frame in frames)
         job = self.jobs[0]
         corners = vertex_corners(job.scene.faces, job.x.shape[1])
 
@@ -89,7 +89,7 @@ class OutputRecord:
                 self.jobs[view], frame, self.layers[view], corners, adj_samples, pool
             )
 
-        return for_each_frame(self.jobs, self.threads, undo)
+        return frame_by_frame(self.jobs, self.threads, undo)
 
     def _layers(self, adj_images: Mapping[str, Any]) -> np.ndarray:
         """Return the adjoints of all layers of all views and frames from those of outputs."""

@@ -130,35 +130,66 @@ def gradient(
     cameras: Cameras,
     job: Job,
     shape_of: Mapping[str, tuple],
-    frames: list[Packed],
+    frames: Iterable[Packed],
 ) -> dict[str, np.ndarray]:
     """Sum the adjoints of the frames into one mapping of paths, first to last.
 
     They come view by view, all frames of the first camera before those of the second.
     """
     n_frames, dtype = len(job.x), job.x.dtype
-    parts = [views(scene, job, frame) for frame in frames]
+    sums = _sums(scene, list(cameras), job, shape_of, frames)
     of_cameras = {}
-    for k, (owner, camera) in enumerate(cameras.items()):
-        adj_view = _sum([frame.view for frame in frames[k * n_frames : (k + 1) * n_frames]])
-        adj = view_vjp(camera, adj_view)
+    for owner, camera in cameras.items():
+        adj = view_vjp(camera, sums[owner, 0])
         of_cameras |= {f"{owner}.{name}": value for name, value in adj.items()}
     out: dict[str, np.ndarray] = {}
     suns = _suns(scene)
     for path, shape in shape_of.items():
         if path in of_cameras:
             out[path] = np.asarray(of_cameras[path], dtype)
-        elif path.endswith(".vertices") and len(shape) == 3:
-            moves = [_sum([part[path] for part in parts[i::n_frames]]) for i in range(n_frames)]
-            out[path] = np.stack(moves)
+        elif _moves(path, shape):
+            out[path] = np.stack([sums[path, i] for i in range(n_frames)])
         else:
-            total = _sum([part[path] for part in parts])
+            total = sums[path, 0]
             total = total.sum() if total.shape != shape else total
             owner, _, name = path.rpartition(".")
             if name == "direction":
                 total = through_unit(suns[owner], total)
             out[path] = np.asarray(total, dtype).reshape(shape)
     return out
+
+
+def _sums(
+    scene: Scene,
+    owners: list[str],
+    job: Job,
+    shape_of: Mapping[str, tuple],
+    frames: Iterable[Packed],
+) -> dict[tuple[str, int], np.ndarray]:
+    """Return sums by path, and by frame of what moves; those of views by their camera.
+
+    A frame is added as it comes and let go: it has a number for each texel.
+    """
+    sums: dict[tuple[str, int], np.ndarray] = {}
+
+    def add(path: str, frame: int, part: np.ndarray) -> None:
+        if (path, frame) in sums:
+            sums[path, frame] += part
+        else:
+            sums[path, frame] = part.copy()
+
+    n_frames = len(job.x)
+    for k, packed in enumerate(frames):
+        add(owners[k // n_frames], 0, packed.view)
+        for path, part in views(scene, job, packed).items():
+            if path in shape_of:
+                add(path, k % n_frames if _moves(path, shape_of[path]) else 0, part)
+    return sums
+
+
+def _moves(path: str, shape: tuple) -> bool:
+    """Whether a path is of vertices with a place for each frame."""
+    return path.endswith(".vertices") and len(shape) == 3
 
 
 def _suns(scene: Scene) -> dict[str, DirectionalLight]:
@@ -171,14 +202,6 @@ def through_unit(light: DirectionalLight, change: np.ndarray) -> np.ndarray:
     """Push a tangent of m through l = m/|m|, or pull an adjoint of l back: the same map."""
     l, m = light.unit_direction(), light.direction
     return (change - l * (l @ change)) / np.linalg.norm(m)
-
-
-def _sum(parts: list[np.ndarray]) -> np.ndarray:
-    """Return the sum of arrays, first to last, as a new array."""
-    total = parts[0].copy()
-    for part in parts[1:]:
-        total += part
-    return total
 
 
 def pack_tangents(

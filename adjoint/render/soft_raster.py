@@ -16,7 +16,7 @@ Every sum has a fixed order that does not know how many threads there are: gradi
 equal to the bit on any number of them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -57,6 +57,7 @@ from render.soft_raster import (
     empty_fragments,
     empty_images,
     for_each_frame,
+    frame_by_frame,
     only_asked,
 )
 from render.supersampling import average
@@ -295,17 +296,15 @@ class ImageRecord:
         adj = adj.reshape(n_views, n_frames, *adj.shape[-3:])
         return paths.gradient(self.scene, self.cameras, self.jobs[0], shape_of, self._undo(adj))
 
-    def _undo(self, adj: np.ndarray) -> list[paths.Packed]:
+    def _undo(self, adj: np.ndarray) -> Iterator[paths.Packed]:
         """Pull the adjoints of the images back, frame by frame of view by view.
 
         They have the shape (n_views, n_frames, height, width, 4).
         """
         if self.device is Device.CUDA:
-            pulled = [
-                vjp_on_gpu(job, average_vjp(adj[view], job.samples))
-                for view, job in enumerate(self.jobs)
-            ]
-            return [frame for frames in pulled for frame in frames]
+            both = zip(self.jobs, adj, strict=True)
+            pulled = (vjp_on_gpu(job, average_vjp(one, job.samples)) for job, one in both)
+            return (frame for frames in pulled for frame in frames)
         job = self.jobs[0]
         corners = vertex_corners(job.scene.faces, job.x.shape[1])
 
@@ -315,7 +314,7 @@ class ImageRecord:
             found = recall_frame(one, frame, self.kept[at] if self.kept else None)
             return draw_frame_vjp(one, frame, found, corners, adj_samples, pool)
 
-        return for_each_frame(self.jobs, self.threads, undo)
+        return frame_by_frame(self.jobs, self.threads, undo)
 
 
 def record_images(

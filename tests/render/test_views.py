@@ -1,8 +1,11 @@
 """Several views of one scene in one call, and frames in each."""
 
+import weakref
+
 import numpy as np
 import pytest
 
+from adjoint.render import paths
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.camera import Camera
 from render.lenses import Intrinsics, Orthographic
@@ -126,3 +129,26 @@ def test_views_in_float32_are_those_in_float64(rng):
     np.testing.assert_allclose(record.images, exact, rtol=0, atol=2e-4)
     gradient = record.vjp(np.ones(record.images.shape, np.float32))
     assert {value.dtype for value in gradient.values()} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_adjoints_of_a_frame_are_let_go_once_they_are_added(threads, rng, monkeypatch):
+    scene, raster, vertices = problem(rng)
+    record = record_images(scene, VIEWS, raster, vertices, SIZE, threads=threads)
+    gradient, alive = paths.gradient, []
+
+    def watched(scene, cameras, job, shape_of, frames):
+        def passed_on():
+            seen = []
+            for packed in frames:
+                seen.append(weakref.ref(packed.scene.face_colors))
+                yield packed
+                del packed
+                alive.append(sum(one() is not None for one in seen))
+
+        return gradient(scene, cameras, job, shape_of, passed_on())
+
+    monkeypatch.setattr(paths, "gradient", watched)
+    record.vjp(np.ones_like(record.images))
+    assert len(alive) == 3 * len(VIEWS)
+    assert max(alive) <= 1  # the one whose loop variables are still bound
