@@ -60,7 +60,7 @@ CAPTION = (
     "Red is what is told only together with other texels."
 )
 MOST_TEXELS = 4000
-AGREE = 1e-6  # of colours: what two pictures may differ by and be called the same
+ALIKE = 0.05  # of colours: what two pictures may differ by and look the same
 ASIDE = 45.0  # at most, from the first picture to the first look from elsewhere [deg]
 MOST_LOOKS = 4
 
@@ -314,7 +314,7 @@ def findings(fit: TextureFit, theta: np.ndarray) -> list[str]:
     n_bare = int((is_unseen & ~on_faces(fit.hidden.scene.objects[NAME])).sum())
     textures = texture_of(fit.hidden), fit.texture(theta)
     hidden, fitted = (fit.from_elsewhere(one) for one in textures)
-    apart = np.abs(fitted - hidden).max(axis=-1)[hidden[..., 3] > 0.0] > AGREE
+    apart = np.abs(fitted - hidden).max(axis=-1)[hidden[..., 3] > 0.0]
     gain = told.gain[determined]
     sentences = [
         f"Of {determined.size} texels the pictures determine {determined.sum()}: noise of a pixel "
@@ -323,8 +323,9 @@ def findings(fit: TextureFit, theta: np.ndarray) -> list[str]:
         f"No pixel looks at {is_unseen.sum()}, of which {n_bare} lie on no face: they have no "
         "gradient, stay as they started, and are in no error. They are listed in "
         f"{run_folder.TEXTURE}.",
-        f"In {len(fit.elsewhere)} pictures from other sides {apart.sum()} of {apart.size} pixels "
-        f"on the mesh differ by more than {AGREE:.0e}.",
+        f"In {len(fit.elsewhere)} pictures from other sides the pixels on the mesh differ by "
+        f"{apart.mean():.1e} in the mean; {(apart > ALIKE).sum()} of {apart.size} by more than "
+        f"{ALIKE:g}.",
     ]
     if FAINT in fit.cells:
         faint = f"{fit.cells[FAINT].sum()} more are looked at too little, or only together with "
