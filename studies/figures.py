@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ INK, SOFT, BLUE, ORANGE, GREEN = "#1d2733", "#8a96a3", "#2f6db3", "#d2622a", "#3
 COMPARED = ("start", "target", "fitted")
 ARROWS = 24  # along the longer edge of a picture
 TINY = float(np.finfo(np.float64).tiny)
+LABEL = 18  # letters of a name in a line
 TINY_COLOR = 1e-17  # a smaller difference of colours is 0 up to rounding, and is drawn here
 FEW = 8  # directions that have a tick each
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
@@ -138,8 +140,9 @@ def instances(table: dict[str, Any]) -> bytes:
             if row[key] is not None:
                 ax.plot([i - 0.3, i + 0.3], [row[key]] * 2, "--", color=color, lw=1.4)
     ax.set_yscale("log")
-    ax.set_xticks(range(len(rows)), [row["name"].replace(".", ".\n") for row in rows], fontsize=9)
-    ax.set(ylabel="relative error")
+    names = ["\n".join(wrap(row["name"].replace(".", ". "), LABEL)) for row in rows]
+    ax.set_xticks(range(len(rows)), [name.replace(". ", ".") for name in names], fontsize=9)
+    ax.set(ylabel="error")
     known = [("instance", "o", BLUE), ("median", "-", INK)]
     for label, style, color in known + [(key, "--", color) for key, color in held.items()]:
         ax.plot([], [], style, color=color, ms=3.5, label=label)

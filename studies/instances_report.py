@@ -26,7 +26,8 @@ def section(table: dict[str, Any], figure: str) -> str:
 <h2>{table["count"]} random instances</h2>
 {_failed(table)}<div class="scroll">{_summed_up(table)}</div>
 {figure}
-<p>Relative errors; of a parameter with many values, their mean over the values.
+<p>Relative errors, or the measures that a study has in their place; of a parameter with many
+values, their mean over the values.
 {"".join(HELD[key] for key in _held(table))}The rest of this page shows the worst instance, number
 {table["worst"]}.</p>
 <details><summary>Every instance</summary>
