@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import scipy.optimize
 
-from adjoint.render.soft_raster import rasterize_jvp
+from adjoint.render.soft_raster import record_images
 from render.camera import Camera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
@@ -92,9 +92,9 @@ class FirstFrame:
             return (images[..., :3] - self.target).ravel()
 
         def jacobian(p: np.ndarray) -> np.ndarray:
-            drawn = self._drawn(_unpacked(p))
+            record = record_images(*self._drawn(_unpacked(p)))
             columns = [
-                rasterize_jvp(*drawn, {path: tangent})[1][..., :3].ravel()
+                record.jvp({path: tangent})[..., :3].ravel()
                 for path in ("body.ambient", "lamp.color", "lamp.direction")
                 for tangent in np.eye(3)
             ]

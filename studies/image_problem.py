@@ -7,7 +7,7 @@ residuals, gradients and Jacobians follow here, the same for all kinds.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -71,6 +71,10 @@ class ImageProblem(ABC):
     def images_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the images at theta and their derivative along `tan_theta`."""
 
+    def pushing(self, theta: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """Return the images at theta, and what pushes any number of directions to them."""
+        return self.images(theta), lambda tan_theta: self.images_jvp(theta, tan_theta)[1]
+
     @abstractmethod
     def pull_back(self, theta: np.ndarray, judge: Judge) -> tuple[float, np.ndarray]:
         """Return the value and the gradient in theta of `judge(images) -> value, adj_images`."""
@@ -129,14 +133,15 @@ class ImageProblem(ABC):
 
         The columns share this machine's threads.
         """
-        r = self.residuals(theta)
+        images, push = self.on_one_thread().pushing(theta)
+        r = residuals(self.loss, images, self.targets)
         jacobian = np.empty((len(r), len(theta)), order="F")
-        lone: Any = self.on_one_thread()
 
         def fill(i: int) -> None:
             direction = np.zeros(len(theta))
             direction[i] = 1.0
-            jacobian[:, i] = lone.residuals_jvp(theta, direction)
+            tan_images = push(direction)
+            jacobian[:, i] = residuals_jvp(self.loss, images, self.targets, tan_images)
 
         with ThreadPoolExecutor(thread_count(None, large=self.device == "cpu")) as pool:
             list(pool.map(fill, range(len(theta))))

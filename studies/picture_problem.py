@@ -6,7 +6,7 @@ The penalty is a weighted sum of losses of shape of the vertices of objects. To 
 search may look at the scene with wide edges: the targets stay as sharp as they are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -82,6 +82,11 @@ class PictureProblem(ImageProblem):
     def images_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pictures at theta and their derivative along `tan_theta`."""
         return self.scenery_at(theta).jvp(self.parameters.tangents(theta, tan_theta))
+
+    def pushing(self, theta: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """Return the pictures at theta, drawn once for all directions, and what pushes these."""
+        record = self.scenery_at(theta).record()
+        return record.images, lambda tan: record.jvp(self.parameters.tangents(theta, tan))
 
     def pull_back(self, theta: np.ndarray, judge: Judge) -> tuple[float, np.ndarray]:
         """Return the value and the gradient in theta of `judge(images) -> value, adj_images`."""

@@ -1,4 +1,4 @@
-"""What a record keeps of the fragments of a frame, so that its reverse need not find them again.
+"""What a record keeps of the fragments of a frame, so that nothing need find them again.
 
 Of each fragment the pixel, its place in the list of that pixel, and the logit are kept: 16
 bytes in float64; in Softmax and in DIBR its depth besides, and its colour where any face has
@@ -7,7 +7,8 @@ one are cheaper to write again than to keep, and come out equal to the bit. `til
 tile drawn straight into where it is kept.
 
 A record keeps at most KEPT_BYTES, the same part of it for each frame. A frame that needs more
-keeps nothing: then the reverse finds its fragments again, with the same result to the bit.
+keeps nothing: then the reverse, and each tangent, finds its fragments again, with the same
+result to the bit.
 
 Tests: `tests/render/test_kept.py`.
 """

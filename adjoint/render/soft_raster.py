@@ -25,13 +25,7 @@ import numpy as np
 from adjoint.render import paths
 from adjoint.render.blending import FragmentAdjoints, blend_vjp_body
 from adjoint.render.cuda_raster import vjp_on_gpu
-from adjoint.render.cuda_tangents import jvp_on_gpu
-from adjoint.render.face_setup import (
-    PIXEL_SLOT,
-    SLOT,
-    setup_faces_vjp,
-    undo_corners,
-)
+from adjoint.render.face_setup import PIXEL_SLOT, SLOT, setup_faces_vjp, undo_corners
 from adjoint.render.fragments import sum_pairs, sum_pixel_pairs
 from adjoint.render.kept import KeptFrame, draw_kept, recall_frame, recall_tile, tile_room
 from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
@@ -39,7 +33,7 @@ from adjoint.render.supersampling import average_vjp, repeat_vjp
 from adjoint.render.textures import TexelRecords, add_texels, add_uv, empty_records
 from adjoint.render.tile_adjoints import pair_vjp_tile
 from adjoint.render.tile_shading import SCRATCH_VJP, pixels_vjp_tile
-from adjoint.render.tile_tangents import draw_frame_jvp
+from adjoint.render.tile_tangents import draw_tangents
 from adjsim import checks
 from adjsim.backend import Device, check_device, cpu_kernel, device_fn
 from render.blending import background_at
@@ -53,14 +47,10 @@ from render.soft_raster import (
     Pool,
     SoftRasterizer,
     check_rasterizer,
-    draw_samples,
     empty_fragments,
-    empty_images,
-    for_each_frame,
     frame_by_frame,
     only_asked,
 )
-from render.supersampling import average
 
 
 @device_fn
@@ -251,7 +241,7 @@ def undo_frame(
 
 @dataclass(frozen=True, eq=False)
 class ImageRecord:
-    """Images, and all that is needed to pull adjoints back from them.
+    """Images, and all that is needed to pull adjoints back from them or push tangents to them.
 
     Attributes
     ----------
@@ -268,6 +258,29 @@ class ImageRecord:
     threads: int | None
     device: Device
     kept: list[KeptFrame | None]
+
+    def jvp(self, tangents: Mapping[str, Any]) -> np.ndarray:
+        """Push tangents of the parameters forward to the images, which are not drawn again.
+
+        Parameters
+        ----------
+        tangents : mapping of str to array_like
+            Path to tangent, of the shape of the parameter; those not named have the tangent 0.
+
+        Returns
+        -------
+        numpy.ndarray
+            Tangents of the images, of their shape.
+
+        Raises
+        ------
+        ValueError
+            If a path is unknown or a tangent does not fit.
+        """
+        jobs = self.jobs
+        packed = paths.pack_tangents(self.scene, self.cameras, jobs[0], self.shapes, tangents)
+        tan = draw_tangents(jobs, self.kept, packed, self.threads, self.device)
+        return tan.reshape(self.images.shape)
 
     def vjp(self, adj_images: Any, wrt: Iterable[str] | None = None) -> dict[str, np.ndarray]:
         """Pull the adjoint of the images back to the parameters.
@@ -334,7 +347,7 @@ def record_images(
     Returns
     -------
     ImageRecord
-        `.images`, and `.vjp(adj_images, wrt=None)`.
+        `.images`, `.vjp(adj_images, wrt=None)` and `.jvp(tangents)`.
     """
     check_rasterizer(rasterizer)
     cameras, many = check_cameras(scene, camera)
@@ -379,21 +392,4 @@ def rasterize_jvp(
     record = record_images(
         scene, camera, rasterizer, vertices, size, threads=threads, device=device
     )
-    jobs = record.jobs
-    packed = paths.pack_tangents(scene, record.cameras, jobs[0], record.shapes, tangents)
-    if record.device is Device.CUDA:
-        views = zip(jobs, packed, strict=True)
-        tan_images = np.stack([average(jvp_on_gpu(*view), jobs[0].samples) for view in views])
-    else:
-        tan_images = empty_images(jobs)
-
-        def push(view: int, frame: int, pool: Pool) -> None:
-            job, tangent = jobs[view], packed[view]
-            draw_samples(
-                job,
-                tan_images[view, frame],
-                lambda room: draw_frame_jvp(job, frame, tangent, room, pool),
-            )
-
-        for_each_frame(jobs, threads, push)
-    return record.images, tan_images.reshape(record.images.shape)
+    return record.images, record.jvp(tangents)

@@ -5,19 +5,29 @@ r"""Tangents of a frame, tile by tile: the half of the twin of `render/soft_rast
 The half that pulls back is `soft_raster.py`; both are tested in `tests/render/test_soft_raster.py`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.blending import FragmentTangents, blend_jvp_body
+from adjoint.render.cuda_tangents import jvp_on_gpu
 from adjoint.render.face_setup import FaceTangents, setup_faces_jvp
 from adjoint.render.fragments import pair_jvp_body
-from adjsim.backend import cpu_kernel, device_fn
+from adjoint.render.kept import KeptFrame, recall_frame, recall_tile, tile_room
+from adjsim.backend import Device, cpu_kernel, device_fn
 from render.blending import background_at
 from render.fragments import gather_tile, tile_area
 from render.packing import Job
-from render.soft_raster import Frame, Pool, empty_fragments, setup_frame
+from render.soft_raster import (
+    Frame,
+    Pool,
+    draw_samples,
+    empty_fragments,
+    empty_images,
+    for_each_frame,
+)
+from render.supersampling import average
 
 
 @device_fn
@@ -53,13 +63,17 @@ def tile_jvp_body(
 
 
 def _draw_tiles_jvp(
-    first, last, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, tan_image
+    first, last, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, kept, tan_image
 ):
     """Tangents of the pixels of the tiles first..last-1."""
     faces, tiles, grid = frame
-    fragments, tangents = scratch
+    spare, tangents = scratch
     for tile in range(first, last):
-        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+        fragments = tile_room(tile, tiles, kept, spare)
+        if kept.place.shape[0] > 0:
+            recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments)
+        else:
+            gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
         tile_tangents_body(
             tile, scene, tan_scene, settings, tan_numbers, faces, tan_faces, tiles,
             fragments, tangents,
@@ -97,10 +111,15 @@ def empty_tangents(n: int, dtype: np.dtype) -> FragmentTangents:
 
 
 def draw_frame_jvp(
-    job: Job, frame: int, tangents: paths.Packed, tan_image: np.ndarray, pool: Pool
+    job: Job,
+    frame: int,
+    found: KeptFrame,
+    tangents: paths.Packed,
+    tan_image: np.ndarray,
+    pool: Pool,
 ) -> None:
     """Tangent of the image of one frame."""
-    ready = setup_frame(job, frame)
+    ready, kept = found
     tan_faces = setup_frame_jvp(job, frame, ready, tangents)
     n_tiles = len(ready.tiles.capacity)
 
@@ -110,7 +129,36 @@ def draw_frame_jvp(
         for first, last in runs:
             draw_tiles_jvp(
                 first, last, job.scene, tangents.scene, job.settings, tangents.numbers,
-                tuple(ready), tan_faces, (fragments, room), tan_image,
+                tuple(ready), tan_faces, (fragments, room), kept, tan_image,
             )  # fmt: skip
 
     pool.over_tiles(ready.tiles.capacity, draw)
+
+
+def draw_tangents(
+    jobs: Sequence[Job],
+    kept: Sequence[KeptFrame | None],
+    tangents: Sequence[paths.Packed],
+    threads: int | None,
+    device: Device,
+) -> np.ndarray:
+    """Tangents of the images of every view, (n_views, n_frames, height, width, 4).
+
+    `kept` is of the frames, view by view, or empty.
+    """
+    if device is Device.CUDA:
+        views = zip(jobs, tangents, strict=True)
+        return np.stack([average(jvp_on_gpu(*view), jobs[0].samples) for view in views])
+    tan_images = empty_images(jobs)
+
+    def push(view: int, frame: int, pool: Pool) -> None:
+        job, tangent = jobs[view], tangents[view]
+        found = recall_frame(job, frame, kept[view * len(job.x) + frame] if kept else None)
+        draw_samples(
+            job,
+            tan_images[view, frame],
+            lambda room: draw_frame_jvp(job, frame, found, tangent, room, pool),
+        )
+
+    for_each_frame(jobs, threads, push)
+    return tan_images

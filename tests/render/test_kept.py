@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from adjoint.render import kept
-from adjoint.render.soft_raster import record_images
+from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.blending import DIBR, Hard, Over, Softmax
 from render.scene import Scene
 from render.soft_raster import rasterize
@@ -43,10 +43,27 @@ def test_what_is_kept_changes_no_bit(rng, nothing_kept, look, blend):
     assert again.kept == [None, None]
     adj = rng.normal(size=again.images.shape)
     expected = again.vjp(adj)
+    tangents = {path: rng.normal(size=gradient.shape) for path, gradient in expected.items()}
+    pushed = again.jvp(tangents)
+    assert np.abs(pushed).max() > 0.0
     np.testing.assert_array_equal(again.images, rasterize(*args))
     for record in (kept_one, kept_two):
         np.testing.assert_array_equal(record.images, again.images)
+        np.testing.assert_array_equal(record.jvp(tangents), pushed)
         found = record.vjp(adj)
         for path, gradient in expected.items():
             np.testing.assert_array_equal(found[path], gradient, err_msg=path)
     assert any(np.abs(gradient).max() > 0 for gradient in expected.values())
+
+
+def test_a_record_pushes_column_after_column_as_if_each_were_drawn_anew(rng):
+    scene, vertices = two_tetrahedra(rng)
+    args = (textured(scene), [camera(), camera(fov_y=50.0)], soft(supersample=2), vertices, (9, 8))
+    record = record_images(*args)
+    for path, shape in record.shapes.items():
+        column = {path: rng.normal(size=shape)}
+        images, expected = rasterize_jvp(*args, column)
+        np.testing.assert_array_equal(record.jvp(column), expected)
+        np.testing.assert_array_equal(record.images, images)
+    with pytest.raises(ValueError, match=r"path in `tangents` `left.vertexes`. Did you mean"):
+        record.jvp({"left.vertexes": vertices["left"]})

@@ -102,6 +102,15 @@ def test_tangent_and_adjoint_of_residuals_agree(rng):
     assert abs(tangent @ adj - direction @ back) <= 1e-12 * size
 
 
+def test_the_columns_of_a_jacobian_are_those_of_lone_tangents(rng):
+    problem = cube_problem(rng, penalties=False)
+    theta = problem.parameters.start
+    r, jacobian = problem.residuals_and_jacobian(theta)
+    np.testing.assert_array_equal(r, problem.residuals(theta))
+    for column, direction in zip(jacobian.T, np.eye(len(theta)), strict=True):
+        np.testing.assert_array_equal(column, problem.residuals_jvp(theta, direction))
+
+
 def test_a_stage_widens_the_edges_and_keeps_the_targets(rng):
     problem = cube_problem(rng)
     soft = problem.at_stage(3.0)
