@@ -10,7 +10,7 @@ import xarray as xr
 
 from studies import run_folder
 from studies.errors import StudyError
-from studies.report_parts import gallery, page, rows
+from studies.report_parts import gallery, page, provenance, rows, run_facts
 from studies.run_folder import RunFolder
 from studies.scans import figures
 from studies.scans.dataset import FILE, read_dataset
@@ -306,24 +306,12 @@ def _set_up(folder: RunFolder, scan: Scan, data: xr.Dataset, result: dict[str, A
         "study": scan.settings.kind,
         "axes": "; ".join(axis.text for axis in scan.axes),
         "held": _held(scan, data),
-        "precision": f"{scan.options.dtype} on {scan.options.device}, seed {scan.options.seed}",
         "time": f"{result['seconds']:.1f} s for {result['evaluated']} points, in the last session",
+        **run_facts(manifest),
         "command": manifest["command"],
         "files": f"{FILE} (NetCDF, xarray opens it), {POINTS}",
     }
-    study = html.escape(folder.file(run_folder.STUDY).read_text(encoding="utf-8"))
-    versions = rows({key: text or "not installed" for key, text in manifest["versions"].items()})
-    return "\n".join(
-        [
-            _section("Set-up", rows(facts)),
-            _folded("Study file", f"<pre>{study}</pre>"),
-            _folded("Versions", versions),
-        ]
-    )
-
-
-def _folded(title: str, body: str) -> str:
-    return f"<section>\n<details><summary>{title}</summary>\n{body}</details></section>"
+    return f"{_section('Set-up', rows(facts))}\n{provenance(folder, manifest)}"
 
 
 def _held(scan: Scan, data: xr.Dataset) -> str:
