@@ -23,6 +23,7 @@ from adjoint.render.soft_raster import (
     empty_slots,
     pairs_vjp_body,
     recording,
+    shade_tile_vjp,
     tile_vjp_body,
     undo_frame,
 )
@@ -106,6 +107,8 @@ def _draw_layers_vjp(
         sums[1] += others[1]
         sums[2] += others[2]
         pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
+        if faces.towards.shape[0] > 0:
+            shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots)
         if flat.shape[0] > 0:  # the last layer is that of normals
             for pair in range(begin, end):
                 normals_vjp_body(

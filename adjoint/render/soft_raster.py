@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.render import paths
-from adjoint.render.blending import FragmentAdjoints, blend_vjp_body
+from adjoint.render.blending import blend_vjp_body
 from adjoint.render.cuda_raster import vjp_on_gpu
 from adjoint.render.face_setup import PIXEL_SLOT, SLOT, setup_faces_vjp, undo_corners
 from adjoint.render.fragments import sum_pairs, sum_pixel_pairs
@@ -31,14 +31,14 @@ from adjoint.render.kept import KeptFrame, draw_kept, recall_frame, recall_tile,
 from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
 from adjoint.render.supersampling import average_vjp, repeat_vjp
 from adjoint.render.textures import TexelRecords, add_texels, add_uv, empty_records
-from adjoint.render.tile_adjoints import pair_vjp_tile
-from adjoint.render.tile_shading import SCRATCH_VJP, pixels_vjp_tile
+from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch, pair_vjp_tile
+from adjoint.render.tile_shading import pixels_vjp_tile
 from adjoint.render.tile_tangents import draw_tangents
 from adjsim import checks
-from adjsim.backend import Device, check_device, cpu_kernel, device_fn
+from adjsim.backend import Device, check_device, cpu_kernel, device_fn, specialise
 from render.blending import background_at
 from render.camera import AnyCamera
-from render.fragments import Fragments, gather_tile, tile_area
+from render.fragments import gather_tile, tile_area
 from render.normals import VertexCorners, vertex_corners
 from render.packing import Job, check_cameras, pack
 from render.scene import Scene
@@ -47,7 +47,6 @@ from render.soft_raster import (
     Pool,
     SoftRasterizer,
     check_rasterizer,
-    empty_fragments,
     frame_by_frame,
     only_asked,
 )
@@ -87,8 +86,14 @@ def pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots):
             pair - tiles.start[tile], tiles.faces[pair], scene, faces, settings,
             fragments, adj, pair, slots.pairs,
         )  # fmt: skip
-    if faces.towards.shape[0] > 0:
-        shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots)
+
+
+@device_fn
+def nothing_vjp(tile, scene, faces, tiles, fragments, adj, slots):
+    """Undo the shading of a scene without faces that are shaded pixel by pixel."""
+
+
+UNDO_SHADING: Any = None  # bound by `specialise`
 
 
 def _draw_tiles_vjp(first, last, scene, settings, frame, kept, scratch, adj_image, slots):
@@ -107,6 +112,7 @@ def _draw_tiles_vjp(first, last, scene, settings, frame, kept, scratch, adj_imag
             tile, scene.background, settings, grid, fragments, adj, adj_image, sums, slots.behind
         )
         pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
+        UNDO_SHADING(tile, scene, faces, tiles, fragments, adj, slots)
 
 
 def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
@@ -126,19 +132,11 @@ def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
 
 
 shade_tile_vjp = cpu_kernel(_shade_tile_vjp)
-draw_tiles_vjp = cpu_kernel(_draw_tiles_vjp)
-
-
-def empty_scratch(ready: Frame) -> Fragments:
-    """Return room for the fragments of any tile of a frame, and for undoing their colours."""
-    fragments = empty_fragments(ready, 0, len(ready.tiles.capacity))
-    return fragments._replace(shade=np.empty(SCRATCH_VJP, fragments.shade.dtype))
-
-
-def empty_adjoints(n: int, n_pixels: int, dtype: np.dtype) -> FragmentAdjoints:
-    """Return room for the adjoints of n fragments and of the pixels of a tile."""
-    y, z, w, T = (np.empty(n, dtype) for _ in range(4))
-    return FragmentAdjoints(y, z, w, T, np.empty((n_pixels, 4), dtype))
+# Two kernels, since the one that undoes shading takes three times as long to compile.
+draw_plain_vjp = cpu_kernel(specialise(_draw_tiles_vjp, "draw_plain_vjp", UNDO_SHADING=nothing_vjp))
+draw_shaded_vjp = cpu_kernel(
+    specialise(_draw_tiles_vjp, "draw_shaded_vjp", UNDO_SHADING=shade_tile_vjp)
+)
 
 
 class Slots(NamedTuple):
@@ -188,6 +186,7 @@ def draw_frame_vjp(
     ready, kept = found
     slots = empty_slots(job, ready)
     records: dict[int, TexelRecords] = {}
+    draw_tiles_vjp = draw_shaded_vjp if len(ready.faces.towards) else draw_plain_vjp
 
     def draw(runs: Iterable[tuple[int, int]]) -> None:
         fragments = empty_scratch(ready)

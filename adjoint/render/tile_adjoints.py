@@ -9,12 +9,14 @@ Tests: `tests/render/test_tile_adjoints.py`.
 
 import numpy as np
 
+from adjoint.render.blending import FragmentAdjoints
 from adjoint.render.face_setup import COLORS, SLOT
 from adjoint.render.fragments import coverage_vjp_body, flat_vjp_body, fragment_logit_vjp
 from adjoint.render.row_sums import only, row_sum
 from adjoint.render.tile_shading import (
     ADJ_RGB,
     ADJ_W,
+    SCRATCH_VJP,
     adjoint_block,
     clear_rows,
     corners_block_vjp,
@@ -23,7 +25,9 @@ from adjoint.render.tile_shading import (
 from adjsim.backend import device_fn, lit
 from render.blending import NEAREST
 from render.face_setup import load_corners
+from render.fragments import Fragments
 from render.pixel_shading import corner_normals
+from render.soft_raster import Frame, empty_fragments
 from render.tile_shading import ROW, SHADED, put3, weigh_block, whole
 
 
@@ -91,3 +95,15 @@ def pair_vjp_tile(k, f, scene, faces, settings, fragments, adj, pair, slots):
     if not scene.smooth[f]:
         flat_vjp_body(k, fragments, adj, pair, slots)
     return adj_sigma
+
+
+def empty_scratch(ready: Frame) -> Fragments:
+    """Return room for the fragments of any tile of a frame, and for undoing their colours."""
+    fragments = empty_fragments(ready, 0, len(ready.tiles.capacity))
+    return fragments._replace(shade=np.empty(SCRATCH_VJP, fragments.shade.dtype))
+
+
+def empty_adjoints(n: int, n_pixels: int, dtype: np.dtype) -> FragmentAdjoints:
+    """Return room for the adjoints of n fragments and of the pixels of a tile."""
+    y, z, w, T = (np.empty(n, dtype) for _ in range(4))
+    return FragmentAdjoints(y, z, w, T, np.empty((n_pixels, 4), dtype))
