@@ -270,7 +270,7 @@ def test_a_force_that_cannot_act_on_bodies_says_so(mixed):
     tets = mixed[0].forces["solid"]
     object.__setattr__(tets := dataclasses.replace(tets), "body", "block")
     with pytest.raises(TypeError, match="`solid` is a NeoHookeanTets, which cannot act on bodies"):
-        Model(bodies={"block": body()}, forces={"solid": tets})
+        Model(tets.lumped_mass(1.0), bodies={"block": body()}, forces={"solid": tets})
 
 
 def test_a_state_has_the_models_bodies(scene):
