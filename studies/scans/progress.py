@@ -1,17 +1,18 @@
 """A bar over the points of a scan; plain lines where there is no terminal."""
 
 import time
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from studies.progress import Shown
 
 
 EVERY = 5.0  # seconds between plain lines
 
 
-class PointProgress:
+class PointProgress(Shown):
     """Shows how far a scan is, as a context manager and a callback.
 
     Parameters
@@ -21,32 +22,18 @@ class PointProgress:
     """
 
     def __init__(self, total: int, done: int, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True)
-        self._total, self._done, self._before, self._failed = total, done, done, 0
-        self._began = self._last = time.perf_counter()
-        self._bar = Progress(
+        columns = (
             TextColumn("point {task.completed:.0f}/{task.total:.0f}"),
             BarColumn(bar_width=24),
             TextColumn("{task.fields[failed]}"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=self._console,
-            disable=not self._console.is_terminal,
         )
+        super().__init__(columns, console)
+        self._total, self._done, self._before, self._failed = total, done, done, 0
+        self._began = self._last = time.perf_counter()
         self._task = self._bar.add_task("", total=total, completed=done, failed="")
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
 
     def __call__(self, made: list[dict[str, Any]]) -> None:
         """Show points that were evaluated just now."""
@@ -62,4 +49,4 @@ class PointProgress:
         left = (now - self._began) / (self._done - self._before) * (self._total - self._done)
         text = f"point {self._done}/{self._total}  {failed}  {now - self._began:.0f} s"
         tail = f", about {left:.0f} s left" if self._done < self._total else ""
-        self._console.print(text + tail, highlight=False, soft_wrap=True)
+        self.say(text + tail)

@@ -8,10 +8,10 @@ import pytest
 
 from studies import appearance, appearance_results, config, running
 from studies.appearance_results import held, is_falling, settled
-from studies.optimizers import evaluations
 from studies.optimizers.evaluations import read_log
 from studies.painting import Kind
 from studies.registry import RunOptions
+from tests.studies.stopping import stop_after
 from tests.studies.toys import TOYS
 
 
@@ -122,18 +122,7 @@ def test_the_curvature_is_that_of_the_loss():
 
 def test_a_run_that_was_stopped_ends_with_the_same_numbers(finished, tmp_path, monkeypatch):
     folder, job = running.start("appearance", TOY, tmp_path / "run", {})
-    append, left = evaluations.append_line, [40]
-
-    def stop_after_a_few(path, line):
-        if not left[0]:
-            raise KeyboardInterrupt
-        left[0] -= 1
-        append(path, line)
-
-    monkeypatch.setattr(evaluations, "append_line", stop_after_a_few)
-    with pytest.raises(KeyboardInterrupt):
-        job.run(folder)
-    monkeypatch.undo()
+    stop_after(40, job, folder, monkeypatch)
     assert not folder.has("instances/000/result.json")
     folder, job = running.resume("appearance", TOY, tmp_path / "run", {})
     job.run(folder)

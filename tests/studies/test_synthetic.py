@@ -9,8 +9,8 @@ import pytest
 from adjsim.system import RolloutError
 from studies import bounce, certificate_report, figures, running, video_report
 from studies.errors import FailedSearchError, StudyError
-from studies.optimizers import evaluations
 from studies.registry import STUDIES
+from tests.studies.stopping import stop_after
 from tests.studies.toys import TOYS
 
 
@@ -105,18 +105,7 @@ def test_what_is_not_free_is_known(study, free, tmp_path):
 @studies
 def test_a_run_that_was_stopped_ends_with_the_same_numbers(toy, finished, tmp_path, monkeypatch):
     folder, job = running.start(toy.study, toy.overrides, tmp_path / "run", {})
-    append, left = evaluations.append_line, [4]
-
-    def stop_after_a_few(path, line):
-        if not left[0]:
-            raise KeyboardInterrupt
-        left[0] -= 1
-        append(path, line)
-
-    monkeypatch.setattr(evaluations, "append_line", stop_after_a_few)
-    with pytest.raises(KeyboardInterrupt):
-        job.run(folder)
-    monkeypatch.undo()
+    stop_after(4, job, folder, monkeypatch)
     folder, job = running.resume(toy.study, toy.overrides, tmp_path / "run", {})
     job.run(folder)
     for name in arrays_of(toy):
