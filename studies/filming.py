@@ -21,7 +21,7 @@ from adjsim.model import Model
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import vertices
 from render.annealing import softness
-from render.camera import Camera
+from render.camera import AnyCamera, Camera
 from render.scene import DirectionalLight, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.motion import Motion
@@ -232,7 +232,7 @@ class MeshFilming(Filming):
     """
 
     scene: Scene
-    camera: Camera
+    camera: AnyCamera
     rasterizer: SoftRasterizer
     subjects: Mapping[str, Subject]
     size: tuple[int, int]
@@ -274,7 +274,7 @@ class MeshFilming(Filming):
 
     def _drawn(
         self, motion: Motion, run: Any
-    ) -> tuple[Scene, Camera, SoftRasterizer, dict[str, np.ndarray], tuple[int, int]]:
+    ) -> tuple[Scene, AnyCamera, SoftRasterizer, dict[str, np.ndarray], tuple[int, int]]:
         vertices = {name: subject.vertices(motion, run) for name, subject in self.subjects.items()}
         return self.scene, self.camera, self.rasterizer, vertices, self.size
 
@@ -284,12 +284,16 @@ def make_filming(
     objects: Mapping[str, tuple[Mesh, Subject]],
     *,
     device: str = "cpu",
+    camera: AnyCamera | None = None,
 ) -> MeshFilming:
     """Return how objects are seen, by the tables `camera` and `image` of the settings.
 
-    The rasterizer's sigma is set by the pixel, `image.softness` of them.
+    The rasterizer's sigma is set by the pixel, `image.softness` of them. A camera that is given
+    stands in place of the table.
     """
-    camera, image = settings["camera"], settings["image"]
+    table, image = settings["camera"], settings["image"]
+    if camera is None:
+        camera = Camera(table["eye"], table["target"], fov_y=table["fov_y"])
     height, width = image["height"], image["width"]
     for key in ("height", "width", "softness"):
         checks.positive(f"image.{key}", image[key])
@@ -297,7 +301,7 @@ def make_filming(
     light = DirectionalLight(checks.array("image.light", image["light"], (3,)))
     return MeshFilming(
         Scene({name: mesh for name, (mesh, _) in objects.items()}, {"sun": light}),
-        Camera(camera["eye"], camera["target"], fov_y=camera["fov_y"]),
+        camera,
         SoftRasterizer(sigma=softness(image["softness"], height), background=background),
         {name: subject for name, (_, subject) in objects.items()},
         (height, width),

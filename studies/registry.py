@@ -112,8 +112,15 @@ STUDIES = {
         ),
         Study(
             "control-walker",
-            "studies.control_walker",
+            "studies.control.walker",
             "move the muscles of a flat walker so that it stands where a picture shows it",
+            reporter="studies.control.report",
+        ),
+        Study(
+            "control-fem",
+            "studies.control.gear",
+            "swell and shrink a soft gear so that it rolls to where a picture shows it",
+            reporter="studies.control.report",
         ),
         Study(
             "appearance",
@@ -143,13 +150,6 @@ STUDIES = {
             "shape",
             "studies.shape",
             "turn a sphere into the shape that is seen in pictures, every vertex free",
-        ),
-        Study(
-            "table1",
-            "studies.tables.table1",
-            "the paper's table 1: the mass of a rigid body, by several methods",
-            reporter="studies.tables.report",
-            moves=False,
         ),
         Study(
             "timing",

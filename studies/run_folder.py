@@ -18,6 +18,7 @@ PARAMETERS, RESULT, CERTIFICATE = "parameters.npz", "result.json", "certificate.
 TRAJECTORY, FRAMES, REPORT = "trajectory.npz", "frames.npz", "report.html"
 PICTURES, LOOKS = "pictures.npz", "looks.json"
 TEXTURE, TEXTURE_PICTURE = "texture.npz", "texture.png"
+POLICIES, TARGET_PICTURE = "policies.npz", "target.png"
 INSTANCES, INSTANCES_CSV, CURVES_CSV = "instances.json", "instances.csv", "curves.csv"
 TARGET_VIDEO, FITTED_VIDEO, FIGURES = "target.mp4", "fitted.mp4", "figures"
 

@@ -26,29 +26,26 @@ from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
 from render.scene import Material, Mesh
+from studies.control.case import Case, make_case
+from studies.control.comparison import make_job, require_last_picture
 from studies.filming import MeshFilming, Skin, make_filming
-from studies.fit import Fit
+from studies.instances import Bar
 from studies.motion import Motion
-from studies.parameters import Parameters, block
-from studies.registry import RunOptions
-from studies.search import make_loss, make_search
+from studies.registry import Job, RunOptions
 from studies.settings import require_not_negative, require_positive
 from studies.timeline import frame_steps
-from studies.transforms import Identity
-from studies.video_problem import VideoProblem
 
 
 NAME = "walker"
 WEIGHTS = f"{NAME}.actuation"
 LENGTH, TOP, LEG = 10, 7, 3  # cells: of the back, from floor to back, across a leg
 KNEE = 4  # cells of a leg below the trunk
-BOUND = 1e3  # of a weight: tanh is flat long before
 GRAVITY = 9.81  # m/s2
-PLAYED = 51  # frames of the video on the way to the picture
+BARS = {"cover": Bar(0.9)}
 
 
-def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
-    """Check the settings, draw the target, and return the search for the policy.
+def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
+    """Check the settings and return the search, or the comparison of all instances.
 
     Raises
     ------
@@ -56,26 +53,7 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
         If a setting is out of range; the message names its key.
     """
     check_settings(settings)
-    mesh = standing(walker(settings["walker"]["cell"]), settings)
-    motion, filming = make_motion(settings, mesh, options), make_camera(settings, mesh, options)
-    goal = stand(settings, motion)
-    targets = filming.shoot(motion, goal)
-    n_sines = settings["policy"]["sines"]
-    rng = np.random.default_rng([options.seed, 0])
-    begin = settings["start"]["size"] * rng.standard_normal((len(mesh.faces), n_sines))
-    free = Parameters([block((WEIGHTS,), Identity(), [begin], {WEIGHTS: (-BOUND, BOUND)})])
-    problem = VideoProblem(motion, filming, free, make_loss(settings["loss"]), targets)
-    played = np.unique(np.rint(np.linspace(0, motion.n_steps, PLAYED)).astype(int))
-    return Fit(
-        problem,
-        make_search(settings["optimizer"]),
-        options,
-        title="A walker, controlled towards a picture",
-        units={WEIGHTS: "-"},
-        what=f"{len(mesh.faces)} triangles, each a muscle, and {len(mesh.points)} nodes",
-        findings=partial(told, problem, goal),
-        played=played,
-    )
+    return make_job(settings, options, partial(make, settings, options), BARS)
 
 
 def check_settings(settings: dict[str, Any]) -> None:
@@ -85,11 +63,29 @@ def check_settings(settings: dict[str, Any]) -> None:
     require_not_negative(settings, "walker", "viscosity")
     require_positive(settings, "policy", "sines", "frequency", "scale")
     require_not_negative(settings, "start", "size")
-    if settings["time"]["frames"] != 1:
-        raise ValueError(
-            f"`time.frames` must be 1, the last picture, got {settings['time']['frames']}: "
-            "the target is a single one."
-        )
+    require_not_negative(settings, "random", "size")
+    require_last_picture(settings)
+
+
+def make(settings: dict[str, Any], options: RunOptions, instance: int) -> Case:
+    """Draw the weights that an instance begins with, and return the search for its policy.
+
+    Instance k of seed s is instance 0 of seed s + k.
+    """
+    mesh = standing(walker(settings["walker"]["cell"]), settings)
+    motion = make_motion(settings, mesh, options)
+    return make_case(
+        settings,
+        options,
+        np.random.default_rng([options.seed + instance, 0]),
+        path=WEIGHTS,
+        motion=motion,
+        filming=make_camera(settings, mesh, options),
+        goal=stand(settings, motion),
+        title="A walker, controlled towards a picture",
+        what=f"{len(mesh.faces)} triangles, each a muscle, and {len(mesh.points)} nodes",
+        instance=instance,
+    )
 
 
 def walker(cell: float) -> TriangleMesh:
@@ -149,15 +145,3 @@ def stand(settings: dict[str, Any], motion: Motion) -> Any:
     run = motion.run()
     along = np.array([settings["target"]["distance"], 0.0, 0.0])
     return replace(run, x=run.x + along)
-
-
-def told(problem: VideoProblem, goal: Any, theta: np.ndarray) -> list[str]:
-    """Say how well the pictures cover each other, and how far the walker is from its goal."""
-    run = problem.trajectory(theta)
-    shown, wanted = problem.images(theta)[..., 3], problem.targets[..., 3]
-    cover = np.minimum(shown, wanted).sum() / np.maximum(shown, wanted).sum()
-    away = np.linalg.norm((run.x[-1] - goal.x[-1]).mean(axis=0))
-    return [
-        f"The last picture covers {cover:.3f} of what it and the target cover together (IoU).",
-        f"The middle of its nodes ends {away:.3g} m from that of the target.",
-    ]

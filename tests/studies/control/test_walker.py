@@ -3,30 +3,23 @@
 import numpy as np
 import pytest
 
-from studies import config, control_walker
+from studies.control import walker
 from studies.errors import StudyError
+from studies.fit import Fit
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Options
 from studies.registry import RunOptions
-
-
-TOY = (
-    "policy.sines=3",
-    "time.steps=480",
-    "target.distance=0.1",
-    "image.height=24",
-    "image.width=32",
-    "loss.levels=3",
-)
+from tests.studies.control.toys import settings
 
 
 def fit(*overrides, seed=0):
-    settings = config.resolve("control-walker", (*TOY, *overrides)).values
-    return control_walker.prepare(settings, RunOptions(seed=seed))
+    job = walker.prepare(settings("control-walker", *overrides), RunOptions(seed=seed))
+    assert isinstance(job, Fit)
+    return job
 
 
 def test_the_mesh_is_a_trunk_on_two_legs():
-    mesh = control_walker.walker(0.2)
+    mesh = walker.walker(0.2)
     assert mesh.points.shape == (76, 3)
     assert mesh.faces.shape == (108, 3)
     a, b, c = mesh.points[mesh.faces].transpose(1, 0, 2)
@@ -48,8 +41,9 @@ def test_at_rest_it_stays_where_it_stands():
 
 def test_the_goal_is_a_distance_away_and_is_told_so():
     job = fit("start.size=0.0")
+    assert job.findings is not None
     cover, away = job.findings(job.problem.parameters.start)
-    assert away == "The middle of its nodes ends 0.1 m from that of the target."
+    assert away == "Its centre of mass ends 0.1 m from that of the target."
     assert 0.5 < float(cover.split()[4]) < 0.99
 
 
@@ -82,7 +76,7 @@ def test_a_few_steps_move_it_towards_the_picture():
 def test_seeds_draw_other_starts():
     starts = [fit(seed=seed).problem.parameters.start for seed in (0, 1)]
     assert np.std(starts[0]) == pytest.approx(0.02, rel=0.2)
-    assert not np.array_equal(*starts)
+    assert not np.array_equal(starts[0], starts[1])
 
 
 @pytest.mark.parametrize(
@@ -94,6 +88,7 @@ def test_seeds_draw_other_starts():
         ("floor.stiffness=0.0", "`floor.stiffness` must be positive"),
         ("policy.sines=0", "`policy.sines` must be positive"),
         ("start.size=-1.0", "`start.size`"),
+        ("random.size=-1.0", "`random.size`"),
         ("time.frames=2", "`time.frames` must be 1, the last picture, got 2"),
         ("optimizer.decay=1.5", r"`optimizer.decay` must be in \(0, 1\], got 1.5"),
         ("optimizer.beta1=1.0", r"`optimizer.beta1` must be in \[0, 1\), got 1"),

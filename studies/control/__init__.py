@@ -1,0 +1,1 @@
+"""Control: policies that bring a body where a picture shows it, held against two baselines."""

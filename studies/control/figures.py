@@ -1,0 +1,78 @@
+"""Figures of a comparison of control: raw curves of every instance, and last pictures."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from studies.figures import BLUE, GREEN, INK, ORANGE, SOFT, make_axes, png
+
+
+COLORS = (BLUE, ORANGE, GREEN)
+LEAST_DISTANCE = 1e-6  # metres; what is less is drawn here
+OUTLINE = np.array([0.84, 0.15, 0.16])  # of the target, over a picture
+
+
+def curves(
+    records: Sequence[dict[str, Any]], kinds: Sequence[str], bars: Mapping[str, Sequence[Any]]
+) -> bytes:
+    """Draw distance and cover of every evaluation: a column for each kind; bold, the medians."""
+    figure, axes = make_axes(2, len(kinds), (3.1 * len(kinds) + 0.4, 4.8))
+    rows = axes[: len(kinds)], axes[len(kinds) :]
+    far = [d for record in records for kind in kinds for d in _known(record, kind, "distance")]
+    low = max(0.5 * min(far), LEAST_DISTANCE)
+    for across, kind in enumerate(kinds):
+        for ax, name in zip((row[across] for row in rows), ("distance", "cover"), strict=True):
+            _column(ax, [record["searches"][kind] for record in records], name, COLORS[across % 3])
+            if name in bars:
+                ax.axhline(bars[name][0], color=INK, lw=0.9, ls=":")
+            if across:
+                ax.tick_params(labelleft=False)
+        rows[0][across].set_title(kind, fontsize=10, color=INK)
+        rows[0][across].set(yscale="log", ylim=(low, 2.0 * max(far)))
+        rows[1][across].set(ylim=(0.0, 1.02), xlabel="evaluations")
+    rows[0][0].set_ylabel("distance [m]")
+    rows[1][0].set_ylabel("cover (IoU)")
+    return png(figure)
+
+
+def _known(record: dict[str, Any], kind: str, name: str) -> list[float]:
+    return [value for value in record["searches"][kind][name] if value is not None]
+
+
+def _column(ax: Any, searches: Sequence[dict[str, Any]], name: str, color: str) -> None:
+    """Draw a measure over evaluations, a line for each search and their median while all run."""
+    tables = [np.array([np.nan if v is None else v for v in one[name]]) for one in searches]
+    for one, values in zip(searches, tables, strict=True):
+        ax.plot(one["spent"], values, color=color, lw=0.9, alpha=0.45)
+    shortest = min(len(values) for values in tables)
+    if len(tables) > 1:
+        middle = np.median([values[:shortest] for values in tables], axis=0)
+        ax.plot(searches[0]["spent"][:shortest], middle, color=color, lw=1.9)
+
+
+def ends(
+    pictures: Sequence[Mapping[str, np.ndarray]],
+    kinds: Sequence[str],
+    titles: Sequence[Mapping[str, str]],
+) -> bytes:
+    """Draw the last picture of every instance under each kind, the target's outline over it.
+
+    A row for each instance; `titles` stand above the pictures.
+    """
+    height, width = pictures[0]["target"].shape[:2]
+    across = 2.9 * len(kinds)
+    down = (2.9 * height / width + 0.3) * len(pictures)
+    figure, axes = make_axes(len(pictures), len(kinds), (across, down))
+    for k, ax in enumerate(axes):
+        row, kind = k // len(kinds), kinds[k % len(kinds)]
+        shown, wanted = pictures[row][f"picture.{kind}"], pictures[row]["target"]
+        ax.imshow(np.clip(shown[..., :3], 0.0, 1.0), interpolation="nearest")
+        ax.contour(wanted[..., 3], levels=[0.5], colors=[tuple(OUTLINE)], linewidths=0.9)
+        ax.set(xticks=[], yticks=[])
+        ax.grid(visible=False)
+        ax.spines[:].set_visible(False)
+        ax.set_title(titles[row][kind], fontsize=8.5, color=INK)
+        if not k % len(kinds):
+            ax.set_ylabel(f"instance {row}", fontsize=8.5, color=SOFT)
+    return png(figure)

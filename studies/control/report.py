@@ -1,0 +1,203 @@
+"""The report of a comparison of control: a table, raw curves, last pictures, videos."""
+
+import base64
+import html
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from studies import certificate_report, run_folder
+from studies.control import figures, results
+from studies.instances import place
+from studies.report_parts import (
+    FACES_SWAP,
+    counted,
+    image,
+    page,
+    provenance,
+    rows,
+    run_facts,
+    table as html_table,
+    wide,
+)
+from studies.run_folder import RunFolder
+
+
+UNITS = {"distance": " m", "cover": ""}
+TOLD = {
+    "picture": "was told the picture alone",
+    "states": "was told in 3-D where the centre of mass shall be, at the frames of the picture",
+    "random": "was drawn at random, as many times as the others evaluate; the best by the picture",
+}
+
+
+def write_report(folder: RunFolder) -> Path:
+    """Draw the figures and write `report.html`; return its path.
+
+    Raises
+    ------
+    StudyError
+        If the run is not finished.
+    """
+    result = folder.read_json(run_folder.RESULT)
+    if "records" not in result:  # a single search by the picture
+        from studies.report import write_report as write_fit_report
+
+        return write_fit_report(folder)
+    certified = folder.read_json(run_folder.CERTIFICATE)
+    manifest = folder.read_json(run_folder.MANIFEST)
+    kinds, records = result["kinds"], result["records"]
+    pictures = [
+        folder.read_npz(f"{place(one['instance'])}/{run_folder.POLICIES}") for one in records
+    ]
+    drawn = {
+        "curves": figures.curves(records, kinds, result["bars"]),
+        "ends": figures.ends(pictures, kinds, [_titles(one) for one in records]),
+    }
+    points = {
+        kind: certificate_report.named_points(_status(result, kind), one)
+        for kind, one in certified["kinds"].items()
+    }
+    sweeps = {
+        kind: {
+            f"{name}_{kind}": data
+            for name, data in certificate_report.drawn(points[kind], one).items()
+        }
+        for kind, one in certified["kinds"].items()
+    }
+    for images in (drawn, *sweeps.values()):
+        for name, data in images.items():
+            with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
+                part.write_bytes(data)
+    body = [
+        _table_section(result),
+        _videos_section(folder, result),
+        _curves_section(result, drawn["curves"]),
+        _ends_section(drawn["ends"]),
+        *(
+            certificate_report.section(points[kind], sweeps[kind], FACES_SWAP, of=kind)
+            for kind in points
+        ),
+        f"<section>\n<h2>Set-up</h2>\n{rows(_facts(result, manifest))}\n</section>",
+        provenance(folder, manifest),
+    ]
+    text = page(result["title"], _verdicts(result, certified), "\n\n".join(body))
+    folder.write_text(run_folder.REPORT, text)
+    return folder.file(run_folder.REPORT)
+
+
+def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[bool | None, str]]:
+    """Return what is said first: whether the bars are held, and the certificate."""
+    held: list[tuple[bool | None, str]] = []
+    first = result["table"][0]
+    for name, (ours, _) in result["bars"].items():
+        mean = first[name]["mean"]
+        is_held = mean <= ours if name == "distance" else mean >= ours
+        held.append((is_held, f"{first['kind']}: mean {name} {mean:.3g}{UNITS[name]}"))
+    if certified["kinds"]:
+        held.append(certificate_report.verdict(certified["passed"]))
+    instances = counted(result["instances"], "instance")
+    return [*held, (None, instances), (None, f"{result['evaluations']} evaluations each")]
+
+
+def _table_section(result: dict[str, Any]) -> str:
+    head = ["supervision", "mean distance", "median", "worst", "last", "nearest"]
+    head += ["mean cover", "median", "worst", "s an evaluation"]
+    lines = []
+    for row in result["table"]:
+        away, cover = row["distance"], row["cover"]
+        metres = [away[key] for key in ("mean", "median", "worst", "last", "nearest")]
+        lines.append(
+            [
+                f"<b>{html.escape(row['kind'])}</b>",
+                *(f"{value:.3g} m" for value in metres),
+                *(f"{cover[key]:.3f}" for key in ("mean", "median", "worst")),
+                f"{row['seconds']:.2f}",
+            ]
+        )
+    told = "; ".join(f"<b>{row['kind']}</b> {TOLD[row['kind']]}" for row in result["table"])
+    return f"""<section>
+<h2>How near they end</h2>
+<div class="scroll">{html_table(head, lines)}</div>
+<p>Distance between the centre of mass at the end and that of the state that the target was drawn
+of, and how well the last picture covers the target (intersection over union), over
+{counted(result["instances"], "instance")}. What each search returns is its evaluation of the lowest
+loss; "last" is the mean distance of its last evaluation, and "nearest" that of the nearest one,
+which no search knows. {told}.{_bars(result)}</p>
+</section>"""
+
+
+def _bars(result: dict[str, Any]) -> str:
+    """Return what the means are held against, as a sentence."""
+    parts = []
+    for name, (ours, published) in result["bars"].items():
+        limit = "at most" if name == "distance" else "at least"
+        known = "" if published is None else f"; gradSim published {published:g}{UNITS[name]}"
+        asked = f"{limit} {ours:g}{UNITS[name]}"
+        parts.append(f" This project asks for a mean {name} of {asked}{known}.")
+    return "".join(parts)
+
+
+def _videos_section(folder: RunFolder, result: dict[str, Any]) -> str:
+    still = image(folder.file(run_folder.TARGET_PICTURE).read_bytes())
+    parts = [f'<figure><img src="{still}" alt="target"><figcaption>target</figcaption></figure>']
+    for kind in result["kinds"]:
+        data = base64.b64encode(folder.file(results.video(kind)).read_bytes()).decode()
+        parts.append(
+            f'<figure><video src="data:video/mp4;base64,{data}" controls loop muted autoplay '
+            f"playsinline></video><figcaption>{html.escape(kind)}</figcaption></figure>"
+        )
+    which = f", number {result['shown']}" if result["instances"] > 1 else ""
+    return f"""<section>
+<h2>Target and motions</h2>
+<div class="pair">
+{"".join(parts)}
+</div>
+<p>The instance that ends farthest from its goal by the first kind of supervision{which}.</p>
+</section>"""
+
+
+def _curves_section(result: dict[str, Any], data: bytes) -> str:
+    dotted = " Dotted, what this project asks for." if result["bars"] else ""
+    return f"""<section>
+<h2>Convergence</h2>
+{wide(data, "distance and cover over evaluations")}
+<p>Every evaluation of every instance with its own distance, not the best so far; bold, their
+median while all run.{dotted}</p>
+</section>"""
+
+
+def _ends_section(data: bytes) -> str:
+    return f"""<section>
+<h2>Last pictures</h2>
+{wide(data, "last pictures of every instance under each supervision")}
+<p>The last picture of what each search returns, with its distance and cover; the line is the
+outline of the target.</p>
+</section>"""
+
+
+def _titles(record: dict[str, Any]) -> dict[str, str]:
+    return {
+        kind: f"{kind}: {results.chosen(one, 'distance'):.3g} m, {results.chosen(one, 'cover'):.2f}"
+        for kind, one in record["searches"].items()
+    }
+
+
+def _status(result: dict[str, Any], kind: str) -> str:
+    """Return how the search ended whose end is certified."""
+    by_number = {record["instance"]: record for record in result["records"]}
+    return by_number[result["shown"]]["searches"][kind]["status"]
+
+
+def _facts(result: dict[str, Any], manifest: Mapping[str, Any]) -> dict[str, str]:
+    height, width = result["size"]
+    return {
+        "command": manifest["command"],
+        "what moves": result["what"],
+        "weights": f"{result['n_parameters']}",
+        "target": f"{counted(len(result['frames']), 'picture')} of {height} x {width} pixels "
+        "(height x width), RGBA",
+        "time": f"{result['frames'][-1]} steps of {result['dt']:g} s",
+        "method": f"{result['method']}, {result['loss_function']} for pictures",
+        **run_facts(manifest),
+    }

@@ -1,0 +1,120 @@
+"""Control compared on toy sizes: equal budgets, raw curves, and a run that goes on."""
+
+import json
+
+import numpy as np
+import pytest
+
+from studies import running
+from studies.control import results
+from studies.optimizers.evaluations import read_log
+from tests.studies.control.toys import TOYS
+from tests.studies.stopping import stop_after
+
+
+KINDS = ["picture", "states", "random"]
+TOY = (*TOYS["control-fem"], "time.steps=240", "optimizer.max_evaluations=4")
+
+
+def begun(path, *overrides, study="control-fem"):
+    return running.start(study, (*TOY, *overrides), path, {})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished run of two instances, and what it said."""
+    folder, job = begun(tmp_path_factory.mktemp("control") / "run", "instances=2")
+    return folder, job.run(folder)
+
+
+def test_all_kinds_begin_alike_and_have_the_same_budget(finished):
+    folder, text = finished
+    result = folder.read_json("result.json")
+    assert result["kinds"] == KINDS
+    for record in result["records"]:
+        picture, states, random = (record["searches"][kind] for kind in KINDS)
+        assert picture["distance"][0] == states["distance"][0]
+        assert picture["cover"][0] == states["cover"][0]
+        assert [one["spent"][-1] for one in (picture, states, random)] == [4, 4, 4]
+        assert random["distance"][0] != picture["distance"][0]
+    assert "over 2 instances" in text
+    assert "gradient certificate: passed" in text
+
+
+def test_the_table_is_that_of_the_logs(finished):
+    folder, _ = finished
+    rows = {row["kind"]: row for row in folder.read_json("result.json")["table"]}
+    for kind in KINDS:
+        logs = [read_log(folder.file(f"instances/{k:03d}/{kind}/iterations.jsonl")) for k in (0, 1)]
+        best = [min(log, key=lambda one: one.loss).values for log in logs]
+        away = [one["distance"] for one in best]
+        assert rows[kind]["distance"]["mean"] == pytest.approx(np.mean(away), rel=1e-12)
+        assert rows[kind]["distance"]["worst"] == max(away)
+        assert rows[kind]["cover"]["worst"] == min(one["cover"] for one in best)
+    lines = folder.file("curves.csv").read_text().splitlines()
+    assert len(lines) == 1 + 2 * 3 * 4
+    assert len(folder.file("instances.csv").read_text().splitlines()) == 1 + 2 * 3
+
+
+def test_the_report_shows_curves_ends_and_videos(finished):
+    folder, _ = finished
+    text = folder.file("report.html").read_text()
+    for said in ("How near they end", "Convergence", "Last pictures", "gradSim published 0.57 m"):
+        assert said in text
+    assert text.count("<video") == 3
+    assert text.count("Gradient certificate of") == 1
+    assert "http://" not in text.replace("http://www.w3.org", "")
+    for name in ("curves", "ends", "taylor_start_picture", "taylor_optimum_picture"):
+        assert folder.has(f"figures/{name}.png")
+
+
+def test_a_stopped_run_goes_on_to_the_same_numbers(finished, tmp_path, monkeypatch):
+    folder, job = begun(tmp_path / "stopped", "instances=2")
+    stop_after(14, job, folder, monkeypatch)  # within the second instance
+    assert folder.has("instances/000/result.json")
+    again, job = running.resume("control-fem", (), tmp_path / "stopped", {})
+    job.run(again)
+    for name in ("curves.csv", "instances.csv"):
+        lines = [file.file(name).read_text().splitlines() for file in (again, finished[0])]
+        assert lines[0] == lines[1]
+
+
+@pytest.mark.parametrize("kind", ["states", "random"])
+def test_a_single_instance_can_be_supervised_otherwise(kind, tmp_path):
+    folder, job = begun(tmp_path / "run", f"supervision={kind}", "optimizer.max_evaluations=2")
+    text = job.run(folder)
+    assert folder.read_json("result.json")["kinds"] == [kind]
+    certified = json.loads(folder.file("certificate.json").read_text())
+    assert list(certified["kinds"]) == ([] if kind == "random" else [kind])
+    assert ("gradient certificate" in text) == (kind != "random")
+    assert folder.has(f"{kind}.mp4")
+
+
+def curve(distances, losses):
+    return {
+        "chosen": int(np.argmin(losses)),
+        "seconds": 2.0,
+        "spent": [1, 2, 3],
+        "losses": losses,
+        "distance": distances,
+        "cover": [0.1, 0.2, 0.3],
+    }
+
+
+def test_a_search_returns_its_lowest_loss_not_its_nearest_end():
+    records = [
+        {"instance": 0, "searches": {"picture": curve([3.0, 1.0, 2.0], [3.0, 2.0, 1.0])}},
+        {"instance": 1, "searches": {"picture": curve([3.0, 4.0, 5.0], [3.0, 1.0, 2.0])}},
+    ]
+    (row,) = results.summed_up(records)
+    away = row["distance"]
+    assert (away["mean"], away["worst"], away["worst_instance"]) == (3.0, 4.0, 1)
+    assert (away["last"], away["nearest"]) == (3.5, 2.0)
+    assert row["cover"]["worst"] == 0.2
+    assert results.worst(records, "picture") == 1
+
+
+def test_an_evaluation_that_blew_up_is_an_empty_line():
+    search = curve([3.0, None, 2.0], [3.0, np.inf, 1.0]) | {"losses": [3.0, None, 1.0]}
+    lines = results.curves_csv([{"instance": 0, "searches": {"random": search}}]).splitlines()
+    assert lines[2] == "0,random,2,,,0.2"
