@@ -17,10 +17,11 @@ from adjsim.backend import cpu_kernel, device_fn, lit
 from render.barycentrics import fragment_place
 from render.face_setup import face_normal, load3, load_corners
 from render.fragments import gather_tile
+from render.frames import empty_fragments, setup_frame, tile_body
 from render.normals import unit_or_zero
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
-from render.soft_raster import Pool, empty_fragments, setup_frame, tile_body
+from render.pool import Pool
 
 
 class Output(StrEnum):

@@ -39,15 +39,9 @@ from render.layers import (
     layers_of,
 )
 from render.packing import Job, check_cameras, pack
+from render.pool import Pool, for_each_frame
 from render.scene import Scene
-from render.soft_raster import (
-    Pool,
-    SoftRasterizer,
-    check_rasterizer,
-    draw_samples,
-    for_each_frame,
-    only_asked,
-)
+from render.soft_raster import SoftRasterizer, check_rasterizer, draw_samples, only_asked
 from render.supersampling import average
 
 

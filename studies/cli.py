@@ -71,7 +71,9 @@ def run(
     ] = None,
     device: Annotated[Device | None, typer.Option(help="Default: cpu.")] = None,
     dtype: Annotated[Dtype | None, typer.Option(help="Default: float64.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all noise. Default: 0.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of noise and of all that is drawn. Default: 0.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
 ) -> None:
     """Run a study: identify, certify, report."""
@@ -155,7 +157,7 @@ def verify(
     *,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Check every gradient now: the coverage table, system by parameter."""
+    """Check every gradient now, system by parameter."""
     from studies.verifying import verify_command
 
     if not verify_command(name, as_json=json):
@@ -214,7 +216,10 @@ def gallery(
     ),
     height: Annotated[int, typer.Option(help="Of a picture [pixels].")] = 180,
 ) -> None:
-    """Draw all that the renderer can show, and the same by other packages that are installed."""
+    """Draw all that the renderer can show, beside others.
+
+    The same is drawn by each of DEODR, Mitsuba and VTK that is installed.
+    """
     from studies.gallery.making import make_gallery
 
     print(make_gallery(out, height))

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class ImageFit(ABC):
     instance : int
         Its number where there are many.
     """
+
+    errors_are: ClassVar[str] = "relative error"  # what `errors` returns; "" for other measures
 
     problem: ImageProblem
     search: Search

@@ -24,6 +24,7 @@ from studies.image_fit import ImageFit
 from studies.optimizers.problem import NotFiniteError
 from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
+from studies.report_parts import counted
 from studies.run_folder import RunFolder
 from studies.search import Found
 from studies.uncertainty import Uncertainty
@@ -134,6 +135,7 @@ def record(k: int, fit: ImageFit, found: Found, spread: Uncertainty) -> dict[str
         "loss": found.best.loss,
         "evaluations": found.evaluations,
         "starts": len(found.all),
+        "errors_are": fit.errors_are,
         "errors": fit.errors(found.best.theta),
         "spectrum": spread.to_dict(fit.problem.parameters.theta_labels),
     }
@@ -176,6 +178,7 @@ def summed_up(records: list[dict[str, Any]], bars: Mapping[str, Bar]) -> dict[st
     return {
         "count": len(records),
         "parameters": rows,
+        "errors_are": ended[0]["errors_are"],
         "worst": ended[int((errors / against).max(axis=1).argmax())]["instance"],
         "records": ended,
         "failed": failed,
@@ -185,11 +188,13 @@ def summed_up(records: list[dict[str, Any]], bars: Mapping[str, Bar]) -> dict[st
 def as_csv(records: list[dict[str, Any]]) -> str:
     """Return one line per instance; one that failed has nothing but its status and the reason."""
     head = ["instance", "status", "loss", "evaluations", "starts", "condition"]
-    errors = next((one["errors"] for one in records if one["status"] != FAILED), {})
-    columns = [(path, key) for path, own in errors.items() for key in own]
+    ended = next((one for one in records if one["status"] != FAILED), {})
+    columns = [(path, key) for path, own in ended.get("errors", {}).items() for key in own]
+    names = {"mean": ended.get("errors_are"), "max": f"largest {ended.get('errors_are')}"}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*head, *(f"{path} {_column(key)}" for path, key in columns), "reason"])
+    own = [f"{path} {names.get(key, key)}".strip() for path, key in columns]
+    writer.writerow([*head, *own, "reason"])
     for one in records:
         if one["status"] == FAILED:
             empty = [""] * (len(head) - 2 + len(columns))
@@ -200,13 +205,10 @@ def as_csv(records: list[dict[str, Any]]) -> str:
     return out.getvalue()
 
 
-def _column(key: str) -> str:
-    return {"mean": "relative error", "max": "largest relative error"}.get(key, key)
-
-
 def told(table: dict[str, Any]) -> list[str]:
     """Return the table in a few lines for the terminal."""
-    lines = [f"relative errors over {len(table['records'])} instances:"]
+    what = table["errors_are"] or "measure"
+    lines = [f"{what}s over {counted(len(table['records']), 'instance')}:"]
     for row in table["parameters"]:
         bar = "" if row["bar"] is None else f"  bar {row['bar']:.0e}"
         published = "" if row["published"] is None else f"  published {row['published']:.1e}"

@@ -152,6 +152,13 @@ STUDIES = {
             "turn a sphere into the shape that is seen in pictures, every vertex free",
         ),
         Study(
+            "table1",
+            "studies.tables.table1",
+            "the paper's table 1: the mass of a rigid body, by several methods",
+            reporter="studies.tables.report",
+            moves=False,
+        ),
+        Study(
             "timing",
             "studies.timing",
             "measure forward and reverse over 100 to 10 000 tetrahedra",

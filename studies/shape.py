@@ -167,6 +167,8 @@ class ShapeFit(PictureFit):
         From where the mesh is looked at only to measure.
     """
 
+    errors_are = ""
+
     hidden: TriangleMesh = field(kw_only=True)
     unseen: tuple[OrbitCamera, ...] = field(kw_only=True)
 

@@ -21,18 +21,10 @@ import numpy as np
 from adjsim.backend import Device, cpu_kernel, device_fn
 from render.blending import OVER
 from render.fragments import Fragments, cover_fragments, fill_colors, tile_area
+from render.frames import Frame, draw_tiles, empty_fragments, setup_frame
 from render.packing import Job
-from render.soft_raster import (
-    Frame,
-    Pool,
-    draw_frames,
-    draw_samples,
-    draw_tiles,
-    empty_fragments,
-    empty_images,
-    for_each_frame,
-    setup_frame,
-)
+from render.pool import Pool, for_each_frame
+from render.soft_raster import draw_frames, draw_samples, empty_images
 from render.tile_shading import LANES
 
 

@@ -24,10 +24,11 @@ from adjsim.vec3 import add
 from render.barycentrics import fragment_place
 from render.face_setup import load3, load_corners
 from render.fragments import gather_tile
+from render.frames import empty_fragments, setup_frame
 from render.layers import DEPTH, NORMALS, Layers, frame_normals, layer_body
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
-from render.soft_raster import Pool, empty_fragments, setup_frame
+from render.pool import Pool
 
 
 @device_fn

@@ -15,11 +15,7 @@ import numpy as np
 from adjoint.render import paths
 from adjoint.render.face_setup import NORMALS, add_row, face_normal_vjp
 from adjoint.render.fragments import place_slots_vjp
-from adjoint.render.normals import unit_or_zero_vjp
-from adjoint.render.pixel_shading import add_corners, no_corners, weighted_vjp
-from adjoint.render.soft_raster import (
-    empty_adjoints,
-    empty_scratch,
+from adjoint.render.frames import (
     empty_slots,
     pairs_vjp_body,
     recording,
@@ -27,16 +23,20 @@ from adjoint.render.soft_raster import (
     tile_vjp_body,
     undo_frame,
 )
+from adjoint.render.normals import unit_or_zero_vjp
+from adjoint.render.pixel_shading import add_corners, no_corners, weighted_vjp
 from adjoint.render.textures import TexelRecords
+from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch
 from adjsim.backend import cpu_kernel, device_fn, lit
 from render.barycentrics import fragment_place
 from render.face_setup import load3, load_corners
 from render.fragments import gather_tile
+from render.frames import setup_frame
 from render.layers import DEPTH, Layers, frame_normals, layer_body
 from render.normals import VertexCorners
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
-from render.soft_raster import Pool, setup_frame
+from render.pool import Pool
 
 
 @device_fn

@@ -22,8 +22,9 @@ from render.layers import Layers, Output, layers_of
 from render.normals import vertex_corners
 from render.outputs import channels, check_outputs, draw_outputs, empty_layers, pack_outputs, split
 from render.packing import Job, check_cameras
+from render.pool import Pool, for_each_frame, frame_by_frame
 from render.scene import Scene
-from render.soft_raster import Pool, SoftRasterizer, draw_samples, for_each_frame, frame_by_frame
+from render.soft_raster import SoftRasterizer, draw_samples
 from render.supersampling import average
 
 

@@ -33,15 +33,10 @@ from adjoint.render.tile_tangents import (
 from adjsim.backend import cpu_kernel, lit
 from render.camera import AnyCamera
 from render.fragments import gather_tile
+from render.frames import empty_fragments, setup_frame
 from render.packing import Job
 from render.scene import Scene
-from render.soft_raster import (
-    SoftRasterizer,
-    draw_samples,
-    empty_fragments,
-    empty_images,
-    setup_frame,
-)
+from render.soft_raster import SoftRasterizer, draw_samples, empty_images
 
 
 class Term(StrEnum):

@@ -26,8 +26,8 @@ from adjsim.backend import device_fn, lit
 from render.blending import NEAREST
 from render.face_setup import load_corners
 from render.fragments import Fragments
+from render.frames import Frame, empty_fragments
 from render.pixel_shading import corner_normals
-from render.soft_raster import Frame, empty_fragments
 from render.tile_shading import ROW, SHADED, put3, weigh_block, whole
 
 

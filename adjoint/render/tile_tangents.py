@@ -1,8 +1,8 @@
-r"""Tangents of a frame, tile by tile: the half of the twin of `render/soft_raster.py` that pushes.
+r"""Tangents of a frame, tile by tile: the half of the twin of `render/frames.py` that pushes.
 
     faces -> their tangents -> tangents of the fragments of a tile -> those of its pixels
 
-The half that pulls back is `soft_raster.py`; both are tested in `tests/render/test_soft_raster.py`.
+The half that pulls back is `frames.py`; both are tested in `tests/render/test_soft_raster.py`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,15 +18,10 @@ from adjoint.render.kept import KeptFrame, recall_frame, recall_tile, tile_room
 from adjsim.backend import Device, cpu_kernel, device_fn
 from render.blending import background_at
 from render.fragments import gather_tile, tile_area
+from render.frames import Frame, empty_fragments
 from render.packing import Job
-from render.soft_raster import (
-    Frame,
-    Pool,
-    draw_samples,
-    empty_fragments,
-    empty_images,
-    for_each_frame,
-)
+from render.pool import Pool, for_each_frame
+from render.soft_raster import draw_samples, empty_images
 from render.supersampling import average
 
 

@@ -1,4 +1,4 @@
-"""A bar over the points of a scan; plain lines where there is no terminal."""
+"""A bar over the points of a scan or the instances of a table; plain lines without a terminal."""
 
 import time
 from typing import Any
@@ -19,11 +19,15 @@ class PointProgress(Shown):
     ----------
     total, done : int
         Points of the scan, and how many of them were there already.
+    what : str
+        What they are called.
     """
 
-    def __init__(self, total: int, done: int, console: Console | None = None) -> None:
+    def __init__(
+        self, total: int, done: int, console: Console | None = None, *, what: str = "point"
+    ) -> None:
         columns = (
-            TextColumn("point {task.completed:.0f}/{task.total:.0f}"),
+            TextColumn(what + " {task.completed:.0f}/{task.total:.0f}"),
             BarColumn(bar_width=24),
             TextColumn("{task.fields[failed]}"),
             TimeElapsedColumn(),
@@ -31,6 +35,7 @@ class PointProgress(Shown):
             TimeRemainingColumn(),
         )
         super().__init__(columns, console)
+        self._what = what
         self._total, self._done, self._before, self._failed = total, done, done, 0
         self._began = self._last = time.perf_counter()
         self._task = self._bar.add_task("", total=total, completed=done, failed="")
@@ -47,6 +52,6 @@ class PointProgress(Shown):
             return
         self._last = now
         left = (now - self._began) / (self._done - self._before) * (self._total - self._done)
-        text = f"point {self._done}/{self._total}  {failed}  {now - self._began:.0f} s"
+        text = f"{self._what} {self._done}/{self._total}  {failed}  {now - self._began:.0f} s"
         tail = f", about {left:.0f} s left" if self._done < self._total else ""
         self.say(text + tail)

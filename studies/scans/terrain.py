@@ -19,6 +19,7 @@ from studies.config import StudySettings
 from studies.errors import StudyError
 from studies.image_fit import ImageFit
 from studies.image_problem import ImageProblem
+from studies.instances import Instances
 from studies.registry import RunOptions, find_study
 from studies.scans.axes import Axis
 from studies.scans.spec import Scan
@@ -80,8 +81,13 @@ def make_terrain(
         here[last] = value
     job = find_study(settings.kind).prepare(values, options)
     if not isinstance(job, ImageFit):
-        one = " Scan one of its instances: `instances=1`." if "instances" in values else ""
-        raise StudyError(f"A scan needs a study that fits images, not `{settings.kind}`.{one}")
+        if isinstance(job, Instances):
+            hint = "Scan one of its instances: `instances=1`."
+        else:
+            hint = "Scan one that does, e.g. `beam` or `rigid-mass`."
+        raise StudyError(
+            f"A scan needs a study that fits one problem to images, not `{settings.kind}`. {hint}"
+        )
     problem: ImageProblem = job.problem
     parameters = problem.parameters
     truth = None if job.truth is None else job.truth.flat(parameters.paths)

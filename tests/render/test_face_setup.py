@@ -3,9 +3,10 @@ import pytest
 
 from render.blending import DIBR, Hard, Over, Softmax
 from render.fragments import fragment_logit
+from render.frames import setup_frame
 from render.packing import pack
 from render.scene import DirectionalLight, Material, Mesh, Scene
-from render.soft_raster import SoftRasterizer, setup_frame
+from render.soft_raster import SoftRasterizer
 from tests.render.scenes import camera, soft, two_tetrahedra
 
 

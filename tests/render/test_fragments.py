@@ -3,9 +3,9 @@ import pytest
 
 from render.blending import DIBR, Hard, Over, Softmax
 from render.fragments import gather_tile, tile_area
+from render.frames import empty_fragments, setup_frame
 from render.packing import pack
 from render.scene import Mesh, Scene
-from render.soft_raster import empty_fragments, setup_frame
 from render.tile_shading import LANES
 from tests.render.scenes import camera, soft, two_tetrahedra
 

@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 
 from adjoint.render.fragments import pair_vjp_body, pixels_vjp_body
+from adjoint.render.frames import empty_slots
 from adjoint.render.pixel_shading import ShadeParts
 from adjoint.render.row_sums import row_dots, row_sum
 from adjoint.render.shading import power_slopes
-from adjoint.render.soft_raster import empty_adjoints, empty_scratch, empty_slots
 from adjoint.render.textures import empty_records
-from adjoint.render.tile_adjoints import pair_vjp_tile
+from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch, pair_vjp_tile
 from adjoint.render.tile_shading import pixels_vjp_tile, power_slopes_vector
 from render.blending import Hard, Over, Softmax
 from render.fragments import gather_tile
+from render.frames import setup_frame
 from render.packing import pack
-from render.soft_raster import setup_frame
 from render.tile_shading import ROW, SHADED
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
 from tests.render.test_tile_shading import in_a_sky

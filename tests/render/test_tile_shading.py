@@ -4,10 +4,10 @@ import pytest
 from render.barycentrics import fragment_place
 from render.face_setup import load_corners
 from render.fragments import gather_tile
+from render.frames import empty_fragments, setup_frame
 from render.packing import pack
 from render.pixel_shading import face_light, pixel_color
 from render.scene import Scene, SphericalHarmonics
-from render.soft_raster import empty_fragments, setup_frame
 from render.tile_shading import SHADED, log_vector, power_vector
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
 

@@ -1,5 +1,7 @@
 """A sphere that becomes a shape: what is measured of it, and what its study leaves."""
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -140,3 +142,13 @@ def test_a_bad_setting_is_named(override, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         running.start("shape", (*TINY, override), tmp_path / "run", {})
     assert not list(tmp_path.iterdir())
+
+
+def test_instances_are_told_by_measures_that_are_no_relative_errors(tmp_path):
+    overrides = (*TINY, "instances=2", "optimizer.max_evaluations=3")
+    folder, job = running.start("shape", overrides, tmp_path / "run", {})
+    text = job.run(folder)
+    assert "measures over 2 instances:\n  surface distance: median" in text
+    head = next(csv.reader(folder.file("instances.csv").read_text().splitlines()))
+    assert head[-4:] == [*MEASURES, "reason"]
+    assert "relative error" not in text

@@ -194,7 +194,7 @@ def test_an_instance_that_fails_is_told_apart_and_the_others_go_on(tmp_path, mon
     overrides = (*TOYS["bounce"].overrides, "instances=4")
     folder, job = running.start("bounce", overrides, tmp_path / "run", {})
     text = job.run(folder)
-    assert "relative errors over 1 instances" in text
+    assert "relative errors over 1 instance:" in text
     assert "3 of 4 instances failed, and are not in these:" in text
     table = folder.read_json("instances.json")
     assert [one["instance"] for one in table["records"]] == [1]

@@ -290,8 +290,9 @@ def test_an_unknown_axis_is_told_with_the_nearest_one(over, message):
 
 
 def test_studies_without_one_problem_are_refused():
-    with pytest.raises(StudyError, match="fits images, not `timing`"):
-        grid_of("timing", (), "tets=1:2:2")
+    for study in ("timing", "appearance"):  # the second has instances, of more than one problem
+        with pytest.raises(StudyError, match=f"not `{study}`. Scan one that does, e.g. `beam`"):
+            grid_of(study, (), "tets=1:2:2")
     with pytest.raises(StudyError, match="Scan one of its instances: `instances=1`"):
         grid_of("rigid-mass", ("instances=2",), "body.mass=1:2:2")
 

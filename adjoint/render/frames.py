@@ -1,0 +1,221 @@
+r"""Adjoint of `render/frames.py`: an image pulled back to all that a frame depends on.
+
+The forward's stages are undone last first, tile by tile and then for the frame:
+
+    pixels -> fragments -> slots of (tile, face) -> faces -> vertices, scene, view
+
+Where there are textures, each fragment of a tile writes a record of 56 bytes (in float64) of the
+texels it saw; the records are added up tile by tile.
+
+Every sum has a fixed order that does not know how many threads there are: gradients are
+equal to the bit on any number of them. The tangents are in `tile_tangents.py`.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint.render import paths
+from adjoint.render.blending import blend_vjp_body
+from adjoint.render.face_setup import PIXEL_SLOT, SLOT, setup_faces_vjp, undo_corners
+from adjoint.render.fragments import sum_pairs, sum_pixel_pairs
+from adjoint.render.kept import KeptFrame, recall_tile, tile_room
+from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
+from adjoint.render.supersampling import repeat_vjp
+from adjoint.render.textures import TexelRecords, add_texels, add_uv, empty_records
+from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch, pair_vjp_tile
+from adjoint.render.tile_shading import pixels_vjp_tile
+from adjsim.backend import cpu_kernel, device_fn, specialise
+from render.blending import background_at
+from render.fragments import gather_tile, tile_area
+from render.frames import Frame
+from render.normals import VertexCorners
+from render.packing import Job
+from render.pool import Pool
+
+
+@device_fn
+def tile_vjp_body(tile, background, settings, grid, fragments, adj, adj_image, sums, adj_behind):
+    """From the pixels of a tile to its fragments; adds to the sums of gamma to background.
+
+    A background image has the adjoints adj_behind of its samples; else that is empty.
+    """
+    top, bottom, left, right = tile_area(tile, grid)
+    for i in range(top, bottom):
+        for j in range(left, right):
+            k = ((i - top) << grid.shift) + j - left
+            begin, end = fragments.start[k], fragments.start[k + 1]
+            for c in range(4):
+                adj.rgba[k, c] = adj_image[i, j, c]
+            adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
+            behind = background_at(i, j, background)
+            adj_bg, adj_gamma, adj_epsilon = blend_vjp_body(
+                begin, end, fragments, settings, behind, adj_rgba, adj
+            )
+            sums[1] += adj_gamma
+            sums[2] += adj_epsilon
+            for c in range(3):
+                sums[3 + c] += adj_bg[c]
+                if adj_behind.shape[0] > 0:
+                    adj_behind[i, j, c] = adj_bg[c]
+
+
+@device_fn
+def pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots):
+    """From the fragments of a tile to the slots of its pairs."""
+    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+        slots.tiles[tile, 0] += pair_vjp_tile(
+            pair - tiles.start[tile], tiles.faces[pair], scene, faces, settings,
+            fragments, adj, pair, slots.pairs,
+        )  # fmt: skip
+
+
+@device_fn
+def nothing_vjp(tile, scene, faces, tiles, fragments, adj, slots):
+    """Undo the shading of a scene without faces that are shaded pixel by pixel."""
+
+
+UNDO_SHADING: Any = None  # bound by `specialise`
+
+
+def _draw_tiles_vjp(first, last, scene, settings, frame, kept, scratch, adj_image, slots):
+    """Fill the slots of the pairs, and the sums and parts of each of the tiles first..last-1."""
+    faces, tiles, grid = frame
+    spare, adj = scratch
+    for tile in range(first, last):
+        fragments = tile_room(tile, tiles, kept, spare)
+        if kept.place.shape[0] > 0:
+            recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments)
+        else:
+            gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+        sums = slots.tiles[tile]
+        sums[:] = 0
+        tile_vjp_body(
+            tile, scene.background, settings, grid, fragments, adj, adj_image, sums, slots.behind
+        )
+        pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
+        UNDO_SHADING(tile, scene, faces, tiles, fragments, adj, slots)
+
+
+def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
+    """Undo the colours of the fragments of a tile whose faces are shaded pixel by pixel."""
+    records = slots.records
+    own, first = own_parts(tile, slots.parts), records.count[0]
+    if records.at.shape[0] > 0:
+        records.count[0] += fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
+        records.at[first : records.count[0], 0] = -1
+    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+        f, k = tiles.faces[pair], pair - tiles.start[tile]
+        if scene.by_pixel[f]:
+            row = scene.owner[f]
+            pixels_vjp_tile(
+                k, f, scene, faces, fragments, adj, pair, slots.pairs, own, row, records, first
+            )
+
+
+shade_tile_vjp = cpu_kernel(_shade_tile_vjp)
+# Two kernels, since the one that undoes shading takes three times as long to compile.
+draw_plain_vjp = cpu_kernel(specialise(_draw_tiles_vjp, "draw_plain_vjp", UNDO_SHADING=nothing_vjp))
+draw_shaded_vjp = cpu_kernel(
+    specialise(_draw_tiles_vjp, "draw_shaded_vjp", UNDO_SHADING=shade_tile_vjp)
+)
+
+
+class Slots(NamedTuple):
+    """What the tiles of a frame pull back to, each to its own place."""
+
+    pairs: np.ndarray  # (n_pairs, 18 or 36) of corners and colours, and of what shades pixels
+    tiles: np.ndarray  # (n_tiles, 6) of sigma, gamma, epsilon and one background
+    behind: np.ndarray  # of the samples of a background image, or (0, 0, 3)
+    parts: ShadeParts  # of every tile, or of none where no face is shaded pixel by pixel
+    records: TexelRecords  # of a run of tiles
+
+
+def empty_slots(job: Job, ready: Frame) -> Slots:
+    """Return room for what the tiles of a frame pull back."""
+    dtype = job.x.dtype
+    n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
+    by_pixel = len(ready.faces.towards) > 0
+    width = PIXEL_SLOT if by_pixel else SLOT
+    is_image = len(job.background_shape) == 3
+    return Slots(
+        np.empty((n_pairs, width), dtype),
+        np.empty((n_tiles, 6), dtype),
+        np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype),
+        zero_parts(np, n_tiles if by_pixel else 0, len(job.scene.ambient), job.scene, dtype),
+        empty_records(np, 0, dtype),
+    )
+
+
+def recording(
+    job: Job, ready: Frame, first: int, last: int, slots: Slots, records: dict[int, TexelRecords]
+) -> Slots:
+    """Return the slots with room for the records of the tiles first..last-1, kept in `records`."""
+    n = int(ready.tiles.capacity[first:last].sum()) if len(job.scene.texels) else 0
+    records[first] = empty_records(np, n, job.x.dtype)
+    return slots._replace(records=records[first])
+
+
+def draw_frame_vjp(
+    job: Job,
+    frame: int,
+    found: KeptFrame,
+    corners: VertexCorners,
+    adj_image: np.ndarray,
+    pool: Pool,
+) -> paths.Packed:
+    """Adjoints of everything from the adjoint of the image of one frame."""
+    ready, kept = found
+    slots = empty_slots(job, ready)
+    records: dict[int, TexelRecords] = {}
+    draw_tiles_vjp = draw_shaded_vjp if len(ready.faces.towards) else draw_plain_vjp
+
+    def draw(runs: Iterable[tuple[int, int]]) -> None:
+        fragments = empty_scratch(ready)
+        room = empty_adjoints(len(fragments.y), len(fragments.start), job.x.dtype)
+        for first, last in runs:
+            draw_tiles_vjp(
+                first, last, job.scene, job.settings, tuple(ready), kept, (fragments, room),
+                adj_image, recording(job, ready, first, last, slots, records),
+            )  # fmt: skip
+
+    pool.over_tiles(ready.tiles.capacity, draw)
+    return undo_frame(job, frame, ready, corners, slots, records)
+
+
+def undo_frame(
+    job: Job,
+    frame: int,
+    ready: Frame,
+    corners: VertexCorners,
+    slots: Slots,
+    records: dict[int, TexelRecords],
+) -> paths.Packed:
+    """From what the tiles of a frame pulled back to all that the frame depends on."""
+    adj = paths.zeros(job)
+    dtype, n_faces = job.x.dtype, len(job.scene.faces)
+    adj_faces = np.zeros((n_faces, slots.pairs.shape[1]), dtype)
+    sum_pairs(ready.tiles.faces, slots.pairs, adj_faces)
+    by_pixel = len(ready.faces.towards) > 0
+    if by_pixel:
+        sum_pixel_pairs(ready.tiles.faces, job.scene.by_pixel, slots.pairs, adj_faces)
+    setup_faces_vjp(
+        job.view, job.scene, job.x[frame], ready.faces, corners, adj_faces,
+        np.empty((n_faces, 3, 9), dtype), adj.x, adj.scene, adj.view,
+    )  # fmt: skip
+    if by_pixel:
+        undo_corners(
+            job.view, job.scene, job.x[frame], ready.faces, corners, adj_faces,
+            np.empty_like(ready.faces.normals), adj.x, adj.view,
+        )  # fmt: skip
+        for name, part in zip(slots.parts._fields, slots.parts, strict=True):
+            getattr(adj.scene, name)[...] += part.sum(axis=0)
+        for first in sorted(records):  # the same order on any number of threads
+            add_texels(records[first], adj.scene.texels)
+        add_uv(job.scene, ready.faces.box, adj_faces, adj.scene.uv)
+    sums = slots.tiles.sum(axis=0)
+    adj.numbers[:3] = sums[:3]
+    is_image = len(slots.behind) > 0
+    adj.scene.background[:] = repeat_vjp(slots.behind, job.samples) if is_image else sums[3:]
+    return adj

@@ -1,0 +1,133 @@
+r"""One frame: its faces set up and sorted into tiles, and its tiles drawn.
+
+    vertices -> screen -> faces ready to be drawn -> fragments of a tile -> pixels
+
+Memory beside the images: some 200 bytes for each face and 150 for each pair of a face and a
+tile that it reaches; and for each thread 90 bytes (drawing) or 120 (pulling back) for each
+pixel in the boxes of the faces of one tile, the fullest. Tiles are cut smaller until that is
+at most `LARGEST_TILE` pixels, or until a tile is one pixel; so it does not grow with the image.
+
+Adjoint: `adjoint/render/frames.py`. Tests: `tests/render/test_soft_raster.py`.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from adjsim.backend import cpu_kernel, device_fn
+from render.blending import background_at, blend_body
+from render.face_setup import Faces, setup_faces
+from render.fragments import BLOCK, Fragments, Grid, Tiles, gather_tile, tile_area
+from render.lists import BINS, count_tiles, fill_tiles, order_faces
+from render.packing import Job
+from render.pool import Pool
+from render.seamless import find_soft
+from render.tile_shading import LANES, SCRATCH
+
+
+LARGEST_TILE = 1 << 20  # fragments; if a tile may hold more, tiles are smaller
+
+
+class Frame(NamedTuple):
+    """One frame, ready for its tiles to be drawn."""
+
+    faces: Faces
+    tiles: Tiles
+    grid: Grid
+
+
+def setup_frame(job: Job, frame: int) -> Frame:
+    """Project a frame, set up its faces and sort them into tiles."""
+    x = job.x[frame]
+    n_faces, dtype = len(job.scene.faces), x.dtype
+    height, width = len(job.grid.pixel_y), len(job.grid.pixel_x)
+    faces = Faces(
+        np.empty((len(x), 3), dtype),
+        np.empty((n_faces, 10), dtype),
+        np.empty((n_faces, 9), dtype),
+        np.empty((n_faces, 4), np.int64),
+        np.empty((len(x) if job.scene.rounded.any() else 0, 3), dtype),
+        np.empty((len(job.edges.number), 12), np.int64),
+        np.empty((len(x) if job.scene.by_pixel.any() else 0, 3), dtype),
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
+        setup_faces(job.view, job.scene, x, job.settings, (height, width), job.corners, faces)
+        if len(faces.soft):
+            find_soft(
+                job.scene.faces, job.edges, job.corners, faces.corners, job.settings, faces.soft
+            )
+    shift = job.grid.shift
+    while True:
+        n_down, n_across = (-(-n >> shift) for n in (height, width))
+        start, capacity = (np.empty(n_down * n_across + n, np.int64) for n in (1, 0))
+        count_tiles(faces.box, shift, n_across, start, capacity)
+        if shift == 0 or capacity.max() <= LARGEST_TILE:
+            break
+        shift -= 1
+    tiles = Tiles(start, np.empty(start[-1], np.int64), capacity)
+    fill_tiles(faces.box, shift, n_across, near_to_far(faces), start.copy(), tiles.faces)
+    return Frame(faces, tiles, job.grid._replace(shift=shift))
+
+
+def near_to_far(faces: Faces) -> np.ndarray:
+    """Return the faces that are drawn, int64, roughly from near to far."""
+    n_faces = len(faces.box)
+    order = np.empty(n_faces, np.int64)
+    bins = np.empty(min(2 * n_faces, BINS) + 1, np.int64)
+    return order[: order_faces(faces.corners, faces.box, bins, order)]
+
+
+def empty_fragments(frame: Frame, first: int, last: int) -> Fragments:
+    """Return room for the fragments of any of the tiles first..last-1 of a frame."""
+    grid, tiles = frame.grid, frame.tiles
+    n = int(tiles.capacity[first:last].max()) + LANES
+    n_pairs = int(np.diff(tiles.start[first : last + 1]).max())
+    dtype, side = grid.pixel_x.dtype, 1 << grid.shift
+    pixel, face, order, spare = (np.empty(n, np.int32) for _ in range(4))
+    p_x, p_y, y, D, rest, z, u = (np.empty(n, dtype) for _ in range(7))
+    start = np.empty(side * side + 2, np.int32)
+    pair = np.empty(n_pairs + 1, np.int64)
+    logits, box_x, box_y = (np.empty(max(BLOCK, side) + LANES, dtype) for _ in range(3))
+    rgb, shade = np.empty((n, 3), dtype), np.empty(SCRATCH, dtype)
+    return Fragments(
+        pixel, face, p_x, p_y, y, D, rest, z, u, rgb, order, spare, start, pair,
+        logits, box_x, box_y, shade,
+    )  # fmt: skip
+
+
+def draw_frame(job: Job, frame: int, image: np.ndarray, pool: Pool) -> None:
+    """Draw one frame."""
+    ready = setup_frame(job, frame)
+
+    n_tiles = len(ready.tiles.capacity)
+
+    def draw(runs: Iterable[tuple[int, int]]) -> None:
+        fragments = empty_fragments(ready, 0, n_tiles)
+        for first, last in runs:
+            draw_tiles(first, last, job.scene, job.settings, *ready, fragments, image)
+
+    pool.over_tiles(ready.tiles.capacity, draw)
+
+
+@device_fn
+def tile_body(tile, grid, settings, background, fragments, image):
+    """Blend the lists of the pixels of a tile."""
+    top, bottom, left, right = tile_area(tile, grid)
+    for i in range(top, bottom):
+        for j in range(left, right):
+            k = ((i - top) << grid.shift) + j - left
+            begin, end = fragments.start[k], fragments.start[k + 1]
+            behind = background_at(i, j, background)
+            rgba = blend_body(begin, end, fragments, settings, behind)
+            image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
+
+
+def _draw_tiles(first, last, scene, settings, faces, tiles, grid, fragments, image):
+    """Draw the tiles first..last-1 of a frame."""
+    for tile in range(first, last):
+        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+        tile_body(tile, grid, settings, scene.background, fragments, image)
+
+
+draw_tiles = cpu_kernel(_draw_tiles)

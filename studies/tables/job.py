@@ -1,0 +1,130 @@
+"""Run a table: every instance of every row that has no record yet, then the report."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from studies import run_folder
+from studies.certificate import certificate
+from studies.errors import StudyError
+from studies.instances import FAILED, FAILURES
+from studies.registry import Job, RunOptions
+from studies.run_folder import RunFolder
+from studies.scans.progress import PointProgress
+from studies.settings import require_chosen
+from studies.tables import summary
+from studies.tables.report import scene_file, write_report
+from studies.tables.table import Case, Scene, Settings, Table
+from studies.tables.tasks import Task, run_task
+
+
+RECORDS_CSV = "records.csv"
+Run = Callable[[Task], dict[str, Any]]
+Mapped = Iterable[tuple[Task, dict[str, Any]]]
+
+
+def one_by_one(run: Run, tasks: Iterable[Task]) -> Iterator[tuple[Task, dict[str, Any]]]:
+    """Yield every task with its record, here, one after the other."""
+    for task in tasks:
+        yield task, run(task)
+
+
+@dataclass(frozen=True, eq=False)
+class TableJob:
+    """A `studies.registry.Job`: all instances of all rows of a table.
+
+    Attributes
+    ----------
+    table : Table
+    settings : dict
+    options : RunOptions
+    spread : callable
+        spread(run, tasks) yields each task with its record, in any order; what runs them
+        elsewhere takes the place of `one_by_one`.
+    """
+
+    table: Table
+    settings: Settings
+    options: RunOptions
+    spread: Callable[[Run, Iterable[Task]], Mapped] = one_by_one
+
+    @property
+    def tasks(self) -> list[Task]:
+        """What there is to do: all rows of an instance, then the next instance."""
+        return [
+            Task(self.table.name, scene.name, name, k)
+            for scene in self.table.scenes
+            for k in range(self.settings["count"])
+            for name in self.settings["methods"]
+        ]
+
+    def run(self, folder: RunFolder) -> str:
+        """Run what has no record; write table, CSV, certificates and the report."""
+        for scene in self.table.scenes:
+            folder.write_text(scene_file(scene.name), scene.resolved(self.settings).to_toml())
+        tasks = self.tasks
+        left = [task for task in tasks if not folder.has(task.record_name)]
+        run = partial(run_task, settings=self.settings, options=self.options)
+        with PointProgress(len(tasks), len(tasks) - len(left), what="instance") as progress:
+            for task, record in self.spread(run, left):
+                folder.write_json(task.record_name, record)
+                if record["status"] == FAILED:
+                    where = f"instance {task.k} of {task.scene} by {task.estimator}"
+                    progress.say(f"{where} failed: {record['reason']}")
+                progress([{"reason": record.get("reason")}])
+        records = [folder.read_json(task.record_name) for task in tasks]
+        folder.write_text(RECORDS_CSV, summary.as_csv(records))
+        progress.say("instances ended; certifying the gradient of the first of each scene")
+        certified = {scene.name: self._certified(scene, records) for scene in self.table.scenes}
+        known = {name: one for name, one in certified.items() if one is not None}
+        folder.write_json(run_folder.CERTIFICATE, known)
+        passed = all(one["certificate"]["passed"] for one in known.values()) if known else None
+        result = summary.summed_up(self.table, self.settings, records, {"certified": passed})
+        folder.write_json(run_folder.RESULT, result)
+        report = write_report(folder)
+        verdict = {True: "passed", False: "FAILED", None: "none made"}[passed]
+        lines = [*summary.told(result), f"gradient certificates: {verdict}"]
+        return "\n".join([*lines, f"report: {report}"])
+
+    def _certified(self, scene: Scene, records: summary.Records) -> dict[str, Any] | None:
+        """Return the certificate of the first instance that ended from video, if there is one."""
+        ended = (
+            one
+            for one in records
+            if (one["scene"], one["estimator"]) == (scene.name, summary.VIDEO)
+            and one["status"] != FAILED
+        )
+        first = next(ended, None)
+        if first is None:
+            return None
+        case = Case(self.settings, scene, self.options, first["instance"])
+        made = certificate(case.problem, np.array(first["theta"]), self.options)
+        return {"instance": first["instance"], "status": first["status"], "certificate": made}
+
+
+def prepare_table(table: Table, settings: Settings, options: RunOptions) -> Job:
+    """Check the settings of a table and of its scenes, and return what runs it.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range; the message names its key.
+    """
+    checks.positive("count", settings["count"])
+    require_chosen("methods", settings["methods"], [one.name for one in table.estimators])
+    for name in settings["methods"]:
+        table.estimator(name).check(settings)
+    for scene in table.scenes:
+        case = Case(settings, scene, options, 0)
+        try:
+            scene.check(settings, case.values)
+            _ = case.fit  # complains of settings before anything is run
+        except FAILURES:
+            continue  # of this instance: the others may end
+        except ValueError as error:
+            raise StudyError(f"`{scene.name}`: {error}") from error
+    return TableJob(table, settings, options)

@@ -1,0 +1,213 @@
+"""The report of a table: what was found beside what is published, and every instance."""
+
+import html
+from pathlib import Path
+from typing import Any
+
+from studies import certificate_report, run_folder
+from studies.instances import FAILED
+from studies.report_parts import FACES_SWAP, counted, page, provenance, rows, run_facts, table, wide
+from studies.run_folder import RunFolder
+from studies.tables import figures
+from studies.tables.summary import VIDEO, above_the_bar, find_cell
+
+
+LISTED = 12  # parameters of one instance whose errors are listed
+
+
+def scene_file(scene: str) -> str:
+    """Return where in the run folder the settings of a scene are."""
+    return f"scenes/{scene}.toml"
+
+
+def write_report(folder: RunFolder) -> Path:
+    """Draw the figures and write `report.html`; return its path.
+
+    Raises
+    ------
+    StudyError
+        If the run is not finished.
+    """
+    result = folder.read_json(run_folder.RESULT)
+    certified = folder.read_json(run_folder.CERTIFICATE)
+    manifest = folder.read_json(run_folder.MANIFEST)
+    drawn = {"errors": figures.errors(result)}
+    sections = []
+    for scene, one in certified.items():
+        points = certificate_report.named_points(one["status"], one["certificate"])
+        own = certificate_report.drawn(points, one["certificate"])
+        images = {f"{name}_{scene}": data for name, data in own.items()}
+        of = f"instance {one['instance']} of {scene}"
+        sections.append(certificate_report.section(points, images, FACES_SWAP, of=of))
+        drawn |= images
+    for name, data in drawn.items():
+        with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
+            part.write_bytes(data)
+    body = [
+        _table_section(result, drawn["errors"]),
+        _doubts_section(result),
+        _failed_section(result),
+        _rows_section(result),
+        *sections,
+        f"<section>\n<h2>Set-up</h2>\n{rows(_facts(result, manifest))}\n</section>",
+        _every_section(result),
+        provenance(folder, manifest),
+        _scenes_section(folder, result),
+    ]
+    text = page(result["title"], _verdicts(result), "\n\n".join(filter(None, body)))
+    folder.write_text(run_folder.REPORT, text)
+    return folder.file(run_folder.REPORT)
+
+
+def _verdicts(result: dict[str, Any]) -> list[tuple[bool | None, str]]:
+    """Return what is said first."""
+    held = [one["met"] for one in result["cells"] if one["met"] is not None]
+    said: list[tuple[bool | None, str]] = [(None, counted(result["count"], "instance"))]
+    if held:
+        said.insert(0, (all(held), f"{sum(held)} of {counted(len(held), 'bar')} kept"))
+    if result["certified"] is not None:
+        said.append(certificate_report.verdict(result["certified"]))
+    return said
+
+
+def _table_section(result: dict[str, Any], figure: bytes) -> str:
+    parts = [_column(result, column) for column in result["columns"]]
+    return f"""<section>
+<h2>Relative errors</h2>
+{"".join(parts)}
+{wide(figure, "errors of every instance")}
+<p>Relative errors of {counted(result["count"], "instance")}; of a parameter with many values their
+mean over the values, and a velocity's are relative to the mean speed. Published are the means that
+the gradSim paper prints. Bars are what this project holds estimates from video to. Expected is the
+analytic mean error of an estimator that knows nothing but the range of the hidden values. Points
+are instances, black lines their medians, grey ones published, orange ones bars.</p>
+<p>{html.escape(result["differs"])}</p>
+</section>"""
+
+
+def _column(result: dict[str, Any], column: dict[str, Any]) -> str:
+    head = ["", "mean", "median", "worst", "in instance", "expected", "published"]
+    lines = [
+        _line(result, column, find_cell(result, column, row["name"]), row["label"])
+        for row in result["rows"]
+    ]
+    shown = {row["name"] for row in result["rows"]}
+    for name, value in column["published"].items():
+        if name not in shown:
+            label = html.escape(result["labels"][name])
+            lines.append([f"{label}, not run", *[""] * 5, f"{value:.1e}"])
+    bar = "" if column["bar"] is None else f": bar {column['bar']:.0e} on the {column['by']}"
+    return f"""<p><b>{html.escape(column["label"])}</b>{bar}</p>
+<div class="scroll">{table(head, lines)}</div>
+"""
+
+
+def _line(
+    result: dict[str, Any], column: dict[str, Any], cell: dict[str, Any], label: str
+) -> list[str]:
+    name = f"<b>{html.escape(label)}</b>"
+    published = "" if cell["published"] is None else f"{cell['published']:.1e}"
+    if cell["mean"] is None:
+        return [name, "failed", "", "", "", "", published]
+    values = {key: f"{cell[key]:.1e}" for key in ("mean", "median", "worst")}
+    if cell["met"] is not None:
+        values[column["by"]] = f"<b>{values[column['by']]}</b>"
+    few = f" ({cell['failed']} of {result['count']} failed)" if cell["failed"] else ""
+    expected = "" if cell["expected"] is None else f"{cell['expected']:.2e}"
+    return [name + few, *values.values(), str(cell["worst_instance"]), expected, published]
+
+
+def _doubts_section(result: dict[str, Any]) -> str:
+    """Return what the video and the search say of instances that are above a bar."""
+    above = above_the_bar(result)
+    if not above:
+        return ""
+    head = ["scene", "instance", "errors", "loss", "starts", "condition", "determined worst"]
+    lines = []
+    for one in above:
+        spectrum = one["spectrum"] or {}
+        worst = spectrum.get("worst_direction") or {}
+        named = ", ".join(f"{weight:.2f} {html.escape(name)}" for name, weight in worst.items())
+        condition = spectrum.get("condition")
+        what = f"{one['instance']}: {html.escape(one['what'])}"
+        cells = [html.escape(one["scene"]), what, _errors(one), _loss(one), str(one["starts"])]
+        lines.append([*cells, "-" if condition is None else f"{condition:.1e}", named])
+    return f"""<section>
+<h2>Instances above a bar</h2>
+<div class="scroll">{table(head, lines)}</div>
+<p>A loss far above rounding says that all starts ended in another optimum; one at rounding, with a
+large condition of the Jacobian, that the video hardly determines the combination in the last
+column.</p>
+</section>"""
+
+
+def _failed_section(result: dict[str, Any]) -> str:
+    failed = [one for one in result["records"] if one["status"] == FAILED]
+    if not failed:
+        return ""
+    head = ["scene", "method", "instance", "why it failed"]
+    lines = [
+        [html.escape(str(one[key])) for key in ("scene", "estimator", "instance", "reason")]
+        for one in failed
+    ]
+    return f"""<section>
+<h2>What failed</h2>
+<div class="scroll">{table(head, lines)}</div>
+<p>These are in no mean, median or worst.</p>
+</section>"""
+
+
+def _rows_section(result: dict[str, Any]) -> str:
+    about = {row["label"]: row["about"] for row in result["rows"]}
+    return f"""<section>
+<h2>The methods</h2>
+{rows(about)}
+</section>"""
+
+
+def _every_section(result: dict[str, Any]) -> str:
+    head = ["scene", "method", "instance", "what", "status", "loss", "evaluations", "errors"]
+    lines = []
+    for one in result["records"]:
+        if one["status"] == FAILED:
+            continue
+        cells = [one["scene"], one["estimator"], str(one["instance"]), one["what"]]
+        cells.append(one["status"].lower().replace("_", " "))
+        end = [_loss(one), str(one["evaluations"]), _errors(one)]
+        lines.append([*map(html.escape, cells), *end])
+    return f"""<section>
+<details><summary>Every instance</summary>
+<div class="scroll">{table(head, lines)}</div></details>
+</section>"""
+
+
+def _scenes_section(folder: RunFolder, result: dict[str, Any]) -> str:
+    """Return the settings of every scene, those of its study that the table changes included."""
+    parts = []
+    for scene in dict.fromkeys(column["scene"] for column in result["columns"]):
+        text = folder.file(scene_file(scene)).read_text(encoding="utf-8")
+        parts.append(f"""<details><summary>Settings of the scene {html.escape(scene)}</summary>
+<pre>{html.escape(text)}</pre></details>""")
+    return f"<section>\n{''.join(parts)}\n</section>"
+
+
+def _loss(one: dict[str, Any]) -> str:
+    return "-" if one["loss"] is None else f"{one['loss']:.1e}"
+
+
+def _errors(one: dict[str, Any]) -> str:
+    shown = list(one["errors"].items())[:LISTED]
+    return ", ".join(f"{html.escape(path)} {error['mean']:.1e}" for path, error in shown)
+
+
+def _facts(result: dict[str, Any], manifest: dict[str, Any]) -> dict[str, str]:
+    scenes = {column["scene"]: column["study"] for column in result["columns"]}
+    whats = {column["scene"]: "; ".join(column["whats"]) for column in result["columns"]}
+    spent = [one["evaluations"] for one in result["records"] if one["estimator"] == VIDEO
+             and one["status"] != FAILED]  # fmt: skip
+    return {
+        "command": manifest["command"],
+        **{f"scene {name}": f"{study}: {whats[name]}" for name, study in scenes.items()},
+        "evaluations from video": f"{sum(spent)} in all",
+        **run_facts(manifest),
+    }

@@ -1,0 +1,81 @@
+"""One instance of one row of a table: a pure function of names, numbers and settings.
+
+What it is given and what it returns can be pickled and written as JSON, and it looks at nothing
+else: it may be run here, in another process or on another machine, with the same record.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from studies.errors import StudyError
+from studies.instances import FAILED, FAILURES
+from studies.registry import RunOptions, find_study
+from studies.tables.table import Case, Settings, Table
+
+
+@dataclass(frozen=True)
+class Task:
+    """Which instance, of which scene, by which estimator."""
+
+    table: str
+    scene: str
+    estimator: str
+    k: int
+
+    @property
+    def record_name(self) -> str:
+        """Where in the run folder its record is."""
+        return f"records/{self.scene}/{self.estimator}/{self.k:03d}.json"
+
+
+def find_table(name: str) -> Table:
+    """Return a table by the name of its study."""
+    return import_module(find_study(name).module).TABLE
+
+
+def run_task(task: Task, settings: Settings, options: RunOptions) -> dict[str, Any]:
+    """Estimate the values of one instance; return its record, or why it failed.
+
+    Parameters
+    ----------
+    task : Task
+    settings : dict
+        Of the table.
+    options : RunOptions
+
+    Returns
+    -------
+    dict
+        Of plain numbers and texts: scene, estimator, instance, status, and `errors` by path as
+        `ImageFit.errors` gives them, or `reason`.
+
+    Raises
+    ------
+    StudyError
+        If a setting is wrong; anything else that is not `studies.instances.FAILURES` too.
+    """
+    table = find_table(task.table)
+    case = Case(settings, table.scene(task.scene), options, task.k)
+    record = {"scene": task.scene, "estimator": task.estimator, "instance": task.k}
+    try:
+        found = table.estimator(task.estimator).estimate(case)
+        errors = case.fit.errors(found.theta)
+    except FAILURES as error:
+        return {**record, "status": FAILED, "reason": str(error) or type(error).__name__}
+    except StudyError as error:
+        raise StudyError(f"Instance {task.k} of `{task.scene}`: {error}") from error
+    return {
+        **record,
+        "status": found.status,
+        "loss": None if found.loss is None or not np.isfinite(found.loss) else found.loss,
+        "evaluations": found.evaluations,
+        "starts": found.starts,
+        "what": case.fit.what,
+        "theta": found.theta.tolist(),
+        "errors": errors,
+        "expected": dict(found.expected),
+        "spectrum": found.spectrum,
+    }
