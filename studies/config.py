@@ -2,11 +2,12 @@
 
 The built-in file of a study, `studies/configs/NAME.toml`, is also its schema: a user's
 file or a `key=value` override may set any key that is there, to a value of the same type.
-Nothing in a study file is run.
+Nothing in a study file is run. The data sets of `studies/datasets` are another `Family`,
+with files of their own.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,46 @@ from studies.errors import StudyError
 from studies.registry import STUDIES, find_study
 
 
-CONFIGS = Path(__file__).resolve().parent / "configs"
-KIND = "study"  # the key that names a file's study
-OPTIONS = ("out", "device", "dtype", "seed", "resume")  # of the command, no keys of a study
+OPTIONS = (
+    "out",
+    "device",
+    "dtype",
+    "seed",
+    "resume",
+    "count",
+)  # of the command, no keys of a study
+
+
+@dataclass(frozen=True)
+class Family:
+    """What settings can be of: kinds of one sort, each with its built-in file.
+
+    Attributes
+    ----------
+    key : str
+        What a kind is called, and the key that names it in a file: `study = "beam"`.
+    configs : pathlib.Path
+        Folder of the built-in files, NAME.toml.
+    names : collection of str
+    find : callable
+        find(name) complains of an unknown name.
+    """
+
+    key: str
+    configs: Path
+    names: Collection[str]
+    find: Callable[[str], Any]
+
+    def file(self, kind: str) -> Path:
+        """Return the built-in file of a kind."""
+        return self.configs / f"{kind}.toml"
+
+    def text(self, kind: str) -> str:
+        """Return what it holds."""
+        return self.file(kind).read_text(encoding="utf-8")
+
+
+STUDY = Family("study", Path(__file__).resolve().parent / "configs", STUDIES, find_study)
 
 
 @dataclass(frozen=True)
@@ -33,23 +71,28 @@ class StudySettings:
         Every setting, nested as in the file.
     explicit : dict
         The settings that the user gave, by dotted key.
+    family : Family
     """
 
     kind: str
     values: dict[str, Any]
     explicit: dict[str, Any]
+    family: Family = STUDY
 
     def to_toml(self) -> str:
         """Return the study as TOML, with the comments of the built-in file."""
         import tomlkit
 
-        document = tomlkit.parse(_builtin_text(self.kind))
+        document = tomlkit.parse(self.family.text(self.kind))
         _assign(document, self.values)
         return tomlkit.dumps(document)
 
 
 def resolve(
-    study: str, overrides: Sequence[str] = (), settings: Mapping[str, Any] | None = None
+    study: str,
+    overrides: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    family: Family = STUDY,
 ) -> StudySettings:
     """Return a built-in study or a TOML file's, with `key=value` overrides applied.
 
@@ -61,6 +104,8 @@ def resolve(
         Such as "beam.mu=2e5" or "camera.eye=[0, 1, 3]".
     settings : mapping, optional
         Settings as nested tables, before the overrides.
+    family : Family
+        Of which `study` is a kind.
 
     Raises
     ------
@@ -70,29 +115,30 @@ def resolve(
     """
     given: dict[str, Any] = {}
     kind = study
-    if study not in STUDIES and (study.endswith(".toml") or Path(study).is_file()):
-        given = _read(Path(study))
-        kind = given.pop(KIND, "")
+    if study not in family.names and (study.endswith(".toml") or Path(study).is_file()):
+        given = _read(Path(study), family)
+        kind = given.pop(family.key, "")
         if not isinstance(kind, str) or not kind:
+            names = ", ".join(family.names)
             raise StudyError(
-                f"{study} must name its kind in the key `{KIND}`, one of "
-                f'{", ".join(STUDIES)}; e.g. `{KIND} = "beam"` in its first line.'
+                f"{study} must name its kind in the key `{family.key}`, one of {names}; e.g. "
+                f'`{family.key} = "{next(iter(family.names))}"` in its first line.'
             )
-    defaults = builtin(find_study(kind).name)
+    family.find(kind)
+    values = builtin(kind, family)
     explicit = flatten(given) | flatten(settings or {})
     for override in overrides:
-        key, value = _parse_override(override, kind, defaults)
+        key, value = _parse_override(override, kind, values, family)
         explicit[key] = value
-    values = builtin(kind)
     for key, value in explicit.items():
-        explicit[key] = _set(values, kind, key, value)
-    return StudySettings(kind, values, explicit)
+        explicit[key] = _set(values, kind, key, value, family=family)
+    return StudySettings(kind, values, explicit, family)
 
 
-def builtin(kind: str) -> dict[str, Any]:
+def builtin(kind: str, family: Family = STUDY) -> dict[str, Any]:
     """Return the settings of a built-in study, without the key that names it."""
-    values = tomllib.loads(_builtin_text(kind))
-    values.pop(KIND, None)
+    values = tomllib.loads(family.text(kind))
+    values.pop(family.key, None)
     return values
 
 
@@ -104,13 +150,11 @@ def get(values: Mapping[str, Any], key: str) -> Any:
     return here
 
 
-def _builtin_text(kind: str) -> str:
-    return (CONFIGS / f"{kind}.toml").read_text(encoding="utf-8")
-
-
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, family: Family) -> dict[str, Any]:
     if not path.is_file():
-        raise StudyError(f"There is no study file {path}. Built-in studies: {', '.join(STUDIES)}.")
+        raise StudyError(
+            f"There is no {family.key} file {path}. Built-in ones: {', '.join(family.names)}."
+        )
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -128,14 +172,16 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _parse_override(text: str, kind: str, defaults: Mapping[str, Any]) -> tuple[str, Any]:
+def _parse_override(
+    text: str, kind: str, defaults: Mapping[str, Any], family: Family
+) -> tuple[str, Any]:
     """Return key and value of "key=value"; a text may stand without quotes."""
     key, equals, raw = text.partition("=")
     key, raw = key.strip(), raw.strip()
     if not equals or not key:
         raise StudyError(f"An override must read key=value, got {text!r}. E.g. beam.mu=2e5.")
     known = flatten(defaults)
-    _known(kind, key, known)
+    _known(kind, key, known, family)
     if isinstance(known[key], str) and not raw.startswith(('"', "'")):
         return key, raw
     try:
@@ -146,7 +192,7 @@ def _parse_override(text: str, kind: str, defaults: Mapping[str, Any]) -> tuple[
         ) from error
 
 
-def _known(kind: str, key: str, known: Mapping[str, Any]) -> str:
+def _known(kind: str, key: str, known: Mapping[str, Any], family: Family) -> str:
     """Return a key if it is known; otherwise name the nearest, and where all are."""
     try:
         return checks.known_key("key", key, known)
@@ -158,13 +204,13 @@ def _known(kind: str, key: str, known: Mapping[str, Any]) -> str:
             message += f" It is an option: `--{key}`."
         where = f" Keys of `{table}`: {', '.join(siblings)}." if siblings else ""
         raise StudyError(
-            f"{message}{where} Every key is documented in {CONFIGS / kind}.toml."
+            f"{message}{where} Every key is documented in {family.file(kind)}."
         ) from error
 
 
-def _set(values: dict[str, Any], kind: str, key: str, value: Any) -> Any:
+def _set(values: dict[str, Any], kind: str, key: str, value: Any, *, family: Family) -> Any:
     """Set a dotted key to a value of the type that is there; return what was set."""
-    _known(kind, key, flatten(values))
+    _known(kind, key, flatten(values), family)
     *tables, last = key.split(".")
     here = values
     for table in tables:
