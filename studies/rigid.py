@@ -78,23 +78,29 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
 
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
-    free, body, push = settings["free"], settings["body"], settings["push"]
+    free = settings["free"]
     known = tuple(PATHS) if settings["floor"]["exists"] else ("mass",)
     require_chosen("free", free, known)
+    check_body(settings)
+    require_positive(settings, "floor", "clearance")
+    for table in ("hidden", "start", "bounds"):
+        require_positive(settings, table, *free)
+
+
+def check_body(settings: dict[str, Any]) -> None:
+    """Complain of the tables `body` and `push`, by key."""
+    body, push = settings["body"], settings["push"]
     if not body["shapes"]:
         raise StudyError(f"`body.shapes` must name at least one of {', '.join(SHAPES)}.")
     for name in body["shapes"]:
         checks.known_key("shape in `body.shapes`", name, SHAPES)
     require_positive(settings, "body", "radius")
     checks.positive("body.stretch", checks.array("body.stretch", body["stretch"], (2,)))
-    require_positive(settings, "floor", "clearance")
     checks.array("push.force", push["force"], (3,))
     first, last = checks.array("push.seconds", push["seconds"], (2,))
     if not 0.0 <= first < last:
         raise StudyError(f"`push.seconds` must be [first, last] from 0 on, got {[first, last]}.")
     checks.known_key("place in `push.at`", push["at"], ("centre", "lowest"))
-    for table in ("hidden", "start", "bounds"):
-        require_positive(settings, table, *free)
 
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:
