@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from studies.registry import STUDIES
+from studies.listing import listed
 
 
 USER_ERROR, INTERRUPTED = 2, 130
@@ -49,10 +49,8 @@ def options(
 
 @app.command("list")
 def list_studies() -> None:
-    """List the studies, one line each."""
-    width = max(map(len, STUDIES))
-    for study in STUDIES.values():
-        print(f"{study.name:{width}}  {study.summary}")
+    """List studies, bundled scans and data sets, one line each."""
+    print(listed())
 
 
 @app.command()
@@ -150,6 +148,50 @@ def scan(  # noqa: PLR0913 -- the options of a command
 
 
 @app.command()
+def dataset(  # noqa: PLR0913 -- the options of a command
+    name: Annotated[
+        str | None, typer.Argument(help="A data set by name (see list), or a TOML file.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Settings, e.g. image.height=128; studies/datasets/configs documents them.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    *,
+    count: Annotated[int | None, typer.Option(help="Scenes. Default: 1000.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; by default the next free runs/dataset-NAME-NNN.")
+    ] = None,
+    device: Annotated[Device | None, typer.Option(help="Default: cpu.")] = None,
+    dtype: Annotated[Dtype | None, typer.Option(help="Default: float64.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Scene k follows from it and k.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the data set in --out.")
+    ] = False,
+    verify: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Check the checksums of a data set instead.")
+    ] = None,
+) -> None:
+    """Make a data set: scenes drawn, simulated, rendered, in HDF5 shards with checksums."""
+    from studies.datasets import generating
+    from studies.datasets.spec import Asked, require_name
+
+    if verify is not None:
+        good, lines = generating.verify(verify)
+        print("\n".join(lines))
+        raise typer.Exit(0 if good else 1)
+    asked = Asked(require_name(name), overrides or (), count, _options(seed, dtype, device))
+    folder, job = (generating.resume if resume else generating.start)(asked, out)
+    print(f"data set folder: {folder.path}", flush=True)
+    try:
+        print(job.run(folder))
+    except KeyboardInterrupt:
+        _interrupted(f"adjsim dataset {name} --out {folder.path} --resume")
+
+
+@app.command()
 def verify(
     name: Annotated[
         str | None, typer.Argument(help="One system, or a group of them, e.g. tets or loss/mse.")
@@ -166,12 +208,18 @@ def verify(
 
 @app.command()
 def report(run: Annotated[Path, typer.Argument(help="A run folder.")]) -> None:
-    """Rebuild the report of the folder of a run or a scan."""
+    """Rebuild the report of the folder of a run, a scan or a data set."""
+    from studies.datasets.spec import SPEC
     from studies.registry import find_study
     from studies.run_folder import MANIFEST, RunFolder
     from studies.scans.spec import SCAN
 
     folder = RunFolder.open(run)
+    if folder.has(SPEC):
+        from studies.datasets.pages import write_report
+
+        print(write_report(folder)[0])
+        return
     if folder.has(SCAN):
         from studies.scans.report import write_report
 
@@ -189,6 +237,7 @@ def view(
     ] = None,
 ) -> None:
     """Show a run in 3-D."""
+    from studies.datasets.spec import SPEC
     from studies.errors import StudyError
     from studies.registry import find_study
     from studies.run_folder import MANIFEST, RunFolder
@@ -196,6 +245,8 @@ def view(
     from studies.view import view_run
 
     folder = RunFolder.open(run)
+    if folder.has(SPEC):
+        raise StudyError(f"{run} holds a data set, not one motion; open {run}/report.html instead.")
     study = find_study(folder.read_json(MANIFEST)["study"])
     if folder.has(SCAN):
         raise StudyError(f"{run} holds a scan, not one motion; open {run}/report.html instead.")

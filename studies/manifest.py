@@ -12,6 +12,7 @@ from typing import Any
 
 LIBRARIES = (
     "adjsim", "numba", "numpy", "scipy", "pyvista", "matplotlib", "av", "xarray", "h5netcdf",
+    "h5py",
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from studies import config
+from studies.datasets.spec import SPEC
 from studies.errors import StudyError
 from studies.manifest import manifest, now
 from studies.registry import Job, RunOptions, find_study
@@ -86,6 +87,8 @@ def resume(
     folder = RunFolder.open(out)
     if folder.has(SCAN):
         raise StudyError(f"{out} holds a scan. Go on with it by `adjsim scan`, not `adjsim run`.")
+    if folder.has(SPEC):
+        raise StudyError(f"{out} holds a data set. Go on with it by `adjsim dataset`.")
     stored = folder.read_json(MANIFEST)
     settings = config.resolve(str(folder.file(STUDY)))
     asked = config.resolve(study, overrides)

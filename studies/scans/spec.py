@@ -165,7 +165,7 @@ def read_scan(folder: RunFolder) -> Scan:
         If the folder is that of a run.
     """
     if not folder.has(SCAN):
-        raise StudyError(f"{folder.path} holds a run of a study, not a scan.")
+        raise StudyError(f"{folder.path} holds something else, not a scan.")
     settings = config.resolve(str(folder.file(STUDY)))
     return Scan.from_json(folder.read_json(SCAN), settings)
 

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from studies import cli, registry
+from studies import cli
 from studies.errors import StudyError
 from studies.optimizers.evaluations import read_log
 from studies.run_folder import ITERATIONS, RunFolder
@@ -61,12 +61,6 @@ def finished(tmp_path_factory):
 
 def environment():
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-
-
-def test_list_names_every_study_in_one_line(adjsim):
-    code, out, _ = adjsim("list")
-    assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == list(registry.STUDIES)
 
 
 def test_list_imports_no_compiler():

@@ -1,0 +1,179 @@
+"""Make a data set in a new folder, go on with one that was stopped, check one that is there."""
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from studies import config
+from studies.datasets.pages import write_report
+from studies.datasets.shards import (
+    Entry,
+    fault,
+    make_entry,
+    read_index,
+    shard_name,
+    write_index,
+    write_shard,
+)
+from studies.datasets.simulation import make_scenes
+from studies.datasets.spec import SPEC, Asked, Spec, read_spec, resolve
+from studies.errors import StudyError
+from studies.manifest import manifest, now
+from studies.run_folder import MANIFEST, RESULT, STUDY, RunFolder, free_folder
+from studies.running import check_device
+from studies.scans.progress import PointProgress
+
+
+AT_ONCE = 25  # scenes of one unit of work
+
+
+@dataclass(frozen=True)
+class DatasetJob:
+    """A data set whose settings are checked, ready to be made."""
+
+    spec: Spec
+
+    def run(self, folder: RunFolder) -> str:
+        """Make the shards that are not there yet, then the report; return a few lines."""
+        spec, size = self.spec, self.spec.settings.values["files"]["scenes"]
+        entries = kept(folder)
+        done = sum(one.count for one in entries.values())
+        if done:
+            print(f"{done} scenes are in shards already and not made again", flush=True)
+        began = time.perf_counter()
+        with PointProgress(spec.count, done, what="scene") as progress:
+            for first, stop in spec.shards():
+                name = shard_name(first, size)
+                if name in entries:
+                    continue
+                write_shard(folder, name, spec, self._scenes(first, stop, progress))
+                entries[name] = make_entry(folder, name, first, stop - first)
+                write_index(folder, spec, [entries[name] for name in sorted(entries)])
+        seconds = time.perf_counter() - began
+        folder.write_json(RESULT, {"made": spec.count - done, "seconds": seconds})
+        report, told = write_report(folder)
+        return "\n".join([*told, f"report: {report}"])
+
+    def _scenes(
+        self, first: int, stop: int, progress: PointProgress
+    ) -> list[dict[str, np.ndarray]]:
+        """Return the scenes of a shard, made some at a time."""
+        spec, settings = self.spec, self.spec.settings
+        made: list[dict[str, np.ndarray]] = []
+        for begin in range(first, stop, AT_ONCE):
+            numbers = range(begin, min(begin + AT_ONCE, stop))
+            some = make_scenes(settings.kind, settings.values, spec.options, numbers)
+            progress([{"reason": "diverged" if diverged(one) else None} for one in some])
+            made += some
+        return made
+
+
+def diverged(made: Mapping[str, np.ndarray]) -> bool:
+    """Whether a scene left the finite numbers."""
+    return bool(made["quality/diverged"] >= 0)
+
+
+def kept(folder: RunFolder) -> dict[str, Entry]:
+    """Return the shards that are as the index says, by name; others are made again."""
+    entries = {}
+    for one in read_index(folder):
+        if wrong := fault(folder, one):
+            print(f"{one.file} {wrong}: it is made again", flush=True)
+        else:
+            entries[one.file] = one
+    return entries
+
+
+def start(asked: Asked, out: Path | None) -> tuple[RunFolder, DatasetJob]:
+    """Check what is asked for, then make its folder.
+
+    Raises
+    ------
+    StudyError, ValueError
+        If something is wrong, or the folder holds something already. Nothing was written.
+    """
+    spec = resolve(asked)
+    check_device(spec.options.device)
+    folder = RunFolder.create(out or free_folder(f"dataset-{spec.settings.kind}"))
+    command = " ".join(["adjsim", *sys.argv[1:]])
+    folder.write_json(MANIFEST, manifest(spec.settings.kind, vars(spec.options), command))
+    folder.write_json(SPEC, spec.to_json())
+    folder.write_text(STUDY, spec.settings.to_toml())  # last: with it the data set has begun
+    return folder, DatasetJob(spec)
+
+
+def resume(asked: Asked, out: Path | None) -> tuple[RunFolder, DatasetJob]:
+    """Open a data set's folder and go on with it, or start where none has begun.
+
+    What is given again must be as it was; the rest is as the folder has it.
+
+    Raises
+    ------
+    StudyError
+        If there is no data set, or something given differs from it.
+    """
+    if out is None:
+        raise StudyError("`--resume` needs the data set's folder: add `--out DIR`.")
+    if not out.exists() or not any(out.iterdir()):
+        print(f"{out} holds no data set yet: a new one begins", flush=True)
+        return start(asked, out)
+    folder = RunFolder.open(out)
+    stored = read_spec(folder)
+    again = resolve(replace(asked, count=asked.count or stored.count))
+    if again.settings.kind != stored.settings.kind:
+        raise StudyError(
+            f"{out} holds the data set `{stored.settings.kind}`, not `{again.settings.kind}`."
+        )
+    if again.count != stored.count:
+        _differs(out, "--count", stored.count, again.count)
+    for key, value in _given(asked.options).items():
+        if value != getattr(stored.options, key):
+            _differs(out, f"--{key}", getattr(stored.options, key), value)
+    for key, value in again.settings.explicit.items():
+        own = config.get(stored.settings.values, key)
+        if own != value:
+            _differs(out, key, own, value)
+    check_device(stored.options.device)
+    stored.check()
+    folder.clear_parts()
+    old = folder.read_json(MANIFEST)
+    folder.write_json(MANIFEST, {**old, "resumed": [*old["resumed"], now()]})
+    return folder, DatasetJob(stored)
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _differs(out: Path, key: str, stored: Any, asked: Any) -> None:
+    raise StudyError(
+        f"{out} was made with `{key}` = {stored!r}, not {asked!r}. A data set resumes as it was "
+        "started: leave it out, or make one in a new folder."
+    )
+
+
+def verify(path: Path) -> tuple[bool, list[str]]:
+    """Check every shard of a folder against the index; return whether all are well, and lines.
+
+    Raises
+    ------
+    StudyError
+        If the folder holds no data set.
+    """
+    folder = RunFolder.open(path)
+    spec = read_spec(folder)
+    entries, lines, good = read_index(folder), [], 0
+    for one in entries:
+        wrong = fault(folder, one)
+        good += wrong is None
+        lines.append(f"{one.file}  {wrong or 'ok'}")
+    there = sum(one.count for one in entries)
+    if there < spec.count:
+        lines.append(f"{there} of {spec.count} scenes are made: go on with `--resume`")
+    lines.append(f"{good} of {len(spec.shards())} shards are whole")
+    return good == len(spec.shards()), lines

@@ -1,0 +1,28 @@
+"""What `adjsim list` names. It reads and imports little, so that it answers at once."""
+
+import tomllib
+from pathlib import Path
+
+from studies.datasets.registry import DATASETS
+from studies.registry import STUDIES
+
+
+SCANS = Path(__file__).resolve().parent / "scans" / "configs"
+
+
+def listed() -> str:
+    """Return studies, bundled scans and data sets, one line each, under their commands."""
+    studies = {study.name: study.summary for study in STUDIES.values()}
+    scans = {
+        path.stem: tomllib.loads(path.read_text(encoding="utf-8"))["title"]
+        for path in sorted(SCANS.glob("*.toml"))
+    }
+    datasets = {one.name: one.summary for one in DATASETS.values()}
+    groups = {
+        "adjsim run STUDY": studies, "adjsim scan NAME": scans, "adjsim dataset NAME": datasets,
+    }  # fmt: skip
+    width = max(len(name) for named in groups.values() for name in named)
+    lines = []
+    for command, named in groups.items():
+        lines += [f"{command}:", *(f"  {name:{width}}  {text}" for name, text in named.items()), ""]
+    return "\n".join(lines[:-1])
