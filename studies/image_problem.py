@@ -135,14 +135,24 @@ class ImageProblem(ABC):
         """
         images, push = self.on_one_thread().pushing(theta)
         r = residuals(self.loss, images, self.targets)
-        jacobian = np.empty((len(r), len(theta)), order="F")
 
-        def fill(i: int) -> None:
-            direction = np.zeros(len(theta))
-            direction[i] = 1.0
-            tan_images = push(direction)
-            jacobian[:, i] = residuals_jvp(self.loss, images, self.targets, tan_images)
+        def column(direction: np.ndarray) -> np.ndarray:
+            return residuals_jvp(self.loss, images, self.targets, push(direction))
 
-        with ThreadPoolExecutor(thread_count(None, large=self.device == "cpu")) as pool:
-            list(pool.map(fill, range(len(theta))))
-        return r, jacobian
+        return r, filled_columns(column, (len(r), len(theta)), self.device)
+
+
+def filled_columns(
+    column: Callable[[np.ndarray], np.ndarray], shape: tuple[int, int], device: str
+) -> np.ndarray:
+    """Return a Jacobian of this shape, its columns told by `column(direction)` on all threads."""
+    jacobian = np.empty(shape, order="F")
+
+    def fill(i: int) -> None:
+        direction = np.zeros(shape[1])
+        direction[i] = 1.0
+        jacobian[:, i] = column(direction)
+
+    with ThreadPoolExecutor(thread_count(None, large=device == "cpu")) as pool:
+        list(pool.map(fill, range(shape[1])))
+    return jacobian

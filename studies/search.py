@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 
@@ -11,13 +11,25 @@ from adjsim import checks
 from render.losses import ImageLoss, Mse, PyramidMse
 from studies import run_folder
 from studies.errors import StudyError
-from studies.image_problem import ImageProblem
 from studies.optimizers.evaluations import Evaluation, read_log
 from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Method, Options, Result
+from studies.optimizers.problem import Method, Options, Problem, Result
 from studies.parameters import Parameters
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
+
+
+class Staged(Problem, Protocol):
+    """A problem that knows easier ones to begin with."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """What is free."""
+        ...
+
+    def at_stage(self, stage: float) -> Self:
+        """Return an easier problem; 1 is the problem itself."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -110,7 +122,7 @@ class _Watch:
 
 
 def search(
-    problem: ImageProblem,
+    problem: Staged,
     how: Search,
     folder: RunFolder,
     progress: EvaluationProgress,

@@ -23,7 +23,7 @@ class FromVideo:
         del settings
         return (
             "The search of the study from the pixels alone, with its method, budget and starts: "
-            "the table `optimizer` in the settings of the scene."
+            "the table optimizer in the settings of the scene."
         )
 
     def check(self, settings: Settings) -> None:

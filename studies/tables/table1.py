@@ -11,7 +11,9 @@ from studies import rigid
 from studies.tables.baselines import AVERAGE, RANDOM
 from studies.tables.from_video import VIDEO
 from studies.tables.job import prepare_table
+from studies.tables.reinforce import REINFORCE
 from studies.tables.rigid_scenes import RigidScene
+from studies.tables.states import STATES
 from studies.tables.table import Column, Statistic, Table
 
 
@@ -33,8 +35,8 @@ TABLE = Table(
     "table1",
     "Table 1: the mass of a rigid body from video",
     (RigidScene("mass", "rigid-mass", (MASS,)),),
-    (VIDEO, AVERAGE, RANDOM),
-    names={"convlstm": "ConvLSTM", "states": "3-D supervision", "reinforce": "REINFORCE"},
+    (VIDEO, STATES, REINFORCE, AVERAGE, RANDOM),
+    names={"convlstm": "ConvLSTM"},
     differs=(
         "One mass of a body is free, where the paper frees one for each vertex and starts in the "
         "range of the truth; here a search starts at 1.3 to 3 times the truth. The paper's "
