@@ -159,6 +159,20 @@ STUDIES = {
             moves=False,
         ),
         Study(
+            "table2",
+            "studies.tables.table2",
+            "the paper's table 2: mass and contact of a rigid body, by several methods",
+            reporter="studies.tables.report",
+            moves=False,
+        ),
+        Study(
+            "table3",
+            "studies.tables.table3",
+            "the paper's table 3: deformable bodies, by several methods",
+            reporter="studies.tables.report",
+            moves=False,
+        ),
+        Study(
             "timing",
             "studies.timing",
             "measure forward and reverse over 100 to 10 000 tetrahedra",

@@ -22,6 +22,7 @@ class RigidScene(Scene):
         """Complain of the study's settings out of range."""
         del settings
         rigid.check_settings(values)
+        self.require_columns(rigid.PATHS[key] for key in values["free"])
 
     def make_fit(
         self, settings: Settings, values: Settings, options: RunOptions, k: int

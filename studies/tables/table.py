@@ -6,7 +6,7 @@ runs them all, `studies/tables/summary.py` sums them up.
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -85,6 +85,15 @@ class Scene(ABC):
             return config.resolve(self.study, settings[self.name]["settings"])
         except StudyError as error:
             raise StudyError(f"`{self.name}.settings`: {error}") from error
+
+    def require_columns(self, free: Iterable[str]) -> None:
+        """Complain of free parameters that leave a column empty."""
+        paths = set(free)
+        if missing := [column.path for column in self.columns if column.path not in paths]:
+            raise StudyError(
+                f"`free` must hold {', '.join(missing)} too, since the table has a column of it; "
+                f"got {', '.join(sorted(paths))}."
+            )
 
     @abstractmethod
     def check(self, settings: Settings, values: Settings) -> None:
