@@ -4,7 +4,7 @@ Every loss is the mean over frames of a loss of one frame:
 
     Mse           mean d^2,   d = image - target
     Huber         mean of d^2/2 where |d| <= h, else h (|d| - h/2)
-    PyramidMse    sum over levels of mean d_l^2,   d_0 = d,   d_{l+1} = R_y d_l R_x^T
+    PyramidMse    sum over levels of g^l mean d_l^2,   d_0 = d,   d_{l+1} = R_y d_l R_x^T
     SoftIou       1 - I/U,   I = sum a b,   U = sum (a + b - a b)   of the alphas a, b
 
 R_x and R_y blur with [1 4 6 4 1]/16, edges replicated, and keep the even rows: an image
@@ -87,13 +87,26 @@ class PyramidMse:
     levels : int
         How many, full size included, at least 1. One level is `Mse`. A level of one
         pixel stays one pixel.
+    growth : float
+        g, weight of a level relative to the next finer one [-], positive. A spot smaller than a
+        pixel spreads over a level of a quarter as many, and its mean of squares falls to a
+        quarter: with 4 all levels that blur a small body weigh the same, so that the coarse
+        ones lead it to a far target before the fine ones, which know nothing of the way,
+        make it shrink.
     """
 
     levels: int = 4
+    growth: float = 1.0
 
     def __post_init__(self):
-        """Check the number of levels."""
+        """Check the number of levels and their weights."""
         checks.whole("levels", self.levels, 1)  # full size counts as a level
+        checks.positive("growth", checks.array("growth", self.growth, ()))
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Weight g^l of every level, finest first."""
+        return tuple(float(self.growth) ** level for level in range(self.levels))
 
     def __call__(self, images: np.ndarray, targets: np.ndarray) -> float:
         """Return the loss of `images` against `targets`, see `mean_over_frames`."""
@@ -102,7 +115,9 @@ class PyramidMse:
     def frame(self, image: np.ndarray, target: np.ndarray) -> float:
         """Return the loss of one frame (H, W, C)."""
         d = pyramid(image - target, self.levels)  # (1), (2)
-        return sum((np.square(level).mean() for level in d), start=d[0].dtype.type(0))  # (3)
+        squares = [np.square(level).mean() for level in d]
+        weighted = (w * one for w, one in zip(self.weights, squares, strict=True))
+        return sum(weighted, start=squares[0].dtype.type(0))  # (3)
 
 
 @dataclass(frozen=True)
@@ -178,22 +193,24 @@ def residuals(loss: ImageLoss, images: np.ndarray, targets: np.ndarray) -> np.nd
     ValueError
         If the loss is no sum of squares, or the arrays do not fit.
     """
-    levels = square_levels(loss)
+    weights = square_weights(loss)
     image, target = matched(loss, images, targets)
     with np.errstate(over="ignore", invalid="ignore"):
-        r = frame_residuals(image, target, levels)
+        r = frame_residuals(image, target, weights)
     if not np.isfinite(r).all():
         refuse_not_finite(images, targets)
     return r
 
 
-def frame_residuals(images, targets, levels):
+def frame_residuals(images, targets, weights):
     """Return the scaled differences of frames (nf, H, W, C), one after the other (n,)."""
     rows = [
         np.concatenate(
             [
-                (level / math.sqrt(level.size * len(images))).ravel()
-                for level in pyramid(image - target, levels)
+                (level * math.sqrt(weight / (level.size * len(images)))).ravel()
+                for level, weight in zip(
+                    pyramid(image - target, len(weights)), weights, strict=True
+                )
             ]
         )
         for image, target in zip(images, targets, strict=True)
@@ -201,12 +218,12 @@ def frame_residuals(images, targets, levels):
     return np.concatenate(rows)
 
 
-def square_levels(loss: ImageLoss) -> int:
-    """Return the number of pyramid levels of a loss that is a sum of squares."""
+def square_weights(loss: ImageLoss) -> tuple[float, ...]:
+    """Return the weights of the pyramid levels of a loss that is a sum of squares."""
     if isinstance(loss, Mse):
-        return 1
+        return (1.0,)
     if isinstance(loss, PyramidMse):
-        return loss.levels
+        return loss.weights
     raise ValueError(
         f"`loss` must be a sum of squares for residuals, got {loss}. "
         "Use Mse() or PyramidMse(), or an optimizer that needs the gradient only."

@@ -252,4 +252,5 @@ def make_loss(table: dict[str, Any]) -> ImageLoss:
     if checks.known_key("kind in `loss.kind`", table["kind"], kinds) == "mse":
         return Mse()
     checks.positive("loss.levels", table["levels"])
-    return PyramidMse(table["levels"])
+    checks.positive("loss.growth", table.get("growth", 1.0))
+    return PyramidMse(table["levels"], table.get("growth", 1.0))

@@ -5,7 +5,7 @@ stand above the adjoints and read forwards. The targets are data: they get no co
 
     Mse           adj_d = 2 d / N
     Huber         adj_d = clip(d, -h, h) / N
-    PyramidMse    adj_d_l += 2 d_l / N_l,   adj_d_l += R_y^T adj_d_{l+1} R_x
+    PyramidMse    adj_d_l += 2 g^l d_l / N_l,   adj_d_l += R_y^T adj_d_{l+1} R_x
     SoftIou       adj_a = -(b - (I/U)(1 - b)) / U
 
 Where it is not smooth: SoftIou jumps at U = 0, two empty frames; its derivative there is
@@ -32,7 +32,7 @@ from render.losses import (
     pyramid,
     reduce_matrix,
     residuals,
-    square_levels,
+    square_weights,
 )
 
 
@@ -119,11 +119,11 @@ def residuals_jvp(
     Parameters and errors are those of `loss_jvp`; the loss is Mse or PyramidMse. The
     residuals are linear in the images, so their values do not matter, only the shapes.
     """
-    levels = square_levels(loss)
+    weights = square_weights(loss)
     image, _ = matched(loss, images, targets)
     tangent = like_images("tan_images", tan_images, images)
     tangent = tangent.reshape(*image.shape[:-1], -1)[..., : image.shape[-1]]
-    return frame_residuals(tangent, np.zeros_like(tangent), levels)
+    return frame_residuals(tangent, np.zeros_like(tangent), weights)
 
 
 def residuals_vjp(
@@ -134,9 +134,9 @@ def residuals_vjp(
     Returns adj_images of the shape of `images`, 0 in channels the target lacks; the loss
     is Mse or PyramidMse.
     """
-    levels = square_levels(loss)
+    weights = square_weights(loss)
     image, _ = matched(loss, images, targets)
-    shapes = [level.shape for level in pyramid(np.zeros_like(image[0]), levels)]
+    shapes = [level.shape for level in pyramid(np.zeros_like(image[0]), len(weights))]
     sizes = [math.prod(shape) for shape in shapes]
     rows = checks.array("adj_r", adj_r, (len(image) * sum(sizes),), dtype=image.dtype)
     adj_images = np.zeros(np.shape(images), image.dtype)
@@ -145,8 +145,8 @@ def residuals_vjp(
         parts = np.split(row, np.cumsum(sizes)[:-1])
         adj_i[...] = pyramid_vjp(
             [
-                part.reshape(shape) / math.sqrt(part.size * len(image))
-                for part, shape in zip(parts, shapes, strict=True)
+                part.reshape(shape) * math.sqrt(weight / (part.size * len(image)))
+                for part, shape, weight in zip(parts, shapes, weights, strict=True)
             ]
         )
     return adj_images
@@ -191,15 +191,16 @@ def pyramid_mse_jvp(loss, image, target, tan_image):
     """Tangent of `PyramidMse.frame`."""
     d = pyramid(image - target, loss.levels)  # (1), (2)
     tan_d = pyramid(tan_image, loss.levels)
-    return sum(2 * (a * b).mean() for a, b in zip(d, tan_d, strict=True))  # (3)
+    levels = zip(loss.weights, d, tan_d, strict=True)
+    return sum(2 * w * (a * b).mean() for w, a, b in levels)  # (3)
 
 
 def pyramid_mse_vjp(loss, image, target, adj):
     """Pull adj back through `PyramidMse.frame`: adj_image."""
     d = pyramid(image - target, loss.levels)  # (1), (2) replayed
 
-    # (3) loss = sum over levels of sum d_l^2 / N_l
-    adj_d = [2 * adj / level.size * level for level in d]
+    # (3) loss = sum over levels of g^l sum d_l^2 / N_l
+    adj_d = [2 * w * adj / level.size * level for w, level in zip(loss.weights, d, strict=True)]
     # (2) d_{l+1} = R_y d_l R_x^T;  (1) d_0 = image - target
     return pyramid_vjp(adj_d)
 

@@ -14,8 +14,10 @@ from render.losses import Huber, Mse, PyramidMse, SoftIou, reduce_half, reduce_m
 
 
 EPS = np.finfo(np.float64).eps
-LOSSES = [Mse(), Huber(0.3), PyramidMse(), PyramidMse(levels=2), SoftIou()]
-SQUARES = [Mse(), PyramidMse(), PyramidMse(levels=7)]
+LOSSES = [
+    Mse(), Huber(0.3), PyramidMse(), PyramidMse(levels=2), PyramidMse(3, growth=4.0), SoftIou(),
+]  # fmt: skip
+SQUARES = [Mse(), PyramidMse(), PyramidMse(levels=7), PyramidMse(3, growth=4.0)]
 SHAPE = (3, 9, 14, 4)  # odd and even sizes, levels of 9, 5, 3 and 2 rows
 
 
@@ -86,6 +88,26 @@ def test_pyramid_of_a_constant_difference_counts_it_once_per_level():
     images, targets = np.full((2, 1, 5, 4), 0.5), np.zeros((2, 1, 5, 4))
     assert PyramidMse(levels=6)(images, targets) == 6 * 0.25
     assert PyramidMse(levels=1)(images, targets) == Mse()(images, targets)
+
+
+def test_growth_weighs_each_level_by_a_power_of_it():
+    images, targets = np.full((2, 1, 5, 4), 0.5), np.zeros((2, 1, 5, 4))
+    assert PyramidMse(levels=3, growth=4.0).weights == (1.0, 4.0, 16.0)
+    assert PyramidMse(levels=3, growth=4.0)(images, targets) == 21 * 0.25
+    assert PyramidMse(levels=1, growth=4.0)(images, targets) == Mse()(images, targets)
+
+
+def test_growth_leads_a_far_spot_to_its_target_where_even_levels_would_make_it_vanish():
+    def spot(column, height=1.0):
+        out = np.zeros((32, 64, 4))
+        out[12:16, column : column + 4] = height
+        return out
+
+    along, faded, target = spot(8), spot(4, 0.9), spot(56)
+    even, grown = PyramidMse(6), PyramidMse(6, growth=16.0)
+    # At column 4 it is moved by 4 pixels, or faded by a tenth: which helps more?
+    assert even(faded, target) < even(along, target)
+    assert grown(along, target) < grown(faded, target)
 
 
 def test_pyramid_widens_the_basin_of_silhouettes_that_do_not_overlap():
@@ -257,6 +279,8 @@ def test_thresholds_and_levels_are_checked():
     for levels in (0, 2.5):
         with pytest.raises(ValueError, match="`levels` must be a whole number of at least 1"):
             PyramidMse(levels)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="`growth` must be positive, got 0"):
+        PyramidMse(growth=0.0)
 
 
 @pytest.mark.parametrize("loss", [Huber(0.1), SoftIou()])

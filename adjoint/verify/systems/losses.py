@@ -102,7 +102,7 @@ SYSTEMS = (
     _system("mse", "Mean squared error of images", partial(image_loss, Mse())),
     _system("huber", "Huber loss of images", partial(image_loss, Huber(0.3))),
     _system(
-        "pyramid", "Mean squared error of an image pyramid", partial(image_loss, PyramidMse(3))
+        "pyramid", "Mean squared error of an image pyramid", partial(image_loss, PyramidMse(3, 4.0))
     ),
     _system("soft_iou", "Soft intersection over union", partial(image_loss, SoftIou())),
     _system("laplacian", "Laplacian of a mesh", partial(shape_loss, Laplacian(ICOSAHEDRON))),
