@@ -20,6 +20,13 @@ app = typer.Typer(
     help="Simulation and rendering with hand-derived, proven gradients.",
 )
 _shows_traceback = False
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        help="Spread the work over Dask workers: tcp://HOST:PORT of a scheduler, or local:N for N "
+        "processes on this machine. Default: none."
+    ),
+]
 
 
 class Dtype(StrEnum):
@@ -131,20 +138,24 @@ def scan(  # noqa: PLR0913 -- the options of a command
     device: Annotated[Device | None, typer.Option(help="Default: cpu.")] = None,
     dtype: Annotated[Dtype | None, typer.Option(help="Default: float64.")] = None,
     seed: Annotated[int | None, typer.Option(help="As of `adjsim run`. Default: 0.")] = None,
+    scheduler: Scheduler = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the scan in --out.")] = False,
 ) -> None:
     """Scan the loss landscape of a study: loss and gradient on a grid."""
+    from studies.distribution import connected
     from studies.scans import scanning
     from studies.scans.spec import Asked
 
     options = _options(seed, dtype, device)
     asked = Asked(study, overrides or (), over or (), at, trust, options)
-    folder, job = (scanning.resume if resume else scanning.start)(asked, out)
-    print(f"scan folder: {folder.path}", flush=True)
-    try:
-        print(job.run(folder))
-    except KeyboardInterrupt:
-        _interrupted(f"adjsim scan {study} --out {folder.path} --resume")
+    with connected(scheduler) as spread:
+        folder, job = (scanning.resume if resume else scanning.start)(asked, out, spread)
+        print(f"scan folder: {folder.path}", flush=True)
+        try:
+            print(job.run(folder))
+        except KeyboardInterrupt:
+            again = "" if scheduler is None else f" --scheduler {scheduler}"
+            _interrupted(f"adjsim scan {study} --out {folder.path} --resume{again}")
 
 
 @app.command()

@@ -24,7 +24,8 @@ def curve(own: Slice, unit: str) -> bytes:
     if has_gradient(own):
         _tangents(ax, own)
     low, high = np.nanmin(own.loss), np.nanmax(own.loss)
-    ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low) + 1e-300)
+    if high > low:
+        ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
     ax.set(ylabel="loss [-]")
     ax.legend(frameon=False, fontsize=8)
     return png(figure)

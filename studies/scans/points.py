@@ -1,4 +1,4 @@
-"""The points of a scan as lines of JSON, in the order of the grid.
+"""The points of a scan as lines of JSON, in the order in which they come; at the end, of the grid.
 
 A line holds what was computed at a point and nothing of when or where, so that a scan that was
 stopped and resumed leaves the same file to the bit. What is not finite is null.
@@ -13,6 +13,7 @@ import numpy as np
 
 from studies.errors import StudyError
 from studies.optimizers.evaluations import append_line, trim_log
+from studies.run_folder import RunFolder
 from studies.scans.evaluation import Failure, Sample, in_groups, sample_points, worlds_at_once
 from studies.scans.events import events
 from studies.scans.terrain import Grid, Terrain
@@ -29,32 +30,44 @@ def shown(grid: Grid) -> list[int]:
     return list(range(n)) if n <= MOST_SHOWN else grid.scanned
 
 
-def read_points(path: Path, order: np.ndarray) -> list[dict[str, Any]]:
-    """Return the points written so far; a line cut short by a kill is cut off.
+def read_points(path: Path, order: np.ndarray) -> dict[tuple[int, ...], dict[str, Any]]:
+    """Return the points written so far, by index; a line cut short by a kill is cut off.
 
     Raises
     ------
     StudyError
-        If the file holds other points than the first ones of this order.
+        If the file holds a point that is not of this order, or one twice.
     """
     trim_log(path)
     if not path.exists():
-        return []
+        return {}
     try:
         found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         indices = [tuple(one["index"]) for one in found]
     except (ValueError, KeyError, TypeError) as error:
         raise StudyError(f"`{path}` is not a list of points: {error}.") from error
-    if indices != [tuple(index) for index in order[: len(indices)].tolist()]:
+    by_index = dict(zip(indices, found, strict=True))
+    if len(by_index) < len(indices) or not by_index.keys() <= set(map(tuple, order.tolist())):
         raise StudyError(f"`{path}` holds the points of another grid. Scan into a new folder.")
-    return found
+    return by_index
 
 
 def write_points(path: Path, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Append points to the file, each with one write; return them."""
     for record in records:
-        append_line(path, json.dumps(record, allow_nan=False))
+        append_line(path, _line(record))
     return list(records)
+
+
+def sort_points(folder: RunFolder, records: Sequence[dict[str, Any]]) -> None:
+    """Bring the lines into the order of the grid, if they came in another."""
+    text = "".join(_line(record) + "\n" for record in records)
+    if folder.file(POINTS).read_text(encoding="utf-8") != text:
+        folder.write_text(POINTS, text)
+
+
+def _line(record: dict[str, Any]) -> str:
+    return json.dumps(record, allow_nan=False)
 
 
 def make_points(

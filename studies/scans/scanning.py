@@ -2,71 +2,76 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from studies import config
+from studies.distribution import HERE, Spread
 from studies.errors import StudyError
 from studies.manifest import manifest, now
 from studies.run_folder import MANIFEST, RESULT, STUDY, RunFolder, free_folder
 from studies.running import check_device
 from studies.scans import spec
 from studies.scans.dataset import make_dataset, write_dataset
-from studies.scans.evaluation import in_groups, worlds_at_once
 from studies.scans.landscape import summary
-from studies.scans.points import POINTS, make_points, read_points, write_points
+from studies.scans.points import POINTS, read_points, sort_points, write_points
 from studies.scans.progress import PointProgress
 from studies.scans.report import write_report
-from studies.scans.spec import SCAN, Asked, read_scan
-from studies.scans.terrain import Grid, make_grid
+from studies.scans.spec import SCAN, Asked, Scan, read_scan
+from studies.scans.survey import Survey
+from studies.scans.terrain import Grid
 
 
 @dataclass(frozen=True, eq=False)
 class ScanJob:
-    """A scan whose settings are checked, ready to run."""
+    """A scan whose settings are checked, ready to run.
 
+    Attributes
+    ----------
+    survey : Survey
+    grid : Grid
+        That of the survey.
+    spread : Spread
+        Where the points are evaluated.
+    """
+
+    survey: Survey
     grid: Grid
+    spread: Spread = HERE
 
     def run(self, folder: RunFolder) -> str:
         """Evaluate the points that are not written yet; write data set, figures and report."""
-        path, order = folder.file(POINTS), self.grid.order()
-        records = read_points(path, order)
+        path, order = folder.file(POINTS), [tuple(index) for index in self.grid.order().tolist()]
+        records = read_points(path, self.grid.order())
         if records:
             print(f"{len(records)} points are read from {POINTS} and not computed again")
         began = time.perf_counter()
-        left = [tuple(int(i) for i in index) for index in order[len(records) :]]
+        left = [index for index in order if index not in records]
+        pieces = self.survey.pieces(left, self.spread.width)
         with PointProgress(len(order), len(records)) as progress:
-            for _, group in groupby(left, lambda index: str(self.grid.settings(index))):
-                for made in self._terrain(path, list(group)):
-                    records += made
-                    progress(made)
+            for piece, made in self.spread(self.survey, pieces):
+                records |= zip(piece, write_points(path, made), strict=True)
+                progress(made)
         seconds = time.perf_counter() - began
-        data = make_dataset(self.grid, records)
+        points = [records[index] for index in order]
+        sort_points(folder, points)
+        data = make_dataset(self.grid, points)
         write_dataset(folder, data)
         found = summary(self.grid.scan, data)
         folder.write_json(RESULT, {**found, "evaluated": len(left), "seconds": seconds})
         report = write_report(folder)
         return "\n".join([*found["told"], f"report: {report}"])
 
-    def _terrain(
-        self, path: Path, indices: list[tuple[int, ...]]
-    ) -> Iterator[list[dict[str, Any]]]:
-        """Yield the points that share their settings, some at a time, as they are written."""
-        try:
-            terrain = self.grid.terrain(self.grid.settings(indices[0]))
-        except (ValueError, ArithmeticError) as error:
-            reason = str(error) or type(error).__name__
-            yield write_points(path, [{"index": list(i), "reason": reason} for i in indices])
-            return
-        for some in in_groups(indices, worlds_at_once(terrain)):
-            yield write_points(path, make_points(self.grid, terrain, some))
+
+def _make_job(scan: Scan, spread: Spread) -> ScanJob:
+    survey = Survey(scan)
+    return ScanJob(survey, survey.grid, spread)
 
 
-def start(asked: Asked, out: Path | None) -> tuple[RunFolder, ScanJob]:
-    """Check what is asked for, then make its folder.
+def start(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFolder, ScanJob]:
+    """Check what is asked for, then make its folder; `spread` says where points are evaluated.
 
     Raises
     ------
@@ -75,7 +80,7 @@ def start(asked: Asked, out: Path | None) -> tuple[RunFolder, ScanJob]:
     """
     scan = spec.resolve(asked)
     check_device(scan.options.device)
-    job = ScanJob(make_grid(scan))
+    job = _make_job(scan, spread)
     name = Path(scan.name).stem
     folder = RunFolder.create(out or free_folder(f"scan-{name}"))
     command = " ".join(["adjsim", *sys.argv[1:]])
@@ -85,7 +90,7 @@ def start(asked: Asked, out: Path | None) -> tuple[RunFolder, ScanJob]:
     return folder, job
 
 
-def resume(asked: Asked, out: Path | None) -> tuple[RunFolder, ScanJob]:
+def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFolder, ScanJob]:
     """Open a scan's folder and go on with it, or start where none has begun.
 
     What is given again must be as it was; the rest is as the folder has it.
@@ -99,7 +104,7 @@ def resume(asked: Asked, out: Path | None) -> tuple[RunFolder, ScanJob]:
         raise StudyError("`--resume` needs the scan's folder: add `--out DIR`.")
     if not out.exists() or not any(out.iterdir()):
         print(f"{out} holds no scan yet: a new one begins", flush=True)
-        return start(asked, out)
+        return start(asked, out, spread)
     folder = RunFolder.open(out)
     stored = read_scan(folder)
     if asked.scan != stored.name:
@@ -117,7 +122,7 @@ def resume(asked: Asked, out: Path | None) -> tuple[RunFolder, ScanJob]:
         if own != value:
             _differs(out, key, own, value)
     check_device(stored.options.device)
-    job = ScanJob(make_grid(stored))
+    job = _make_job(stored, spread)
     folder.clear_parts()
     old = folder.read_json(MANIFEST)
     folder.write_json(MANIFEST, {**old, "resumed": [*old["resumed"], now()]})

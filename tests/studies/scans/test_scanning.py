@@ -13,7 +13,7 @@ import xarray as xr
 
 from studies import cli, config, running
 from studies.errors import StudyError
-from studies.scans import scanning, spec
+from studies.scans import scanning, spec, survey
 from studies.scans.points import POINTS, write_points
 from studies.scans.spec import Asked
 from tests.studies.scans.toy import BEAM, CUBE, grid_of, run
@@ -88,7 +88,7 @@ def test_a_scan_that_was_stopped_ends_with_the_same_files(finished, tmp_path, mo
         return write_points(path, records)
 
     monkeypatch.setattr(scanning, "write_points", stop)
-    monkeypatch.setattr(scanning, "worlds_at_once", lambda terrain: 2)
+    monkeypatch.setattr(survey, "worlds_at_once", lambda terrain: 2)
     arguments = ("scan", "pushed-cube", *CUBE, "--over", *OVER, "--out", out)
     code, _, err = adjsim(*arguments)
     assert code == 130
@@ -176,7 +176,7 @@ def test_a_scan_that_was_killed_ends_with_the_same_files(tmp_path):
 
 def test_points_of_another_grid_are_refused(finished, tmp_path):
     folder, job = scanning.start(Asked("pushed-cube", CUBE, OVER), tmp_path / "other")
-    folder.write_text(POINTS, '{"index": [4], "reason": "x"}\n')
+    folder.write_text(POINTS, '{"index": [5], "reason": "x"}\n')
     with pytest.raises(StudyError, match="holds the points of another grid"):
         job.run(folder)
     folder.write_text(POINTS, '{"place": 4}\n')
@@ -225,6 +225,13 @@ def test_a_scan_over_a_setting_alone_and_one_of_three_axes(tmp_path):
     axes = ("length=0.9:1.1:2", "gravity=9:10:2", "damping=0.1:0.2:2")
     folder, _ = run(tmp_path / "three", "pendulum", overrides, *axes, trust=False)
     assert "A grid of this many axes is not drawn" in folder.file("report.html").read_text()
+
+
+def test_a_single_loss_is_drawn(tmp_path):
+    folder, _ = run(tmp_path / "scan", "pushed-cube", CUBE, "mass=1.5:2:2", "time.frames=2:10:2")
+    assert folder.file("report.html").exists()
+    folder, _ = run(tmp_path / "one", "pushed-cube", CUBE, "mass=1.5:1.5:1")
+    assert folder.file("figures/loss.png").exists()
 
 
 def test_the_report_is_one_file(finished):

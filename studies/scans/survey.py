@@ -1,0 +1,72 @@
+"""Points of a scan as pieces of work: pure, to be made here or by another process.
+
+A piece is the indices of a few points that share their settings. A process keeps the grid of
+the scan, and the problem of the last settings, for the next piece.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby
+from math import ceil
+from typing import Any
+from uuid import uuid4
+
+from studies.scans.evaluation import in_groups, worlds_at_once
+from studies.scans.points import make_points
+from studies.scans.spec import Scan
+from studies.scans.terrain import Grid, Terrain, make_grid
+
+
+Index = tuple[int, ...]
+EACH = 4  # pieces for each of several workers, at least, so that all end at about the same time
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A scan that is made once; another one of the same settings is not equal to it.
+
+    Attributes
+    ----------
+    scan : Scan
+    token : str
+    """
+
+    scan: Scan = field(compare=False)
+    token: str = field(default_factory=lambda: uuid4().hex)
+
+    @property
+    def grid(self) -> Grid:
+        """The grid; complains as `make_grid` does."""
+        return _grid(self)
+
+    def pieces(self, left: Sequence[Index], workers: int = 1) -> list[tuple[Index, ...]]:
+        """Cut points into pieces, in their order."""
+        grid = self.grid
+        most = worlds_at_once(grid.first)
+        if workers > 1:
+            most = min(most, max(1, ceil(len(left) / (EACH * workers))))
+        alike = (list(group) for _, group in groupby(left, lambda index: str(grid.settings(index))))
+        return [tuple(some) for group in alike for some in in_groups(group, most)]
+
+    def __call__(self, piece: Sequence[Index]) -> list[dict[str, Any]]:
+        """Return what is kept of the points of a piece; without a problem, the reason of each."""
+        grid = self.grid
+        terrain = _terrain(self, tuple(grid.settings(piece[0]).items()))
+        if isinstance(terrain, str):
+            return [{"index": list(index), "reason": terrain} for index in piece]
+        return make_points(grid, terrain, piece)
+
+
+@lru_cache(maxsize=1)
+def _grid(survey: Survey) -> Grid:
+    return make_grid(survey.scan)
+
+
+@lru_cache(maxsize=1)
+def _terrain(survey: Survey, changed: tuple[tuple[str, Any], ...]) -> Terrain | str:
+    """Return the problem with these settings, or why there is none."""
+    try:
+        return survey.grid.terrain(dict(changed))
+    except (ValueError, ArithmeticError) as error:
+        return str(error) or type(error).__name__

@@ -1,0 +1,121 @@
+"""Scans over the processes of a real cluster: the same files to the bit."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from studies.distribution import connected
+from studies.scans import scanning
+from studies.scans.points import POINTS
+from studies.scans.spec import Asked
+from studies.scans.survey import Survey
+from tests.studies.scans.toy import BEAM, CUBE, grid_of, run
+
+
+pytest.importorskip("distributed")
+
+OVER = ("mass=0.5:2.5:12",)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers, each a process."""
+    with connected("local:2") as spread:
+        yield spread
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The scan, made here."""
+    return run(tmp_path_factory.mktemp("scans") / "whole", "pushed-cube", CUBE, *OVER)[0]
+
+
+def same(folder, other):
+    """Whether two scans have the same bits."""
+    for name in (POINTS, "scan.nc"):
+        assert folder.file(name).read_bytes() == other.file(name).read_bytes(), name
+
+
+class Killing:
+    """Kills the process of a worker as soon as the first piece has come."""
+
+    def __init__(self, cluster):
+        self.cluster, self.width, self.pieces = cluster, cluster.width, 0
+
+    def __call__(self, function, pieces):
+        for found in self.cluster(function, pieces):
+            if not self.pieces:
+                pids = self.cluster.client.run(os.getpid)
+                os.kill(sorted(pids.values())[0], signal.SIGKILL)
+            self.pieces += 1
+            yield found
+
+
+def test_a_scan_whose_worker_is_killed_has_the_same_bits(whole, cluster, tmp_path):
+    spread = Killing(cluster)
+    folder, job = scanning.start(Asked("pushed-cube", CUBE, OVER), tmp_path / "scan", spread)
+    job.run(folder)
+    assert spread.pieces == 6  # of two points each, so that two workers have three
+    same(folder, whole)
+
+
+def test_points_that_fail_are_marked_by_workers_as_here(cluster, tmp_path):
+    over = ("beam.mu=1e5:2e5:3", "time.frames=2:50:2")  # of 40 steps at most 40 are filmed
+    here, _ = run(tmp_path / "here", "beam", BEAM, *over)
+    there, job = scanning.start(Asked("beam", BEAM, over), tmp_path / "there", cluster)
+    assert "have no loss" in job.run(there)
+    same(here, there)
+
+
+def test_pieces_share_their_settings_and_are_many_enough_for_all_workers():
+    survey = Survey(grid_of("pushed-cube", CUBE, "mass=1:2:20", "time.frames=1:3:2").scan)
+    order = [tuple(index) for index in survey.grid.order().tolist()]
+    assert [len(piece) for piece in survey.pieces(order)] == [16, 4, 16, 4]
+    assert {len(piece) for piece in survey.pieces(order, workers=2)} == {5}
+    assert [len(piece) for piece in survey.pieces(order[30:33], workers=8)] == [1, 1, 1]
+    assert [i for piece in survey.pieces(order, workers=3) for i in piece] == order
+
+
+def started(out, over):
+    """Start the command with two workers; wait until it has written a point."""
+    command = [sys.executable, "-m", "tests.studies.run_adjsim", "scan", "pushed-cube", *CUBE]
+    process = subprocess.Popen(
+        [*command, "--over", over, "--out", str(out), "--scheduler", "local:2"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120.0
+    while not ((out / POINTS).exists() and (out / POINTS).stat().st_size):
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    return process
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["kill", "Ctrl-C"])
+def test_a_client_that_ends_early_keeps_what_came(by, tmp_path):
+    over = "mass=0.5:2.5:200"
+    whole, _ = run(tmp_path / "whole", "pushed-cube", CUBE, over)
+    out = tmp_path / "stopped"
+    process = started(out, over)
+    if by == "kill":
+        process.kill()
+    else:
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to workers too
+    told = process.communicate(timeout=60)[1]
+    if by == "Ctrl-C":
+        assert process.returncode == 130
+        assert f"--out {out} --resume --scheduler local:2" in told
+        assert "Traceback" not in told
+    assert not (out / "report.html").exists()
+    folder, job = scanning.resume(Asked("pushed-cube"), out)
+    job.run(folder)
+    same(folder, whole)

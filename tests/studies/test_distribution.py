@@ -1,0 +1,193 @@
+"""Work that is spread over real processes, some of which are really killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from studies import distribution
+from studies.distribution import PROCESSOR, THREADS, Local, connected, parse, require_alike
+from studies.errors import StudyError
+from tests.studies.pieces import deadly, not_found, refused, slow_pid, squared
+
+
+pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers, each a process."""
+    with connected("local:2") as spread:
+        yield spread
+
+
+@pytest.fixture
+def brittle():
+    """Two workers of a scheduler that allows a piece one failure."""
+    from dask import config
+
+    allowed = {"distributed.scheduler.allowed-failures": 1}
+    with config.set(allowed), connected("local:2") as spread:
+        yield spread
+
+
+@pytest.fixture
+def in_a_hurry(monkeypatch):
+    """Wait for seconds only."""
+    monkeypatch.setattr(distribution, "CONNECT_SECONDS", 2.0)
+    monkeypatch.setattr(distribution, "WORKER_SECONDS", 2.0)
+    monkeypatch.setattr(distribution, "POLL_SECONDS", 0.5)
+
+
+def dask(command, *args, **more):
+    """Start a scheduler or a worker as a command does."""
+    return subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{command}", "--no-dashboard", *args],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        **{"env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **more},
+    )
+
+
+def ended(process, by=signal.SIGTERM):
+    process.send_signal(by)
+    process.wait()
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """A scheduler of its own: process and address."""
+    place = tmp_path / "address.json"
+    process = dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", place)
+    end = time.monotonic() + 60.0
+    while not place.exists():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    yield process, json.loads(place.read_text())["address"]
+    ended(process, signal.SIGKILL)
+
+
+def test_without_a_scheduler_pieces_run_here_in_their_order():
+    with connected(None) as spread:
+        assert spread == Local()
+        assert list(spread(squared, [3, 1, 2])) == [(3, 9), (1, 1), (2, 4)]
+        assert next(spread(slow_pid, [1])) == (1, os.getpid())
+
+
+def test_every_piece_comes_back_with_its_result(cluster):
+    assert cluster.width == 2
+    assert dict(cluster(squared, range(20))) == {k: k * k for k in range(20)}
+    assert list(cluster(squared, [])) == []
+    assert os.getpid() not in dict(cluster(slow_pid, range(2))).values()
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [(refused, ValueError, "Two is refused"), (not_found, FileNotFoundError, "is not there")],
+)
+def test_an_error_of_a_piece_is_raised_here(cluster, function, error, message):
+    with pytest.raises(error, match=message):
+        dict(cluster(function, range(4)))
+    assert dict(cluster(squared, [3])) == {3: 9}
+
+
+def test_a_killed_worker_costs_a_retry_and_nothing_else(cluster):
+    found = {}
+    for piece, pid in cluster(slow_pid, range(8)):
+        if not found:
+            os.kill(pid, signal.SIGKILL)
+        found[piece] = pid
+    assert set(found) == set(range(8))
+
+
+@pytest.mark.slow
+def test_a_piece_that_kills_its_workers_is_told_after_all_others(brittle):
+    found = []
+    message = r"1 piece of work ended too many workers, the first: 1"
+    with pytest.raises(StudyError, match=message):
+        found.extend(piece for piece, _ in brittle(deadly, range(4)))
+    assert sorted(found) == [0, 2, 3]
+
+
+def test_nobody_answers(in_a_hurry):
+    with (
+        pytest.raises(StudyError, match=r"No scheduler answers at tcp://127.0.0.1:1 within 2 s"),
+        connected("tcp://127.0.0.1:1"),
+    ):
+        pass
+
+
+def test_no_worker_comes(scheduler, in_a_hurry):
+    with (
+        pytest.raises(StudyError, match=r"No worker came .* 2 s. Start one with `dask worker tcp:"),
+        connected(scheduler[1]),
+    ):
+        pass
+
+
+@pytest.mark.slow
+def test_workers_that_differ_are_refused(scheduler, tmp_path):
+    address = scheduler[1]
+    wide = dask("worker", address, "--nthreads", "2")
+    with pytest.raises(StudyError, match="runs 2 pieces of work at a time"), connected(address):
+        pass
+    ended(wide)
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "__init__.py").touch()
+    bare = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    other = dask("worker", address, "--nthreads", "1", env=bare, cwd=tmp_path)
+    with pytest.raises(StudyError, match="cannot run adjsim: ModuleNotFound"), connected(address):
+        pass
+    ended(other)
+
+
+@pytest.mark.slow
+def test_workers_or_a_scheduler_that_leave_are_told(scheduler, monkeypatch):
+    process, address = scheduler
+    patience = distribution.WORKER_SECONDS
+    for leaves, message in (("worker", "No worker has been at"), ("scheduler", "is gone")):
+        worker = dask("worker", address, "--nthreads", "1")
+        monkeypatch.setattr(distribution, "WORKER_SECONDS", patience)
+        with connected(address) as spread:
+            monkeypatch.setattr(distribution, "WORKER_SECONDS", 2.0)
+            running = spread(slow_pid, range(100))
+            next(running)
+            if leaves == "worker":
+                worker.terminate()
+            else:
+                process.kill()
+            with pytest.raises(StudyError, match=message):
+                list(running)
+        ended(worker)
+
+
+def test_what_differs_is_named():
+    own = {"sources of adjsim": "a", "numpy": "2.0", PROCESSOR: "here"}
+    require_alike("w", own, {**own, THREADS: 1, PROCESSOR: "there"})
+    with pytest.raises(StudyError, match=r"The worker w has other numpy .* 2.1 and not 2.0"):
+        require_alike("w", own, {**own, THREADS: 1, "numpy": "2.1"})
+    with pytest.raises(StudyError, match="other sources of adjsim than this machine, b and not a"):
+        require_alike("w", own, {**own, THREADS: 1, "sources of adjsim": "b"})
+
+
+def test_an_address_is_read():
+    assert parse("local:3") == 3
+    assert parse("tcp://10.0.0.1:8786") is None
+    for wrong in ("local", "local:0", "tcp://host", "host:8786", ""):
+        with pytest.raises(StudyError, match="`--scheduler` must be the address of a Dask"):
+            parse(wrong)
+
+
+def test_without_dask_the_command_that_installs_it_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with (
+        pytest.raises(
+            StudyError, match=r"needs the package distributed: pip install -e '.\[dask\]'"
+        ),
+        connected("local:2"),
+    ):
+        pass
