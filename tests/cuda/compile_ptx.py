@@ -1,7 +1,8 @@
 """Compile every CUDA kernel to PTX without a GPU and print, as JSON, what came of each.
 
-Run in a process of its own, with float32 or float64: device functions ask for the current
-device when they are compiled, and a stub answers.
+Run in a process of its own, with float32 or float64 and the compute capabilities to compile for,
+e.g. `python -m tests.cuda.compile_ptx float32 80 90`: device functions ask for the current device
+when they are compiled, and a stub answers.
 """
 
 import json
@@ -148,11 +149,12 @@ def main():
     from numba.cuda import dispatcher
 
     dispatcher.get_current_device = Device
-    real, report = sys.argv[1], []
+    real, *capabilities = sys.argv[1:]
+    report = []
     for name, kernel, arguments in kernels(real):
-        for capability in ((8, 0), (9, 0)):
-            ptx, _ = cuda.compile_ptx(kernel, arguments, cc=capability)
-            target = f"sm_{capability[0]}{capability[1]}"
+        for capability in capabilities:
+            ptx, _ = cuda.compile_ptx(kernel, arguments, cc=divmod(int(capability), 10))
+            target = f"sm_{capability}"
             report.append(
                 {
                     "kernel": name,
