@@ -1,0 +1,216 @@
+"""A photorealistic video of a moving body: VTK's physically based rendering, by an image for light.
+
+Base colour, metalness and roughness, light from everywhere by an image of a sky and two lamps that
+is computed here, a sun with shadows, a floor. Edges are smooth by supersampling. A renderer that
+knows of none of this sees the same camera, the same motion and the colour of the body.
+
+VTK draws off-screen; `missing` says what it lacks to do so.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from adjsim import checks
+from render.camera import AnyCamera
+from studies import media
+from studies.gallery.vtk_pictures import set_camera
+from studies.settings import require_not_negative, require_positive
+from studies.view import drawing_problem
+
+
+SUN = (0.5, 1.0, 0.6)  # direction towards it
+# Lamps of the image: direction, half their angle [rad], radiance.
+LAMPS = (
+    (SUN, 0.22, (5.0, 4.6, 4.0)),
+    ((-0.9, 0.45, 0.5), 0.25, (1.6, 2.0, 2.6)),
+)
+SKY, HORIZON, GROUND = (0.2, 0.27, 0.38), (0.34, 0.36, 0.38), (0.2, 0.19, 0.18)
+RIM = 0.02  # softness of a lamp's rim, in cosines
+GAMMA = 2.2  # of a screen: physically based rendering takes colours that are linear
+CREASE = 40.0  # faces at a sharper angle have an edge between them [deg]
+
+
+def missing() -> str | None:
+    """Return what is missing to draw, or None."""
+    return drawing_problem(on_screen=False)
+
+
+def check_photo(settings: Mapping[str, Any]) -> None:
+    """Complain of the table `photo`, by key."""
+    require_positive(settings, "photo", "supersample", "environment_rows", "floor_size")
+    require_not_negative(settings, "photo", "sun")
+    for key in ("metallic", "roughness", "floor_roughness"):
+        if not 0.0 <= settings["photo"][key] <= 1.0:
+            raise ValueError(f"`photo.{key}` must be in [0, 1], got {settings['photo'][key]}.")
+    checks.array("photo.floor_color", settings["photo"]["floor_color"], (3,))
+
+
+def environment(rows: int) -> np.ndarray:
+    """Return the image of the light, longitude over latitude, (rows, 2 rows, 3), linear, not < 0.
+
+    The row 0 is above, y upwards; a sky that is paler at the horizon, a ground, and two lamps.
+    """
+    polar = np.pi * (np.arange(rows)[:, None] + 0.5) / rows
+    around = np.pi * (np.arange(2 * rows)[None] + 0.5) / rows
+    out, along = np.sin(polar), 0.0 * around
+    direction = np.stack([out * np.cos(around), np.cos(polar) + along, out * np.sin(around)], -1)
+    up = direction[..., 1:2]
+    above = np.sqrt(np.clip(up, 0.0, 1.0))
+    light = np.where(up > 0.0, (1.0 - above) * HORIZON + above * np.array(SKY), GROUND)
+    for towards, angle, radiance in LAMPS:
+        cosine = direction @ (np.array(towards) / np.linalg.norm(towards))
+        lit = np.clip((cosine - np.cos(angle)) / RIM + 0.5, 0.0, 1.0)
+        light = light + lit[..., None] * np.array(radiance)
+    return light
+
+
+def photograph(
+    faces: np.ndarray,
+    frames: np.ndarray,
+    *,
+    color: tuple[float, float, float],
+    camera: AnyCamera,
+    size: tuple[int, int],
+    settings: Mapping[str, Any],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a video of a body, and the picture of the empty scene.
+
+    Parameters
+    ----------
+    faces : numpy.ndarray
+        (n_faces, 3).
+    frames : numpy.ndarray
+        Its vertices, (n_frames, n_vertices, 3) [m].
+    color : tuple of float
+        Base colour, RGB as a screen shows it.
+    camera : AnyCamera
+    size : tuple of int
+        Height and width [pixels].
+    settings : mapping
+        With the table `photo`.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        (n_frames, height, width, 3) and (height, width, 3), in [0, 1].
+    """
+    import pyvista
+
+    photo, k = settings["photo"], settings["photo"]["supersample"]
+    plotter = _stage(photo, (k * size[0], k * size[1]))
+    set_camera(plotter.camera, camera)
+    empty = _shot(plotter, k)
+    corners = np.arange(3 * len(faces)).reshape(-1, 3)
+    body = pyvista.PolyData.from_regular_faces(frames[0][faces].reshape(-1, 3), corners)
+    smoothing = corner_faces(faces, frames[0])
+    body.point_data["Normals"] = corner_normals(smoothing, faces, frames[0])
+    body.GetPointData().SetNormals(body.GetPointData().GetArray("Normals"))
+    plotter.add_mesh(
+        body, color=np.power(color, GAMMA), pbr=True, metallic=photo["metallic"],
+        roughness=photo["roughness"], reset_camera=False,
+    )  # fmt: skip
+    set_camera(plotter.camera, camera)
+    images = []
+    for x in frames:
+        body.points = x[faces].reshape(-1, 3)
+        np.asarray(body.point_data["Normals"])[...] = corner_normals(smoothing, faces, x)
+        body.Modified()
+        images.append(_shot(plotter, k))
+    plotter.close()
+    return np.stack(images), empty
+
+
+def corner_faces(faces: np.ndarray, x: np.ndarray) -> scipy.sparse.csr_array:
+    """Return which faces the normal of each corner is the mean of, (3 n_faces, n_faces).
+
+    They are those at its vertex that make no crease with its own face.
+    """
+    normals = _normals(faces, x)
+    unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+    at = [np.flatnonzero((faces == vertex).any(axis=1)) for vertex in range(len(x))]
+    pairs = [
+        (corner, other)
+        for corner, vertex in enumerate(faces.ravel())
+        for other in at[vertex]
+        if unit[corner // 3] @ unit[other] > np.cos(np.radians(CREASE))
+    ]
+    rows, columns = np.array(pairs).T
+    ones = np.ones(len(pairs))
+    return scipy.sparse.csr_array((ones, (rows, columns)), shape=(3 * len(faces), len(faces)))
+
+
+def corner_normals(
+    smoothing: scipy.sparse.csr_array, faces: np.ndarray, x: np.ndarray
+) -> np.ndarray:
+    """Return the unit normal of every corner, weighted by area, (3 n_faces, 3)."""
+    normals = smoothing @ _normals(faces, x)
+    return normals / np.linalg.norm(normals, axis=1, keepdims=True)
+
+
+def _normals(faces: np.ndarray, x: np.ndarray) -> np.ndarray:
+    a, b, c = np.moveaxis(np.asarray(x, float)[faces], 1, 0)
+    return np.cross(b - a, c - a)
+
+
+def _stage(photo: Mapping[str, Any], window: tuple[int, int]) -> Any:
+    """Return a plotter with light and floor, and nothing on it."""
+    import pyvista
+    from vtkmodules.vtkCommonCore import vtkLogger
+
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # it tells of displays it does without
+    plotter: Any = pyvista.Plotter(
+        off_screen=True, window_size=[window[1], window[0]], lighting="none"
+    )
+    plotter.render_window.SetMultiSamples(0)
+    light = _texture(environment(photo["environment_rows"]))
+    plotter.set_environment_texture(light, is_srgb=False, show_background=False)
+    plotter.add_actor(light.to_skybox() if light.cube_map else _skybox(light))
+    size = photo["floor_size"]
+    floor = pyvista.Plane(center=(0, 0, 0), direction=(0, 1, 0), i_size=size, j_size=size)
+    plotter.add_mesh(
+        floor, color=photo["floor_color"], pbr=True, metallic=0.0,
+        roughness=photo["floor_roughness"],
+    )  # fmt: skip
+    if photo["sun"]:
+        sun = pyvista.Light(
+            position=10.0 * np.array(SUN), focal_point=(0, 0, 0), intensity=photo["sun"]
+        )
+        sun.positional = False
+        plotter.add_light(sun)
+        plotter.enable_shadows()
+    return plotter
+
+
+def _texture(image: np.ndarray) -> Any:
+    """Return an image of linear floats as a texture of longitude and latitude."""
+    import pyvista
+
+    rows, columns, _ = image.shape
+    grid = pyvista.ImageData(dimensions=(columns, rows, 1))
+    grid.point_data["light"] = image[::-1].reshape(-1, 3).astype(np.float32)
+    texture = pyvista.Texture(grid)
+    texture.SetColorModeToDirectScalars()
+    texture.SetInterpolate(True)
+    texture.SetMipmap(True)
+    return texture
+
+
+def _skybox(texture: Any) -> Any:
+    """Return what shows the light itself, behind everything."""
+    from vtkmodules.vtkRenderingOpenGL2 import vtkOpenGLSkybox
+
+    sky = vtkOpenGLSkybox()
+    sky.SetTexture(texture)
+    sky.SetProjectionToSphere()
+    sky.GammaCorrectOn()
+    return sky
+
+
+def _shot(plotter: Any, k: int) -> np.ndarray:
+    """Return the picture, each pixel the mean of its k x k samples."""
+    plotter.render()
+    picture = media.as_float(plotter.screenshot(return_img=True))
+    return media.area_mean(picture[None], k)[0]

@@ -1,0 +1,47 @@
+"""What VTK is given: the light as an image, and the normals of corners."""
+
+import numpy as np
+import pytest
+
+from adjsim.meshes.shapes import shape
+from studies.errors import StudyError
+from studies.model_errors import photo, study
+
+
+def test_the_light_comes_from_the_sun_and_from_above():
+    light = photo.environment(64)
+    assert light.shape == (64, 128, 3)
+    assert (light > 0.0).all()
+    row, column = np.unravel_index(light.sum(axis=-1).argmax(), light.shape[:2])
+    polar, around = np.pi * (row + 0.5) / 64, np.pi * (column + 0.5) / 64
+    towards = [np.sin(polar) * np.cos(around), np.cos(polar), np.sin(polar) * np.sin(around)]
+    sun = np.array(photo.SUN) / np.linalg.norm(photo.SUN)
+    assert towards @ sun > np.cos(photo.LAMPS[0][1])
+    assert light[:32].mean() > light[32:].mean()
+
+
+def test_edges_are_sharp_and_curves_are_smooth():
+    cube, ball = shape("cube"), shape("sphere")
+    for mesh, is_sharp in ((cube, True), (ball, False)):
+        smoothing = photo.corner_faces(mesh.faces, mesh.points)
+        normals = photo.corner_normals(smoothing, mesh.faces, mesh.points)
+        a, b, c = np.moveaxis(mesh.points[mesh.faces], 1, 0)
+        own = np.cross(b - a, c - a)
+        own /= np.linalg.norm(own, axis=1, keepdims=True)
+        if is_sharp:
+            np.testing.assert_allclose(normals, np.repeat(own, 3, axis=0), atol=1e-12)
+            continue
+        out = mesh.points[mesh.faces.ravel()] / np.linalg.norm(
+            mesh.points[mesh.faces.ravel()], axis=1, keepdims=True
+        )
+        # a fine ball: the mean of the faces around a vertex is nearly radial
+        assert (normals * out).sum(axis=1).min() > 0.99
+
+
+def test_where_vtk_cannot_draw_the_kind_says_so(monkeypatch):
+    monkeypatch.setattr(photo, "missing", lambda: "VTK needs an OpenGL library to draw.")
+    settings = {"kind": "photorealistic"}
+    monkeypatch.setattr(study.scenes, "check_settings", lambda settings: None)
+    with pytest.raises(StudyError, match=r"`kind` photorealistic is drawn by VTK. VTK needs"):
+        study.check(settings)
+    study.check({"kind": "perfect"})
