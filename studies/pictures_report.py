@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from studies import figures, run_folder
-from studies.report_parts import FACES_SWAP, wide
+from studies.report_parts import FACES_SWAP, looks, wide
 from studies.run_folder import RunFolder
 
 
@@ -29,7 +29,7 @@ def seen(folder: RunFolder, result: dict[str, Any]) -> tuple[str, dict[str, byte
 <p>Difference of fitted and target around mid grey, {enlarged}; at most {largest:.1e} in any \
 picture.{left}</p>
 </section>
-{_looks(folder)}
+{looks(folder)}
 {_diagnosis(result)}"""
     return text, {"pictures": data}
 
@@ -51,20 +51,6 @@ def jumps(folder: RunFolder) -> str:
     """Return where a pixel may jump."""
     del folder
     return FACES_SWAP
-
-
-def _looks(folder: RunFolder) -> str:
-    """Return further pictures that the study has drawn, each with its caption."""
-    if not folder.has(run_folder.LOOKS):
-        return ""
-    parts = []
-    for look in folder.read_json(run_folder.LOOKS):
-        data = folder.file(f"{run_folder.FIGURES}/{look['name']}.png").read_bytes()
-        parts.append(
-            f"<section>\n<h2>{html.escape(look['title'])}</h2>\n{wide(data, look['title'])}\n"
-            f"<p>{html.escape(look['caption'])}</p>\n</section>"
-        )
-    return "\n".join(parts)
 
 
 def _diagnosis(result: dict[str, Any]) -> str:

@@ -173,6 +173,13 @@ STUDIES = {
             moves=False,
         ),
         Study(
+            "table4-models",
+            "studies.tables.table4_models",
+            "the paper's table 4, left: the mass where the model of the fit is wrong",
+            reporter="studies.tables.report",
+            moves=False,
+        ),
+        Study(
             "model-error",
             "studies.model_errors.study",
             "identify the mass of a thrown body by a model that is not that of the video",

@@ -43,6 +43,20 @@ def gallery(images: Mapping[str, bytes]) -> str:
     return f'<div class="pair">{"".join(tags)}</div>'
 
 
+def looks(folder: RunFolder) -> str:
+    """Return further pictures that the study has drawn, each with its caption."""
+    if not folder.has(run_folder.LOOKS):
+        return ""
+    parts = []
+    for look in folder.read_json(run_folder.LOOKS):
+        data = folder.file(f"{run_folder.FIGURES}/{look['name']}.png").read_bytes()
+        parts.append(
+            f"<section>\n<h2>{html.escape(look['title'])}</h2>\n{wide(data, look['title'])}\n"
+            f"<p>{html.escape(look['caption'])}</p>\n</section>"
+        )
+    return "\n".join(parts)
+
+
 def counted(count: int, what: str) -> str:
     """Return a number and what it counts: "1 frame", "2 frames"."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

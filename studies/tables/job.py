@@ -12,6 +12,7 @@ from studies import run_folder
 from studies.certificate import certificate
 from studies.errors import StudyError
 from studies.instances import FAILED, FAILURES
+from studies.looks import Look, write_looks
 from studies.registry import Job, RunOptions
 from studies.run_folder import RunFolder
 from studies.scans.progress import PointProgress
@@ -85,6 +86,8 @@ class TableJob:
         passed = all(one["certificate"]["passed"] for one in known.values()) if known else None
         result = summary.summed_up(self.table, self.settings, records, {"certified": passed})
         folder.write_json(run_folder.RESULT, result)
+        drawn = [self._look(scene, records) for scene in self.table.scenes]
+        write_looks(folder, [look for look in drawn if look is not None])
         report = write_report(folder)
         verdict = {True: "passed", False: "FAILED", None: "none made"}[passed]
         lines = [*summary.told(result), f"gradient certificates: {verdict}"]
@@ -92,18 +95,23 @@ class TableJob:
 
     def _certified(self, scene: Scene, records: summary.Records) -> dict[str, Any] | None:
         """Return the certificate of the first instance that ended from video, if there is one."""
-        ended = (
-            one
-            for one in records
-            if (one["scene"], one["estimator"]) == (scene.name, summary.VIDEO)
-            and one["status"] != FAILED
-        )
-        first = next(ended, None)
-        if first is None:
+        ended = summary.from_video(scene.name, records)
+        if not ended:
             return None
+        first = ended[0]
         case = Case(self.settings, scene, self.options, first["instance"])
         made = certificate(case.problem, np.array(first["theta"]), self.options)
         return {"instance": first["instance"], "status": first["status"], "certificate": made}
+
+    def _look(self, scene: Scene, records: summary.Records) -> Look | None:
+        """Return what the scene has to show of the instance of the median error from video."""
+        path = scene.columns[0].path
+        ended = summary.from_video(scene.name, records)
+        if not ended:
+            return None
+        median = sorted(ended, key=lambda one: one["errors"][path]["mean"])[len(ended) // 2]
+        case = Case(self.settings, scene, self.options, median["instance"])
+        return scene.look(case, np.array(median["theta"]))
 
 
 def prepare_table(table: Table, settings: Settings, options: RunOptions) -> Job:

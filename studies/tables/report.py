@@ -6,7 +6,17 @@ from typing import Any
 
 from studies import certificate_report, run_folder
 from studies.instances import FAILED
-from studies.report_parts import FACES_SWAP, counted, page, provenance, rows, run_facts, table, wide
+from studies.report_parts import (
+    FACES_SWAP,
+    counted,
+    looks,
+    page,
+    provenance,
+    rows,
+    run_facts,
+    table,
+    wide,
+)
 from studies.run_folder import RunFolder
 from studies.tables import figures
 from studies.tables.summary import VIDEO, above_the_bar, find_cell
@@ -45,6 +55,7 @@ def write_report(folder: RunFolder) -> Path:
             part.write_bytes(data)
     body = [
         _table_section(result, drawn["errors"]),
+        looks(folder),
         _doubts_section(result),
         _failed_section(result),
         _rows_section(result),

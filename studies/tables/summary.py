@@ -91,6 +91,11 @@ def _ended(records: Records, scene: str) -> list[dict[str, Any]]:
     return [one for one in records if one["scene"] == scene and one["status"] != FAILED]
 
 
+def from_video(scene: str, records: Records) -> list[dict[str, Any]]:
+    """Return the records of a scene's estimates from video that ended."""
+    return [one for one in _ended(records, scene) if one["estimator"] == VIDEO]
+
+
 def find_cell(result: dict[str, Any], column: dict[str, Any], row: str) -> dict[str, Any]:
     """Return the cell of a column and a row."""
     asked = (column["scene"], column["path"], row)

@@ -16,6 +16,7 @@ import numpy as np
 from studies import config
 from studies.errors import StudyError
 from studies.image_fit import ImageFit
+from studies.looks import Look
 from studies.registry import RunOptions
 from studies.video_problem import VideoProblem
 
@@ -111,6 +112,11 @@ class Scene(ABC):
 
         The ends have the shape of the values, or one that broadcasts to it.
         """
+
+    def look(self, case: "Case", theta: np.ndarray) -> Look | None:
+        """Return a picture of an instance and of what its search found, for the report; or none."""
+        del case, theta
+        return None
 
 
 @dataclass(frozen=True, eq=False)
