@@ -21,11 +21,13 @@ def curves(
     rows = axes[: len(kinds)], axes[len(kinds) :]
     far = [d for record in records for kind in kinds for d in _known(record, kind, "distance")]
     low = max(0.5 * min(far), LEAST_DISTANCE)
+    most = max(record["searches"][kind]["spent"][-1] for record in records for kind in kinds)
     for across, kind in enumerate(kinds):
         for ax, name in zip((row[across] for row in rows), ("distance", "cover"), strict=True):
             _column(ax, [record["searches"][kind] for record in records], name, COLORS[across % 3])
             if name in bars:
                 ax.axhline(bars[name][0], color=INK, lw=0.9, ls=":")
+            ax.set_xlim(0.0, 1.03 * most)
             if across:
                 ax.tick_params(labelleft=False)
         rows[0][across].set_title(kind, fontsize=10, color=INK)
@@ -62,7 +64,7 @@ def ends(
     """
     height, width = pictures[0]["target"].shape[:2]
     across = 2.9 * len(kinds)
-    down = (2.9 * height / width + 0.3) * len(pictures)
+    down = (2.75 * height / width + 0.25) * len(pictures)
     figure, axes = make_axes(len(pictures), len(kinds), (across, down))
     for k, ax in enumerate(axes):
         row, kind = k // len(kinds), kinds[k % len(kinds)]

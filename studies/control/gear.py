@@ -130,11 +130,11 @@ def goal(settings: dict[str, Any], motion: Motion, x: float) -> Any:
 
 
 def make_camera(settings: dict[str, Any], mesh: TetMesh, options: RunOptions) -> MeshFilming:
-    """Return the camera on the gear, which has one colour: only where it is shows."""
+    """Return the camera on the gear, which is of one colour, half of it shaded."""
     surface, table = mesh.surface(), settings["camera"]
     color = checks.array("gear.color", settings["gear"]["color"], (3,))
     colors = np.broadcast_to(color, (len(surface.nodes), 3))
-    drawn = Mesh(surface.local_faces, vertex_colors=colors, material=Material(1.0, 0.0))
+    drawn = Mesh(surface.local_faces, vertex_colors=colors, material=Material(0.5, 0.5))
     skin = Skin.of_nodes(surface.nodes, mesh.n_points)
     camera = OrbitCamera(
         table["distance"],

@@ -132,7 +132,8 @@ def _bars(result: dict[str, Any]) -> str:
     parts = []
     for name, (ours, published) in result["bars"].items():
         limit = "at most" if name == "distance" else "at least"
-        known = "" if published is None else f"; gradSim published {published:g}{UNITS[name]}"
+        squares = ", a mean square over the coordinates in m²" if name == "distance" else ""
+        known = "" if published is None else f"; gradSim published {published:g}{squares}"
         asked = f"{limit} {ours:g}{UNITS[name]}"
         parts.append(f" This project asks for a mean {name} of {asked}{known}.")
     return "".join(parts)

@@ -59,7 +59,12 @@ def test_the_table_is_that_of_the_logs(finished):
 def test_the_report_shows_curves_ends_and_videos(finished):
     folder, _ = finished
     text = folder.file("report.html").read_text()
-    for said in ("How near they end", "Convergence", "Last pictures", "gradSim published 0.57 m"):
+    for said in (
+        "How near they end",
+        "Convergence",
+        "Last pictures",
+        "gradSim published 0.57, a mean square",
+    ):
         assert said in text
     assert text.count("<video") == 3
     assert text.count("Gradient certificate of") == 1
