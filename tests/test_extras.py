@@ -28,7 +28,9 @@ def test_an_extra_is_installed_in_the_clone(extra):
 def test_every_command_that_is_told_names_an_extra_there_is():
     paths = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     paths += [
-        p for folder in ("adjsim", "render", "studies") for p in (ROOT / folder).rglob("*.py")
+        p
+        for folder in ("adjsim", "render", "studies", "baselines")
+        for p in (ROOT / folder).rglob("*.py")
     ]
     for path in paths:
         text = path.read_text(encoding="utf-8")

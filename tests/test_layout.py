@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "render": {"adjsim"},
     "adjoint": {"adjsim", "render"},
     "studies": {"adjsim", "render", "adjoint"},
+    "baselines": {"adjsim", "render", "adjoint", "studies"},
 }
 MAX_FILE = 400
 MAX_FUNCTION = 60
@@ -154,6 +155,7 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "render/camera.py": "def f():\n    from adjoint.rollout import record\n    import cupy\n",
         "adjoint/big.py": "def f():\n" + "    pass\n" * 61 + "x = 1\n" * 350,
         "adjoint/loop.py": "for i in prange(n):\n    for j in prange(n if i else 0):\n        f()",
+        "studies/guess.py": "from baselines.videos import read_videos\n",
         "studies/fine.py": "import adjoint\nimport adjsim.model\nfrom render import camera\n",
     }
     for path, text in sources.items():
@@ -162,6 +164,8 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
     assert against_the_arrow(tmp_path) == [
         "render/camera.py imports adjoint.rollout",
         "render/camera.py imports adjoint.rollout.record",
+        "studies/guess.py imports baselines.videos",
+        "studies/guess.py imports baselines.videos.read_videos",
     ]
     assert outside_the_backend(tmp_path) == [
         "render/camera.py imports cupy",

@@ -101,6 +101,7 @@ def test_one_that_was_stopped_ends_with_the_same_bytes(finished, tmp_path, monke
         assert (out / name).read_bytes() == finished.file(name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_one_that_was_killed_ends_with_the_same_bytes(finished, tmp_path, adjsim):
     out = tmp_path / "killed"
     command = [sys.executable, "-m", "tests.studies.run_adjsim", "dataset", "rigid", *TOY]

@@ -1,0 +1,107 @@
+"""The command `python -m baselines DATASET`: train networks, score them, leave a report."""
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import h5py
+import numpy as np
+import torch
+import typer
+
+from adjsim import checks
+from baselines.networks import NETWORKS
+from baselines.report import write_guesses, write_report
+from baselines.scores import blind_guesses, scored
+from baselines.training import Plan, Trained, train
+from baselines.videos import Videos, read_index, read_videos
+from studies.run_folder import RESULT, RunFolder, free_folder
+
+
+def learn(
+    dataset: Annotated[Path, typer.Argument(help="A folder that `adjsim dataset rigid` made.")],
+    *,
+    network: Annotated[
+        list[str] | None, typer.Option(help=f"{' or '.join(NETWORKS)}; by default both.")
+    ] = None,
+    epochs: Annotated[int, typer.Option(help="Times that every video is learned from.")] = 40,
+    every: Annotated[int, typer.Option(help="Every so many frames one is looked at.")] = 4,
+    rate: Annotated[float, typer.Option(help="Learning rate at first.")] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Of weights, dropout and order.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; by default the next free runs/learned-NNN.")
+    ] = None,
+) -> None:
+    """Train networks to guess mass and contact from a video, and score them."""
+    checks.whole("--epochs", epochs, 1)
+    checks.positive("--rate", rate)
+    names = network or list(NETWORKS)
+    for name in names:
+        checks.known_key("network", name, NETWORKS)
+    index = read_index(dataset)
+    sets = {which: read_videos(dataset, which, every) for which in ("train", "test")}
+    folder = RunFolder.create(out or free_folder("learned"))
+    print(f"folder: {folder.path}", flush=True)
+    plans = [Plan(name, epochs, rate, seed) for name in names]
+    trained = {plan.network: train(sets["train"], plan, _teller(plan)) for plan in plans}
+    for name, one in trained.items():
+        with folder.replacing(f"{name}.pt") as part:
+            torch.save(one.network.state_dict(), part)
+    test = sets["test"]
+    guesses = {name: one.guess(test) for name, one in trained.items()}
+    guesses |= blind_guesses(sets["train"], test, seed)
+    result = {
+        **_what(index, sets, every),
+        "networks": [_record(plan, trained[plan.network]) for plan in plans],
+        "scores": scored(guesses, test),
+    }
+    folder.write_json(RESULT, result)
+    write_guesses(folder, guesses, test)
+    for one in result["scores"]:
+        print(f"{one['method']:9} {one['parameter']:19} mean {one['mean']:.3f}  median "
+              f"{one['median']:.3f}")  # fmt: skip
+    print(f"report: {write_report(folder, result, guesses, test)}")
+
+
+def _teller(plan: Plan) -> Any:
+    """Return what prints an epoch."""
+
+    def told(epoch: int, losses: dict[str, float]) -> None:
+        print(
+            f"{plan.network}  epoch {epoch + 1}/{plan.epochs}  train {losses['train']:.4f}  "
+            f"kept back {losses['kept_back']:.4f}",
+            file=sys.stderr,
+        )
+
+    return told
+
+
+def _what(index: dict[str, Any], sets: dict[str, Videos], every: int) -> dict[str, Any]:
+    """Return what was learned from, and with what."""
+    sums = "".join(one["sha256"] for one in index["shards"])
+    return {
+        "dataset": index["dataset"],
+        "seed": index["options"]["seed"],
+        "checksum": hashlib.sha256(sums.encode()).hexdigest(),
+        "train": len(sets["train"]),
+        "test": len(sets["test"]),
+        "every": every,
+        "frames": sets["train"].images.shape[1],
+        "command": " ".join(["python -m baselines", *sys.argv[1:]]),
+        "versions": {
+            "torch": torch.__version__, "numpy": np.__version__, "h5py": h5py.__version__,
+        },
+    }  # fmt: skip
+
+
+def _record(plan: Plan, one: Trained) -> dict[str, Any]:
+    """Return how a network was trained."""
+    return {
+        **vars(plan),
+        "weights": sum(weight.numel() for weight in one.network.parameters()),
+        "best": one.best,
+        "seconds": one.seconds,
+        "threads": torch.get_num_threads(),
+        "losses": one.losses,
+    }

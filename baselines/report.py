@@ -1,0 +1,118 @@
+"""What learned baselines leave: numbers, every guess, and a page that says what was trained."""
+
+import csv
+import html
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from baselines.scores import relative_errors
+from baselines.videos import Videos
+from studies import run_folder
+from studies.figures import BLUE, INK, ORANGE, make_axes, png
+from studies.report_parts import gallery, page, rows, table
+from studies.run_folder import RunFolder
+
+
+GUESSES = "guesses.csv"
+
+
+def write_guesses(folder: RunFolder, guesses: dict[str, np.ndarray], test: Videos) -> None:
+    """Write every guess of the test set beside the truth, as a CSV."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["method", "scene", "parameter", "unit", "truth", "guess", "relative error"])
+    for method, guessed in guesses.items():
+        errors = relative_errors(guessed, test.values)
+        for row, scene in enumerate(test.scenes):
+            for k, (name, unit) in enumerate(zip(test.names, test.units, strict=True)):
+                numbers = (test.values[row, k], guessed[row, k], errors[row, k])
+                writer.writerow([method, int(scene), name, unit, *map(float, numbers)])
+    folder.write_text(GUESSES, out.getvalue())
+
+
+def write_report(
+    folder: RunFolder, result: dict[str, Any], guesses: dict[str, np.ndarray], test: Videos
+) -> Path:
+    """Draw the figures and write `report.html`; return its path."""
+    curves = {one["network"]: learned(one) for one in result["networks"]}
+    clouds = {
+        one["network"]: guessed_beside(guesses[one["network"]], test) for one in result["networks"]
+    }
+    for kind, drawn in (("learned", curves), ("guesses", clouds)):
+        for name, data in drawn.items():
+            with folder.replacing(f"{run_folder.FIGURES}/{kind}_{name}.png") as part:
+                part.write_bytes(data)
+    facts = {
+        "data set": f"{result['dataset']}, seed {result['seed']}, {result['train']} videos to "
+        f"train, {result['test']} to test; shards {result['checksum'][:12]}",
+        "frames": f"every {result['every']} frames one: {result['frames']} of a video",
+        **{one["network"]: _trained(one) for one in result["networks"]},
+        "versions": ", ".join(f"{name} {v}" for name, v in result["versions"].items()),
+        "command": result["command"],
+    }
+    body = "\n".join(
+        [
+            f"<section>\n<h2>Relative errors on the test set</h2>\n{scores_table(result)}\n"
+            "<p>average and random guess without looking: the mean of the training set, and "
+            "a value drawn from it.</p>\n</section>",
+            f"<section>\n<h2>Guess beside truth</h2>\n{gallery(clouds)}\n</section>",
+            f"<section>\n<h2>Training</h2>\n{gallery(curves)}\n{rows(facts)}\n</section>",
+        ]
+    )
+    folder.write_text(run_folder.REPORT, page("Parameters guessed from a video", [], body))
+    return folder.file(run_folder.REPORT)
+
+
+def _trained(one: dict[str, Any]) -> str:
+    return (
+        f"{one['weights']} weights, {one['epochs']} epochs in {one['seconds']:.0f} s on "
+        f"{one['threads']} threads of the CPU, the best of them {one['best'] + 1}"
+    )
+
+
+def scores_table(result: dict[str, Any]) -> str:
+    """Return mean and median of the relative errors, a row for each method."""
+    scores = result["scores"]
+    names = list(dict.fromkeys(one["parameter"] for one in scores))
+    cells = {
+        (one["method"], one["parameter"]): f"{one['mean']:.3f} ({one['median']:.3f})"
+        for one in scores
+    }
+    lines = [
+        [html.escape(method), *(cells[method, name] for name in names)]
+        for method in dict.fromkeys(one["method"] for one in scores)
+    ]
+    head = ["mean (median)", *(name.replace("_", " ") for name in names)]
+    return f'<div class="scroll">{table(head, lines)}</div>'
+
+
+def learned(one: dict[str, Any]) -> bytes:
+    """Draw the losses over the epochs."""
+    figure, (ax,) = make_axes(1, 1, (4.6, 3.2))
+    epochs = np.arange(1, len(one["losses"]) + 1)
+    for key, color in (("train", BLUE), ("kept_back", ORANGE)):
+        ax.plot(epochs, [k[key] for k in one["losses"]], color=color, label=key.replace("_", " "))
+    ax.set_xlabel("epoch", color=INK)
+    ax.set_ylabel("mean square, in deviations", color=INK)
+    ax.set_title(one["network"], fontsize=10, color=INK)
+    ax.legend(frameon=False, fontsize=8)
+    return png(figure)
+
+
+def guessed_beside(guessed: np.ndarray, test: Videos) -> bytes:
+    """Draw every guess over its truth."""
+    figure, axes = make_axes(1, len(test.names), (2.3 * len(test.names), 2.5))
+    for k, (ax, name) in enumerate(zip(axes, test.names, strict=True)):
+        truth, own = test.values[:, k], guessed[:, k]
+        ends = [min(truth.min(), own.min()), max(truth.max(), own.max())]
+        ax.plot(ends, ends, color=INK, linewidth=0.8)
+        ax.scatter(truth, own, s=5, color=BLUE)
+        ax.set(xscale="log", yscale="log")
+        unit = test.units[k]
+        label = name.replace("_", " ") + ("" if unit == "-" else f" [{unit}]")
+        ax.set_title(label, fontsize=9, color=INK)
+        ax.tick_params(labelsize=7)
+    return png(figure)

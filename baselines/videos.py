@@ -1,0 +1,106 @@
+"""The videos of a data set and what is guessed from them, read with plain h5py."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from adjsim import checks
+from studies.errors import StudyError
+
+
+TARGETS = ("mass", "stiffness", "damping", "friction_stiffness", "friction")
+
+
+@dataclass(frozen=True, eq=False)
+class Videos:
+    """Videos of one part of a data set.
+
+    Attributes
+    ----------
+    images : numpy.ndarray
+        (n, n_frames, 4, height, width) uint8, RGBA.
+    values : numpy.ndarray
+        What is guessed, in its own unit, positive, (n, n_targets).
+    names : tuple of str
+    units : tuple of str
+    scenes : numpy.ndarray
+        Their numbers, (n,).
+    """
+
+    images: np.ndarray
+    values: np.ndarray
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    scenes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def take(self, rows: Any) -> "Videos":
+        """Return some of the videos."""
+        own = self.images[rows], self.values[rows]
+        return Videos(*own, self.names, self.units, self.scenes[rows])
+
+
+def read_videos(path: Path, which: str, every: int) -> Videos:
+    """Return the videos of the train or test set of a data set.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The folder that `adjsim dataset` made.
+    which : str
+        "train" or "test".
+    every : int
+        Every so many frames one is read; the last is among them.
+
+    Raises
+    ------
+    StudyError
+        If the folder holds no whole data set, or none of bodies with a contact.
+    """
+    index = read_index(path)
+    checks.whole("every", every, 1)
+    images, values, scenes, units = [], [], [], ()
+    for entry in index["shards"]:
+        with h5py.File(path / entry["file"]) as shard:
+            rows = np.flatnonzero(_array(shard, "split")[:] == which.encode())
+            good = rows[_array(shard, "quality/diverged")[:][rows] < 0]
+            scenes.append(_array(shard, "scene")[:][good])
+            frames = _array(shard, "images")
+            kept = slice((frames.shape[1] - 1) % every, None, every)
+            images += [np.moveaxis(frames[row, kept], -1, 1) for row in good]
+            columns = [_array(shard, f"parameters/{name}") for name in TARGETS]
+            values.append(np.stack([column[:][good] for column in columns], axis=1))
+            units = tuple(str(column.attrs["units"]) for column in columns)
+    if not images:
+        raise StudyError(f"{path} has no scene in its {which} set. Make more with `--count`.")
+    return Videos(np.stack(images), np.concatenate(values), TARGETS, units, np.concatenate(scenes))
+
+
+def read_index(path: Path) -> dict[str, Any]:
+    """Return the index of a whole data set of rigid bodies."""
+    try:
+        index = json.loads((path / "index.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StudyError(
+            f"{path} holds no data set with an index. Make one: `adjsim dataset rigid --out "
+            f"{path}`."
+        ) from error
+    there = sum(one["count"] for one in index["shards"])
+    if there < index["count"]:
+        raise StudyError(
+            f"{path} has {there} of {index['count']} scenes. Go on with it: `adjsim dataset "
+            f"{index['dataset']} --out {path} --resume`."
+        )
+    if index["dataset"] != "rigid":
+        raise StudyError(f"`{path}` must hold a data set `rigid`, got `{index['dataset']}`.")
+    return index
+
+
+def _array(shard: h5py.File, name: str) -> Any:
+    return shard[name]

@@ -1,0 +1,148 @@
+"""Networks that guess parameters from a video: what they read, learn and leave. Needs PyTorch."""
+
+import csv
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from studies.datasets import generating
+from studies.datasets.spec import Asked
+from studies.errors import StudyError
+from tests.studies.datasets.toy import TOY, made
+
+
+torch = pytest.importorskip("torch", reason="the extra `learn` is not installed")
+
+from baselines import learning as command  # noqa: E402 -- they import PyTorch
+from baselines.networks import NETWORKS  # noqa: E402
+from baselines.scores import blind_guesses, relative_errors, scored  # noqa: E402
+from baselines.training import Plan, train  # noqa: E402
+from baselines.videos import TARGETS, Videos, read_videos  # noqa: E402
+
+
+SIZE = ("image.height=16", "image.width=16")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Threads that wait for each other in small steps are slow where others want the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A whole toy data set of ten scenes, two of them to test on."""
+    return made(*SIZE, count=10, folder=tmp_path_factory.mktemp("datasets") / "toy").path
+
+
+def bright_videos(count, rng):
+    """Videos whose brightness tells one value, and a known colour the other."""
+    values = np.exp(rng.uniform(-1.0, 1.0, (count, 2)))
+    images = np.zeros((count, 2, 4, 16, 16), np.uint8)
+    images[:, :, 0] = (60.0 * values[:, 0]).astype(np.uint8)[:, None, None, None]
+    images[:, :, 1] = (60.0 * values[:, 1]).astype(np.uint8)[:, None, None, None]
+    return Videos(images, values, ("a", "b"), ("kg", "-"), np.arange(count))
+
+
+def test_the_videos_are_those_of_the_shards(folder):
+    train_set, test_set = (read_videos(folder, which, 2) for which in ("train", "test"))
+    assert test_set.scenes.tolist() == [4, 9]
+    assert len(train_set) == 8
+    assert test_set.names == TARGETS
+    assert test_set.units == ("kg", "N/m", "N s/m", "N s/m", "-")
+    with h5py.File(folder / "shard-00001.h5") as shard:
+        video = shard["images"][0]
+        assert np.array_equal(test_set.images[0], np.moveaxis(video[[0, 2]], -1, 1))
+        assert test_set.values[0, 0] == shard["parameters/mass"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_finds_what_the_pictures_show(name, rng):
+    """Blind guesses are off by 0.5 to 1; brightness is exact to 1/60, and 200 steps are few."""
+    videos, unseen = bright_videos(200, rng), bright_videos(40, rng)
+    trained = train(videos, Plan(name, 16, 3e-3, 0))
+    errors = relative_errors(trained.guess(unseen), unseen.values)
+    blind = relative_errors(blind_guesses(videos, unseen, 0)["average"], unseen.values)
+    assert errors.mean() < 0.4 * blind.mean()
+    assert trained.losses[trained.best]["kept_back"] == min(k["kept_back"] for k in trained.losses)
+
+
+def test_training_repeats_itself_by_its_seed(rng):
+    videos = bright_videos(40, rng)
+    guesses = [train(videos, Plan("cnn", 2, 1e-3, seed)).guess(videos) for seed in (0, 0, 1)]
+    assert np.array_equal(guesses[0], guesses[1])
+    assert not np.array_equal(guesses[0], guesses[2])
+
+
+def test_errors_are_relative_to_the_truth(rng):
+    videos = bright_videos(30, rng)
+    doubled = scored({"double": 2.0 * videos.values}, videos)
+    assert [one["parameter"] for one in doubled] == ["a", "b"]
+    for one in doubled:
+        assert one["mean"] == one["median"] == one["worst"] == 1.0
+    blind = blind_guesses(videos, videos, 0)
+    assert np.array_equal(blind["average"][3], videos.values.mean(axis=0))
+    assert np.isin(blind["random"][:, 0], videos.values[:, 0]).all()
+
+
+def test_the_command_leaves_numbers_guesses_and_a_report(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("baselines.training.KEPT_BACK", 4)
+    monkeypatch.setattr("sys.argv", ["baselines", str(folder), "--epochs", "2", "--every", "2"])
+    out = tmp_path / "learned"
+    command.learn(folder, epochs=2, every=2, out=out)
+    told = capsys.readouterr()
+    assert "cnn       mass" in told.out
+    assert "convlstm  epoch 2/2" in told.err
+    result = json.loads((out / "result.json").read_text())
+    assert [one["network"] for one in result["networks"]] == ["cnn", "convlstm"]
+    assert (result["train"], result["test"], result["frames"]) == (8, 2, 2)
+    assert len(result["scores"]) == 4 * 5
+    assert all(one["seconds"] > 0.0 and len(one["losses"]) == 2 for one in result["networks"])
+    with (out / "guesses.csv").open() as stream:
+        lines = list(csv.DictReader(stream))
+    assert len(lines) == 4 * 2 * 5
+    assert {line["scene"] for line in lines} == {"4", "9"}
+    text = (out / "report.html").read_text()
+    assert "8 videos to train, 2 to test" in text
+    assert "2 epochs in" in text
+    again = NETWORKS["cnn"](2, (16, 16), 5)
+    again.load_state_dict(torch.load(out / "cnn.pt", weights_only=True))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epochs": 0}, "`--epochs` must be a whole number of at least 1"),
+        ({"rate": 0.0}, "`--rate` must be positive"),
+        ({"every": 0}, "`every` must be a whole number of at least 1"),
+        ({"network": ["cmn"]}, "Did you mean `cnn`"),
+    ],
+)
+def test_a_mistake_is_explained(folder, tmp_path, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        command.learn(folder, out=tmp_path / "learned", **arguments)
+    assert not (tmp_path / "learned").exists()
+
+
+def test_a_folder_without_a_whole_data_set_is_refused(tmp_path):
+    with pytest.raises(StudyError, match="holds no data set with an index"):
+        read_videos(tmp_path, "train", 1)
+    begun, _ = generating.start(Asked("rigid", TOY, 6), tmp_path / "begun")
+    begun.write_json("index.json", {"count": 6, "dataset": "rigid", "shards": []})
+    with pytest.raises(StudyError, match=r"has 0 of 6 scenes. Go on with it: `adjsim dataset"):
+        read_videos(begun.path, "train", 1)
+
+
+def test_too_few_or_odd_videos_are_refused(rng):
+    with pytest.raises(StudyError, match="Training needs at least 20 videos, got 5"):
+        train(bright_videos(5, rng), Plan("cnn", 1, 1e-3, 0))
+    videos = bright_videos(30, rng)
+    odd = Videos(videos.images[..., :12], videos.values, ("a", "b"), ("-", "-"), videos.scenes)
+    with pytest.raises(StudyError, match=r"multiples of 16, got \(16, 12\)"):
+        train(odd, Plan("cnn", 1, 1e-3, 0))
