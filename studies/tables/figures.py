@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from studies.figures import BLUE, INK, LABEL, ORANGE, SOFT, make_axes, png
+from studies.figures import BLUE, INK, ORANGE, SOFT, make_axes, png
 from studies.instances import FAILED
 from studies.tables.summary import VIDEO, find_cell
 
 
 LEAST = 1e-17  # an error of 0 is drawn here
-ACROSS = 3  # panels beside each other
+ACROSS = 2  # panels beside each other
+LETTERS = 11  # of a row's name in a line
 NARROWEST = 7.0  # figure [inches]; a report shows it as wide as the page
 
 
@@ -21,7 +22,7 @@ def errors(result: dict[str, Any]) -> bytes:
     across = min(ACROSS, len(columns))
     down = -(-len(columns) // across)
     width = max(3.2, 0.85 * len(result["rows"]) + 0.9)
-    figure, axes = make_axes(down, across, (max(NARROWEST, width * across), 3.3 * down))
+    figure, axes = make_axes(down, across, (max(NARROWEST, width * across), 3.1 * down))
     for ax, column in zip(axes, columns, strict=False):
         _panel(ax, result, column)
     for ax in axes[len(columns) :]:
@@ -50,7 +51,7 @@ def _panel(ax: Any, result: dict[str, Any], column: dict[str, Any]) -> None:
             ax.plot([i - 0.32, i + 0.32], [column["bar"]] * 2, "--", color=ORANGE, lw=1.6)
     ax.set_yscale("log")
     ax.set_xlim(-0.6, len(rows) - 0.4)
-    names = ["\n".join(wrap(row["label"], LABEL)) for row in rows]
+    names = ["\n".join(wrap(row["label"], LETTERS, break_long_words=False)) for row in rows]
     ax.set_xticks(range(len(rows)), names, fontsize=8)
     ax.set_title(column["label"], fontsize=10)
     ax.set_ylabel("relative error", fontsize=9)

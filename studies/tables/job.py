@@ -70,7 +70,7 @@ class TableJob:
         tasks = self.tasks
         left = [task for task in tasks if not folder.has(task.record_name)]
         run = partial(run_task, settings=self.settings, options=self.options)
-        with PointProgress(len(tasks), len(tasks) - len(left), what="instance") as progress:
+        with PointProgress(len(tasks), len(tasks) - len(left), what="estimate") as progress:
             for task, record in self.spread(run, left):
                 folder.write_json(task.record_name, record)
                 if record["status"] == FAILED:

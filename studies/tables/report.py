@@ -83,17 +83,42 @@ def _verdicts(result: dict[str, Any]) -> list[tuple[bool | None, str]]:
 
 def _table_section(result: dict[str, Any], figure: bytes) -> str:
     parts = [_column(result, column) for column in result["columns"]]
+    overview = _overview(result) if len(parts) > 1 else "".join(parts)
+    each = "".join(parts) if len(parts) > 1 else ""
     return f"""<section>
 <h2>Relative errors</h2>
-{"".join(parts)}
+{overview}
 {wide(figure, "errors of every instance")}
 <p>Relative errors of {counted(result["count"], "instance")}; of a parameter with many values their
-mean over the values, and a velocity's are relative to the mean speed. Published are the means that
-the gradSim paper prints. Bars are what this project holds estimates from video to. Expected is the
-analytic mean error of an estimator that knows nothing but the range of the hidden values. Points
-are instances, black lines their medians, grey ones published, orange ones bars.</p>
+mean over the values, and a velocity's are relative to the mean speed. Published, or in brackets,
+are the means that the gradSim paper prints. Bars are what this project holds estimates from video
+to. Expected is the analytic mean error of an estimator that knows nothing but the range of the
+hidden values. Points are instances, black lines their medians, grey ones published, orange ones
+bars.</p>
 <p>{html.escape(result["differs"])}</p>
+{each}
 </section>"""
+
+
+def _overview(result: dict[str, Any]) -> str:
+    """Return one line for each row, and one number of each column, above the published one."""
+    head = ["", *(html.escape(one["label"]) + _small(one["by"]) for one in result["columns"])]
+    lines = []
+    for row in result["rows"]:
+        line = [f"<b>{html.escape(row['label'])}</b>"]
+        for column in result["columns"]:
+            cell = find_cell(result, column, row["name"])
+            found = "failed" if cell["mean"] is None else f"<b>{cell[column['by']]:.1e}</b>"
+            published = cell["published"]
+            line.append(found + ("" if published is None else _small(f"({published:.1e})")))
+        lines.append(line)
+    lines.append(["bar", *("" if one["bar"] is None else f"{one['bar']:.0e}"
+                           for one in result["columns"])])  # fmt: skip
+    return f'<div class="scroll">{table(head, lines)}</div>'
+
+
+def _small(text: str) -> str:
+    return f'<br><span class="unit">{text}</span>'
 
 
 def _column(result: dict[str, Any], column: dict[str, Any]) -> str:
@@ -138,7 +163,7 @@ def _doubts_section(result: dict[str, Any]) -> str:
     for one in above:
         spectrum = one["spectrum"] or {}
         worst = spectrum.get("worst_direction") or {}
-        named = ", ".join(f"{weight:.2f} {html.escape(name)}" for name, weight in worst.items())
+        named = "<br>".join(f"{weight:.2f} {html.escape(name)}" for name, weight in worst.items())
         condition = spectrum.get("condition")
         what = f"{one['instance']}: {html.escape(one['what'])}"
         cells = [html.escape(one["scene"]), what, _errors(one), _loss(one), str(one["starts"])]
@@ -208,7 +233,7 @@ def _loss(one: dict[str, Any]) -> str:
 
 def _errors(one: dict[str, Any]) -> str:
     shown = list(one["errors"].items())[:LISTED]
-    return ", ".join(f"{html.escape(path)} {error['mean']:.1e}" for path, error in shown)
+    return "<br>".join(f"{html.escape(path)} {error['mean']:.1e}" for path, error in shown)
 
 
 def _facts(result: dict[str, Any], manifest: dict[str, Any]) -> dict[str, str]:
