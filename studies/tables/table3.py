@@ -29,12 +29,10 @@ def lame_columns(name: str) -> tuple[Column, ...]:
     )
 
 
-MASSES = Column(
-    "mass", "masses of a ball's particles", 1e-2, Statistic.MEAN, {"video": 0.048, "states": 0.032}
-)
+MASSES = Column("mass", "masses of a ball", 1e-2, Statistic.MEAN, {"video": 0.048, "states": 0.032})
 VELOCITIES = Column(
     "velocity",
-    "velocities of a curtain's points",
+    "velocities of a curtain",
     1e-3,
     Statistic.MEAN,
     {"video": 0.026, "states": 0.127},
