@@ -12,11 +12,12 @@ from baselines.scores import relative_errors
 from baselines.videos import Videos
 from studies import run_folder
 from studies.figures import BLUE, INK, ORANGE, make_axes, png
-from studies.report_parts import gallery, page, rows, table
+from studies.report_parts import gallery, page, rows, table, wide
 from studies.run_folder import RunFolder
 
 
 GUESSES = "guesses.csv"
+WIDE = 20.0  # a range of more than so many times is drawn by its logarithm
 
 
 def write_guesses(folder: RunFolder, guesses: dict[str, np.ndarray], test: Videos) -> None:
@@ -53,12 +54,13 @@ def write_report(
         "versions": ", ".join(f"{name} {v}" for name, v in result["versions"].items()),
         "command": result["command"],
     }
+    beside = "\n".join(f"<p>{name}</p>{wide(data, name)}" for name, data in clouds.items())
     body = "\n".join(
         [
             f"<section>\n<h2>Relative errors on the test set</h2>\n{scores_table(result)}\n"
             "<p>average and random guess without looking: the mean of the training set, and "
             "a value drawn from it.</p>\n</section>",
-            f"<section>\n<h2>Guess beside truth</h2>\n{gallery(clouds)}\n</section>",
+            f"<section>\n<h2>Guess beside truth</h2>\n{beside}\n</section>",
             f"<section>\n<h2>Training</h2>\n{gallery(curves)}\n{rows(facts)}\n</section>",
         ]
     )
@@ -104,13 +106,18 @@ def learned(one: dict[str, Any]) -> bytes:
 
 def guessed_beside(guessed: np.ndarray, test: Videos) -> bytes:
     """Draw every guess over its truth."""
+    from matplotlib.ticker import NullFormatter
+
     figure, axes = make_axes(1, len(test.names), (2.3 * len(test.names), 2.5))
     for k, (ax, name) in enumerate(zip(axes, test.names, strict=True)):
         truth, own = test.values[:, k], guessed[:, k]
         ends = [min(truth.min(), own.min()), max(truth.max(), own.max())]
         ax.plot(ends, ends, color=INK, linewidth=0.8)
         ax.scatter(truth, own, s=5, color=BLUE)
-        ax.set(xscale="log", yscale="log")
+        if ends[1] > WIDE * ends[0]:
+            ax.set(xscale="log", yscale="log")
+            for axis in (ax.xaxis, ax.yaxis):
+                axis.set_minor_formatter(NullFormatter())
         unit = test.units[k]
         label = name.replace("_", " ") + ("" if unit == "-" else f" [{unit}]")
         ax.set_title(label, fontsize=9, color=INK)
