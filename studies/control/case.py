@@ -10,7 +10,7 @@ of the goal (intersection over union of the alphas).
 """
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from studies.parameters import Parameters, block
 from studies.registry import RunOptions
 from studies.search import make_loss, make_search
 from studies.transforms import Identity
+from studies.truth import Truth
 from studies.video_problem import VideoProblem
 
 
@@ -92,12 +93,44 @@ def told(found: dict[str, float]) -> list[str]:
     ]
 
 
+@dataclass(frozen=True, eq=False)
+class Sought:
+    """What a search may choose.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    unit : str
+        Of all of them.
+    drawn : callable
+        drawn(rng) is a theta at random.
+    hidden : mapping, optional
+        Natural values by path that the goal was made with, if it was made with any.
+    """
+
+    parameters: Parameters
+    unit: str
+    drawn: Callable[[np.random.Generator], np.ndarray]
+    hidden: Mapping[str, np.ndarray] | None = None
+
+
+def policy(settings: dict[str, Any], rng: np.random.Generator, motion: Motion, path: str) -> Sought:
+    """Return the weights of a policy, by a path such as "gear.actuation".
+
+    `rng` draws those that the search begins with.
+    """
+    shape = motion.system.parameters()[path].shape
+    begin = settings["start"]["size"] * rng.standard_normal(shape)
+    free = Parameters([block((path,), Identity(), [begin], {path: (-BOUND, BOUND)})])
+    size = settings["random"]["size"]
+    return Sought(free, "-", lambda rng: size * rng.standard_normal(free.size))
+
+
 def make_case(  # noqa: PLR0913 -- what differs between the bodies
     settings: dict[str, Any],
     options: RunOptions,
-    rng: np.random.Generator,
+    sought: Sought,
     *,
-    path: str,
     motion: Motion,
     filming: Filming,
     goal: Any,
@@ -105,18 +138,14 @@ def make_case(  # noqa: PLR0913 -- what differs between the bodies
     what: str,
     instance: int = 0,
 ) -> Case:
-    """Return the case of a body whose policy is sought.
+    """Return the case of a body that is to get to a goal.
 
     Parameters
     ----------
     settings, options
         Of the study.
-    rng : numpy.random.Generator
-        Draws the weights that the search begins with.
-    path : str
-        Of the policy's weights, such as "gear.actuation".
+    sought : Sought
     motion : Motion
-        Its policy at rest.
     filming : Filming
     goal : Trajectory
         Where the body shall be, at the frames of the motion.
@@ -124,13 +153,11 @@ def make_case(  # noqa: PLR0913 -- what differs between the bodies
         As `Fit` takes them.
     instance : int, optional
     """
-    rest = motion.system.parameters()[path]
     targets = filming.shoot(motion, goal)
     mass = np.asarray(motion.system.parameters()["mass"], np.float64)
     center = center_of_mass(goal.x, mass)[-1]
-    begin = settings["start"]["size"] * rng.standard_normal(rest.shape)
-    free = Parameters([block((path,), Identity(), [begin], {path: (-BOUND, BOUND)})])
-    problem = VideoProblem(motion, filming, free, make_loss(settings["loss"]), targets)
+    loss, hidden = make_loss(settings["loss"]), sought.hidden
+    problem = VideoProblem(motion, filming, sought.parameters, loss, targets)
 
     def findings(theta: np.ndarray) -> list[str]:
         there = problem.motion_at(theta)
@@ -141,14 +168,19 @@ def make_case(  # noqa: PLR0913 -- what differs between the bodies
         make_search(settings["optimizer"]),
         options,
         title=title,
-        units={path: "-"},
+        units=dict.fromkeys(sought.parameters.paths, sought.unit),
         what=what,
+        truth=None if hidden is None else Truth(hidden, targets, scales=_norms(hidden)),
         findings=findings,
         instance=instance,
         played=np.unique(np.rint(np.linspace(0, motion.n_steps, PLAYED)).astype(int)),
     )
-    size = settings["random"]["size"]
-    return Case(fit, center, lambda rng: size * rng.standard_normal(rest.size))
+    return Case(fit, center, sought.drawn)
+
+
+def _norms(values: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Return what errors are relative to: a component of a vector may be 0."""
+    return {path: float(np.linalg.norm(value)) for path, value in values.items()}
 
 
 class Measured:

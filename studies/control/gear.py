@@ -28,7 +28,7 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.model import Model, State
 from render.orbit_camera import OrbitCamera
 from render.scene import Material, Mesh
-from studies.control.case import Case, make_case
+from studies.control.case import Case, make_case, policy
 from studies.control.comparison import make_job, require_last_picture
 from studies.filming import MeshFilming, Skin, make_filming
 from studies.instances import Bar
@@ -91,8 +91,7 @@ def make(settings: dict[str, Any], options: RunOptions, instance: int) -> Case:
     return make_case(
         settings,
         options,
-        rng,
-        path=WEIGHTS,
+        policy(settings, rng, motion, WEIGHTS),
         motion=motion,
         filming=make_camera(settings, mesh, options),
         goal=goal(settings, motion, x),

@@ -26,7 +26,7 @@ from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
 from render.scene import Material, Mesh
-from studies.control.case import Case, make_case
+from studies.control.case import Case, make_case, policy
 from studies.control.comparison import make_job, require_last_picture
 from studies.filming import MeshFilming, Skin, make_filming
 from studies.instances import Bar
@@ -77,8 +77,7 @@ def make(settings: dict[str, Any], options: RunOptions, instance: int) -> Case:
     return make_case(
         settings,
         options,
-        np.random.default_rng([options.seed + instance, 0]),
-        path=WEIGHTS,
+        policy(settings, np.random.default_rng([options.seed + instance, 0]), motion, WEIGHTS),
         motion=motion,
         filming=make_camera(settings, mesh, options),
         goal=stand(settings, motion),
