@@ -123,6 +123,18 @@ STUDIES = {
             reporter="studies.control.report",
         ),
         Study(
+            "control-cloth",
+            "studies.control.cloth",
+            "throw a cloth with lift and drag so that it gets where a picture shows it",
+            reporter="studies.control.report",
+        ),
+        Study(
+            "control-jellyfish",
+            "studies.control.jellyfish",
+            "beat the bell of a jellyfish so that it swims upwards",
+            reporter="studies.control.report",
+        ),
+        Study(
             "appearance",
             "studies.appearance",
             "compare how fast a mass is found where the video shows colour, shade or a texture",
