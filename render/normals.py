@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjsim.backend import device_fn, lit
+from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add, cross, norm, scale, sub
 
 
@@ -22,12 +22,24 @@ class VertexCorners(NamedTuple):
     corners: np.ndarray  # (3 n_faces,) int64
 
 
+def _list_corners(flat, place, corners):
+    """Write the corners of each vertex in their order; `place`, where they begin, is used up."""
+    for c in range(flat.shape[0]):
+        corners[place[flat[c]]] = c
+        place[flat[c]] += 1
+
+
+list_corners = cpu_kernel(_list_corners)
+
+
 def vertex_corners(faces: np.ndarray, n_vertices: int) -> VertexCorners:
     """Return the corners at each vertex; faces are (n_faces, 3)."""
     flat = faces.reshape(-1)
     start = np.zeros(n_vertices + 1, np.int64)
     np.cumsum(np.bincount(flat, minlength=n_vertices), out=start[1:])
-    return VertexCorners(start, np.argsort(flat, kind="stable").astype(np.int64))
+    corners = np.empty(len(flat), np.int64)
+    list_corners(flat, start.copy(), corners)
+    return VertexCorners(start, corners)
 
 
 @device_fn
