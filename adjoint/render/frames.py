@@ -5,7 +5,8 @@ The forward's stages are undone last first, tile by tile and then for the frame:
     pixels -> fragments -> slots of (tile, face) -> faces -> vertices, scene, view
 
 Where there are textures, each fragment of a tile writes a record of 56 bytes (in float64) of the
-texels it saw; the records are added up tile by tile.
+texels it saw; the records are added up tile by tile. One thread alone adds those of a tile when
+it is done with it, so that they stay in its cache; of several each keeps those of its tiles.
 
 Every sum has a fixed order that does not know how many threads there are: gradients are
 equal to the bit on any number of them. The tangents are in `tile_tangents.py`.
@@ -112,6 +113,9 @@ def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
             pixels_vjp_tile(
                 k, f, scene, faces, fragments, adj, pair, slots.pairs, own, row, records, first
             )
+    if slots.texels.shape[0] > 0:
+        add_texels(records, slots.texels)
+        records.count[0] = 0
 
 
 shade_tile_vjp = cpu_kernel(_shade_tile_vjp)
@@ -129,11 +133,12 @@ class Slots(NamedTuple):
     tiles: np.ndarray  # (n_tiles, 6) of sigma, gamma, epsilon and one background
     behind: np.ndarray  # of the samples of a background image, or (0, 0, 3)
     parts: ShadeParts  # of every tile, or of none where no face is shaded pixel by pixel
-    records: TexelRecords  # of a run of tiles
+    records: TexelRecords  # of a run of tiles, or of one tile
+    texels: np.ndarray  # the sum of all records, or (0, 3) where each run of tiles keeps its own
 
 
-def empty_slots(job: Job, ready: Frame) -> Slots:
-    """Return room for what the tiles of a frame pull back."""
+def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
+    """Return room for what the tiles of a frame pull back; one thread alone sums records."""
     dtype = job.x.dtype
     n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
     by_pixel = len(ready.faces.towards) > 0
@@ -145,6 +150,7 @@ def empty_slots(job: Job, ready: Frame) -> Slots:
         np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype),
         zero_parts(np, n_tiles if by_pixel else 0, len(job.scene.ambient), job.scene, dtype),
         empty_records(np, 0, dtype),
+        np.zeros((len(job.scene.texels) if alone else 0, 3), dtype),
     )
 
 
@@ -152,7 +158,8 @@ def recording(
     job: Job, ready: Frame, first: int, last: int, slots: Slots, records: dict[int, TexelRecords]
 ) -> Slots:
     """Return the slots with room for the records of the tiles first..last-1, kept in `records`."""
-    n = int(ready.tiles.capacity[first:last].sum()) if len(job.scene.texels) else 0
+    held = ready.tiles.capacity[first:last]
+    n = int(held.max() if len(slots.texels) else held.sum()) if len(job.scene.texels) else 0
     records[first] = empty_records(np, n, job.x.dtype)
     return slots._replace(records=records[first])
 
@@ -167,7 +174,7 @@ def draw_frame_vjp(
 ) -> paths.Packed:
     """Adjoints of everything from the adjoint of the image of one frame."""
     ready, kept = found
-    slots = empty_slots(job, ready)
+    slots = empty_slots(job, ready, alone=pool.threads == 1)
     records: dict[int, TexelRecords] = {}
     draw_tiles_vjp = draw_shaded_vjp if len(ready.faces.towards) else draw_plain_vjp
 
@@ -211,6 +218,7 @@ def undo_frame(
         )  # fmt: skip
         for name, part in zip(slots.parts._fields, slots.parts, strict=True):
             getattr(adj.scene, name)[...] += part.sum(axis=0)
+        adj.scene.texels[: len(slots.texels)] = slots.texels
         for first in sorted(records):  # the same order on any number of threads
             add_texels(records[first], adj.scene.texels)
         add_uv(job.scene, ready.faces.box, adj_faces, adj.scene.uv)

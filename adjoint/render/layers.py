@@ -150,7 +150,7 @@ def draw_frame_layers_vjp(
 ) -> paths.Packed:
     """Adjoints of everything from the adjoints of the layers of one frame."""
     ready, flat = setup_frame(job, frame), frame_normals(job, frame, layers)
-    slots, dtype = empty_slots(job, ready), job.x.dtype
+    slots, dtype = empty_slots(job, ready, alone=pool.threads == 1), job.x.dtype
     records: dict[int, TexelRecords] = {}
     n_pairs = len(ready.tiles.faces)
     own = LayerSlots(np.empty_like(slots.tiles), np.empty((n_pairs if len(flat) else 0, 3), dtype))
