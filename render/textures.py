@@ -79,18 +79,34 @@ def wrapped(k, n, clamp):
 
 
 @device_fn
-def texel_places(uv, image):
-    """Indices of the four texels around uv, row by row, and the fractions f and g."""
-    start, height, width, clamp = image
+def texel_cell(uv, image):
+    """Row and column of the upper left of the four texels around uv, and the fractions f and g.
+
+    The indices are whole numbers of the type of uv, not yet wrapped.
+    """
     half, one = lit(0.5, uv[0]), lit(1.0, uv[0])
-    x = uv[0] * type(one)(width) - half  # (1)
-    y = (one - uv[1]) * type(one)(height) - half  # (2)
-    j, i = np.int64(math.floor(x)), np.int64(math.floor(y))
+    x = uv[0] * type(one)(image[2]) - half  # (1)
+    y = (one - uv[1]) * type(one)(image[1]) - half  # (2)
+    j, i = type(one)(math.floor(x)), type(one)(math.floor(y))
+    return (i, j), (x - j, y - i)
+
+
+@device_fn
+def cell_places(cell, image):
+    """Indices of the four texels of a cell, row by row."""
+    start, height, width, clamp = image
+    i, j = np.int64(cell[0]), np.int64(cell[1])
     left, right = wrapped(j, width, clamp), wrapped(j + 1, width, clamp)
     upper = start + width * wrapped(i, height, clamp)
     lower = start + width * wrapped(i + 1, height, clamp)
-    at = (upper + left, upper + right, lower + left, lower + right)
-    return at, x - type(one)(j), y - type(one)(i)
+    return upper + left, upper + right, lower + left, lower + right
+
+
+@device_fn
+def texel_places(uv, image):
+    """Indices of the four texels around uv, row by row, and the fractions f and g."""
+    cell, (f, g) = texel_cell(uv, image)
+    return cell_places(cell, image), f, g
 
 
 @device_fn
@@ -107,11 +123,23 @@ def texel(texels, k):
 
 
 @device_fn
+def four_texels_at(at, texels):
+    """Four texels."""
+    return texel(texels, at[0]), texel(texels, at[1]), texel(texels, at[2]), texel(texels, at[3])
+
+
+@device_fn
+def between_texels(f, g, four):
+    """Colour between four texels."""
+    above = axpy(f, sub(four[1], four[0]), four[0])  # (1)
+    below = axpy(f, sub(four[3], four[2]), four[2])  # (2)
+    return axpy(g, sub(below, above), above)  # (3)
+
+
+@device_fn
 def blend_texels(at, f, g, texels):
     """Colour between the four texels `at`."""
-    above = axpy(f, sub(texel(texels, at[1]), texel(texels, at[0])), texel(texels, at[0]))  # (1)
-    below = axpy(f, sub(texel(texels, at[3]), texel(texels, at[2])), texel(texels, at[2]))  # (2)
-    return axpy(g, sub(below, above), above)  # (3)
+    return between_texels(f, g, four_texels_at(at, texels))
 
 
 @device_fn

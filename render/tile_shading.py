@@ -25,14 +25,25 @@ from render.pixel_shading import (
     weighted,
 )
 from render.shading import lambert, mirrored_cosine
-from render.textures import is_textured, texture_color
+from render.textures import (
+    between_texels,
+    cell_places,
+    corner_uv,
+    is_textured,
+    load_image,
+    texel,
+    texel_cell,
+    weighted_uv,
+)
 
 
 SHADED = 512  # fragments that are shaded at a time
 LANES = 8  # loops over pixels run over whole groups: what lies beyond is not used
 ROW = np.uint64(SHADED + LANES)  # of the scratch, a number for each fragment
 WEIGHTS, NORMALS, COLORS = np.uint64(0) * ROW, np.uint64(3) * ROW, np.uint64(6) * ROW
-SCRATCH = 9 * (SHADED + LANES)
+LENGTHS, CELLS, FRACTIONS = np.uint64(9) * ROW, np.uint64(10) * ROW, np.uint64(12) * ROW
+TEXELS = np.uint64(14) * ROW
+SCRATCH = 26 * (SHADED + LANES)
 MANTISSA, ONE = np.int64((1 << 52) - 1), np.int64(1023 << 52)  # bits of a float64
 ARTANH = tuple(1.0 / k for k in range(21, 0, -2))
 
@@ -53,6 +64,18 @@ def get3(block, at):
 def put3(block, at, value):
     """Write three numbers of a fragment."""
     block[at], block[at + ROW], block[at + ROW + ROW] = value
+
+
+@device_fn
+def get2(block, at):
+    """Two numbers of a fragment."""
+    return block[at], block[at + ROW]
+
+
+@device_fn
+def put2(block, at, value):
+    """Write two numbers of a fragment."""
+    block[at], block[at + ROW] = value
 
 
 @device_fn
@@ -87,7 +110,7 @@ def light_lambert(f, n, scene, block):
 
 @device_fn
 def light_block(f, n, light, faces, scene, block):
-    """Normals and shade of the fragments of a block."""
+    """Normals, 1 over the lengths that they had, and shade of the fragments of a block."""
     if not scene.rounded[f]:
         for k in range(np.uint64(0), np.uint64(whole(n))):
             put3(block, k + NORMALS, light[0])
@@ -95,8 +118,9 @@ def light_block(f, n, light, faces, scene, block):
         return
     normals = corner_normals(f, faces.shaded)
     for k in range(np.uint64(0), np.uint64(whole(n))):
-        unit, _ = unit_or_zero(weighted(get3(block, k + WEIGHTS), normals))
+        unit, c = unit_or_zero(weighted(get3(block, k + WEIGHTS), normals))
         put3(block, k + NORMALS, unit)
+        block[k + LENGTHS] = c
     if scene.harmonics.shape[0] > 0:
         for k in range(np.uint64(0), np.uint64(whole(n))):
             s = harmonic_shade(get3(block, k + NORMALS), scene.harmonics)
@@ -106,11 +130,48 @@ def light_block(f, n, light, faces, scene, block):
 
 
 @device_fn
+def find_cells(f, n, scene, block):
+    """Rows and columns of the upper left of four texels, and the fractions, as numbers."""
+    corners, image = corner_uv(f, scene), load_image(f, scene)
+    for k in range(np.uint64(0), np.uint64(whole(n))):
+        cell, fractions = texel_cell(weighted_uv(get3(block, k + WEIGHTS), corners), image)
+        put2(block, k + CELLS, cell)
+        put2(block, k + FRACTIONS, fractions)
+
+
+@device_fn
+def load_texels(f, n, scene, block):
+    """The four texels around each of n fragments: the one loop that does not vectorise."""
+    image, step = load_image(f, scene), np.uint64(3) * ROW
+    for k in range(np.uint64(0), np.uint64(n)):
+        at = cell_places(get2(block, k + CELLS), image)
+        put3(block, k + TEXELS, texel(scene.texels, at[0]))
+        put3(block, k + TEXELS + step, texel(scene.texels, at[1]))
+        put3(block, k + TEXELS + step + step, texel(scene.texels, at[2]))
+        put3(block, k + TEXELS + step + step + step, texel(scene.texels, at[3]))
+
+
+@device_fn
+def four_texels(k, block):
+    """The four texels around fragment k of a block."""
+    at, step = k + TEXELS, np.uint64(3) * ROW
+    return (
+        get3(block, at),
+        get3(block, at + step),
+        get3(block, at + step + step),
+        get3(block, at + step + step + step),
+    )
+
+
+@device_fn
 def paint_block(f, n, scene, block):
     """Multiply the shade of a block by its colours C."""
     if is_textured(f, scene):
-        for k in range(np.uint64(0), np.uint64(n)):
-            C = texture_color(f, get3(block, k + WEIGHTS), scene)
+        find_cells(f, n, scene, block)
+        load_texels(f, n, scene, block)
+        for k in range(np.uint64(0), np.uint64(whole(n))):
+            a, b = get2(block, k + FRACTIONS)
+            C = between_texels(a, b, four_texels(k, block))
             put3(block, k + COLORS, times(get3(block, k + COLORS), C))
         return
     albedo = corner_albedo(f, scene)

@@ -9,10 +9,16 @@ from render.normals import corner_point, normal_sum, unit_or_zero
 
 
 @device_fn
+def unit_vjp(n, c, adj_n):
+    """Pull adj_n back through n = m/|m|, from n and c = 1/|m|."""
+    return scale(c, axpy(-dot(n, adj_n), n, adj_n))
+
+
+@device_fn
 def unit_or_zero_vjp(m, adj_n):
     """Pull adj_n back through n = m/|m|; the tangent is the same map."""
     n, c = unit_or_zero(m)
-    return scale(c, axpy(-dot(n, adj_n), n, adj_n))
+    return unit_vjp(n, c, adj_n)
 
 
 @device_fn

@@ -1,17 +1,16 @@
 """Sums over the fragments of a block, whose numbers lie in rows; CPU only.
 
-A row is summed in LANES lanes, which are added in pairs, and several rows together one
-fragment after the other: both keep as many sums apart as an instruction waits for. The order
-rests on the number of fragments alone.
+A row is summed in LANES lanes, which are added in pairs: that keeps as many sums apart as an
+instruction works on. The order rests on the number of fragments alone.
 
 Tests: `tests/render/test_tile_adjoints.py`.
 """
 
 import numpy as np
 
-from adjoint.render.pixel_shading import add_corners, no_corners
 from adjsim.backend import device_fn, lit
-from render.tile_shading import LANES, ROW, get3, whole
+from adjsim.vec3 import scale
+from render.tile_shading import LANES, ROW, get3, put3, whole
 
 
 GROUP = np.uint64(LANES)
@@ -35,16 +34,13 @@ def row_sum(at, n, block):
 
 
 @device_fn
-def row_dots(row, rows, n, block):
-    """Sums over n fragments of the products of the numbers of a row and those of three others."""
-    zero = lit(0.0, block[0])
-    s0, s1, s2 = zero, zero, zero
-    for k in range(np.uint64(0), np.uint64(n)):
-        w, v = block[row + k], get3(block, rows + k)
-        s0 += w * v[0]
-        s1 += w * v[1]
-        s2 += w * v[2]
-    return s0, s1, s2
+def row_sum3(rows, n, block):
+    """Sums of three rows of n fragments."""
+    return (
+        row_sum(rows, whole(n), block),
+        row_sum(rows + ROW, whole(n), block),
+        row_sum(rows + ROW + ROW, whole(n), block),
+    )
 
 
 @device_fn
@@ -55,15 +51,21 @@ def add_sums(rows, n, i, total, block):
 
 
 @device_fn
-def add_outer(weights, rows, n, at, pair, slots, block):
-    """Add the sums of w_k v over n fragments to the places from at + 3 k on of a slot."""
-    zero = lit(0.0, block[0])
-    sums = no_corners(zero)
-    for k in range(np.uint64(0), np.uint64(n)):
-        sums = add_corners(sums, get3(block, weights + k), get3(block, rows + k))
-    for k in range(3):
-        for c in range(3):
-            slots[pair, at + 3 * k + c] += sums[k][c]
+def write_outer(weights, rows, n, terms, block):
+    """Write w_k v of n fragments, v in three rows, to nine rows from `terms` on."""
+    step = np.uint64(3) * ROW
+    for k in range(np.uint64(0), np.uint64(whole(n))):
+        w, v = get3(block, weights + k), get3(block, rows + k)
+        put3(block, terms + k, scale(w[0], v))
+        put3(block, terms + step + k, scale(w[1], v))
+        put3(block, terms + step + step + k, scale(w[2], v))
+
+
+@device_fn
+def add_terms(terms, n, at, pair, slots, block):
+    """Add the sums of nine rows of n fragments to the places from `at` on of a slot."""
+    for c in range(9):
+        slots[pair, at + c] += row_sum(terms + np.uint64(c) * ROW, whole(n), block)
 
 
 @device_fn

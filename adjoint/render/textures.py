@@ -17,6 +17,7 @@ from render.face_setup import PackedScene
 from render.textures import (
     blend_texels,
     corner_uv,
+    four_texels_at,
     load_image,
     texel,
     texel_places,
@@ -41,17 +42,11 @@ def empty_records(xp: Any, n: int, dtype: Any) -> TexelRecords:
 
 
 @device_fn
-def texel_slopes(at, f, g, texels):
-    """Slopes of `blend_texels` in f and in g."""
-    t0, t1, t2, t3 = (
-        texel(texels, at[0]),
-        texel(texels, at[1]),
-        texel(texels, at[2]),
-        texel(texels, at[3]),
-    )
-    across, below = sub(t1, t0), sub(t3, t2)
+def slopes_between(f, g, four):
+    """Slopes of `between_texels` in f and in g."""
+    across, below = sub(four[1], four[0]), sub(four[3], four[2])
     slope_f = axpy(g, sub(below, across), across)
-    slope_g = sub(axpy(f, below, t2), axpy(f, across, t0))
+    slope_g = sub(axpy(f, below, four[2]), axpy(f, across, four[0]))
     return slope_f, slope_g
 
 
@@ -65,7 +60,7 @@ def texture_color_jvp(f, w, tan_w, scene, tan_scene):
     at, a, b = texel_places(uv, image)
     tan_a = type(a)(image[2]) * tan_u  # (2)
     tan_b = -type(b)(image[1]) * tan_v
-    slope_a, slope_b = texel_slopes(at, a, b, scene.texels)
+    slope_a, slope_b = slopes_between(a, b, four_texels_at(at, scene.texels))
     tan = blend_texels(at, a, b, tan_scene.texels)  # (3)
     tan = axpy(tan_a, slope_a, axpy(tan_b, slope_b, tan))
     return blend_texels(at, a, b, scene.texels), tan
@@ -82,12 +77,19 @@ def texture_color_vjp(f, w, scene, adj_C, records, k):
     at, a, b = texel_places(uv, image)  # (2) replayed
 
     # (3) C = blend of four texels
-    slope_a, slope_b = texel_slopes(at, a, b, scene.texels)
-    adj_a, adj_b = dot(slope_a, adj_C), dot(slope_b, adj_C)
     for c in range(4):
         records.at[k, c] = at[c]
     records.part[k, 0], records.part[k, 1] = a, b
     records.part[k, 2], records.part[k, 3], records.part[k, 4] = adj_C
+    return between_vjp(a, b, four_texels_at(at, scene.texels), corners, image, adj_C)
+
+
+@device_fn
+def between_vjp(a, b, four, corners, image, adj_C):
+    """Undo a lookup between four texels, all but what these get: adj_w, and (adj_u, adj_v, 0)."""
+    # (3) C = blend of four texels
+    slope_a, slope_b = slopes_between(a, b, four)
+    adj_a, adj_b = dot(slope_a, adj_C), dot(slope_b, adj_C)
 
     # (2) a = u W - 1/2 - j, b = (1 - v) H - 1/2 - i
     adj_u = type(a)(image[2]) * adj_a

@@ -6,6 +6,9 @@ that they work several fragments per instruction. What a block adds to a slot, a
 material is summed in the order of `row_sum`. Beyond the last fragment of a block the weights
 are 1, 0, 0 and the adjoints of the colours 0: nothing there adds to anything.
 
+A light L and a coefficient k are factors of the same g in L k g: both take their adjoints from
+one sum over the fragments, of g times the adjoint.
+
 Tests: `tests/render/test_tile_adjoints.py`, `tests/render/test_soft_raster.py`.
 """
 
@@ -14,13 +17,13 @@ import numpy as np
 from adjoint.render.barycentrics import place_vjp
 from adjoint.render.face_setup import COLORS, NORMALS, PIXEL_SLOT, TOWARDS, add_row
 from adjoint.render.harmonics import harmonic_normal_vjp
-from adjoint.render.normals import unit_or_zero_vjp
+from adjoint.render.normals import unit_vjp
 from adjoint.render.pixel_shading import face_light_vjp, weighted_vjp
-from adjoint.render.row_sums import add_outer, add_sums, only, row_dots, row_sum
+from adjoint.render.row_sums import add_sums, add_terms, only, row_sum, row_sum3, write_outer
 from adjoint.render.shading import lambert_vjp, mirror_vjp
-from adjoint.render.textures import texture_color_vjp
+from adjoint.render.textures import between_vjp
 from adjsim.backend import device_fn, lit
-from adjsim.vec3 import add
+from adjsim.vec3 import add, dot, scale
 from render.coverage import exp_minus
 from render.face_setup import load3, load_corners
 from render.harmonics import N_HARMONICS, harmonics
@@ -34,15 +37,24 @@ from render.pixel_shading import (
     weighted,
 )
 from render.shading import mirrored_cosine
-from render.textures import is_textured, texture_color
+from render.textures import between_texels, cell_places, corner_uv, is_textured, load_image
 from render.tile_shading import (
+    CELLS,
     COLORS as SHADE,
+    FRACTIONS,
+    LENGTHS,
     NORMALS as UNITS,
     ROW,
+    SCRATCH,
     SHADED,
+    TEXELS,
     WEIGHTS,
+    find_cells,
+    four_texels,
+    get2,
     get3,
     light_block,
+    load_texels,
     log_vector,
     put3,
     times,
@@ -51,17 +63,15 @@ from render.tile_shading import (
 )
 
 
-# Places of rows in the scratch, after the weights, unit normals and shades of the forward.
-ALBEDO, EYE, ADJ_RGB = np.uint64(9) * ROW, np.uint64(12) * ROW, np.uint64(15) * ROW
-ADJ_N, ADJ_E, ADJ_W = np.uint64(18) * ROW, np.uint64(21) * ROW, np.uint64(24) * ROW
-PART = np.uint64(27) * ROW  # ten rows that a stage sums
-PART3, PART6, PART9 = (
-    PART + np.uint64(3) * ROW,
-    PART + np.uint64(6) * ROW,
-    PART + np.uint64(9) * ROW,
-)
-ADJ_S = EYE  # once the vectors to the eye are not needed
-SCRATCH_VJP = 37 * int(ROW)
+def row(n: int) -> np.uint64:
+    """Return where row n of the scratch is, after those of the forward."""
+    return np.uint64(SCRATCH) + np.uint64(n) * ROW
+
+
+ALBEDO, EYE, EYE_LENGTHS, ADJ_RGB = row(0), row(3), row(6), row(7)
+ADJ_N, ADJ_E, ADJ_W, ADJ_S = row(10), row(13), row(16), row(19)
+PART, PART3, PART6, OUTER = row(22), row(25), row(28), row(31)  # what a stage sums
+SCRATCH_VJP = int(row(40))
 
 
 @device_fn
@@ -94,8 +104,14 @@ def place_block_vjp(first, n, corners, fragments, adj, pair, slots, block):
         put3(block, k + PART, only(is_there, (a0[0], a0[1], a1[0])))
         put3(block, k + PART3, only(is_there, (a1[1], a2[0], a2[1])))
         put3(block, k + PART6, only(is_there, z))
-    for c in range(9):
-        slots[pair, c] += row_sum(PART + np.uint64(c) * ROW, whole(n), block)
+    add_terms(PART, n, 0, pair, slots, block)
+
+
+@device_fn
+def add_outer(rows, n, at, pair, slots, block):
+    """Add the sums of w_k v over n fragments to the places from at + 3 k on of a slot."""
+    write_outer(WEIGHTS, rows, n, OUTER, block)
+    add_terms(OUTER, n, at, pair, slots, block)
 
 
 @device_fn
@@ -104,7 +120,7 @@ def corners_block_vjp(n, rows, corners, at, pair, slots, block):
     for k in range(np.uint64(0), np.uint64(whole(n))):
         adj_w = weighted_vjp(corners, get3(block, k + rows))
         put3(block, k + ADJ_W, add(get3(block, k + ADJ_W), adj_w))
-    add_outer(WEIGHTS, rows, n, at, pair, slots, block)
+    add_outer(rows, n, at, pair, slots, block)
 
 
 @device_fn
@@ -123,8 +139,9 @@ def polish_block_vjp(f, n, faces, scene, own, row, pair, slots, block):
     """Undo highlights: adjoints of normals and of weights; adds to those of lights, materials."""
     towards = corner_rows(f, scene.faces, faces.towards)
     for k in range(np.uint64(0), np.uint64(whole(n))):
-        e, _ = unit_or_zero(weighted(get3(block, k + WEIGHTS), towards))  # (4) replayed
+        e, c = unit_or_zero(weighted(get3(block, k + WEIGHTS), towards))  # (4) replayed
         put3(block, k + EYE, e)
+        block[k + EYE_LENGTHS] = c
     clear_rows(ADJ_E, n, block)
 
     # (5) rgb = ... + highlight(n, e)
@@ -133,42 +150,59 @@ def polish_block_vjp(f, n, faces, scene, own, row, pair, slots, block):
     for i in range(scene.directions.shape[0]):
         l, light = load3(scene.directions, i), load3(scene.lights, i)
         for k in range(np.uint64(0), np.uint64(whole(n))):
-            normal, e = get3(block, k + UNITS), get3(block, k + EYE)
+            normal, e, adj = get3(block, k + UNITS), get3(block, k + EYE), get3(block, k + ADJ_RGB)
             slopes = power_slopes_vector(mirrored_cosine(normal, e, l), p)
-            adj_n, adj_e, adj_l, adj_light, adj_specular, adj_p = mirror_vjp(
-                normal, e, l, light, specular, slopes, get3(block, k + ADJ_RGB)
+            adj_n, adj_e, adj_l, _, _, adj_p = mirror_vjp(
+                normal, e, l, light, specular, slopes, adj
             )
             put3(block, k + ADJ_N, add(get3(block, k + ADJ_N), adj_n))
             put3(block, k + ADJ_E, add(get3(block, k + ADJ_E), adj_e))
             put3(block, k + PART, adj_l)
-            put3(block, k + PART3, adj_light)
-            put3(block, k + PART6, adj_specular)
-            block[k + PART9] = adj_p
+            put3(block, k + PART3, scale(slopes[0], adj))
+            block[k + PART6] = adj_p
         add_sums(PART, n, i, own.directions, block)
-        add_sums(PART3, n, i, own.lights, block)
-        add_sums(PART6, n, row, own.specular, block)
-        own.shininess[row, 0] += row_sum(PART9, whole(n), block)
+        mirrored = row_sum3(PART3, n, block)
+        add_row(own.lights, i, times(specular, mirrored))
+        add_row(own.specular, row, times(light, mirrored))
+        own.shininess[row, 0] += row_sum(PART6, whole(n), block)
 
     # (4) e = sum w_k v_k, normalised
     for k in range(np.uint64(0), np.uint64(whole(n))):
-        m = weighted(get3(block, k + WEIGHTS), towards)
-        put3(block, k + ADJ_E, unit_or_zero_vjp(m, get3(block, k + ADJ_E)))
+        adj_v = unit_vjp(get3(block, k + EYE), block[k + EYE_LENGTHS], get3(block, k + ADJ_E))
+        put3(block, k + ADJ_E, adj_v)
     corners_block_vjp(n, ADJ_E, towards, TOWARDS, pair, slots, block)
 
 
 @device_fn
 def albedo_block(f, n, scene, block):
-    """Colours C of a block, before any light."""
+    """Colours C of a block, before any light; those of texels beyond it are those of the first."""
     if is_textured(f, scene):
-        zero = lit(0.0, block[0])
-        for k in range(np.uint64(0), np.uint64(n)):
-            put3(block, k + ALBEDO, texture_color(f, get3(block, k + WEIGHTS), scene))
+        find_cells(f, n, scene, block)
+        load_texels(f, n, scene, block)
         for k in range(np.uint64(n), np.uint64(whole(n))):
-            put3(block, k + ALBEDO, (zero, zero, zero))
+            for c in range(12):
+                block[k + TEXELS + np.uint64(c) * ROW] = block[TEXELS + np.uint64(c) * ROW]
+        for k in range(np.uint64(0), np.uint64(whole(n))):
+            a, b = get2(block, k + FRACTIONS)
+            put3(block, k + ALBEDO, between_texels(a, b, four_texels(k, block)))
         return
     albedo = corner_albedo(f, scene)
     for k in range(np.uint64(0), np.uint64(whole(n))):
         put3(block, k + ALBEDO, weighted(get3(block, k + WEIGHTS), albedo))
+
+
+@device_fn
+def record_texels(f, n, scene, records, first, block):
+    """Write the records of the n fragments of a block, from the first on."""
+    image = load_image(f, scene)
+    for k in range(np.uint64(0), np.uint64(n)):
+        q = np.uint64(first) + k
+        at = cell_places(get2(block, k + CELLS), image)
+        for c in range(4):
+            records.at[q, c] = at[c]
+        records.part[q, 0], records.part[q, 1] = get2(block, k + FRACTIONS)
+        adj_C = get3(block, k + PART)
+        records.part[q, 2], records.part[q, 3], records.part[q, 4] = adj_C
 
 
 @device_fn
@@ -177,14 +211,16 @@ def paint_block_vjp(f, n, scene, records, first, pair, slots, block):
     if not is_textured(f, scene):
         corners_block_vjp(n, PART, corner_albedo(f, scene), COLORS, pair, slots, block)
         return
-    for k in range(np.uint64(0), np.uint64(n)):
-        adj_w, adj_uv = texture_color_vjp(
-            f, get3(block, k + WEIGHTS), scene, get3(block, k + PART), records,
-            np.uint64(first) + k,
-        )  # fmt: skip
+    record_texels(f, n, scene, records, first, block)
+    corners, image = corner_uv(f, scene), load_image(f, scene)
+    for k in range(np.uint64(0), np.uint64(whole(n))):
+        a, b = get2(block, k + FRACTIONS)
+        adj_w, adj_uv = between_vjp(
+            a, b, four_texels(k, block), corners, image, get3(block, k + PART)
+        )
         put3(block, k + ADJ_W, add(get3(block, k + ADJ_W), adj_w))
         put3(block, k + PART, adj_uv)
-    add_outer(WEIGHTS, PART, n, COLORS, pair, slots, block)
+    add_outer(PART, n, COLORS, pair, slots, block)
 
 
 @device_fn
@@ -193,13 +229,15 @@ def harmonic_block_vjp(n, scene, own, block):
     for k in range(np.uint64(0), np.uint64(whole(n))):
         normal, adj_s = get3(block, k + UNITS), get3(block, k + ADJ_S)
         Y = harmonics(normal)
-        put3(block, k + PART, (Y[0], Y[1], Y[2]))
-        put3(block, k + PART3, (Y[3], Y[4], Y[5]))
-        put3(block, k + PART6, (Y[6], Y[7], Y[8]))
+        put3(block, k + OUTER, (Y[0], Y[1], Y[2]))
+        put3(block, k + OUTER + np.uint64(3) * ROW, (Y[3], Y[4], Y[5]))
+        put3(block, k + OUTER + np.uint64(6) * ROW, (Y[6], Y[7], Y[8]))
         adj_n = harmonic_normal_vjp(normal, scene.harmonics, adj_s)
         put3(block, k + ADJ_N, add(get3(block, k + ADJ_N), adj_n))
-    for i in range(N_HARMONICS):
-        add_row(own.harmonics, i, row_dots(PART + np.uint64(i) * ROW, ADJ_S, n, block))
+    for i in range(np.uint64(0), np.uint64(N_HARMONICS)):
+        for k in range(np.uint64(0), np.uint64(whole(n))):
+            put3(block, k + PART, scale(block[k + OUTER + i * ROW], get3(block, k + ADJ_S)))
+        add_sums(PART, n, i, own.harmonics, block)
 
 
 @device_fn
@@ -210,16 +248,15 @@ def lambert_block_vjp(f, n, scene, own, row, block):
     for i in range(scene.directions.shape[0]):
         l, light = load3(scene.directions, i), load3(scene.lights, i)
         for k in range(np.uint64(0), np.uint64(whole(n))):
-            adj_n, adj_l, adj_light, adj_diffuse = lambert_vjp(
-                get3(block, k + UNITS), l, light, diffuse, get3(block, k + ADJ_S)
-            )
+            normal, adj_s = get3(block, k + UNITS), get3(block, k + ADJ_S)
+            adj_n, adj_l, _, _ = lambert_vjp(normal, l, light, diffuse, adj_s)
             put3(block, k + ADJ_N, add(get3(block, k + ADJ_N), adj_n))
             put3(block, k + PART, adj_l)
-            put3(block, k + PART3, adj_light)
-            put3(block, k + PART6, adj_diffuse)
+            put3(block, k + PART3, scale(max(dot(normal, l), lit(0.0, l[0])), adj_s))
         add_sums(PART, n, i, own.directions, block)
-        add_sums(PART3, n, i, own.lights, block)
-        add_sums(PART6, n, row, own.diffuse, block)
+        lit_up = row_sum3(PART3, n, block)
+        add_row(own.lights, i, times(diffuse, lit_up))
+        add_row(own.diffuse, row, times(light, lit_up))
     add_sums(ADJ_S, n, row, own.ambient, block)
 
 
@@ -227,7 +264,7 @@ def lambert_block_vjp(f, n, scene, own, row, block):
 def light_block_vjp(f, n, faces, scene, own, row, pair, slots, block):
     """Undo normals and shade; a face with one normal gets the adjoints of its normal alone."""
     if not scene.rounded[f]:
-        add_outer(WEIGHTS, ADJ_N, n, NORMALS, pair, slots, block)
+        add_outer(ADJ_N, n, NORMALS, pair, slots, block)
         return
 
     # (2) s = shade(n)
@@ -239,8 +276,8 @@ def light_block_vjp(f, n, faces, scene, own, row, pair, slots, block):
     # (1) n = sum w_k n_k, normalised
     normals = corner_normals(f, faces.shaded)
     for k in range(np.uint64(0), np.uint64(whole(n))):
-        m = weighted(get3(block, k + WEIGHTS), normals)
-        put3(block, k + ADJ_N, unit_or_zero_vjp(m, get3(block, k + ADJ_N)))
+        adj_m = unit_vjp(get3(block, k + UNITS), block[k + LENGTHS], get3(block, k + ADJ_N))
+        put3(block, k + ADJ_N, adj_m)
     corners_block_vjp(n, ADJ_N, normals, NORMALS, pair, slots, block)
 
 
@@ -265,11 +302,7 @@ def color_block_vjp(f, n, light, faces, scene, own, row, records, first, pair, s
         put3(block, k + PART, times(get3(block, k + SHADE), adj_rgb))
     paint_block_vjp(f, n, scene, records, first, pair, slots, block)  # (2)
     light_block_vjp(f, n, faces, scene, own, row, pair, slots, block)  # (1)
-    return (
-        row_sum(ADJ_S, whole(n), block),
-        row_sum(ADJ_S + ROW, whole(n), block),
-        row_sum(ADJ_S + ROW + ROW, whole(n), block),
-    )
+    return row_sum3(ADJ_S, n, block)
 
 
 @device_fn

@@ -4,7 +4,7 @@ import pytest
 from adjoint.render.fragments import pair_vjp_body, pixels_vjp_body
 from adjoint.render.frames import empty_slots
 from adjoint.render.pixel_shading import ShadeParts
-from adjoint.render.row_sums import row_dots, row_sum
+from adjoint.render.row_sums import add_terms, row_sum, row_sum3, write_outer
 from adjoint.render.shading import power_slopes
 from adjoint.render.textures import empty_records
 from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch, pair_vjp_tile
@@ -20,14 +20,24 @@ from tests.render.test_tile_shading import in_a_sky
 
 @pytest.mark.parametrize("n", [0, 8, 56])
 def test_a_row_is_summed_whole_and_alone(n):
-    block, row = np.full(5 * int(ROW), np.nan), np.arange(n)
-    for k in (0, 1, 3, 4):
+    block, row = np.full(4 * int(ROW), np.nan), np.arange(n)
+    for k in (0, 1, 3):
         block[k * int(ROW) :][:n] = row**k
-    assert row_sum(ROW, n, block) == row.sum()
     block[2 * int(ROW) :][:n] = 2 * row
-    assert row_dots(ROW, np.uint64(2) * ROW, n, block) == (
-        (2 * row**2).sum(), (row**4).sum(), (row**5).sum(),
-    )  # fmt: skip
+    assert row_sum(ROW, n, block) == row.sum()
+    assert row_sum3(ROW, n, block) == (row.sum(), 2 * row.sum(), (row**3).sum())
+
+
+def test_every_product_of_a_weight_and_a_number_is_summed(rng):
+    n, slots = 24, np.zeros((2, 11))
+    block = np.full(15 * int(ROW), np.nan).reshape(15, -1)
+    block[:6, :n] = rng.normal(size=(6, n))
+    write_outer(np.uint64(0), np.uint64(3) * ROW, n, np.uint64(6) * ROW, block.reshape(-1))
+    add_terms(np.uint64(6) * ROW, n, 2, 1, slots, block.reshape(-1))
+    expected = np.einsum("kn,cn->kc", block[:3, :n], block[3:6, :n])
+    np.testing.assert_allclose(slots[1, 2:].reshape(3, 3), expected, rtol=0.0, atol=1e-13)
+    assert not slots[0].any()
+    assert not slots[1, :2].any()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
