@@ -30,7 +30,7 @@ from render.supersampling import average
 
 @dataclass(frozen=True, eq=False)
 class OutputRecord:
-    """Outputs by name, and all that is needed to pull adjoints back from them.
+    """Outputs by name, and what is needed to pull adjoints back from them or push tangents.
 
     Attributes
     ----------
@@ -71,6 +71,48 @@ class OutputRecord:
         """
         adj, shape_of = self._layers(adj_images), paths.asked(self.shapes, wrt)
         return paths.gradient(self.scene, self.cameras, self.jobs[0], shape_of, self._undo(adj))
+
+    def jvp(self, tangents: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Push tangents of the parameters forward to the outputs, which are not drawn again.
+
+        Parameters
+        ----------
+        tangents : mapping of str to array_like
+            Path to tangent, of the shape of the parameter; those not named have the tangent 0.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+            Tangents of the outputs by name, each of its shape.
+
+        Raises
+        ------
+        ValueError
+            If a path is unknown or a tangent does not fit.
+        """
+        job = self.jobs[0]
+        packed = paths.pack_tangents(self.scene, self.cameras, job, self.shapes, tangents)
+        pushed = split(self._push(packed), job, check_outputs(self.images), many=True)
+        return {name: tan.reshape(self.images[name].shape) for name, tan in pushed.items()}
+
+    def _push(self, packed: list[paths.Packed]) -> np.ndarray:
+        """Push the tangents of every view to all layers of its frames."""
+        if self.device is Device.CUDA:
+            views = zip(self.jobs, self.layers, packed, strict=True)
+            pushed = [average(layers_jvp_on_gpu(*view), self.jobs[0].samples) for view in views]
+            return np.stack(pushed)
+        tan_images = empty_layers(self.jobs, self.layers[0])
+
+        def push(view: int, frame: int, pool: Pool) -> None:
+            job, layers, tangent = self.jobs[view], self.layers[view], packed[view]
+            draw_samples(
+                job,
+                tan_images[view, frame],
+                lambda room: draw_frame_layers_jvp(job, frame, layers, tangent, room, pool),
+            )
+
+        for_each_frame(self.jobs, self.threads, push)
+        return tan_images
 
     def _undo(self, adj: np.ndarray) -> Iterator[paths.Packed]:
         """Pull the adjoints of all layers back, frame by frame of view by view."""
@@ -125,7 +167,7 @@ def record_outputs(
     Returns
     -------
     OutputRecord
-        `.images`, and `.vjp(adj_images, wrt=None)`, both by the names of outputs.
+        `.images`, `.vjp(adj_images, wrt=None)` and `.jvp(tangents)`, by the names of outputs.
     """
     wanted = check_outputs(outputs)
     cameras, many = check_cameras(scene, camera)
@@ -171,22 +213,4 @@ def rasterize_outputs_jvp(
     record = record_outputs(
         scene, camera, rasterizer, vertices, size, outputs, threads=threads, device=device
     )
-    jobs, layers = record.jobs, record.layers
-    packed = paths.pack_tangents(scene, record.cameras, jobs[0], record.shapes, tangents)
-    many = not isinstance(camera, AnyCamera)
-    if record.device is Device.CUDA:
-        views = zip(jobs, layers, packed, strict=True)
-        pushed = [average(layers_jvp_on_gpu(*view), jobs[0].samples) for view in views]
-        return record.images, split(np.stack(pushed), jobs[0], check_outputs(outputs), many)
-    tan_images = empty_layers(jobs, layers[0])
-
-    def push(view: int, frame: int, pool: Pool) -> None:
-        job, tangent = jobs[view], packed[view]
-        draw_samples(
-            job,
-            tan_images[view, frame],
-            lambda room: draw_frame_layers_jvp(job, frame, layers[view], tangent, room, pool),
-        )
-
-    for_each_frame(jobs, threads, push)
-    return record.images, split(tan_images, jobs[0], check_outputs(outputs), many)
+    return record.images, record.jvp(tangents)

@@ -84,6 +84,8 @@ def test_tangents_and_adjoints_of_outputs_are_transposes_on_any_threads(rng, ble
         np.testing.assert_array_equal(value, images[name])
     for path, value in two.vjp(adj).items():
         np.testing.assert_array_equal(value, gradient[path])
+    for name, value in two.jvp(tangents).items():
+        np.testing.assert_array_equal(value, pushed[name])
 
 
 def test_a_scene_without_objects_has_outputs_and_no_masks():
@@ -103,12 +105,16 @@ def test_frames_and_views_come_first_and_are_those_drawn_alone(rng):
     assert record.images["normals"].shape == (2, 3, *SIZE, 3)
     adj = {name: rng.normal(size=value.shape) for name, value in record.images.items()}
     gradient, total = record.vjp(adj), 0
+    tangents = {"right.vertices": rng.normal(size=vertices["right"].shape)}
+    pushed = record.jvp(tangents)
     for v, one in enumerate(views):
         for k in range(3):
             args = (scene, one, raster, {**vertices, "left": path[k]}, SIZE)
             alone = record_outputs(*args, ["normals", "depth"])
             np.testing.assert_array_equal(alone.images["depth"], record.images["depth"][v, k])
             part = alone.vjp({name: value[v, k] for name, value in adj.items()})
+            for name, tan in alone.jvp(tangents).items():
+                np.testing.assert_array_equal(tan, pushed[name][v, k])
             total = total + part["right.vertices"]
     np.testing.assert_allclose(gradient["right.vertices"], total, rtol=1e-12, atol=1e-12)
 
@@ -142,3 +148,5 @@ def test_unknown_outputs_and_shapes_are_refused(rng):
         record.vjp({"depth": np.ones((4, 5, 1))})
     with pytest.raises(ValueError, match=r"path in `wrt` `left.vertexes`. Did you mean"):
         record.vjp({"depth": np.ones((4, 5))}, ["left.vertexes"])
+    with pytest.raises(ValueError, match=r"`left.vertexes`. Did you mean"):
+        record.jvp({"left.vertexes": np.ones((4, 3))})
