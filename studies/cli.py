@@ -79,18 +79,21 @@ def run(
     seed: Annotated[
         int | None, typer.Option(help="Seed of noise and of all that is drawn. Default: 0.")
     ] = None,
+    scheduler: Scheduler = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
 ) -> None:
     """Run a study: identify, certify, report."""
     from studies import running
+    from studies.distribution import connected
 
-    begin = running.resume if resume else running.start
-    folder, job = begin(study, overrides or [], out, _options(seed, dtype, device))
-    print(f"run folder: {folder.path}", flush=True)
-    try:
-        print(job.run(folder))
-    except KeyboardInterrupt:
-        _interrupted(f"adjsim run {study} --out {folder.path} --resume")
+    begin, options = running.resume if resume else running.start, _options(seed, dtype, device)
+    with connected(scheduler) as spread:
+        folder, job = begin(study, overrides or [], out, options, spread=spread)
+        print(f"run folder: {folder.path}", flush=True)
+        try:
+            print(job.run(folder))
+        except KeyboardInterrupt:
+            _interrupted(f"adjsim run {study} --out {folder.path}", scheduler)
 
 
 def _options(seed: int | None, dtype: Dtype | None, device: Device | None) -> dict[str, Any]:
@@ -102,9 +105,10 @@ def _options(seed: int | None, dtype: Dtype | None, device: Device | None) -> di
     }
 
 
-def _interrupted(command: str) -> NoReturn:
+def _interrupted(command: str, scheduler: str | None) -> NoReturn:
     """Say how to go on, and end."""
-    print(f"\nInterrupted. What was computed is kept. Go on with:\n  {command}", file=sys.stderr)
+    again = f"{command} --resume" + ("" if scheduler is None else f" --scheduler {scheduler}")
+    print(f"\nInterrupted. What was computed is kept. Go on with:\n  {again}", file=sys.stderr)
     raise typer.Exit(INTERRUPTED) from None
 
 
@@ -154,8 +158,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
         try:
             print(job.run(folder))
         except KeyboardInterrupt:
-            again = "" if scheduler is None else f" --scheduler {scheduler}"
-            _interrupted(f"adjsim scan {study} --out {folder.path} --resume{again}")
+            _interrupted(f"adjsim scan {study} --out {folder.path}", scheduler)
 
 
 @app.command()
@@ -184,22 +187,25 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     verify: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Check the checksums of a data set instead.")
     ] = None,
+    scheduler: Scheduler = None,
 ) -> None:
     """Make a data set: scenes drawn, simulated, rendered, in HDF5 shards with checksums."""
     from studies.datasets import generating
     from studies.datasets.spec import Asked, require_name
+    from studies.distribution import connected
 
     if verify is not None:
         good, lines = generating.verify(verify)
         print("\n".join(lines))
         raise typer.Exit(0 if good else 1)
     asked = Asked(require_name(name), overrides or (), count, _options(seed, dtype, device))
-    folder, job = (generating.resume if resume else generating.start)(asked, out)
-    print(f"data set folder: {folder.path}", flush=True)
-    try:
-        print(job.run(folder))
-    except KeyboardInterrupt:
-        _interrupted(f"adjsim dataset {name} --out {folder.path} --resume")
+    with connected(scheduler) as spread:
+        folder, job = (generating.resume if resume else generating.start)(asked, out, spread)
+        print(f"data set folder: {folder.path}", flush=True)
+        try:
+            print(job.run(folder))
+        except KeyboardInterrupt:
+            _interrupted(f"adjsim dataset {name} --out {folder.path}", scheduler)
 
 
 @app.command()

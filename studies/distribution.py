@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -32,6 +32,7 @@ from adjsim import backend
 from adjsim.extras import how_to_install
 from studies.errors import StudyError
 from studies.manifest import version
+from studies.registry import Job
 from studies.report_parts import counted
 
 
@@ -239,6 +240,24 @@ def require_alike(name: str, expected: Facts, found: Facts) -> None:
             )
 
 
+def over(job: Job, spread: Spread) -> Job:
+    """Return a job that spreads its pieces as asked.
+
+    Raises
+    ------
+    StudyError
+        If it has no pieces.
+    """
+    if isinstance(spread, Local):
+        return job
+    if "spread" not in getattr(job, "__dataclass_fields__", {}):
+        raise StudyError(
+            "`--scheduler` spreads instances, and this run is a single search. Give "
+            "`instances=N` if the study has it, or leave `--scheduler` out."
+        )
+    return replace(job, spread=spread)  # pyright: ignore[reportArgumentType, reportCallIssue, reportReturnType]
+
+
 @contextmanager
 def connected(address: str | None) -> Iterator[Spread]:
     """Give what spreads work as `--scheduler` says; None: nothing does, it is done here.
@@ -295,8 +314,13 @@ def _quiet() -> Iterator[None]:
 def _client(distributed: Any, address: str, count: int | None) -> Iterator[Any]:
     """Give a client of a scheduler, or of a cluster that is started and ended here."""
     if count is not None:
+        from dask import config
+
         threads = max(1, backend.thread_count(None, large=True) // count)
+        # Left to itself Dask gives workers one thread of linear algebra, whose sums differ.
+        inherit = {"distributed.nanny.pre-spawn-environ": {}}
         with (
+            config.set(inherit),
             distributed.LocalCluster(
                 n_workers=count, threads_per_worker=1, silence_logs=logging.CRITICAL,
                 scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},

@@ -10,15 +10,20 @@ mistake in the settings or in the program.
 
 import csv
 import io
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 from adjsim import checks
 from adjsim.system import RolloutError
 from studies import run_folder
+from studies.distribution import HERE, Local, Spread
 from studies.errors import FailedSearchError, StudyError
 from studies.image_fit import ImageFit
 from studies.optimizers.problem import NotFiniteError
@@ -26,11 +31,13 @@ from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
 from studies.report_parts import counted
 from studies.run_folder import RunFolder
+from studies.scans.progress import PointProgress
 from studies.search import Found
 from studies.uncertainty import Uncertainty
 
 
 KEY, FAILED = "instances", "FAILED"
+Make = Callable[[int], ImageFit]
 # How an instance may fail: a rollout, a search, or a matrix of its fit left the finite numbers.
 FAILURES = (
     RolloutError, NotFiniteError, FailedSearchError, FloatingPointError, np.linalg.LinAlgError,
@@ -58,15 +65,20 @@ class Instances:
         Budget of a search.
     bars : mapping
         By path, e.g. "mass": the worst instance is the one worst against these.
+    spread : Spread
+        Where instances are run.
     """
 
-    make: Callable[[int], ImageFit]
+    make: Make
     count: int
     max_evaluations: int
     bars: Mapping[str, Bar] = field(default_factory=dict)
+    spread: Spread = HERE
 
     def run(self, folder: RunFolder) -> str:
         """Run what is not finished; write table, CSV and the report."""
+        if not isinstance(self.spread, Local):
+            self._run_apart(folder)
         with EvaluationProgress(self.max_evaluations) as progress:
             records = [self._record(folder, progress, k) for k in range(self.count)]
         folder.write_text(run_folder.INSTANCES_CSV, as_csv(records))
@@ -80,26 +92,53 @@ class Instances:
         lines = worst.finish(folder, found, spread)
         return "\n".join([*told(table), f"the worst, instance {table['worst']}:", *lines])
 
+    def _run_apart(self, folder: RunFolder) -> None:
+        """Run what is not finished elsewhere, and write what comes back as it comes."""
+        left = [k for k in range(self.count) if not folder.has(f"{place(k)}/{run_folder.RESULT}")]
+        run = partial(run_apart, self.make, self.max_evaluations)
+        with PointProgress(self.count, self.count - len(left), what="instance") as progress:
+            for k, files in self.spread(run, left):
+                for name in sorted(files, key=lambda name: name == run_folder.RESULT):
+                    folder.write_text(f"{place(k)}/{name}", files[name])  # the result last
+                found = folder.read_json(f"{place(k)}/{run_folder.RESULT}")
+                progress([{"reason": found.get("reason")}])
+
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
         name = f"{place(k)}/{run_folder.RESULT}"
         if not folder.has(name):
             progress.prefix = f"instance {k + 1}/{self.count}"
-            found = self._ended(folder, progress, k)
+            found = ended(self.make, k, folder, progress, where=place(k))
             if found["status"] == FAILED:
                 progress.say(f"instance {k + 1}/{self.count} failed: {found['reason']}")
             folder.write_json(name, found)
         return folder.read_json(name)
 
-    def _ended(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        """Return the record of an instance that ended or failed; a mistake ends the run."""
-        try:
-            fit = self.make(k)
-            return record(k, fit, *fit.solve(folder, progress, place(k)))
-        except FAILURES as error:
-            reason = str(error) or type(error).__name__
-            return {"instance": k, "status": FAILED, "reason": reason}
-        except StudyError as error:
-            raise StudyError(f"Instance {k}: {error}") from error
+
+def ended(
+    make: Make, k: int, folder: RunFolder, progress: EvaluationProgress, *, where: str
+) -> dict[str, Any]:
+    """Return the record of an instance that ended or failed; a mistake ends the run.
+
+    `where` is where in the folder its logs are.
+    """
+    try:
+        fit = make(k)
+        return record(k, fit, *fit.solve(folder, progress, where))
+    except FAILURES as error:
+        reason = str(error) or type(error).__name__
+        return {"instance": k, "status": FAILED, "reason": reason}
+    except StudyError as error:
+        raise StudyError(f"Instance {k}: {error}") from error
+
+
+def run_apart(make: Make, max_evaluations: int, k: int) -> dict[str, str]:
+    """Run an instance in a folder of its own, anywhere; return the files it leaves, by name."""
+    with tempfile.TemporaryDirectory() as path:
+        folder = RunFolder(Path(path))
+        progress = EvaluationProgress(max_evaluations, Console(quiet=True))
+        found = ended(make, k, folder, progress, where="")
+        folder.write_json(run_folder.RESULT, found)
+        return {one.name: one.read_text(encoding="utf-8") for one in Path(path).iterdir()}
 
 
 def place(k: int) -> str:
@@ -110,7 +149,7 @@ def place(k: int) -> str:
 def make_job(
     settings: Mapping[str, Any],
     options: RunOptions,
-    make: Callable[[int], ImageFit],
+    make: Make,
     bars: Mapping[str, Bar] | None = None,
 ) -> Job:
     """Return the job of a study: one fit, or as many as the setting `instances` says."""

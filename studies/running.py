@@ -8,6 +8,7 @@ from typing import Any
 
 from studies import config
 from studies.datasets.spec import SPEC
+from studies.distribution import HERE, Spread, over
 from studies.errors import StudyError
 from studies.manifest import manifest, now
 from studies.registry import Job, RunOptions, find_study
@@ -37,7 +38,12 @@ def check_device(device: str) -> None:
 
 
 def start(
-    study: str, overrides: Sequence[str], out: Path | None, given: dict[str, Any]
+    study: str,
+    overrides: Sequence[str],
+    out: Path | None,
+    given: dict[str, Any],
+    *,
+    spread: Spread = HERE,
 ) -> tuple[RunFolder, Job]:
     """Check a study's settings, then make its folder.
 
@@ -49,6 +55,8 @@ def start(
         The folder; by default the next free one under `runs/`.
     given : dict
         Options of the command line: seed, dtype, device; None where not given.
+    spread : Spread
+        Where pieces of the work are done.
 
     Raises
     ------
@@ -59,7 +67,7 @@ def start(
     settings = config.resolve(study, overrides)
     check_device(options.device)
     advise(settings)
-    job = find_study(settings.kind).prepare(settings.values, options)
+    job = over(find_study(settings.kind).prepare(settings.values, options), spread)
     folder = RunFolder.create(out or free_folder(settings.kind))
     command = " ".join(["adjsim", *sys.argv[1:]])
     folder.write_json(MANIFEST, manifest(settings.kind, vars(options), command))
@@ -68,7 +76,12 @@ def start(
 
 
 def resume(
-    study: str, overrides: Sequence[str], out: Path | None, given: dict[str, Any]
+    study: str,
+    overrides: Sequence[str],
+    out: Path | None,
+    given: dict[str, Any],
+    *,
+    spread: Spread = HERE,
 ) -> tuple[RunFolder, Job]:
     """Open a run's folder and prepare the study that it holds, or start where none has begun.
 
@@ -83,7 +96,7 @@ def resume(
         raise StudyError("`--resume` needs the run's folder: add `--out DIR`.")
     if not out.exists() or RunFolder.clear_unbegun(out):
         print(f"{out} holds no run yet: a new one begins", flush=True)
-        return start(study, overrides, out, given)
+        return start(study, overrides, out, given, spread=spread)
     folder = RunFolder.open(out)
     if folder.has(SCAN):
         raise StudyError(f"{out} holds a scan. Go on with it by `adjsim scan`, not `adjsim run`.")
@@ -101,7 +114,7 @@ def resume(
             _same(out, f"--{key}", value, stored[key])
     options = RunOptions(**{key: stored[key] for key in ("seed", "dtype", "device")})
     check_device(options.device)
-    job = find_study(settings.kind).prepare(settings.values, options)
+    job = over(find_study(settings.kind).prepare(settings.values, options), spread)
     folder.clear_parts()
     say_what_is_kept(folder)
     folder.write_json(MANIFEST, {**stored, "resumed": [*stored["resumed"], now()]})

@@ -2,8 +2,9 @@
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from studies.datasets.shards import (
 )
 from studies.datasets.simulation import make_scenes
 from studies.datasets.spec import SPEC, Asked, Spec, read_spec, resolve
+from studies.distribution import HERE, Spread
 from studies.errors import StudyError
 from studies.manifest import manifest, now
 from studies.run_folder import MANIFEST, RESULT, STUDY, RunFolder, free_folder
@@ -29,14 +31,23 @@ from studies.running import check_device
 from studies.scans.progress import PointProgress
 
 
-AT_ONCE = 25  # scenes of one unit of work
+AT_ONCE = 25  # scenes of one piece of work
+Scenes = list[dict[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class DatasetJob:
-    """A data set whose settings are checked, ready to be made."""
+    """A data set whose settings are checked, ready to be made.
+
+    Attributes
+    ----------
+    spec : Spec
+    spread : Spread
+        Where the scenes are made.
+    """
 
     spec: Spec
+    spread: Spread = HERE
 
     def run(self, folder: RunFolder) -> str:
         """Make the shards that are not there yet, then the report; return a few lines."""
@@ -46,31 +57,42 @@ class DatasetJob:
         if done:
             print(f"{done} scenes are in shards already and not made again", flush=True)
         began = time.perf_counter()
+        left = {
+            first: stop for first, stop in spec.shards() if shard_name(first, size) not in entries
+        }
         with PointProgress(spec.count, done, what="scene") as progress:
-            for first, stop in spec.shards():
+            for first, scenes in self._shards(left, progress):
                 name = shard_name(first, size)
-                if name in entries:
-                    continue
-                write_shard(folder, name, spec, self._scenes(first, stop, progress))
-                entries[name] = make_entry(folder, name, first, stop - first)
+                write_shard(folder, name, spec, scenes)
+                entries[name] = make_entry(folder, name, first, len(scenes))
                 write_index(folder, spec, [entries[name] for name in sorted(entries)])
         seconds = time.perf_counter() - began
         folder.write_json(RESULT, {"made": spec.count - done, "seconds": seconds})
         report, told = write_report(folder)
         return "\n".join([*told, f"report: {report}"])
 
-    def _scenes(
-        self, first: int, stop: int, progress: PointProgress
-    ) -> list[dict[str, np.ndarray]]:
-        """Return the scenes of a shard, made some at a time."""
-        spec, settings = self.spec, self.spec.settings
-        made: list[dict[str, np.ndarray]] = []
-        for begin in range(first, stop, AT_ONCE):
-            numbers = range(begin, min(begin + AT_ONCE, stop))
-            some = make_scenes(settings.kind, settings.values, spec.options, numbers)
-            progress([{"reason": "diverged" if diverged(one) else None} for one in some])
-            made += some
-        return made
+    def _shards(
+        self, left: Mapping[int, int], progress: PointProgress
+    ) -> Iterator[tuple[int, Scenes]]:
+        """Yield each shard, by its first scene, as soon as all its pieces are made.
+
+        `left` has the last scene, exclusive, of each by the first one.
+        """
+        spec = self.spec
+        make = partial(make_scenes, spec.settings.kind, spec.settings.values, spec.options)
+        shard_of = {
+            range(begin, min(begin + AT_ONCE, stop)): first
+            for first, stop in left.items()
+            for begin in range(first, stop, AT_ONCE)
+        }
+        pieces: dict[int, dict[range, Scenes]] = {first: {} for first in left}
+        for piece, made in self.spread(make, shard_of):
+            progress([{"reason": "diverged" if diverged(one) else None} for one in made])
+            first = shard_of[piece]
+            pieces[first][piece] = made
+            if sum(map(len, pieces[first])) == left[first] - first:
+                own = pieces.pop(first)
+                yield first, [one for piece in sorted(own, key=min) for one in own[piece]]
 
 
 def diverged(made: Mapping[str, np.ndarray]) -> bool:
@@ -89,8 +111,8 @@ def kept(folder: RunFolder) -> dict[str, Entry]:
     return entries
 
 
-def start(asked: Asked, out: Path | None) -> tuple[RunFolder, DatasetJob]:
-    """Check what is asked for, then make its folder.
+def start(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFolder, DatasetJob]:
+    """Check what is asked for, then make its folder; `spread` says where scenes are made.
 
     Raises
     ------
@@ -104,10 +126,10 @@ def start(asked: Asked, out: Path | None) -> tuple[RunFolder, DatasetJob]:
     folder.write_json(MANIFEST, manifest(spec.settings.kind, vars(spec.options), command))
     folder.write_json(SPEC, spec.to_json())
     folder.write_text(STUDY, spec.settings.to_toml())  # last: with it the data set has begun
-    return folder, DatasetJob(spec)
+    return folder, DatasetJob(spec, spread)
 
 
-def resume(asked: Asked, out: Path | None) -> tuple[RunFolder, DatasetJob]:
+def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFolder, DatasetJob]:
     """Open a data set's folder and go on with it, or start where none has begun.
 
     What is given again must be as it was; the rest is as the folder has it.
@@ -121,7 +143,7 @@ def resume(asked: Asked, out: Path | None) -> tuple[RunFolder, DatasetJob]:
         raise StudyError("`--resume` needs the data set's folder: add `--out DIR`.")
     if not out.exists() or not any(out.iterdir()):
         print(f"{out} holds no data set yet: a new one begins", flush=True)
-        return start(asked, out)
+        return start(asked, out, spread)
     folder = RunFolder.open(out)
     stored = read_spec(folder)
     again = resolve(replace(asked, count=asked.count or stored.count))
@@ -143,7 +165,7 @@ def resume(asked: Asked, out: Path | None) -> tuple[RunFolder, DatasetJob]:
     folder.clear_parts()
     old = folder.read_json(MANIFEST)
     folder.write_json(MANIFEST, {**old, "resumed": [*old["resumed"], now()]})
-    return folder, DatasetJob(stored)
+    return folder, DatasetJob(stored, spread)
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

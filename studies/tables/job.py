@@ -1,6 +1,5 @@
 """Run a table: every instance of every row that has no record yet, then the report."""
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from adjsim import checks
 from studies import run_folder
 from studies.certificate import certificate
+from studies.distribution import HERE, Spread
 from studies.errors import StudyError
 from studies.instances import FAILED, FAILURES
 from studies.looks import Look, write_looks
@@ -24,14 +24,6 @@ from studies.tables.tasks import Task, run_task
 
 
 RECORDS_CSV = "records.csv"
-Run = Callable[[Task], dict[str, Any]]
-Mapped = Iterable[tuple[Task, dict[str, Any]]]
-
-
-def one_by_one(run: Run, tasks: Iterable[Task]) -> Iterator[tuple[Task, dict[str, Any]]]:
-    """Yield every task with its record, here, one after the other."""
-    for task in tasks:
-        yield task, run(task)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +35,14 @@ class TableJob:
     table : Table
     settings : dict
     options : RunOptions
-    spread : callable
-        spread(run, tasks) yields each task with its record, in any order; what runs them
-        elsewhere takes the place of `one_by_one`.
+    spread : Spread
+        Where tasks are run.
     """
 
     table: Table
     settings: Settings
     options: RunOptions
-    spread: Callable[[Run, Iterable[Task]], Mapped] = one_by_one
+    spread: Spread = HERE
 
     @property
     def tasks(self) -> list[Task]:

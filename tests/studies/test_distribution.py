@@ -43,23 +43,37 @@ def in_a_hurry(monkeypatch):
     monkeypatch.setattr(distribution, "POLL_SECONDS", 0.5)
 
 
-def dask(command, *args, **more):
-    """Start a scheduler or a worker as a command does."""
-    return subprocess.Popen(
-        [sys.executable, "-m", f"distributed.cli.dask_{command}", "--no-dashboard", *args],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        **{"env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **more},
-    )
+@pytest.fixture
+def dask():
+    """Starts schedulers and workers as commands do; none outlives its test."""
+    started = []
+
+    def start(command, *args, **more):
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{command}", "--no-dashboard", *args],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            **{"env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **more},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        ended(process)
 
 
-def ended(process, by=signal.SIGTERM):
-    process.send_signal(by)
-    process.wait()
+def ended(process):
+    process.terminate()
+    try:
+        process.wait(20.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
-def scheduler(tmp_path):
+def scheduler(tmp_path, dask):
     """A scheduler of its own: process and address."""
     place = tmp_path / "address.json"
     process = dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", place)
@@ -67,8 +81,7 @@ def scheduler(tmp_path):
     while not place.exists():
         assert time.monotonic() < end
         time.sleep(0.1)
-    yield process, json.loads(place.read_text())["address"]
-    ended(process, signal.SIGKILL)
+    return process, json.loads(place.read_text())["address"]
 
 
 def test_without_a_scheduler_pieces_run_here_in_their_order():
@@ -130,7 +143,7 @@ def test_no_worker_comes(scheduler, in_a_hurry):
 
 
 @pytest.mark.slow
-def test_workers_that_differ_are_refused(scheduler, tmp_path):
+def test_workers_that_differ_are_refused(scheduler, dask, tmp_path):
     address = scheduler[1]
     wide = dask("worker", address, "--nthreads", "2")
     with pytest.raises(StudyError, match="runs 2 pieces of work at a time"), connected(address):
@@ -146,7 +159,7 @@ def test_workers_that_differ_are_refused(scheduler, tmp_path):
 
 
 @pytest.mark.slow
-def test_workers_or_a_scheduler_that_leave_are_told(scheduler, monkeypatch):
+def test_workers_or_a_scheduler_that_leave_are_told(scheduler, dask, monkeypatch):
     process, address = scheduler
     patience = distribution.WORKER_SECONDS
     for leaves, message in (("worker", "No worker has been at"), ("scheduler", "is gone")):
