@@ -224,25 +224,29 @@ def verify(
 
 
 @app.command()
-def report(run: Annotated[Path, typer.Argument(help="A run folder.")]) -> None:
-    """Rebuild the report of the folder of a run, a scan or a data set."""
-    from studies.datasets.spec import SPEC
-    from studies.registry import find_study
-    from studies.run_folder import MANIFEST, RunFolder
-    from studies.scans.spec import SCAN
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="A run folder: its report is rebuilt. Several, or a folder of runs: one "
+            "page about all of them."
+        ),
+    ],
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page about several runs. Default: index.html beside them."),
+    ] = None,
+) -> None:
+    """Rebuild the report of a run, a scan or a data set, or write an index of many."""
+    from studies.index_report import find_runs, is_run, write_index
+    from studies.reporting import rebuild
+    from studies.run_folder import RunFolder
 
-    folder = RunFolder.open(run)
-    if folder.has(SPEC):
-        from studies.datasets.pages import write_report
-
-        print(write_report(folder)[0])
+    if len(runs) == 1 and out is None and (is_run(runs[0]) or not runs[0].is_dir()):
+        print(rebuild(RunFolder.open(runs[0])))
         return
-    if folder.has(SCAN):
-        from studies.scans.report import write_report
-
-        print(write_report(folder))
-        return
-    print(find_study(folder.read_json(MANIFEST)["study"]).write_report(folder))
+    print(write_index(find_runs(runs), out, rebuild))
 
 
 @app.command()
