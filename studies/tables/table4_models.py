@@ -104,8 +104,8 @@ TABLE = Table(
         "a damper of the contact that lets next to nothing bounce, without friction a coefficient "
         "of 0. A soft body has the surface and the mass of the rigid one and is of tetrahedra "
         "inside; these bodies have simple shapes. The photorealistic video is drawn by VTK, the "
-        "paper's by PBRT. Searches go on until they end, with exact gradients; the paper's error "
-        "of a perfect model says that theirs did not."
+        "paper's by PBRT. The paper's error of a perfect model says that its searches stop short "
+        "of the truth; ours, with exact gradients, reach it."
     ),
 )
 
