@@ -25,8 +25,8 @@ def learn(
     network: Annotated[
         list[str] | None, typer.Option(help=f"{' or '.join(NETWORKS)}; by default both.")
     ] = None,
-    epochs: Annotated[int, typer.Option(help="Times that every video is learned from.")] = 40,
-    every: Annotated[int, typer.Option(help="Every so many frames one is looked at.")] = 4,
+    epochs: Annotated[int, typer.Option(help="Times that every video is learned from.")] = 12,
+    every: Annotated[int, typer.Option(help="Every so many frames one is looked at.")] = 8,
     rate: Annotated[float, typer.Option(help="Learning rate at first.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of weights, dropout and order.")] = 0,
     out: Annotated[
