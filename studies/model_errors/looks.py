@@ -12,6 +12,7 @@ from studies.tables.scan import landscape
 
 
 SHOWN = 5  # instants
+LEAST_PART = 1e-6  # a smaller relative error is called none
 
 
 def draw(case: Case, theta: np.ndarray, points: int) -> Look:
@@ -29,12 +30,14 @@ def draw(case: Case, theta: np.ndarray, points: int) -> Look:
     off = found / case.body.mass - 1.0
     images = case.problem.images(theta)[..., :3]
     gain = difference_gain(float(np.abs(images - case.problem.targets).max()))
+    enlarged = "" if gain == 1.0 else f" times {gain:.3g}"
+    far = f"{off:+.1%}" if abs(off) > LEAST_PART else "the same to rounding"
     name = str(case.kind)
     caption = (
         f"{TOLD[case.kind]} The body of the median error, a {case.body.what}: {case.body.mass:.4g} "
-        f"kg hidden, {found:.4g} kg found, {off:+.1%}. Left the loss over the mass, of the model "
+        f"kg hidden, {found:.4g} kg found, {far}. Left the loss over the mass, of the model "
         "of the fit and of that of the video as our renderer shows it. Right the video, the fit "
-        f"where its search ended, and their difference times {gain:.3g}."
+        f"where its search ended, and their difference{enlarged}."
     )
     data = png(_figure(case, theta, images, points))
     return Look(f"model-{name}", name.replace("-", " "), caption, data)
