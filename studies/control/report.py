@@ -101,8 +101,8 @@ def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[b
 
 
 def _table_section(result: dict[str, Any]) -> str:
-    head = ["supervision", "mean distance", "median", "worst", "last", "nearest"]
-    head += ["mean cover", "median", "worst", "s an evaluation"]
+    head = ["supervision", "mean distance [m]", "median", "worst", "last", "nearest"]
+    head += ["mean cover", "median", "worst", "seconds"]
     lines = []
     for row in result["table"]:
         away, cover = row["distance"], row["cover"]
@@ -110,7 +110,7 @@ def _table_section(result: dict[str, Any]) -> str:
         lines.append(
             [
                 f"<b>{html.escape(row['kind'])}</b>",
-                *(f"{value:.3g} m" for value in metres),
+                *(f"{value:.2g}" for value in metres),
                 *(f"{cover[key]:.3f}" for key in ("mean", "median", "worst")),
                 f"{row['seconds']:.2f}",
             ]
@@ -123,7 +123,7 @@ def _table_section(result: dict[str, Any]) -> str:
 of, and how well the last picture covers the target (intersection over union), over
 {counted(result["instances"], "instance")}. What each search returns is its evaluation of the lowest
 loss; "last" is the mean distance of its last evaluation, and "nearest" that of the nearest one,
-which no search knows. {told}.{_bars(result)}</p>
+which no search knows; "seconds" are those of an evaluation. {told}.{_bars(result)}</p>
 </section>"""
 
 
