@@ -27,11 +27,14 @@ from adjoint.rigid.points import (
     undo_body_step,
 )
 from adjsim.assembly import DTYPES, tile_signature
-from adjsim.backend import cpu_kernel, device_fn, lit, specialise
+from adjsim.backend import cpu_kernel, device_fn, lit, prefetch, specialise
 from adjsim.calls import NO_FUNCTION, make_call
 from adjsim.node_sum import node_sum, node_sums
 from adjsim.parts import BODY_HI, BODY_LO, FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
 from adjsim.timeloop import body_types, part_forces
+
+
+ROWS_OF_A_LINE = 2  # of three float64, in the 64 bytes of a cache line
 
 
 @device_fn
@@ -183,6 +186,16 @@ def part_turn(
 
 
 @device_fn
+def fetch_part(part, parts, x, v):
+    """Ask for a part's nodes, stored long ago, ahead of their use."""
+    range_ptr, ranges = parts[2], parts[3]
+    for r in range(range_ptr[part], range_ptr[part + 1]):
+        for n in range(ranges[r, NODE_LO], ranges[r, NODE_HI], ROWS_OF_A_LINE):
+            prefetch(x, np.uint64(n))
+            prefetch(v, np.uint64(n))
+
+
+@device_fn
 def part_adjoints(part, vjps, rests, packed, parts, step, x, v, slots, adj, scratch):
     """Undo a part's elements."""
     table, nodes, consts, params, series = packed
@@ -221,6 +234,7 @@ def reverse_part(
         frame = frames[0][k] if k >= 0 else -1
         flags = (back > 0, k >= 0, frame >= 0, with_forces)
         a, b = rows[max(k, 0)], rows[min(k + 1, last)]
+        fetch_part(part, parts, X[a], V[a])
         part_turn(
             part, turn, loads, bodies, parts, dt, flags, slots, frames, max(frame, 0),
             P[b], P[a], adj,

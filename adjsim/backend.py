@@ -33,6 +33,7 @@ import numba
 import numpy as np
 from numba.core import config as numba_config
 from numba.core.errors import NumbaExperimentalFeatureWarning
+from numba.extending import intrinsic
 
 from adjsim.extras import how_to_install
 
@@ -364,3 +365,29 @@ def lit(value, like):
     An untyped literal would promote float32 arithmetic to float64.
     """
     return type(like)(value)
+
+
+def _prefetch(context, rows, i):
+    """Ask for the cache line where `rows[i]` begins, ahead of its use; i is unsigned."""
+    from llvmlite import ir
+    from numba.core import cgutils, types as kinds
+
+    def codegen(context, builder, signature, args):
+        kind = signature.args[0]
+        array = context.make_array(kind)(context, builder, args[0])
+        index = [args[1], *[context.get_constant(kinds.uint64, 0)] * (kind.ndim - 1)]
+        place = cgutils.get_item_pointer(context, builder, kind, array, index)
+        address, number = builder.bitcast(place, cgutils.voidptr_t), ir.IntType(32)
+        ask = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address.type], ask)
+        builder.call(prefetch, [address, number(0), number(3), number(1)])  # read, keep, data
+        return context.get_dummy_value()
+
+    return kinds.none(rows, kinds.uint64), codegen
+
+
+def _no_prefetch(rows, i):
+    """Ask for nothing: Python without compiler."""
+
+
+prefetch = _no_prefetch if JIT_DISABLED else intrinsic(_prefetch)

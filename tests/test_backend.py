@@ -13,7 +13,15 @@ import numpy as np
 import pytest
 
 from adjsim import backend
-from adjsim.backend import JIT_DISABLED, cpu_kernel, device_fn, lit, specialise, thread_count
+from adjsim.backend import (
+    JIT_DISABLED,
+    cpu_kernel,
+    device_fn,
+    lit,
+    prefetch,
+    specialise,
+    thread_count,
+)
 
 
 ROOT = Path(backend.__file__).resolve().parent.parent
@@ -83,6 +91,20 @@ def hash_of(root):
         [sys.executable, "-c", script], cwd=root, text=True, capture_output=True, check=True
     )
     return run.stdout.split()
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason="asks the compiler")
+def test_a_prefetch_asks_for_a_line_and_changes_nothing():
+    @numba.njit
+    def fetch_all(rows):
+        for i in range(rows.shape[0]):
+            prefetch(rows, np.uint64(i))
+
+    for rows in (np.arange(12.0).reshape(4, 3), np.arange(5, dtype=np.float32), np.zeros((0, 3))):
+        before = rows.copy()
+        fetch_all(rows)
+        np.testing.assert_array_equal(rows, before)
+    assert all("prefetch" in code for code in fetch_all.inspect_asm().values())
 
 
 def test_the_cache_folder_is_keyed_by_the_sources(tmp_path):
