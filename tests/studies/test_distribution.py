@@ -10,7 +10,16 @@ import time
 import pytest
 
 from studies import distribution
-from studies.distribution import PROCESSOR, THREADS, Local, connected, parse, require_alike
+from studies.distribution import (
+    PROCESSOR,
+    THREADS,
+    Cluster,
+    Local,
+    connected,
+    greet,
+    parse,
+    require_alike,
+)
 from studies.errors import StudyError
 from tests.studies.pieces import deadly, not_found, refused, slow_pid, squared
 
@@ -143,19 +152,31 @@ def test_no_worker_comes(scheduler, in_a_hurry):
 
 
 @pytest.mark.slow
-def test_workers_that_differ_are_refused(scheduler, dask, tmp_path):
+def test_workers_that_differ_are_refused(scheduler, dask, monkeypatch):
     address = scheduler[1]
-    wide = dask("worker", address, "--nthreads", "2")
+    wide = dask("worker", address, "--nthreads", "2", "--no-nanny")
     with pytest.raises(StudyError, match="runs 2 pieces of work at a time"), connected(address):
         pass
     ended(wide)
-    (tmp_path / "studies").mkdir()
-    (tmp_path / "studies" / "__init__.py").touch()
-    bare = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    other = dask("worker", address, "--nthreads", "1", env=bare, cwd=tmp_path)
-    with pytest.raises(StudyError, match="cannot run adjsim: ModuleNotFound"), connected(address):
+    dask("worker", address, "--nthreads", "1", "--no-nanny")
+    monkeypatch.setattr(distribution, "SOURCES", "of another commit")
+    with pytest.raises(StudyError, match="has other sources of adjsim"), connected(address):
         pass
-    ended(other)
+
+
+class Bare:
+    """A client of a worker where adjsim is not installed."""
+
+    def wait_for_workers(self, count, timeout):
+        pass
+
+    def run(self, function, on_error):
+        return {"w": Exception("ModuleNotFoundError(\"No module named 'studies'\")")}
+
+
+def test_a_worker_without_adjsim_is_refused():
+    with pytest.raises(StudyError, match="The worker w cannot run adjsim: ModuleNotFound"):
+        greet(Cluster(Bare(), "tcp://host:1"))
 
 
 @pytest.mark.slow
@@ -163,7 +184,7 @@ def test_workers_or_a_scheduler_that_leave_are_told(scheduler, dask, monkeypatch
     process, address = scheduler
     patience = distribution.WORKER_SECONDS
     for leaves, message in (("worker", "No worker has been at"), ("scheduler", "is gone")):
-        worker = dask("worker", address, "--nthreads", "1")
+        worker = dask("worker", address, "--nthreads", "1", "--no-nanny")
         monkeypatch.setattr(distribution, "WORKER_SECONDS", patience)
         with connected(address) as spread:
             monkeypatch.setattr(distribution, "WORKER_SECONDS", 2.0)
