@@ -390,4 +390,4 @@ def _no_prefetch(rows, i):
     """Ask for nothing: Python without compiler."""
 
 
-prefetch = _no_prefetch if JIT_DISABLED else intrinsic(_prefetch)
+prefetch: Callable[..., None] = _no_prefetch if JIT_DISABLED else intrinsic(_prefetch)
