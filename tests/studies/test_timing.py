@@ -67,7 +67,7 @@ def test_the_command_line_knows_the_report_of_a_timing_run(run):
     folder.write_text("study.toml", 'study = "timing"\n')
     page = folder.file("report.html")
     page.unlink()
-    cli.report(page.parent)
+    cli.report([page.parent])
     assert page.exists()
     with pytest.raises(StudyError, match="holds no motion"):
         cli.view(page.parent)

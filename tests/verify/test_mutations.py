@@ -76,7 +76,8 @@ def test_the_list_reaches_every_kind_of_adjoint():
             for p in (ROOT / folder).glob("*.py")
             if p.name != "__init__.py" and "_vjp(" in p.read_text()
         }
-        drivers = {f"adjoint/render/{name}.py" for name in ("cuda_raster", "cuda_layers")}
+        names = ("cuda_raster", "cuda_layers", "soft_raster")
+        drivers = {f"adjoint/render/{name}.py" for name in names}
         assert on_disk - files <= drivers, "these only run the others"
     others = ("timeloop", "sweep", "series", "parameters", "losses", "render/terms")
     assert {f"adjoint/{name}.py" for name in others} <= files
