@@ -21,9 +21,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any, Protocol, TypeVar
 
 from llvmlite.binding import get_host_cpu_name
@@ -31,6 +32,7 @@ from llvmlite.binding import get_host_cpu_name
 from adjsim import backend
 from adjsim.extras import how_to_install
 from studies.errors import StudyError
+from studies.interrupts import noted_interrupts
 from studies.manifest import version
 from studies.registry import Job
 from studies.report_parts import counted
@@ -89,10 +91,13 @@ class Cluster:
     client : distributed.Client
     address : str
         As it was asked for.
+    interrupted : Event
+        Set by a Ctrl-C, whose exception may be lost.
     """
 
     client: Any
     address: str
+    interrupted: Event = field(default_factory=Event)
 
     @property
     def width(self) -> int:
@@ -128,6 +133,7 @@ class Cluster:
     ) -> Iterator[tuple[Piece, Any]]:
         """Yield pieces with their results; those whose workers died too often are put apart."""
         from distributed import CancelledError, KilledWorker
+        from distributed.comm.core import CommClosedError
 
         left, running = iter(pieces), {}
         try:
@@ -141,7 +147,8 @@ class Cluster:
                         continue
                     yield piece, result
         except (CancelledError, OSError) as error:
-            if isinstance(error, OSError) and self.client.status == "running":
+            is_dask = isinstance(error, CancelledError | CommClosedError)
+            if not is_dask and self.client.status == "running":
                 raise  # of the function
             raise StudyError(
                 f"The scheduler {self.address} is gone. What has come is kept: `--resume`."
@@ -154,6 +161,8 @@ class Cluster:
         self, run: Callable, left: Iterator[Any], running: dict[Any, Any], ahead: int
     ) -> bool:
         """Hand out pieces until every worker has some; return whether any are running."""
+        if self.interrupted.is_set():
+            raise KeyboardInterrupt
         room = (1 + ahead) * self.width - len(running)
         for _, piece in zip(range(room), left, strict=False):
             running[self.client.submit(run, piece, pure=False)] = piece
@@ -278,8 +287,12 @@ def connected(address: str | None) -> Iterator[Spread]:
         raise StudyError(
             f"`--scheduler` needs the package distributed: {how_to_install('dask')}."
         ) from error
-    with _quiet(), _client(distributed, address, count) as client:
-        cluster = Cluster(client, address)
+    with (
+        _quiet(),
+        _client(distributed, address, count) as client,
+        noted_interrupts() as interrupted,
+    ):
+        cluster = Cluster(client, address, interrupted)
         greet(cluster)
         yield cluster
 

@@ -21,6 +21,7 @@ from studies.distribution import (
     require_alike,
 )
 from studies.errors import StudyError
+from studies.interrupts import noted_interrupts
 from tests.studies.pieces import deadly, not_found, refused, slow_pid, squared
 
 
@@ -225,3 +226,45 @@ def test_without_dask_the_command_that_installs_it_is_told(monkeypatch):
         connected("local:2"),
     ):
         pass
+
+
+def test_an_interrupt_is_noted_even_where_python_drops_it():
+    class Ending:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)  # until it has come
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    dropped = []
+    hook, sys.unraisablehook = sys.unraisablehook, dropped.append
+    try:
+        with noted_interrupts() as asked:
+            assert not asked.is_set()
+            Ending()
+            assert asked.is_set()
+        assert dropped[0].exc_type is KeyboardInterrupt
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        with noted_interrupts(), pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        sys.unraisablehook = hook
+        signal.signal(signal.SIGINT, before)
+
+
+def test_where_a_signal_is_ignored_it_stays_so():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with noted_interrupts() as asked:
+            os.kill(os.getpid(), signal.SIGINT)
+        assert not asked.is_set()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_work_ends_at_a_noted_interrupt(cluster):
+    interrupted = Cluster(cluster.client, cluster.address)
+    found = interrupted(squared, range(20))
+    next(found)
+    interrupted.interrupted.set()
+    with pytest.raises(KeyboardInterrupt):
+        list(found)
