@@ -3,11 +3,16 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from studies.listing import listed
+
+
+if TYPE_CHECKING:
+    from studies.registry import Job
+    from studies.run_folder import RunFolder
 
 
 USER_ERROR, INTERRUPTED = 2, 130
@@ -90,10 +95,7 @@ def run(
     with connected(scheduler) as spread:
         folder, job = begin(study, overrides or [], out, options, spread=spread)
         print(f"run folder: {folder.path}", flush=True)
-        try:
-            print(job.run(folder))
-        except KeyboardInterrupt:
-            _interrupted(f"adjsim run {study} --out {folder.path}", scheduler)
+        _carry_out(job, folder, f"adjsim run {study}", scheduler)
 
 
 def _options(seed: int | None, dtype: Dtype | None, device: Device | None) -> dict[str, Any]:
@@ -105,11 +107,15 @@ def _options(seed: int | None, dtype: Dtype | None, device: Device | None) -> di
     }
 
 
-def _interrupted(command: str, scheduler: str | None) -> NoReturn:
-    """Say how to go on, and end."""
-    again = f"{command} --resume" + ("" if scheduler is None else f" --scheduler {scheduler}")
-    print(f"\nInterrupted. What was computed is kept. Go on with:\n  {again}", file=sys.stderr)
-    raise typer.Exit(INTERRUPTED) from None
+def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | None) -> None:
+    """Run to the end; where Ctrl-C ends it before, say how to go on."""
+    try:
+        print(job.run(folder))
+    except KeyboardInterrupt:
+        again = f"{command} --out {folder.path} --resume"
+        again += "" if scheduler is None else f" --scheduler {scheduler}"
+        print(f"\nInterrupted. What was computed is kept. Go on with:\n  {again}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @app.command()
@@ -155,10 +161,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
     with connected(scheduler) as spread:
         folder, job = (scanning.resume if resume else scanning.start)(asked, out, spread)
         print(f"scan folder: {folder.path}", flush=True)
-        try:
-            print(job.run(folder))
-        except KeyboardInterrupt:
-            _interrupted(f"adjsim scan {study} --out {folder.path}", scheduler)
+        _carry_out(job, folder, f"adjsim scan {study}", scheduler)
 
 
 @app.command()
@@ -202,10 +205,7 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     with connected(scheduler) as spread:
         folder, job = (generating.resume if resume else generating.start)(asked, out, spread)
         print(f"data set folder: {folder.path}", flush=True)
-        try:
-            print(job.run(folder))
-        except KeyboardInterrupt:
-            _interrupted(f"adjsim dataset {name} --out {folder.path}", scheduler)
+        _carry_out(job, folder, f"adjsim dataset {name}", scheduler)
 
 
 @app.command()

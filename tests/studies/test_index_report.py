@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from studies import cli
 from studies.errors import StudyError
 from studies.figures import make_axes, png
 from studies.index_report import MARK, find_runs, write_index
@@ -21,22 +20,6 @@ MANIFEST = {
     "machine": {"processor": "p", "cores": 2, "system": "s"}, "commit": None,
     "dtype": "float64", "device": "cpu", "seed": 7,
 }  # fmt: skip
-
-
-@pytest.fixture
-def adjsim(monkeypatch, capsys):
-    """Call the command in this process; return exit code, stdout and stderr."""
-
-    def call(*args):
-        monkeypatch.setattr("sys.argv", ["adjsim", *map(str, args)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as exit_:
-            code = exit_.code or 0
-        return code, *capsys.readouterr()
-
-    return call
 
 
 def make_run(path, text=None, manifest=MANIFEST):

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from studies import cli, running
+from studies import running
 from studies.datasets import generating
 from studies.datasets.spec import Asked
 from studies.errors import StudyError
@@ -29,22 +29,6 @@ SAME = ("index.json", "shard-00000.h5", "shard-00001.h5", "contact-sheet.png")
 def finished(tmp_path_factory):
     """A whole toy data set."""
     return made(folder=tmp_path_factory.mktemp("datasets") / "toy")
-
-
-@pytest.fixture
-def adjsim(monkeypatch, capsys):
-    """Call the command in this process; return exit code, stdout and stderr."""
-
-    def call(*args):
-        monkeypatch.setattr("sys.argv", ["adjsim", *map(str, args)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as exit_:
-            code = exit_.code or 0
-        return code, *capsys.readouterr()
-
-    return call
 
 
 def test_the_command_leaves_a_whole_folder(adjsim, finished, tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from studies import cli, config, running
+from studies import config, running
 from studies.errors import StudyError
 from studies.scans import scanning, spec, survey
 from studies.scans.points import POINTS, write_points
@@ -31,22 +31,6 @@ OVER = ("mass=0.5:2.5:5",)
 def finished(tmp_path_factory):
     """A finished scan of the toy cube."""
     return run(tmp_path_factory.mktemp("scans") / "toy", "pushed-cube", CUBE, *OVER)
-
-
-@pytest.fixture
-def adjsim(monkeypatch, capsys):
-    """Call the command in this process; return exit code, stdout and stderr."""
-
-    def call(*args):
-        monkeypatch.setattr("sys.argv", ["adjsim", *map(str, args)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as exit_:
-            code = exit_.code or 0
-        return code, *capsys.readouterr()
-
-    return call
 
 
 def test_a_scan_leaves_a_data_set_with_named_coordinates(finished):

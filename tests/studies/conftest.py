@@ -1,0 +1,21 @@
+"""What several tests of studies share."""
+
+import pytest
+
+from studies import cli
+
+
+@pytest.fixture
+def adjsim(monkeypatch, capsys):
+    """Call the command in this process; return exit code, stdout and stderr."""
+
+    def call(*args):
+        monkeypatch.setattr("sys.argv", ["adjsim", *map(str, args)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as exit_:
+            code = exit_.code or 0
+        return code, *capsys.readouterr()
+
+    return call
