@@ -96,11 +96,16 @@ def check_body(settings: dict[str, Any]) -> None:
         checks.known_key("shape in `body.shapes`", name, SHAPES)
     require_positive(settings, "body", "radius")
     checks.positive("body.stretch", checks.array("body.stretch", body["stretch"], (2,)))
+    check_push(push)
+    checks.known_key("place in `push.at`", push["at"], ("centre", "lowest"))
+
+
+def check_push(push: dict[str, Any]) -> None:
+    """Complain of a known force or its time, by key."""
     checks.array("push.force", push["force"], (3,))
     first, last = checks.array("push.seconds", push["seconds"], (2,))
     if not 0.0 <= first < last:
         raise StudyError(f"`push.seconds` must be [first, last] from 0 on, got {[first, last]}.")
-    checks.known_key("place in `push.at`", push["at"], ("centre", "lowest"))
 
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:

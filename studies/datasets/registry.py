@@ -46,6 +46,11 @@ DATASETS = {
             "studies.datasets.rigid_scenes",
             "one of fourteen rigid shapes thrown onto a floor, with mass and contact",
         ),
+        Dataset(
+            "soft",
+            "studies.datasets.soft_scenes",
+            "a soft ball, beam or cloth thrown onto a floor, with mass, material and contact",
+        ),
     )
 }
 

@@ -43,8 +43,10 @@ def shard_name(first: int, size: int) -> str:
 
 
 def all_fields(spec: Spec) -> dict[str, Field]:
-    """Return what a data set keeps of a scene, by name."""
-    return COMMON | spec.kind.fields
+    """Return what a data set keeps of a scene, by name, group by group."""
+    fields = COMMON | spec.kind.fields
+    groups = list(dict.fromkeys(name.partition("/")[0] for name in fields))
+    return dict(sorted(fields.items(), key=lambda item: groups.index(item[0].partition("/")[0])))
 
 
 def write_shard(

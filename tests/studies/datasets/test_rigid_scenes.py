@@ -12,18 +12,11 @@ from studies.datasets.simulation import make_scenes, simulate, split
 from studies.datasets.spec import FAMILY
 from studies.errors import StudyError
 from studies.registry import RunOptions
-from tests.studies.datasets.toy import SEED, resolved, settings
+from tests.studies.datasets.toy import SEED, resolved, same, settings
 
 
 def scenes(values, numbers, options=SEED):
     return make_scenes("rigid", values, options, numbers)
-
-
-def same(one, other):
-    assert one.keys() == other.keys()
-    for key in one:
-        assert one[key].dtype == other[key].dtype, key
-        assert one[key].tobytes() == other[key].tobytes(), key
 
 
 @pytest.fixture(scope="module")

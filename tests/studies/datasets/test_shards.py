@@ -18,15 +18,22 @@ def folder(tmp_path_factory):
     return made(folder=tmp_path_factory.mktemp("datasets") / "toy")
 
 
+@pytest.fixture(scope="module")
+def soft_folder(tmp_path_factory):
+    """A whole toy data set of soft bodies."""
+    return made(name="soft", folder=tmp_path_factory.mktemp("datasets") / "soft")
+
+
 def shard_bytes(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.path.glob("shard-*.h5"))}
 
 
-def test_a_shard_holds_what_was_made_to_the_bit(folder):
-    spec = resolved()
-    scenes = make_scenes("rigid", spec.settings.values, RunOptions(), range(6))
-    for first, name in ((0, "shard-00000.h5"), (4, "shard-00001.h5")):
-        with h5py.File(folder.file(name)) as shard:
+@pytest.mark.parametrize(("name", "fixture"), [("rigid", "folder"), ("soft", "soft_folder")])
+def test_a_shard_holds_what_was_made_to_the_bit(name, fixture, request):
+    folder, spec = request.getfixturevalue(fixture), resolved(name=name)
+    scenes = make_scenes(name, spec.settings.values, RunOptions(), range(6))
+    for first, file in ((0, "shard-00000.h5"), (4, "shard-00001.h5")):
+        with h5py.File(folder.file(file)) as shard:
             for row, number in enumerate(shard["scene"][:]):
                 assert number == first + row
                 for key, value in scenes[number].items():
@@ -38,24 +45,26 @@ def test_a_shard_holds_what_was_made_to_the_bit(folder):
                         assert np.asarray(read).tobytes() == value.tobytes()
 
 
-def test_every_array_has_its_unit_and_a_word_and_the_read_me_names_it(folder):
-    fields = all_fields(resolved())
+@pytest.mark.parametrize(("name", "fixture"), [("rigid", "folder"), ("soft", "soft_folder")])
+def test_every_array_has_its_unit_and_a_word_and_the_read_me_names_it(name, fixture, request):
+    folder, fields = request.getfixturevalue(fixture), all_fields(resolved(name=name))
+    of_mesh = sum(field.startswith(MESH) for field in fields)
     with h5py.File(folder.file("shard-00000.h5")) as shard:
         text = shard.attrs["readme"]
         found = []
         shard.visititems(lambda name, one: found.append((name, one)))
         arrays = {name: one for name, one in found if isinstance(one, h5py.Dataset)}
         assert {name.split("/0000")[0] for name in arrays} >= {"images", "mesh", "times"}
-        for name, one in arrays.items():
+        for key, one in arrays.items():
             assert one.attrs["units"]
             assert one.attrs["description"]
-            own = f"mesh/NUMBER/{name.rsplit('/', 1)[1]}" if name.startswith(MESH) else name
+            own = f"mesh/NUMBER/{key.rsplit('/', 1)[1]}" if key.startswith(MESH) else key
             assert f"- {own} [" in text
-        assert len(arrays) == len(fields) + 1 + 3 * (len(shard["mesh"]) - 1)
+        assert len(arrays) == len(fields) + 1 + of_mesh * (len(shard["mesh"]) - 1)
         assert shard.attrs["seed"] == 0
         assert shard.attrs["train"].tolist() == [0, 1, 2, 3]
         assert shard.attrs["test"].tolist() == []
-        assert 'dataset = "rigid"' in shard.attrs["settings"]
+        assert f'dataset = "{name}"' in shard.attrs["settings"]
         assert np.allclose(shard["times"], [0.1, 0.2, 0.3])
 
 
@@ -75,6 +84,17 @@ def test_the_bytes_do_not_depend_on_how_the_work_is_cut(folder, tmp_path, monkey
         other = made(folder=tmp_path / str(at_once), at_once=at_once, monkeypatch=monkeypatch)
         assert shard_bytes(other) == shard_bytes(folder)
         assert other.file("index.json").read_bytes() == folder.file("index.json").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["rigid", "soft"])
+def test_a_data_set_gone_on_with_has_the_same_bytes(name, folder, soft_folder, tmp_path):
+    whole = {"rigid": folder, "soft": soft_folder}[name]
+    begun = made(name=name, count=6, folder=tmp_path / "begun")
+    begun.file("shard-00001.h5").unlink()
+    _, job = generating.resume(generating.Asked(name), begun.path)
+    job.run(begun)
+    assert shard_bytes(begun) == shard_bytes(whole)
+    assert generating.verify(begun.path)[0]
 
 
 def test_a_larger_count_begins_with_the_same_shards(folder, tmp_path):

@@ -11,22 +11,37 @@ TOY = (
     "time.most_steps=64", "image.height=12", "image.width=16", "files.scenes=4",
 )  # fmt: skip
 
+SOFT = (
+    "ball.shells=1", "beam.cells=[2, 1, 1]", "cloth.cells=[3, 3]", "time.frames=3",
+    "time.fps=10.0", "time.steps=128", "time.most_steps=128", "image.height=12", "image.width=16",
+    "files.scenes=4",
+)  # fmt: skip
+TOYS = {"rigid": TOY, "soft": SOFT}
 
-def resolved(*overrides, count=6, **options):
-    return spec.resolve(Asked("rigid", (*TOY, *overrides), count, options))
+
+def resolved(*overrides, name="rigid", count=6, **options):
+    return spec.resolve(Asked(name, (*TOYS[name], *overrides), count, options))
 
 
-def settings(*overrides):
-    return resolved(*overrides).settings.values
+def settings(*overrides, name="rigid"):
+    return resolved(*overrides, name=name).settings.values
 
 
-def made(*overrides, count=6, folder, at_once=3, monkeypatch=None):
+def made(*overrides, name="rigid", count=6, folder, at_once=3, monkeypatch=None):
     """Make a toy data set in a folder."""
     if monkeypatch is not None:
         monkeypatch.setattr(generating, "AT_ONCE", at_once)
-    begun, job = generating.start(Asked("rigid", (*TOY, *overrides), count), folder)
+    begun, job = generating.start(Asked(name, (*TOYS[name], *overrides), count), folder)
     job.run(begun)
     return begun
 
 
 SEED = RunOptions(seed=3)
+
+
+def same(one, other):
+    """Assert that two scenes are equal to the bit."""
+    assert one.keys() == other.keys()
+    for key in one:
+        assert one[key].dtype == other[key].dtype, key
+        assert one[key].tobytes() == other[key].tobytes(), key
