@@ -1,8 +1,12 @@
-"""What stops a run in the middle, as Ctrl-C would."""
+"""What stops a run in the middle: as Ctrl-C would, or by a kill."""
+
+import os
+import signal
 
 import pytest
 
 from studies.optimizers import evaluations
+from studies.scans import points
 
 
 def stop_after(count, job, folder, monkeypatch):
@@ -19,3 +23,22 @@ def stop_after(count, job, folder, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         job.run(folder)
     monkeypatch.undo()
+
+
+def die_after(count):
+    """Let this process be killed when so many lines and a half are logged, whatever the load.
+
+    A test that watched the log and killed from outside would be too late where it was not given
+    the processor in time.
+    """
+    append, left = evaluations.append_line, [count]
+
+    def die_in_the_next(path, line):
+        if not left[0]:
+            with path.open("a") as stream:
+                stream.write(line[: len(line) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+        append(path, line)
+
+    evaluations.append_line = points.append_line = die_in_the_next

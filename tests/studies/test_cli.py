@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -129,21 +128,24 @@ def test_the_parameters_are_stored_with_their_history(finished):
 
 def test_a_run_killed_in_the_middle_resumes_to_the_same_numbers(finished, tmp_path):
     path = tmp_path / "killed"
-    command = [sys.executable, "-m", "tests.studies.run_adjsim", "run", "beam", *OVERRIDES]
-    command += ["--out", str(path)]
-    process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL)
-    log = path / ITERATIONS
-    while not (log.exists() and log.read_bytes().count(b"\n") >= 5):
-        assert process.poll() is None
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    command = ["run", "beam", *OVERRIDES, "--out", str(path)]
+    killed = subprocess.run(
+        [sys.executable, "-m", "tests.studies.run_killed", "5", *command],
+        env=environment(),
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert (path / ITERATIONS).read_bytes().count(b"\n") == 5
     assert not (path / "result.json").exists()
     done = subprocess.run(
-        [*command, "--resume"], env=environment(), capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tests.studies.run_adjsim", *command, "--resume"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert re.search(r"^\d+ evaluations are read from the log", done.stdout, re.MULTILINE)
+    assert re.search(r"^5 evaluations are read from the log", done.stdout, re.MULTILINE)
     whole, resumed = (read_log(run / ITERATIONS) for run in (finished[0], path))
     assert len(whole) == len(resumed)
     for a, b in zip(whole, resumed, strict=True):

@@ -1,7 +1,5 @@
 """A problem with a known answer: three exponentials sampled in time."""
 
-import time
-
 import numpy as np
 
 from studies.optimizers.problem import NotFiniteError
@@ -14,9 +12,9 @@ TIMES = np.linspace(0.0, 2.0, 40)
 class Decay:
     """r(theta) = (model(theta) - model(truth)) / sqrt(m), loss = r @ r."""
 
-    def __init__(self, delay=0.0, noise=0.0, wall=np.inf, box=(-np.inf, np.inf)):
+    def __init__(self, noise=0.0, wall=np.inf, box=(-np.inf, np.inf)):
         rng = np.random.default_rng(5)
-        self.delay, self.wall = delay, wall
+        self.wall = wall
         self.bounds = np.full(3, box[0]), np.full(3, box[1])
         self.target = self.model(TRUTH) + noise * rng.normal(size=TIMES.size)
 
@@ -25,7 +23,6 @@ class Decay:
         return np.exp(a) * np.exp(-np.exp(b) * TIMES) + c * TIMES
 
     def residuals(self, theta):
-        time.sleep(self.delay)
         if np.abs(theta).max() > self.wall:
             raise NotFiniteError("blew up")
         return (self.model(theta) - self.target) / np.sqrt(TIMES.size)

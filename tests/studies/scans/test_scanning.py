@@ -3,9 +3,9 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -136,21 +136,15 @@ def test_a_scan_that_was_killed_ends_with_the_same_files(tmp_path):
     over = "mass=0.5:2.5:60"
     whole, _ = run(tmp_path / "whole", "pushed-cube", CUBE, over)
     out = tmp_path / "killed"
-    command = [sys.executable, "-m", "tests.studies.run_adjsim", "scan", "pushed-cube", *CUBE]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(
-        [*command, "--over", over, "--out", str(out)],
-        env=environment,
+    killed = subprocess.run(
+        [sys.executable, "-m", "tests.studies.run_killed", "20", "scan", "pushed-cube", *CUBE,
+         "--over", over, "--out", str(out)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 120.0
-    while not ((out / POINTS).exists() and (out / POINTS).stat().st_size):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.kill()
-    process.wait()
+        check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL
+    assert (out / POINTS).read_bytes().count(b"\n") == 20
     assert not (out / "report.html").exists()
     folder, job = scanning.resume(Asked("pushed-cube"), out)
     job.run(folder)
