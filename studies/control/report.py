@@ -192,6 +192,7 @@ def _status(result: dict[str, Any], kind: str) -> str:
 
 def _facts(result: dict[str, Any], manifest: Mapping[str, Any]) -> dict[str, str]:
     height, width = result["size"]
+    searches = (one for record in result["records"] for one in record["searches"].values())
     return {
         "command": manifest["command"],
         "what moves": result["what"],
@@ -200,5 +201,6 @@ def _facts(result: dict[str, Any], manifest: Mapping[str, Any]) -> dict[str, str
         "(height x width), RGBA",
         "time": f"{result['frames'][-1]} steps of {result['dt']:g} s",
         "method": f"{result['method']}, {result['loss_function']} for pictures",
+        "search took": f"{sum(one['seconds'] for one in searches):.1f} s",
         **run_facts(manifest),
     }

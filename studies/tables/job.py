@@ -20,7 +20,7 @@ from studies.settings import require_chosen
 from studies.tables import summary
 from studies.tables.report import scene_file, write_report
 from studies.tables.table import Case, Scene, Settings, Table
-from studies.tables.tasks import Task, run_task
+from studies.tables.tasks import Task, note_seconds, timed_task
 
 
 RECORDS_CSV = "records.csv"
@@ -60,10 +60,11 @@ class TableJob:
             folder.write_text(scene_file(scene.name), scene.resolved(self.settings).to_toml())
         tasks = self.tasks
         left = [task for task in tasks if not folder.has(task.record_name)]
-        run = partial(run_task, settings=self.settings, options=self.options)
+        run = partial(timed_task, settings=self.settings, options=self.options)
         with PointProgress(len(tasks), len(tasks) - len(left), what="estimate") as progress:
-            for task, record in self.spread(run, left):
+            for task, (record, seconds) in self.spread(run, left):
                 folder.write_json(task.record_name, record)
+                note_seconds(folder, task, seconds)
                 if record["status"] == FAILED:
                     where = f"instance {task.k} of {task.scene} by {task.estimator}"
                     progress.say(f"{where} failed: {record['reason']}")

@@ -20,6 +20,7 @@ from studies.report_parts import (
 from studies.run_folder import RunFolder
 from studies.tables import figures
 from studies.tables.summary import VIDEO, above_the_bar, find_cell
+from studies.tables.tasks import all_seconds
 
 
 LISTED = 12  # parameters of one instance whose errors are listed
@@ -60,7 +61,7 @@ def write_report(folder: RunFolder) -> Path:
         _failed_section(result),
         _rows_section(result),
         *sections,
-        f"<section>\n<h2>Set-up</h2>\n{rows(_facts(result, manifest))}\n</section>",
+        f"<section>\n<h2>Set-up</h2>\n{rows(_facts(folder, result, manifest))}\n</section>",
         _every_section(result),
         provenance(folder, manifest),
         _scenes_section(folder, result),
@@ -236,7 +237,7 @@ def _errors(one: dict[str, Any]) -> str:
     return "<br>".join(f"{html.escape(path)} {error['mean']:.1e}" for path, error in shown)
 
 
-def _facts(result: dict[str, Any], manifest: dict[str, Any]) -> dict[str, str]:
+def _facts(folder: RunFolder, result: dict[str, Any], manifest: dict[str, Any]) -> dict[str, str]:
     scenes = {column["scene"]: column["study"] for column in result["columns"]}
     whats = {column["scene"]: "; ".join(column["whats"]) for column in result["columns"]}
     spent = [one["evaluations"] for one in result["records"] if one["estimator"] == VIDEO
@@ -245,5 +246,6 @@ def _facts(result: dict[str, Any], manifest: dict[str, Any]) -> dict[str, str]:
         "command": manifest["command"],
         **{f"scene {name}": f"{study}: {whats[name]}" for name, study in scenes.items()},
         "evaluations from video": f"{sum(spent)} in all",
+        "search took": f"{all_seconds(folder):.1f} s",
         **run_facts(manifest),
     }

@@ -4,6 +4,8 @@ What it is given and what it returns can be pickled and written as JSON, and it 
 else: it may be run here, in another process or on another machine, with the same record.
 """
 
+import json
+import time
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -12,8 +14,13 @@ import numpy as np
 
 from studies.errors import StudyError
 from studies.instances import FAILED, FAILURES
+from studies.optimizers.evaluations import append_line, trim_log
 from studies.registry import RunOptions, find_study
+from studies.run_folder import RunFolder
 from studies.tables.table import Case, Settings, Table
+
+
+SECONDS = "seconds.jsonl"  # apart from records, which are the same each time
 
 
 @dataclass(frozen=True)
@@ -79,3 +86,24 @@ def run_task(task: Task, settings: Settings, options: RunOptions) -> dict[str, A
         "expected": dict(found.expected),
         "spectrum": found.spectrum,
     }
+
+
+def timed_task(task: Task, settings: Settings, options: RunOptions) -> tuple[dict[str, Any], float]:
+    """Return the record of a task, and how many seconds it took."""
+    began = time.perf_counter()
+    return run_task(task, settings, options), time.perf_counter() - began
+
+
+def note_seconds(folder: RunFolder, task: Task, seconds: float) -> None:
+    """Append how long a task took to the folder's list."""
+    path = folder.file(SECONDS)
+    trim_log(path)
+    append_line(path, json.dumps({"record": task.record_name, "seconds": seconds}))
+
+
+def all_seconds(folder: RunFolder) -> float:
+    """Return how long all tasks took together, wherever they were run."""
+    if not folder.has(SECONDS):
+        return 0.0
+    whole, _, _ = folder.file(SECONDS).read_text(encoding="utf-8").rpartition("\n")
+    return sum(json.loads(line)["seconds"] for line in whole.splitlines())

@@ -8,6 +8,7 @@ import pytest
 from studies import running
 from studies.control import results
 from studies.optimizers.evaluations import read_log
+from studies.report_reader import read_page
 from tests.studies.control.toys import TOYS
 from tests.studies.stopping import stop_after
 
@@ -68,6 +69,9 @@ def test_the_report_shows_curves_ends_and_videos(finished):
         assert said in text
     assert text.count("<video") == 3
     assert text.count("Gradient certificate of") == 1
+    records = folder.read_json("result.json")["records"]
+    took = sum(one["seconds"] for record in records for one in record["searches"].values())
+    assert read_page(text).set_up()["search took"] == f"{took:.1f} s"
     assert "http://" not in text.replace("http://www.w3.org", "")
     for name in ("curves", "ends", "taylor_start_picture", "taylor_optimum_picture"):
         assert folder.has(f"figures/{name}.png")

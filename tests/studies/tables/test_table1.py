@@ -10,8 +10,9 @@ import pytest
 from studies import config, rigid, running
 from studies.errors import FailedSearchError, StudyError
 from studies.registry import RunOptions
+from studies.report_reader import read_page
 from studies.run_folder import RunFolder
-from studies.tables.tasks import Task, run_task
+from studies.tables.tasks import SECONDS, Task, all_seconds, run_task
 from tests.studies.tables.toy import TABLE1
 
 
@@ -62,6 +63,18 @@ def test_the_report_shows_published_figures_and_what_was_not_run(finished):
     for said in ("9.0e-05", "1 of 1 bar kept", "ConvLSTM, not run", "Settings of the scene mass"):
         assert said in text
     assert "time.steps" not in text.split("Settings of the scene")[0].split("<h2>Set-up")[0]
+
+
+def test_the_report_says_how_long_all_tasks_took(finished):
+    folder, _ = finished
+    lines = folder.file(SECONDS).read_text().splitlines()
+    assert len(lines) == 3 * 5
+    seconds = sum(json.loads(line)["seconds"] for line in lines)
+    said = read_page(folder.file("report.html").read_text())
+    assert said.set_up()["search took"] == f"{seconds:.1f} s"
+    with folder.file(SECONDS).open("a") as stream:
+        stream.write('{"record": "a line that a ki')
+    assert all_seconds(folder) == pytest.approx(seconds)
 
 
 def test_a_task_is_a_function_of_its_arguments(finished):
