@@ -3,7 +3,8 @@
     python mutant_runner.py ROOT < jobs.json > verdicts.json
 
 ROOT is a copy of the packages. Numba is switched off, so nothing is compiled and a changed
-source takes effect when its modules are imported anew. A job names a toy problem and, but
+source takes effect when its package, and those that import it, are imported anew, which a
+child process does: the others stay as this process has them. A job names a toy problem and, but
 for the control, a file, a text that occurs in it once, and what to put in its place. The
 verdict is "" if the toy passed, or what was wrong with it.
 """
@@ -11,82 +12,111 @@ verdict is "" if the toy passed, or what was wrong with it.
 import compileall
 import importlib
 import json
+import os
 import sys
-from functools import partial
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
 import numpy as np
 
 
-PACKAGES = ("adjsim", "render", "adjoint")
+PACKAGES = ("adjsim", "render", "adjoint")  # each imports those before it
+SYSTEMS = "adjoint.verify.systems"
 N_STEPS, SIZE = 2, (3, 4)
 DOT_TOLERANCE = 1e-9
 STEP, GRADIENT_TOLERANCE = 1e-5, 1e-6
+LONGEST = 4000  # bytes of a verdict: a pipe takes them without a reader
+
+
+class Systems:
+    """The modules of the coverage table's systems, each imported when it is asked for."""
+
+    def __getattr__(self, name):
+        module = importlib.import_module(f"{SYSTEMS}.{name}")
+        shrink()
+        return module
+
+
+def shrink():
+    """Have the imported systems make problems small enough for plain Python."""
+    pixels, views, solids = (
+        sys.modules.get(f"{SYSTEMS}.{name}") for name in ("pixels", "views", "solids")
+    )
+    if pixels:
+        pixels.Picture.__init__.__defaults__ = (SIZE,)
+    if views:
+        views.SIZE = SIZE
+    if solids:
+        solids.Scene.frames = property(lambda scene: list(range(scene.n_steps + 1)))
+
+
+def roll(module, name, **options):
+    """Return what makes the rollout of a scene a problem."""
+
+    def make(systems):
+        build = getattr(getattr(systems, module), name)
+        return systems.solids.rollout_problem(lambda n_steps: build(n_steps, **options), N_STEPS)
+
+    return make
+
+
+def reduced(name):
+    """Return what makes the rollout of a pendulum or of smoke a problem."""
+    return lambda s: s.reduced.rollout_problem(getattr(s.reduced, name), N_STEPS)
+
+
+def draw(name):
+    """Return what makes a picture a problem."""
+    return lambda s: s.pixels.picture_problem(getattr(s.pixels, name))
 
 
 PICTURES = ("over", "softmax", "flat", "dibr", "hard", "samples", "seamless", "sky", "smooth")
 PICTURES += ("glossy", "textured")
+TOYS = {
+    "density": roll("density", "tets"),
+    "areal density": roll("density", "triangles"),
+    "elastic": roll("solids", "elastic"),
+    "viscous": roll("solids", "viscous"),
+    "driven": roll("solids", "driven"),
+    "stick": roll("solids", "stick"),
+    "slip": roll("solids", "slip"),
+    "elastic triangles": roll("shells", "elastic"),
+    "triangles": roll("shells", "viscous"),
+    "wind": roll("shells", "wind"),
+    "springs": roll("springs", "net"),
+    "pendulum": reduced("circling"),
+    "signal": reduced("both_hanging"),
+    "double": reduced("tumbling"),
+    "smoke": reduced("racing"),
+    "hinges": roll("hinges", "crumpled"),
+    "undamped hinges": roll("hinges", "rolling"),
+    "loads": roll("loads", "window"),
+    "load series": roll("loads", "series"),
+    "rods": lambda s: s.reduced.drawn_pendulum(),
+    "fumes": lambda s: s.reduced.drawn_smoke(),
+    "plane": roll("contacts", "plane_moving"),
+    "sphere": roll("contacts", "sphere", moves=True),
+    "box": roll("contacts", "box", moves=True),
+    "capsule": roll("contacts", "capsule", moves=True),
+    "pushed": roll("bodies", "pushed"),
+    "brick in stick": roll("bodies", "stick"),
+    "brick in slip": roll("bodies", "slip"),
+    "drawn": lambda s: s.bodies.drawn(),
+    "worlds": lambda s: s.worlds.batch_problem(N_STEPS),
+    **{name: draw(name) for name in PICTURES},
+    "outputs": lambda s: s.pixel_outputs.SYSTEMS[0].make(),
+    "smooth sky": draw("smooth_sky"),
+    "views": lambda s: s.views.several(),
+}
 
 
 def toy(name):
     """Return a problem of the coverage table, small enough for plain Python."""
-    solids = importlib.import_module("adjoint.verify.systems.solids")
-    density = importlib.import_module("adjoint.verify.systems.density")
-    shells = importlib.import_module("adjoint.verify.systems.shells")
-    loads = importlib.import_module("adjoint.verify.systems.loads")
-    hinges = importlib.import_module("adjoint.verify.systems.hinges")
-    springs = importlib.import_module("adjoint.verify.systems.springs")
-    contacts = importlib.import_module("adjoint.verify.systems.contacts")
-    bodies = importlib.import_module("adjoint.verify.systems.bodies")
-    pixels = importlib.import_module("adjoint.verify.systems.pixels")
-    outputs = importlib.import_module("adjoint.verify.systems.pixel_outputs")
-    reduced = importlib.import_module("adjoint.verify.systems.reduced")
-    losses = importlib.import_module("adjoint.verify.systems.losses")
-    views = importlib.import_module("adjoint.verify.systems.views")
-    worlds = importlib.import_module("adjoint.verify.systems.worlds")
-    pixels.Picture.__init__.__defaults__ = (SIZE,)
-    views.SIZE = SIZE
-    solids.Scene.frames = property(lambda scene: list(range(scene.n_steps + 1)))
-    roll, draw = solids.rollout_problem, pixels.picture_problem
-    makers = {
-        "density": partial(roll, density.tets, N_STEPS),
-        "areal density": partial(roll, density.triangles, N_STEPS),
-        "elastic": partial(roll, solids.elastic, N_STEPS),
-        "viscous": partial(roll, solids.viscous, N_STEPS),
-        "driven": partial(roll, solids.driven, N_STEPS),
-        "stick": partial(roll, solids.stick, N_STEPS),
-        "slip": partial(roll, solids.slip, N_STEPS),
-        "elastic triangles": partial(roll, shells.elastic, N_STEPS),
-        "triangles": partial(roll, shells.viscous, N_STEPS),
-        "wind": partial(roll, shells.wind, N_STEPS),
-        "springs": partial(roll, springs.net, N_STEPS),
-        "pendulum": partial(reduced.rollout_problem, reduced.circling, N_STEPS),
-        "signal": partial(reduced.rollout_problem, reduced.both_hanging, N_STEPS),
-        "double": partial(reduced.rollout_problem, reduced.tumbling, N_STEPS),
-        "smoke": partial(reduced.rollout_problem, reduced.racing, N_STEPS),
-        "hinges": partial(roll, hinges.crumpled, N_STEPS),
-        "undamped hinges": partial(roll, hinges.rolling, N_STEPS),
-        "loads": partial(roll, loads.window, N_STEPS),
-        "load series": partial(roll, loads.series, N_STEPS),
-        "rods": reduced.drawn_pendulum,
-        "fumes": reduced.drawn_smoke,
-        "plane": partial(roll, contacts.plane_moving, N_STEPS),
-        "sphere": partial(roll, partial(contacts.sphere, moves=True), N_STEPS),
-        "box": partial(roll, partial(contacts.box, moves=True), N_STEPS),
-        "capsule": partial(roll, partial(contacts.capsule, moves=True), N_STEPS),
-        "pushed": partial(roll, bodies.pushed, N_STEPS),
-        "brick in stick": partial(roll, bodies.stick, N_STEPS),
-        "brick in slip": partial(roll, bodies.slip, N_STEPS),
-        "drawn": bodies.drawn,
-        "worlds": partial(worlds.batch_problem, N_STEPS),
-        **{name: partial(draw, getattr(pixels, name)) for name in PICTURES},
-        "outputs": outputs.SYSTEMS[0].make,
-        "smooth sky": partial(draw, pixels.smooth_sky),
-        "views": views.several,
-        **{system.name.split("/")[1]: system.make for system in losses.SYSTEMS},
-    }
-    return makers[name]()
+    systems = Systems()
+    if name in TOYS:
+        return TOYS[name](systems)
+    (make,) = (loss.make for loss in systems.losses.SYSTEMS if loss.name.split("/")[1] == name)
+    return make()
 
 
 MOVERS = {
@@ -103,9 +133,8 @@ def complaint_of_terms():
 
     They must add up to differences of the picture, and what only one term feels must move it.
     """
-    pixels = importlib.import_module("adjoint.verify.systems.pixels")
+    pixels = Systems().pixels
     terms_of = importlib.import_module("adjoint.render.terms").rasterize_jvp_terms
-    pixels.Picture.__init__.__defaults__ = (SIZE,)
     picture, rng = pixels.softmax(), np.random.default_rng(0)
     problem = pixels.picture_problem(pixels.softmax)
     for path, value in problem.point.items():
@@ -152,24 +181,56 @@ def complaint(name):
     return "" if check.passed else f"gradcheck: {check.reason}"
 
 
-def forget_packages():
-    """Have the next import read the sources again."""
-    for module in [m for m in sys.modules if m.split(".")[0] in PACKAGES]:
+def import_everything():
+    """Import all packages, and what any toy is made of."""
+    (folder,) = importlib.import_module(SYSTEMS).__path__
+    for path in Path(folder).glob("[a-z]*.py"):
+        getattr(Systems(), path.stem)
+
+
+def forget(package):
+    """Have the next import read the sources of a package, and of those that import it, again."""
+    changed = PACKAGES[PACKAGES.index(package) :]
+    for module in [m for m in sys.modules if m.split(".")[0] in changed]:
         del sys.modules[module]
 
 
 def verdict(root, job):
-    """Return what a job found."""
-    forget_packages()
+    """Return what a job found, or in which way its mutant does not run: that proves nothing."""
     if "file" not in job:
-        return complaint(job["toy"])
+        return in_child(lambda: complaint(job["toy"]))
     path = root / job["file"]
     source = path.read_text()
+
+    def corrupted():
+        forget(job["file"].split("/")[0])
+        return complaint(job["toy"])
+
     try:
         path.write_text(source.replace(job["line"], job["becomes"]))
-        return complaint(job["toy"])
+        return in_child(corrupted)
     finally:
         path.write_text(source)
+
+
+def in_child(work):
+    """Return what a function returns in a child process, which forgets what it did."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        text = "ERROR it did not end"
+        try:
+            text = work()
+        except Exception as error:
+            text = f"ERROR {type(error).__name__}: {error}"
+        finally:
+            os.write(writer, text.encode()[:LONGEST])
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        text = pipe.read().decode(errors="replace")
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return text if status == 0 else f"ERROR it ended with {status}"
 
 
 def main():
@@ -178,12 +239,8 @@ def main():
     sys.dont_write_bytecode = True
     # Most time would go to compiling unchanged sources; a checked hash notices a changed one.
     compileall.compile_dir(root, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
-    verdicts = []
-    for job in json.load(sys.stdin):
-        try:
-            verdicts.append(verdict(root, job))
-        except Exception as error:  # a mutant that does not run proves nothing
-            verdicts.append(f"ERROR {type(error).__name__}: {error}")
+    import_everything()
+    verdicts = [verdict(root, job) for job in json.load(sys.stdin)]
     adjsim = importlib.import_module("adjsim")
     if not Path(adjsim.__file__).resolve().is_relative_to(root):
         raise RuntimeError(f"The copy was not used, but {adjsim.__file__}.")
