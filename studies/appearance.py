@@ -19,7 +19,7 @@ import scipy.ndimage
 from adjsim import checks
 from studies import appearance_results, outcome, rigid, run_folder
 from studies.appearance_report import write_report
-from studies.certificate import certificate
+from studies.certificate import certificate, gathered, told, verdict_of
 from studies.errors import FailedSearchError, StudyError
 from studies.filming import Hulls, MeshFilming, make_filming
 from studies.optimizers.minimize import minimize
@@ -172,7 +172,7 @@ class Appearance:
         folder.write_text(run_folder.CURVES_CSV, appearance_results.as_csv(records))
         write_seen(folder, case)
         report = write_report(folder)
-        verdict = "passed" if certified["passed"] else "FAILED"
+        verdict = told(verdict_of(certified))
         lines = [*appearance_results.told(result), f"gradient certificates: {verdict}"]
         return "\n".join([*lines, f"report: {report}"])
 
@@ -231,11 +231,12 @@ class Appearance:
     def _certified(self, case: Case, record: dict[str, Any]) -> dict[str, Any]:
         """Return the certificate of each kind, at the start and at the end of the last method."""
         last = {one["kind"]: np.array(one["theta"]) for one in record["searches"]}
-        kinds = {
-            kind: certificate(problem, last[kind], self.options)
-            for kind, problem in case.problems.items()
-        }
-        return {"passed": all(one["passed"] for one in kinds.values()), "kinds": kinds}
+        return gathered(
+            {
+                kind: certificate(problem, last[kind], self.options)
+                for kind, problem in case.problems.items()
+            }
+        )
 
 
 def looked_at(problem: VideoProblem, case: Case, grid: np.ndarray) -> dict[str, Any]:

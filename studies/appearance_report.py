@@ -8,6 +8,7 @@ import numpy as np
 
 from studies import appearance_figures, certificate_report, run_folder
 from studies.appearance_results import held, searches
+from studies.certificate import verdict_of
 from studies.report_parts import FACES_SWAP, counted, page, provenance, rows, run_facts, table, wide
 from studies.run_folder import RunFolder
 
@@ -51,7 +52,7 @@ def write_report(folder: RunFolder) -> Path:
         provenance(folder, manifest),
     ]
     verdicts = [
-        certificate_report.verdict(certified["passed"]),
+        certificate_report.verdict(verdict_of(certified)),
         (None, counted(result["instances"], "instance")),
         (None, f"{result['evaluations']} evaluations each"),
     ]

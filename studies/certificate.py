@@ -15,7 +15,8 @@ Where a search hits its video to the last bit, loss and gradient are 0 and a tes
 nothing: there it is made a little beside that point, and the certificate says how far.
 """
 
-from collections.abc import Callable
+import enum
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,8 @@ import numpy as np
 
 from adjoint.render.losses import loss_vjp
 from adjoint.verify.dot_test import dot_test
-from adjoint.verify.taylor_test import TaylorTest, taylor_test
+from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
+from studies.between_kinks import BetweenKinks, compare_sides, events_between, reach
 from studies.image_problem import ImageProblem
 from studies.manifest import machine, now, versions
 from studies.registry import RunOptions
@@ -40,6 +42,32 @@ MOST_LEFT_OUT = 0.1  # part of the pixels
 BESIDE = 1e-2  # from a point whose gradient is 0 [in theta]
 
 
+class Verdict(enum.StrEnum):
+    """What a certificate says of a gradient, from good to bad."""
+
+    PASSED = "passed"
+    BETWEEN_KINKS = "between kinks"
+    FAILED = "failed"
+
+
+def told(verdict: Verdict) -> str:
+    """Return a verdict for the terminal: one that is neither good nor bad says so."""
+    words = {Verdict.BETWEEN_KINKS: f"{verdict}, not judged", Verdict.FAILED: "FAILED"}
+    return words.get(verdict, str(verdict))
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst of verdicts; none has nothing against it."""
+    return max(verdicts, key=list(Verdict).index, default=Verdict.PASSED)
+
+
+def verdict_of(certified: dict[str, Any]) -> Verdict:
+    """Return the verdict of a certificate, or of a point of one, as it was written."""
+    if "verdict" in certified:
+        return Verdict(certified["verdict"])
+    return Verdict.PASSED if certified["passed"] else Verdict.FAILED  # by an earlier version
+
+
 def certificate(problem: ImageProblem, theta: np.ndarray, options: RunOptions) -> dict[str, Any]:
     """Return the certificate at the start and at the optimum `theta`, in float64."""
     exact = problem.with_dtype("float64")
@@ -47,8 +75,10 @@ def certificate(problem: ImageProblem, theta: np.ndarray, options: RunOptions) -
         "start": check_point(exact, problem.parameters.start, options.seed),
         "optimum": check_point(exact, theta, options.seed),
     }
+    verdict = worst(map(verdict_of, points.values()))
     return {
-        "passed": all(point["passed"] for point in points.values()),
+        "passed": verdict is Verdict.PASSED,
+        "verdict": str(verdict),
         "loss": repr(problem.loss),
         "points": points,
         "schedule": "store all",
@@ -60,6 +90,16 @@ def certificate(problem: ImageProblem, theta: np.ndarray, options: RunOptions) -
     }
 
 
+def gathered(certificates: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return certificates by kind as one, as good as the worst of them."""
+    verdict = worst(map(verdict_of, certificates.values()))
+    return {
+        "passed": verdict is Verdict.PASSED,
+        "verdict": str(verdict),
+        "kinds": dict(certificates),
+    }
+
+
 def check_point(problem: ImageProblem, theta: np.ndarray, seed: int) -> dict[str, Any]:
     """Return the outcome of both tests at theta."""
     loss, gradient = problem.loss_and_gradient(theta)
@@ -68,7 +108,13 @@ def check_point(problem: ImageProblem, theta: np.ndarray, seed: int) -> dict[str
         beside = BESIDE
         theta = moved_inside(problem, theta, seed)
         loss, gradient = problem.loss_and_gradient(theta)
-    sweeps = taylor_sweeps(problem, theta, seed)
+    sweeps, between = taylor_sweeps(problem, theta, seed), None
+    if not sweeps[-1][0].passed and (events := events_between(problem, theta)) and gradient.any():
+        within = sweeps_within_reach(problem, theta, seed, events)
+        sweeps += within
+        if all(test.halvings < LEAST_HALVINGS for test, _ in within):  # rounding hides all slopes
+            far = max((float(test.eps[0]) for test, _ in within), default=0.0)
+            between = compare_sides(problem.loss_at, gradient, theta, reach=far, seed=seed)
     best, left_out = next((sweep for sweep in sweeps if sweep[0].passed), sweeps[0])
     dot = dot_test(
         lambda tangent: problem.residuals_jvp(theta, tangent),
@@ -80,8 +126,11 @@ def check_point(problem: ImageProblem, theta: np.ndarray, seed: int) -> dict[str
     images = problem.images(theta)
     shown = float(np.mean(images[..., 3] > 0.5))
     touch = nearest_touch(problem, theta) if isinstance(problem, VideoProblem) else None
+    verdict = judged(best, between) if dot.passed and shown > 0.0 else Verdict.FAILED
     return {
-        "passed": best.passed and dot.passed and shown > 0.0,
+        "passed": verdict is Verdict.PASSED,
+        "verdict": str(verdict),
+        "between_kinks": None if between is None else between.to_dict(),
         "theta": theta.tolist(),
         "beside": beside,
         "loss": loss,
@@ -100,6 +149,13 @@ def check_point(problem: ImageProblem, theta: np.ndarray, seed: int) -> dict[str
     }
 
 
+def judged(best: TaylorTest, between: BetweenKinks | None) -> Verdict:
+    """Return what the slopes say, or differences among kinks where no slope can be read."""
+    if best.passed:
+        return Verdict.PASSED
+    return Verdict.BETWEEN_KINKS if between is not None and between.agrees else Verdict.FAILED
+
+
 def moved_inside(problem: ImageProblem, theta: np.ndarray, seed: int) -> np.ndarray:
     """Return a point `BESIDE` theta in a random direction, or in the opposite one."""
     direction = np.random.default_rng([seed, 2]).standard_normal(theta.size)
@@ -113,16 +169,31 @@ def taylor_sweeps(
     problem: ImageProblem, theta: np.ndarray, seed: int
 ) -> list[tuple[TaylorTest, int]]:
     """Return sweeps with their count of pixels left out, up to the first that passes."""
-    rng = np.random.default_rng(seed)
-    drawn = rng.standard_normal((DIRECTIONS, theta.size))
-    directions = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
     sweeps: list[tuple[TaylorTest, int]] = []
     for eps0 in EPS0:
-        for direction in directions:
+        for direction in _directions(theta, seed):
             sweeps.append(_sweep(problem, theta, direction, eps0))
             if sweeps[-1][0].passed:
                 return sweeps
     return sweeps
+
+
+def sweeps_within_reach(
+    problem: ImageProblem, theta: np.ndarray, seed: int, events: Callable[[np.ndarray], int]
+) -> list[tuple[TaylorTest, int]]:
+    """Return sweeps whose steps are so small that no event of contact lies between."""
+    sweeps: list[tuple[TaylorTest, int]] = []
+    for direction in _directions(theta, seed):
+        if eps0 := reach(events, theta, direction):
+            sweeps.append(_sweep(problem, theta, direction, eps0))
+            if sweeps[-1][0].passed:
+                break
+    return sweeps
+
+
+def _directions(theta: np.ndarray, seed: int) -> np.ndarray:
+    drawn = np.random.default_rng(seed).standard_normal((DIRECTIONS, theta.size))
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
 def _sweep(

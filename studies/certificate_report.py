@@ -4,15 +4,19 @@ import html
 from typing import Any
 
 from studies import figures
+from studies.certificate import Verdict, told, verdict_of
 from studies.report_parts import gallery
 
 
 Points = dict[str, dict[str, Any]]
 
 
-def verdict(passed: bool) -> tuple[bool, str]:
+GOOD = {Verdict.PASSED: True, Verdict.BETWEEN_KINKS: None, Verdict.FAILED: False}
+
+
+def verdict(found: Verdict) -> tuple[bool | None, str]:
     """Return what is said first of it, as `page` takes it."""
-    return passed, f"gradient certificate {'passed' if passed else 'failed'}"
+    return GOOD[found], f"gradient certificate {told(found).lower()}"
 
 
 def named_points(status: str, certified: dict[str, Any]) -> Points:
@@ -35,14 +39,14 @@ def section(points: Points, images: dict[str, bytes], jumps: str, of: str = "") 
     `jumps` is why pixels may jump; `of` names what it is about where there are several.
     """
     about = f" of {html.escape(of)}" if of else ""
-    told = " ".join([_left_out(points, jumps), *_touches(points)])
+    about_points = " ".join([_left_out(points, jumps), *_touches(points), *_kinks(points)])
     return f"""<section>
 <h2>Gradient certificate{about}</h2>
 <div class="scroll">{_table(points)}</div>
 {gallery(images)}
 <p>The remainder of the loss's Taylor series falls with slope 1 without the gradient and with
 slope 2 with it if, and only if, the gradient is right (at least 1.9 over four halvings is asked
-for). {told} The dot test compares tangent and adjoint of the whole chain from parameters to
+for). {about_points} The dot test compares tangent and adjoint of the whole chain from parameters to
 pixels.</p>
 </section>"""
 
@@ -58,10 +62,18 @@ def _table(points: Points) -> str:
             f"{point['gradient_norm']:.2e}",
             *slopes,
             "-" if dot["residual"] is None else f"{dot['residual']:.1e}",
-            "passed" if point["passed"] else html.escape(test["reason"] or dot["reason"]),
+            _verdict_cell(point),
         ]
         lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return f"<table>{''.join(lines)}</table>"
+
+
+def _verdict_cell(point: dict[str, Any]) -> str:
+    """Return the verdict of a point, or why it has failed."""
+    found = verdict_of(point)
+    if found is not Verdict.FAILED:
+        return told(found)
+    return html.escape(point["taylor"]["reason"] or point["dot"]["reason"])
 
 
 def _where(name: str, point: dict[str, Any]) -> str:
@@ -89,5 +101,20 @@ def _touches(points: Points) -> list[str]:
                 f"At the {name} the touch of point {touch['node']} at step {touch['step']} moves "
                 f"to another step, where the loss jumps or has a kink, if theta moves by "
                 f"{touch['distance']:.1e}."
+            )
+    return sentences
+
+
+def _kinks(points: Points) -> list[str]:
+    """Return why no slope was judged at a point, and how far differences agree there."""
+    sentences = []
+    for name, point in points.items():
+        if verdict_of(point) is Verdict.BETWEEN_KINKS:
+            found = point["between_kinks"]
+            sentences.append(
+                f"At the {name} no slope can be read: steps above {found['reach']:.0e} cross "
+                f"events of contact and friction, and shorter ones are lost in rounding. "
+                f"Differences to either side by {found['step']:.0e} give the gradient to "
+                f"{found['error']:.1e} of its size. That is no pass."
             )
     return sentences

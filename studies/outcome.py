@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from studies import run_folder
+from studies import certificate, run_folder
 from studies.doubts import doubts, ending, offset
 from studies.image_problem import ImageProblem
 from studies.motion import Motion, trajectory_fields
@@ -144,7 +144,7 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     if covered := result["coverage"]:
         parts = ", ".join(f"{name} {count}" for name, count in covered["covered"].items())
         lines.append(f"  intervals held the truth in {parts} of {covered['repeats']} noise seeds")
-    lines.append(f"gradient certificate: {'passed' if certified['passed'] else 'FAILED'}")
+    lines.append(f"gradient certificate: {certificate.told(certificate.verdict_of(certified))}")
     return lines
 
 

@@ -16,6 +16,7 @@ from studies import (
     run_folder,
     video_report,
 )
+from studies.certificate import verdict_of
 from studies.doubts import doubts
 from studies.optimizers.evaluations import Evaluation
 from studies.outcome import LARGEST_LIST
@@ -94,7 +95,7 @@ def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[b
     """Return what is said first: whether it is good or not, or neither."""
     return [
         (result["status"] == "CONVERGED", result["status"].lower().replace("_", " ")),
-        certificate_report.verdict(certified["passed"]),
+        certificate_report.verdict(verdict_of(certified)),
         (None, f"{result['evaluations']} evaluations"),
         (None, f"loss {result['loss']:.2e}"),
     ]

@@ -14,7 +14,7 @@ import numpy as np
 
 from adjsim import checks
 from studies import outcome, run_folder
-from studies.certificate import certificate
+from studies.certificate import certificate, gathered, told, verdict_of
 from studies.control import report, results
 from studies.control.case import Case, Measured, Supervision
 from studies.errors import FailedSearchError, StudyError
@@ -118,8 +118,9 @@ class Comparison:
         folder.write_text(run_folder.CURVES_CSV, results.curves_csv(records))
         self._write_seen(folder, case, shown)
         written = report.write_report(folder)
-        verdict = "passed" if certified["passed"] else "FAILED"
-        proof = [f"gradient certificate: {verdict}"] if certified["kinds"] else []
+        proof = (
+            [f"gradient certificate: {told(verdict_of(certified))}"] if certified["kinds"] else []
+        )
         return "\n".join([*results.told(result), *proof, f"report: {written}"])
 
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
@@ -177,12 +178,13 @@ class Comparison:
     def _certified(self, folder: RunFolder, case: Case, k: int) -> dict[str, Any]:
         """Return the certificate of the first kind, unless its policies are drawn at random."""
         found = folder.read_npz(f"{place(k)}/{run_folder.POLICIES}")
-        kinds = {
-            str(kind): certificate(case.problem(kind), found[str(kind)], self.options)
-            for kind in self.kinds[:1]
-            if kind is not Supervision.RANDOM
-        }
-        return {"passed": all(one["passed"] for one in kinds.values()), "kinds": kinds}
+        return gathered(
+            {
+                str(kind): certificate(case.problem(kind), found[str(kind)], self.options)
+                for kind in self.kinds[:1]
+                if kind is not Supervision.RANDOM
+            }
+        )
 
     def _write_seen(self, folder: RunFolder, case: Case, k: int) -> None:
         """Write how the instance that is shown moves under each kind: arrays and videos."""

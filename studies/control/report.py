@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from studies import certificate_report, run_folder
+from studies.certificate import verdict_of
 from studies.control import figures, results
 from studies.instances import place
 from studies.report_parts import (
@@ -95,7 +96,7 @@ def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[b
         is_held = mean <= ours if name == "distance" else mean >= ours
         held.append((is_held, f"{first['kind']}: mean {name} {mean:.3g}{UNITS[name]}"))
     if certified["kinds"]:
-        held.append(certificate_report.verdict(certified["passed"]))
+        held.append(certificate_report.verdict(verdict_of(certified)))
     instances = counted(result["instances"], "instance")
     return [*held, (None, instances), (None, f"{result['evaluations']} evaluations each")]
 

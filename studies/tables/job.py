@@ -8,7 +8,7 @@ import numpy as np
 
 from adjsim import checks
 from studies import run_folder
-from studies.certificate import certificate
+from studies.certificate import Verdict, certificate, told, verdict_of, worst
 from studies.distribution import HERE, Spread
 from studies.errors import StudyError
 from studies.instances import FAILED, FAILURES
@@ -75,14 +75,17 @@ class TableJob:
         certified = {scene.name: self._certified(scene, records) for scene in self.table.scenes}
         known = {name: one for name, one in certified.items() if one is not None}
         folder.write_json(run_folder.CERTIFICATE, known)
-        passed = all(one["certificate"]["passed"] for one in known.values()) if known else None
+        verdict = worst(verdict_of(one["certificate"]) for one in known.values())
+        passed = verdict is Verdict.PASSED if known else None
         result = summary.summed_up(self.table, self.settings, records, {"certified": passed})
         folder.write_json(run_folder.RESULT, result)
         drawn = [self._look(scene, records) for scene in self.table.scenes]
         write_looks(folder, [look for look in drawn if look is not None])
         report = write_report(folder)
-        verdict = {True: "passed", False: "FAILED", None: "none made"}[passed]
-        lines = [*summary.told(result), f"gradient certificates: {verdict}"]
+        lines = [
+            *summary.told(result),
+            f"gradient certificates: {told(verdict) if known else 'none made'}",
+        ]
         return "\n".join([*lines, f"report: {report}"])
 
     def _certified(self, scene: Scene, records: summary.Records) -> dict[str, Any] | None:

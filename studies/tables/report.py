@@ -1,10 +1,12 @@
 """The report of a table: what was found beside what is published, and every instance."""
 
 import html
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from studies import certificate_report, run_folder
+from studies.certificate import verdict_of, worst
 from studies.instances import FAILED
 from studies.report_parts import (
     FACES_SWAP,
@@ -66,19 +68,22 @@ def write_report(folder: RunFolder) -> Path:
         provenance(folder, manifest),
         _scenes_section(folder, result),
     ]
-    text = page(result["title"], _verdicts(result), "\n\n".join(filter(None, body)))
+    text = page(result["title"], _verdicts(result, certified), "\n\n".join(filter(None, body)))
     folder.write_text(run_folder.REPORT, text)
     return folder.file(run_folder.REPORT)
 
 
-def _verdicts(result: dict[str, Any]) -> list[tuple[bool | None, str]]:
+def _verdicts(
+    result: dict[str, Any], certified: Mapping[str, Any]
+) -> list[tuple[bool | None, str]]:
     """Return what is said first."""
     held = [one["met"] for one in result["cells"] if one["met"] is not None]
     said: list[tuple[bool | None, str]] = [(None, counted(result["count"], "instance"))]
     if held:
         said.insert(0, (all(held), f"{sum(held)} of {counted(len(held), 'bar')} kept"))
-    if result["certified"] is not None:
-        said.append(certificate_report.verdict(result["certified"]))
+    if certified:
+        found = worst(verdict_of(one["certificate"]) for one in certified.values())
+        said.append(certificate_report.verdict(found))
     return said
 
 

@@ -1,0 +1,126 @@
+"""Among kinks a right gradient is told from a wrong one, and neither is called judged."""
+
+import numpy as np
+import pytest
+
+from studies import certificate_report
+from studies.between_kinks import AGREES, BetweenKinks, compare_sides, events_between, reach
+from studies.certificate import Verdict, check_point, gathered, told, verdict_of, worst
+from studies.control import walker
+from studies.registry import RunOptions
+from tests.studies.control.toys import settings
+
+
+N = 40
+SPACING, BEND = 1e-9, 1e-12  # of kinks along the sum of theta, and by how much each bends the loss
+
+
+def bumpy(theta):
+    """A parabola with a kink wherever the sum of theta crosses a multiple of the spacing."""
+    s = theta.sum() / SPACING
+    return 0.5 * theta @ theta + BEND * abs(s - 2.0 * np.floor(s / 2.0 + 0.5))
+
+
+@pytest.fixture
+def theta(rng):
+    return rng.standard_normal(N)
+
+
+def test_among_weak_kinks_differences_to_either_side_give_a_right_gradient(theta):
+    found = compare_sides(bumpy, theta, theta, reach=SPACING, seed=0)
+    assert found.agrees
+    assert found.error < AGREES
+    assert found.step > 1e3 * SPACING
+
+
+@pytest.mark.parametrize("wrong", ["one entry", "size", "sign"])
+def test_among_kinks_a_wrong_gradient_disagrees(theta, wrong):
+    gradient = {
+        "one entry": theta * np.where(np.arange(N) == 3, 1.1, 1.0),
+        "size": 1.001 * theta,
+        "sign": -theta,
+    }[wrong]
+    found = compare_sides(bumpy, gradient, theta, reach=SPACING, seed=0)
+    assert not found.agrees
+    off = np.linalg.norm(gradient - theta) / np.linalg.norm(gradient)
+    assert found.error > 0.3 * off  # eight directions know it to a factor of about two
+
+
+def test_where_no_event_is_near_agreement_is_no_excuse(theta):
+    found = compare_sides(bumpy, theta, theta, reach=1e-3, seed=0)
+    assert found.error < AGREES
+    assert not found.agrees
+    assert BetweenKinks(1e-6, np.inf, 0.0).to_dict()["error"] is None
+
+
+def test_a_sweep_reaches_as_far_as_the_first_event(theta, rng):
+    direction = rng.standard_normal(N)
+    direction /= np.linalg.norm(direction)
+    first = 1.7e-6
+
+    def events(there):
+        return int((there - theta) @ direction > first)
+
+    assert first / 2.0 < reach(events, theta, direction) <= first
+    assert reach(lambda _: 0, theta, direction) == 1e-3
+    assert reach(lambda _: 1, theta, direction) == 0.0
+
+
+def standing(*overrides):
+    """The toy of the walker that stands nearly still: feet slip and stick in every step."""
+    toy = settings("control-walker", *overrides)
+    return walker.make(toy, RunOptions(), 0).fit.problem
+
+
+def test_contacts_have_events_and_other_problems_none():
+    problem = standing("time.steps=60")
+    theta = problem.parameters.start
+    events = events_between(problem, theta)
+    assert events is not None
+    assert events(theta) == 0
+    assert events(-theta) > 0
+
+
+def test_a_right_gradient_among_slips_is_not_judged_and_a_wrong_one_fails(monkeypatch):
+    monkeypatch.setattr("studies.certificate.EPS0", (1e-4,))  # it is the same with all of them
+    monkeypatch.setattr("studies.certificate.DIRECTIONS", 1)
+    problem = standing("start.size=0.005", "time.steps=1500")
+    theta = problem.parameters.start
+    point = check_point(problem, theta, seed=0)
+    assert point["verdict"] == "between kinks"
+    assert not point["passed"]
+    assert point["between_kinks"]["error"] < AGREES
+    assert point["dot"]["passed"]
+    assert "That is no pass." in certificate_report.section({"start": point}, {}, "faces swap")
+    assert certificate_report.verdict(verdict_of(point)) == (
+        None,
+        "gradient certificate between kinks, not judged",
+    )
+
+    class Wrong(type(problem)):
+        def pull_back(self, theta, judge):
+            loss, gradient = super().pull_back(theta, judge)
+            gradient[::7] *= 1.01
+            return loss, gradient
+
+    wrong = Wrong(
+        problem.motion, problem.filming, problem.parameters, problem.loss, problem.targets
+    )
+    point = check_point(wrong, theta, seed=0)
+    assert point["verdict"] == "failed"
+    assert not point["taylor"]["passed"]
+    between = point["between_kinks"]  # None where a slope could be read: that of a wrong gradient
+    assert between is None or between["error"] > AGREES
+
+
+def test_verdicts_are_as_bad_as_the_worst():
+    good, kinky, bad = ({"verdict": str(one)} for one in Verdict)
+    assert worst([]) is Verdict.PASSED
+    assert gathered({"a": good, "b": kinky})["verdict"] == "between kinks"
+    assert not gathered({"a": good, "b": kinky})["passed"]
+    assert gathered({"a": kinky, "b": bad})["verdict"] == "failed"
+    assert gathered({"a": good})["passed"]
+    assert verdict_of({"passed": False}) is Verdict.FAILED  # as an earlier version wrote it
+    assert verdict_of({"passed": True}) is Verdict.PASSED
+    assert told(Verdict.BETWEEN_KINKS) == "between kinks, not judged"
+    assert told(Verdict.FAILED) == "FAILED"
