@@ -14,13 +14,16 @@ from adjsim import checks
 from baselines.networks import NETWORKS
 from baselines.report import write_guesses, write_report
 from baselines.scores import blind_guesses, scored
+from baselines.tables import read_table, table_row
 from baselines.training import Plan, Trained, train
 from baselines.videos import Videos, read_index, read_videos
 from studies.run_folder import RESULT, RunFolder, free_folder
 
 
 def learn(
-    dataset: Annotated[Path, typer.Argument(help="A folder that `adjsim dataset rigid` made.")],
+    dataset: Annotated[
+        Path, typer.Argument(help="A folder that `adjsim dataset` made, of rigid or instances.")
+    ],
     *,
     network: Annotated[
         list[str] | None, typer.Option(help=f"{' or '.join(NETWORKS)}; by default both.")
@@ -29,6 +32,10 @@ def learn(
     every: Annotated[int, typer.Option(help="Every so many frames one is looked at.")] = 8,
     rate: Annotated[float, typer.Option(help="Learning rate at first.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of weights, dropout and order.")] = 0,
+    table: Annotated[
+        Path | None,
+        typer.Option(help="A finished run of table1 or table2: stand in it as further rows."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder; by default the next free runs/learned-NNN.")
     ] = None,
@@ -41,6 +48,7 @@ def learn(
         checks.known_key("network", name, NETWORKS)
     index = read_index(dataset)
     sets = {which: read_videos(dataset, which, every) for which in ("train", "test")}
+    judged = None if table is None else read_table(table, dataset)
     folder = RunFolder.create(out or free_folder("learned"))
     print(f"folder: {folder.path}", flush=True)
     plans = [Plan(name, epochs, rate, seed) for name in names]
@@ -58,10 +66,23 @@ def learn(
     }
     folder.write_json(RESULT, result)
     write_guesses(folder, guesses, test)
-    for one in result["scores"]:
+    _tell(result["scores"])
+    print(f"report: {write_report(folder, result, guesses, test)}")
+    if judged is not None:
+        videos = judged.videos(test, every)
+        own = {name: one.guess(videos) for name, one in trained.items()}
+        for record in result["networks"]:
+            judged.add(table_row(record, result), own[record["network"]], videos)
+        print(f"of the {len(videos)} instances of {table}:")
+        _tell(scored(own, videos))
+        print(f"report of the table: {judged.report()}")
+
+
+def _tell(scores: list[dict[str, Any]]) -> None:
+    """Print mean and median of the relative errors."""
+    for one in scores:
         print(f"{one['method']:9} {one['parameter']:19} mean {one['mean']:.3f}  median "
               f"{one['median']:.3f}")  # fmt: skip
-    print(f"report: {write_report(folder, result, guesses, test)}")
 
 
 def _teller(plan: Plan) -> Any:

@@ -12,6 +12,7 @@ from adjsim import checks
 from studies.errors import StudyError
 
 
+KINDS = ("rigid", "instances")  # data sets that have these
 TARGETS = ("mass", "stiffness", "damping", "friction_stiffness", "friction")
 
 
@@ -65,21 +66,26 @@ def read_videos(path: Path, which: str, every: int) -> Videos:
     """
     index = read_index(path)
     checks.whole("every", every, 1)
-    images, values, scenes, units = [], [], [], ()
+    images, values, scenes, names, units = [], [], [], (), ()
     for entry in index["shards"]:
         with h5py.File(path / entry["file"]) as shard:
             rows = np.flatnonzero(_array(shard, "split")[:] == which.encode())
             good = rows[_array(shard, "quality/diverged")[:][rows] < 0]
             scenes.append(_array(shard, "scene")[:][good])
             frames = _array(shard, "images")
-            kept = slice((frames.shape[1] - 1) % every, None, every)
-            images += [np.moveaxis(frames[row, kept], -1, 1) for row in good]
-            columns = [_array(shard, f"parameters/{name}") for name in TARGETS]
+            images += [as_shown(frames[row], every) for row in good]
+            names = tuple(name for name in TARGETS if f"parameters/{name}" in shard)
+            columns = [_array(shard, f"parameters/{name}") for name in names]
             values.append(np.stack([column[:][good] for column in columns], axis=1))
             units = tuple(str(column.attrs["units"]) for column in columns)
     if not images:
         raise StudyError(f"{path} has no scene in its {which} set. Make more with `--count`.")
-    return Videos(np.stack(images), np.concatenate(values), TARGETS, units, np.concatenate(scenes))
+    return Videos(np.stack(images), np.concatenate(values), names, units, np.concatenate(scenes))
+
+
+def as_shown(video: np.ndarray, every: int) -> np.ndarray:
+    """Return every so many frames one, channels first: (n, height, width, 4) to (m, 4, ...)."""
+    return np.moveaxis(video[(len(video) - 1) % every :: every], -1, 1)
 
 
 def read_index(path: Path) -> dict[str, Any]:
@@ -97,8 +103,9 @@ def read_index(path: Path) -> dict[str, Any]:
             f"{path} has {there} of {index['count']} scenes. Go on with it: `adjsim dataset "
             f"{index['dataset']} --out {path} --resume`."
         )
-    if index["dataset"] != "rigid":
-        raise StudyError(f"`{path}` must hold a data set `rigid`, got `{index['dataset']}`.")
+    if index["dataset"] not in KINDS:
+        known = " or ".join(f"`{kind}`" for kind in KINDS)
+        raise StudyError(f"{path} must hold a data set {known}, got `{index['dataset']}`.")
     return index
 
 

@@ -116,15 +116,7 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
         positive_block(PATHS[key], start[key], {PATHS[key]: settings["bounds"][key]})
         for key in settings["free"]
     ]
-    drawing = Mesh(
-        mesh.faces,
-        # One colour without shade: faces that change their order in depth leave no trace.
-        vertex_colors=np.broadcast_to(COLOR, mesh.points.shape),
-        material=Material(1.0, 0.0),
-    )
-    filming: MeshFilming = make_filming(
-        settings, {BODY: (drawing, Hulls(BODY))}, device=options.device
-    )
+    filming = body_filming(settings, mesh, options.device)
     images = film(filming, motion, {})
     problem = VideoProblem(motion, filming, Parameters(blocks), make_loss(settings["loss"]), images)
     with_floor = settings["floor"]["exists"]
@@ -138,6 +130,17 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
         truth=Truth({PATHS[key]: hidden[key] for key in settings["free"]}, images),
         instance=instance,
     )
+
+
+def body_filming(settings: dict[str, Any], mesh: TriangleMesh, device: str) -> MeshFilming:
+    """Return the camera on the body."""
+    drawing = Mesh(
+        mesh.faces,
+        # One colour without shade: faces that change their order in depth leave no trace.
+        vertex_colors=np.broadcast_to(COLOR, mesh.points.shape),
+        material=Material(1.0, 0.0),
+    )
+    return make_filming(settings, {BODY: (drawing, Hulls(BODY))}, device=device)
 
 
 class Thrown(NamedTuple):

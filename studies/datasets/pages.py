@@ -43,7 +43,7 @@ def write_report(folder: RunFolder) -> tuple[Path, list[str]]:
     paths = [folder.file(one.file) for one in entries]
     videos = _first_videos(paths)
     write_png(folder.file(SHEET), mosaic(videos[:, :1])[0])
-    fps = spec.settings.values["time"]["fps"]
+    fps = spec.seen["time"]["fps"]
     write_video(folder.file(FILM), mosaic(videos), fps, crf=18, pad=True)
     columns = read_columns(paths)
     drawn = spread(spec, columns)
@@ -102,7 +102,7 @@ def summary(spec: Spec, columns: dict[str, np.ndarray], size: int) -> dict[str, 
     steps, times = np.unique(columns["quality/steps"], return_counts=True)
     seen = columns["quality/coverage"] > UNSEEN
     gain = columns["quality/energy_gain"]
-    rises = gain > spec.settings.values["time"]["tolerance"]
+    rises = gain > spec.seen["time"]["tolerance"]
     test = int((columns["split"] == b"test").sum())
     facts = {
         "scenes": f"{spec.count}: {spec.count - test} train, {test} test",

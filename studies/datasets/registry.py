@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 class Dataset:
     """A kind of data set.
 
-    `module` has `check_settings(settings)`, `draw_scene(settings, options, number) -> Scene` and
-    `FIELDS`, what it keeps of a scene beside what every data set keeps.
+    `module` has `check_settings`, `draw_scene`, `fields` and `seen`, which the methods call.
     """
 
     name: str
@@ -32,10 +31,13 @@ class Dataset:
         """Return scene `number`, which depends on nothing else but the settings and the seed."""
         return import_module(self.module).draw_scene(settings, options, number)
 
-    @property
-    def fields(self) -> "dict[str, Field]":
-        """What it keeps of a scene, by name."""
-        return import_module(self.module).FIELDS
+    def fields(self, settings: dict[str, Any]) -> "dict[str, Field]":
+        """Return what it keeps of a scene beside what every data set keeps, by name."""
+        return import_module(self.module).fields(settings)
+
+    def seen(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the tables `time`, `image` and `camera` of its videos, and maybe others."""
+        return import_module(self.module).seen(settings)
 
 
 DATASETS = {
@@ -50,6 +52,11 @@ DATASETS = {
             "soft",
             "studies.datasets.soft_scenes",
             "a soft ball, beam or cloth thrown onto a floor, with mass, material and contact",
+        ),
+        Dataset(
+            "instances",
+            "studies.datasets.study_scenes",
+            "instances of a study of rigid bodies, like those of tables 1 and 2",
         ),
     )
 }

@@ -40,6 +40,17 @@ FIELDS: dict[str, Field] = {
 }
 
 
+def fields(settings: dict[str, Any]) -> dict[str, Field]:
+    """Return what is kept of a scene, by name."""
+    del settings
+    return FIELDS
+
+
+def seen(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables time, image and camera: its own."""
+    return settings
+
+
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
     check_body(settings)
@@ -74,15 +85,15 @@ def draw_scene(settings: dict[str, Any], options: RunOptions, number: int) -> Sc
             "shape": np.array(name),
             **{f"parameters/{key}": np.array(value) for key, value in values.items()},
             "parameters/color": np.array(color),
-            **_push(settings, first),
-            **_initial(first),
+            **push_values(settings, first),
+            **initial_values(first),
         },
-        _states,
+        frame_states,
         partial(_gain, settings["push"]["seconds"][1]),
     )
 
 
-def _push(settings: dict[str, Any], motion: Motion) -> dict[str, np.ndarray]:
+def push_values(settings: dict[str, Any], motion: Motion) -> dict[str, np.ndarray]:
     """Return what is kept of the known force."""
     push = settings["push"]
     force = model_of(motion).forces.get(PUSH)
@@ -95,7 +106,7 @@ def _push(settings: dict[str, Any], motion: Motion) -> dict[str, np.ndarray]:
     }
 
 
-def _initial(motion: Motion) -> dict[str, np.ndarray]:
+def initial_values(motion: Motion) -> dict[str, np.ndarray]:
     """Return where the body begins, and its mesh."""
     bodies, state = model_of(motion).bodies[BODY], motion.state.bodies[BODY]
     names = ("position", "rotation", "velocity", "angular_velocity")
@@ -107,7 +118,7 @@ def _initial(motion: Motion) -> dict[str, np.ndarray]:
     }
 
 
-def _states(motion: Motion, run: Any) -> dict[str, np.ndarray]:
+def frame_states(motion: Motion, run: Any) -> dict[str, np.ndarray]:
     """Return the poses and speeds at the frames."""
     del motion
     return {f"states/{name}": value[:, 0] for name, value in vars(run.bodies[BODY]).items()}

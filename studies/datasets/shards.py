@@ -44,7 +44,7 @@ def shard_name(first: int, size: int) -> str:
 
 def all_fields(spec: Spec) -> dict[str, Field]:
     """Return what a data set keeps of a scene, by name, group by group."""
-    fields = COMMON | spec.kind.fields
+    fields = COMMON | spec.kind.fields(spec.settings.values)
     groups = list(dict.fromkeys(name.partition("/")[0] for name in fields))
     return dict(sorted(fields.items(), key=lambda item: groups.index(item[0].partition("/")[0])))
 
@@ -56,7 +56,7 @@ def write_shard(
     fields, files = all_fields(spec), spec.settings.values["files"]
     numbers = [int(one["scene"]) for one in made]
     with folder.replacing(name) as part, h5py.File(part, "w") as shard:
-        time = spec.settings.values["time"]
+        time = spec.seen["time"]
         shard.attrs["readme"] = readme(spec)
         shard.attrs["format"] = FORMAT
         shard.attrs["dataset"] = spec.settings.kind
@@ -99,8 +99,8 @@ def of_split(spec: Spec, numbers: Sequence[int], which: str) -> np.ndarray:
 
 def readme(spec: Spec) -> str:
     """Return what a reader of the data set must know."""
-    values, fields = spec.settings.values, all_fields(spec)
-    time, image, camera = values["time"], values["image"], values["camera"]
+    fields = all_fields(spec)
+    time, image, camera = (spec.seen[table] for table in ("time", "image", "camera"))
     lines = [
         f"Data set `{spec.settings.kind}` of adjsim, seed {spec.options.seed}: "
         f"{spec.kind.summary}.",

@@ -43,9 +43,9 @@ def make_scenes(
     numbers : sequence of int
         Which scenes.
     """
-    draw = find_dataset(dataset).draw_scene
-    scenes = [draw(settings, options, number) for number in numbers]
-    runs = simulate(scenes, settings["time"])
+    kind = find_dataset(dataset)
+    scenes = [kind.draw_scene(settings, options, number) for number in numbers]
+    runs = simulate(scenes, kind.seen(settings)["time"])
     threads = 1 if options.device == "cuda" else numba.get_num_threads()
     with ThreadPoolExecutor(threads) as pool:  # a scene is drawn by one thread: less is waited for
         filmed = pool.map(film, scenes, runs)

@@ -70,6 +70,17 @@ FIELDS: dict[str, Field] = {
 }
 
 
+def fields(settings: dict[str, Any]) -> dict[str, Field]:
+    """Return what is kept of a scene, by name."""
+    del settings
+    return FIELDS
+
+
+def seen(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables time, image and camera: its own."""
+    return settings
+
+
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
     require_chosen("body.kinds", settings["body"]["kinds"], MESHES)

@@ -45,10 +45,16 @@ class Spec:
         """The kind of data set."""
         return find_dataset(self.settings.kind)
 
+    @property
+    def seen(self) -> dict[str, Any]:
+        """The tables `time`, `image` and `camera` of its videos."""
+        return self.kind.seen(self.settings.values)
+
     def check(self) -> None:
         """Complain of settings out of range, by key."""
         values = self.settings.values
-        time, files = values["time"], values["files"]
+        self.kind.check_settings(values)
+        time, files = self.seen["time"], values["files"]
         for key in ("frames", "fps", "steps", "most_steps", "tolerance"):
             checks.positive(f"time.{key}", time[key])
         if time["most_steps"] < time["steps"]:
@@ -63,7 +69,6 @@ class Spec:
         checks.whole("files.scenes", files["scenes"], 1)
         if files["compression"] not in range(10):
             raise StudyError(f"`files.compression` must be 0 to 9, got {files['compression']}.")
-        self.kind.check_settings(values)
         # The first scene complains of the rest, such as a camera that looks nowhere.
         self.kind.draw_scene(values, self.options, 0).make_motion(time["steps"])
 

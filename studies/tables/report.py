@@ -21,6 +21,7 @@ from studies.report_parts import (
 )
 from studies.run_folder import RunFolder
 from studies.tables import figures
+from studies.tables.more_rows import with_rows
 from studies.tables.summary import VIDEO, above_the_bar, find_cell
 from studies.tables.tasks import all_seconds
 
@@ -41,7 +42,7 @@ def write_report(folder: RunFolder) -> Path:
     StudyError
         If the run is not finished.
     """
-    result = folder.read_json(run_folder.RESULT)
+    result = with_rows(folder, folder.read_json(run_folder.RESULT))
     certified = folder.read_json(run_folder.CERTIFICATE)
     manifest = folder.read_json(run_folder.MANIFEST)
     drawn = {"errors": figures.errors(result)}
@@ -114,7 +115,7 @@ def _overview(result: dict[str, Any]) -> str:
         line = [f"<b>{html.escape(row['label'])}</b>"]
         for column in result["columns"]:
             cell = find_cell(result, column, row["name"])
-            found = "failed" if cell["mean"] is None else f"<b>{cell[column['by']]:.1e}</b>"
+            found = _none(cell) if cell["mean"] is None else f"<b>{cell[column['by']]:.1e}</b>"
             published = cell["published"]
             line.append(found + ("" if published is None else _small(f"({published:.1e})")))
         lines.append(line)
@@ -150,13 +151,18 @@ def _line(
     name = f"<b>{html.escape(label)}</b>"
     published = "" if cell["published"] is None else f"{cell['published']:.1e}"
     if cell["mean"] is None:
-        return [name, "failed", "", "", "", "", published]
+        return [name, _none(cell), "", "", "", "", published]
     values = {key: f"{cell[key]:.1e}" for key in ("mean", "median", "worst")}
     if cell["met"] is not None:
         values[column["by"]] = f"<b>{values[column['by']]}</b>"
     few = f" ({cell['failed']} of {result['count']} failed)" if cell["failed"] else ""
     expected = "" if cell["expected"] is None else f"{cell['expected']:.2e}"
     return [name + few, *values.values(), str(cell["worst_instance"]), expected, published]
+
+
+def _none(cell: dict[str, Any]) -> str:
+    """Return what stands where a row has no estimate: it failed, or it is not of this scene."""
+    return "failed" if cell["failed"] else "-"
 
 
 def _doubts_section(result: dict[str, Any]) -> str:

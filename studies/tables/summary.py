@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from studies.instances import FAILED
-from studies.tables.table import Column, Estimator, Scene, Settings, Statistic, Table
+from studies.tables.table import Column, Scene, Settings, Statistic, Table
 
 
 VIDEO = "video"  # the row that bars are for
@@ -30,7 +30,9 @@ def summed_up(
         What else the result says.
     """
     rows = [table.estimator(name) for name in settings["methods"]]
-    columns = [(scene, column) for scene in table.scenes for column in scene.columns]
+    columns = [
+        _column(scene, column, records) for scene in table.scenes for column in scene.columns
+    ]
     return {
         "title": table.title,
         "differs": table.differs,
@@ -39,8 +41,8 @@ def summed_up(
             {"name": row.name, "label": row.label, "about": row.about(settings)} for row in rows
         ],
         "labels": {**table.names, **{row.name: row.label for row in table.estimators}},
-        "columns": [_column(scene, column, records) for scene, column in columns],
-        "cells": [_cell(scene, column, row, records) for scene, column in columns for row in rows],
+        "columns": columns,
+        "cells": [make_cell(column, row.name, records) for column in columns for row in rows],
         **facts,
         "records": list(records),
     }
@@ -59,23 +61,25 @@ def _column(scene: Scene, column: Column, records: Records) -> dict[str, Any]:
     }
 
 
-def _cell(scene: Scene, column: Column, row: Estimator, records: Records) -> dict[str, Any]:
-    own = [one for one in records if (one["scene"], one["estimator"]) == (scene.name, row.name)]
-    ended = _ended(own, scene.name)
+def make_cell(column: dict[str, Any], row: str, records: Records) -> dict[str, Any]:
+    """Return what the records of a row say of a column, as `summed_up` has it."""
+    scene, path = column["scene"], column["path"]
+    own = [one for one in records if (one["scene"], one["estimator"]) == (scene, row)]
+    ended = _ended(own, scene)
     cell: dict[str, Any] = {
-        "scene": scene.name,
-        "path": column.path,
-        "row": row.name,
+        "scene": scene,
+        "path": path,
+        "row": row,
         "ended": len(ended),
         "failed": len(own) - len(ended),
-        "published": column.published.get(row.name),
+        "published": column["published"].get(row),
     }
     if not ended:
         return {**cell, "mean": None, "median": None, "worst": None, "expected": None, "met": None}
-    errors = np.array([one["errors"][column.path]["mean"] for one in ended])
-    expected = [one["expected"].get(column.path) for one in ended]
+    errors = np.array([one["errors"][path]["mean"] for one in ended])
+    expected = [one["expected"].get(path) for one in ended]
     statistics = {Statistic.MEAN: float(errors.mean()), Statistic.MEDIAN: float(np.median(errors))}
-    is_met = None if column.bar is None else statistics[column.by] <= column.bar
+    is_met = None if column["bar"] is None else statistics[column["by"]] <= column["bar"]
     return {
         **cell,
         "mean": statistics[Statistic.MEAN],
@@ -83,7 +87,7 @@ def _cell(scene: Scene, column: Column, row: Estimator, records: Records) -> dic
         "worst": float(errors.max()),
         "worst_instance": ended[int(errors.argmax())]["instance"],
         "expected": None if None in expected else float(np.mean(expected)),
-        "met": is_met if row.name == VIDEO else None,
+        "met": is_met if row == VIDEO else None,
     }
 
 

@@ -16,7 +16,7 @@ SOFT = (
     "time.fps=10.0", "time.steps=128", "time.most_steps=128", "image.height=12", "image.width=16",
     "files.scenes=4",
 )  # fmt: skip
-TOYS = {"rigid": TOY, "soft": SOFT}
+TOYS = {"rigid": TOY, "soft": SOFT, "instances": ()}
 
 
 def resolved(*overrides, name="rigid", count=6, **options):
@@ -27,11 +27,13 @@ def settings(*overrides, name="rigid"):
     return resolved(*overrides, name=name).settings.values
 
 
-def made(*overrides, name="rigid", count=6, folder, at_once=3, monkeypatch=None):
+def made(*overrides, name="rigid", count=6, folder, at_once=3, monkeypatch=None, seed=0):
     """Make a toy data set in a folder."""
     if monkeypatch is not None:
         monkeypatch.setattr(generating, "AT_ONCE", at_once)
-    begun, job = generating.start(Asked(name, (*TOYS[name], *overrides), count), folder)
+    begun, job = generating.start(
+        Asked(name, (*TOYS[name], *overrides), count, {"seed": seed}), folder
+    )
     job.run(begun)
     return begun
 
