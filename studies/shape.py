@@ -1,6 +1,7 @@
 """What shape is seen in these pictures? A sphere becomes the mesh behind them.
 
     adjsim run shape
+    adjsim run shape instances=20
 
 A correct run ends with silhouettes that overlap the hidden ones by more than 97 %, in views it
 never saw too, and a certificate that passed. Every vertex is free; what keeps the mesh fair are
@@ -12,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from adjsim import checks
 from adjsim.meshes.ball import ball_tets
@@ -34,6 +36,7 @@ from studies.registry import Job, RunOptions
 from studies.run_folder import RunFolder
 from studies.scenery import Scenery, make_rasterizer, photographed
 from studies.search import Found, make_loss, make_search, read_search
+from studies.settings import draw
 from studies.shape_measures import (
     POINTS,
     chamfer,
@@ -42,7 +45,7 @@ from studies.shape_measures import (
     silhouettes,
     surface_points,
 )
-from studies.subjects import cameras_around, find_mesh, view_names
+from studies.subjects import cameras_around, find_mesh, placed, view_names
 from studies.transforms import Identity
 from studies.uncertainty import Uncertainty
 
@@ -70,8 +73,9 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> "ShapeFit":
     """Render the pictures of an instance, and return the search for its shape."""
-    hidden = find_mesh(settings["mesh"], instance)
-    start = start_mesh(settings["start"], np.random.default_rng([options.seed, instance]))
+    rng = np.random.default_rng([options.seed, instance])
+    hidden = stretched_and_turned(find_mesh(settings["mesh"], instance), settings["mesh"], rng)
+    start = start_mesh(settings["start"], rng)
     rasterizer, size = make_rasterizer(settings["image"])
     cameras = cameras_around(settings["camera"])
     lights = {"sky": SphericalHarmonics(colored_sky())} if settings["image"]["shaded"] else {}
@@ -112,6 +116,18 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> "S
         hidden=hidden,
         unseen=between(settings["camera"]),
     )
+
+
+def stretched_and_turned(
+    mesh: TriangleMesh, table: dict[str, Any], rng: np.random.Generator
+) -> TriangleMesh:
+    """Return a mesh stretched along each axis, turned about any, and as far-reaching as before."""
+    between = checks.positive("mesh.stretch", checks.array("mesh.stretch", table["stretch"], (2,)))
+    factors = [draw(rng, "mesh.stretch", between) for _ in range(3)]
+    axis = rng.standard_normal(3)
+    angle = np.radians(draw(rng, "mesh.turn", table["turn"]))
+    turn = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis))
+    return TriangleMesh(placed(turn.apply(mesh.points * factors), table["radius"]), mesh.faces)
 
 
 def start_mesh(table: dict[str, Any], rng: np.random.Generator) -> TriangleMesh:

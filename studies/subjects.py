@@ -40,7 +40,7 @@ def find_mesh(table: Mapping[str, Any], instance: int, key: str = "mesh") -> Tri
     if isinstance(read, TetMesh):
         surface = read.surface()
         read = TriangleMesh(read.points[surface.nodes], surface.local_faces)
-    return TriangleMesh(_placed(read.points, table["radius"]), read.faces)
+    return TriangleMesh(placed(read.points, table["radius"]), read.faces)
 
 
 def find_textured(table: Mapping[str, Any], instance: int) -> tuple[np.ndarray, Mesh]:
@@ -59,7 +59,13 @@ def find_textured(table: Mapping[str, Any], instance: int) -> tuple[np.ndarray, 
         points, seen = read_textured(name)
     except (OSError, ValueError) as error:
         raise StudyError(f"`mesh.shapes`: {str(error).removeprefix('`mesh`: ')}") from error
-    return _placed(points, table["radius"]), seen
+    return placed(points, table["radius"]), seen
+
+
+def placed(points: np.ndarray, radius: float) -> np.ndarray:
+    """Return points moved around the origin, the farthest of them `radius` away."""
+    about = points - (points.min(axis=0) + points.max(axis=0)) / 2.0
+    return about * (radius / np.linalg.norm(about, axis=1).max())
 
 
 def _name(table: Mapping[str, Any], instance: int, key: str) -> str:
@@ -69,12 +75,6 @@ def _name(table: Mapping[str, Any], instance: int, key: str) -> str:
     if not names:
         raise StudyError(f"`{key}.shapes` must name at least one of {', '.join(SHAPES)}.")
     return names[instance % len(names)]
-
-
-def _placed(points: np.ndarray, radius: float) -> np.ndarray:
-    """Return points moved around the origin, the farthest of them `radius` away."""
-    about = points - (points.min(axis=0) + points.max(axis=0)) / 2.0
-    return about * (radius / np.linalg.norm(about, axis=1).max())
 
 
 def cameras_around(table: Mapping[str, Any]) -> tuple[OrbitCamera, ...]:

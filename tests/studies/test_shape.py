@@ -11,13 +11,24 @@ from render.harmonics import harmonics
 from render.orbit_camera import OrbitCamera
 from studies import running
 from studies.run_folder import RunFolder
-from studies.shape import APART, EVEN, MEASURES, UNEVEN, colored_sky, evenly, start_mesh
+from studies.shape import (
+    APART,
+    EVEN,
+    MEASURES,
+    UNEVEN,
+    colored_sky,
+    evenly,
+    start_mesh,
+    stretched_and_turned,
+)
 from studies.shape_measures import POINTS, chamfer, floor, overlap, silhouettes, surface_points
 from studies.view import drawing_problem, view_run
 
 
 TINY = (
     'mesh.shapes=["cube"]',
+    "mesh.stretch=[1.0, 1.0]",
+    "mesh.turn=[0.0, 0.0]",
     "start.shells=2",
     "start.radius=0.5",
     "penalty.laplacian=0.05",
@@ -89,6 +100,22 @@ def test_the_start_is_a_closed_sphere_and_nearly_even(rng):
     assert shift.std() == pytest.approx(0.007, rel=5 / np.sqrt(2 * shift.size))
 
 
+def test_a_hidden_mesh_is_stretched_and_turned_within_its_bounds(rng):
+    table = {"stretch": [0.8, 1.2], "turn": [0.0, 180.0], "radius": 0.7}
+    mesh = shape("cube", 0.7)
+    drawn = [stretched_and_turned(mesh, table, rng).points for _ in range(8)]
+    edges = np.array([[0, 1], [0, 2], [0, 4]])  # of the cube, along z, y and x
+    lengths = np.array([np.linalg.norm(np.diff(x[edges], axis=1)[:, 0], axis=1) for x in drawn])
+    assert (lengths.max(axis=1) / lengths.min(axis=1) <= 1.2 / 0.8).all()
+    assert len(np.unique(lengths.round(6), axis=0)) == 8
+    for x in drawn:
+        assert np.linalg.norm(x, axis=1).max() == pytest.approx(0.7)
+        np.testing.assert_allclose(x.min(axis=0), -x.max(axis=0), atol=1e-12)
+    as_it_is = {"stretch": [1.0, 1.0], "turn": [0.0, 0.0], "radius": 0.7}
+    same = stretched_and_turned(mesh, as_it_is, rng)
+    np.testing.assert_allclose(same.points, mesh.points, atol=1e-12)
+
+
 def test_numbers_are_chosen_with_both_ends():
     assert evenly(3, 10).tolist() == [0, 1, 2]
     assert evenly(101, 5).tolist() == [0, 25, 50, 75, 100]
@@ -128,6 +155,9 @@ def test_the_way_of_the_mesh_can_be_viewed(finished, tmp_path):
 @pytest.mark.parametrize(
     ("override", "message"),
     [
+        ("mesh.stretch=[0.0, 1.0]", "`mesh.stretch` must be positive"),
+        ("mesh.stretch=[1.2, 0.8]", r"`mesh.stretch` must be \[low, high\]"),
+        ("mesh.turn=[0.0]", r"`mesh.turn` must have shape \(2,\)"),
         ("start.shells=0", "`start.shells` must be positive"),
         ("start.radius=0.0", "`start.radius` must be positive"),
         ("start.roughness=-1.0", "`start.roughness` must not be negative"),
