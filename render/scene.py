@@ -118,9 +118,15 @@ class Mesh:
     uv_faces: Any = None
 
     def __post_init__(self) -> None:
-        faces = checks.array("faces", self.faces, ("n_faces", 3), dtype=np.int64)
-        if not np.array_equal(faces, np.asarray(self.faces)):
-            raise ValueError("`faces` must hold whole numbers: the indices of vertices.")
+        hint = "Cut faces of more corners into triangles."
+        faces = checks.array("faces", self.faces, ("n_faces", 3), dtype=np.int64, hint=hint)
+        given = np.asarray(self.faces)
+        if not np.array_equal(faces, given):
+            where = int(np.argwhere(faces != given)[0, 0])
+            raise ValueError(
+                "`faces` must hold whole numbers, the indices of vertices, got "
+                f"{given[where].tolist()} in face {where}."
+            )
         if faces.size and faces.min() < 0:
             where = int(np.argwhere(faces < 0)[0, 0])
             raise ValueError(

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjsim import checks
 from adjsim.meshes.cells import merged_points, used_points
 from adjsim.meshes.files import find_mesh, read_data
 from render.scene import Material, Mesh
@@ -52,18 +53,19 @@ def read_textured(path: str | os.PathLike, *, scale: float = 1.0) -> tuple[np.nd
     FileNotFoundError
         If the file, its material file or its picture is not there.
     ValueError
-        If one of them cannot be read, more than one material is used or it is not defined, a
-        number in it is none, or there is a picture and no texture coordinates.
+        If one of them cannot be read, a face names what is not there, a number is none
+        or not finite, more than one material is used or it is not defined, or there is a picture
+        and no texture coordinates.
     """
-    if not (np.isfinite(scale) and scale > 0.0):
-        raise ValueError(f"`scale` must be positive, got {scale}.")
+    checks.positive("scale", checks.number("scale", scale))
     path = find_mesh(path)
     surface = read_data(path)
     if not getattr(surface, "n_cells", 0) or not hasattr(surface, "regular_faces"):
         raise ValueError(f"`mesh`: {path} cannot be read as a surface: no faces were found in it.")
     surface = surface.triangulate()
     faces = np.asarray(surface.regular_faces, np.int64)
-    vertices, corners = merged_points(np.asarray(surface.points, np.float64) * scale, faces)
+    points = _finite(path, "positions of vertices (v)", surface.points)
+    vertices, corners = merged_points(points * scale, faces)
     has_area = ~(corners == np.roll(corners, 1, axis=1)).any(axis=1)
     vertices, corners = used_points(vertices, corners[has_area])
     words = _words(path)
@@ -76,7 +78,7 @@ def read_textured(path: str | os.PathLike, *, scale: float = 1.0) -> tuple[np.nd
             f"`mesh`: {path.name} has the picture {picture.name}, but corners without texture "
             "coordinates (vt). Unwrap it in the program that made it, or remove map_Kd."
         )
-    uv = np.asarray(surface.active_texture_coordinates, np.float64)
+    uv = _finite(path, "texture coordinates (vt)", surface.active_texture_coordinates)
     uv, uv_faces = merged_points(uv, faces)
     uv, uv_faces = used_points(uv, uv_faces[has_area])
     return vertices, Mesh(
@@ -110,8 +112,22 @@ def read_texture(path: str | os.PathLike, *, wrap: Wrap | str = Wrap.REPEAT) -> 
         with Image.open(path) as picture:
             texels = np.asarray(picture.convert("RGB"), np.float64) / 255.0
     except (OSError, SyntaxError, ValueError) as error:  # Pillow's for a damaged file
-        raise ValueError(f"`texture`: {path} cannot be read as a picture: {error}.") from error
+        raise ValueError(
+            f"`texture`: {path} cannot be read as a picture: {error}. Save it as .png or .jpg."
+        ) from error
     return Texture(texels, wrap)
+
+
+def _finite(path: Path, what: str, rows: Any) -> np.ndarray:
+    """Return rows of numbers of a mesh file as float64, if all are finite."""
+    rows = np.asarray(rows, np.float64)
+    damaged = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if damaged.size:
+        raise ValueError(
+            f"`mesh`: the {what} of {path.name} must be finite, got {rows[damaged[0]].tolist()} "
+            f"at {damaged[0]}, counted from 0. Export it again."
+        )
+    return rows
 
 
 class _Words(NamedTuple):
@@ -160,7 +176,10 @@ def _material(path: Path, words: _Words) -> tuple[dict[str, list[str]], Path | N
         raise ValueError(
             f"`mesh`: {PICTURE} in {library} must be a file alone, got options too: {name!r}."
         )
-    return values, library.parent / name
+    picture = library.parent / name
+    if not picture.is_file():
+        raise FileNotFoundError(f"`mesh`: {library} names the picture {picture}: no such file.")
+    return values, picture
 
 
 def _section(library: Path, name: str) -> dict[str, list[str]] | None:

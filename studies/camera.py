@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 from adjsim import checks
 from render.orbit_camera import OrbitCamera
 from render.posed_camera import PosedCamera
-from render.scene import DirectionalLight, Material, Mesh, Scene
+from render.scene import Material, Mesh, Scene
 from studies.instances import Bar, make_job
 from studies.noise import Noise
 from studies.parameters import Block, Parameters, block
@@ -27,7 +27,7 @@ from studies.picture_problem import PictureProblem
 from studies.registry import Job, RunOptions
 from studies.scenery import Scenery, make_rasterizer, photographed
 from studies.search import make_loss, make_search
-from studies.settings import draw, draw_each, require_chosen, require_positive
+from studies.settings import draw, draw_each, require_chosen, require_positive, sun
 from studies.subjects import find_mesh, place_colors
 from studies.transforms import Identity, Log
 from studies.truth import Truth
@@ -67,7 +67,7 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Pi
     start = start_camera(settings, camera, rng)
     material = Material(settings["mesh"]["ambient"], settings["mesh"]["diffuse"])
     seen = Mesh(mesh.faces, vertex_colors=place_colors(mesh.points), material=material)
-    light = DirectionalLight(checks.array("image.light", settings["image"]["light"], (3,)))
+    light = sun(settings["image"])
     rasterizer, size = make_rasterizer(settings["image"])
     scenery = Scenery(
         Scene({NAME: seen}, {"sun": light}), (start,), rasterizer, {NAME: mesh.points}, size,

@@ -22,9 +22,10 @@ from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import vertices
 from render.annealing import softness
 from render.camera import AnyCamera, Camera
-from render.scene import DirectionalLight, Mesh, Scene
+from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.motion import Motion
+from studies.settings import sun
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +299,7 @@ def make_filming(
     for key in ("height", "width", "softness"):
         checks.positive(f"image.{key}", image[key])
     background = checks.array("image.background", image["background"], (3,))
-    light = DirectionalLight(checks.array("image.light", image["light"], (3,)))
+    light = sun(image)
     return MeshFilming(
         Scene({name: mesh for name, (mesh, _) in objects.items()}, {"sun": light}),
         camera,

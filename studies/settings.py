@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
+from render.scene import DirectionalLight
 from studies.errors import StudyError
 
 
@@ -41,6 +42,14 @@ def require_ball_above_floor(settings: Mapping[str, Any]) -> None:
             f"`ball.position` must be above the floor by more than `ball.radius` = {radius:g}, "
             f"got a height of {position[1]:g}."
         )
+
+
+def sun(image: Mapping[str, Any]) -> DirectionalLight:
+    """Return the white light of the settings' table `image`, from the direction `light`."""
+    direction = checks.array("image.light", image["light"], (3,))
+    if not direction.any():
+        raise StudyError("`image.light` must not be zero: it points towards the light.")
+    return DirectionalLight(direction)
 
 
 def ends(settings: Mapping[str, Any], table: str, names: Iterable[str]) -> dict[str, np.ndarray]:

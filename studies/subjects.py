@@ -25,7 +25,7 @@ def find_mesh(table: Mapping[str, Any], instance: int, key: str = "mesh") -> Tri
     Raises
     ------
     StudyError
-        If there is no such shape or file.
+        If there is no such shape or file, or what is in it is no mesh.
     """
     name = _name(table, instance, key)
     if not Path(name).suffix:
@@ -37,6 +37,8 @@ def find_mesh(table: Mapping[str, Any], instance: int, key: str = "mesh") -> Tri
         read = read_mesh(name)
     except OSError as error:
         raise StudyError(f"`{key}.shapes`: there is no file {name} that can be read.") from error
+    except ValueError as error:
+        raise StudyError(f"`{key}.shapes`: {str(error).removeprefix('`mesh`: ')}") from error
     if isinstance(read, TetMesh):
         surface = read.surface()
         read = TriangleMesh(read.points[surface.nodes], surface.local_faces)

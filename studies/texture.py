@@ -20,7 +20,7 @@ from adjsim import checks
 from render.blending import Hard
 from render.losses import Mse
 from render.orbit_camera import OrbitCamera
-from render.scene import DirectionalLight, Material, Mesh, Scene
+from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from render.textured_files import read_texture
 from render.textures import Texture, Wrap
@@ -40,6 +40,7 @@ from studies.registry import Job, RunOptions
 from studies.run_folder import RunFolder
 from studies.scenery import Scenery, photographed
 from studies.search import Found, make_search
+from studies.settings import sun
 from studies.subjects import cameras_around, find_textured, view_names
 from studies.texels import Told, averaged, drawn, on_faces, texel_matrix
 from studies.transforms import Scaled
@@ -197,7 +198,7 @@ def hidden_scenery(
     for key in ("height", "width"):
         checks.positive(f"image.{key}", image[key])
     background = checks.array("image.background", image["background"], (3,))
-    light = DirectionalLight(checks.array("image.light", image["light"], (3,)))
+    light = sun(image)
     return Scenery(
         Scene({NAME: seen}, {"sun": light}), cameras_around(settings["camera"]),
         SoftRasterizer(background=background, blend=Hard()), {NAME: points},

@@ -26,6 +26,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.extras import how_to_install
 from adjsim.meshes.cells import merged_points, used_points
+from adjsim.meshes.obj import check_corners
 from adjsim.meshes.tet_mesh import TetMesh, signed_volumes
 from adjsim.meshes.triangle_mesh import TriangleMesh
 
@@ -129,6 +130,8 @@ def read_data(path: Path) -> Any:
     """Return what PyVista reads; whatever its readers say becomes one error."""
     import pyvista
 
+    if path.suffix.lower() == ".obj":
+        check_corners(path)
     try:
         with _quiet_readers(), warnings.catch_warnings(record=True) as complaints:
             warnings.simplefilter("always")

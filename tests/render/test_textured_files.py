@@ -37,7 +37,13 @@ map_Kd maps\\paint.png
 PAINT = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]], [[10, 20, 30], [40, 50, 60], [0, 0, 0]]])
 
 
-def write(folder, obj=OBJ, mtl=MTL, paint=PAINT, name="paint.png"):
+def write(
+    folder,
+    obj: str = OBJ,
+    mtl: str | None = MTL,
+    paint: np.ndarray | None = PAINT,
+    name="paint.png",
+):
     """Write a square with its files; return its path."""
     (folder / "maps").mkdir()
     (folder / "square.obj").write_text(obj)
@@ -95,7 +101,26 @@ def test_without_a_material_the_mesh_is_white(tmp_path):
     ("changes", "error", "message"),
     [
         ({"mtl": None}, FileNotFoundError, r"square.obj names the materials .*square.mtl: no such"),
-        ({"paint": None}, FileNotFoundError, r"`texture`: there is no file .*paint.png"),
+        (
+            {"paint": None},
+            FileNotFoundError,
+            r"`mesh`: .*square.mtl names the picture .*paint.png: no such file",
+        ),
+        (
+            {"obj": OBJ.replace("f 1/5 3/3 4/4", "f 1/5 3/3 9/4")},
+            ValueError,
+            r"square.obj, line 13: a face must name vertices \(v\) from 1 to 4, got 9",
+        ),
+        (
+            {"obj": OBJ.replace("v 1 1 0", "v 1 nan 0")},
+            ValueError,
+            r"positions of vertices \(v\) of square.obj must be finite, got \[1.0, nan, 0.0\] at",
+        ),
+        (
+            {"obj": OBJ.replace("vt 1 1", "vt nan 1")},
+            ValueError,
+            r"texture coordinates \(vt\) of square.obj must be finite, got \[nan, 1.0\] at",
+        ),
         ({"mtl": "newmtl ink\n"}, ValueError, r"square.mtl must define the material 'paint'"),
         (
             {"mtl": MTL.replace("0.5 0.6 0.7", "0.5 red 0.7")},

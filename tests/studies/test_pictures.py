@@ -11,6 +11,7 @@ from render.scene import DirectionalLight, Mesh, Scene
 from render.shape_losses import EdgeLength, Laplacian
 from render.soft_raster import SoftRasterizer
 from studies import config, running
+from studies.errors import StudyError
 from studies.noise import Noise
 from studies.parameters import Parameters, block, positive_block
 from studies.picture_problem import PictureProblem
@@ -143,6 +144,13 @@ def test_a_mesh_comes_from_a_file_around_the_origin(tmp_path):
     assert len(mesh.faces) == len(box.faces)
     np.testing.assert_allclose(mesh.points.min(axis=0), -mesh.points.max(axis=0), atol=1e-6)
     assert np.linalg.norm(mesh.points, axis=1).max() == pytest.approx(0.5)
+
+
+def test_a_file_that_is_no_whole_mesh_is_told_under_its_key(tmp_path):
+    path = tmp_path / "part.obj"
+    path.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n")
+    with pytest.raises(StudyError, match=r"`mesh\.shapes`: .*part\.obj, line 4: a face must name"):
+        find_mesh({"shapes": [str(path)], "radius": 0.5}, 0)
 
 
 def test_a_noisy_camera_gives_intervals_that_hold_the_light(tmp_path):
