@@ -43,16 +43,15 @@ def array(
     `shape` holds sizes, or names of sizes that may be anything: `("n_nodes", 3)`.
     """
     try:
-        if np.iscomplexobj(value) or np.ma.is_masked(value):
-            raise ValueError("it has complex numbers or masked entries")
         given = np.asarray(value)
-        if (given.size and given.dtype.kind not in NUMBERS) or value is None:
-            raise ValueError(f"it has {KINDS.get(given.dtype.kind, given.dtype)}, got {value!r}")
-        out = np.ascontiguousarray(given, dtype=dtype)
+        kind = given.dtype.kind
+        if kind == "c" or (isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)):
+            raise ValueError("it has complex numbers or masked entries")
+        if (kind not in NUMBERS and given.size) or value is None:
+            raise ValueError(f"it has {KINDS.get(kind, given.dtype)}, got {value!r}")
+        out = np.asarray(given, dtype=dtype, order="C")
     except (TypeError, ValueError) as error:
         raise ValueError(f"`{name}` must be an array of {np.dtype(dtype)}: {error}.") from error
-    if np.ndim(value) == 0:
-        out = out.reshape(())
     if shape is not None:
         fits = out.ndim == len(shape) and all(
             isinstance(want, str) or want == got
@@ -61,7 +60,7 @@ def array(
         if not fits:
             wanted = shape_text(shape)
             raise ValueError(f"`{name}` must have shape {wanted}, got {out.shape}.{_tail(hint)}")
-    if np.issubdtype(out.dtype, np.floating) and not np.isfinite(out).all():
+    if out.dtype.kind == "f" and not np.isfinite(out).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(out))[0])
         raise ValueError(
             f"`{name}` must be finite, got {out[where]} at index {where}.{_tail(hint)}"

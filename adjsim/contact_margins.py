@@ -163,7 +163,8 @@ def _margins(force: Contact, steps: np.ndarray, x: np.ndarray, v: np.ndarray) ->
     if force.series_steps is not None:
         steps = steps[steps < force.series_steps]  # no force acts on the state after the last step
     n_steps = force.series_steps or int(steps[-1]) + 1
-    rows = np.stack([to_tiles(r, np.dtype(np.float64)) for r in force.pack_series(n_steps)])
+    series = force.pack_series(n_steps)
+    rows = to_tiles(series, np.dtype(np.float64)).reshape(len(series), -1)
     nodes, n_frames, geometry = force.nodes[:, 0], len(steps), force.GEOMETRY
     touch, leaving, slip = np.empty((3, n_frames, len(nodes)))
     shape = np.empty((n_frames, len(nodes), geometry.n_kinks))

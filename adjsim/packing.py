@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, TypeVar
+from weakref import finalize
 
 import numpy as np
 
@@ -35,6 +36,8 @@ from adjsim.rigid.bodies import pack_bodies
 
 T = TypeVar("T")
 GROUP = 1000  # elements at most in a group, unless one world has more
+KEPT = 10_000  # elements of a force whose rows are kept: packing more takes no time beside steps
+_kept_rows: dict[int, dict[int, np.ndarray]] = {}  # by the id of a force, as long as it lives
 
 
 @dataclass(frozen=True)
@@ -128,11 +131,11 @@ class PackedModels:
 
 
 def to_tiles(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return (n, k) rows by tiles, flat; the last tile repeats the last element."""
-    n, k = rows.shape
+    """Return (..., n, k) rows by tiles, flat; the last tile repeats the last element."""
+    *steps, n, k = rows.shape
     n_tiles = -(-n // TILE)
-    padded = rows[np.minimum(np.arange(n_tiles * TILE), n - 1)]
-    return padded.reshape(n_tiles, TILE, k).transpose(0, 2, 1).astype(dtype).ravel()
+    padded = rows[..., np.minimum(np.arange(n_tiles * TILE), n - 1), :]
+    return padded.reshape(*steps, n_tiles, TILE, k).swapaxes(-1, -2).astype(dtype, "C").ravel()
 
 
 def from_tiles(flat: np.ndarray, n: int, k: int) -> np.ndarray:
@@ -258,13 +261,23 @@ def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 
 
 
 def _pack_force(name: str, force: Force, n_steps: int) -> dict[int, np.ndarray]:
-    """Return the rows of a force by column."""
+    """Return the rows of a force by column; a force never changes, so a small one's are kept.
+
+    Not those of a series: they are many, and depend on the number of steps.
+    """
     force.check_steps(n_steps, name)
-    return {
-        CONSTS: force.pack_consts(),
-        PARAMS: force.pack_params(),
-        SERIES: force.pack_series(n_steps),
-    }
+    rows = _kept_rows.get(id(force))
+    if rows is None:
+        rows = {CONSTS: force.pack_consts(), PARAMS: force.pack_params()}
+        if len(force.nodes) <= KEPT:
+            _kept_rows[id(force)] = rows
+            finalize(force, _kept_rows.pop, id(force))
+    if SERIES in rows:
+        return rows
+    series = force.pack_series(n_steps)
+    if n_steps > 1 and len(series) == 1:  # of one step a series has one row too
+        rows[SERIES] = series
+    return {**rows, SERIES: series}
 
 
 def _each_once(models: Sequence[Model], make: Callable[[str, Force], T]) -> list[list[T]]:
@@ -288,12 +301,7 @@ def join(rows: Sequence[Sequence[np.ndarray]], group_ends: np.ndarray) -> list[n
 
 def flat_tiles(joined: Sequence[np.ndarray], dtype: np.dtype) -> list[np.ndarray]:
     """Return joined rows by tiles, flat, the rows of a series one after the other."""
-    return [
-        np.concatenate([to_tiles(step, dtype) for step in part])
-        if part.ndim == 3
-        else to_tiles(part, dtype)
-        for part in joined
-    ]
+    return [to_tiles(part, dtype) for part in joined]
 
 
 def _lay_out(

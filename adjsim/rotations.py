@@ -25,11 +25,16 @@ def cross_matrix(a: np.ndarray) -> np.ndarray:
     return out - np.swapaxes(out, -1, -2)
 
 
+def matrix_coefficients(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return A and B of rotation vectors (..., 3), each (..., 1, 1) [-]."""
+    t = np.linalg.norm(theta, axis=-1)[..., None, None]
+    return np.sinc(t / np.pi), 0.5 * np.square(np.sinc(t / (2.0 * np.pi)))  # nothing cancels
+
+
 def coefficients(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return A, B and C of rotation vectors (..., 3), each (..., 1, 1) [-]."""
+    a, b = matrix_coefficients(theta)
     t = np.linalg.norm(theta, axis=-1)[..., None, None]
-    a = np.sinc(t / np.pi)
-    b = 0.5 * np.square(np.sinc(t / (2.0 * np.pi)))  # nothing cancels
     t2 = np.minimum(t, SERIES_BELOW) ** 2
     series = np.full_like(t, 1.0 / 6.0)
     term = series
@@ -42,7 +47,7 @@ def coefficients(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def rotation_matrix(theta: np.ndarray) -> np.ndarray:
     """Return R = exp([theta]x), (..., 3, 3), of rotation vectors (..., 3) [rad]."""
-    a, b, _ = coefficients(theta)
+    a, b = matrix_coefficients(theta)
     K = cross_matrix(theta)
     return np.eye(3) + a * K + b * (K @ K)
 

@@ -169,7 +169,7 @@ class CpuStepper(ModelStepper):
         self.stands_apart = packed.n_groups >= n_threads
         self.parts = whole_groups(packed) if self.stands_apart else even_shares(packed, n_threads)
         self.world_parts = self.parts  # the same, every world a range of its own
-        if self.stands_apart:
+        if self.stands_apart and packed.n_worlds > 1:
             self.world_parts = whole_groups(packed, merged=False)
         n_parts = len(self.parts[0]) - 1
         self.slots = np.zeros(packed.n_slots + 1, dtype)

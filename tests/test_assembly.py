@@ -1,6 +1,7 @@
 """Tiles, slots and node sums: nothing is lost, and padding never leaks."""
 
 import dataclasses
+import gc
 import os
 import subprocess
 import sys
@@ -19,9 +20,11 @@ from adjsim.assembly import (
     SLOTS,
     TILE,
 )
+from adjsim.courses import Signal
 from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.model import Model, State
-from adjsim.packing import from_tiles, pack, to_tiles
+from adjsim.packing import _kept_rows, from_tiles, pack, to_tiles
 from adjsim.rollout import rollout
 from adjsim.stepper import make_stepper
 from tests.physics import referenced, sliding_box, values_of
@@ -206,6 +209,28 @@ def element_of(slot, packed):
     return row, int(tile * TILE + lane), int(local)
 
 
+def test_a_force_is_packed_once_but_its_series_for_every_number_of_steps(rng, monkeypatch):
+    model, state = sliding_box(rng, 1)
+    signal = Signal([0.0, 5.0], 0.1 * rng.standard_normal((2, 40)))
+    model, state = model.with_values(state, {"solid.actuation": signal})
+    packed, packs = [], NeoHookeanTets.pack_params
+    monkeypatch.setattr(
+        NeoHookeanTets, "pack_params", lambda force: packed.append(id(force)) or packs(force)
+    )
+    for n_steps in (1, 7, 1, 3):
+        fresh, _ = model.with_values(state, {"solid.mu": model.forces["solid"].mu})
+        here, there = (pack([m], n_steps, F64) for m in (model, fresh))
+        for part in ("consts", "params", "series", "table"):
+            np.testing.assert_array_equal(getattr(here, part), getattr(there, part))
+        assert here.table[0, SERIES_STRIDE] == (48 if n_steps > 1 else 0)
+    assert packed.count(id(model.forces["solid"])) == 1
+    solid = id(model.forces["solid"])
+    assert solid in _kept_rows
+    del model
+    gc.collect()
+    assert solid not in _kept_rows, "rows go with their force"
+
+
 def test_every_node_sums_the_slots_of_its_elements_in_order(rng):
     model, _ = sliding_box(rng, 1)
     packed = pack([model], 1, F64)
@@ -253,7 +278,7 @@ import numpy as np
 from adjsim.backend import device_fn
 from adjsim.element import ElementKind, Force
 from adjsim.model import Model, State
-from adjsim.packing import from_tiles, pack, to_tiles
+from adjsim.packing import _kept_rows, from_tiles, pack, to_tiles
 from adjsim.rollout import rollout
 
 @device_fn

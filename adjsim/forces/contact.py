@@ -1,6 +1,6 @@
 """What every obstacle shares: contact scalars, sizes, tracks, and which nodes may touch it."""
 
-import dataclasses
+import copy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -135,11 +135,15 @@ class Contact(Force):
     def _bound(self, rows: np.ndarray, name: str) -> Self:
         """Return the contact of those of `rows` that `contact_nodes` counts."""
         n = len(rows)
+        fitted = self.rows is not None and self.contact_nodes.max() < n
+        if fitted and np.array_equal(self.rows, rows[self.contact_nodes]):
+            return self  # as in a model with other values, which has it unchanged
         chosen = np.arange(n) if self.contact_nodes is None else self.contact_nodes
         nodes = checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n)
         for key in SCALARS:
             checks.scalar_or_array(f"{name}.{key}", getattr(self, key), len(nodes), "n_contacts")
-        bound = dataclasses.replace(self, contact_nodes=nodes)
+        bound = copy.copy(self)  # the rest is checked
+        checks.freeze(bound, "contact_nodes", nodes)
         checks.freeze(bound, "rows", rows[nodes])
         return bound
 
