@@ -8,7 +8,7 @@ Tests: `tests/studies/tables/test_more_rows.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,9 @@ class Row:
     name: str
     label: str
     about: str
+
+
+KEYS = tuple(field.name for field in fields(Row))
 
 
 def guess_record(case: Case, row: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,12 +85,23 @@ def write_row(folder: RunFolder, row: Row, records: Sequence[dict[str, Any]]) ->
 
 
 def with_rows(folder: RunFolder, result: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a table with the rows that were added to its folder, by name."""
+    """Return the result of a table with the rows that were added to its folder, by name.
+
+    Raises
+    ------
+    StudyError
+        If what is there is no row.
+    """
     result = dict(result)
     for path in sorted(folder.file(ROWS).glob("*.json")):
         added = folder.read_json(f"{ROWS}/{path.name}")
+        if missing := [key for key in (*KEYS, "records") if key not in added]:
+            raise StudyError(
+                f"{path} must hold {', '.join((*KEYS, 'records'))}, got no {', '.join(missing)}. "
+                "`studies.tables.more_rows.write_row` writes one; or take the file away."
+            )
         name, records = added["name"], added["records"]
-        row = {key: added[key] for key in ("name", "label", "about")}
+        row = {key: added[key] for key in KEYS}
         result |= {
             "rows": [*result["rows"], row],
             "labels": {**result["labels"], name: added["label"]},

@@ -80,6 +80,12 @@ def test_a_row_is_written_over_but_none_of_the_tables_own(folder):
         write_row(folder, Row("random", "Random", ""), records())
 
 
+def test_a_file_that_is_no_row_is_named(folder):
+    folder.write_json("rows/other.json", {"name": "other", "label": "Other"})
+    with pytest.raises(StudyError, match=r"other.json must hold name, .* got no about, records"):
+        with_rows(folder, folder.read_json("result.json"))
+
+
 def test_a_table_without_more_rows_is_as_it_was(folder):
     result = folder.read_json("result.json")
     assert with_rows(RunFolder.open(folder.path), result) == result
