@@ -3,9 +3,10 @@
     adjsim run shape
     adjsim run shape instances=20
 
-A correct run ends with silhouettes that overlap the hidden ones by more than 97 %, in views it
-never saw too, and a certificate that passed. Every vertex is free; what keeps the mesh fair are
-losses of its shape: Laplacian, edge length and consistency of normals.
+A correct run ends with silhouettes that overlap the hidden ones by 96 % and more, in views it never
+saw too, or by 88 % where the shape has thin parts, and a certificate that passed. Every vertex is
+free; what keeps the mesh fair are losses of its shape: Laplacian, edge length and consistency of
+normals.
 """
 
 from dataclasses import dataclass, field
