@@ -136,7 +136,7 @@ class Contact(Force):
         """Return the contact of those of `rows` that `contact_nodes` counts."""
         n = len(rows)
         fitted = self.rows is not None and self.contact_nodes.max() < n
-        if fitted and np.array_equal(self.rows, rows[self.contact_nodes]):
+        if fitted and np.array_equal(np.asarray(self.rows), rows[self.contact_nodes]):
             return self  # as in a model with other values, which has it unchanged
         chosen = np.arange(n) if self.contact_nodes is None else self.contact_nodes
         nodes = checks.indices(f"{name}.contact_nodes", chosen, ("n_contacts",), n)
