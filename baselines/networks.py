@@ -18,6 +18,11 @@ def halving(n_in: int, n_out: int) -> nn.Module:
     )
 
 
+def n_left(size: tuple[int, int]) -> int:
+    """Return how many pixels four halvings leave; each rounds height and width up."""
+    return -(-size[0] // 16) * -(-size[1] // 16)
+
+
 def head(n_in: int, n_out: int) -> nn.Module:
     """Return what turns features into numbers."""
     return nn.Sequential(
@@ -29,7 +34,7 @@ def head(n_in: int, n_out: int) -> nn.Module:
 class FrameCnn(nn.Module):
     """The same convolutions on every frame, then all frames together.
 
-    (n, n_frames, 4, height, width) to (n, n_out); height and width are multiples of 16.
+    (n, n_frames, 4, height, width) to (n, n_out).
     """
 
     FEATURES = 48  # of a frame
@@ -38,7 +43,7 @@ class FrameCnn(nn.Module):
         super().__init__()
         self.frames = nn.Sequential(
             halving(4, 16), halving(16, 32), halving(32, 32), halving(32, 32), nn.Flatten(),
-            nn.Linear(32 * (size[0] // 16) * (size[1] // 16), self.FEATURES), nn.ReLU(),
+            nn.Linear(32 * n_left(size), self.FEATURES), nn.ReLU(),
         )  # fmt: skip
         self.head = head(n_frames * self.FEATURES, n_out)
 
@@ -63,7 +68,7 @@ class ConvLstm(nn.Module):
         self.frames = nn.Sequential(halving(4, 16), halving(16, 16))
         self.gates = nn.Conv2d(16 + self.HIDDEN, 4 * self.HIDDEN, 3, padding=1)
         self.tail = nn.Sequential(halving(self.HIDDEN, 32), halving(32, 32), nn.Flatten())
-        self.head = head(32 * (size[0] // 16) * (size[1] // 16), n_out)
+        self.head = head(32 * n_left(size), n_out)
 
     def forward(self, videos: Tensor) -> Tensor:
         """Return the numbers of every video."""

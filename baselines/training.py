@@ -91,11 +91,9 @@ def train(
     Raises
     ------
     StudyError
-        If there are too few videos, or their height or width is no multiple of 16.
+        If there are too few videos.
     """
     size = videos.images.shape[-2:]
-    if size[0] % 16 or size[1] % 16:
-        raise StudyError(f"Videos must have a height and a width in multiples of 16, got {size}.")
     if len(videos) < 2 * KEPT_BACK:
         raise StudyError(f"Training needs at least {2 * KEPT_BACK} videos, got {len(videos)}.")
     torch.manual_seed(plan.seed)
