@@ -8,6 +8,7 @@ import numpy as np
 from adjsim import checks
 from studies.optimizers import first_order, scipy_methods
 from studies.optimizers.evaluations import BudgetSpentError, Evaluation, Evaluator
+from studies.optimizers.polyak import polyak
 from studies.optimizers.problem import Method, Options, Problem, Result, Status
 
 
@@ -31,7 +32,7 @@ def minimize(
     theta0 : numpy.ndarray
         Start, `(n,)`.
     method : Method
-        Gradient descent, Adam, L-BFGS-B or Gauss-Newton.
+        Gradient descent, Adam, L-BFGS-B, Gauss-Newton or Polyak's.
     max_evaluations : int
         Budget in rollouts; a tangent rollout counts as one, so a Jacobian costs n.
     tolerance : float
@@ -90,6 +91,8 @@ def _search(
         return scipy_methods.lbfgsb(
             evaluator, start, tolerance, problem.bounds, memory=options.memory
         )
+    if method is Method.POLYAK:
+        return polyak(evaluator, start, options, tolerance=tolerance, bounds=problem.bounds)
     is_momentum = method is Method.GRADIENT_DESCENT
     make = first_order.momentum_step if is_momentum else first_order.adam_step
     return first_order.descend(

@@ -44,6 +44,7 @@ class Method(enum.StrEnum):
     ADAM = "adam"
     LBFGSB = "l-bfgs-b"
     GAUSS_NEWTON = "gauss-newton"
+    POLYAK = "polyak"
 
 
 class Status(enum.Enum):
@@ -69,11 +70,11 @@ class Status(enum.Enum):
 class Options:
     """Settings of the methods; Gauss-Newton has none of its own.
 
-    `memory` is how many steps L-BFGS-B remembers: the more, the nearer it is to conjugate
-    gradients, which a spectrum with few far outliers does not slow down.
-    `learning_rate` is the step in theta per unit gradient (gradient descent) or the
-    typical step itself (Adam); `decay` is what each step multiplies it by. Adam: Kingma & Ba,
-    ICLR 2015, algorithm 1.
+    `memory` is how many steps L-BFGS-B and Polyak's method remember: the more, the nearer they
+    are to conjugate gradients, which a spectrum with few far outliers does not slow down.
+    `learning_rate` is the step in theta per unit gradient (gradient descent), the typical step
+    itself (Adam), or the longest one (Polyak's); `decay` is what each step of the first two
+    multiplies it by. Adam: Kingma & Ba, ICLR 2015, algorithm 1.
     """
 
     memory: int = 10
