@@ -69,17 +69,20 @@ class Case:
         return replace(picture, filming=CenterFilming(), loss=Mse(), targets=goal)
 
     def measure(self, motion: Motion, run: Any) -> dict[str, float]:
-        """Return the distance [m] and the cover [-] at the last frame of a trajectory."""
+        """Return rise and distance [m], and the cover [-], at the last frame of a trajectory."""
         return measured(self.fit.problem, self.center, motion, run)
 
 
 def measured(problem: VideoProblem, center: np.ndarray, motion: Motion, run: Any) -> dict[str, Any]:
-    """Return the distance [m] and the cover [-] at the last frame of a trajectory."""
+    """Return rise and distance [m], and the cover [-], at the last frame of a trajectory."""
     last, end = motion.at(motion.frames[-1:]), replace(run, x=run.x[-1:])
     mass = np.asarray(motion.system.parameters()["mass"], np.float64)
     shown, wanted = problem.filming.shoot(last, end)[0, ..., 3], problem.targets[-1, ..., 3]
+    begin = np.asarray(motion.state.x, np.float64)[None]
+    ended = center_of_mass(end.x, mass)[0]
     return {
-        "distance": float(np.linalg.norm(center_of_mass(end.x, mass)[0] - center)),
+        "rise": float((ended - center_of_mass(begin, mass)[0])[1]),
+        "distance": float(np.linalg.norm(ended - center)),
         "cover": float(np.minimum(shown, wanted).sum() / np.maximum(shown, wanted).sum()),
     }
 

@@ -20,7 +20,6 @@ Source of the scene: gradSim (ICLR 2021), section 4.3; rotation and target are o
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,12 +35,12 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
 from render.scene import Material, Mesh
 from studies.control.case import Case, Sought, make_case
-from studies.control.comparison import make_job
+from studies.control.comparison import preparing
 from studies.filming import MeshFilming, Skin, make_filming
 from studies.instances import Bar
 from studies.motion import Motion
 from studies.parameters import Parameters, block
-from studies.registry import Job, RunOptions
+from studies.registry import RunOptions
 from studies.settings import draw_each, ends, require_not_negative, require_positive
 from studies.timeline import frame_steps
 from studies.transforms import Identity
@@ -51,18 +50,6 @@ from studies.wires import Outer, Wire, Wires
 NAME, VELOCITY = "cloth", "velocity"
 AXES = ("x", "y", "z")
 BARS = {"distance": Bar(0.1, 0.77)}  # what is published as metres is a mean of squares, m2
-
-
-def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
-    """Check the settings and return the search, or the comparison of all instances.
-
-    Raises
-    ------
-    ValueError
-        If a setting is out of range; the message names its key.
-    """
-    check_settings(settings)
-    return make_job(settings, options, partial(make, settings, options), BARS)
 
 
 def check_settings(settings: dict[str, Any]) -> None:
@@ -158,3 +145,6 @@ def make_camera(settings: dict[str, Any], mesh: TriangleMesh, options: RunOption
     drawn = Mesh(mesh.faces, vertex_colors=colors, material=Material(0.5, 0.5))
     skin = Skin.of_nodes(np.arange(len(mesh.points)), len(mesh.points))
     return make_filming(settings, {NAME: (drawn, skin)}, device=options.device)
+
+
+prepare = preparing(check_settings, make, BARS)

@@ -6,8 +6,9 @@ its own distance, not with the best before it. What a search returns is its eval
 loss, which it knows; the distance it does not know.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,20 @@ from studies.optimizers.problem import Status
 from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
 from studies.run_folder import RunFolder
+from studies.settings import require_not_negative, require_positive
 
 
-def require_last_picture(settings: Mapping[str, Any]) -> None:
-    """Complain of more frames than the last one: the target is a single picture."""
+Settings = dict[str, Any]
+
+
+def require_policy(settings: Settings) -> None:
+    """Complain of what all studies of a policy ask for, by key.
+
+    Its tables `policy`, `start` and `random`; and one frame, the last: the target is one picture.
+    """
+    require_positive(settings, "policy", "sines", "frequency", "scale")
+    require_not_negative(settings, "start", "size")
+    require_not_negative(settings, "random", "size")
     if settings["time"]["frames"] != 1:
         raise ValueError(
             f"`time.frames` must be 1, the last picture, got {settings['time']['frames']}: "
@@ -37,16 +48,54 @@ def require_last_picture(settings: Mapping[str, Any]) -> None:
         )
 
 
+def preparing(
+    check: Callable[[Settings], None],
+    make: Callable[[Settings, RunOptions, int], Case],
+    bars: Mapping[str, Bar],
+    *,
+    measures: Sequence[str] = results.USUAL,
+) -> Callable[[Settings, RunOptions], Job]:
+    """Return the `prepare` of a control study.
+
+    Parameters
+    ----------
+    check : callable
+        check(settings) complains of settings out of range, by key.
+    make : callable
+        make(settings, options, k) is the case of instance k.
+    bars, measures
+        As `make_job` takes them.
+    """
+
+    def prepare(settings: Settings, options: RunOptions) -> Job:
+        """Check the settings and return the search, or the comparison of all instances.
+
+        Raises
+        ------
+        ValueError
+            If a setting is out of range; the message names its key.
+        """
+        check(settings)
+        return make_job(
+            settings, options, partial(make, settings, options), bars, measures=measures
+        )
+
+    return prepare
+
+
 def make_job(
-    settings: Mapping[str, Any],
+    settings: Settings,
     options: RunOptions,
     make: Callable[[int], Case],
     bars: Mapping[str, Bar],
+    *,
+    measures: Sequence[str] = results.USUAL,
 ) -> Job:
     """Return the job of a control study.
 
     A single search by the picture is a fit like that of other studies; everything else is a
-    comparison, of all kinds of supervision where `instances` is more than one.
+    comparison, of all kinds of supervision where `instances` is more than one. The one that the
+    settings name comes first: by it the instances are judged. `measures` are of `results.MEASURES`.
     """
     count = checks.positive(KEY, settings[KEY])
     known = [str(kind) for kind in Supervision]
@@ -55,16 +104,16 @@ def make_job(
         given = Supervision(name)
     except ValueError as error:
         raise StudyError(str(error)) from error
-    if count > 1 and given is not Supervision.PICTURE:
+    if count > 1 and given is Supervision.RANDOM:
         raise StudyError(
-            f"`supervision` is for a single instance, got {str(given)!r} and {count} instances: "
-            "these compare all kinds of supervision. Leave it out, or set `instances=1`."
+            f"`supervision=random` is for a single instance, got {count} instances: these compare "
+            "all kinds of supervision. Leave it out, or set `instances=1`."
         )
     first = make(0)  # complains of settings before anything is run
     if count == 1 and given is Supervision.PICTURE:
         return first.fit
-    kinds = tuple(Supervision) if count > 1 else (given,)
-    return Comparison(options, make, kinds, count, bars)
+    others = [kind for kind in Supervision if kind is not given] if count > 1 else []
+    return Comparison(options, make, (given, *others), count, bars, measures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +128,9 @@ class Comparison:
     count : int
         Of instances.
     bars : mapping
-        What a measure, "distance" or "cover", is held against.
+        What a measure is held against.
+    measures : sequence of str
+        Of `results.MEASURES`.
     """
 
     options: RunOptions
@@ -87,6 +138,7 @@ class Comparison:
     kinds: tuple[Supervision, ...]
     count: int
     bars: Mapping[str, Bar]
+    measures: Sequence[str]
 
     def run(self, folder: RunFolder) -> str:
         """Run what is not finished; write numbers, figures, videos and the report."""
@@ -173,7 +225,9 @@ class Comparison:
         finite = [one for one in history if np.isfinite(one.loss)]
         if not finite:
             raise FailedSearchError(f"Instance {k}, {kind}: no rollout stayed finite.")
-        return results.curve(status.name, history), min(finite, key=lambda one: one.loss).theta
+        return results.curve(status.name, history, self.measures), min(
+            finite, key=lambda one: one.loss
+        ).theta
 
     def _certified(self, folder: RunFolder, case: Case, k: int) -> dict[str, Any]:
         """Return the certificate of the first kind, unless its policies are drawn at random."""

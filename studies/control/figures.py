@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from studies.control.results import MEASURES, measures_of
 from studies.figures import BLUE, GREEN, INK, ORANGE, SOFT, make_axes, png
 
 
@@ -16,26 +17,36 @@ OUTLINE = np.array([0.84, 0.15, 0.16])  # of the target, over a picture
 def curves(
     records: Sequence[dict[str, Any]], kinds: Sequence[str], bars: Mapping[str, Sequence[Any]]
 ) -> bytes:
-    """Draw distance and cover of every evaluation: a column for each kind; bold, the medians."""
-    figure, axes = make_axes(2, len(kinds), (3.1 * len(kinds) + 0.4, 4.8))
-    rows = axes[: len(kinds)], axes[len(kinds) :]
-    far = [d for record in records for kind in kinds for d in _known(record, kind, "distance")]
-    low = max(0.5 * min(far), LEAST_DISTANCE)
+    """Draw the measures of every evaluation: a column for each kind; bold, the medians."""
+    names = measures_of([*records])
+    figure, axes = make_axes(len(names), len(kinds), (3.1 * len(kinds) + 0.4, 2.4 * len(names)))
+    rows = [axes[k * len(kinds) : (k + 1) * len(kinds)] for k in range(len(names))]
     most = max(record["searches"][kind]["spent"][-1] for record in records for kind in kinds)
     for across, kind in enumerate(kinds):
-        for ax, name in zip((row[across] for row in rows), ("distance", "cover"), strict=True):
+        for ax, name in zip((row[across] for row in rows), names, strict=True):
             _column(ax, [record["searches"][kind] for record in records], name, COLORS[across % 3])
             if name in bars:
                 ax.axhline(bars[name][0], color=INK, lw=0.9, ls=":")
-            ax.set_xlim(0.0, 1.03 * most)
+            ax.set(xlim=(0.0, 1.03 * most), **_range(records, kinds, name))
             if across:
                 ax.tick_params(labelleft=False)
         rows[0][across].set_title(kind, fontsize=10, color=INK)
-        rows[0][across].set(yscale="log", ylim=(low, 2.0 * max(far)))
-        rows[1][across].set(ylim=(0.0, 1.02), xlabel="evaluations")
-    rows[0][0].set_ylabel("distance [m]")
-    rows[1][0].set_ylabel("cover (IoU)")
+        rows[-1][across].set_xlabel("evaluations")
+    for row, name in zip(rows, names, strict=True):
+        row[0].set_ylabel("cover (IoU)" if name == "cover" else f"{name} [{MEASURES[name].unit}]")
     return png(figure)
+
+
+def _range(records: Sequence[dict[str, Any]], kinds: Sequence[str], name: str) -> dict[str, Any]:
+    """Return scale and limits of a measure: distances are drawn by their logarithm."""
+    values = [v for record in records for kind in kinds for v in _known(record, kind, name)]
+    if name == "cover":
+        return {"ylim": (0.0, 1.02)}
+    if name == "distance":
+        low = max(0.5 * min(values), LEAST_DISTANCE)
+        return {"yscale": "log", "ylim": (low, 2.0 * max(values))}
+    over = 0.05 * (max(values) - min(values)) or 1.0
+    return {"ylim": (min(values) - over, max(values) + over)}
 
 
 def _known(record: dict[str, Any], kind: str, name: str) -> list[float]:

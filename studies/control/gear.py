@@ -14,7 +14,6 @@ Source of the scene: gradSim (ICLR 2021), section 4.3 and app. E; the gear is ou
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,11 +28,11 @@ from adjsim.model import Model, State
 from render.orbit_camera import OrbitCamera
 from render.scene import Material, Mesh
 from studies.control.case import Case, make_case, policy
-from studies.control.comparison import make_job, require_last_picture
+from studies.control.comparison import preparing, require_policy
 from studies.filming import MeshFilming, Skin, make_filming
 from studies.instances import Bar
 from studies.motion import Motion
-from studies.registry import Job, RunOptions
+from studies.registry import RunOptions
 from studies.settings import draw, require_not_negative, require_positive
 from studies.timeline import frame_steps
 
@@ -43,26 +42,11 @@ WEIGHTS = f"{NAME}.actuation"
 BARS = {"distance": Bar(0.2, 0.57)}
 
 
-def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
-    """Check the settings and return the search, or the comparison of all instances.
-
-    Raises
-    ------
-    ValueError
-        If a setting is out of range; the message names its key.
-    """
-    check_settings(settings)
-    return make_job(settings, options, partial(make, settings, options), BARS)
-
-
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
     require_positive(settings, "gear", "density", "mu", "lam")
     require_not_negative(settings, "gear", "viscosity")
-    require_positive(settings, "policy", "sines", "frequency", "scale")
-    require_not_negative(settings, "start", "size")
-    require_not_negative(settings, "random", "size")
-    require_last_picture(settings)
+    require_policy(settings)
     mesh = gear(settings)
     if not mesh.points[:, 1].min() > 0.0:
         raise ValueError(
@@ -143,3 +127,6 @@ def make_camera(settings: dict[str, Any], mesh: TetMesh, options: RunOptions) ->
         fov_y=table["fov_y"],
     )
     return make_filming(settings, {NAME: (drawn, skin)}, device=options.device, camera=camera)
+
+
+prepare = preparing(check_settings, make, BARS)

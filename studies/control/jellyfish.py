@@ -22,7 +22,6 @@ Source of the scene: gradSim (ICLR 2021), released example; the bell is our own.
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,10 +37,11 @@ from adjsim.model import Model, State
 from render.orbit_camera import OrbitCamera
 from render.scene import Mesh
 from studies.control.case import Case, make_case, policy
-from studies.control.comparison import make_job, require_last_picture
+from studies.control.comparison import preparing, require_policy
+from studies.control.results import USUAL
 from studies.filming import MeshFilming, Skin, make_filming
 from studies.motion import Motion
-from studies.registry import Job, RunOptions
+from studies.registry import RunOptions
 from studies.settings import require_not_negative, require_positive
 from studies.timeline import frame_steps
 
@@ -51,29 +51,14 @@ WEIGHTS = f"{MUSCLES}.actuation"
 RINGS = (8, 16, 24, 24, 24)  # points of each, from the top to the margin
 
 
-def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
-    """Check the settings and return the search, or the comparison of all instances.
-
-    Raises
-    ------
-    ValueError
-        If a setting is out of range; the message names its key.
-    """
-    check_settings(settings)
-    return make_job(settings, options, partial(make, settings, options), {})
-
-
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
     require_positive(settings, NAME, "radius", "height", "lappet", "density", "mu", "lam")
     require_not_negative(settings, NAME, "viscosity")
     require_not_negative(settings, "hinges", "stiffness", "damping")
     require_not_negative(settings, "water", "lift", "drag")
-    require_positive(settings, "policy", "sines", "frequency", "scale")
-    require_not_negative(settings, "start", "size")
-    require_not_negative(settings, "random", "size")
     require_positive(settings, "target", "height")
-    require_last_picture(settings)
+    require_policy(settings)
 
 
 def make(settings: dict[str, Any], options: RunOptions, instance: int) -> Case:
@@ -210,3 +195,6 @@ def make_camera(settings: dict[str, Any], mesh: TriangleMesh, options: RunOption
         fov_y=table["fov_y"],
     )
     return make_filming(settings, {NAME: (drawn, skin)}, device=options.device, camera=camera)
+
+
+prepare = preparing(check_settings, make, {}, measures=("rise", *USUAL))

@@ -24,7 +24,12 @@ from studies.report_parts import (
 from studies.run_folder import RunFolder
 
 
-UNITS = {"distance": " m", "cover": ""}
+MEANINGS = {
+    "rise": "How far the centre of mass is above where it began",
+    "distance": "Distance between the centre of mass at the end and that of the state that the "
+    "target was drawn of",
+    "cover": "how well the last picture covers the target (intersection over union)",
+}
 TOLD = {
     "picture": "was told the picture alone",
     "states": "was told in 3-D where the centre of mass shall be, at the frames of the picture",
@@ -93,8 +98,8 @@ def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[b
     first = result["table"][0]
     for name, (ours, _) in result["bars"].items():
         mean = first[name]["mean"]
-        is_held = mean <= ours if name == "distance" else mean >= ours
-        held.append((is_held, f"{first['kind']}: mean {name} {mean:.3g}{UNITS[name]}"))
+        is_held = mean >= ours if results.MEASURES[name].is_gain else mean <= ours
+        held.append((is_held, f"{first['kind']}: mean {name} {mean:.3g}{_unit(name)}"))
     if certified["kinds"]:
         held.append(certificate_report.verdict(verdict_of(certified)))
     instances = counted(result["instances"], "instance")
@@ -102,40 +107,49 @@ def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[b
 
 
 def _table_section(result: dict[str, Any]) -> str:
-    head = ["supervision", "mean distance [m]", "median", "worst", "last", "nearest"]
-    head += ["mean cover", "median", "worst", "seconds"]
+    names = results.measures_of(result["records"])
+    head = ["supervision"]
+    for name in names:
+        more = ["last", "nearest"] if results.MEASURES[name].is_length else []
+        unit = f" [{_unit(name).strip()}]" if _unit(name) else ""
+        head += [f"mean {name}{unit}", "median", "worst", *more]
+    head.append("seconds")
     lines = []
     for row in result["table"]:
-        away, cover = row["distance"], row["cover"]
-        metres = [away[key] for key in ("mean", "median", "worst", "last", "nearest")]
-        lines.append(
-            [
-                f"<b>{html.escape(row['kind'])}</b>",
-                *(f"{value:.2g}" for value in metres),
-                *(f"{cover[key]:.3f}" for key in ("mean", "median", "worst")),
-                f"{row['seconds']:.2f}",
-            ]
-        )
+        cells = [cell for name in names for cell in _cells(row[name], name)]
+        lines.append([f"<b>{html.escape(row['kind'])}</b>", *cells, f"{row['seconds']:.2f}"])
     told = "; ".join(f"<b>{row['kind']}</b> {TOLD[row['kind']]}" for row in result["table"])
     return f"""<section>
 <h2>How near they end</h2>
 <div class="scroll">{html_table(head, lines)}</div>
-<p>Distance between the centre of mass at the end and that of the state that the target was drawn
-of, and how well the last picture covers the target (intersection over union), over
+<p>{", ".join(MEANINGS[name] for name in names[:-1])}, and {MEANINGS[names[-1]]}, over
 {counted(result["instances"], "instance")}. What each search returns is its evaluation of the lowest
-loss; "last" is the mean distance of its last evaluation, and "nearest" that of the nearest one,
+loss; "last" is the mean {names[0]} of its last evaluation, and "nearest" that of the best one,
 which no search knows; "seconds" are those of an evaluation. {told}.{_bars(result)}</p>
 </section>"""
+
+
+def _cells(stats: dict[str, Any], name: str) -> list[str]:
+    """Return the numbers of a measure in a row of the table."""
+    if results.MEASURES[name].is_length:
+        return [f"{stats[key]:.2g}" for key in ("mean", "median", "worst", "last", "nearest")]
+    return [f"{stats[key]:.3f}" for key in ("mean", "median", "worst")]
+
+
+def _unit(name: str) -> str:
+    """Return the unit behind a number."""
+    unit = results.MEASURES[name].unit
+    return f" {unit}" if unit else ""
 
 
 def _bars(result: dict[str, Any]) -> str:
     """Return what the means are held against, as a sentence."""
     parts = []
     for name, (ours, published) in result["bars"].items():
-        limit = "at most" if name == "distance" else "at least"
+        limit = "at least" if results.MEASURES[name].is_gain else "at most"
         squares = ", a mean square over the coordinates in m²" if name == "distance" else ""
         known = "" if published is None else f"; gradSim published {published:g}{squares}"
-        asked = f"{limit} {ours:g}{UNITS[name]}"
+        asked = f"{limit} {ours:g}{_unit(name)}"
         parts.append(f" This project asks for a mean {name} of {asked}{known}.")
     return "".join(parts)
 
@@ -155,7 +169,7 @@ def _videos_section(folder: RunFolder, result: dict[str, Any]) -> str:
 <div class="pair">
 {"".join(parts)}
 </div>
-<p>The instance that ends farthest from its goal by the first kind of supervision{which}.</p>
+<p>The instance that ends worst by the first kind of supervision{which}.</p>
 </section>"""
 
 
@@ -179,8 +193,9 @@ outline of the target.</p>
 
 
 def _titles(record: dict[str, Any]) -> dict[str, str]:
+    first = results.measures_of([record])[0]
     return {
-        kind: f"{kind}: {results.chosen(one, 'distance'):.3g} m, {results.chosen(one, 'cover'):.2f}"
+        kind: f"{kind}: {results.chosen(one, first):.3g} m, {results.chosen(one, 'cover'):.2f}"
         for kind, one in record["searches"].items()
     }
 

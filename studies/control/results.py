@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,33 @@ import numpy as np
 from studies.optimizers.evaluations import Evaluation
 
 
-MEASURES = ("distance", "cover")  # of the end of a motion [m], [-]
+@dataclass(frozen=True)
+class Measure:
+    """What the end of a motion is measured by.
+
+    Attributes
+    ----------
+    label, unit : str
+    is_gain : bool
+        Whether more of it is better.
+    """
+
+    label: str
+    unit: str
+    is_gain: bool
+
+    @property
+    def is_length(self) -> bool:
+        """Whether it is in metres."""
+        return self.unit == "m"
+
+
+MEASURES: Mapping[str, Measure] = {
+    "rise": Measure("rise", "m", True),
+    "distance": Measure("distance", "m", False),
+    "cover": Measure("cover", "", True),
+}
+USUAL = ("distance", "cover")  # what most studies are measured by, the first of them foremost
 Records = list[dict[str, Any]]
 
 
@@ -19,7 +46,9 @@ def video(kind: str) -> str:
     return f"{kind}.mp4"
 
 
-def curve(status: str, history: Sequence[Evaluation]) -> dict[str, Any]:
+def curve(
+    status: str, history: Sequence[Evaluation], names: Sequence[str] = USUAL
+) -> dict[str, Any]:
     """Return every evaluation of a search, and which one it returns: that of the lowest loss."""
     losses = np.array([one.loss for one in history])
     return {
@@ -28,8 +57,14 @@ def curve(status: str, history: Sequence[Evaluation]) -> dict[str, Any]:
         "seconds": history[-1].seconds,
         "spent": [one.spent for one in history],
         "losses": [one.loss if np.isfinite(one.loss) else None for one in history],
-        **{name: [one.values.get(name) for one in history] for name in MEASURES},
+        **{name: [one.values.get(name) for one in history] for name in names},
     }
+
+
+def measures_of(records: Records) -> list[str]:
+    """Return what searches were measured by, the foremost first."""
+    search = next(iter(records[0]["searches"].values()))
+    return [name for name in MEASURES if name in search]
 
 
 def chosen(search: dict[str, Any], measure: str) -> float:
@@ -40,63 +75,65 @@ def chosen(search: dict[str, Any], measure: str) -> float:
 def summed_up(records: Records) -> list[dict[str, Any]]:
     """Return a row for each kind of supervision: mean, median and worst over the instances.
 
-    `last` is the mean distance of the last evaluation, whatever its loss, and `nearest` that of
-    the nearest one, which no search can know.
+    `last` is the mean of a measure at the last evaluation, whatever its loss, and `nearest` that at
+    the best one, which no search can know.
     """
     rows = []
     for kind in records[0]["searches"]:
         found = [record["searches"][kind] for record in records]
-        away = np.array([chosen(one, "distance") for one in found])
-        cover = np.array([chosen(one, "cover") for one in found])
-        known = [[d for d in one["distance"] if d is not None] for one in found]
-        rows.append(
-            {
-                "kind": kind,
-                "distance": {
-                    "mean": float(away.mean()),
-                    "median": float(np.median(away)),
-                    "worst": float(away.max()),
-                    "worst_instance": records[int(away.argmax())]["instance"],
-                    "last": float(np.mean([many[-1] for many in known])),
-                    "nearest": float(np.mean([min(many) for many in known])),
-                },
-                "cover": {
-                    "mean": float(cover.mean()),
-                    "median": float(np.median(cover)),
-                    "worst": float(cover.min()),
-                    "worst_instance": records[int(cover.argmin())]["instance"],
-                },
-                "seconds": float(np.median([one["seconds"] / one["spent"][-1] for one in found])),
-            }
-        )
+        seconds = float(np.median([one["seconds"] / one["spent"][-1] for one in found]))
+        stats = {name: _summed_up(records, kind, name) for name in measures_of(records)}
+        rows.append({"kind": kind, **stats, "seconds": seconds})
     return rows
 
 
+def _summed_up(records: Records, kind: str, name: str) -> dict[str, Any]:
+    """Return mean, median and worst of a measure, and what other evaluations have of it."""
+    found = [record["searches"][kind] for record in records]
+    ends = np.array([chosen(one, name) for one in found])
+    known = [[value for value in one[name] if value is not None] for one in found]
+    gain = MEASURES[name].is_gain
+    at = int(ends.argmin() if gain else ends.argmax())
+    return {
+        "mean": float(ends.mean()),
+        "median": float(np.median(ends)),
+        "worst": float(ends[at]),
+        "worst_instance": records[at]["instance"],
+        "last": float(np.mean([many[-1] for many in known])),
+        "nearest": float(np.mean([max(many) if gain else min(many) for many in known])),
+    }
+
+
 def worst(records: Records, kind: str) -> int:
-    """Return the instance that ends farthest from its goal under a kind of supervision."""
-    away = [chosen(record["searches"][kind], "distance") for record in records]
-    return records[int(np.argmax(away))]["instance"]
+    """Return the instance that ends worst by the foremost measure, under a kind of supervision."""
+    return _summed_up(records, kind, measures_of(records)[0])["worst_instance"]
 
 
 def told(result: dict[str, Any]) -> list[str]:
     """Return the table in a few lines for the terminal."""
     count = result["instances"]
     over = "of the instance" if count == 1 else f"over {count} instances"
-    lines = [f"distance of the centre of mass from the goal, and cover (IoU), {over}:"]
+    lines = [f"of the centre of mass, and cover (IoU), {over}:"]
     for row in result["table"]:
-        away, cover = row["distance"], row["cover"]
-        lines.append(
-            f"  {row['kind']}: mean {away['mean']:.3g} m, median {away['median']:.3g} m, worst "
-            f"{away['worst']:.3g} m (instance {away['worst_instance']}); cover median "
-            f"{cover['median']:.3f}, worst {cover['worst']:.3f} (instance "
-            f"{cover['worst_instance']}); {row['seconds']:.2g} s an evaluation"
-        )
+        parts = [
+            f"{name} mean {_told(row, name, 'mean')}, median {_told(row, name, 'median')}, worst "
+            f"{_told(row, name, 'worst')} (instance {row[name]['worst_instance']})"
+            for name in MEASURES
+            if name in row
+        ]
+        lines.append(f"  {row['kind']}: {'; '.join(parts)}; {row['seconds']:.2g} s an evaluation")
     return lines
+
+
+def _told(row: dict[str, Any], name: str, which: str) -> str:
+    """Return a number of a row with its unit."""
+    measure, value = MEASURES[name], row[name][which]
+    return f"{value:.3g} m" if measure.is_length else f"{value:.3f}"
 
 
 def ends_csv(records: Records) -> str:
     """Return a line for each search: how the evaluation that it returns ended."""
-    head = ["instance", "supervision", "evaluation", "loss", "distance [m]", "cover"]
+    head = _head(records)
     lines = [
         [record["instance"], kind, one["spent"][at], one["losses"][at], *measures(one, at)]
         for record in records
@@ -108,7 +145,7 @@ def ends_csv(records: Records) -> str:
 
 def curves_csv(records: Records) -> str:
     """Return a line for each evaluation of every search; one that blew up has no numbers."""
-    head = ["instance", "supervision", "evaluation", "loss", "distance [m]", "cover"]
+    head = _head(records)
     lines = [
         [record["instance"], kind, spent, one["losses"][at], *measures(one, at)]
         for record in records
@@ -118,9 +155,16 @@ def curves_csv(records: Records) -> str:
     return _csv(head, lines)
 
 
+def _head(records: Records) -> list[str]:
+    """Return the names of the columns."""
+    units = {name: f" [{MEASURES[name].unit}]" if MEASURES[name].unit else "" for name in MEASURES}
+    names = [f"{name}{units[name]}" for name in measures_of(records)]
+    return ["instance", "supervision", "evaluation", "loss", *names]
+
+
 def measures(search: dict[str, Any], at: int) -> list[float | None]:
     """Return the measures of an evaluation of a search."""
-    return [search[name][at] for name in MEASURES]
+    return [search[name][at] for name in MEASURES if name in search]
 
 
 def _csv(head: list[str], lines: list[list[Any]]) -> str:

@@ -14,7 +14,6 @@ Source of the scene: gradSim (ICLR 2021), section 4.3 and app. E; the walker is 
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,11 +26,11 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.model import Model, State
 from render.scene import Material, Mesh
 from studies.control.case import Case, make_case, policy
-from studies.control.comparison import make_job, require_last_picture
+from studies.control.comparison import preparing, require_policy
 from studies.filming import MeshFilming, Skin, make_filming
 from studies.instances import Bar
 from studies.motion import Motion
-from studies.registry import Job, RunOptions
+from studies.registry import RunOptions
 from studies.settings import require_not_negative, require_positive
 from studies.timeline import frame_steps
 
@@ -44,27 +43,12 @@ GRAVITY = 9.81  # m/s2
 BARS = {"cover": Bar(0.9)}
 
 
-def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
-    """Check the settings and return the search, or the comparison of all instances.
-
-    Raises
-    ------
-    ValueError
-        If a setting is out of range; the message names its key.
-    """
-    check_settings(settings)
-    return make_job(settings, options, partial(make, settings, options), BARS)
-
-
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
     require_positive(settings, "walker", "cell", "mass", "mu", "lam")
     require_positive(settings, "floor", "stiffness")
     require_not_negative(settings, "walker", "viscosity")
-    require_positive(settings, "policy", "sines", "frequency", "scale")
-    require_not_negative(settings, "start", "size")
-    require_not_negative(settings, "random", "size")
-    require_last_picture(settings)
+    require_policy(settings)
 
 
 def make(settings: dict[str, Any], options: RunOptions, instance: int) -> Case:
@@ -144,3 +128,6 @@ def stand(settings: dict[str, Any], motion: Motion) -> Any:
     run = motion.run()
     along = np.array([settings["target"]["distance"], 0.0, 0.0])
     return replace(run, x=run.x + along)
+
+
+prepare = preparing(check_settings, make, BARS)

@@ -93,5 +93,5 @@ def test_a_bad_setting_is_refused_by_key(override, message):
 
 
 def test_many_instances_compare_all_kinds_of_supervision():
-    with pytest.raises(StudyError, match="`supervision` is for a single instance, got 'random'"):
+    with pytest.raises(StudyError, match="`supervision=random` is for a single instance, got 2"):
         gear.prepare(settings("control-fem", "supervision=random", "instances=2"), RunOptions())

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from adjsim.meshes.hinges import mesh_hinges
+from studies import running
 from studies.control import jellyfish
 from studies.control.case import Measured, Supervision
 from studies.errors import StudyError
 from studies.optimizers.minimize import minimize
 from studies.registry import RunOptions
-from tests.studies.control.toys import settings
+from tests.studies.control.toys import TOYS, settings
 
 
 def make(*overrides, seed=0, instance=0):
@@ -106,3 +107,20 @@ def test_an_instance_is_a_seed():
 def test_a_bad_setting_is_refused_by_key(override, message):
     with pytest.raises((ValueError, StudyError), match=message):
         jellyfish.prepare(settings("control-jellyfish", override), RunOptions())
+
+
+def test_several_are_judged_by_how_far_they_rise(tmp_path):
+    toy = (*TOYS["control-jellyfish"], "instances=2", "optimizer.max_evaluations=3")
+    folder, job = running.start("control-jellyfish", toy, tmp_path / "run", {})
+    text = job.run(folder)
+    result = folder.read_json("result.json")
+    assert result["kinds"] == ["states", "picture", "random"]
+    rises = [record["searches"]["states"] for record in result["records"]]
+    ends = [one["rise"][one["chosen"]] for one in rises]
+    row = result["table"][0]["rise"]
+    assert (row["worst"], row["mean"]) == (min(ends), pytest.approx(np.mean(ends)))
+    assert row["nearest"] == pytest.approx(np.mean([max(one["rise"]) for one in rises]))
+    assert f"states: rise mean {np.mean(ends):.3g} m" in text
+    head = folder.file("curves.csv").read_text().splitlines()[0]
+    assert head == "instance,supervision,evaluation,loss,rise [m],distance [m],cover"
+    assert "mean rise [m]" in folder.file("report.html").read_text()
