@@ -13,6 +13,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -50,7 +51,7 @@ class AnyCamera(ABC):
     def pose(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the eye, (3,) [m], and the axes right, up and forward, one a row (3, 3)."""
 
-    @property
+    @cached_property
     def optics(self) -> Lens:
         """The lens, that of the field of view if there is no other."""
         return self.lens or Perspective(self.fov_y)

@@ -7,10 +7,11 @@ Tests: `tests/render/test_soft_raster.py`.
 """
 
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numba
@@ -53,11 +54,11 @@ def runs_of(capacity: np.ndarray, threads: int) -> list[tuple[int, int]]:
     Each is half of an even share of what is left, so few are handed out, and the last to be
     done is short.
     """
-    held = np.concatenate([[0], np.cumsum(capacity + TILE_WORK)])
+    held = [0, *accumulate((capacity + TILE_WORK).tolist())]
     least, edges = held[-1] / (SHORTEST * threads), [0]
     while edges[-1] < len(capacity):
         size = max((held[-1] - held[edges[-1]]) / (2 * threads), least)
-        edges.append(max(edges[-1] + 1, int(np.searchsorted(held, held[edges[-1]] + size))))
+        edges.append(max(edges[-1] + 1, bisect_left(held, held[edges[-1]] + size)))
     edges[-1] = len(capacity)
     return list(pairwise(edges))
 

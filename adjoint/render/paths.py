@@ -90,8 +90,10 @@ def shapes(
     scene: Scene, cameras: Cameras, vertices: Mapping[str, Any], job: Job
 ) -> dict[str, tuple]:
     """Return the shape of each parameter, as the caller gave it."""
+    behind = np.empty(job.background_shape, job.x.dtype)
+    packed = Packed(job.x[0], job.scene._replace(background=behind), job.view, np.empty(4))
     out = {}
-    for path in views(scene, job, zeros(job)):
+    for path in views(scene, job, packed):
         owner, _, name = path.rpartition(".")
         if name == "vertices":
             out[path] = np.shape(vertices[owner])
