@@ -10,6 +10,7 @@ Tests: `tests/render/test_tile_shading.py`.
 import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.lanes import LANES
 from adjsim.vec3 import add, scale
 from render.barycentrics import fragment_place
 from render.coverage import LN2_HIGH, LN2_LOW, exp_minus
@@ -37,8 +38,8 @@ from render.textures import (
 )
 
 
-SHADED = 512  # fragments that are shaded at a time
-LANES = 8  # loops over pixels run over whole groups: what lies beyond is not used
+SHADED = 112  # fragments that are shaded at a time
+GROUP = np.uint64(LANES)  # loops run over whole groups: what lies beyond is not used
 ROW = np.uint64(SHADED + LANES)  # of the scratch, a number for each fragment
 WEIGHTS, NORMALS, COLORS = np.uint64(0) * ROW, np.uint64(3) * ROW, np.uint64(6) * ROW
 LENGTHS, CELLS, FRACTIONS = np.uint64(9) * ROW, np.uint64(10) * ROW, np.uint64(12) * ROW
@@ -248,7 +249,7 @@ def shade_face(f, first, last, faces, scene, fragments):
 def _shade_tile(tile, scene, faces, tiles, fragments):
     """Colours of the fragments of a tile whose faces are shaded pixel by pixel."""
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
-        f, k = tiles.faces[pair], pair - tiles.start[tile]
+        f, k = np.uint64(tiles.faces[pair]), pair - tiles.start[tile]
         if scene.by_pixel[f]:
             shade_face(f, fragments.pair[k], fragments.pair[k + 1], faces, scene, fragments)
 

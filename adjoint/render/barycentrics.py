@@ -1,6 +1,6 @@
 r"""Tangent and adjoint of `render/barycentrics.py`: read the two files side by side.
 
-For c = cross2(a, b): adj_a = (b_y, -b_x) adj_c, adj_b = (-a_y, a_x) adj_c. A coordinate
+A coordinate
 outside [0, 1] is held by the clip and passes nothing on; on 0 or 1 itself, a kink, it
 passes everything.
 """
@@ -23,9 +23,9 @@ def add2(a, b):
 
 
 @device_fn
-def cross2_vjp(a, b, adj_c):
-    """Pull adj_c back through `cross2`: adj_a, adj_b."""
-    return (b[1] * adj_c, -b[0] * adj_c), (-a[1] * adj_c, a[0] * adj_c)
+def scale2(s, a):
+    """Screen vector s a."""
+    return (s * a[0], s * a[1])
 
 
 @device_fn
@@ -47,30 +47,23 @@ def barycentrics_jvp(p, a0, a1, a2, tan_a0, tan_a1, tan_a2):
 
 @device_fn
 def barycentrics_vjp(p, a0, a1, a2, adj_b):
-    """Pull adj_b back through `barycentrics`: adj_a0, adj_a1, adj_a2."""
+    """Pull adj_b back through `barycentrics`: adj_a0, adj_a1, adj_a2.
+
+    p = sum b_k a_k whatever the corners are. So a change of them, with p held, has
+    sum b_k a_k' + sum b_k' a_k = 0: it moves p by -sum b_k a_k' over a face that stays.
+    """
     u0, u1, u2 = sub2(a2, a1), sub2(a0, a2), sub2(a1, a0)  # (1) replayed
-    v = sub2(a2, a0)
-    c = lit(1.0, v[0]) / cross2(u2, v)  # (2), (3) replayed
-    q0, q1, q2 = sub2(p, a1), sub2(p, a2), sub2(p, a0)
+    c = lit(1.0, u2[0]) / cross2(u2, sub2(a2, a0))  # (2), (3) replayed
+    b = barycentrics(p, a0, a1, a2)  # (4) replayed
 
-    # (4) b_k = c cross2(u_k, q_k),  q0 = p - a1, q1 = p - a2, q2 = p - a0
-    adj_c = cross2(u0, q0) * adj_b[0] + cross2(u1, q1) * adj_b[1] + cross2(u2, q2) * adj_b[2]
-    adj_u0, adj_q0 = cross2_vjp(u0, q0, c * adj_b[0])
-    adj_u1, adj_q1 = cross2_vjp(u1, q1, c * adj_b[1])
-    adj_u2, adj_q2 = cross2_vjp(u2, q2, c * adj_b[2])
+    # (4) b_k = c cross2(u_k, p - a_j), as a function of p alone
+    adj_p = (
+        -c * (u0[1] * adj_b[0] + u1[1] * adj_b[1] + u2[1] * adj_b[2]),
+        c * (u0[0] * adj_b[0] + u1[0] * adj_b[1] + u2[0] * adj_b[2]),
+    )
 
-    # (3) c = 1/area
-    adj_area = -c * c * adj_c
-
-    # (2) area = cross2(u2, v),  v = a2 - a0
-    adj_u2_area, adj_v = cross2_vjp(u2, v, adj_area)
-    adj_u2 = add2(adj_u2, adj_u2_area)
-
-    # (1) u0 = a2 - a1,  u1 = a0 - a2,  u2 = a1 - a0
-    adj_a0 = sub2(sub2(adj_u1, adj_u2), add2(adj_q2, adj_v))
-    adj_a1 = sub2(sub2(adj_u2, adj_u0), adj_q0)
-    adj_a2 = add2(sub2(sub2(adj_u0, adj_u1), adj_q1), adj_v)
-    return adj_a0, adj_a1, adj_a2
+    # (3), (2), (1) a_k moves p by -b_k a_k'
+    return scale2(-b[0], adj_p), scale2(-b[1], adj_p), scale2(-b[2], adj_p)
 
 
 @device_fn

@@ -223,7 +223,7 @@ def undo_scene(
         **sums,
     )
     if len(scene.uv):
-        add_uv(job.scene, to_host(ready.faces.box), to_host(adj_faces), scene.uv)
+        add_uv(job.scene.uv_faces, to_host(ready.faces.box), to_host(adj_faces), scene.uv)
     return paths.Packed(adj_x, scene, adj_view, numbers)
 
 

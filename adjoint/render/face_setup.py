@@ -226,30 +226,28 @@ def vertex_sum(i, at, box, vertex_corners, slots):
 
 @device_fn
 def pixel_sum(i, at, chosen, box, vertex_corners, adj_faces):
-    """The number at + 3 a of corners a at vertex i, summed over the chosen faces drawn."""
-    total = lit(0.0, adj_faces[0, 0])
+    """Three numbers from at + 3 a on of corners a at vertex i, summed over chosen faces drawn."""
+    zero = lit(0.0, adj_faces[0, 0])
+    total = (zero, zero, zero)
     for k in range(vertex_corners.start[i], vertex_corners.start[i + 1]):
         f, a = vertex_corners.corners[k] // 3, vertex_corners.corners[k] % 3
         if chosen[f] and box[f, 0] < box[f, 1]:
-            total += adj_faces[f, at + 3 * a]
+            c = at + 3 * a
+            total = add(total, (adj_faces[f, c], adj_faces[f, c + 1], adj_faces[f, c + 2]))
     return total
 
 
 @device_fn
 def normal_slots_body(i, rounded, box, vertex_corners, adj_faces, adj_normals):
     """Vertex i: write the adjoint of its normal, summed over its corners of drawn faces."""
-    for c in range(3):
-        adj_normals[i, c] = pixel_sum(i, NORMALS + c, rounded, box, vertex_corners, adj_faces)
+    adj_n = pixel_sum(i, NORMALS, rounded, box, vertex_corners, adj_faces)
+    adj_normals[i, 0], adj_normals[i, 1], adj_normals[i, 2] = adj_n
 
 
 @device_fn
 def towards_vjp_body(i, by_pixel, view, box, vertex_corners, adj_faces, adj_x, adj_view):
     """Vertex i: undo the vector towards the eye, summed over its corners of drawn faces."""
-    adj_v = (
-        pixel_sum(i, TOWARDS, by_pixel, box, vertex_corners, adj_faces),
-        pixel_sum(i, TOWARDS + 1, by_pixel, box, vertex_corners, adj_faces),
-        pixel_sum(i, TOWARDS + 2, by_pixel, box, vertex_corners, adj_faces),
-    )
+    adj_v = pixel_sum(i, TOWARDS, by_pixel, box, vertex_corners, adj_faces)
     adj_point, adj_eye, adj_forward = towards_eye_vjp(view[17], adj_v)
     add_row(adj_x, i, adj_point)
     for c in range(3):

@@ -107,9 +107,9 @@ def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
         records.count[0] += fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
         records.at[first : records.count[0], 0] = -1
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
-        f, k = tiles.faces[pair], pair - tiles.start[tile]
+        f, k = np.uint64(tiles.faces[pair]), pair - tiles.start[tile]
         if scene.by_pixel[f]:
-            row = scene.owner[f]
+            row = np.uint64(scene.owner[f])
             pixels_vjp_tile(
                 k, f, scene, faces, fragments, adj, pair, slots.pairs, own, row, records, first
             )
@@ -221,7 +221,7 @@ def undo_frame(
         adj.scene.texels[: len(slots.texels)] = slots.texels
         for first in sorted(records):  # the same order on any number of threads
             add_texels(records[first], adj.scene.texels)
-        add_uv(job.scene, ready.faces.box, adj_faces, adj.scene.uv)
+        add_uv(job.scene.uv_faces, ready.faces.box, adj_faces, adj.scene.uv)
     sums = slots.tiles.sum(axis=0)
     adj.numbers[:3] = sums[:3]
     is_image = len(slots.behind) > 0

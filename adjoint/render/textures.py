@@ -13,7 +13,6 @@ import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add, axpy, dot, scale, sub
-from render.face_setup import PackedScene
 from render.textures import (
     blend_texels,
     corner_uv,
@@ -127,8 +126,13 @@ def _add_texels(records, adj_texels):
 add_texels = cpu_kernel(_add_texels)
 
 
-def add_uv(scene: PackedScene, box: np.ndarray, adj_faces: np.ndarray, adj_uv: np.ndarray) -> None:
+def _add_uv(uv_faces, box, adj_faces, adj_uv):
     """Add what drawn faces hold to the adjoints of uv (n_uv, 2), in their order."""
-    chosen = (scene.uv_faces[:, 0] >= 0) & (box[:, 0] < box[:, 1])
-    corners = adj_faces[chosen, UV : UV + 9].reshape(-1, 3, 3)
-    np.add.at(adj_uv, scene.uv_faces[chosen], corners[:, :, :2])
+    for f in range(uv_faces.shape[0]):
+        if uv_faces[f, 0] >= 0 and box[f, 0] < box[f, 1]:
+            for k in range(3):
+                for c in range(2):
+                    adj_uv[uv_faces[f, k], c] += adj_faces[f, UV + 3 * k + c]
+
+
+add_uv = cpu_kernel(_add_uv)

@@ -2,7 +2,7 @@
 
 What `fragments.py` undoes one fragment after the other is done here for a block of them: a
 loop without a branch writes what each fragment adds in rows, one for each number of the slot,
-and each row is added up.
+and eight rows are added up at a time (`adjsim/lanes.py`).
 
 Tests: `tests/render/test_tile_adjoints.py`.
 """
@@ -12,14 +12,18 @@ import numpy as np
 from adjoint.render.blending import FragmentAdjoints
 from adjoint.render.face_setup import COLORS, SLOT
 from adjoint.render.fragments import coverage_vjp_body, flat_vjp_body, fragment_logit_vjp
-from adjoint.render.row_sums import only, row_sum
 from adjoint.render.tile_shading import (
     ADJ_RGB,
     ADJ_W,
+    PAINT,
     SCRATCH_VJP,
+    SLOTS,
+    SUMS,
+    add_slot,
     adjoint_block,
     clear_rows,
     corners_block_vjp,
+    only,
     place_block_vjp,
 )
 from adjsim.backend import device_fn, lit
@@ -41,9 +45,10 @@ def logit_rows(first, n, corners, sigma, fragments, adj, block):
         adj_a0, adj_a1, adj_a2, adj_sigma = fragment_logit_vjp(
             p, corners, sigma, fragments.y[q], adj.y[q]
         )
-        put3(block, k, only(is_there, (adj_a0[0], adj_a0[1], adj_a1[0])))
-        put3(block, k + np.uint64(3) * ROW, only(is_there, (adj_a1[1], adj_a2[0], adj_a2[1])))
-        block[k + np.uint64(6) * ROW] = adj_sigma if is_there else zero
+        at = k + SLOTS
+        put3(block, at, only(is_there, (adj_a0[0], adj_a0[1], adj_a1[0])))
+        put3(block, at + np.uint64(3) * ROW, only(is_there, (adj_a1[1], adj_a2[0], adj_a2[1])))
+        block[at + np.uint64(6) * ROW] = adj_sigma if is_there else zero
 
 
 @device_fn
@@ -57,9 +62,8 @@ def coverage_vjp_tile(k, f, faces, settings, fragments, adj, pair, slots):
     for first in range(fragments.pair[k], last, SHADED):
         n = min(SHADED, last - first)
         logit_rows(first, n, corners, settings.sigma, fragments, adj, block)
-        for c in range(6):
-            slots[pair, c] += row_sum(np.uint64(c) * ROW, whole(n), block)
-        adj_sigma += row_sum(np.uint64(6) * ROW, whole(n), block)
+        add_slot(n, 6, pair, slots, block)
+        adj_sigma += block[SUMS + np.uint64(6)]
     return adj_sigma
 
 
@@ -75,8 +79,9 @@ def colors_vjp_tile(k, f, scene, faces, fragments, adj, pair, slots):
             weigh_block(first, n, corners, fragments, block)
             adjoint_block(first, n, fragments, adj, block)
             colors = corner_normals(f, faces.shaded)
-            corners_block_vjp(n, ADJ_RGB, colors, COLORS, pair, slots, block)
-        place_block_vjp(first, n, corners, fragments, adj, pair, slots, block)
+            corners_block_vjp(n, ADJ_RGB, colors, PAINT, block)
+        place_block_vjp(first, n, corners, fragments, adj, block)
+        add_slot(n, SLOT if scene.smooth[f] else COLORS, pair, slots, block)
 
 
 @device_fn
