@@ -4,8 +4,9 @@
 
 `function` is pure and, like pieces and results, can be pickled. `Local` runs it here, `Cluster`
 on Dask workers, with the same bits: a worker must have the client's sources and libraries, and
-runs one piece at a time, as kernels take threads of their own. Pieces come back in the order
-in which they end, each as soon as it has: what is written then, a client that dies later keeps.
+runs one piece at a time, as kernels take threads of their own; linear algebra has one, here and
+there. Pieces come back in the order in which they end, each as soon as it has: what is written
+then, a client that dies later keeps.
 A piece whose worker dies is run again by another, up to the scheduler's limit
 (`distributed.scheduler.allowed-failures`).
 
@@ -31,6 +32,7 @@ from llvmlite.binding import get_host_cpu_name
 
 from adjsim import backend
 from adjsim.extras import how_to_install
+from studies.blas import blas_threads
 from studies.errors import StudyError
 from studies.interrupts import noted_interrupts
 from studies.manifest import version
@@ -76,7 +78,7 @@ class Local:
     ) -> Iterator[tuple[Piece, Result]]:
         """Yield every piece with its result, one after the other."""
         for piece in pieces:
-            yield piece, function(piece)
+            yield piece, alone(function, piece)
 
 
 HERE = Local()
@@ -193,13 +195,19 @@ class Cluster:
                 )
 
 
+def alone(function: Callable[[Piece], Result], piece: Piece) -> Result:
+    """Run a piece with the bits that it has on every machine."""
+    with blas_threads(1):
+        return function(piece)
+
+
 def on_worker(expected: Facts, function: Callable[[Piece], Result], piece: Piece) -> Result:
     """Run a piece on a worker that is like the client; a worker may have come only now."""
     from distributed import get_worker
 
     worker = get_worker()
     require_alike(worker.address, expected, facts(worker))
-    return function(piece)
+    return alone(function, piece)
 
 
 def sources_hash() -> str:
@@ -327,13 +335,8 @@ def _quiet() -> Iterator[None]:
 def _client(distributed: Any, address: str, count: int | None) -> Iterator[Any]:
     """Give a client of a scheduler, or of a cluster that is started and ended here."""
     if count is not None:
-        from dask import config
-
         threads = max(1, backend.thread_count(None, large=True) // count)
-        # Left to itself Dask gives workers one thread of linear algebra, whose sums differ.
-        inherit = {"distributed.nanny.pre-spawn-environ": {}}
         with (
-            config.set(inherit),
             distributed.LocalCluster(
                 n_workers=count, threads_per_worker=1, silence_logs=logging.CRITICAL,
                 scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},

@@ -23,7 +23,7 @@ from rich.console import Console
 from adjsim import checks
 from adjsim.system import RolloutError
 from studies import run_folder
-from studies.distribution import HERE, Local, Spread
+from studies.distribution import HERE, Local, Spread, alone
 from studies.errors import FailedSearchError, StudyError
 from studies.image_fit import ImageFit
 from studies.optimizers.problem import NotFiniteError
@@ -107,7 +107,8 @@ class Instances:
         name = f"{place(k)}/{run_folder.RESULT}"
         if not folder.has(name):
             progress.prefix = f"instance {k + 1}/{self.count}"
-            found = ended(self.make, k, folder, progress, where=place(k))
+            run = partial(ended, self.make, folder=folder, progress=progress, where=place(k))
+            found = alone(run, k)
             if found["status"] == FAILED:
                 progress.say(f"instance {k + 1}/{self.count} failed: {found['reason']}")
             folder.write_json(name, found)

@@ -4,6 +4,8 @@ import os
 import signal
 import time
 
+from studies.blas import blas_thread_counts
+
 
 def squared(x):
     return x * x
@@ -30,3 +32,7 @@ def deadly(x):
         time.sleep(0.5)  # a nanny that still starts a worker does not start another
         os.kill(os.getpid(), signal.SIGKILL)
     return x
+
+
+def counted_threads(x):
+    return blas_thread_counts()

@@ -6,16 +6,20 @@ import signal
 import pytest
 
 from studies import running
+from studies.blas import blas_threads
 from studies.datasets import generating
 from studies.datasets.spec import Asked
 from studies.distribution import connected
 from studies.errors import StudyError
+from tests.studies.dask_commands import dask, scheduler
 from tests.studies.datasets.toy import TOY as SCENES
-from tests.studies.tables.toy import TABLE1
+from tests.studies.tables.toy import TABLE1, TABLE2
 from tests.studies.toys import TOYS
 
 
 pytest.importorskip("distributed")
+__all__ = ["dask", "scheduler"]  # fixtures
+PENDULUM = (*TOYS["pendulum"].overrides, "instances=3")
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +66,25 @@ def test_a_table_over_workers_has_the_same_records(cluster, tmp_path):
     assert here == there
 
 
+def test_a_worker_of_the_command_has_the_same_bits(scheduler, dask, tmp_path):
+    """`dask worker` gives it one thread of linear algebra, where here are others."""
+    address, runs = scheduler[1], {"table2": (TABLE2, "records.csv"),
+                                   "pendulum": (PENDULUM, "instances.csv")}  # fmt: skip
+    dask("worker", address, "--nthreads", "1")
+    with blas_threads(3), connected(address) as spread:
+        for study, (overrides, name) in runs.items():
+            told = []
+            for where, more in (("here", {}), ("there", {"spread": spread})):
+                folder, job = running.start(study, overrides, tmp_path / study / where, {}, **more)
+                job.run(folder)
+                told.append(folder.file(name).read_bytes())
+            assert told[0] == told[1], study
+
+
 def test_instances_over_workers_have_the_same_numbers(cluster, tmp_path):
-    overrides = (*TOYS["pendulum"].overrides, "instances=3")
     folders = []
     for name, more in (("here", {}), ("there", {"spread": cluster})):
-        folder, job = running.start("pendulum", overrides, tmp_path / name, {}, **more)
+        folder, job = running.start("pendulum", PENDULUM, tmp_path / name, {}, **more)
         job.run(folder)
         folders.append(folder)
     for name in ("instances.csv", "instances.json"):

@@ -1,15 +1,14 @@
 """Work that is spread over real processes, some of which are really killed."""
 
-import json
 import os
 import signal
-import subprocess
 import sys
 import time
 
 import pytest
 
 from studies import distribution
+from studies.blas import blas_thread_counts, blas_threads
 from studies.distribution import (
     PROCESSOR,
     THREADS,
@@ -22,10 +21,12 @@ from studies.distribution import (
 )
 from studies.errors import StudyError
 from studies.interrupts import noted_interrupts
-from tests.studies.pieces import deadly, not_found, refused, slow_pid, squared
+from tests.studies.dask_commands import dask, ended, scheduler
+from tests.studies.pieces import counted_threads, deadly, not_found, refused, slow_pid, squared
 
 
 pytest.importorskip("distributed")
+__all__ = ["dask", "scheduler"]  # fixtures
 
 
 @pytest.fixture(scope="module")
@@ -53,52 +54,20 @@ def in_a_hurry(monkeypatch):
     monkeypatch.setattr(distribution, "POLL_SECONDS", 0.5)
 
 
-@pytest.fixture
-def dask():
-    """Starts schedulers and workers as commands do; none outlives its test."""
-    started = []
-
-    def start(command, *args, **more):
-        process = subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.dask_{command}", "--no-dashboard", *args],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            **{"env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **more},
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        ended(process)
-
-
-def ended(process):
-    process.terminate()
-    try:
-        process.wait(20.0)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-@pytest.fixture
-def scheduler(tmp_path, dask):
-    """A scheduler of its own: process and address."""
-    place = tmp_path / "address.json"
-    process = dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", place)
-    end = time.monotonic() + 60.0
-    while not place.exists():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    return process, json.loads(place.read_text())["address"]
-
-
 def test_without_a_scheduler_pieces_run_here_in_their_order():
     with connected(None) as spread:
         assert spread == Local()
         assert list(spread(squared, [3, 1, 2])) == [(3, 9), (1, 1), (2, 4)]
         assert next(spread(slow_pid, [1])) == (1, os.getpid())
+
+
+def test_a_piece_has_one_thread_of_linear_algebra_here_and_there(cluster):
+    own = blas_thread_counts()
+    with blas_threads(3):
+        for spread in (Local(), cluster):
+            assert dict(spread(counted_threads, [0])) == {0: [1] * len(own)}
+        assert blas_thread_counts() == [3] * len(own)
+    assert blas_thread_counts() == own
 
 
 def test_every_piece_comes_back_with_its_result(cluster):

@@ -1,0 +1,50 @@
+"""Schedulers and workers of tests, started as their commands start them."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+@pytest.fixture
+def dask():
+    """Starts schedulers and workers as commands do; none outlives its test."""
+    started = []
+
+    def start(command, *args, **more):
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{command}", "--no-dashboard", *args],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            **{"env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **more},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        ended(process)
+
+
+def ended(process):
+    process.terminate()
+    try:
+        process.wait(20.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def scheduler(tmp_path, dask):
+    """A scheduler of its own: process and address."""
+    place = tmp_path / "address.json"
+    process = dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", place)
+    end = time.monotonic() + 60.0
+    while not place.exists():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return process, json.loads(place.read_text())["address"]
