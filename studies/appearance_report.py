@@ -24,9 +24,7 @@ def write_report(folder: RunFolder) -> Path:
     StudyError
         If the run is not finished.
     """
-    result = folder.read_json(run_folder.RESULT)
-    certified = folder.read_json(run_folder.CERTIFICATE)
-    manifest = folder.read_json(run_folder.MANIFEST)
+    result, certified, manifest = folder.finished()
     frames = folder.read_npz(run_folder.FRAMES)
     curves = {f"convergence_{name}": _curves(result, name) for name in result["methods"]}
     drawn = {"felt": _felt(frames), "landscape": _landscape(result), **curves}
@@ -36,9 +34,7 @@ def write_report(folder: RunFolder) -> Path:
         images = certificate_report.drawn(points[kind], one)
         taylor[kind] = {f"{name}_{kind}": data for name, data in images.items()}
     for images in (drawn, *taylor.values()):
-        for name, data in images.items():
-            with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
-                part.write_bytes(data)
+        folder.write_figures(images)
     body = [
         _table_section(result),
         _curves_section(result, curves),

@@ -36,9 +36,7 @@ def look_rasterizer() -> SoftRasterizer:
 
 def write_looks(folder: RunFolder, looks: list[Look]) -> None:
     """Write the pictures, and what the report says of them."""
-    for look in looks:
-        with folder.replacing(f"{run_folder.FIGURES}/{look.name}.png") as part:
-            part.write_bytes(look.data)
+    folder.write_figures({look.name: look.data for look in looks})
     told = [{"name": k.name, "title": k.title, "caption": k.caption} for k in looks]
     folder.write_json(run_folder.LOOKS, told)
 

@@ -37,9 +37,7 @@ def write_report(folder: RunFolder) -> Path:
     StudyError
         If the run is not finished.
     """
-    result = folder.read_json(run_folder.RESULT)
-    certified = folder.read_json(run_folder.CERTIFICATE)
-    manifest = folder.read_json(run_folder.MANIFEST)
+    result, certified, manifest = folder.finished()
     arrays = folder.read_npz(run_folder.PARAMETERS)
     log = read_search(folder, result["logs"][result["start"]])
     convergence = _convergence(folder, result, arrays, log)
@@ -49,9 +47,7 @@ def write_report(folder: RunFolder) -> Path:
     taylor = certificate_report.drawn(points, certified)
     many = instances_report.read(folder)
     drawn = {} if many is None else {"instances": figures.instances(many)}
-    for name, data in {**shown, **convergence, **taylor, **drawn}.items():
-        with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
-            part.write_bytes(data)
+    folder.write_figures({**shown, **convergence, **taylor, **drawn})
     parts = {
         "instances": "" if many is None else instances_report.section(many, gallery(drawn)),
         "parameters_table": _parameters_table(result),

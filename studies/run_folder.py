@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,23 @@ class RunFolder:
             return json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise StudyError(f"{path} is not valid JSON: {error}.") from error
+
+    def finished(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """Return what a report is made of: result, certificate and manifest.
+
+        Raises
+        ------
+        StudyError
+            If the run is not finished.
+        """
+        result, certified, manifest = map(self.read_json, (RESULT, CERTIFICATE, MANIFEST))
+        return result, certified, manifest
+
+    def write_figures(self, images: Mapping[str, bytes]) -> None:
+        """Write PNGs by name, without the ending."""
+        for name, data in images.items():
+            with self.replacing(f"{FIGURES}/{name}.png") as part:
+                part.write_bytes(data)
 
     def read_npz(self, name: str) -> dict[str, np.ndarray]:
         """Return the arrays of an npz file, loaded without pickle."""

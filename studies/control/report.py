@@ -50,8 +50,7 @@ def write_report(folder: RunFolder) -> Path:
         from studies.report import write_report as write_fit_report
 
         return write_fit_report(folder)
-    certified = folder.read_json(run_folder.CERTIFICATE)
-    manifest = folder.read_json(run_folder.MANIFEST)
+    _, certified, manifest = folder.finished()
     kinds, records = result["kinds"], result["records"]
     pictures = [
         folder.read_npz(f"{place(one['instance'])}/{run_folder.POLICIES}") for one in records
@@ -72,9 +71,7 @@ def write_report(folder: RunFolder) -> Path:
         for kind, one in certified["kinds"].items()
     }
     for images in (drawn, *sweeps.values()):
-        for name, data in images.items():
-            with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
-                part.write_bytes(data)
+        folder.write_figures(images)
     body = [
         _table_section(result),
         _videos_section(folder, result),

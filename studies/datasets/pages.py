@@ -47,8 +47,7 @@ def write_report(folder: RunFolder) -> tuple[Path, list[str]]:
     write_video(folder.file(FILM), mosaic(videos), fps, crf=18, pad=True)
     columns = read_columns(paths)
     drawn = spread(spec, columns)
-    with folder.replacing(f"{run_folder.FIGURES}/spread.png") as part:
-        part.write_bytes(drawn)
+    folder.write_figures({"spread": drawn})
     facts = summary(spec, columns, sum(one.bytes for one in entries))
     body = "\n".join(_sections(folder, spec, facts, drawn))
     title = f"Data set: {spec.kind.summary}"

@@ -52,9 +52,7 @@ def write_report(folder: RunFolder) -> Path:
     data, result = read_dataset(folder.file(FILE)), folder.read_json(run_folder.RESULT)
     drawn = draw(scan, data, result)
     for group in drawn.values():
-        for name, png in group.items():
-            with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
-                part.write_bytes(png)
+        folder.write_figures(group)
     sections = [
         _landscape(scan, data, result, drawn["landscape"]),
         _trust(scan.options.dtype, result, data, drawn["trust"]),

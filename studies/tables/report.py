@@ -42,9 +42,8 @@ def write_report(folder: RunFolder) -> Path:
     StudyError
         If the run is not finished.
     """
-    result = with_rows(folder, folder.read_json(run_folder.RESULT))
-    certified = folder.read_json(run_folder.CERTIFICATE)
-    manifest = folder.read_json(run_folder.MANIFEST)
+    found, certified, manifest = folder.finished()
+    result = with_rows(folder, found)
     drawn = {"errors": figures.errors(result)}
     sections = []
     for scene, one in certified.items():
@@ -54,9 +53,7 @@ def write_report(folder: RunFolder) -> Path:
         of = f"instance {one['instance']} of {scene}"
         sections.append(certificate_report.section(points, images, FACES_SWAP, of=of))
         drawn |= images
-    for name, data in drawn.items():
-        with folder.replacing(f"{run_folder.FIGURES}/{name}.png") as part:
-            part.write_bytes(data)
+    folder.write_figures(drawn)
     body = [
         _table_section(result, drawn["errors"]),
         looks(folder),
