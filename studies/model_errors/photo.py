@@ -21,6 +21,7 @@ from studies.settings import require_not_negative, require_positive
 from studies.view import drawing_problem
 
 
+NAME = "VTK"
 SUN = (0.5, 1.0, 0.6)  # direction towards it
 # Lamps of the image: direction, half their angle [rad], radiance.
 LAMPS = (
@@ -40,7 +41,7 @@ def missing() -> str | None:
 
 def check_photo(settings: Mapping[str, Any]) -> None:
     """Complain of the table `photo`, by key."""
-    require_positive(settings, "photo", "supersample", "environment_rows", "floor_size")
+    require_positive(settings, "photo", "supersample", "samples", "environment_rows", "floor_size")
     require_not_negative(settings, "photo", "sun")
     for key in ("metallic", "roughness", "floor_roughness"):
         if not 0.0 <= settings["photo"][key] <= 1.0:
@@ -56,7 +57,13 @@ def environment(rows: int) -> np.ndarray:
     polar = np.pi * (np.arange(rows)[:, None] + 0.5) / rows
     around = np.pi * (np.arange(2 * rows)[None] + 0.5) / rows
     out, along = np.sin(polar), 0.0 * around
-    direction = np.stack([out * np.cos(around), np.cos(polar) + along, out * np.sin(around)], -1)
+    return radiance(
+        np.stack([out * np.cos(around), np.cos(polar) + along, out * np.sin(around)], -1)
+    )
+
+
+def radiance(direction: np.ndarray) -> np.ndarray:
+    """Return the light that comes from unit directions, (..., 3), linear RGB."""
     up = direction[..., 1:2]
     above = np.sqrt(np.clip(up, 0.0, 1.0))
     light = np.where(up > 0.0, (1.0 - above) * HORIZON + above * np.array(SKY), GROUND)

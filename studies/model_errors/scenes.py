@@ -11,13 +11,14 @@ force are known, the mass is not. What the model of the fit has otherwise than t
     rigid-as-deformable     a soft body in place of a rigid one
     deformable-as-rigid     a rigid body in place of a soft one
     photorealistic          one colour without shade in place of light, shadows and a floor
+    path-traced             the same; the video is drawn by Mitsuba in place of VTK
 
 The force of a contact is k_e c + k_d max(0, -u_n): what its spring has stored comes back, and
 the damper takes its part on the way in. One vertex with damping ratio z = k_d/(2 sqrt(k_e m)) > 1
 leaves with about 1/(2 z) of the speed it came with, for it never gets deeper than m u/k_d.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -33,7 +34,7 @@ from render.scene import Material, Mesh
 from studies import rigid
 from studies.errors import StudyError
 from studies.filming import Hulls, MeshFilming, Skin, Subject, make_filming
-from studies.model_errors import photo, soft
+from studies.model_errors import photo, soft, traced
 from studies.motion import Motion
 from studies.parameters import Parameters, positive_block
 from studies.registry import RunOptions
@@ -59,11 +60,14 @@ class Kind(StrEnum):
     RIGID_AS_DEFORMABLE = "rigid-as-deformable"
     DEFORMABLE_AS_RIGID = "deformable-as-rigid"
     PHOTOREALISTIC = "photorealistic"
+    PATH_TRACED = "path-traced"
 
 
 WITH_TETS = (Kind.PERFECT_DEFORMABLE, Kind.RIGID_AS_DEFORMABLE, Kind.DEFORMABLE_AS_RIGID)
 SOFT_VIDEOS = (Kind.PERFECT_DEFORMABLE, Kind.DEFORMABLE_AS_RIGID)
 SOFT_FITS = (Kind.PERFECT_DEFORMABLE, Kind.RIGID_AS_DEFORMABLE)
+# What draws a video that is not ours: a module with `missing` and `photograph`.
+PHOTOGRAPHERS = {Kind.PHOTOREALISTIC: photo, Kind.PATH_TRACED: traced}
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,8 +185,10 @@ def make_case(settings: Mapping[str, Any], options: RunOptions, kind: Kind, k: i
     seen = make_view(settings, options, body, is_soft=kind in SOFT_VIDEOS)
     ours = film(seen, target, {})[..., :3]
     own = posed(settings, body, target, (seen, ours))
-    if kind is Kind.PHOTOREALISTIC:
-        problem = posed(settings, body, fitted, photographed(settings, body, target, seen))
+    if kind in PHOTOGRAPHERS:
+        draw_it = PHOTOGRAPHERS[kind].photograph
+        taken = photographed(settings, body, target, seen=seen, photograph=draw_it)
+        problem = posed(settings, body, fitted, taken)
     else:
         view = make_view(settings, options, body, is_soft=kind in SOFT_FITS)
         problem = posed(settings, body, fitted, (view, ours))
@@ -209,12 +215,17 @@ def material(settings: Mapping[str, Any]) -> dict[str, float]:
 
 
 def photographed(
-    settings: Mapping[str, Any], body: Body, target: Motion, seen: MeshFilming
+    settings: Mapping[str, Any],
+    body: Body,
+    target: Motion,
+    *,
+    seen: MeshFilming,
+    photograph: Callable[..., tuple[np.ndarray, np.ndarray]],
 ) -> tuple[MeshFilming, np.ndarray]:
     """Return the view of the fit, its background the empty scene, and the photorealistic video."""
     assert isinstance(target.system, Model)
     x = vertices(target.system.bodies[BODY], target.run().bodies[BODY])
-    video, empty = photo.photograph(
+    video, empty = photograph(
         body.surface.faces, x, color=rigid.COLOR, camera=seen.camera, size=seen.size,
         settings=settings,
     )  # fmt: skip

@@ -15,13 +15,17 @@ import numpy as np
 from studies.errors import StudyError
 from studies.fit import Fit
 from studies.instances import make_job
-from studies.model_errors import photo, scenes
+from studies.model_errors import scenes
 from studies.model_errors.scenes import MASS, Case, Kind
 from studies.registry import Job, RunOptions
 from studies.search import make_search
 from studies.truth import Truth
 
 
+PHOTOGRAPH = (
+    "The video has light from everywhere, shadows and a floor; the fit has one colour before a "
+    "picture of the empty scene."
+)
 # What a kind does to the fit, as a sentence of the report.
 TOLD = {
     Kind.PERFECT: "The fit has the model of the video.",
@@ -30,10 +34,8 @@ TOLD = {
     Kind.NO_ELASTICITY: "The body of the video bounces, that of the fit hardly does.",
     Kind.RIGID_AS_DEFORMABLE: "The body of the video is rigid, that of the fit is soft.",
     Kind.DEFORMABLE_AS_RIGID: "The body of the video is soft, that of the fit is rigid.",
-    Kind.PHOTOREALISTIC: (
-        "The video has light from everywhere, shadows and a floor; the fit has one colour before a "
-        "picture of the empty scene."
-    ),
+    Kind.PHOTOREALISTIC: PHOTOGRAPH,
+    Kind.PATH_TRACED: PHOTOGRAPH,
 }
 
 
@@ -52,8 +54,10 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
 def check(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, and of a kind that cannot be drawn here."""
     scenes.check_settings(settings)
-    if Kind(settings["kind"]) is Kind.PHOTOREALISTIC and (problem := photo.missing()):
-        raise StudyError(f"`kind` photorealistic is drawn by VTK. {problem}")
+    kind = Kind(settings["kind"])
+    draws = scenes.PHOTOGRAPHERS.get(kind)
+    if draws is not None and (problem := draws.missing()):
+        raise StudyError(f"`kind` {kind} is drawn by {draws.NAME}. {problem}")
 
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:

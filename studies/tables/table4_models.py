@@ -32,6 +32,7 @@ PUBLISHED = {
     Kind.RIGID_AS_DEFORMABLE: 0.3462,
     Kind.DEFORMABLE_AS_RIGID: 0.4974,
     Kind.PHOTOREALISTIC: 0.1793,
+    Kind.PATH_TRACED: 0.1793,
     Kind.PERFECT: 0.1071,
 }
 PERFECT = (Kind.PERFECT, Kind.PERFECT_DEFORMABLE)
@@ -103,9 +104,9 @@ TABLE = Table(
         "pushes it are known, and that force, in newtons, tells the mass. Without elasticity means "
         "a damper of the contact that lets next to nothing bounce, without friction a coefficient "
         "of 0. A soft body has the surface and the mass of the rigid one and is of tetrahedra "
-        "inside; these bodies have simple shapes. The photorealistic video is drawn by VTK, the "
-        "paper's by PBRT. The paper's error of a perfect model says that its searches stop short "
-        "of the truth; ours, with exact gradients, reach it."
+        "inside; these bodies have simple shapes. Photorealistic videos are drawn by VTK, or "
+        "traced by Mitsuba, the paper's by PBRT. The paper's error of a perfect model says that "
+        "its searches stop short of the truth; ours, with exact gradients, reach it."
     ),
 )
 

@@ -320,6 +320,7 @@ MODEL_ERROR = Toy(
         "image.width=28",
         "loss.levels=3",
         "photo.supersample=2",
+        "photo.samples=16",
         "photo.environment_rows=16",
     ),
     {"body.mass": 1e-8},

@@ -5,7 +5,7 @@ import pytest
 
 from adjsim.meshes.shapes import shape
 from studies.errors import StudyError
-from studies.model_errors import photo, study
+from studies.model_errors import photo, study, traced
 
 
 def test_the_light_comes_from_the_sun_and_from_above():
@@ -38,10 +38,33 @@ def test_edges_are_sharp_and_curves_are_smooth():
         assert (normals * out).sum(axis=1).min() > 0.99
 
 
-def test_where_vtk_cannot_draw_the_kind_says_so(monkeypatch):
-    monkeypatch.setattr(photo, "missing", lambda: "VTK needs an OpenGL library to draw.")
-    settings = {"kind": "photorealistic"}
+@pytest.mark.parametrize(
+    ("kind", "draws", "message"),
+    [
+        ("photorealistic", photo, r"`kind` photorealistic is drawn by VTK. It needs"),
+        ("path-traced", traced, r"`kind` path-traced is drawn by Mitsuba. It needs"),
+    ],
+)
+def test_where_nothing_can_draw_the_kind_says_so(kind, draws, message, monkeypatch):
+    monkeypatch.setattr(draws, "missing", lambda: "It needs something.")
     monkeypatch.setattr(study.scenes, "check_settings", lambda settings: None)
-    with pytest.raises(StudyError, match=r"`kind` photorealistic is drawn by VTK. VTK needs"):
-        study.check(settings)
+    with pytest.raises(StudyError, match=message):
+        study.check({"kind": kind})
     study.check({"kind": "perfect"})
+
+
+def test_what_mitsuba_needs_is_told(monkeypatch):
+    monkeypatch.setattr(traced, "find_spec", lambda name: None)
+    assert traced.missing() == (
+        "It needs Mitsuba 3, the extra `photo`: pip install -e '.[photo]' in your clone of adjsim."
+    )
+
+
+def test_mitsuba_is_given_the_same_light():
+    light = traced.environment(64)
+    row, column = np.unravel_index(light.sum(axis=-1).argmax(), light.shape[:2])
+    polar, around = np.pi * (row + 0.5) / 64, np.pi * (column + 0.5) / 64
+    towards = [np.sin(polar) * np.sin(around), np.cos(polar), -np.sin(polar) * np.cos(around)]
+    assert towards @ np.array(photo.SUN) / np.linalg.norm(photo.SUN) > np.cos(photo.LAMPS[0][1])
+    # the same image but for where its longitude begins and which way it runs
+    assert light.mean() == pytest.approx(photo.environment(64).mean(), rel=1e-12)
