@@ -49,6 +49,10 @@ class Search:
         one; the last one is 1, the problem itself. Of a video they are parts of its frames: a
         long one has many wrong optima, its beginning has few. Of pictures they are factors of
         their softness. Stages before the last end at the root of the tolerance.
+    finer : tuple of float
+        Stages of the second start, which then is the given start again; none: it is drawn. A loss
+        that is rough, as where many vertices touch, has its optimum in so narrow a place that a
+        search must be in it already when the part of the video grows.
     """
 
     method: Method
@@ -58,6 +62,11 @@ class Search:
     starts: int = 1
     enough: float = 0.0
     stages: tuple[float, ...] = (1.0,)
+    finer: tuple[float, ...] = ()
+
+    def stages_of(self, start: int) -> tuple[float, ...]:
+        """Return the stages of a start."""
+        return self.finer if start == 1 and self.finer else self.stages
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +146,11 @@ def search(
     results: list[Result] = []
     logs: list[tuple[str, ...]] = []
     spent, enough = 0, 0.0
-    for k, theta in enumerate(start_points(problem.parameters, how.starts, seed)):
-        at, result, names = theta, None, log_names(k, len(how.stages), place)
-        for number, stage in enumerate(how.stages):
+    points = start_points(problem.parameters, how.starts, seed, again=bool(how.finer))
+    for k, theta in enumerate(points):
+        stages = how.stages_of(k)
+        at, result, names = theta, None, log_names(k, len(stages), place)
+        for number, stage in enumerate(stages):
             progress.begin(_label(how, k, number))
             watch = _Watch(progress)
             result = minimize(
@@ -170,18 +181,21 @@ def search(
 
 def _label(how: Search, start: int, stage: int) -> str:
     parts = [f"start {start + 1}/{how.starts}"] if how.starts > 1 else []
-    parts += [f"stage {stage + 1}/{len(how.stages)}"] if len(how.stages) > 1 else []
+    count = len(how.stages_of(start))
+    parts += [f"stage {stage + 1}/{count}"] if count > 1 else []
     return ", ".join(parts)
 
 
-def start_points(parameters: Parameters, count: int, seed: Sequence[int]) -> list[np.ndarray]:
-    """Return the given start, and others drawn evenly inside the bounds of theta."""
+def start_points(
+    parameters: Parameters, count: int, seed: Sequence[int], *, again: bool = False
+) -> list[np.ndarray]:
+    """Return the given start, maybe once again, and others drawn evenly inside the bounds."""
     rng = np.random.default_rng([*seed, 1])
     low, high = parameters.lower, parameters.upper
     if count > 1 and not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise StudyError("`optimizer.starts` above 1 needs finite bounds to draw starts from.")
     return [
-        parameters.start if k == 0 else low + (high - low) * rng.uniform(size=len(low))
+        parameters.start if k <= again else low + (high - low) * rng.uniform(size=len(low))
         for k in range(count)
     ]
 
@@ -200,6 +214,7 @@ def make_search(table: dict[str, Any]) -> Search:
     checks.non_negative("optimizer.enough", enough)
     has_softness = "softness" in table
     stages = check_softness(table["softness"]) if has_softness else check_stages(table)
+    finer = check_stages(table, "finer") if table.get("finer") else ()
     return Search(
         method,
         table["max_evaluations"],
@@ -208,6 +223,7 @@ def make_search(table: dict[str, Any]) -> Search:
         starts=starts,
         enough=enough,
         stages=stages,
+        finer=finer,
     )
 
 
@@ -224,12 +240,12 @@ def make_options(table: Mapping[str, Any], name: str = "optimizer") -> Options:
     return Options(**given)
 
 
-def check_stages(table: dict[str, Any]) -> tuple[float, ...]:
+def check_stages(table: dict[str, Any], key: str = "stages") -> tuple[float, ...]:
     """Return the parts of the video that are looked at one after the other."""
-    parts = checks.array("optimizer.stages", table.get("stages", [1.0]), ("n_stages",))
+    parts = checks.array(f"optimizer.{key}", table.get(key, [1.0]), ("n_stages",))
     if not parts.size or parts[-1] != 1.0 or (np.diff(parts) <= 0.0).any() or parts[0] <= 0.0:
         raise StudyError(
-            "`optimizer.stages` must be parts of the video that grow to 1.0, the whole, such as "
+            f"`optimizer.{key}` must be parts of the video that grow to 1.0, the whole, such as "
             f"[0.3, 1.0]; got {parts.tolist()}."
         )
     return tuple(float(part) for part in parts)

@@ -51,6 +51,32 @@ def test_every_start_has_its_log_and_the_best_one_counts(tmp_path):
         assert read_log(folder.file(log_names(k, 1)[0]))[-1].spent == result.evaluations
 
 
+class Staged(Toy):
+    """Notes the stages that it is asked for."""
+
+    def __init__(self):
+        super().__init__(noise=0.01)
+        self.asked = []
+
+    def at_stage(self, stage):
+        self.asked.append(stage)
+        return self
+
+
+def test_the_second_start_is_the_first_with_finer_stages(tmp_path):
+    problem = Staged()
+    finer, coarse = [0.2, 0.4, 0.6, 0.8, 1.0], [0.5, 1.0]
+    folder, found = run(tmp_path, "finer", problem, starts=3, stages=coarse, finer=finer)
+    assert problem.asked == [0.5, 0.2, 0.4, 0.6, 0.8, 0.5]
+    assert [len(names) for names in found.logs] == [2, 5, 2]
+    firsts = [read_log(folder.file(names[0]))[0].theta for names in found.logs]
+    assert np.array_equal(firsts[0], Free.start)
+    assert np.array_equal(firsts[1], Free.start)
+    assert not np.array_equal(firsts[2], Free.start)
+    with pytest.raises(StudyError, match=r"`optimizer.finer` must be parts of the video that grow"):
+        make_search({**TABLE, "finer": [0.5, 0.2]})
+
+
 def test_a_loss_that_is_low_enough_spares_the_other_starts_and_says_so(tmp_path):
     out = io.StringIO()
     progress = EvaluationProgress(60, Console(file=out))
