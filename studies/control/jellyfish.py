@@ -38,7 +38,6 @@ from render.orbit_camera import OrbitCamera
 from render.scene import Mesh
 from studies.control.case import Case, make_case, policy
 from studies.control.comparison import preparing, require_policy
-from studies.control.results import USUAL
 from studies.filming import MeshFilming, Skin, make_filming
 from studies.motion import Motion
 from studies.registry import RunOptions
@@ -197,4 +196,4 @@ def make_camera(settings: dict[str, Any], mesh: TriangleMesh, options: RunOption
     return make_filming(settings, {NAME: (drawn, skin)}, device=options.device, camera=camera)
 
 
-prepare = preparing(check_settings, make, {}, measures=("rise", *USUAL))
+prepare = preparing(check_settings, make, {}, measures=("rise", "distance"))

@@ -25,8 +25,8 @@ from studies.run_folder import RunFolder
 
 
 MEANINGS = {
-    "rise": "How far the centre of mass is above where it began",
-    "distance": "Distance between the centre of mass at the end and that of the state that the "
+    "rise": "how far the centre of mass is above where it began",
+    "distance": "distance between the centre of mass at the end and that of the state that the "
     "target was drawn of",
     "cover": "how well the last picture covers the target (intersection over union)",
 }
@@ -76,7 +76,7 @@ def write_report(folder: RunFolder) -> Path:
         _table_section(result),
         _videos_section(folder, result),
         _curves_section(result, drawn["curves"]),
-        _ends_section(drawn["ends"]),
+        _ends_section(result, drawn["ends"]),
         *(
             certificate_report.section(points[kind], sweeps[kind], FACES_SWAP, of=kind)
             for kind in points
@@ -119,7 +119,7 @@ def _table_section(result: dict[str, Any]) -> str:
     return f"""<section>
 <h2>How near they end</h2>
 <div class="scroll">{html_table(head, lines)}</div>
-<p>{", ".join(MEANINGS[name] for name in names[:-1])}, and {MEANINGS[names[-1]]}, over
+<p>Measured are {", ".join(MEANINGS[name] for name in names[:-1])}, and {MEANINGS[names[-1]]}, over
 {counted(result["instances"], "instance")}. What each search returns is its evaluation of the lowest
 loss; "last" is the mean {names[0]} of its last evaluation, and "nearest" that of the best one,
 which no search knows; "seconds" are those of an evaluation. {told}.{_bars(result)}</p>
@@ -174,27 +174,33 @@ def _curves_section(result: dict[str, Any], data: bytes) -> str:
     dotted = " Dotted, what this project asks for." if result["bars"] else ""
     return f"""<section>
 <h2>Convergence</h2>
-{wide(data, "distance and cover over evaluations")}
+{wide(data, "measures over evaluations")}
 <p>Every evaluation of every instance with its own distance, not the best so far; bold, their
 median while all run.{dotted}</p>
 </section>"""
 
 
-def _ends_section(data: bytes) -> str:
+def _ends_section(result: dict[str, Any], data: bytes) -> str:
+    measures = " and ".join(results.measures_of(result["records"]))
     return f"""<section>
 <h2>Last pictures</h2>
 {wide(data, "last pictures of every instance under each supervision")}
-<p>The last picture of what each search returns, with its distance and cover; the line is the
+<p>The last picture of what each search returns, with its {measures}; the line is the
 outline of the target.</p>
 </section>"""
 
 
 def _titles(record: dict[str, Any]) -> dict[str, str]:
-    first = results.measures_of([record])[0]
+    names = results.measures_of([record])
     return {
-        kind: f"{kind}: {results.chosen(one, first):.3g} m, {results.chosen(one, 'cover'):.2f}"
+        kind: f"{kind}: {', '.join(_short(results.chosen(one, name), name) for name in names)}"
         for kind, one in record["searches"].items()
     }
+
+
+def _short(value: float, name: str) -> str:
+    """Return a measure as it stands above a picture."""
+    return f"{value:.3g} m" if results.MEASURES[name].is_length else f"{value:.2f}"
 
 
 def _status(result: dict[str, Any], kind: str) -> str:

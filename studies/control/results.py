@@ -113,7 +113,7 @@ def told(result: dict[str, Any]) -> list[str]:
     """Return the table in a few lines for the terminal."""
     count = result["instances"]
     over = "of the instance" if count == 1 else f"over {count} instances"
-    lines = [f"of the centre of mass, and cover (IoU), {over}:"]
+    lines = [f"of the centre of mass, and of pictures (IoU), {over}:"]
     for row in result["table"]:
         parts = [
             f"{name} mean {_told(row, name, 'mean')}, median {_told(row, name, 'median')}, worst "

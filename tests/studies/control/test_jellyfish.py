@@ -122,5 +122,5 @@ def test_several_are_judged_by_how_far_they_rise(tmp_path):
     assert row["nearest"] == pytest.approx(np.mean([max(one["rise"]) for one in rises]))
     assert f"states: rise mean {np.mean(ends):.3g} m" in text
     head = folder.file("curves.csv").read_text().splitlines()[0]
-    assert head == "instance,supervision,evaluation,loss,rise [m],distance [m],cover"
+    assert head == "instance,supervision,evaluation,loss,rise [m],distance [m]"
     assert "mean rise [m]" in folder.file("report.html").read_text()
