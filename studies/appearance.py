@@ -22,6 +22,7 @@ from studies.appearance_report import write_report
 from studies.certificate import certificate, gathered, told, verdict_of
 from studies.errors import FailedSearchError, StudyError
 from studies.filming import Hulls, MeshFilming, make_filming
+from studies.instances import counted_instance
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, NotFiniteError
 from studies.painting import Kind, check_paint, painted
@@ -181,7 +182,7 @@ class Appearance:
         name = f"{place}/{run_folder.RESULT}"
         if folder.has(name):
             return folder.read_json(name)
-        progress.prefix = f"instance {k + 1}/{self.count}"
+        progress.prefix = counted_instance(k, self.count)
         case = self.make(k)
         found, looked = [], {}
         for kind, problem in case.problems.items():

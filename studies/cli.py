@@ -261,14 +261,14 @@ def view(
     from studies.datasets.spec import SPEC
     from studies.errors import StudyError
     from studies.registry import find_study
-    from studies.run_folder import MANIFEST, RunFolder
+    from studies.run_folder import RunFolder
     from studies.scans.spec import SCAN
     from studies.view import view_run
 
     folder = RunFolder.open(run)
     if folder.has(SPEC):
         raise StudyError(f"{run} holds a data set, not one motion; open {run}/report.html instead.")
-    study = find_study(folder.read_json(MANIFEST)["study"])
+    study = find_study(folder.study_name())
     if folder.has(SCAN):
         raise StudyError(f"{run} holds a scan, not one motion; open {run}/report.html instead.")
     if not study.moves:

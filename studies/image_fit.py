@@ -79,8 +79,8 @@ class ImageFit(ABC):
         """Search, or go on searching; then write results, figures and report."""
         with EvaluationProgress(self.search.max_evaluations) as progress:
             found, spread = self.solve(folder, progress)
-        progress.say("search ended; certifying its gradient and drawing the report")
-        return "\n".join(self.finish(folder, found, spread))
+        progress.say("search ended; certifying its gradient, whose tangents may first be compiled")
+        return "\n".join(self.finish(folder, found, spread, progress.say))
 
     def solve(
         self, folder: RunFolder, progress: EvaluationProgress, place: str = ""
@@ -99,10 +99,20 @@ class ImageFit(ABC):
         """Return why there is no loss at the start."""
         return found.best.message
 
-    def finish(self, folder: RunFolder, found: Found, spread: Uncertainty) -> list[str]:
-        """Write results, figures and report; return a few lines of outcome."""
+    def finish(
+        self,
+        folder: RunFolder,
+        found: Found,
+        spread: Uncertainty,
+        say: Callable[[str], None] = lambda _text: None,
+    ) -> list[str]:
+        """Write results, figures and report; return a few lines of outcome.
+
+        `say` is told what is done meanwhile.
+        """
         theta = found.best.theta
         certified = certificate(self.problem, theta, self.options)
+        say("certified; drawing films, figures and the report")
         result = outcome.result_json(self, found, spread, self._coverage(theta))
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)

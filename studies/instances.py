@@ -106,11 +106,11 @@ class Instances:
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
         name = f"{place(k)}/{run_folder.RESULT}"
         if not folder.has(name):
-            progress.prefix = f"instance {k + 1}/{self.count}"
+            progress.prefix = counted_instance(k, self.count)
             run = partial(ended, self.make, folder=folder, progress=progress, where=place(k))
             found = alone(run, k)
             if found["status"] == FAILED:
-                progress.say(f"instance {k + 1}/{self.count} failed: {found['reason']}")
+                progress.say(f"{progress.prefix} failed: {found['reason']}")
             folder.write_json(name, found)
         return folder.read_json(name)
 
@@ -140,6 +140,11 @@ def run_apart(make: Make, max_evaluations: int, k: int) -> dict[str, str]:
         found = ended(make, k, folder, progress, where="")
         folder.write_json(run_folder.RESULT, found)
         return {one.name: one.read_text(encoding="utf-8") for one in Path(path).iterdir()}
+
+
+def counted_instance(k: int, count: int) -> str:
+    """Return an instance by the number that results and folders call it, and how far it is."""
+    return f"instance {k} ({k + 1} of {count})"
 
 
 def place(k: int) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from studies.datasets.spec import SPEC
 from studies.registry import find_study
-from studies.run_folder import MANIFEST, RunFolder
+from studies.run_folder import RunFolder
 from studies.scans.spec import SCAN
 
 
@@ -24,4 +24,4 @@ def rebuild(folder: RunFolder) -> Path:
         from studies.scans.report import write_report as write_scan_report
 
         return write_scan_report(folder)
-    return find_study(folder.read_json(MANIFEST)["study"]).write_report(folder)
+    return find_study(folder.study_name()).write_report(folder)

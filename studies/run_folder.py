@@ -147,11 +147,16 @@ class RunFolder:
         with np.load(self._existing(name), allow_pickle=False) as arrays:
             return dict(arrays)
 
+    def study_name(self) -> str:
+        """Return what study the run is of."""
+        return str(self.read_json(MANIFEST)["study"])
+
     def _existing(self, name: str) -> Path:
         path = self.file(name)
         if not path.is_file():
+            study = "STUDY" if name == MANIFEST or not self.has(MANIFEST) else self.study_name()
             raise StudyError(
-                f"The run {self.path} has no {name} yet. Finish it with `adjsim run STUDY "
+                f"The run {self.path} has no {name} yet. Finish it with `adjsim run {study} "
                 f"--out {self.path} --resume`."
             )
         return path

@@ -114,7 +114,10 @@ def test_a_folder_without_a_run_cannot_be_opened(tmp_path):
 
 
 def test_a_missing_file_says_how_to_finish_the_run(folder):
-    with pytest.raises(StudyError, match="Finish it with"):
+    with pytest.raises(StudyError, match="Finish it with `adjsim run STUDY --out"):
+        folder.read_json("result.json")
+    folder.write_json("manifest.json", {"study": "beam"})
+    with pytest.raises(StudyError, match="Finish it with `adjsim run beam --out"):
         folder.read_json("result.json")
 
 
