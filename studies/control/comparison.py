@@ -19,7 +19,7 @@ from studies.certificate import certificate, gathered, told, verdict_of
 from studies.control import report, results
 from studies.control.case import Case, Measured, Supervision
 from studies.errors import FailedSearchError, StudyError
-from studies.instances import KEY, Bar, place
+from studies.instances import KEY, Bar, counted_instance, place
 from studies.media import write_png, write_video
 from studies.optimizers.evaluations import Evaluation, Evaluator
 from studies.optimizers.minimize import minimize
@@ -178,7 +178,7 @@ class Comparison:
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
         name = f"{place(k)}/{run_folder.RESULT}"
         if not folder.has(name):
-            progress.prefix = f"instance {k + 1}/{self.count}"
+            progress.prefix = counted_instance(k, self.count)
             case = self.make(k)
             ends, thetas = {}, {}
             for kind in self.kinds:

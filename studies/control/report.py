@@ -122,7 +122,7 @@ def _table_section(result: dict[str, Any]) -> str:
 <p>Measured are {", ".join(MEANINGS[name] for name in names[:-1])}, and {MEANINGS[names[-1]]}, over
 {counted(result["instances"], "instance")}. What each search returns is its evaluation of the lowest
 loss; "last" is the mean {names[0]} of its last evaluation, and "nearest" that of the best one,
-which no search knows; "seconds" are those of an evaluation. {told}.{_bars(result)}</p>
+which no search knows; "seconds" are those of the median evaluation. {told}.{_bars(result)}</p>
 </section>"""
 
 

@@ -55,10 +55,18 @@ def curve(
         "status": status,
         "chosen": int(np.argmin(losses)),
         "seconds": history[-1].seconds,
+        "evaluation": typical_seconds(history),
         "spent": [one.spent for one in history],
         "losses": [one.loss if np.isfinite(one.loss) else None for one in history],
         **{name: [one.values.get(name) for one in history] for name in names},
     }
+
+
+def typical_seconds(history: Sequence[Evaluation]) -> float:
+    """Return the median time of an evaluation [s]: the first may compile, and is one of many."""
+    spent = np.diff([0, *(one.spent for one in history)])
+    seconds = np.diff([0.0, *(one.seconds for one in history)])
+    return float(np.median(seconds / spent))
 
 
 def measures_of(records: Records) -> list[str]:
@@ -81,7 +89,7 @@ def summed_up(records: Records) -> list[dict[str, Any]]:
     rows = []
     for kind in records[0]["searches"]:
         found = [record["searches"][kind] for record in records]
-        seconds = float(np.median([one["seconds"] / one["spent"][-1] for one in found]))
+        seconds = float(np.median([one["evaluation"] for one in found]))
         stats = {name: _summed_up(records, kind, name) for name in measures_of(records)}
         rows.append({"kind": kind, **stats, "seconds": seconds})
     return rows
@@ -115,14 +123,19 @@ def told(result: dict[str, Any]) -> list[str]:
     over = "of the instance" if count == 1 else f"over {count} instances"
     lines = [f"of the centre of mass, and of pictures (IoU), {over}:"]
     for row in result["table"]:
-        parts = [
-            f"{name} mean {_told(row, name, 'mean')}, median {_told(row, name, 'median')}, worst "
-            f"{_told(row, name, 'worst')} (instance {row[name]['worst_instance']})"
-            for name in MEASURES
-            if name in row
-        ]
+        parts = [_measure_told(row, name, count) for name in MEASURES if name in row]
         lines.append(f"  {row['kind']}: {'; '.join(parts)}; {row['seconds']:.2g} s an evaluation")
     return lines
+
+
+def _measure_told(row: dict[str, Any], name: str, count: int) -> str:
+    """Return a measure of a row: the number of one instance, or mean, median and worst."""
+    if count == 1:
+        return f"{name} {_told(row, name, 'mean')}"
+    return (
+        f"{name} mean {_told(row, name, 'mean')}, median {_told(row, name, 'median')}, worst "
+        f"{_told(row, name, 'worst')} (instance {row[name]['worst_instance']})"
+    )
 
 
 def _told(row: dict[str, Any], name: str, which: str) -> str:

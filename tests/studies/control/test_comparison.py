@@ -1,6 +1,7 @@
 """Control compared on toy sizes: equal budgets, raw curves, and a run that goes on."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -103,11 +104,25 @@ def curve(distances, losses):
     return {
         "chosen": int(np.argmin(losses)),
         "seconds": 2.0,
+        "evaluation": 0.5,
         "spent": [1, 2, 3],
         "losses": losses,
         "distance": distances,
         "cover": [0.1, 0.2, 0.3],
     }
+
+
+def test_the_first_evaluation_with_its_compilation_is_not_typical():
+    history = [SimpleNamespace(spent=k + 1, seconds=7.0 + 0.25 * k) for k in range(4)]
+    assert results.typical_seconds(history) == 0.25
+
+
+def test_one_instance_has_one_number_and_several_have_three():
+    cell = {"mean": 1.5, "median": 1.25, "worst": 2.0, "worst_instance": 1}
+    row = {"kind": "picture", "distance": cell, "seconds": 0.5}
+    one, two = (results.told({"instances": n, "table": [row]})[1] for n in (1, 2))
+    assert one == "  picture: distance 1.5 m; 0.5 s an evaluation"
+    assert "mean 1.5 m, median 1.25 m, worst 2 m (instance 1)" in two
 
 
 def test_a_search_returns_its_lowest_loss_not_its_nearest_end():
