@@ -183,7 +183,9 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     ] = None,
     device: Annotated[Device | None, typer.Option(help="Default: cpu.")] = None,
     dtype: Annotated[Dtype | None, typer.Option(help="Default: float64.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Scene k follows from it and k. Default: 0.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Scene k follows from it and k. Default: 0.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the data set in --out.")
     ] = False,

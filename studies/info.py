@@ -9,7 +9,10 @@ EXTRAS = {
     "pytetwild": ("tetrahedra from closed surfaces", how_to_install("mesh")),
     "numba-cuda": ("kernels on NVIDIA GPUs", how_to_install("cuda")),
     "cupy-cuda13x": ("FFT and arrays on NVIDIA GPUs", how_to_install("cuda")),
-    "distributed": ("scans, data sets and tables over many processes and machines", how_to_install("dask")),
+    "distributed": (
+        "scans, data sets and tables over many processes and machines",
+        how_to_install("dask"),
+    ),
     "pytest": ("the tests", how_to_install("test")),
     "sphinx": ("the docs", how_to_install("docs")),
 }

@@ -13,6 +13,7 @@ from studies.instances import place
 from studies.report_parts import (
     FACES_SWAP,
     counted,
+    gallery,
     image,
     page,
     provenance,
@@ -170,11 +171,16 @@ def _videos_section(folder: RunFolder, result: dict[str, Any]) -> str:
 </section>"""
 
 
+def _beside(result: dict[str, Any], data: bytes, alt: str) -> str:
+    """Return a figure with a column for each kind of supervision; one fits on a phone."""
+    return wide(data, alt) if len(result["kinds"]) > 1 else gallery({alt: data})
+
+
 def _curves_section(result: dict[str, Any], data: bytes) -> str:
     dotted = " Dotted, what this project asks for." if result["bars"] else ""
     return f"""<section>
 <h2>Convergence</h2>
-{wide(data, "measures over evaluations")}
+{_beside(result, data, "measures over evaluations")}
 <p>Every evaluation of every instance with its own distance, not the best so far; bold, their
 median while all run.{dotted}</p>
 </section>"""
@@ -184,7 +190,7 @@ def _ends_section(result: dict[str, Any], data: bytes) -> str:
     measures = " and ".join(results.measures_of(result["records"]))
     return f"""<section>
 <h2>Last pictures</h2>
-{wide(data, "last pictures of every instance under each supervision")}
+{_beside(result, data, "last pictures of every instance under each supervision")}
 <p>The last picture of what each search returns, with its {measures}; the line is the
 outline of the target.</p>
 </section>"""
