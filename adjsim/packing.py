@@ -271,7 +271,7 @@ def _pack_force(name: str, force: Force, n_steps: int) -> dict[int, np.ndarray]:
         rows = {CONSTS: force.pack_consts(), PARAMS: force.pack_params()}
         if len(force.nodes) <= KEPT:
             _kept_rows[id(force)] = rows
-            finalize(force, _kept_rows.pop, id(force))
+            finalize(force, _kept_rows.pop, id(force), None)  # two threads may both keep them
     if SERIES in rows:
         return rows
     series = force.pack_series(n_steps)
