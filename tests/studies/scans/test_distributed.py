@@ -13,6 +13,7 @@ from studies.scans import scanning
 from studies.scans.points import POINTS
 from studies.scans.spec import Asked
 from studies.scans.survey import Survey
+from tests.studies.scans.lasting import SOON
 from tests.studies.scans.toy import BEAM, CUBE, grid_of, run
 
 
@@ -81,8 +82,10 @@ def test_pieces_share_their_settings_and_are_many_enough_for_all_workers():
 
 
 def started(out, over):
-    """Start the command with two workers; wait until it has written a point."""
-    command = [sys.executable, "-m", "tests.studies.run_adjsim", "scan", "pushed-cube", *CUBE]
+    """Start the command, which cannot end, with two workers; wait until a point is written."""
+    command = [
+        sys.executable, "-m", "tests.studies.scans.run_lasting", "scan", "pushed-cube", *CUBE,
+    ]  # fmt: skip
     process = subprocess.Popen(
         [*command, "--over", over, "--out", str(out), "--scheduler", "local:2"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -102,7 +105,7 @@ def started(out, over):
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["kill", "Ctrl-C"])
 def test_a_client_that_ends_early_keeps_what_came(by, tmp_path):
-    over = "mass=0.5:2.5:200"
+    over = f"mass=0.5:2.5:{2 * SOON}"
     whole, _ = run(tmp_path / "whole", "pushed-cube", CUBE, over)
     out = tmp_path / "stopped"
     process = started(out, over)
@@ -116,6 +119,7 @@ def test_a_client_that_ends_early_keeps_what_came(by, tmp_path):
         assert f"--out {out} --resume --scheduler local:2" in told
         assert "Traceback" not in told
     assert not (out / "report.html").exists()
+    assert (out / POINTS).read_bytes().count(b"\n") <= SOON
     folder, job = scanning.resume(Asked("pushed-cube"), out)
     job.run(folder)
     same(folder, whole)
