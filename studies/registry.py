@@ -20,6 +20,11 @@ class RunOptions:
     dtype: str = "float64"
     device: str = "cpu"
 
+    def __post_init__(self) -> None:
+        """Complain of a seed that no generator takes."""
+        if self.seed < 0:
+            raise StudyError(f"`--seed` must be 0 or more, got {self.seed}.")
+
 
 class Job(Protocol):
     """A study whose settings are checked, ready to run."""
@@ -34,7 +39,8 @@ class Study:
     """A kind of study.
 
     `module` has `prepare(settings, options) -> Job`, `reporter` has `write_report(folder)`;
-    `moves` says whether its runs hold a motion to view.
+    `moves` says whether its runs hold a motion to view, `searches` whether one fits one problem to
+    images, whose loss can be scanned.
     """
 
     name: str
@@ -42,6 +48,7 @@ class Study:
     summary: str
     reporter: str = "studies.report"
     moves: bool = True
+    searches: bool = True
 
     def prepare(self, settings: dict[str, Any], options: RunOptions) -> Job:
         """Check the settings and return what can be run."""
@@ -139,6 +146,7 @@ STUDIES = {
             "studies.appearance",
             "compare how fast a mass is found where the video shows colour, shade or a texture",
             reporter="studies.appearance_report",
+            searches=False,
         ),
         Study(
             "light",
@@ -169,6 +177,7 @@ STUDIES = {
             "the paper's table 1: the mass of a rigid body, by several methods",
             reporter="studies.tables.report",
             moves=False,
+            searches=False,
         ),
         Study(
             "table2",
@@ -176,6 +185,7 @@ STUDIES = {
             "the paper's table 2: mass and contact of a rigid body, by several methods",
             reporter="studies.tables.report",
             moves=False,
+            searches=False,
         ),
         Study(
             "table3",
@@ -183,6 +193,7 @@ STUDIES = {
             "the paper's table 3: deformable bodies, by several methods",
             reporter="studies.tables.report",
             moves=False,
+            searches=False,
         ),
         Study(
             "table4-models",
@@ -190,6 +201,7 @@ STUDIES = {
             "the paper's table 4, left: the mass where the model of the fit is wrong",
             reporter="studies.tables.report",
             moves=False,
+            searches=False,
         ),
         Study(
             "model-error",
@@ -202,6 +214,7 @@ STUDIES = {
             "measure forward and reverse over 100 to 10 000 tetrahedra",
             reporter="studies.timing_report",
             moves=False,
+            searches=False,
         ),
     )
 }

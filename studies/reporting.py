@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from studies.datasets.spec import SPEC
 from studies.registry import find_study
-from studies.run_folder import RunFolder
-from studies.scans.spec import SCAN
+from studies.run_folder import SCAN, SPEC, RunFolder
 
 
 def rebuild(folder: RunFolder) -> Path:

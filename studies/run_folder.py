@@ -15,6 +15,8 @@ from studies.errors import StudyError
 
 STUDY, MANIFEST, ITERATIONS = "study.toml", "manifest.json", "iterations.jsonl"
 PARAMETERS, RESULT, CERTIFICATE = "parameters.npz", "result.json", "certificate.json"
+SCAN, SPEC = "scan.json", "dataset.json"  # what a folder is of that holds no plain run
+BEGINNING = (MANIFEST, SCAN, SPEC)  # written before the study, with which a run has begun
 TRAJECTORY, FRAMES, REPORT = "trajectory.npz", "frames.npz", "report.html"
 PICTURES, LOOKS = "pictures.npz", "looks.json"
 TEXTURE, TEXTURE_PICTURE = "texture.npz", "texture.png"
@@ -60,20 +62,24 @@ class RunFolder:
         if not (path / MANIFEST).is_file() or not (path / STUDY).is_file():
             raise StudyError(
                 f"{path} is not a run folder: it has no {MANIFEST} or no {STUDY}. "
-                "Start one with `adjsim run STUDY --out DIR`."
+                "Name one that `adjsim run`, `adjsim scan` or `adjsim dataset` made with `--out`."
             )
         return cls(path)
 
     @staticmethod
-    def clear_unbegun(path: Path) -> bool:
-        """Empty a folder in which a run was killed before it began; return whether it is empty."""
-        if not path.is_dir():
+    def unbegun(path: Path, what: str) -> bool:
+        """Whether there is nothing to resume, no folder or an empty one; if so, say it.
+
+        What was left by a start that was killed is removed. `what` names what would be there.
+        """
+        left = list(path.iterdir()) if path.is_dir() else []
+        if path.exists() and not path.is_dir():
             return False
-        left = list(path.iterdir())
-        if not all(part.name == MANIFEST or part.name.startswith(".part-") for part in left):
+        if not all(part.name in BEGINNING or part.name.startswith(".part-") for part in left):
             return False
         for part in left:
             part.unlink()
+        print(f"{path} holds no {what} to resume: a new one begins", flush=True)
         return True
 
     def file(self, name: str) -> Path:
@@ -154,12 +160,18 @@ class RunFolder:
     def _existing(self, name: str) -> Path:
         path = self.file(name)
         if not path.is_file():
-            study = "STUDY" if name == MANIFEST or not self.has(MANIFEST) else self.study_name()
             raise StudyError(
-                f"The run {self.path} has no {name} yet. Finish it with `adjsim run {study} "
+                f"The run {self.path} has no {name} yet. Finish it with `adjsim {self._command()} "
                 f"--out {self.path} --resume`."
             )
         return path
+
+    def _command(self) -> str:
+        """Return what is made here, as the command line names it."""
+        if self.has(SCAN):
+            return f"scan {self.read_json(SCAN)['scan']}"
+        study = self.study_name() if self.has(MANIFEST) else "STUDY"
+        return f"dataset {study}" if self.has(SPEC) else f"run {study}"
 
     def clear_parts(self) -> None:
         """Remove what a killed run left half-written."""

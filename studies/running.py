@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from studies import config
-from studies.datasets.spec import SPEC
 from studies.distribution import HERE, Spread, over
 from studies.errors import StudyError
 from studies.manifest import manifest, now
 from studies.registry import Job, RunOptions, find_study
-from studies.run_folder import ITERATIONS, MANIFEST, STUDY, RunFolder, free_folder
-from studies.scans.spec import SCAN
+from studies.run_folder import ITERATIONS, MANIFEST, SCAN, SPEC, STUDY, RunFolder, free_folder
 
 
 DTYPES, DEVICES = ("float64", "float32"), ("cpu", "cuda")
@@ -94,8 +92,7 @@ def resume(
     """
     if out is None:
         raise StudyError("`--resume` needs the run's folder: add `--out DIR`.")
-    if not out.exists() or RunFolder.clear_unbegun(out):
-        print(f"{out} holds no run yet: a new one begins", flush=True)
+    if RunFolder.unbegun(out, "run"):
         return start(study, overrides, out, given, spread=spread)
     folder = RunFolder.open(out)
     if folder.has(SCAN):

@@ -22,11 +22,11 @@ from studies.datasets.shards import (
     write_shard,
 )
 from studies.datasets.simulation import make_scenes
-from studies.datasets.spec import SPEC, Asked, Spec, read_spec, resolve
+from studies.datasets.spec import Asked, Spec, read_spec, resolve
 from studies.distribution import HERE, Spread
 from studies.errors import StudyError
 from studies.manifest import manifest, now
-from studies.run_folder import MANIFEST, RESULT, STUDY, RunFolder, free_folder
+from studies.run_folder import MANIFEST, RESULT, SPEC, STUDY, RunFolder, free_folder
 from studies.running import check_device
 from studies.scans.progress import PointProgress
 
@@ -141,8 +141,7 @@ def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFo
     """
     if out is None:
         raise StudyError("`--resume` needs the data set's folder: add `--out DIR`.")
-    if not out.exists() or not any(out.iterdir()):
-        print(f"{out} holds no data set yet: a new one begins", flush=True)
+    if RunFolder.unbegun(out, "data set"):
         return start(asked, out, spread)
     folder = RunFolder.open(out)
     stored = read_spec(folder)

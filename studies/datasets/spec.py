@@ -11,13 +11,12 @@ from studies.config import Family, StudySettings
 from studies.datasets.registry import DATASETS, Dataset, find_dataset
 from studies.errors import StudyError
 from studies.registry import RunOptions
-from studies.run_folder import STUDY, RunFolder
+from studies.run_folder import SPEC, STUDY, RunFolder
 
 
 FAMILY = Family(
     "dataset", Path(__file__).resolve().parent / "configs", tuple(DATASETS), find_dataset
 )
-SPEC = "dataset.json"
 COUNT = 1000
 
 
@@ -117,8 +116,6 @@ def resolve(asked: Asked) -> Spec:
     settings = config.resolve(asked.name, asked.overrides, family=FAMILY)
     given = {key: value for key, value in asked.options.items() if value is not None}
     count = checks.whole("--count", COUNT if asked.count is None else asked.count, 1)
-    if given.get("seed", 0) < 0:
-        raise StudyError(f"`--seed` must be 0 or more, got {given['seed']}.")
     spec = Spec(asked.name, settings, RunOptions(**given), count)
     spec.check()
     return spec

@@ -11,7 +11,7 @@ from studies import config
 from studies.distribution import HERE, Spread
 from studies.errors import StudyError
 from studies.manifest import manifest, now
-from studies.run_folder import MANIFEST, RESULT, STUDY, RunFolder, free_folder
+from studies.run_folder import MANIFEST, RESULT, SCAN, STUDY, RunFolder, free_folder
 from studies.running import check_device
 from studies.scans import spec
 from studies.scans.dataset import make_dataset, write_dataset
@@ -19,7 +19,7 @@ from studies.scans.landscape import summary
 from studies.scans.points import POINTS, read_points, sort_points, write_points
 from studies.scans.progress import PointProgress
 from studies.scans.report import write_report
-from studies.scans.spec import SCAN, Asked, Scan, read_scan
+from studies.scans.spec import Asked, Scan, read_scan
 from studies.scans.survey import Survey
 from studies.scans.terrain import Grid
 
@@ -102,8 +102,7 @@ def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFo
     """
     if out is None:
         raise StudyError("`--resume` needs the scan's folder: add `--out DIR`.")
-    if not out.exists() or not any(out.iterdir()):
-        print(f"{out} holds no scan yet: a new one begins", flush=True)
+    if RunFolder.unbegun(out, "scan"):
         return start(asked, out, spread)
     folder = RunFolder.open(out)
     stored = read_scan(folder)

@@ -16,12 +16,11 @@ from studies import config
 from studies.config import StudySettings
 from studies.errors import StudyError
 from studies.registry import STUDIES, RunOptions
-from studies.run_folder import STUDY, RunFolder
+from studies.run_folder import SCAN, STUDY, RunFolder
 from studies.scans.axes import Axis, parse_axes
 
 
 CONFIGS = Path(__file__).resolve().parent / "configs"
-SCAN = "scan.json"
 PLACES = ("truth", "start")
 KINDS: Mapping[str, type] = {
     "study": str, "title": str, "over": list, "at": str, "trust": bool, "settings": dict,
@@ -182,7 +181,8 @@ def _read(name: str) -> dict[str, Any]:
         record = _parsed(path)
         return record if _is_scan(record) else {"study": name}
     try:
-        checks.known_key("study or scan", name, [*STUDIES, *files])
+        scanned = [study.name for study in STUDIES.values() if study.searches]
+        checks.known_key("study or scan", name, [*scanned, *files])
     except ValueError as error:
         raise StudyError(f"{error} Or give a TOML file.") from error
     raise AssertionError(name)

@@ -7,7 +7,7 @@ import pytest
 
 from studies import running
 from studies.errors import StudyError
-from studies.run_folder import MANIFEST, STUDY, RunFolder, free_folder
+from studies.run_folder import MANIFEST, SCAN, SPEC, STUDY, RunFolder, free_folder
 
 
 @pytest.fixture
@@ -80,7 +80,9 @@ def no_job(monkeypatch):
     monkeypatch.setattr(running, "find_study", lambda kind: idle)
 
 
-@pytest.mark.parametrize("left", [(), (MANIFEST,), (".part-12-manifest.json",)])
+@pytest.mark.parametrize(
+    "left", [(), (MANIFEST,), (".part-12-manifest.json",), (MANIFEST, SCAN), (MANIFEST, SPEC)]
+)
 @pytest.mark.usefixtures("no_job")
 def test_a_run_killed_before_it_began_is_begun_again(tmp_path, left):
     for name in left:
@@ -98,6 +100,17 @@ def test_a_killed_start_leaves_no_study_without_its_manifest(tmp_path, monkeypat
     with pytest.raises(pytest.fail.Exception):
         running.start("bounce", (), tmp_path, {})
     assert not list(tmp_path.iterdir())
+
+
+def test_where_nothing_is_to_resume_it_is_said(tmp_path, capsys):
+    assert RunFolder.unbegun(tmp_path / "new", "scan")
+    assert "/new holds no scan to resume: a new one begins\n" in capsys.readouterr().out
+    (tmp_path / "thesis.tex").touch()
+    assert not RunFolder.unbegun(tmp_path, "scan")
+    assert not RunFolder.unbegun(tmp_path / "thesis.tex", "scan")
+    assert capsys.readouterr().out == ""
+    with pytest.raises(StudyError, match=r"thesis.tex is not a run folder.*`adjsim scan`"):
+        RunFolder.open(tmp_path / "thesis.tex")
 
 
 @pytest.mark.parametrize("name", ["thesis.tex", STUDY])
@@ -118,6 +131,9 @@ def test_a_missing_file_says_how_to_finish_the_run(folder):
         folder.read_json("result.json")
     folder.write_json("manifest.json", {"study": "beam"})
     with pytest.raises(StudyError, match="Finish it with `adjsim run beam --out"):
+        folder.read_json("result.json")
+    folder.write_json(SCAN, {"scan": "figure-4a"})
+    with pytest.raises(StudyError, match="Finish it with `adjsim scan figure-4a --out"):
         folder.read_json("result.json")
 
 

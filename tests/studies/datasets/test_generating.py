@@ -121,6 +121,8 @@ def test_a_data_set_is_not_resumed_as_another(finished, tmp_path):
         generating.resume(Asked("rigid"), None)
     with pytest.raises(StudyError, match=r"`--out` .* holds another run"):
         generating.start(Asked("rigid", TOY), finished.path)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "dataset.json").write_text("{")  # of a start that was killed
     begun, _ = generating.resume(Asked("rigid", TOY, 6), tmp_path / "new")
     assert begun.has("dataset.json")
     assert not begun.has("index.json")

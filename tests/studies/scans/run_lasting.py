@@ -1,6 +1,6 @@
 """Run the command line with scans that cannot end: `python -m tests.studies.scans.run_lasting`.
 
-A test that stops a scan from outside would be too late where it was not given the processor in time.
+A test that stops a scan from outside would be too late where it gets the processor too late.
 """
 
 from studies.cli import main

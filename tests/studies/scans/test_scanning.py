@@ -122,8 +122,11 @@ def test_a_scan_is_not_resumed_as_another(finished, tmp_path):
         scanning.resume(Asked("pushed-cube"), None)
     with pytest.raises(StudyError, match=r"`--out` .* holds another run. Run with `--resume`"):
         scanning.start(Asked("pushed-cube", CUBE, OVER), folder.path)
+    for left in ("scan.json", "manifest.json"):  # of a start that was killed
+        (tmp_path / "new").mkdir(exist_ok=True)
+        (tmp_path / "new" / left).write_text("{")
     started, _ = scanning.resume(Asked("pushed-cube", CUBE, OVER), tmp_path / "new")
-    assert started.has("scan.json")
+    assert started.read_json("scan.json")["over"] == list(OVER)
 
 
 def test_a_scan_is_no_run_to_go_on_with(finished):
@@ -250,6 +253,7 @@ def test_a_scan_file_compares_frames_and_a_black_box(tmp_path):
     ("asked", "message"),
     [
         (Asked("baem", (), OVER), "Unknown study or scan `baem`. Did you mean `beam`"),
+        (Asked("nosuch"), "Unknown study or scan `nosuch`.(?!.*table1)"),
         (Asked("figure-4z"), "Unknown study or scan `figure-4z`. Did you mean `figure-4"),
         (Asked("beam"), "A scan needs at least one axis: add `--over"),
         (Asked("beam", ("beam.um=1",), OVER), "Did you mean `beam.mu`"),
