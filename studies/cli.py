@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from studies.listing import listed
+from studies.settings_help import SettingsCommand
 
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ Scheduler = Annotated[
         help="Spread the work over Dask workers: tcp://HOST:PORT of a scheduler, or local:N for N "
         "processes on this machine. Default: none."
     ),
+]
+
+
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with what is in --out; begin where nothing is."),
 ]
 
 
@@ -65,13 +72,13 @@ def list_studies() -> None:
     print(listed())
 
 
-@app.command()
+@app.command(cls=SettingsCommand)
 def run(
     study: Annotated[str, typer.Argument(help="A study by name (see list), or a TOML file.")],
     overrides: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Settings, e.g. beam.mu=2e5; studies/configs/STUDY.toml documents them.",
+            help="Settings, e.g. beam.mu=2e5; `adjsim run STUDY --help` shows all of a study.",
             metavar="KEY=VALUE",
         ),
     ] = None,
@@ -85,7 +92,7 @@ def run(
         int | None, typer.Option(help="Seed of noise and of all that is drawn. Default: 0.")
     ] = None,
     scheduler: Scheduler = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    resume: Resume = False,
 ) -> None:
     """Run a study: identify, certify, report."""
     from studies import running
@@ -118,7 +125,7 @@ def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | N
         raise typer.Exit(INTERRUPTED) from None
 
 
-@app.command()
+@app.command(cls=SettingsCommand)
 def scan(  # noqa: PLR0913 -- the options of a command
     study: Annotated[
         str, typer.Argument(help="A study or a bundled scan by name, or a TOML file of either.")
@@ -149,7 +156,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
     dtype: Annotated[Dtype | None, typer.Option(help="Default: float64.")] = None,
     seed: Annotated[int | None, typer.Option(help="As of `adjsim run`. Default: 0.")] = None,
     scheduler: Scheduler = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the scan in --out.")] = False,
+    resume: Resume = False,
 ) -> None:
     """Scan the loss landscape of a study: loss and gradient on a grid."""
     from studies.distribution import connected
@@ -164,7 +171,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
         _carry_out(job, folder, f"adjsim scan {study}", scheduler)
 
 
-@app.command()
+@app.command(cls=SettingsCommand)
 def dataset(  # noqa: PLR0913 -- the options of a command
     name: Annotated[
         str | None, typer.Argument(help="A data set by name (see list), or a TOML file.")
@@ -172,7 +179,7 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     overrides: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Settings, e.g. image.height=128; studies/datasets/configs documents them.",
+            help="Settings, e.g. image.height=128; `adjsim dataset NAME --help` shows all.",
             metavar="KEY=VALUE",
         ),
     ] = None,
@@ -186,15 +193,13 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     seed: Annotated[
         int | None, typer.Option(help="Scene k follows from it and k. Default: 0.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the data set in --out.")
-    ] = False,
+    resume: Resume = False,
     verify: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Check the checksums of a data set instead.")
     ] = None,
     scheduler: Scheduler = None,
 ) -> None:
-    """Make a data set: scenes drawn, simulated, rendered, in HDF5 shards with checksums."""
+    """Make a data set: videos of random scenes, in HDF5 shards."""
     from studies.datasets import generating
     from studies.datasets.spec import Asked, require_name
     from studies.distribution import connected
@@ -240,7 +245,10 @@ def report(
         typer.Option(help="The page about several runs. Default: index.html beside them."),
     ] = None,
 ) -> None:
-    """Rebuild the report of a run, a scan or a data set, or write an index of many."""
+    """Rebuild the report of a run, or write an index of many.
+
+    A run is what `adjsim run`, `adjsim scan` or `adjsim dataset` left.
+    """
     from studies.index_report import find_runs, is_run, write_index
     from studies.reporting import rebuild
     from studies.run_folder import RunFolder
@@ -260,11 +268,9 @@ def view(
     ] = None,
 ) -> None:
     """Show a run in 3-D."""
-    from studies.datasets.spec import SPEC
     from studies.errors import StudyError
     from studies.registry import find_study
-    from studies.run_folder import RunFolder
-    from studies.scans.spec import SCAN
+    from studies.run_folder import SCAN, SPEC, RunFolder
     from studies.view import view_run
 
     folder = RunFolder.open(run)

@@ -198,6 +198,8 @@ def _known(kind: str, key: str, known: Mapping[str, Any], family: Family) -> str
         return checks.known_key("key", key, known)
     except ValueError as error:
         message = str(error).split(" Known:", 1)[0]
+        if own := [name for name in known if name.endswith(f".{key}")]:
+            message = f"Unknown key `{key}`. Did you mean `{'` or `'.join(own)}`?"
         table = key.split(".", maxsplit=1)[0]
         siblings = [name for name in known if name.startswith(f"{table}.")]
         if key in OPTIONS:

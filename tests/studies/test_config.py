@@ -51,6 +51,7 @@ def test_a_study_file_changes_only_what_it_names(tmp_path):
         ("beam.mo=1", r"Unknown key `beam.mo`. Did you mean `beam.mu`"),
         ("beem.mu=1", r"Unknown key `beem.mu`. Did you mean `beam.mu`"),
         ("beam=1", r"Unknown key `beam`.* Every key is documented in .*configs/beam\.toml"),
+        ("mu=1", r"Unknown key `mu`. Did you mean `beam.mu` or `start.mu` or `bounds.mu`\?"),
         ("seed=1", r"Unknown key `seed`.* It is an option: `--seed`"),
         ("mesh=a.stl", r"Unknown key `mesh`\. Every key is documented in"),
         ("noise.levels=1", r"`noise.level`\? Keys of `noise`: noise.level, noise.eight_bit, "),

@@ -1,0 +1,52 @@
+"""Help that shows the settings of what it is asked about: `adjsim run beam --help`.
+
+The built-in files document every key, so they are what is shown.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from typer.core import TyperCommand
+
+
+class SettingsCommand(TyperCommand):
+    """A command whose help ends with the settings of the study, scan or data set named with it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the arguments for the help: it is given before they are read."""
+        ctx.meta[__name__] = list(args)
+        return super().parse_args(ctx, args)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write what is behind the options."""
+        super().format_epilog(ctx, formatter)
+        formatter.write(settings_text(self.name or "", ctx.meta.get(__name__, [])))
+
+
+def settings_text(command: str, args: Sequence[str]) -> str:
+    """Return the documented settings of the first argument that has some, or how to see them."""
+    for name in args:
+        if files := documents(command, name):
+            *before, settings = (file.read_text(encoding="utf-8") for file in files)
+            own = "".join(f"\n{name}, {files[0]}:\n\n{text}" for text in before)
+            return f"{own}\nSettings, each to be given as key=value, {files[-1]}:\n\n{settings}"
+    name = "STUDY" if command == "run" else "NAME"
+    return f"\n`adjsim {command} {name} --help` shows the settings of {name} as well.\n"
+
+
+def documents(command: str, name: str) -> list[Path]:
+    """Return the built-in files that document what a command makes of a name, its settings last."""
+    from studies.config import STUDY
+    from studies.datasets.spec import FAMILY
+    from studies.listing import SCANS
+
+    if command == "dataset":
+        return [FAMILY.file(name)] if name in FAMILY.names else []
+    if name in STUDY.names:
+        return [STUDY.file(name)]
+    scan = SCANS / f"{name}.toml"
+    if command != "scan" or not scan.is_file():
+        return []
+    return [scan, STUDY.file(tomllib.loads(scan.read_text(encoding="utf-8"))["study"])]

@@ -1,0 +1,43 @@
+"""Help shows the settings of what it is asked about."""
+
+import sys
+
+import pytest
+
+from studies import cli
+from studies.config import STUDY
+from studies.settings_help import documents, settings_text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "pendulum"], ["[start]                      # where the search starts"]),
+        (["run", "--seed", "3", "table1", "count=3"], ["studies/configs/table1.toml", "count = "]),
+        (["scan", "figure-4a"], ['over = ["mass=0.1:5.0:500"]', "[cube]"]),
+        (["scan", "bounce"], ["studies/configs/bounce.toml"]),
+        (["dataset", "soft"], ["datasets/configs/soft.toml", "density = [2.0, 12.0]"]),
+        (["run"], ["`adjsim run STUDY --help` shows the settings"]),
+        (["dataset", "nosuch"], ["`adjsim dataset NAME --help` shows the settings"]),
+    ],
+)
+def test_help_ends_with_the_settings_of_what_is_named(monkeypatch, capsys, arguments, told):
+    monkeypatch.setattr(sys, "argv", ["adjsim", *arguments, "--help"])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert not stopped.value.code
+    out = capsys.readouterr().out
+    assert out.startswith("Usage: ")
+    for text in told:
+        assert text in out[out.index("--help  ") :]
+
+
+def test_every_study_shows_its_whole_file():
+    for name in STUDY.names:
+        assert STUDY.text(name) in settings_text("run", ["--dtype", "float32", name])
+
+
+def test_a_command_shows_no_settings_of_another():
+    assert documents("run", "rigid") == []
+    assert documents("dataset", "beam") == []
+    assert documents("run", "figure-4a") == []
