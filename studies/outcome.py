@@ -1,5 +1,6 @@
 """What a finished fit leaves in its folder: numbers, arrays and videos."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,6 +119,20 @@ def rows(fit: "ImageFit", theta: np.ndarray, spread: Uncertainty) -> list[dict[s
     return out
 
 
+def interval_text(row: dict[str, Any]) -> str:
+    """Return the interval of a parameter, as terminal and report tell it."""
+    if not row["interval"]:
+        return "none"
+    low, high = row["interval"]
+    half = (high - low) / 2.0
+    relative = half / abs(row["estimate"]) if row["estimate"] else math.inf
+    if relative < 1e-13:
+        return "within rounding"
+    if relative < 1e-6:
+        return f"± {relative:.0e} relative"
+    return f"{low:.6g} to {high:.6g}"
+
+
 def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     """Return a few lines for the terminal."""
     lines = [f"{result['status'].lower()}: {result['message']}"]
@@ -128,7 +143,7 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
             line = f"  {row['name']}: {row['count']} values, mean {row['estimate']:.6g}"
             line += f" {row['unit']}"
         if row["interval"]:
-            line += f"  95 % interval [{row['interval'][0]:.6g}, {row['interval'][1]:.6g}]"
+            line += f"  95 % interval {interval_text(row)}"
         if "truth" in row:
             mean = "mean relative error" if row["count"] > 1 else "relative error"
             line += f"  truth {row['truth']:.6g}, {mean} {row['relative_error']:.1e}"

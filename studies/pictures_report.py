@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from studies import figures, run_folder
-from studies.report_parts import FACES_SWAP, looks, wide
+from studies.report_parts import FACES_SWAP, largest_difference, looks, wide
 from studies.run_folder import RunFolder
 
 
@@ -26,8 +26,8 @@ def seen(folder: RunFolder, result: dict[str, Any]) -> tuple[str, dict[str, byte
     text = f"""<section>
 <h2>Target and fit</h2>
 {wide(data, "start, target, fitted and difference")}
-<p>Difference of fitted and target around mid grey, {enlarged}; at most {largest:.1e} in any \
-picture.{left}</p>
+<p>Difference of fitted and target around mid grey, {enlarged}: \
+{largest_difference(largest)}, in any picture.{left}</p>
 </section>
 {looks(folder)}
 {_diagnosis(result)}"""

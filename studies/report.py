@@ -19,7 +19,7 @@ from studies import (
 from studies.certificate import verdict_of
 from studies.doubts import doubts
 from studies.optimizers.evaluations import Evaluation
-from studies.outcome import LARGEST_LIST
+from studies.outcome import LARGEST_LIST, interval_text
 from studies.report_parts import gallery, page, provenance, rows, run_facts
 from studies.run_folder import RunFolder
 from studies.search import read_search
@@ -110,7 +110,7 @@ def _parameters_table(result: dict[str, Any]) -> str:
             f"<b>{html.escape(row['name'])}</b>{unit}{count}",
             f"{mean}{row['start']:.4g}",
             f"<b>{_digits(row)}</b>",
-            _interval(row),
+            html.escape(interval_text(row)),
         ]
         if known:
             worst = f", at most {row['largest_error']:.1e}" if "largest_error" in row else ""
@@ -126,19 +126,6 @@ def _digits(row: dict[str, Any]) -> str:
     low, high = row["interval"]
     width = (high - low) / 2.0 / max(abs(row["estimate"]), 1e-300)
     return f"{row['estimate']:.{int(min(10, max(6, 3 - math.log10(max(width, 1e-9)))))}g}"
-
-
-def _interval(row: dict[str, Any]) -> str:
-    if not row["interval"]:
-        return "none"
-    low, high = row["interval"]
-    half = (high - low) / 2.0
-    relative = half / abs(row["estimate"]) if row["estimate"] else math.inf
-    if relative < 1e-13:
-        return "rounding"
-    if relative < 1e-6:
-        return f"&plusmn; {relative:.0e} relative"
-    return f"{low:.6g} to {high:.6g}"
 
 
 def _notes(result: dict[str, Any]) -> str:

@@ -28,6 +28,11 @@ def image(data: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(data).decode()}"
 
 
+def largest_difference(value: float) -> str:
+    """Return what the largest difference of pictures is; they are kept in 32 bits."""
+    return f"at most {value:.1e}" if value else "none in the 32 bits that pictures are kept in"
+
+
 def wide(data: bytes, alt: str) -> str:
     """Return an image as wide as the page; on a narrow one it scrolls."""
     return (

@@ -8,7 +8,7 @@ import numpy as np
 
 from studies import figures, run_folder
 from studies.outcome import playback_fps
-from studies.report_parts import FACES_SWAP, counted, wide
+from studies.report_parts import FACES_SWAP, counted, largest_difference, wide
 from studies.run_folder import RunFolder
 
 
@@ -31,8 +31,8 @@ playsinline></video>
 </div>
 <p></p>
 {wide(strip, "start, target, fitted and difference at a few instants")}
-<p>Difference of fitted and target around mid grey, {enlarged}; at most \
-{_largest_difference(frames):.1e}.</p>
+<p>Difference of fitted and target around mid grey, {enlarged}: \
+{largest_difference(_largest(frames))}.</p>
 {"".join(wide(data, "flow") for data in flow.values())}
 </section>"""
     return text, {"strip": strip, **flow}
@@ -61,7 +61,7 @@ def _flow(folder: RunFolder, frames: dict[str, np.ndarray]) -> dict[str, bytes]:
     return {} if velocity is None else {"flow": figures.flow(frames, velocity)}
 
 
-def _largest_difference(frames: dict[str, np.ndarray]) -> float:
+def _largest(frames: dict[str, np.ndarray]) -> float:
     """Return that of the frames compared; those of earlier versions all were."""
     compared = frames.get("compared", np.ones(len(frames["times"]), bool))
     fitted, target = (frames[key][compared, ..., :3] for key in ("fitted", "target"))

@@ -1,0 +1,29 @@
+"""How numbers of an outcome are told."""
+
+import pytest
+
+from studies.outcome import interval_text
+from studies.report_parts import largest_difference
+
+
+@pytest.mark.parametrize(
+    ("half", "told"),
+    [
+        (1e-10, "within rounding"),
+        (2e-3, "± 1e-08 relative"),
+        (50.0, "199950 to 200050"),
+    ],
+)
+def test_an_interval_is_told_by_its_width(half, told):
+    row = {"estimate": 2e5, "interval": [2e5 - half, 2e5 + half]}
+    assert interval_text(row) == told
+
+
+def test_an_estimate_of_zero_has_an_interval_in_full():
+    assert interval_text({"estimate": 0.0, "interval": [-1e-9, 1e-9]}) == "-1e-09 to 1e-09"
+    assert interval_text({"estimate": 0.0, "interval": None}) == "none"
+
+
+def test_a_difference_that_32_bits_do_not_hold_is_not_called_0():
+    assert largest_difference(1.23e-4) == "at most 1.2e-04"
+    assert largest_difference(0.0) == "none in the 32 bits that pictures are kept in"
