@@ -28,7 +28,7 @@ from studies.registry import Job, RunOptions
 from studies.scenery import Scenery, make_rasterizer, photographed
 from studies.search import make_loss, make_search
 from studies.settings import draw, draw_each, require_chosen, require_positive, sun
-from studies.subjects import find_mesh, place_colors
+from studies.subjects import find_mesh, place_colors, require_outside
 from studies.transforms import Identity, Log
 from studies.truth import Truth
 from studies.wires import Wire, Wires
@@ -53,6 +53,7 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
     free, noise = settings["free"], settings["noise"]
     require_chosen("free", free, FREE)
     require_positive(settings, "hidden", "distance")
+    require_outside(settings, camera="hidden")
     is_clean = not noise["level"] and not noise["eight_bit"]
     bars = {name: Bar(BAR) for name in free} if is_clean else {}
     return make_job(settings, options, partial(make_fit, settings, options), bars)

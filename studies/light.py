@@ -31,7 +31,7 @@ from studies.registry import Job, RunOptions
 from studies.scenery import Scenery, make_rasterizer, photographed
 from studies.search import make_loss, make_search
 from studies.settings import draw
-from studies.subjects import cameras_around, find_mesh, view_names
+from studies.subjects import cameras_around, find_mesh, require_outside, view_names
 from studies.transforms import Identity
 from studies.truth import Truth
 from studies.wires import Wire, Wires
@@ -59,6 +59,7 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> PictureFit:
     """Draw an instance, render its pictures, and return the search for its light."""
+    require_outside(settings)
     rng = np.random.default_rng([options.seed, instance])
     mesh = find_mesh(settings["mesh"], instance)
     hidden = drawn(settings, "hidden", rng)

@@ -46,7 +46,7 @@ from studies.shape_measures import (
     silhouettes,
     surface_points,
 )
-from studies.subjects import cameras_around, find_mesh, placed, view_names
+from studies.subjects import cameras_around, find_mesh, placed, require_outside, view_names
 from studies.transforms import Identity
 from studies.uncertainty import Uncertainty
 
@@ -74,6 +74,8 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> "ShapeFit":
     """Render the pictures of an instance, and return the search for its shape."""
+    for mesh in ("mesh", "start"):
+        require_outside(settings, mesh)
     rng = np.random.default_rng([options.seed, instance])
     hidden = stretched_and_turned(find_mesh(settings["mesh"], instance), settings["mesh"], rng)
     start = start_mesh(settings["start"], rng)

@@ -100,6 +100,21 @@ def cameras_around(table: Mapping[str, Any]) -> tuple[OrbitCamera, ...]:
     )
 
 
+def require_outside(
+    settings: Mapping[str, Any], mesh: str = "mesh", camera: str = "camera"
+) -> None:
+    """Complain of a camera that comes as near to the origin as a mesh around it reaches.
+
+    `mesh` and `camera` are the tables of the settings with `radius` and `distance`.
+    """
+    radius, distance = settings[mesh]["radius"], np.min(settings[camera]["distance"])
+    if not distance > radius:
+        raise StudyError(
+            f"`{camera}.distance` must be more than `{mesh}.radius` = {radius:g}, or the camera "
+            f"may stand inside the mesh, got {distance:g}."
+        )
+
+
 def view_names(cameras: tuple[OrbitCamera, ...]) -> tuple[str, ...]:
     """Return what the pictures of cameras around a scene are called."""
     return tuple(f"{one.azimuth % 360.0:.0f}°, {one.elevation:+.0f}°" for one in cameras)

@@ -41,7 +41,7 @@ from studies.run_folder import RunFolder
 from studies.scenery import Scenery, photographed
 from studies.search import Found, make_search
 from studies.settings import sun
-from studies.subjects import cameras_around, find_textured, view_names
+from studies.subjects import cameras_around, find_textured, require_outside, view_names
 from studies.texels import Told, averaged, drawn, on_faces, texel_matrix
 from studies.transforms import Scaled
 from studies.truth import Truth
@@ -183,6 +183,7 @@ def hidden_scenery(
     table = settings["texture"]
     for key in ("height", "width"):
         checks.positive(f"texture.{key}", table[key])
+    require_outside(settings)
     points, mesh = find_textured(settings["mesh"], instance)
     texels = hidden_texels(table, mesh, rng)
     wrap = checks.known_key("mode in `texture.wrap`", table["wrap"], list(Wrap))

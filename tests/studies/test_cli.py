@@ -191,6 +191,15 @@ def test_an_interrupt_says_how_to_resume(adjsim, tmp_path, monkeypatch):
         (["beam", "image.height=0"], "`image.height` must be positive"),
         (["beam", *OVERRIDES, "time.dt=0.1"], "left the finite numbers"),
         (["beam", "--resume"], "add `--out DIR`"),
+        (["beam", "--seed", "-1"], "`--seed` must be 0 or more, got -1"),
+        (["shape", "camera.distance=0.5"], "`camera.distance` must be more than `mesh.radius` = 1"),
+        (["shape", "start.radius=3.5"], "`camera.distance` must be more than `start.radius` = 3.5"),
+        (["light", "camera.distance=1.0"], "`camera.distance` must be more than `mesh.radius` = 1"),
+        (["texture", "mesh.radius=4.0"], "`camera.distance` must be more than `mesh.radius` = 4"),
+        (
+            ["camera", "hidden.distance=[0.5, 3]"],
+            "`hidden.distance` must be more than `mesh.radius`",
+        ),
     ],
 )
 def test_a_users_mistake_is_one_message(adjsim, monkeypatch, tmp_path, arguments, message):
