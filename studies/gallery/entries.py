@@ -101,13 +101,14 @@ def shot(
     *,
     lights: dict[str, Light] | None = None,
     output: Output = Output.RGBA,
+    alpha: bool = False,
 ) -> Callable[[Size], Shot]:
     """Return what makes the shot of an entry at any size."""
 
     def make(size: Size) -> Shot:
         what = scene()
         what = what if lights is None else replace(what, lights=lights)
-        return Shot(what, camera(), raster(size), still_life()[1], size, output)
+        return Shot(what, camera(), raster(size), still_life()[1], size, output, alpha)
 
     return make
 
@@ -230,6 +231,11 @@ ENTRIES: tuple[Entry, ...] = (
           shot(by_face, lambda size: rasterizer(size, 4.0, blend=Over())), SOFT),
     Entry("dibr", "Modes", "DIB-R: hard colours; its softness is in alpha alone.",
           shot(by_face, lambda size: rasterizer(size, blend=DIBR()))),
+    Entry("dibr-alpha", "Modes", "Alpha of DIB-R, white where a face covers the pixel: around a "
+          "silhouette it falls over 4 pixels, and tells a search where the outline should go. Of "
+          "the z-buffer it is 0 or 1.",
+          shot(by_face, lambda size: rasterizer(size, blend=DIBR(softness(4.0, size[0]))),
+               alpha=True)),
     Entry("culled", "Modes", "A ball without its top, faces that turn away culled: where it is "
           "open, nothing is drawn of the far wall.", open_ball),
     Entry("over-an-image", "Modes", "Drawn over an image, here a gradient.",

@@ -19,7 +19,10 @@ FLAGS = ((219, 92, 58), (66, 122, 179), (242, 190, 74), (96, 160, 108), (200, 20
 
 @dataclass(frozen=True, eq=False)
 class Shot:
-    """Everything that `rasterize` is given for one picture."""
+    """Everything that `rasterize` is given for one picture.
+
+    With `alpha` that is shown in place of the colours, white where a pixel is covered.
+    """
 
     scene: Scene
     camera: AnyCamera
@@ -27,10 +30,13 @@ class Shot:
     vertices: dict[str, np.ndarray]
     size: Size
     output: Output = Output.RGBA
+    alpha: bool = False
 
     def draw(self) -> np.ndarray:
         """Draw it; return RGB, (height, width, 3): of depth, normals and masks as `show` says."""
         args = (self.scene, self.camera, self.rasterizer, self.vertices, self.size)
+        if self.alpha:
+            return np.repeat(rasterize(*args)[..., 3:], 3, axis=-1)
         if self.output is Output.RGBA:
             return rasterize(*args)[..., :3]
         return show(self.output, rasterize_outputs(*args, [self.output])[self.output.value])

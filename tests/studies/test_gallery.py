@@ -95,6 +95,17 @@ def test_what_another_cannot_draw_is_left_out():
     assert exhibits[1].theirs["Echo"].differing > 0.5
 
 
+def test_alpha_of_dibr_fades_around_outlines_and_nobody_else_draws_it():
+    soft = next(entry for entry in ENTRIES if entry.name == "dibr-alpha")
+    (shown,), _ = draw_all([soft], (48, 64), (Echo,), lambda _: None)
+    assert shown.theirs == {}
+    fading = (shown.ours > 0.05) & (shown.ours < 0.95)
+    assert 0.02 < fading.mean() < 0.5  # a rim of 4 pixels, of 48
+    hard = Shot(**{**vars(ENTRIES[0].make((48, 64))), "alpha": True}).draw()
+    assert set(np.unique(hard)) == {0.0, 1.0}
+    assert (shown.ours[hard == 1.0] == 1.0).all()
+
+
 def test_a_page_too_small_to_see_is_refused(tmp_path):
     with pytest.raises(StudyError, match=r"`--height` must be at least 16 pixels, got 3"):
         make_gallery(tmp_path, 3)
