@@ -99,6 +99,7 @@ def run(
     from studies.distribution import connected
 
     begin, options = running.resume if resume else running.start, _options(seed, dtype, device)
+    _tell_of_compiling()
     with connected(scheduler) as spread:
         folder, job = begin(study, overrides or [], out, options, spread=spread)
         print(f"run folder: {folder.path}", flush=True)
@@ -112,6 +113,19 @@ def _options(seed: int | None, dtype: Dtype | None, device: Device | None) -> di
         "dtype": None if dtype is None else str(dtype),
         "device": None if device is None else str(device),
     }
+
+
+def _tell_of_compiling() -> None:
+    """Say that a first run compiles, before the minutes in which nothing else is said."""
+    from adjsim import backend
+
+    if not backend.JIT_DISABLED and not backend.CACHE_DIR.exists():
+        print(
+            f"The kernels of this version are compiled on first use, which takes minutes, and kept "
+            f"in {backend.CACHE_DIR}.",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | None) -> None:
@@ -165,6 +179,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
 
     options = _options(seed, dtype, device)
     asked = Asked(study, overrides or (), over or (), at, trust, options)
+    _tell_of_compiling()
     with connected(scheduler) as spread:
         folder, job = (scanning.resume if resume else scanning.start)(asked, out, spread)
         print(f"scan folder: {folder.path}", flush=True)
@@ -209,6 +224,7 @@ def dataset(  # noqa: PLR0913 -- the options of a command
         print("\n".join(lines))
         raise typer.Exit(0 if good else 1)
     asked = Asked(require_name(name), overrides or (), count, _options(seed, dtype, device))
+    _tell_of_compiling()
     with connected(scheduler) as spread:
         folder, job = (generating.resume if resume else generating.start)(asked, out, spread)
         print(f"data set folder: {folder.path}", flush=True)

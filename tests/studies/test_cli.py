@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from adjsim import backend
 from studies import cli
 from studies.errors import StudyError
 from studies.optimizers.evaluations import read_log
@@ -209,6 +210,17 @@ def test_a_users_mistake_is_one_message(adjsim, monkeypatch, tmp_path, arguments
     assert message in err
     assert "Traceback" not in err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_first_run_says_that_it_compiles(adjsim, monkeypatch, tmp_path):
+    monkeypatch.setattr(backend, "JIT_DISABLED", False)
+    monkeypatch.setattr(backend, "CACHE_DIR", tmp_path / "kernels")
+    for command in (["run", "beam", "beam.mu=-1"], ["scan", "beam"], ["dataset", "rigid", "x=1"]):
+        code, _, err = adjsim(*command)
+        assert code == 2
+        assert f"compiled on first use, which takes minutes, and kept in {tmp_path}" in err
+    (tmp_path / "kernels").mkdir()
+    assert "compiled" not in adjsim("scan", "beam")[2]
 
 
 def test_cuda_without_a_gpu_names_the_way_out(adjsim, monkeypatch, tmp_path):
