@@ -41,6 +41,15 @@ def _panel() -> tuple[Any, Any]:
     return figure, ax
 
 
+def _over_evaluations() -> tuple[Any, Any]:
+    from matplotlib.ticker import MaxNLocator
+
+    figure, ax = _panel()
+    ax.set_xlabel("evaluations")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))  # there is no half of one
+    return figure, ax
+
+
 def png(figure: Any) -> bytes:
     """Return a figure as a PNG."""
     buffer = io.BytesIO()
@@ -50,7 +59,7 @@ def png(figure: Any) -> bytes:
 
 def loss(log: list[Evaluation], others: Sequence[list[Evaluation]] = ()) -> bytes:
     """Draw the loss against evaluations, on a log scale; faint, that of other starts."""
-    figure, ax = _panel()
+    figure, ax = _over_evaluations()
     for other in others:
         known = [(e.spent, max(e.loss, LEAST_LOSS)) for e in other if np.isfinite(e.loss)]
         if known:
@@ -62,23 +71,23 @@ def loss(log: list[Evaluation], others: Sequence[list[Evaluation]] = ()) -> byte
     if blown:
         ax.plot(blown, [max(losses)] * len(blown), "x", color=ORANGE, label="blew up")
         ax.legend(frameon=False, fontsize=9)
-    ax.set(xlabel="evaluations", ylabel="loss [-]")
+    ax.set_ylabel("loss [-]")
     return png(figure)
 
 
 def gradient_norm(log: list[Evaluation]) -> bytes:
     """Draw the norm of the gradient against evaluations, on a log scale."""
-    figure, ax = _panel()
+    figure, ax = _over_evaluations()
     graded = [(e.spent, e.gradient_norm) for e in log if e.gradient_norm]
     if graded:
         ax.semilogy(*zip(*graded, strict=True), "o-", color=GREEN, ms=3.5, lw=1.4)
-    ax.set(xlabel="evaluations", ylabel="|gradient| in theta [-]")
+    ax.set_ylabel("|gradient| in theta [-]")
     return png(figure)
 
 
 def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
     """Draw one parameter against evaluations, with its truth where that is known."""
-    figure, ax = _panel()
+    figure, ax = _over_evaluations()
     values = arrays["history"][:, row["index"]]
     ax.plot(arrays["evaluations"], values, "o-", color=BLUE, ms=3.5, lw=1.4, label="estimate")
     if "truth" in row:
@@ -88,7 +97,7 @@ def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
     if (values > 0).all() and values.max() > 2.0 * values.min():
         ax.set_yscale("log")
     unit = f" [{row['unit']}]" if row["unit"] else ""
-    ax.set(xlabel="evaluations", ylabel=f"{row['name']}{unit}")
+    ax.set_ylabel(f"{row['name']}{unit}")
     ax.legend(frameon=False, fontsize=9)
     return png(figure)
 
@@ -106,7 +115,7 @@ def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
         ends = [along.min(), along.max()]
         ax.plot(ends, ends, "--", color=ORANGE, lw=1.2, label="truth")
     ax.set(xlabel=f"truth{unit}" if "truth" in arrays else "component")
-    ax.set(ylabel=f"{row['name']}{unit}")
+    ax.set_ylabel(f"{row['name']}{unit}")
     ax.legend(frameon=False, fontsize=9)
     return png(figure)
 

@@ -153,8 +153,12 @@ def read_entry(run: Path, rebuild: Rebuild) -> Entry:
 def _known(run: Path) -> dict[str, str]:
     """Return what the manifest of a run says, as far as it can be read."""
     try:
-        manifest = RunFolder(run).read_json(MANIFEST)
-        return {"study": manifest["study"], "command": manifest["command"], **run_facts(manifest)}
+        manifest, made_by = RunFolder(run).read_json(MANIFEST), RunFolder(run).command()
+        return {
+            "study": made_by.removeprefix("run "),
+            "command": manifest["command"],
+            **run_facts(manifest),
+        }
     except (ValueError, LookupError, TypeError, OSError):
         return {}
 

@@ -103,7 +103,8 @@ def _parameters_table(result: dict[str, Any]) -> str:
     head += ["truth", "relative error"] if known else []
     lines = [f"<tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>"]
     for row in result["parameters"]:
-        unit = f' <span class="unit">{html.escape(row["unit"])}</span>' if row["unit"] else ""
+        unit = f' <span class="unit">{html.escape(row["unit"])}</span>'
+        unit = unit if row["unit"].strip("-") else ""
         mean = "mean of " if row["count"] > 1 else ""
         count = f", {row['count']} values" if row["count"] > 1 else ""
         cells = [

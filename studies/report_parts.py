@@ -89,7 +89,7 @@ def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
 def run_facts(manifest: Mapping[str, Any]) -> dict[str, str]:
     """Return how and where a run was made."""
     machine, resumed = manifest["machine"], len(manifest["resumed"])
-    again = f", resumed {resumed} times" if resumed else ""
+    again = f", resumed {counted(resumed, 'time')}" if resumed else ""
     return {
         "precision": f"{manifest['dtype']} on {manifest['device']}, seed {manifest['seed']}",
         "started": f"{manifest['started']}{again}",

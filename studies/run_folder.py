@@ -161,13 +161,13 @@ class RunFolder:
         path = self.file(name)
         if not path.is_file():
             raise StudyError(
-                f"The run {self.path} has no {name} yet. Finish it with `adjsim {self._command()} "
+                f"The run {self.path} has no {name} yet. Finish it with `adjsim {self.command()} "
                 f"--out {self.path} --resume`."
             )
         return path
 
-    def _command(self) -> str:
-        """Return what is made here, as the command line names it."""
+    def command(self) -> str:
+        """Return what makes the run, as the command line names it: `scan figure-4a`."""
         if self.has(SCAN):
             return f"scan {self.read_json(SCAN)['scan']}"
         study = self.study_name() if self.has(MANIFEST) else "STUDY"

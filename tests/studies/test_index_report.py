@@ -96,6 +96,8 @@ def test_the_index_tells_of_every_run_and_links_to_its_report(tmp_path):
 def test_runs_that_are_broken_or_not_finished_are_told_and_lose_nothing(tmp_path):
     good = make_run(tmp_path / "good", report_of("Good"))
     begun = make_run(tmp_path / "begun")
+    scanned = make_run(tmp_path / "scanned")
+    (scanned / "scan.json").write_text('{"scan": "figure-4a"}')
     torn = make_run(tmp_path / "torn", manifest='{"study": "be')
     bare = make_run(tmp_path / "bare", report_of("Bare"))
     (bare / "manifest.json").unlink()
@@ -106,14 +108,15 @@ def test_runs_that_are_broken_or_not_finished_are_told_and_lose_nothing(tmp_path
         folder.read_json("manifest.json")
         return unfinished(folder)
 
-    text = write_index([good, begun, torn, bare, binary], None, rebuild).read_text()
-    assert "4 without a report" in text
+    text = write_index([good, begun, scanned, torn, bare, binary], None, rebuild).read_text()
+    assert "5 without a report" in text
     assert "has no result.json yet" in text
     assert "is not valid JSON" in text
     assert "is not a run folder: it has no manifest.json" in text
     assert "It cannot be read: UnicodeDecodeError" in text
     assert "adjsim run beam" in text  # of the one that only began
     assert "begun, seed 7" in text
+    assert ">scan figure-4a</a>" in text  # not by the study that is scanned
 
 
 def test_nothing_of_a_page_is_run(tmp_path):
