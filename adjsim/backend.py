@@ -35,6 +35,7 @@ from numba.core import config as numba_config
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic
 
+from adjsim.elements import Element
 from adjsim.extras import how_to_install
 
 
@@ -117,24 +118,9 @@ _prune(CACHE_DIR.parent, CACHE_DIR)
 config.CACHE_DIR = str(CACHE_DIR)
 
 
-class _TargetOptions(dict):
-    """Options of a device function whose copy, taken by `numba.cuda`, has no fastmath.
-
-    On CUDA any fastmath flag means approximate division and square root; contraction is
-    on there by default.
-    """
-
-    def copy(self) -> dict:
-        """Return the options that hold on every target."""
-        return {key: value for key, value in self.items() if key not in {"fastmath", "_nrt"}}
-
-
 def device_fn(fn: Callable) -> Callable:
     """Compile an element function: inlined on the CPU, a device function on CUDA."""
-    dispatcher = numba.njit(forceinline=True, **CPU_OPTIONS)(fn)
-    if not JIT_DISABLED:
-        dispatcher.targetoptions = _TargetOptions(dispatcher.targetoptions)
-    return dispatcher
+    return fn if JIT_DISABLED else Element(fn, targetoptions={"forceinline": True, **CPU_OPTIONS})
 
 
 def is_hashed(fn: Callable) -> bool:

@@ -73,6 +73,26 @@ def test_a_literal_takes_the_type_of_its_neighbour(dtype):
         assert half.overloads[(real,)].signature.return_type == real
 
 
+def wrappers(dispatcher, *args):
+    """Return which kinds of wrappers are compiled, after a call where arguments are given."""
+    if args:
+        dispatcher(*args)
+    libraries = [compiled.library for compiled in dispatcher.overloads.values()]
+    names = [fn.name for library in libraries for fn in library.get_defined_functions()]
+    return {kind for kind in ("cfunc", "_ZN7cpython") for name in names if name.startswith(kind)}
+
+
+def test_a_device_function_that_a_loop_inlined_is_called_from_python_too():
+    x = np.array([1.0, 3.0])
+    out = np.empty_like(x)
+    cpu_kernel(specialise(halve_all, "halve_inlined"), cached=False)(out, x)
+    assert [half(one) for one in x] == list(out)
+    assert half(np.float32(3.0)) == 1.5
+    if not JIT_DISABLED:  # wrappers that nothing calls are a third of the time of compilation
+        assert wrappers(half) == set()
+        assert wrappers(numba.njit(half.py_func), x[0]) == {"cfunc", "_ZN7cpython"}
+
+
 def test_a_device_function_is_contracted_on_the_cpu_only():
     if JIT_DISABLED:
         assert half.__name__ == "half"
