@@ -119,7 +119,8 @@ def _tell_of_compiling() -> None:
     """Say that a first run compiles, before the minutes in which nothing else is said."""
     from adjsim import backend
 
-    if not backend.JIT_DISABLED and not backend.CACHE_DIR.exists():
+    compiled = any(backend.CACHE_DIR.rglob("*.nbc"))  # folders are there once a module is loaded
+    if not backend.JIT_DISABLED and not compiled:
         print(
             f"The kernels of this version are compiled on first use, which takes minutes, and kept "
             f"in {backend.CACHE_DIR}.",

@@ -129,7 +129,10 @@ class RunFolder:
         try:
             return json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise StudyError(f"{path} is not valid JSON: {error}.") from error
+            raise StudyError(
+                f"{path} is not valid JSON: {error}. Something else has changed it: restore it, or "
+                "start again in another folder."
+            ) from error
 
     def finished(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         """Return what a report is made of: result, certificate and manifest.

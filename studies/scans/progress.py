@@ -36,7 +36,8 @@ class PointProgress(Shown):
         )
         super().__init__(columns, console)
         self._what = what
-        self._total, self._done, self._before, self._failed = total, done, done, 0
+        self._total, self._done, self._failed = total, done, 0
+        self._first: tuple[float, int] | None = None  # when the first piece came, and the count
         self._began = self._last = time.perf_counter()
         self._task = self._bar.add_task("", total=total, completed=done, failed="")
 
@@ -47,11 +48,18 @@ class PointProgress(Shown):
         failed = f"{self._failed} failed" if self._failed else ""
         self._bar.update(self._task, completed=self._done, failed=failed)
         now = time.perf_counter()
+        left = self._left(now)
         is_due = now - self._last > EVERY or self._done == self._total
         if self._console.is_terminal or not is_due:
             return
         self._last = now
-        left = (now - self._began) / (self._done - self._before) * (self._total - self._done)
         text = f"{self._what} {self._done}/{self._total}  {failed}  {now - self._began:.0f} s"
-        tail = f", about {left:.0f} s left" if self._done < self._total else ""
-        self.say(text + tail)
+        self.say(text + left)
+
+    def _left(self, now: float) -> str:
+        """Return how long the rest takes about; the first piece also compiles."""
+        if self._first is None:
+            self._first = now, self._done
+            return ""
+        (began, done), left = self._first, self._total - self._done
+        return f", about {(now - began) / (self._done - done) * left:.0f} s left" if left else ""

@@ -219,7 +219,9 @@ def test_a_first_run_says_that_it_compiles(adjsim, monkeypatch, tmp_path):
         code, _, err = adjsim(*command)
         assert code == 2
         assert f"compiled on first use, which takes minutes, and kept in {tmp_path}" in err
-    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "forces").mkdir(parents=True)
+    assert "compiled" in adjsim("scan", "beam")[2]
+    (tmp_path / "kernels" / "forces" / "spring.nbc").touch()
     assert "compiled" not in adjsim("scan", "beam")[2]
 
 

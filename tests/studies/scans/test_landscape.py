@@ -1,9 +1,12 @@
 """What a grid says: minima, border, truth."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import xarray as xr
 
+from studies.scans import progress
 from studies.scans.axes import parse_axes
 from studies.scans.landscape import Slice, cosines, named, per_axis
 from studies.scans.progress import PointProgress
@@ -53,11 +56,22 @@ def test_without_any_loss_nothing_is_lowest():
 
 
 def test_progress_tells_points_and_failures(capsys):
-    with PointProgress(3, 1) as progress:
-        progress([{"reason": None}])
-        progress([{"reason": "too fast"}])
+    with PointProgress(3, 1) as tell:
+        tell([{"reason": None}])
+        tell([{"reason": "too fast"}])
     told = capsys.readouterr().err
     assert "point 3/3  1 failed" in told
+
+
+def test_the_time_left_is_told_without_the_first_piece_which_compiles(capsys, monkeypatch):
+    clock = iter([0.0, 90.0, 96.0])
+    monkeypatch.setattr(progress, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    with PointProgress(11, 0) as tell:
+        tell([{"reason": None}])
+        tell([{"reason": None}] * 2)
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].rstrip() == "point 1/11    90 s"
+    assert told[1].rstrip() == "point 3/11    96 s, about 24 s left"
 
 
 def gradients(axes, values):
