@@ -3,11 +3,10 @@
 A test that stops a scan from outside would be too late where it gets the processor too late.
 """
 
-from studies.cli import main
-from studies.scans import scanning
-from tests.studies.scans.lasting import Lasting
+if __name__ == "__main__":  # workers load this module too, before they are told of their threads
+    from studies.cli import main
+    from studies.scans import scanning
+    from tests.studies.scans.lasting import Lasting
 
-
-if __name__ == "__main__":
     scanning.Survey = Lasting
     main()
