@@ -13,6 +13,7 @@ from studies.painting import Kind
 from studies.registry import RunOptions
 from tests.studies.stopping import stop_after
 from tests.studies.toys import TOYS
+from tests.studies.undrawn import undrawn
 
 
 TOY = (
@@ -125,7 +126,8 @@ def test_a_run_that_was_stopped_ends_with_the_same_numbers(finished, tmp_path, m
     stop_after(40, job, folder, monkeypatch)
     assert not folder.has("instances/000/result.json")
     folder, job = running.resume("appearance", TOY, tmp_path / "run", {})
-    job.run(folder)
+    with undrawn():
+        job.run(folder)
     whole = finished[0]
     for name in ("result.json", "curves.csv", "instances/001/result.json"):
         assert folder.file(name).read_text() == whole.file(name).read_text()

@@ -12,6 +12,7 @@ from studies.errors import FailedSearchError, StudyError
 from studies.registry import STUDIES
 from tests.studies.stopping import stop_after
 from tests.studies.toys import TOYS
+from tests.studies.undrawn import undrawn
 
 
 studies = pytest.mark.parametrize("toy", TOYS.values(), ids=list(TOYS))
@@ -108,7 +109,8 @@ def test_a_run_that_was_stopped_ends_with_the_same_numbers(toy, finished, tmp_pa
     folder, job = running.start(toy.study, toy.overrides, tmp_path / "run", {})
     stop_after(4, job, folder, monkeypatch)
     folder, job = running.resume(toy.study, toy.overrides, tmp_path / "run", {})
-    job.run(folder)
+    with undrawn():
+        job.run(folder)
     for name in arrays_of(toy):
         ours, whole = folder.read_npz(name), finished(toy).read_npz(name)
         assert set(ours) == set(whole)
