@@ -56,6 +56,17 @@ def test_what_is_kept_changes_no_bit(rng, nothing_kept, look, blend):
     assert any(np.abs(gradient).max() > 0 for gradient in expected.values())
 
 
+def test_the_arrays_of_a_block_begin_lines_of_the_cache_and_share_no_byte():
+    wanted = (((7,), np.int32), ((0, 3), np.float32), ((5, 3), np.float64), ((1,), np.int64))
+    arrays = kept.in_one_block(*wanted)
+    assert [(array.shape, array.dtype) for array in arrays] == [(s, np.dtype(t)) for s, t in wanted]
+    at = [array.__array_interface__["data"][0] for array in arrays if array.size]
+    assert all(first % kept.LINE == 0 for first in at)
+    for k, array in enumerate(arrays):
+        array[...] = k
+    assert all((array == k).all() for k, array in enumerate(arrays))
+
+
 def test_a_record_pushes_column_after_column_as_if_each_were_drawn_anew(rng):
     scene, vertices = two_tetrahedra(rng)
     args = (textured(scene), [camera(), camera(fov_y=50.0)], soft(supersample=2), vertices, (9, 8))
