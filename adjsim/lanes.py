@@ -1,74 +1,113 @@
-"""Sums of rows of numbers, eight rows in one go; CPU only.
+"""Sums over rows of numbers, and over products of rows, eight sums in one go; CPU only.
 
-Eight sums of a row each end in eight numbers in the lanes of a register. Added up row by row
-these cost more than short rows themselves; added up together, two and two, what is left of
-eight rows is one register with their eight sums. No compiler finds that from loops, so the
-instructions are written here.
+A sum over a row ends in eight numbers in the lanes of a register. Added up sum by sum these
+cost more than short rows themselves; added up together, two and two, what is left of eight
+sums is one register with all of them. And the products w_k a_c of three rows with three need
+six rows to be read and none to be written. No compiler finds either from loops that keep to the
+order of a sum, so the instructions are written here.
 
 Tests: `tests/test_lanes.py`.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import numpy as np
 from numba.extending import intrinsic
 
 from adjsim.backend import JIT_DISABLED
 
 
 LANES = 8
+CONTRACT = ("contract",)  # a product and a sum in one instruction
 # Which lanes of two registers, one after the other, are added to which: the first of each pair
 # of tuples to the second. After three such steps each lane is the sum of a register.
 PAIRS = (0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15)
 FOURS = (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15)
 EIGHTS = (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)
 
+Term = tuple[int, ...]  # where the row begins that is added, or the two whose product is
+Sum = tuple[Term, ...]
 
-def _sum_rows(context, rows, at, step, n, out):
-    """Write the sums of rows[at + i step :][:n], i = 0..7, to rows[out + i]; n in eights."""
+
+def fold(builder: Any, parts: list[Any]) -> Any:
+    """Return one register with the sums of the lanes of each of eight."""
     from llvmlite import ir
-    from numba.core import cgutils, types as kinds
 
-    def codegen(context, builder, signature, args):
-        kind = signature.args[0]
-        data = context.make_array(kind)(context, builder, args[0]).data
-        number, word = context.get_value_type(kind.dtype), ir.IntType(64)
-        register, size = ir.VectorType(number, LANES), context.get_abi_sizeof(number)
-        at, step, n, out = args[1:]
-
-        def place(k):
-            return builder.bitcast(builder.gep(data, [k]), register.as_pointer())
-
-        def fold(a, b, lanes):
-            first, second = (
-                builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), LANES), q))
-                for q in lanes
-            )
-            return builder.fadd(first, second)
-
-        sums = [cgutils.alloca_once(builder, register) for _ in range(LANES)]
-        for total in sums:
-            builder.store(ir.Constant(register, [0.0] * LANES), total)
-        with cgutils.for_range_slice(builder, word(0), n, word(LANES)) as (k, _):
-            row = builder.add(at, k)
-            for total in sums:
-                part = builder.load(place(row), align=size)
-                builder.store(builder.fadd(builder.load(total), part), total)
-                row = builder.add(row, step)
-        parts = [builder.load(total) for total in sums]
-        for lanes in (PAIRS, FOURS, EIGHTS):
-            parts = [fold(a, b, lanes) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-        builder.store(parts[0], place(out), align=size)
-        return context.get_dummy_value()
-
-    whole = kinds.uint64
-    return kinds.none(rows, whole, whole, whole, whole), codegen
+    for lanes in (PAIRS, FOURS, EIGHTS):
+        masks = [ir.Constant(ir.VectorType(ir.IntType(32), LANES), which) for which in lanes]
+        parts = [
+            builder.fadd(*(builder.shuffle_vector(a, b, mask) for mask in masks))
+            for a, b in zip(parts[::2], parts[1::2], strict=True)
+        ]
+    return parts[0]
 
 
-def _sum_rows_slowly(rows, at, step, n, out):
-    """As `_sum_rows`, in Python without compiler."""
-    at, step, n, out = int(at), int(step), int(n), int(out)
-    rows[out : out + LANES] = [rows[at + i * step :][:n].sum() for i in range(LANES)]
+def _add_terms(sums, context, builder, kind, args):
+    """Write the code of `row_sums` for rows of this kind."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    rows, n, out = args
+    data = context.make_array(kind)(context, builder, rows).data
+    number, word = context.get_value_type(kind.dtype), ir.IntType(64)
+    register, size = ir.VectorType(number, LANES), context.get_abi_sizeof(number)
+    zero = ir.Constant(register, [0.0] * LANES)
+
+    def place(k):
+        return builder.bitcast(builder.gep(data, [k]), register.as_pointer())
+
+    totals = [cgutils.alloca_once_value(builder, zero) for _ in sums]
+    with cgutils.for_range_slice(builder, word(0), n, word(LANES)) as (k, _):
+        starts = sorted({at for terms in sums for term in terms for at in term})
+        read = {at: builder.load(place(builder.add(k, word(at))), align=size) for at in starts}
+        for total, terms in zip(totals, sums, strict=True):
+            value = builder.load(total)
+            for at, *other in terms:
+                part = read[at]
+                if other:
+                    part = builder.fmul(part, read[other[0]], flags=CONTRACT)
+                value = builder.fadd(part, value, flags=CONTRACT)
+            builder.store(value, total)
+    parts = [builder.load(total) for total in totals]
+    parts += [zero] * (-len(parts) % LANES)
+    for first in range(0, len(parts), LANES):
+        at = place(builder.add(out, word(first)))
+        builder.store(fold(builder, parts[first : first + LANES]), at, align=size)
+    return context.get_dummy_value()
 
 
-sum_rows: Callable[..., Any] = _sum_rows_slowly if JIT_DISABLED else intrinsic(_sum_rows)
+def _sum_slowly(sums, rows, n, out):
+    """As `row_sums`, in Python without compiler."""
+    n, out = int(n), int(out)
+    rows[out : out - (-len(sums) // LANES) * LANES] = 0.0
+    for i, terms in enumerate(sums):
+        for term in terms:
+            rows[out + i] += np.prod([rows[at : at + n] for at in term], axis=0).sum()
+
+
+def row_sums(*sums: Sum) -> Callable[..., Any]:
+    """Return a function of (rows, n, out) for kernels that writes sums to rows[out:].
+
+    Each sum is over n numbers, in eights, of the terms given: of a row, or of the product of
+    two rows, by the places in `rows`, (size,), where they begin. As many zeros follow as make
+    up eight.
+    """
+    if JIT_DISABLED:
+        return partial(_sum_slowly, sums)
+
+    def add_up(context, rows, n, out):
+        from numba.core import types as kinds
+
+        def codegen(context, builder, signature, args):
+            return _add_terms(sums, context, builder, signature.args[0], args)
+
+        return kinds.none(rows, kinds.uint64, kinds.uint64), codegen
+
+    return intrinsic(add_up)
+
+
+def outer(a: Any, b: Any, step: int, n: int = 3) -> tuple[Sum, ...]:
+    """Return the 3 n sums of products of three rows from a on with n from b on, a step apart."""
+    return tuple(((int(a + i * step), int(b + j * step)),) for i in range(3) for j in range(n))

@@ -5,6 +5,10 @@ r"""Barycentric coordinates of a pixel, clipped, and what they interpolate.
     z   = 1/sum(b_k/z_k),  attribute a = sum w_k a_k,  w_k = z b_k/z_k
     z   = sum b_k z_k and w_k = b_k in an orthographic view, where nothing is foreshortened
 
+Where the weights alone are wanted, what the clipped b are divided by cancels:
+
+    w_k = clip(b_k) c_k / sum of clip(b_j) c_j,   c_k = 1/z_k, or 1 in an orthographic view
+
 A pixel that is nearest to a corner, with both other coordinates below 0, gets exactly
 the depth of that corner: faces that share it tie to the bit. In a sliver so thin that
 rounding leaves no coordinate above 0, all three are 1/3 and constant.
@@ -67,6 +71,29 @@ def perspective(b, z):
     w0, w1, w2 = c * h0, c * h1, c * h2  # (3)
     depth = p * c + q * (w0 * z[0] + w1 * z[1] + w2 * z[2])  # (4)
     return depth, (w0, w1, w2)
+
+
+@device_fn
+def inverse_depths(z):
+    """c_k = 1/z_k [1/m] of three corners; 1 in an orthographic view."""
+    p = z[3]
+    q = lit(1.0, p) - p
+    one = lit(1.0, p)
+    return one / (p * z[0] + q), one / (p * z[1] + q), one / (p * z[2] + q)
+
+
+@device_fn
+def corner_weights(b, z):
+    """Weights w_k of the corners at coordinates b, not clipped, and 1/S; 0 for it in a sliver."""
+    zero, half, third = lit(0.0, b[0]), lit(0.5, b[0]), lit(1.0 / 3.0, b[0])
+    c = inverse_depths(z)
+    k0, k1, k2 = clip01(b[0]), clip01(b[1]), clip01(b[2])  # (1)
+    is_sliver = k0 + k1 + k2 < half
+    h0 = (third if is_sliver else k0) * c[0]  # (2)
+    h1 = (third if is_sliver else k1) * c[1]
+    h2 = (third if is_sliver else k2) * c[2]
+    s = lit(1.0, h0) / (h0 + h1 + h2)  # (3)
+    return (s * h0, s * h1, s * h2), zero if is_sliver else s  # (4)
 
 
 @device_fn

@@ -96,6 +96,9 @@ def cell_places(cell, image):
     """Indices of the four texels of a cell, row by row."""
     start, height, width, clamp = image
     i, j = np.int64(cell[0]), np.int64(cell[1])
+    if 0 <= i < height - 1 and 0 <= j < width - 1:  # nothing wraps: nearly everywhere
+        first = start + width * i + j
+        return first, first + 1, first + width, first + width + 1
     left, right = wrapped(j, width, clamp), wrapped(j + 1, width, clamp)
     upper = start + width * wrapped(i, height, clamp)
     lower = start + width * wrapped(i + 1, height, clamp)

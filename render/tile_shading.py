@@ -12,7 +12,7 @@ import numpy as np
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.lanes import LANES
 from adjsim.vec3 import add, scale
-from render.barycentrics import fragment_place
+from render.barycentrics import barycentrics, corner_weights
 from render.coverage import LN2_HIGH, LN2_LOW, exp_minus
 from render.face_setup import load3, load_corners
 from render.harmonics import harmonic_shade
@@ -30,9 +30,9 @@ from render.textures import (
     between_texels,
     cell_places,
     corner_uv,
+    four_texels_at,
     is_textured,
     load_image,
-    texel,
     texel_cell,
     weighted_uv,
 )
@@ -91,7 +91,8 @@ def weigh_block(first, n, corners, fragments, block):
     a0, a1, a2, z = corners
     for k in range(np.uint64(0), np.uint64(whole(n))):
         q = np.uint64(first) + k
-        _, w = fragment_place((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2, z)
+        b = barycentrics((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2)
+        w, _ = corner_weights(b, z)
         put3(block, k + WEIGHTS, w)
 
 
@@ -141,15 +142,24 @@ def find_cells(f, n, scene, block):
 
 
 @device_fn
+def put_texels(k, at, scene, block):
+    """Write the four texels `at` around fragment k of a block."""
+    step = np.uint64(3) * ROW
+    four = four_texels_at(
+        (np.uint64(at[0]), np.uint64(at[1]), np.uint64(at[2]), np.uint64(at[3])), scene.texels
+    )
+    put3(block, k + TEXELS, four[0])
+    put3(block, k + TEXELS + step, four[1])
+    put3(block, k + TEXELS + step + step, four[2])
+    put3(block, k + TEXELS + step + step + step, four[3])
+
+
+@device_fn
 def load_texels(f, n, scene, block):
     """The four texels around each of n fragments: the one loop that does not vectorise."""
-    image, step = load_image(f, scene), np.uint64(3) * ROW
+    image = load_image(f, scene)
     for k in range(np.uint64(0), np.uint64(n)):
-        at = cell_places(get2(block, k + CELLS), image)
-        put3(block, k + TEXELS, texel(scene.texels, at[0]))
-        put3(block, k + TEXELS + step, texel(scene.texels, at[1]))
-        put3(block, k + TEXELS + step + step, texel(scene.texels, at[2]))
-        put3(block, k + TEXELS + step + step + step, texel(scene.texels, at[3]))
+        put_texels(k, cell_places(get2(block, k + CELLS), image), scene, block)
 
 
 @device_fn

@@ -6,7 +6,13 @@ passes everything.
 """
 
 from adjsim.backend import device_fn, lit
-from render.barycentrics import barycentrics, clip01, clip_barycentrics, perspective
+from render.barycentrics import (
+    barycentrics,
+    clip01,
+    clip_barycentrics,
+    inverse_depths,
+    perspective,
+)
 from render.coverage import cross2
 
 
@@ -46,21 +52,27 @@ def barycentrics_jvp(p, a0, a1, a2, tan_a0, tan_a1, tan_a2):
 
 
 @device_fn
+def pixel_vjp(a0, a1, a2, adj_b):
+    """Pull adj_b back through `barycentrics` to p, as if it moved."""
+    u0, u1, u2 = sub2(a2, a1), sub2(a0, a2), sub2(a1, a0)  # (1) replayed
+    c = lit(1.0, u2[0]) / cross2(u2, sub2(a2, a0))  # (2), (3) replayed
+
+    # (4) b_k = c cross2(u_k, p - a_j), as a function of p alone
+    return (
+        -c * (u0[1] * adj_b[0] + u1[1] * adj_b[1] + u2[1] * adj_b[2]),
+        c * (u0[0] * adj_b[0] + u1[0] * adj_b[1] + u2[0] * adj_b[2]),
+    )
+
+
+@device_fn
 def barycentrics_vjp(p, a0, a1, a2, adj_b):
     """Pull adj_b back through `barycentrics`: adj_a0, adj_a1, adj_a2.
 
     p = sum b_k a_k whatever the corners are. So a change of them, with p held, has
     sum b_k a_k' + sum b_k' a_k = 0: it moves p by -sum b_k a_k' over a face that stays.
     """
-    u0, u1, u2 = sub2(a2, a1), sub2(a0, a2), sub2(a1, a0)  # (1) replayed
-    c = lit(1.0, u2[0]) / cross2(u2, sub2(a2, a0))  # (2), (3) replayed
+    adj_p = pixel_vjp(a0, a1, a2, adj_b)  # (4)
     b = barycentrics(p, a0, a1, a2)  # (4) replayed
-
-    # (4) b_k = c cross2(u_k, p - a_j), as a function of p alone
-    adj_p = (
-        -c * (u0[1] * adj_b[0] + u1[1] * adj_b[1] + u2[1] * adj_b[2]),
-        c * (u0[0] * adj_b[0] + u1[0] * adj_b[1] + u2[0] * adj_b[2]),
-    )
 
     # (3), (2), (1) a_k moves p by -b_k a_k'
     return scale2(-b[0], adj_p), scale2(-b[1], adj_p), scale2(-b[2], adj_p)
@@ -165,6 +177,24 @@ def perspective_vjp(b, z, adj_depth, adj_w):
         c * h2 * adj_flat - p * h2 * c2 * adj_h2,
     )
     return adj_b, adj_z
+
+
+@device_fn
+def corner_weights_vjp(b, w, s, z, adj_w):
+    """Pull adj_w back through `corner_weights`: adj_b/s, and g: adj_z_k = -p c_k w_k g_k."""
+    c = inverse_depths(z)
+
+    # (4), (3) w_k = h_k/S: adj_h_k = s g_k
+    mean = w[0] * adj_w[0] + w[1] * adj_w[1] + w[2] * adj_w[2]
+    g = (adj_w[0] - mean, adj_w[1] - mean, adj_w[2] - mean)
+
+    # (2), (1) h_k = clip(b_k) c_k
+    adj_b = (
+        clip01_slope(b[0]) * c[0] * g[0],
+        clip01_slope(b[1]) * c[1] * g[1],
+        clip01_slope(b[2]) * c[2] * g[2],
+    )
+    return adj_b, g
 
 
 @device_fn

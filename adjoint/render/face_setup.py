@@ -213,15 +213,23 @@ def face_vjp_body(f, scene, x, adj_faces, adj_face_colors, own, row, slots):
 
 
 @device_fn
-def vertex_sum(i, at, box, vertex_corners, slots):
-    """Three numbers from place `at` of the slots, summed over the corners at vertex i."""
+def slot3(f, a, at, slots):
+    """Three numbers from place `at` of the slot of corner a of face f."""
+    return slots[f, a, at], slots[f, a, at + 1], slots[f, a, at + 2]
+
+
+@device_fn
+def vertex_sums(i, box, vertex_corners, slots):
+    """Place, what comes through normals, and colour, summed over the corners at vertex i."""
     zero = lit(0.0, slots[0, 0, 0])
-    total = (zero, zero, zero)
+    place = through = color = (zero, zero, zero)
     for c in range(vertex_corners.start[i], vertex_corners.start[i + 1]):
         f, a = vertex_corners.corners[c] // 3, vertex_corners.corners[c] % 3
         if box[f, 0] < box[f, 1]:
-            total = add(total, (slots[f, a, at], slots[f, a, at + 1], slots[f, a, at + 2]))
-    return total
+            place = add(place, slot3(f, a, 0, slots))
+            through = add(through, slot3(f, a, 3, slots))
+            color = add(color, slot3(f, a, 6, slots))
+    return place, through, color
 
 
 @device_fn
@@ -277,12 +285,12 @@ def vertex_jvp_body(i, x, tan_x, eye, tan_eye, frame, tan_frame, tan_screen):
 @device_fn
 def vertex_vjp_body(i, x, eye, frame, box, vertex_corners, slots, adj_x, adj_colors, adj_view):
     """Vertex i of a drawn face: add to adj_x, adj_colors and the adjoint of the view."""
-    s_x, s_y, z = vertex_sum(i, 0, box, vertex_corners, slots)
+    place, through, color = vertex_sums(i, box, vertex_corners, slots)
     adj_point, adj_right, adj_true_up, adj_forward, adj_lens = project_vjp(
-        load3(x, i), eye, frame, s_x, s_y, z
+        load3(x, i), eye, frame, place[0], place[1], place[2]
     )
-    add_row(adj_x, i, add(adj_point, vertex_sum(i, 3, box, vertex_corners, slots)))
-    add_row(adj_colors, i, vertex_sum(i, 6, box, vertex_corners, slots))
+    add_row(adj_x, i, add(adj_point, through))
+    add_row(adj_colors, i, color)
     for c in range(3):
         adj_view[c] -= adj_point[c]
         adj_view[3 + c] += adj_right[c]

@@ -121,31 +121,15 @@ def highlight_jvp(n, e, l, light, specular, p, tan_n, tan_e, tan_l, tan_light, t
 
 
 @device_fn
-def highlight_vjp(n, e, l, light, specular, p, adj):
-    """Pull back through `highlight`: adj_n, adj_e, adj_l, adj_light, adj_specular, adj_p."""
-    slopes = power_slopes(mirrored_cosine(n, e, l), p)  # (4) replayed
-    return mirror_vjp(n, e, l, light, specular, slopes, adj)
-
-
-@device_fn
-def mirror_vjp(n, e, l, light, specular, slopes, adj):
-    """As `highlight_vjp`, from the power and its slopes."""
+def mirrored_cosine_vjp(n, e, l, adj_c):
+    """Pull adj_c back through `mirrored_cosine`: adj_n, adj_e, adj_a; adj_l = adj_a n - adj_c e."""
     two = lit(2.0, l[0])
     a = dot(n, l)  # (1) replayed
     b = dot(n, e)  # (2) replayed
-    h, slope_c, slope_p = slopes
-
-    # (5) highlight = light specular h, per channel
-    adj_light, adj_specular, adj_h = scaled_vjp(light, specular, h, adj)
-
-    # (4) h = max(0, c)^p
-    adj_c = slope_c * adj_h
-    adj_p = slope_p * adj_h
 
     # (3) c = 2 a b - l.e
     adj_a = two * b * adj_c
     adj_b = two * a * adj_c
-    adj_l = scale(-adj_c, e)
     adj_e = scale(-adj_c, l)
 
     # (2) b = n.e
@@ -154,5 +138,22 @@ def mirror_vjp(n, e, l, light, specular, slopes, adj):
 
     # (1) a = n.l
     adj_n = axpy(adj_a, l, adj_n)
-    adj_l = axpy(adj_a, n, adj_l)
+    return adj_n, adj_e, adj_a
+
+
+@device_fn
+def highlight_vjp(n, e, l, light, specular, p, adj):
+    """Pull back through `highlight`: adj_n, adj_e, adj_l, adj_light, adj_specular, adj_p."""
+    h, slope_c, slope_p = power_slopes(mirrored_cosine(n, e, l), p)  # (4) replayed
+
+    # (5) highlight = light specular h, per channel
+    adj_light, adj_specular, adj_h = scaled_vjp(light, specular, h, adj)
+
+    # (4) h = max(0, c)^p
+    adj_c = slope_c * adj_h
+    adj_p = slope_p * adj_h
+
+    # (3), (2), (1) c = r.e
+    adj_n, adj_e, adj_a = mirrored_cosine_vjp(n, e, l, adj_c)
+    adj_l = axpy(adj_a, n, scale(-adj_c, e))
     return adj_n, adj_e, adj_l, adj_light, adj_specular, adj_p

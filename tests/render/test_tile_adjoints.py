@@ -8,32 +8,24 @@ from adjoint.render.pixel_shading import ShadeParts
 from adjoint.render.shading import power_slopes
 from adjoint.render.textures import empty_records
 from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch, pair_vjp_tile
-from adjoint.render.tile_shading import (
-    SCRATCH_VJP,
-    SLOTS,
-    add_slot,
-    pixels_vjp_tile,
-    power_slopes_vector,
-)
+from adjoint.render.tile_rows import SCRATCH_VJP, SUMS, add_sums
+from adjoint.render.tile_shading import pixels_vjp_tile, power_slopes_vector
 from render.blending import Hard, Over, Softmax
 from render.fragments import gather_tile
 from render.frames import setup_frame
 from render.packing import pack
 from render.textures import is_textured
-from render.tile_shading import ROW, SHADED
+from render.tile_shading import SHADED
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
 from tests.render.test_tile_shading import in_a_sky
 
 
-def test_the_rows_of_a_slot_are_summed_and_added_to_it(rng):
-    n, slots = 21, rng.normal(size=(2, 36))
-    block, before = np.full(SCRATCH_VJP, np.nan), slots.copy()
-    rows = block.reshape(-1, int(ROW))[int(SLOTS // ROW) :][:18, :24]
-    rows[:] = rng.normal(size=rows.shape)
-    add_slot(n, 18, 1, slots, block)
-    np.testing.assert_allclose(slots[1, :18], before[1, :18] + rows.sum(axis=1), atol=1e-14)
-    np.testing.assert_array_equal(slots[1, 18:], before[1, 18:])
-    np.testing.assert_array_equal(slots[0], before[0])
+def test_the_sums_that_were_found_are_added_to_a_slot(rng):
+    slots, block = rng.normal(size=(2, 36)), rng.normal(size=SCRATCH_VJP)
+    expected, sums = slots.copy(), block[int(SUMS) :][:9]
+    add_sums(9, 1, 18, slots, block)
+    expected[1, 18:27] += sums
+    np.testing.assert_array_equal(slots, expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -64,6 +56,7 @@ def given_fragments(rng, look, rasterizer):
             n = fragments.pair[frame.tiles.start[tile + 1] - frame.tiles.start[tile]]
             for array in (adj.y, adj.z, adj.w):
                 array[:n], array[n:] = rng.normal(size=n), np.nan
+            adj.z[:n] *= job.settings.is_deep  # else nothing flows through depths
             adj.rgba[:] = rng.normal(size=adj.rgba.shape)
             for array in (fragments.p_x, fragments.p_y, fragments.y):
                 array[n:] = np.nan
@@ -105,7 +98,7 @@ def test_blocks_of_pixels_add_up_to_what_each_one_adds(rng, look):
     records = [empty_records(np, len(fragments.y), job.x.dtype) for _ in range(2)]
     for record in records:
         record.at[:], record.part[:] = -1, 0.0
-    bodies = (pixels_vjp_body, pixels_vjp_tile)
+    of_pairs, bodies = (pair_vjp_body, pair_vjp_tile), (pixels_vjp_body, pixels_vjp_tile)
     n_checked = 0
     for tile in tiles:
         first = frame.tiles.start[tile]
@@ -115,6 +108,8 @@ def test_blocks_of_pixels_add_up_to_what_each_one_adds(rng, look):
                 continue
             for n, body in enumerate(bodies):
                 slots[n].pairs[pair] = 0.0
+                args = (k, f, job.scene, frame.faces, job.settings, fragments, adj, pair)
+                of_pairs[n](*args, slots[n].pairs)  # with depths in blocks, without in the other
                 own = ShadeParts(*(part[tile] for part in slots[n].parts))
                 row = job.scene.owner[f]
                 body(

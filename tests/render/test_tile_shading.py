@@ -20,7 +20,7 @@ def in_a_sky(scene):
 
 @pytest.mark.parametrize("look", [rounded, glossy, textured, in_a_sky])
 def test_every_fragment_of_a_block_has_the_colour_of_its_pixel(rng, look):
-    # The same operations in another order of loops: contraction may round them differently.
+    # Blocks leave out what cancels in the weights: some roundings of numbers around 1.
     scene, vertices = two_tetrahedra(rng)
     job = pack(look(scene), [camera()], soft(sigma=1e-2), vertices, (64, 64))[0]
     frame = setup_frame(job, 0)
@@ -37,7 +37,7 @@ def test_every_fragment_of_a_block_has_the_colour_of_its_pixel(rng, look):
             for q in range(first, last, 7):
                 _, w = fragment_place((fragments.p_x[q], fragments.p_y[q]), *corners)
                 expected = pixel_color(f, w, light, frame.faces, job.scene)
-                np.testing.assert_allclose(fragments.rgb[q], expected, rtol=1e-13)
+                np.testing.assert_allclose(fragments.rgb[q], expected, rtol=1e-13, atol=1e-15)
                 n_checked += 1
     assert n_checked > 100
     assert longest > SHADED  # more than one block
