@@ -109,11 +109,14 @@ def test_a_client_that_ends_early_keeps_what_came(by, tmp_path):
     whole, _ = run(tmp_path / "whole", "pushed-cube", CUBE, over)
     out = tmp_path / "stopped"
     process = started(out, over)
-    if by == "kill":
+    try:
+        if by == "kill":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to workers too
+        told = process.communicate(timeout=60)[1]
+    finally:
         process.kill()
-    else:
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to workers too
-    told = process.communicate(timeout=60)[1]
     if by == "Ctrl-C":
         assert process.returncode == 130
         assert f"--out {out} --resume --scheduler local:2" in told
