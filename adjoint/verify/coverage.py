@@ -195,15 +195,17 @@ def verify(
     if processes == 1:
         done = [check_system(system.name, seed, on_cell) for system in chosen]
     else:
-        families = dict.fromkeys(system.family for system in chosen)
-        shares = [[s.name for s in chosen if s.family == family] for family in families]
+        # A family shares kernels: its first system compiles them, before any of the others.
+        first = {system.family: system for system in reversed(chosen)}.values()
+        order = [*first, *(system for system in chosen if system not in first)]
         with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-            running = [pool.submit(check_systems, share, seed) for share in shares]
+            running = {pool.submit(check_system, s.name, seed): s.name for s in order}
             for future in as_completed(running):
-                for cell in (cell for part in future.result() for cell in part.cells):
+                for cell in future.result().cells:
                     if on_cell is not None:
                         on_cell(cell)
-            done = [part for future in running for part in future.result()]
+            found = {name: future.result() for future, name in running.items()}
+        done = [found[system.name] for system in chosen]
     cells = tuple(cell for part in done for cell in part.cells)
     covered = {owner for part in done for owner in part.owners}
     events = {part.cells[0].system: part.event for part in done if part.event}
@@ -216,11 +218,6 @@ class Checked(NamedTuple):
     cells: list[Cell]
     owners: set[tuple[str, str]]
     event: str
-
-
-def check_systems(names: Sequence[str], seed: int = 0) -> list[Checked]:
-    """Return what `check_system` does for some systems, one after the other."""
-    return [check_system(name, seed) for name in names]
 
 
 def check_system(

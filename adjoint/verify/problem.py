@@ -69,7 +69,7 @@ class Problem:
 class System:
     """A named problem, made when it is needed, and what it shows in one sentence.
 
-    Systems of one `family` share compiled code, and are best checked in one process.
+    Systems of one `family` share compiled code: the first that is checked compiles it.
     """
 
     name: str

@@ -164,7 +164,7 @@ def test_the_way_of_the_mesh_can_be_viewed(finished, tmp_path):
         ("penalty.laplacian=-1.0", "`penalty.laplacian` must not be negative"),
         ("optimizer.method=gauss-newton", "`optimizer.method` must not be gauss-newton here"),
         ("optimizer.starts=2", "Unknown key `optimizer.starts`"),
-        ("camera.distance=0.0", "`camera.distance` must be positive"),
+        ("camera.distance=0.0", "`camera.distance` must be more than `mesh.radius`"),
         ("image.height=0", "`image.height` must be positive"),
     ],
 )
