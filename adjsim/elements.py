@@ -21,7 +21,7 @@ class Element(CPUDispatcher):
 
     def __init__(self, fn: Callable, locals: Any = None, targetoptions: Any = None) -> None:
         options = {**(targetoptions or {}), "nopython": True, **NO_WRAPPERS}
-        super().__init__(fn, locals, TargetOptions(options))
+        super().__init__(fn, locals or {}, TargetOptions(options))  # Numba 0.61 wants a mapping
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the copy, which is compiled in its first call."""

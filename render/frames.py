@@ -85,11 +85,12 @@ def empty_fragments(frame: Frame, first: int, last: int) -> Fragments:
     n_pairs = int(np.diff(tiles.start[first : last + 1]).max())
     dtype, side = grid.pixel_x.dtype, 1 << grid.shift
     pixel, face, order, spare = (np.empty(n, np.int32) for _ in range(4))
-    p_x, p_y, y, D, rest, z, u = (np.empty(n, dtype) for _ in range(7))
+    # Blocks reach beyond the last fragment: what they find is dropped, but not left to chance.
+    p_x, p_y, y, D, rest, z, u = (np.zeros(n, dtype) for _ in range(7))
     start = np.empty(side * side + 2, np.int32)
     pair = np.empty(n_pairs + 1, np.int64)
     logits, box_x, box_y = (np.empty(max(BLOCK, side) + LANES, dtype) for _ in range(3))
-    rgb, shade = np.empty((n, 3), dtype), np.empty(SCRATCH, dtype)
+    rgb, shade = np.empty((n, 3), dtype), np.zeros(SCRATCH, dtype)
     return Fragments(
         pixel, face, p_x, p_y, y, D, rest, z, u, rgb, order, spare, start, pair,
         logits, box_x, box_y, shade,

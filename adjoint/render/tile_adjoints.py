@@ -132,10 +132,10 @@ def pair_vjp_tile(k, f, scene, faces, settings, fragments, adj, pair, slots):
 def empty_scratch(ready: Frame) -> Fragments:
     """Return room for the fragments of any tile of a frame, and for undoing their colours."""
     fragments = empty_fragments(ready, 0, len(ready.tiles.capacity))
-    return fragments._replace(shade=np.empty(SCRATCH_VJP, fragments.shade.dtype))
+    return fragments._replace(shade=np.zeros(SCRATCH_VJP, fragments.shade.dtype))
 
 
 def empty_adjoints(n: int, n_pixels: int, dtype: np.dtype) -> FragmentAdjoints:
     """Return room for the adjoints of n fragments and of the pixels of a tile."""
-    y, z, w, T = (np.empty(n, dtype) for _ in range(4))
+    y, z, w, T = (np.zeros(n, dtype) for _ in range(4))
     return FragmentAdjoints(y, z, w, T, np.empty((n_pixels, 4), dtype))
