@@ -17,17 +17,10 @@ from studies.peers.racing import Race, find_peers, peer_laps
 from studies.registry import RunOptions
 from studies.run_folder import ITERATIONS, RESULT, RunFolder
 from studies.timing_clock import Lap, Round, run_round, warm_up
-from studies.timing_laps import (
-    BLENDS,
-    checkpoint_laps,
-    cloth_laps,
-    image_laps,
-    smoke_laps,
-    tet_laps,
-    world_laps,
-)
+from studies.timing_images import BLENDS, image_laps
+from studies.timing_laps import checkpoint_laps, cloth_laps, smoke_laps, tet_laps, world_laps
 from studies.timing_results import collect
-from studies.timing_scenes import ball_mesh
+from studies.timing_scenes import LOOKS, ball_mesh
 
 
 LEAST = {"sizes": 5, "peer.sizes": 5, "cloth.triangles": 2, "smoke.cells": 2}
@@ -76,6 +69,8 @@ def _check_images(settings: dict[str, Any]) -> None:
         ball_mesh(n_faces)
     for blend in settings["images"]["blends"]:
         checks.known_key("entry of `images.blends`", blend, BLENDS)
+    for look in settings["images"]["looks"]:
+        checks.known_key("entry of `images.looks`", look, LOOKS)
 
 
 def _not_empty(key: str, value: Any) -> Any:

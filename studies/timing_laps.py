@@ -1,4 +1,4 @@
-"""The laps over our own loops: tetrahedra, cloth, smoke, checkpoints, images.
+"""The laps over our own loops: tetrahedra, cloth, smoke, worlds, checkpoints.
 
 The loops of the tetrahedra and of the cloth are called as the rollout and the reverse sweep
 call them, on memory that was touched before; packing, allocation and the shaping of the
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
 from adjoint.schedules import as_schedule, size_in_bytes
 from adjoint.sweep import ReverseSweep
@@ -20,10 +19,8 @@ from adjsim.model import Model, State
 from adjsim.rollout import frame_rows, rollout
 from adjsim.stepper import ModelStepper, make_stepper
 from adjsim.worlds import Batch, stack
-from render.blending import Over, Softmax
-from render.soft_raster import SoftRasterizer, rasterize
 from studies.timing_clock import Lap
-from studies.timing_scenes import Block, make_ball, make_block, make_cloth, make_smoke
+from studies.timing_scenes import Block, make_block, make_cloth, make_smoke
 
 
 GUESS = 15e-9  # forward time per element and step [s], to choose the number of steps
@@ -31,8 +28,6 @@ MIN_STEPS = 4
 FORWARD, BOTH, BOTH_MASS = "forward", "forward+reverse", "forward+reverse+mass"
 STORED, BUDGETED = "store-all", "budget"
 WORLDS, WHOLE = "worlds", "whole"
-SIGMA = 1e-5
-BLENDS = {"over": Over, "softmax": Softmax}
 
 
 def sample_steps(n_elements: int, sample: float) -> int:
@@ -276,48 +271,3 @@ def checkpoint_laps(size: int, budget: str, horizon: float, *, device: str) -> I
             lambda checkpoint=checkpoint: gradient(checkpoint),
             every=3,
         )
-
-
-def image_laps(
-    images: Mapping[str, Any], dtypes: list[str], threads: list[int], seed: int
-) -> Iterator[Lap]:
-    """Give the laps of the rasterizer, forward and with reverse, in the first of `dtypes`.
-
-    First every pair of `faces` and `pixels` with every blend; then the growth with either, in
-    the blend that is the default.
-    """
-    sizes = [(faces, pixels) for faces in images["faces"] for pixels in images["pixels"]]
-    for blend in images["blends"]:
-        for size in sizes:
-            labels = {"part": "images", "blend": blend, "dtype": dtypes[0]}
-            yield from _ball_laps(size, labels, threads, seed)
-    growth = images["growth"]
-    sizes = [(growth["at_faces"], pixels) for pixels in growth["pixels"]]
-    sizes += [(faces, growth["at_pixels"]) for faces in growth["faces"]]
-    for size in dict.fromkeys(sizes):
-        labels = {"part": "growth", "blend": "over", "dtype": dtypes[0]}
-        yield from _ball_laps(size, labels, threads, seed)
-
-
-def _ball_laps(
-    size: tuple[int, int], labels: dict[str, Any], threads: list[int], seed: int
-) -> Iterator[Lap]:
-    (n_faces, pixels), dtype = size, labels["dtype"]
-    ball = make_ball(n_faces, seed)
-    rng = np.random.default_rng(seed)
-    adj = rng.standard_normal((pixels, pixels, 4)).astype(dtype)
-    rasterizer = SoftRasterizer(sigma=SIGMA, blend=BLENDS[labels["blend"]]())
-    vertices = {"ball": ball.points.astype(dtype)}
-    args = (ball.scene, ball.camera, rasterizer, vertices, (pixels, pixels))
-    every = 3 if labels["part"] == "growth" else 1
-    for n_threads in threads:
-        mine = {**labels, "faces": n_faces, "pixels": pixels, "threads": n_threads}
-
-        def draw(n: int = n_threads) -> object:
-            return rasterize(*args, threads=n)
-
-        def both(n: int = n_threads) -> object:
-            return record_images(*args, threads=n).vjp(adj)
-
-        yield Lap({**mine, "pass": FORWARD}, 1.0, draw, every=every)
-        yield Lap({**mine, "pass": BOTH}, 1.0, both, every=every)

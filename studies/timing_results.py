@@ -7,6 +7,7 @@ from studies.peers.racing import Race
 from studies.timing_clock import Lap, Round, ratio, summary, time_off_core
 from studies.timing_laps import BOTH, BUDGETED, STORED, WHOLE, WORLDS
 from studies.timing_paper import BACKWARD, FORWARD, HARDWARE
+from studies.timing_scenes import FLAT
 
 
 def collect(
@@ -28,6 +29,7 @@ def collect(
         "worlds": _worlds(rounds, _part(laps, "worlds")),
         "checkpoint": _checkpoint(rounds, _part(laps, "checkpoint")),
         "images": [_milliseconds(rounds, lap) for lap in _part(laps, "images")],
+        "looks": _looks(rounds, _part(laps, "looks")),
         "growth": [_milliseconds(rounds, lap) for lap in _part(laps, "growth")],
         "peers": [row for race in races for row in _race(rounds, race, laps)],
         "packages": peers,
@@ -93,6 +95,17 @@ def _milliseconds(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:
         "ms_median": 1e3 * each["median"],
         "ms_on_core": 1e3 * each["on_core"] if lap.labels["threads"] == 1 else None,
     }
+
+
+def _looks(rounds: Sequence[Round], laps: list[Lap]) -> list[dict[str, Any]]:
+    """Return a row for each look of the ball, its time as a ratio to that of flat shading too."""
+    rows = []
+    for lap in laps:
+        same = {**lap.labels, "look": FLAT}
+        flat = next((other for other in laps if other.labels == same), None)
+        found = None if flat is None else ratio(rounds, lap, flat)
+        rows.append({**_milliseconds(rounds, lap), "ratio": found})
+    return rows
 
 
 def _checkpoint(rounds: Sequence[Round], laps: list[Lap]) -> dict[str, Any] | None:

@@ -17,7 +17,8 @@ from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
 from adjsim.reduced.smoke import Smoke, SmokeState
 from render.camera import Camera
-from render.scene import DirectionalLight, Mesh, Scene
+from render.scene import DirectionalLight, Material, Mesh, Scene
+from render.textures import Texture
 
 
 CELL = 0.1  # edge of a grid cell [m]
@@ -36,6 +37,8 @@ AREAL_DENSITY, WAVE = 0.2, 0.02  # [kg/m2], height of the waves [m]
 WHIRL, LAYER = 0.5, 0.34  # fastest [cells/step], part of the grid that holds smoke at first
 CUBE_FACES = 12
 DISTANCE = 4.0  # of the camera from the middle of the unit ball [m]
+FLAT, PHONG, TEXTURE = LOOKS = ("flat", "phong", "texture")
+TEXELS = 64  # edge of the texture
 
 
 def block_cells(n_tets: int) -> tuple[int, int, int]:
@@ -158,22 +161,30 @@ class Ball:
         return float(self.camera.fov_y)
 
 
-def make_ball(n_faces: int, seed: int) -> Ball:
+def make_ball(n_faces: int, seed: int, look: str = FLAT) -> Ball:
     """Return the cube, or the icosphere of 20 * 4^k faces, in colours drawn from `seed`.
 
     The outline of a unit ball at distance d is seen under the angle asin(1/d); the field of
-    view is chosen so that the disc of that angle covers half of the square.
+    view is chosen so that the disc of that angle covers half of the square. With the look
+    "phong" the ball has smooth normals and a highlight, with "texture" a picture of `TEXELS`²
+    texels, seen from the front.
     """
     points, faces = ball_mesh(n_faces)
-    colors = np.random.default_rng(seed).random((len(faces), 3))
+    rng = np.random.default_rng(seed)
     radius = 1.0 / math.sqrt(DISTANCE**2 - 1.0)  # tan(asin(1/d))
     half = radius * math.sqrt(math.pi / 2.0)  # pi r^2 = (2 half)^2 / 2
     camera = Camera(
         (0.0, 0.0, DISTANCE), (0.0, 0.0, 0.0), fov_y=2.0 * math.degrees(math.atan(half))
     )
     light = DirectionalLight((1.0, 1.0, 1.0))
-    scene = Scene({"ball": Mesh(faces, face_colors=colors)}, {"sun": light})
-    return Ball(scene, camera, points, faces)
+    if look == TEXTURE:
+        picture = Texture(rng.random((TEXELS, TEXELS, 3)))
+        mesh = Mesh(faces, texture=picture, uv=0.5 + 0.5 * points[:, :2])
+    else:
+        colors = rng.random((len(faces), 3))
+        shiny = Material(specular=0.5) if look == PHONG else Material()
+        mesh = Mesh(faces, face_colors=colors, material=shiny, smooth_normals=look == PHONG)
+    return Ball(Scene({"ball": mesh}, {"sun": light}), camera, points, faces)
 
 
 def ball_mesh(n_faces: int) -> tuple[np.ndarray, np.ndarray]:

@@ -29,7 +29,7 @@ def tables(result: dict[str, Any]) -> list[Table]:
     dtypes = list(dict.fromkeys(row["dtype"] for row in result["tets"]))
     found = [_tets(result, dtype, viscous=viscous) for dtype in dtypes for viscous in (False, True)]
     found += [_on_core(result), _rates(result), _cloth(result), _smoke(result), _worlds(result)]
-    found += [_checkpoint(result), _images(result), _growth(result)]
+    found += [_checkpoint(result), _images(result), _looks(result), _growth(result)]
     found += [_peers(result), _absent(result)]
     return [table for table in found if table.rows]
 
@@ -266,6 +266,34 @@ def _images(result: dict[str, Any]) -> Table:
         result["images"],
         "minimum (median) over the rounds; all gradients",
     )
+
+
+def _looks(result: dict[str, Any]) -> Table:
+    mine = result.get("looks", [])  # runs of earlier versions have none
+    threads = {row["threads"]: _threads(row) for row in mine}
+    columns = [(what, n) for what in (FORWARD, BOTH) for n in threads]
+    table = Table(
+        "Soft rasterizer, the ball by how it is shaded: ms, and how many times flat faces",
+        [
+            *("faces", "pixels", "look", *(f"{what}, {threads[n]}" for what, n in columns)),
+            *(f"{what}, {threads[n]} x" for what, n in columns),
+        ],
+        note="minimum (median) over the rounds, and of the ratios; all gradients; phong: smooth "
+        "normals and a highlight",
+    )
+    keys = ("faces", "pixels", "look")
+    for kind in dict.fromkeys(tuple(row[key] for key in keys) for row in mine):
+        here = pick(mine, **dict(zip(keys, kind, strict=True)))
+        by = [pick(here, **{"pass": what}, threads=n) for what, n in columns]
+        ratios = [rows[0]["ratio"] if rows else None for rows in by]
+        table.rows.append(
+            [
+                *(str(kind[0]), f"{kind[1]}²", kind[2]),
+                *(_cell(rows, "ms", 2) for rows in by),
+                *(f"{each['min']:.2f} ({each['median']:.2f})" if each else "-" for each in ratios),
+            ]
+        )
+    return table
 
 
 def _growth(result: dict[str, Any]) -> Table:

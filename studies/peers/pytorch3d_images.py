@@ -6,7 +6,7 @@ from pytorch3d import renderer  # pyright: ignore[reportMissingImports]
 from pytorch3d.structures import Meshes  # pyright: ignore[reportMissingImports]
 
 from studies.peers import PeerRun
-from studies.timing_laps import SIGMA
+from studies.timing_images import SIGMA
 from studies.timing_scenes import DISTANCE, Ball
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from render.soft_raster import SoftRasterizer, rasterize
 from studies import cli, config, timing
 from studies.errors import StudyError
 from studies.manifest import manifest
@@ -15,6 +16,7 @@ from studies.timing_clock import Lap, ratio, run_round, summary, time_off_core
 from studies.timing_laps import world_blocks
 from studies.timing_results import collect
 from studies.timing_scenes import (
+    LOOKS,
     ball_mesh,
     block_cells,
     make_ball,
@@ -95,6 +97,10 @@ def test_a_run_writes_numbers_figures_and_a_page(run):
     assert {(row["worlds"], row["each"], row["whole"]) for row in result["worlds"]} == {(3, 5, 5)}
     assert result["checkpoint"]["forward_steps"]["budget"] > result["checkpoint"]["steps"]
     assert {row["pass"] for row in result["images"]} == {"forward", "forward+reverse"}
+    looks = [(row["look"], row["pass"], row["ratio"]["min"] > 0.0) for row in result["looks"]]
+    passes = ("forward", "forward+reverse")
+    assert looks == [(name, both, True) for name in ("flat", "phong", "texture") for both in passes]
+    assert [row["ratio"]["min"] for row in result["looks"][:2]] == [1.0, 1.0]
     growth = [(row["faces"], row["pixels"]) for row in result["growth"]]
     assert growth == [(f, n) for f, n in ((20, 8), (20, 12), (12, 8)) for _ in range(2)]
     assert folder.has("figures/steps_per_second.png")
@@ -135,6 +141,10 @@ def test_a_run_that_was_cut_off_keeps_its_whole_rounds(run, tmp_path):
         (
             'images.blends=["overs"]',
             "Unknown entry of `images.blends` `overs`. Did you mean `over`",
+        ),
+        (
+            'images.looks=["fong"]',
+            "Unknown entry of `images.looks` `fong`. Did you mean `phong`",
         ),
         ("checkpoint.budget=much", "`checkpoint` must be"),
     ],
@@ -197,15 +207,23 @@ def test_the_ball_is_closed_round_and_faces_outwards(n_faces):
     assert (np.einsum("fi,fi->f", np.cross(b - a, c - a), a) > 0.0).all()
 
 
-def test_the_ball_fills_half_of_the_image():
-    from render.soft_raster import SoftRasterizer, rasterize
-
-    ball = make_ball(320, 0)
-    image = rasterize(
-        ball.scene, ball.camera, SoftRasterizer(), {"ball": ball.points}, (64, 64), threads=1
-    )
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_ball_fills_half_of_the_image(look):
+    image = picture(look)
     # 320 flat faces cover 1 - 0.012 of the disc; a pixel's width of outline is 1 %.
     assert abs(image[..., 3].mean() - 0.5) < 0.02
+
+
+def test_no_look_of_the_ball_is_like_another():
+    flat, phong, texture = (picture(look)[..., :3] for look in LOOKS)
+    for a, b in ((flat, phong), (flat, texture), (phong, texture)):
+        assert np.abs(a - b).max() > 0.1
+
+
+def picture(look):
+    ball = make_ball(320, 0, look)
+    vertices = {"ball": ball.points}
+    return rasterize(ball.scene, ball.camera, SoftRasterizer(), vertices, (64, 64), threads=1)
 
 
 def test_times_are_summed_up_as_minimum_median_and_paired_ratio():
