@@ -29,7 +29,6 @@ def test_every_declared_parameter_of_every_system_is_proven(table):
     assert failed == []
     assert table.missing == ()
     assert table.passed
-    assert table.exit_code == 0
 
 
 @pytest.mark.slow
@@ -143,7 +142,6 @@ def test_a_declared_parameter_that_no_system_has_fails_the_table():
     table = Coverage((), ("HalfSpaceContact.radius",))
     assert not table.passed
     assert "FAIL HalfSpaceContact.radius is in no system" in table.table()
-    assert table.exit_code == 1
 
 
 def test_an_empty_table_does_not_pass():

@@ -99,7 +99,7 @@ def test_one_that_was_killed_ends_with_the_same_bytes(finished, tmp_path, adjsim
         assert time.monotonic() < deadline
         time.sleep(0.002)
     started.send_signal(signal.SIGKILL)
-    started.wait()
+    assert started.wait() == -signal.SIGKILL  # it had not ended by itself
     assert (out / "study.toml").exists()
     code, _, _ = adjsim("dataset", "rigid", "--out", out, "--resume")
     assert code == 0

@@ -14,6 +14,7 @@ import xarray as xr
 from studies import config, running
 from studies.errors import StudyError
 from studies.scans import scanning, spec, survey
+from studies.scans.dataset import make_dataset
 from studies.scans.points import POINTS, write_points
 from studies.scans.spec import Asked
 from tests.studies.scans.toy import BEAM, CUBE, grid_of, run
@@ -48,6 +49,38 @@ def test_a_scan_leaves_a_data_set_with_named_coordinates(finished):
         assert (data.reason == "").all()
         assert (data.relative < 1e-4).all()
         assert np.allclose(data.frame_loss.mean("frame"), data.loss, rtol=1e-13, atol=0.0)
+
+
+def test_what_is_seen_is_compared_with_the_next_point(finished):
+    with xr.open_dataset(finished[0].file("scan.nc")) as data:
+        assert data.visibility_event.dims == ("mass", "along")
+        n_faces = data.faces.values
+        assert len(set(n_faces)) > 1  # other numbers of faces are other faces
+        events = data.visibility_event.sel(along="mass").values
+        assert events[:-1][np.diff(n_faces) != 0.0].all()
+        assert not events[-1]  # there is no next point
+
+
+def test_events_stand_between_a_point_and_the_next_along_each_axis():
+    grid = grid_of("pushed-cube", CUBE, "mass=1:2:2", "time.frames=1:3:3")
+    faces, touches = [["a", "a", "b"], ["a", "c", None]], [["s", "s", "s"], ["t", "s", "s"]]
+    records = [
+        {"index": [i, j], "loss": 1.0, "gradient": [1.0], "frame_loss": [1.0], "reason": None,
+         "face_set": faces[i][j], "touch_set": touches[i][j]}
+        for i in range(2) for j in range(3)
+    ]  # fmt: skip
+    data = make_dataset(grid, records)
+    seen = data.visibility_event
+    assert seen.dims == ("mass", "time.frames", "along")
+    assert seen.sel(along="mass").values.tolist() == [[False, True, False], [False] * 3]
+    assert seen.sel(along="time.frames").values.tolist() == [
+        [False, True, False],
+        [True, False, False],  # of the last nothing is known
+    ]
+    touched = data.touch_event
+    assert touched.sel(along="mass").values.tolist() == [[True, False, False], [False] * 3]
+    assert touched.sel(along="time.frames").values.tolist() == [[False] * 3, [True, False, False]]
+    assert "contact_event" not in data
 
 
 def test_every_point_is_a_line_written_whole(finished):
