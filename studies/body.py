@@ -1,27 +1,22 @@
 """The user's body: tetrahedra to simulate, a skin to draw, and the nodes that are held.
 
 A volume mesh is drawn by its own boundary; a closed surface is filled with tetrahedra and
-carried by them. Filling is repeated only for a new surface: the result is kept in the
-cache folder, so that a run that is resumed or repeated has the same mesh.
+carried by them (`studies/fillings.py`).
 """
 
-import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from adjsim.backend import CACHE_DIR
 from adjsim.forces.neo_hookean import lame
 from adjsim.meshes.embedding import embedding
 from adjsim.meshes.files import read_mesh
 from adjsim.meshes.tet_mesh import TetMesh
-from adjsim.meshes.tetrahedralise import tetrahedralise
 from adjsim.meshes.triangle_mesh import TriangleMesh
+from studies.fillings import filled, key_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +48,7 @@ class Body:
 
 def read_body(settings: Mapping[str, Any]) -> Body:
     """Return the body of a study's settings: `mesh`, `[body]` and `[pinned]`."""
-    given = settings["body"]
-    read = read_mesh(settings["mesh"], scale=given["scale"])
+    read = _read(settings)
     if isinstance(read, TetMesh):
         mesh, surface = read, read.surface()
         rows = np.arange(len(surface.nodes))
@@ -63,28 +57,25 @@ def read_body(settings: Mapping[str, Any]) -> Body:
         )
         faces = surface.local_faces
     else:
-        read.require_closed("mesh")
-        mesh = filled(read, given["edge_length"], CACHE_DIR.parent / "meshes")
+        mesh = filled(read, settings["body"]["edge_length"])
         skin, faces = embedding(mesh, read.points), read.faces
     return Body(mesh, skin, faces, pinned_nodes(mesh.points, settings["pinned"]))
 
 
-def filled(surface: TriangleMesh, edge_length: float, folder: Path) -> TetMesh:
-    """Return the tetrahedra that fill a surface, from the folder if they are there."""
-    key = hashlib.sha256(np.float64(edge_length).tobytes())
-    key.update(surface.points.tobytes())
-    key.update(surface.faces.tobytes())
-    path = folder / f"{key.hexdigest()[:24]}.npz"
-    if path.is_file():
-        with np.load(path, allow_pickle=False) as kept:
-            return TetMesh(kept["points"], kept["tets"])
-    mesh = tetrahedralise(surface, edge_length=edge_length)
-    folder.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{os.getpid()}-{path.name}")
-    with part.open("wb") as stream:
-        np.savez(stream, points=mesh.points, tets=mesh.tets)
-    part.replace(path)
-    return mesh
+def fillings(settings: Mapping[str, Any]) -> dict[str, TetMesh]:
+    """Return the tetrahedra that fill the surface of the settings, by key; {} of a volume mesh."""
+    read, edge_length = _read(settings), settings["body"]["edge_length"]
+    if isinstance(read, TetMesh):
+        return {}
+    return {key_of(read, edge_length): filled(read, edge_length)}
+
+
+def _read(settings: Mapping[str, Any]) -> TetMesh | TriangleMesh:
+    """Return the mesh of the settings, in metres; a surface is closed."""
+    read = read_mesh(settings["mesh"], scale=settings["body"]["scale"])
+    if isinstance(read, TriangleMesh):
+        read.require_closed("mesh")
+    return read
 
 
 def pinned_nodes(points: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:

@@ -18,7 +18,7 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.files import find_mesh
 from adjsim.model import Model, State
-from studies.body import Body, lam_over_mu, read_body
+from studies.body import Body, fillings, lam_over_mu, read_body
 from studies.errors import StudyError
 from studies.fit import Fit
 from studies.footage import Footage, make_skin_filming, read_footage
@@ -31,6 +31,7 @@ from studies.video_problem import VideoProblem
 from studies.wires import Outer, Wire, Wires
 
 
+__all__ = ["fillings"]  # with `prepare` and `advice`, what is asked of a study
 ASSETS, SHIPPED = Path(__file__).resolve().parent / "assets", "adjsim:"
 PATHS = {
     "mu": "body.mu",

@@ -16,7 +16,8 @@ from studies.errors import StudyError
 STUDY, MANIFEST, ITERATIONS = "study.toml", "manifest.json", "iterations.jsonl"
 PARAMETERS, RESULT, CERTIFICATE = "parameters.npz", "result.json", "certificate.json"
 SCAN, SPEC = "scan.json", "dataset.json"  # what a folder is of that holds no plain run
-BEGINNING = (MANIFEST, SCAN, SPEC)  # written before the study, with which a run has begun
+FILLINGS = "fillings.npz"
+BEGINNING = (MANIFEST, SCAN, SPEC, FILLINGS)  # written before the study, with which a run has begun
 TRAJECTORY, FRAMES, REPORT = "trajectory.npz", "frames.npz", "report.html"
 PICTURES, LOOKS = "pictures.npz", "looks.json"
 TEXTURE, TEXTURE_PICTURE = "texture.npz", "texture.png"

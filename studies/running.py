@@ -9,6 +9,7 @@ from typing import Any
 from studies import config
 from studies.distribution import HERE, Spread, over
 from studies.errors import StudyError
+from studies.fillings import fillings_of, keep_fillings_of, require_fillings, write_fillings
 from studies.manifest import manifest, now
 from studies.registry import Job, RunOptions, find_study
 from studies.run_folder import ITERATIONS, MANIFEST, SCAN, SPEC, STUDY, RunFolder, free_folder
@@ -69,6 +70,7 @@ def start(
     folder = RunFolder.create(out or free_folder(settings.kind))
     command = " ".join(["adjsim", *sys.argv[1:]])
     folder.write_json(MANIFEST, manifest(settings.kind, vars(options), command))
+    write_fillings(folder, fillings_of(settings.kind, settings.values))
     folder.write_text(STUDY, settings.to_toml())  # last: with it the run has begun
     return folder, job
 
@@ -111,7 +113,9 @@ def resume(
             _same(out, f"--{key}", value, stored[key])
     options = RunOptions(**{key: stored[key] for key in ("seed", "dtype", "device")})
     check_device(options.device)
+    keep_fillings_of(folder)
     job = over(find_study(settings.kind).prepare(settings.values, options), spread)
+    require_fillings(folder, fillings_of(settings.kind, settings.values))
     folder.clear_parts()
     say_what_is_kept(folder)
     folder.write_json(MANIFEST, {**stored, "resumed": [*stored["resumed"], now()]})

@@ -1,10 +1,11 @@
 """Points of a scan as pieces of work: pure, to be made here or by another process.
 
 A piece is the indices of a few points that share their settings. A process keeps the grid of
-the scan, and the problem of the last settings, for the next piece.
+the scan, and the problem of the last settings, for the next piece. Where the study fills a
+surface with tetrahedra, the survey brings them: another process would make others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
@@ -12,6 +13,8 @@ from math import ceil
 from typing import Any
 from uuid import uuid4
 
+from adjsim.meshes.tet_mesh import TetMesh
+from studies.fillings import KEPT
 from studies.scans.evaluation import in_groups, worlds_at_once
 from studies.scans.points import make_points
 from studies.scans.spec import Scan
@@ -29,10 +32,13 @@ class Survey:
     Attributes
     ----------
     scan : Scan
+    fillings : mapping
+        `Grid.fillings`.
     token : str
     """
 
     scan: Scan = field(compare=False)
+    fillings: Mapping[str, TetMesh] = field(default_factory=dict, compare=False)
     token: str = field(default_factory=lambda: uuid4().hex)
 
     @property
@@ -51,6 +57,7 @@ class Survey:
 
     def __call__(self, piece: Sequence[Index]) -> list[dict[str, Any]]:
         """Return what is kept of the points of a piece; without a problem, the reason of each."""
+        KEPT.update(self.fillings)
         grid = self.grid
         terrain = _terrain(self, tuple(grid.settings(piece[0]).items()))
         if isinstance(terrain, str):

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
+from adjsim.meshes.tet_mesh import TetMesh
 from studies import config
 from studies.config import StudySettings
 from studies.errors import StudyError
+from studies.fillings import fillings_of
 from studies.image_fit import ImageFit
 from studies.image_problem import ImageProblem
 from studies.instances import Instances
@@ -60,6 +62,18 @@ class Terrain:
         self.fit.problem.parameters.theta(natural)
 
 
+def changed_values(settings: StudySettings, changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a study with some changed, by dotted key."""
+    values = copy.deepcopy(settings.values)
+    for key, value in changed.items():
+        *tables, last = key.split(".")
+        here = values
+        for table in tables:
+            here = here[table]
+        here[last] = value
+    return values
+
+
 def make_terrain(
     settings: StudySettings, options: RunOptions, at: str, changed: Mapping[str, Any]
 ) -> Terrain:
@@ -72,13 +86,7 @@ def make_terrain(
     ValueError
         If a setting is out of range.
     """
-    values = copy.deepcopy(settings.values)
-    for key, value in changed.items():
-        *tables, last = key.split(".")
-        here = values
-        for table in tables:
-            here = here[table]
-        here[last] = value
+    values = changed_values(settings, changed)
     job = find_study(settings.kind).prepare(values, options)
     if not isinstance(job, ImageFit):
         if isinstance(job, Instances):
@@ -151,6 +159,23 @@ class Grid:
                 if isinstance(own, int)
                 else float(axis.values[index[k]])
             )
+        return found
+
+    def fillings(self) -> dict[str, TetMesh]:
+        """Return what fills the surfaces of the study and of all points, by key.
+
+        A surface that cannot be filled is left out: its points say why.
+        """
+        own = self.scan.settings
+        found = fillings_of(own.kind, own.values)
+        if not found:
+            return {}
+        alike = {str(changed): changed for changed in map(self.settings, self.order().tolist())}
+        for changed in alike.values():
+            try:
+                found |= fillings_of(own.kind, changed_values(own, changed))
+            except (ValueError, ArithmeticError):
+                continue
         return found
 
     def natural(self, terrain: Terrain, index: Sequence[int]) -> np.ndarray:

@@ -4,10 +4,9 @@ import pyvista
 
 from adjsim.meshes.files import read_mesh
 from adjsim.meshes.grid import box_tets
-from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies import body as body_module
-from studies.body import filled, lam_over_mu, pinned_nodes, read_body
+from studies import fillings
+from studies.body import lam_over_mu, pinned_nodes, read_body
 
 
 POINTS = box_tets((4, 1, 1), (4.0, 1.0, 1.0)).points
@@ -27,7 +26,7 @@ def test_a_volume_mesh_is_drawn_by_its_own_boundary():
 
 
 def test_a_closed_surface_is_filled_and_drawn_by_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr(body_module, "CACHE_DIR", tmp_path / "kernels")
+    monkeypatch.setattr(fillings, "CACHE_DIR", tmp_path / "kernels")
     given = settings("pyvista:sphere.ply", shape="none")
     body = read_body(given)
     surface = read_mesh("pyvista:sphere.ply")
@@ -38,21 +37,6 @@ def test_a_closed_surface_is_filled_and_drawn_by_itself(tmp_path, monkeypatch):
     again = read_body(given)
     assert (again.mesh.points == body.mesh.points).all()
     assert (again.mesh.tets == body.mesh.tets).all()
-
-
-def test_a_surface_is_filled_once_and_kept(tmp_path, monkeypatch):
-    calls = []
-
-    def fake(surface, *, edge_length):
-        calls.append(edge_length)
-        return box_tets((1, 1, 1))
-
-    monkeypatch.setattr(body_module, "tetrahedralise", fake)
-    mesh = box_tets((1, 1, 1))
-    surface = TriangleMesh(mesh.points, mesh.surface().faces)
-    for edge_length in (0.1, 0.1, 0.2, 0.1):
-        assert isinstance(filled(surface, edge_length, tmp_path), TetMesh)
-    assert calls == [0.1, 0.2]
 
 
 def test_a_box_holds_the_nodes_inside():
