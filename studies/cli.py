@@ -30,7 +30,8 @@ Scheduler = Annotated[
     str | None,
     typer.Option(
         help="Spread the work over Dask workers: tcp://HOST:PORT of a scheduler, or local:N for N "
-        "processes on this machine. Default: none."
+        "processes on this machine; serial: one piece of work after the other. Default: over this "
+        "machine's cores, without Dask."
     ),
 ]
 
@@ -97,10 +98,11 @@ def run(
     """Run a study: identify, certify, report."""
     from studies import running
     from studies.distribution import connected
+    from studies.processes import on_this_machine
 
     begin, options = running.resume if resume else running.start, _options(seed, dtype, device)
     _tell_of_compiling()
-    with connected(scheduler) as spread:
+    with connected(scheduler, on_this_machine) as spread:
         folder, job = begin(study, overrides or [], out, options, spread=spread)
         print(f"run folder: {folder.path}", flush=True)
         _carry_out(job, folder, f"adjsim run {study}", scheduler)

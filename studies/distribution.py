@@ -3,10 +3,10 @@
     for piece, result in spread(function, pieces): ...
 
 `function` is pure and, like pieces and results, can be pickled. `Local` runs it here, `Cluster`
-on Dask workers, with the same bits: a worker must have the client's sources and libraries, and
-runs one piece at a time, as kernels take threads of their own; linear algebra has one, here and
-there. Pieces come back in the order in which they end, each as soon as it has: what is written
-then, a client that dies later keeps.
+on Dask workers, `studies.processes` on this machine's cores, with the same bits: a worker must
+have the client's sources and libraries, and runs one piece at a time, as kernels take threads of
+their own; linear algebra has one, here and there. Pieces come back in the order in which they
+end, each as soon as it has: what is written then, a client that dies later keeps.
 A piece whose worker dies is run again by another, up to the scheduler's limit
 (`distributed.scheduler.allowed-failures`).
 
@@ -17,12 +17,11 @@ import hashlib
 import logging
 import platform
 import re
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -34,9 +33,8 @@ from adjsim import backend
 from adjsim.extras import how_to_install
 from studies.blas import blas_threads
 from studies.errors import StudyError
-from studies.interrupts import noted_interrupts
+from studies.interrupts import ignore_interrupts, noted_interrupts
 from studies.manifest import version
-from studies.registry import Job
 from studies.report_parts import counted
 
 
@@ -50,6 +48,7 @@ POLL_SECONDS = 2.0
 AHEAD = 2  # pieces that wait at each worker, so that it has a next one when it ends one
 LIBRARIES = ("numba", "llvmlite", "numpy", "scipy", "distributed")  # that bits or pickles depend on
 PROCESSOR, THREADS = "processor", "Dask threads"
+SERIAL = "serial"  # for `--scheduler`: one piece after the other, in this process
 
 
 class Spread(Protocol):
@@ -58,6 +57,10 @@ class Spread(Protocol):
     @property
     def width(self) -> int:
         """How many pieces run at once."""
+        ...
+
+    def is_apart(self, count: int) -> bool:
+        """Whether so many pieces would be run elsewhere, not one after the other here."""
         ...
 
     def __call__(
@@ -73,6 +76,11 @@ class Local:
 
     width: int = 1
 
+    def is_apart(self, count: int) -> bool:
+        """No: all are run here."""
+        del count
+        return False
+
     def __call__(
         self, function: Callable[[Piece], Result], pieces: Iterable[Piece]
     ) -> Iterator[tuple[Piece, Result]]:
@@ -82,6 +90,11 @@ class Local:
 
 
 HERE = Local()
+
+
+def in_series() -> AbstractContextManager[Spread]:
+    """Give what runs all here."""
+    return nullcontext(HERE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +118,11 @@ class Cluster:
     def width(self) -> int:
         """How many workers there are now, at least 1."""
         return max(1, len(self.client.nthreads()))
+
+    def is_apart(self, count: int) -> bool:
+        """Yes: whoever names a scheduler wants its workers."""
+        del count
+        return True
 
     def __call__(
         self, function: Callable[[Piece], Result], pieces: Iterable[Piece]
@@ -257,27 +275,11 @@ def require_alike(name: str, expected: Facts, found: Facts) -> None:
             )
 
 
-def over(job: Job, spread: Spread) -> Job:
-    """Return a job that spreads its pieces as asked.
-
-    Raises
-    ------
-    StudyError
-        If it has no pieces.
-    """
-    if isinstance(spread, Local):
-        return job
-    if "spread" not in getattr(job, "__dataclass_fields__", {}):
-        raise StudyError(
-            "`--scheduler` spreads instances, and this run is a single search. Give "
-            "`instances=N` if the study has it, or leave `--scheduler` out."
-        )
-    return replace(job, spread=spread)  # pyright: ignore[reportArgumentType, reportCallIssue, reportReturnType]
-
-
 @contextmanager
-def connected(address: str | None) -> Iterator[Spread]:
-    """Give what spreads work as `--scheduler` says; None: nothing does, it is done here.
+def connected(
+    address: str | None, here: Callable[[], AbstractContextManager[Spread]] = in_series
+) -> Iterator[Spread]:
+    """Give what spreads work as `--scheduler` says; None: as `here` does.
 
     Raises
     ------
@@ -285,8 +287,9 @@ def connected(address: str | None) -> Iterator[Spread]:
         If the address reads wrong, `distributed` is missing, no scheduler or worker answers in
         time, or a worker is not like the client.
     """
-    if address is None:
-        yield HERE
+    if address in (None, SERIAL):
+        with (here if address is None else in_series)() as spread:
+            yield spread
         return
     count = parse(address)
     try:
@@ -312,8 +315,8 @@ def parse(address: str) -> int | None:
     if re.fullmatch(r"(tcp|tls|ucx|ws|wss)://[^\s/]+:\d+", address):
         return None
     raise StudyError(
-        f"`--scheduler` must be the address of a Dask scheduler, tcp://HOST:PORT, or local:N for "
-        f"N processes on this machine, got {address!r}."
+        f"`--scheduler` must be the address of a Dask scheduler, tcp://HOST:PORT, local:N for N "
+        f"processes on this machine, or {SERIAL}, got {address!r}."
     )
 
 
@@ -356,11 +359,6 @@ def _client(distributed: Any, address: str, count: int | None) -> Iterator[Any]:
         ) from error
     with client:
         yield client
-
-
-def ignore_interrupts() -> None:
-    """Leave Ctrl-C, which a terminal sends to all processes of a command, to the client."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def how_to_start(address: str) -> str:

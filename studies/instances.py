@@ -12,7 +12,7 @@ import csv
 import io
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from rich.console import Console
 from adjsim import checks
 from adjsim.system import RolloutError
 from studies import run_folder
-from studies.distribution import HERE, Local, Spread, alone
+from studies.distribution import HERE, Spread, alone
 from studies.errors import FailedSearchError, StudyError
 from studies.image_fit import ImageFit
 from studies.optimizers.problem import NotFiniteError
@@ -38,6 +38,7 @@ from studies.uncertainty import Uncertainty
 
 KEY, FAILED = "instances", "FAILED"
 Make = Callable[[int], ImageFit]
+Record = Callable[[RunFolder, EvaluationProgress, int], Any]
 # How an instance may fail: a rollout, a search, or a matrix of its fit left the finite numbers.
 FAILURES = (
     RolloutError, NotFiniteError, FailedSearchError, FloatingPointError, np.linalg.LinAlgError,
@@ -77,8 +78,8 @@ class Instances:
 
     def run(self, folder: RunFolder) -> str:
         """Run what is not finished; write table, CSV and the report."""
-        if not isinstance(self.spread, Local):
-            self._run_apart(folder)
+        record, budget = replace(self, spread=HERE)._record, self.max_evaluations
+        spread_out(folder, self.spread, record, count=self.count, max_evaluations=budget)
         with EvaluationProgress(self.max_evaluations) as progress:
             records = [self._record(folder, progress, k) for k in range(self.count)]
         folder.write_text(run_folder.INSTANCES_CSV, as_csv(records))
@@ -92,54 +93,70 @@ class Instances:
         lines = worst.finish(folder, found, spread)
         return "\n".join([*told(table), f"the worst, instance {table['worst']}:", *lines])
 
-    def _run_apart(self, folder: RunFolder) -> None:
-        """Run what is not finished elsewhere, and write what comes back as it comes."""
-        left = [k for k in range(self.count) if not folder.has(f"{place(k)}/{run_folder.RESULT}")]
-        run = partial(run_apart, self.make, self.max_evaluations)
-        with PointProgress(self.count, self.count - len(left), what="instance") as progress:
-            for k, files in self.spread(run, left):
-                for name in sorted(files, key=lambda name: name == run_folder.RESULT):
-                    folder.write_text(f"{place(k)}/{name}", files[name])  # the result last
-                found = folder.read_json(f"{place(k)}/{run_folder.RESULT}")
-                progress([{"reason": found.get("reason")}])
-
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        name = f"{place(k)}/{run_folder.RESULT}"
+        name = result_name(k)
         if not folder.has(name):
             progress.prefix = counted_instance(k, self.count)
-            run = partial(ended, self.make, folder=folder, progress=progress, where=place(k))
-            found = alone(run, k)
+            found = alone(partial(ended, self.make, folder=folder, progress=progress), k)
             if found["status"] == FAILED:
                 progress.say(f"{progress.prefix} failed: {found['reason']}")
             folder.write_json(name, found)
         return folder.read_json(name)
 
 
-def ended(
-    make: Make, k: int, folder: RunFolder, progress: EvaluationProgress, *, where: str
-) -> dict[str, Any]:
-    """Return the record of an instance that ended or failed; a mistake ends the run.
-
-    `where` is where in the folder its logs are.
-    """
+def ended(make: Make, k: int, folder: RunFolder, progress: EvaluationProgress) -> dict[str, Any]:
+    """Return the record of an instance that ended or failed; a mistake ends the run."""
     try:
         fit = make(k)
-        return record(k, fit, *fit.solve(folder, progress, where))
+        return record(k, fit, *fit.solve(folder, progress, place(k)))
     except FAILURES as error:
-        reason = str(error) or type(error).__name__
-        return {"instance": k, "status": FAILED, "reason": reason}
+        return failure(k, error)
     except StudyError as error:
         raise StudyError(f"Instance {k}: {error}") from error
 
 
-def run_apart(make: Make, max_evaluations: int, k: int) -> dict[str, str]:
+def failure(k: int, error: Exception) -> dict[str, Any]:
+    """Return the record of an instance that failed."""
+    return {"instance": k, "status": FAILED, "reason": str(error) or type(error).__name__}
+
+
+def spread_out(
+    folder: RunFolder, spread: Spread, record: Record, *, count: int, max_evaluations: int
+) -> None:
+    """Run what is not finished elsewhere, and write what comes back as it comes.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    spread : Spread
+        Nothing is done if it would run all here.
+    record : callable
+        record(folder, progress, k) leaves logs and result of instance k in a folder; it can be
+        pickled.
+    count, max_evaluations : int
+        Of instances, and of what each search has.
+    """
+    left = [k for k in range(count) if not folder.has(result_name(k))]
+    if not spread.is_apart(len(left)):
+        return
+    run = partial(run_apart, record, max_evaluations)
+    with PointProgress(count, count - len(left), what="instance") as progress:
+        for k, files in spread(run, left):
+            result = files.pop(result_name(k))
+            for name, data in files.items():
+                with folder.replacing(name) as part:
+                    part.write_bytes(data)
+            folder.write_text(result_name(k), result.decode())  # last: with it k has ended
+            progress([{"reason": folder.read_json(result_name(k)).get("reason")}])
+
+
+def run_apart(record: Record, max_evaluations: int, k: int) -> dict[str, bytes]:
     """Run an instance in a folder of its own, anywhere; return the files it leaves, by name."""
     with tempfile.TemporaryDirectory() as path:
         folder = RunFolder(Path(path))
-        progress = EvaluationProgress(max_evaluations, Console(quiet=True))
-        found = ended(make, k, folder, progress, where="")
-        folder.write_json(run_folder.RESULT, found)
-        return {one.name: one.read_text(encoding="utf-8") for one in Path(path).iterdir()}
+        record(folder, EvaluationProgress(max_evaluations, Console(quiet=True)), k)
+        files = [one for one in folder.path.rglob("*") if one.is_file()]
+        return {one.relative_to(folder.path).as_posix(): one.read_bytes() for one in files}
 
 
 def counted_instance(k: int, count: int) -> str:
@@ -150,6 +167,11 @@ def counted_instance(k: int, count: int) -> str:
 def place(k: int) -> str:
     """Return where in the run folder instance k keeps its logs and its result."""
     return f"instances/{k:03d}"
+
+
+def result_name(k: int) -> str:
+    """Return where in the run folder the result of instance k is: with it, it has ended."""
+    return f"{place(k)}/{run_folder.RESULT}"
 
 
 def make_job(

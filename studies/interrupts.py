@@ -33,3 +33,8 @@ def noted_interrupts() -> Iterator[threading.Event]:
         yield asked
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def ignore_interrupts() -> None:
+    """Leave Ctrl-C, which a terminal sends to all processes of a command, to the first of them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from studies import config
-from studies.distribution import HERE, Spread, over
+from studies.distribution import HERE, Cluster, Spread
 from studies.errors import StudyError
 from studies.fillings import fillings_of, keep_fillings_of, require_fillings, write_fillings
 from studies.manifest import manifest, now
@@ -66,7 +67,7 @@ def start(
     settings = config.resolve(study, overrides)
     check_device(options.device)
     advise(settings)
-    job = over(find_study(settings.kind).prepare(settings.values, options), spread)
+    job = over(find_study(settings.kind).prepare(settings.values, options), options, spread)
     folder = RunFolder.create(out or free_folder(settings.kind))
     command = " ".join(["adjsim", *sys.argv[1:]])
     folder.write_json(MANIFEST, manifest(settings.kind, vars(options), command))
@@ -114,12 +115,31 @@ def resume(
     options = RunOptions(**{key: stored[key] for key in ("seed", "dtype", "device")})
     check_device(options.device)
     keep_fillings_of(folder)
-    job = over(find_study(settings.kind).prepare(settings.values, options), spread)
+    job = over(find_study(settings.kind).prepare(settings.values, options), options, spread)
     require_fillings(folder, fillings_of(settings.kind, settings.values))
     folder.clear_parts()
     say_what_is_kept(folder)
     folder.write_json(MANIFEST, {**stored, "resumed": [*stored["resumed"], now()]})
     return folder, job
+
+
+def over(job: Job, options: RunOptions, spread: Spread) -> Job:
+    """Return a job that spreads its pieces as asked, or in series where nothing was asked for.
+
+    Raises
+    ------
+    StudyError
+        If workers are asked for, and it has no pieces.
+    """
+    is_asked, has_pieces = isinstance(spread, Cluster), hasattr(job, "spread")
+    if is_asked and not has_pieces:
+        raise StudyError(
+            "`--scheduler` spreads instances, and this run is a single search. Give "
+            "`instances=N` if the study has it, or leave `--scheduler` out."
+        )
+    if not has_pieces or (options.device == "cuda" and not is_asked):  # the GPU is one
+        return job
+    return replace(job, spread=spread)  # pyright: ignore[reportArgumentType, reportCallIssue, reportReturnType]
 
 
 def advise(settings: config.StudySettings) -> None:

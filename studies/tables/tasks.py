@@ -33,6 +33,11 @@ class Task:
     k: int
 
     @property
+    def family(self) -> tuple[str, str]:
+        """What tasks share that need the same kernels."""
+        return self.scene, self.estimator
+
+    @property
     def record_name(self) -> str:
         """Where in the run folder its record is."""
         return f"records/{self.scene}/{self.estimator}/{self.k:03d}.json"

@@ -1,9 +1,15 @@
 """Pieces of work for tests of their distribution; workers import them."""
 
 import os
+import pickle
 import signal
+import tempfile
 import time
+from pathlib import Path
 
+import numpy as np
+
+from adjsim import backend
 from studies.blas import blas_thread_counts
 
 
@@ -36,3 +42,38 @@ def deadly(x):
 
 def counted_threads(x):
     return blas_thread_counts()
+
+
+def threads_of_kernels(x):
+    return backend.thread_count(None, large=True)
+
+
+def scratch(x):
+    with tempfile.NamedTemporaryFile() as file:
+        return str(Path(file.name).parent)
+
+
+def summed(x):
+    """A sum whose last digits hang on its order."""
+    numbers = np.random.default_rng(x).standard_normal(4096)
+    return float(numbers @ np.sin(numbers)), numbers.sum().hex()
+
+
+def sleepy(x):
+    """Come at once five times, then not within the hour."""
+    time.sleep(0.2 if x < 5 else 3600.0)
+    return os.getpid()
+
+
+class Elsewhere:
+    """Runs every piece in this process, and lets all go through pickle as if it were another."""
+
+    width = 2
+
+    def is_apart(self, count):
+        return True
+
+    def __call__(self, function, pieces):
+        for piece in pieces:
+            run, own = pickle.loads(pickle.dumps((function, piece)))
+            yield piece, pickle.loads(pickle.dumps(run(own)))
