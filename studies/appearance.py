@@ -20,9 +20,10 @@ from adjsim import checks
 from studies import appearance_results, outcome, rigid, run_folder
 from studies.appearance_report import write_report
 from studies.certificate import certificate, gathered, told, verdict_of
+from studies.distribution import HERE, Spread, alone
 from studies.errors import FailedSearchError, StudyError
 from studies.filming import Hulls, MeshFilming, make_filming
-from studies.instances import counted_instance
+from studies.instances import counted_instance, place, result_name, spread_out
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, NotFiniteError
 from studies.painting import Kind, check_paint, painted
@@ -137,6 +138,8 @@ class Appearance:
         Masses at which the loss is drawn, in parts of the hidden one.
     count : int
         Bodies.
+    spread : Spread
+        Where bodies are searched for.
     """
 
     settings: Mapping[str, Any]
@@ -145,10 +148,13 @@ class Appearance:
     searches: Mapping[str, Search]
     grid: np.ndarray
     count: int
+    spread: Spread = HERE
 
     def run(self, folder: RunFolder) -> str:
         """Run what is not finished; write numbers, figures and the report."""
         budget = self.settings["optimizer"]["max_evaluations"]
+        record = replace(self, spread=HERE)._record
+        spread_out(folder, self.spread, record, count=self.count, max_evaluations=budget)
         with EvaluationProgress(budget) as progress:
             records = [self._record(folder, progress, k) for k in range(self.count)]
         progress.say("searches ended; certifying their gradients and drawing the report")
@@ -178,19 +184,22 @@ class Appearance:
         return "\n".join([*lines, f"report: {report}"])
 
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        place = f"instances/{k:03d}"
-        name = f"{place}/{run_folder.RESULT}"
-        if folder.has(name):
-            return folder.read_json(name)
-        progress.prefix = counted_instance(k, self.count)
+        name = result_name(k)
+        if not folder.has(name):
+            progress.prefix = counted_instance(k, self.count)
+            folder.write_json(name, alone(partial(self._searched, folder, progress), k))
+        return folder.read_json(name)
+
+    def _searched(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
+        """Search for a body with every kind and method; return its record."""
         case = self.make(k)
         found, looked = [], {}
         for kind, problem in case.problems.items():
             for method in self.searches:
-                log = folder.file(f"{place}/{kind}/{method}/{run_folder.ITERATIONS}")
+                log = folder.file(f"{place(k)}/{kind}/{method}/{run_folder.ITERATIONS}")
                 found.append(self._curve(case, kind, method, log=log, progress=progress))
             looked[kind] = looked_at(problem, case, self.grid)
-        record = {
+        return {
             "instance": k,
             "what": case.what,
             "mass": case.mass,
@@ -198,8 +207,6 @@ class Appearance:
             "searches": found,
             "kinds": looked,
         }
-        folder.write_json(name, record)
-        return folder.read_json(name)
 
     def _curve(
         self, case: Case, kind: str, method: str, *, log: Path, progress: EvaluationProgress

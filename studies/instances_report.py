@@ -24,7 +24,7 @@ def section(table: dict[str, Any], figure: str) -> str:
     """Return the section of the report."""
     return f"""<section>
 <h2>{table["count"]} random instances</h2>
-{_failed(table)}<div class="scroll">{_summed_up(table)}</div>
+{failed_table(table["failed"], table["count"])}<div class="scroll">{_summed_up(table)}</div>
 {figure}
 <p>Relative errors, or the measures that a study has in their place; of a parameter with many
 values, their mean over the values.
@@ -40,15 +40,14 @@ def _held(table: dict[str, Any]) -> list[str]:
     return [key for key in HELD if any(row[key] is not None for row in table["parameters"])]
 
 
-def _failed(table: dict[str, Any]) -> str:
+def failed_table(failed: list[dict[str, Any]], count: int) -> str:
     """Return what became of instances that did not end, if there are any."""
-    failed = table["failed"]
     if not failed:
         return ""
     lines = [_row(("instance", "why it failed"), "th")]
     lines += [_row((one["instance"], html.escape(one["reason"]))) for one in failed]
-    return f"""<p><b>{len(failed)} of {table["count"]} instances failed.</b> Median and worst are
-those of the other {len(table["records"])}.</p>
+    return f"""<p><b>{len(failed)} of {count} instances failed.</b> All numbers are those of the
+other {count - len(failed)}.</p>
 <div class="scroll"><table>{"".join(lines)}</table></div>
 """
 

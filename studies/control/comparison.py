@@ -1,13 +1,14 @@
 """Control of many instances, by picture, by states and at random, on equal terms.
 
 Every finished instance leaves its curves in the run folder, and every evaluation a line in a log,
-so that a run that was stopped goes on where it was. The curves are raw: an evaluation counts with
-its own distance, not with the best before it. What a search returns is its evaluation of the lowest
-loss, which it knows; the distance it does not know.
+so that a run that was stopped goes on where it was. One that fails under any kind of supervision
+leaves the reason, and the others go on. The curves are raw: an evaluation counts with its own
+distance, not with the best before it. What a search returns is its evaluation of the lowest loss,
+which it knows; the distance it does not know.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,8 +19,18 @@ from studies import outcome, run_folder
 from studies.certificate import certificate, gathered, told, verdict_of
 from studies.control import report, results
 from studies.control.case import Case, Measured, Supervision
+from studies.distribution import HERE, Spread, alone
 from studies.errors import FailedSearchError, StudyError
-from studies.instances import KEY, Bar, counted_instance, place
+from studies.instances import (
+    FAILURES,
+    KEY,
+    Bar,
+    counted_instance,
+    failure,
+    place,
+    result_name,
+    spread_out,
+)
 from studies.media import write_png, write_video
 from studies.optimizers.evaluations import Evaluation, Evaluator
 from studies.optimizers.minimize import minimize
@@ -109,11 +120,17 @@ def make_job(
             f"`supervision=random` is for a single instance, got {count} instances: these compare "
             "all kinds of supervision. Leave it out, or set `instances=1`."
         )
-    first = make(0)  # complains of settings before anything is run
-    if count == 1 and given is Supervision.PICTURE:
-        return first.fit
+    try:
+        first = make(0)  # complains of settings before anything is run
+    except FAILURES:
+        if count == 1:
+            raise
+    else:
+        if count == 1 and given is Supervision.PICTURE:
+            return first.fit
     others = [kind for kind in Supervision if kind is not given] if count > 1 else []
-    return Comparison(options, make, (given, *others), count, bars, measures)
+    budget, kinds = settings["optimizer"]["max_evaluations"], (given, *others)
+    return Comparison(options, budget, make, kinds, count, bars, measures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +139,8 @@ class Comparison:
 
     Attributes
     ----------
+    max_evaluations : int
+        Budget of a search.
     make : callable
         make(k) is the case of instance k.
     kinds : tuple of Supervision
@@ -131,28 +150,36 @@ class Comparison:
         What a measure is held against.
     measures : sequence of str
         Of `results.MEASURES`.
+    spread : Spread
+        Where instances are run.
     """
 
     options: RunOptions
+    max_evaluations: int
     make: Callable[[int], Case]
     kinds: tuple[Supervision, ...]
     count: int
     bars: Mapping[str, Bar]
     measures: Sequence[str]
+    spread: Spread = HERE
 
     def run(self, folder: RunFolder) -> str:
         """Run what is not finished; write numbers, figures, videos and the report."""
-        first = self.make(0).fit
-        with EvaluationProgress(first.search.max_evaluations) as progress:
-            records = [self._record(folder, progress, k) for k in range(self.count)]
+        budget, record = self.max_evaluations, replace(self, spread=HERE)._record
+        spread_out(folder, self.spread, record, count=self.count, max_evaluations=budget)
+        with EvaluationProgress(budget) as progress:
+            found = [self._record(folder, progress, k) for k in range(self.count)]
         progress.say("searches ended; certifying their gradients and drawing the report")
+        records, failed = results.parted(found)
         shown = results.worst(records, str(self.kinds[0]))
+        case = self.make(shown)
+        first = case.fit
         result = {
             "title": first.title,
             "what": first.what,
             "instances": self.count,
             "kinds": [str(kind) for kind in self.kinds],
-            "evaluations": first.search.max_evaluations,
+            "evaluations": budget,
             "method": str(first.search.method),
             "loss_function": repr(first.problem.loss),
             "n_parameters": first.problem.parameters.size,
@@ -161,12 +188,12 @@ class Comparison:
             "shown": shown,
             "table": results.summed_up(records),
             "records": records,
+            "failed": failed,
         }
-        case = self.make(shown)
         certified = self._certified(folder, case, shown)
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)
-        folder.write_text(run_folder.INSTANCES_CSV, results.ends_csv(records))
+        folder.write_text(run_folder.INSTANCES_CSV, results.ends_csv(records, failed))
         folder.write_text(run_folder.CURVES_CSV, results.curves_csv(records))
         self._write_seen(folder, case, shown)
         written = report.write_report(folder)
@@ -176,27 +203,34 @@ class Comparison:
         return "\n".join([*results.told(result), *proof, f"report: {written}"])
 
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        name = f"{place(k)}/{run_folder.RESULT}"
+        name = result_name(k)
         if not folder.has(name):
             progress.prefix = counted_instance(k, self.count)
-            case = self.make(k)
-            ends, thetas = {}, {}
-            for kind in self.kinds:
-                progress.begin(str(kind))
-                ends[str(kind)], thetas[str(kind)] = self._search(folder, progress, case, kind)
-            problem = case.fit.problem
-            pictures = {
-                f"picture.{key}": problem.images(theta)[-1] for key, theta in thetas.items()
-            }
-            folder.write_npz(
-                f"{place(k)}/{run_folder.POLICIES}",
-                target=problem.targets[-1],
-                **pictures,
-                **thetas,
-            )
-            record = {"instance": k, "center": case.center.tolist(), "searches": ends}
+            try:
+                record = alone(partial(self._ended, folder, progress), k)
+            except FAILURES as error:
+                if self.count == 1:
+                    raise
+                record = failure(k, error)
+                progress.say(f"{progress.prefix} failed: {record['reason']}")
+            except StudyError as error:
+                raise StudyError(f"Instance {k}: {error}") from error
             folder.write_json(name, record)
         return folder.read_json(name)
+
+    def _ended(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
+        """Search under every kind of supervision; keep what was found, and return the record."""
+        case = self.make(k)
+        ends, thetas = {}, {}
+        for kind in self.kinds:
+            progress.begin(str(kind))
+            ends[str(kind)], thetas[str(kind)] = self._search(folder, progress, case, kind)
+        problem = case.fit.problem
+        pictures = {f"picture.{key}": problem.images(theta)[-1] for key, theta in thetas.items()}
+        folder.write_npz(
+            f"{place(k)}/{run_folder.POLICIES}", target=problem.targets[-1], **pictures, **thetas
+        )
+        return {"instance": k, "center": case.center.tolist(), "searches": ends}
 
     def _search(
         self, folder: RunFolder, progress: EvaluationProgress, case: Case, kind: Supervision
@@ -224,7 +258,7 @@ class Comparison:
             ).status  # fmt: skip
         finite = [one for one in history if np.isfinite(one.loss)]
         if not finite:
-            raise FailedSearchError(f"Instance {k}, {kind}: no rollout stayed finite.")
+            raise FailedSearchError(f"{kind}: no rollout stayed finite.")
         return results.curve(status.name, history, self.measures), min(
             finite, key=lambda one: one.loss
         ).theta

@@ -10,6 +10,7 @@ from studies import certificate_report, run_folder
 from studies.certificate import verdict_of
 from studies.control import figures, results
 from studies.instances import place
+from studies.instances_report import failed_table
 from studies.report_parts import (
     FACES_SWAP,
     counted,
@@ -101,6 +102,8 @@ def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[b
     if certified["kinds"]:
         held.append(certificate_report.verdict(verdict_of(certified)))
     instances = counted(result["instances"], "instance")
+    if failed := result.get("failed"):
+        instances += f", {len(failed)} failed"
     return [*held, (None, instances), (None, f"{result['evaluations']} evaluations each")]
 
 
@@ -117,13 +120,14 @@ def _table_section(result: dict[str, Any]) -> str:
         cells = [cell for name in names for cell in _cells(row[name], name)]
         lines.append([f"<b>{html.escape(row['kind'])}</b>", *cells, f"{row['seconds']:.2f}"])
     told = "; ".join(f"<b>{row['kind']}</b> {TOLD[row['kind']]}" for row in result["table"])
+    failed = failed_table(result.get("failed", []), result["instances"])
     return f"""<section>
 <h2>How near they end</h2>
-<div class="scroll">{html_table(head, lines)}</div>
+{failed}<div class="scroll">{html_table(head, lines)}</div>
 <p>Measured are {", ".join(MEANINGS[name] for name in names[:-1])}, and {MEANINGS[names[-1]]}, over
-{counted(result["instances"], "instance")}. What each search returns is its evaluation of the lowest
-loss; "last" is the mean {names[0]} of its last evaluation, and "nearest" that of the best one,
-which no search knows; "seconds" are those of the median evaluation. {told}.{_bars(result)}</p>
+{counted(len(result["records"]), "instance")}. What each search returns is its evaluation of the
+lowest loss; "last" is the mean {names[0]} of its last evaluation, and "nearest" that of the best
+one, which no search knows; "seconds" are those of the median evaluation. {told}.{_bars(result)}</p>
 </section>"""
 
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from studies.errors import StudyError
+from studies.instances import FAILED
 from studies.optimizers.evaluations import Evaluation
+from studies.report_parts import counted
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,20 @@ def typical_seconds(history: Sequence[Evaluation]) -> float:
     return float(np.median(seconds / spent))
 
 
+def parted(found: Records) -> tuple[Records, Records]:
+    """Return the records of instances that ended, and of those that failed.
+
+    Raises
+    ------
+    StudyError
+        If all failed.
+    """
+    failed = [one for one in found if one.get("status") == FAILED]
+    if len(failed) == len(found):
+        raise StudyError(f"All {len(failed)} instances failed, the first: {failed[0]['reason']}")
+    return [one for one in found if one.get("status") != FAILED], failed
+
+
 def measures_of(records: Records) -> list[str]:
     """Return what searches were measured by, the foremost first."""
     search = next(iter(records[0]["searches"].values()))
@@ -119,12 +136,16 @@ def worst(records: Records, kind: str) -> int:
 
 def told(result: dict[str, Any]) -> list[str]:
     """Return the table in a few lines for the terminal."""
-    count = result["instances"]
-    over = "of the instance" if count == 1 else f"over {count} instances"
+    count, failed = result["instances"], result.get("failed", [])
+    ended = count - len(failed)
+    over = "of the instance" if count == 1 else f"over {counted(ended, 'instance')}"
     lines = [f"of the centre of mass, and of pictures (IoU), {over}:"]
     for row in result["table"]:
         parts = [_measure_told(row, name, count) for name in MEASURES if name in row]
         lines.append(f"  {row['kind']}: {'; '.join(parts)}; {row['seconds']:.2g} s an evaluation")
+    if failed:
+        lines.append(f"{len(failed)} of {count} instances failed, and are not in these:")
+        lines += [f"  instance {one['instance']}: {one['reason']}" for one in failed]
     return lines
 
 
@@ -144,16 +165,21 @@ def _told(row: dict[str, Any], name: str, which: str) -> str:
     return f"{value:.3g} m" if measure.is_length else f"{value:.3f}"
 
 
-def ends_csv(records: Records) -> str:
-    """Return a line for each search: how the evaluation that it returns ended."""
+def ends_csv(records: Records, failed: Records) -> str:
+    """Return a line for each search: how the evaluation that it returns ended.
+
+    An instance that failed has one line, with nothing but the reason.
+    """
     head = _head(records)
     lines = [
-        [record["instance"], kind, one["spent"][at], one["losses"][at], *measures(one, at)]
+        [record["instance"], kind, one["spent"][at], one["losses"][at], *measures(one, at), ""]
         for record in records
         for kind, one in record["searches"].items()
         for at in (one["chosen"],)
     ]
-    return _csv(head, lines)
+    empty = [""] * (len(head) - 1)
+    lines += [[one["instance"], *empty, one["reason"]] for one in failed]
+    return _csv([*head, "reason"], sorted(lines, key=lambda line: line[0]))
 
 
 def curves_csv(records: Records) -> str:

@@ -6,11 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from adjsim.system import RolloutError
 from studies import running
-from studies.control import results
+from studies.control import gear, results
+from studies.errors import FailedSearchError, StudyError
 from studies.optimizers.evaluations import read_log
+from studies.optimizers.problem import NotFiniteError
 from studies.report_reader import read_page
 from tests.studies.control.toys import TOYS
+from tests.studies.pieces import Elsewhere
 from tests.studies.stopping import stop_after
 from tests.studies.undrawn import undrawn
 
@@ -89,6 +93,86 @@ def test_a_stopped_run_goes_on_to_the_same_numbers(finished, tmp_path, monkeypat
     for name in ("curves.csv", "instances.csv"):
         lines = [file.file(name).read_text().splitlines() for file in (again, finished[0])]
         assert lines[0] == lines[1]
+
+
+def test_instances_that_are_spread_have_the_same_numbers(finished, tmp_path):
+    overrides = (*TOY, "instances=2")
+    folder, job = running.start("control-fem", overrides, tmp_path / "run", {}, spread=Elsewhere())
+    with undrawn():
+        job.run(folder)
+    for name in ("curves.csv", "instances.csv"):
+        assert folder.file(name).read_bytes() == finished[0].file(name).read_bytes()
+    for name in ("iterations.jsonl", "policies.npz"):
+        own, other = (sorted(one.path.rglob(name)) for one in (folder, finished[0]))
+        assert len(own) == len(other) > 0
+
+
+def failing(monkeypatch, errors):
+    """Let the making of an instance fail; return a list of those that were made."""
+    make, tried = gear.make_case, []
+
+    def made(*given, instance, **more):
+        tried.append(instance)
+        if instance in errors:
+            raise errors[instance]
+        return make(*given, instance=instance, **more)
+
+    monkeypatch.setattr(gear, "make_case", made)
+    return tried
+
+
+def test_an_instance_that_fails_is_told_apart_and_the_others_go_on(tmp_path, monkeypatch):
+    errors = {
+        0: RolloutError("The goal left the finite numbers in step 7."),
+        1: FailedSearchError("picture: no rollout stayed finite."),
+    }
+    tried = failing(monkeypatch, errors)
+    few = ("instances=3", "optimizer.max_evaluations=2")
+    folder, job = begun(tmp_path / "run", *few)
+    text = job.run(folder)
+    assert "over 1 instance:" in text
+    assert "2 of 3 instances failed, and are not in these:" in text
+    result = folder.read_json("result.json")
+    assert [one["instance"] for one in result["records"]] == [2] == [result["shown"]]
+    assert {one["instance"]: one["reason"] for one in result["failed"]} == {
+        k: str(error) for k, error in errors.items()
+    }
+    lines = folder.file("instances.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == ["0", "1", "2", "2", "2"]
+    assert lines[1].endswith("step 7.")
+    report = folder.file("report.html").read_text()
+    assert "2 of 3 instances failed" in report
+    assert "picture: no rollout stayed finite." in report
+
+    tried.clear()
+    folder, job = running.resume("control-fem", (*TOY, *few), tmp_path / "run", {})
+    with undrawn():
+        job.run(folder)
+    assert set(tried) == {0, 2}  # where settings are checked, and the one shown
+    assert folder.read_json("result.json") == result
+
+
+def test_if_all_instances_fail_the_first_reason_is_told(tmp_path, monkeypatch):
+    failing(monkeypatch, {k: NotFiniteError(f"reason {k}") for k in range(2)})
+    folder, job = begun(tmp_path / "run", "instances=2")
+    with pytest.raises(StudyError, match="All 2 instances failed, the first: reason 0"):
+        job.run(folder)
+
+
+def test_a_mistake_is_no_failed_instance(tmp_path, monkeypatch):
+    failing(monkeypatch, {1: StudyError("Settings clash.")})
+    folder, job = begun(tmp_path / "run", "instances=2", "optimizer.max_evaluations=1")
+    with pytest.raises(StudyError, match=r"Instance 1: Settings clash\."):
+        job.run(folder)
+    assert not folder.has("instances/001/result.json")
+
+
+def test_a_single_instance_that_fails_ends_in_its_error(tmp_path, monkeypatch):
+    folder, job = begun(tmp_path / "run", "supervision=states")
+    failing(monkeypatch, {0: NotFiniteError("It blew up.")})
+    with pytest.raises(NotFiniteError, match="It blew up"):
+        job.run(folder)
+    assert not folder.has("instances/000/result.json")
 
 
 @pytest.mark.parametrize("kind", ["states", "random"])
