@@ -23,7 +23,15 @@ from studies.certificate import certificate, gathered, told, verdict_of
 from studies.distribution import HERE, Spread, alone
 from studies.errors import FailedSearchError, StudyError
 from studies.filming import Hulls, MeshFilming, make_filming
-from studies.instances import counted_instance, place, result_name, spread_out
+from studies.instances import (
+    FAILURES,
+    counted_instance,
+    failure,
+    parted,
+    place,
+    result_name,
+    spread_out,
+)
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, NotFiniteError
 from studies.painting import Kind, check_paint, painted
@@ -60,7 +68,11 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
     rigid.check_settings(settings)
     check_paint(settings)
     make = partial(make_case, settings, options)
-    make(0)  # complains of settings before anything is run
+    try:
+        make(0)  # complains of settings before anything is run
+    except FAILURES:
+        if count == 1:
+            raise
     return Appearance(settings, options, make, make_searches(settings), make_grid(settings), count)
 
 
@@ -156,14 +168,15 @@ class Appearance:
         record = replace(self, spread=HERE)._record
         spread_out(folder, self.spread, record, count=self.count, max_evaluations=budget)
         with EvaluationProgress(budget) as progress:
-            records = [self._record(folder, progress, k) for k in range(self.count)]
+            ended = [self._record(folder, progress, k) for k in range(self.count)]
         progress.say("searches ended; certifying their gradients and drawing the report")
         kinds, methods = self.settings["kinds"], list(self.searches)
-        case = self.make(0)
+        records, failed = parted(ended)
+        case = self.make(records[0]["instance"])
         certified = self._certified(case, records[0])
         result = {
             "title": "The mass of a body from video, by its appearance",
-            "instances": self.count,
+            "instances": len(records),
             "kinds": kinds,
             "methods": methods,
             "evaluations": budget,
@@ -173,6 +186,7 @@ class Appearance:
             "table": appearance_results.summed_up(records, kinds, methods),
             "explained": appearance_results.explained(records, kinds),
             "records": records,
+            "failed": failed,
         }
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)
@@ -187,7 +201,14 @@ class Appearance:
         name = result_name(k)
         if not folder.has(name):
             progress.prefix = counted_instance(k, self.count)
-            folder.write_json(name, alone(partial(self._searched, folder, progress), k))
+            try:
+                record = alone(partial(self._searched, folder, progress), k)
+            except FAILURES as error:
+                if self.count == 1:
+                    raise
+                record = failure(k, error)
+                progress.say(f"{progress.prefix} failed: {record['reason']}")
+            folder.write_json(name, record)
         return folder.read_json(name)
 
     def _searched(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:

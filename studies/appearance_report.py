@@ -9,6 +9,7 @@ import numpy as np
 from studies import appearance_figures, certificate_report, run_folder
 from studies.appearance_results import held, searches
 from studies.certificate import verdict_of
+from studies.instances_report import failed_table
 from studies.report_parts import FACES_SWAP, counted, page, provenance, rows, run_facts, table, wide
 from studies.run_folder import RunFolder
 
@@ -47,9 +48,11 @@ def write_report(folder: RunFolder) -> Path:
         f"<section>\n<h2>Set-up</h2>\n{rows(_facts(result, manifest))}\n</section>",
         provenance(folder, manifest),
     ]
+    failed = result.get("failed", [])
+    count = result["instances"] + len(failed)
     verdicts = [
         certificate_report.verdict(verdict_of(certified)),
-        (None, counted(result["instances"], "instance")),
+        (None, counted(count, "instance") + (f", {len(failed)} failed" if failed else "")),
         (None, f"{result['evaluations']} evaluations each"),
     ]
     folder.write_text(run_folder.REPORT, page(result["title"], verdicts, "\n\n".join(body)))
@@ -64,9 +67,11 @@ def _table_section(result: dict[str, Any]) -> str:
         reached = [_reached(one, result["instances"]) for one in row["reached"]]
         ends = [f"{row['median_error']:.1e}", f"{row['worst_error']:.1e}"]
         lines.append([row["method"], f"<b>{html.escape(row['kind'])}</b>", *reached, *ends])
+    failed = result.get("failed", [])
+    apart = failed_table(failed, result["instances"] + len(failed))
     return f"""<section>
 <h2>How fast the mass is found</h2>
-<div class="scroll">{table(head, lines)}</div>
+{apart}<div class="scroll">{table(head, lines)}</div>
 <p>Evaluations until the relative error of the mass stays below a bar, and that error after
 {result["evaluations"]} evaluations: medians over {result["instances"]} bodies. Body, impulse, start
 and settings of a method are the same in a row of kinds; target and fit are drawn alike.</p>

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from studies.instances import failures_told
+
 
 REACHED = (1e-2, 1e-4)  # relative errors whose evaluations are counted
 Records = list[dict[str, Any]]
@@ -109,7 +111,8 @@ def told(result: dict[str, Any]) -> list[str]:
             f"  {row['method']}, {row['kind']}: {', '.join(parts)}, at the end "
             f"{row['median_error']:.1e}, worst {row['worst_error']:.1e}"
         )
-    return lines
+    failed = result.get("failed", [])
+    return lines + failures_told(failed, result["instances"] + len(failed))
 
 
 def after(reached: dict[str, Any]) -> str:

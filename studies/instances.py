@@ -11,7 +11,7 @@ mistake in the settings or in the program.
 import csv
 import io
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -216,10 +216,7 @@ def summed_up(records: list[dict[str, Any]], bars: Mapping[str, Bar]) -> dict[st
     StudyError
         If all failed.
     """
-    ended = [one for one in records if one["status"] != FAILED]
-    failed = [one for one in records if one["status"] == FAILED]
-    if not ended:
-        raise StudyError(f"All {len(failed)} instances failed, the first: {failed[0]['reason']}")
+    ended, failed = parted(records)
     paths = list(ended[0]["errors"])
     errors = np.array([[one["errors"][path]["mean"] for path in paths] for one in ended])
     largest = np.array(
@@ -250,6 +247,20 @@ def summed_up(records: list[dict[str, Any]], bars: Mapping[str, Bar]) -> dict[st
         "records": ended,
         "failed": failed,
     }
+
+
+def parted(records: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
+    """Return the records of instances that ended, and of those that failed.
+
+    Raises
+    ------
+    StudyError
+        If all failed.
+    """
+    failed = [one for one in records if one.get("status") == FAILED]
+    if len(failed) == len(records):
+        raise StudyError(f"All {len(failed)} instances failed, the first: {failed[0]['reason']}")
+    return [one for one in records if one.get("status") != FAILED], failed
 
 
 def as_csv(records: list[dict[str, Any]]) -> str:
@@ -283,7 +294,12 @@ def told(table: dict[str, Any]) -> list[str]:
             f"  {row['name']}: median {row['median']:.1e}  worst {row['worst']:.1e} "
             f"(instance {row['worst_instance']}){bar}{published}"
         )
-    if failed := table["failed"]:
-        lines.append(f"{len(failed)} of {table['count']} instances failed, and are not in these:")
-        lines += [f"  instance {one['instance']}: {one['reason']}" for one in failed]
-    return lines
+    return lines + failures_told(table["failed"], table["count"])
+
+
+def failures_told(failed: list[dict[str, Any]], count: int) -> list[str]:
+    """Return which of so many instances failed and why, in a few lines, if any did."""
+    if not failed:
+        return []
+    head = f"{len(failed)} of {count} instances failed, and are not in these:"
+    return [head, *(f"  instance {one['instance']}: {one['reason']}" for one in failed)]

@@ -27,6 +27,7 @@ from studies.instances import (
     Bar,
     counted_instance,
     failure,
+    parted,
     place,
     result_name,
     spread_out,
@@ -170,7 +171,7 @@ class Comparison:
         with EvaluationProgress(budget) as progress:
             found = [self._record(folder, progress, k) for k in range(self.count)]
         progress.say("searches ended; certifying their gradients and drawing the report")
-        records, failed = results.parted(found)
+        records, failed = parted(found)
         shown = results.worst(records, str(self.kinds[0]))
         case = self.make(shown)
         first = case.fit

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.errors import StudyError
-from studies.instances import FAILED
+from studies.instances import failures_told
 from studies.optimizers.evaluations import Evaluation
 from studies.report_parts import counted
 
@@ -72,20 +71,6 @@ def typical_seconds(history: Sequence[Evaluation]) -> float:
     return float(np.median(seconds / spent))
 
 
-def parted(found: Records) -> tuple[Records, Records]:
-    """Return the records of instances that ended, and of those that failed.
-
-    Raises
-    ------
-    StudyError
-        If all failed.
-    """
-    failed = [one for one in found if one.get("status") == FAILED]
-    if len(failed) == len(found):
-        raise StudyError(f"All {len(failed)} instances failed, the first: {failed[0]['reason']}")
-    return [one for one in found if one.get("status") != FAILED], failed
-
-
 def measures_of(records: Records) -> list[str]:
     """Return what searches were measured by, the foremost first."""
     search = next(iter(records[0]["searches"].values()))
@@ -143,10 +128,7 @@ def told(result: dict[str, Any]) -> list[str]:
     for row in result["table"]:
         parts = [_measure_told(row, name, count) for name in MEASURES if name in row]
         lines.append(f"  {row['kind']}: {'; '.join(parts)}; {row['seconds']:.2g} s an evaluation")
-    if failed:
-        lines.append(f"{len(failed)} of {count} instances failed, and are not in these:")
-        lines += [f"  instance {one['instance']}: {one['reason']}" for one in failed]
-    return lines
+    return lines + failures_told(failed, count)
 
 
 def _measure_told(row: dict[str, Any], name: str, count: int) -> str:

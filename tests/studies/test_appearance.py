@@ -6,11 +6,13 @@ import re
 import numpy as np
 import pytest
 
+from adjsim.system import RolloutError
 from studies import appearance, appearance_results, config, running
 from studies.appearance_results import held, is_falling, settled
 from studies.optimizers.evaluations import read_log
 from studies.painting import Kind
 from studies.registry import RunOptions
+from tests.studies.pieces import Elsewhere
 from tests.studies.stopping import stop_after
 from tests.studies.toys import TOYS
 from tests.studies.undrawn import undrawn
@@ -119,6 +121,31 @@ def test_the_curvature_is_that_of_the_loss():
     ahead, behind = (problem.loss_and_gradient(theta + step)[1][0] for step in (h, -h))
     # central differences of the gradient; few pixels have a kink of the texture within the step
     assert found == pytest.approx((ahead - behind) / (2.0 * h), rel=2e-2)
+
+
+def test_a_body_that_fails_is_told_apart_and_others_may_be_spread(finished, tmp_path, monkeypatch):
+    error = RolloutError("The truth left the finite numbers in step 7.")
+    draw = appearance.rigid.draw_thrown
+
+    def drawn(settings, options, instance, rng):
+        if instance == 0:
+            raise error
+        return draw(settings, options, instance, rng)
+
+    monkeypatch.setattr(appearance.rigid, "draw_thrown", drawn)
+    folder, job = running.start("appearance", TOY, tmp_path / "run", {}, spread=Elsewhere())
+    with undrawn():
+        text = job.run(folder)
+    assert "medians over 1 bodies" in text
+    assert "1 of 2 instances failed, and are not in these:" in text
+    result = folder.read_json("result.json")
+    assert [(one["instance"], one["reason"]) for one in result["failed"]] == [(0, str(error))]
+    assert [one["instance"] for one in result["records"]] == [1]
+    assert "1 of 2 instances failed" in folder.file("report.html").read_text()
+    whole = finished[0].file("curves.csv").read_text().splitlines()
+    assert folder.file("curves.csv").read_text().splitlines() == [
+        whole[0], *(line for line in whole if line.startswith("1,")),
+    ]  # fmt: skip
 
 
 def test_a_run_that_was_stopped_ends_with_the_same_numbers(finished, tmp_path, monkeypatch):
