@@ -100,6 +100,20 @@ def soft(**changes):
     return SoftRasterizer(**{"sigma": 2e-3, "background": (0.1, 0.2, 0.3), **changes})
 
 
+def fitted(size, **changes):
+    """A camera whose image of any shape the objects fill, and as soft a rasterizer for it.
+
+    The screen reaches from -aspect to aspect, while the objects are about a unit wide.
+    """
+    aspect = max(1.0, size[1] / size[0])
+    fov_y = 2 * np.degrees(np.arctan(np.tan(np.radians(20.0)) / aspect))
+    softness = {"sigma": 2e-3, **changes}
+    softness["sigma"] *= aspect**2
+    if isinstance(changes.get("blend"), DIBR):
+        softness["blend"] = DIBR(changes["blend"].kappa * aspect**2)
+    return camera(fov_y=fov_y), soft(**softness)
+
+
 def layered_problem(rng, blend, **changes):
     """Two objects, smooth normals and a texture, and a background that shines through."""
     scene, vertices = two_tetrahedra(rng)

@@ -13,6 +13,7 @@ from render.scene import DirectionalLight, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import rasterize
 from tests.render.scenes import (
     camera,
+    fitted,
     glossy,
     reference,
     rounded,
@@ -31,9 +32,10 @@ BLENDS = [Over(), Softmax(), DIBR(2e-3), Hard()]
 @pytest.mark.parametrize("cull", [False, True])
 def test_two_objects_look_as_in_the_reference(rng, blend, size, cull):
     scene, vertices = two_tetrahedra(rng)
-    raster = soft(blend=blend, cull=cull, gamma=1e-2)
-    image = rasterize(scene, camera(), raster, vertices, size)
-    expected = reference(scene, camera(), raster, vertices, size)
+    view, raster = fitted(size, blend=blend, cull=cull, gamma=1e-2)
+    image = rasterize(scene, view, raster, vertices, size)
+    expected = reference(scene, view, raster, vertices, size)
+    assert expected[..., 3].mean() > 0.25
     np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
 
 
@@ -130,6 +132,7 @@ def test_a_hundred_faces_over_one_another_look_as_in_the_reference(rng, blend):
     vertices = {"cloud": corners.reshape(-1, 3)}
     raster = soft(blend=blend, sigma=1e-2, gamma=1e-2)
     image = rasterize(scene, camera(), raster, vertices, (12, 15))
+    assert image[..., 3].mean() > 0.5
     expected = reference(scene, camera(), raster, vertices, (12, 15))
     np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
 
@@ -149,6 +152,7 @@ def test_ties_in_depth_go_to_the_face_named_first_as_in_the_reference(rng):
     faces = [[0, k, k + 1] for k in range(1, 8)]
     scene = Scene({"fan": Mesh(faces, face_colors=rng.random((7, 3)))})
     image = rasterize(scene, camera(), soft(sigma=1e-2), {"fan": fan}, (24, 24))
+    assert image[..., 3].mean() > 0.05
     expected = reference(scene, camera(), soft(sigma=1e-2), {"fan": fan}, (24, 24))
     np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
 
@@ -166,6 +170,7 @@ def test_an_edge_on_face_and_a_sliver_look_as_in_the_reference(rng):
     raster = soft()
     white = Scene({"sliver": scene.objects["sliver"]})
     only = {"sliver": sliver}
+    assert image[..., 3].max() > 0.4
     np.testing.assert_array_equal(image, rasterize(white, view, raster, only, (20, 20)))
     expected = reference(white, view, raster, only, (20, 20))
     np.testing.assert_allclose(image[..., 3], expected[..., 3], rtol=0, atol=1e-12)
@@ -175,5 +180,6 @@ def test_faces_behind_the_camera_are_not_drawn(rng):
     scene, vertices = two_tetrahedra(rng)
     vertices["right"] = tetrahedron(rng, [0.3, 0.4, 3.6])  # around the eye
     image = rasterize(scene, camera(), soft(), vertices, (20, 20))
+    assert 0.1 < image[..., 3].mean() < 0.5
     expected = reference(scene, camera(), soft(), vertices, (20, 20))
     np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)

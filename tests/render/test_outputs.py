@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,16 @@ from render.outputs import Output, rasterize_outputs
 from render.scene import Scene
 from render.soft_raster import rasterize
 from tests.reference.outputs import reference_outputs
-from tests.render.scenes import BLENDS, camera, layered_problem, moved, plain, soft, two_tetrahedra
+from tests.render.scenes import (
+    BLENDS,
+    camera,
+    fitted,
+    layered_problem,
+    moved,
+    plain,
+    soft,
+    two_tetrahedra,
+)
 
 
 SIZE = (12, 15)
@@ -18,8 +29,11 @@ OTHERS = ("depth", "normals", "mask")
 @pytest.mark.parametrize("blend", BLENDS)
 @pytest.mark.parametrize(("size", "k"), [((24, 30), 1), ((1, 30), 1), ((30, 1), 1), ((6, 7), 2)])
 def test_outputs_look_as_in_the_reference(rng, blend, size, k):
-    args = layered_problem(rng, blend, supersample=k)
+    scene, _, _, vertices = layered_problem(rng, blend)
+    view, raster = fitted(size, blend=blend, gamma=0.3, epsilon=0.9, supersample=k)
+    args = (scene, replace(view, near=0.5, far=9.0), raster, vertices)
     images = rasterize_outputs(*args, size)
+    assert 0.2 < images["rgba"][..., 3].mean() < 0.95
     objects, _, lens, raster = plain(*args)
     expected = reference_outputs(objects, lens, raster, size)
     for name in OTHERS:
@@ -66,8 +80,11 @@ def test_the_adjoint_of_an_output_is_its_derivative(rng, blend, output):
 @pytest.mark.parametrize("blend", BLENDS)
 @pytest.mark.parametrize("k", [1, 2])
 def test_tangents_and_adjoints_of_outputs_are_transposes_on_any_threads(rng, blend, k):
-    args = (*layered_problem(rng, blend, supersample=k), SIZE)
+    args = (*layered_problem(rng, blend, supersample=k), (40 // k, 70 // k))  # six tiles
     record = record_outputs(*args, threads=1)
+    seen = record.images["rgba"][..., 3] > 0.01
+    assert seen[:, : 32 // k].any()
+    assert seen[:, 32 // k :].any()
     adj = {name: rng.normal(size=value.shape) for name, value in record.images.items()}
     for names in (("rgba", *OTHERS), ("depth",), ("normals",), ("mask",)):
         some = {name: adj[name] for name in names}
@@ -76,6 +93,7 @@ def test_tangents_and_adjoints_of_outputs_are_transposes_on_any_threads(rng, ble
         images, pushed = rasterize_outputs_jvp(*args, tangents)
         pulled = sum(np.sum(gradient[path] * tangents[path]) for path in gradient)
         scale = sum(np.linalg.norm(pushed[n]) * np.linalg.norm(some[n]) for n in names)
+        assert scale > 0 or (names == ("mask",) and isinstance(blend, DIBR | Hard))
         assert abs(sum(np.sum(pushed[n] * some[n]) for n in names) - pulled) <= 1e-12 * scale
     np.testing.assert_array_equal(pushed["rgba"], rasterize_jvp(*args, tangents)[1])
     two, gradient = record_outputs(*args, threads=2), record.vjp(adj)

@@ -12,7 +12,7 @@ from render.seamless import FAR_OFF, is_left, seamless_logit, shared_edges, with
 from render.soft_raster import rasterize
 from tests.reference.seamless import along, turn
 from tests.render.elements import check_element
-from tests.render.scenes import camera, moved, reference, soft, tetrahedron, two_tetrahedra
+from tests.render.scenes import camera, fitted, moved, reference, soft, tetrahedron, two_tetrahedra
 from tests.render.transposes import check_transposes
 
 
@@ -147,9 +147,10 @@ def test_the_inside_of_a_surface_is_opaque_at_any_softness(softness):
 @pytest.mark.parametrize("cull", [False, True])
 def test_two_objects_look_as_in_the_reference(rng, blend, size, cull):
     scene, vertices = two_tetrahedra(rng)
-    raster = soft(blend=blend, cull=cull, gamma=1e-2, seamless=True)
-    image = rasterize(scene, camera(), raster, vertices, size)
-    expected = reference(scene, camera(), raster, vertices, size)
+    view, raster = fitted(size, blend=blend, cull=cull, gamma=1e-2, seamless=True)
+    image = rasterize(scene, view, raster, vertices, size)
+    expected = reference(scene, view, raster, vertices, size)
+    assert expected[..., 3].mean() > 0.25
     np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
 
 
@@ -168,8 +169,9 @@ def test_a_crumpled_sheet_looks_as_in_the_reference(rng, blend):
     )
     vertices = {"sheet": x.reshape(-1, 3)}
     raster = soft(blend=blend, sigma=5e-3, gamma=1e-2, seamless=True)
-    image = rasterize(scene, camera(), raster, vertices, (20, 21))
-    expected = reference(scene, camera(), raster, vertices, (20, 21))
+    image = rasterize(scene, camera(), raster, vertices, (10, 11))
+    assert 0.2 < image[..., 3].mean() < 0.9
+    expected = reference(scene, camera(), raster, vertices, (10, 11))
     np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
 
 
@@ -251,6 +253,7 @@ def test_the_adjoint_of_a_seamless_image_is_its_derivative(rng, blend):
 
         slopes = [(loss(h) - loss(-h)) / (2 * h) for h in (1e-5, 2e-5, 4e-5)]
         fine, coarse = ((4 * slopes[k] - slopes[k + 1]) / 3 for k in range(2))
+        assert scale > 0
         if abs(fine - coarse) <= 5e-8 * scale:
             checked += 1
             pulled = sum(np.sum(gradient[p] * tangent[p]) for p in gradient)
@@ -275,5 +278,8 @@ def test_float32_stays_finite_at_the_published_sharpness(rng):
     record = record_images(scene, camera(), soft(sigma=1e-5, seamless=True), vertices, (20, 20))
     assert record.images.dtype == np.float32
     assert np.isfinite(record.images).all()
-    for value in record.vjp(np.ones_like(record.images)).values():
+    assert record.images[..., 3].mean() > 0.1
+    gradient = record.vjp(np.ones_like(record.images))
+    assert gradient["t.vertices"].any()
+    for value in gradient.values():
         assert np.isfinite(value).all()

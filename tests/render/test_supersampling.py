@@ -7,7 +7,7 @@ from render.blending import DIBR, Hard, Over, Softmax
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from render.supersampling import average, repeat
-from tests.render.scenes import camera, moved, reference, soft, two_tetrahedra
+from tests.render.scenes import camera, fitted, moved, reference, soft, two_tetrahedra
 from tests.render.transposes import check_transposes
 
 
@@ -15,8 +15,8 @@ BLENDS = [Over(), Softmax(), DIBR(2e-3), Hard()]
 
 
 def over_an_image(rng, size, **changes):
-    """A rasterizer with a background image."""
-    return soft(background=rng.random((*size, 3)), **changes)
+    """A camera and a rasterizer with a background image."""
+    return fitted(size, background=rng.random((*size, 3)), **changes)
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -32,9 +32,10 @@ def test_the_adjoints_of_mean_and_repetition_are_their_transposes(rng, k):
 @pytest.mark.parametrize("size", [(8, 10), (1, 30), (30, 1), (1, 1)])
 def test_samples_over_an_image_look_as_in_the_reference(rng, blend, size):
     scene, vertices = two_tetrahedra(rng)
-    raster = over_an_image(rng, size, blend=blend, gamma=1e-2, supersample=2)
-    image = rasterize(scene, camera(), raster, vertices, size)
-    expected = reference(scene, camera(), raster, vertices, size)
+    view, raster = over_an_image(rng, size, blend=blend, gamma=1e-2, supersample=2)
+    image = rasterize(scene, view, raster, vertices, size)
+    expected = reference(scene, view, raster, vertices, size)
+    assert expected[..., 3].mean() > 0.25
     np.testing.assert_allclose(image, expected, rtol=0, atol=1e-12)
 
 
@@ -42,6 +43,7 @@ def test_a_background_image_of_one_colour_is_that_colour(rng):
     scene, vertices = two_tetrahedra(rng)
     behind = np.broadcast_to((0.1, 0.2, 0.3), (6, 9, 3))
     plain = rasterize(scene, camera(), soft(), vertices, (6, 9))
+    assert 0.1 < plain[..., 3].mean() < 0.9
     image = rasterize(scene, camera(), soft(background=behind), vertices, (6, 9))
     np.testing.assert_array_equal(image, plain)
 
@@ -64,16 +66,20 @@ def test_a_hard_edge_between_pixels_has_the_share_of_samples_it_covers():
 @pytest.mark.parametrize("blend", BLENDS)
 def test_samples_over_an_image_have_twins_that_are_transposes(rng, blend):
     scene, vertices = two_tetrahedra(rng)
-    raster = over_an_image(rng, (7, 9), blend=blend, gamma=0.3, epsilon=0.9, supersample=3)
-    args = (scene, camera(), raster, vertices, (7, 9))
+    size = (23, 31)  # 69 x 93 samples: nine tiles
+    view, raster = over_an_image(rng, size, blend=blend, gamma=0.3, epsilon=0.9, supersample=3)
+    args = (scene, view, raster, vertices, size)
+    seen = rasterize(*args)[..., 3] > 0.01
+    assert seen[:10, :10].any()
+    assert seen[11:, 11:].any()
     gradient = check_transposes(rng, args)
-    assert gradient["rasterizer.background"].shape == (7, 9, 3)
+    assert gradient["rasterizer.background"].shape == (*size, 3)
 
 
 def test_the_adjoint_of_a_background_image_is_its_derivative(rng):
     # Linear in the background, so differences have the error eps/h = 1e-10 alone.
     scene, vertices = two_tetrahedra(rng)
-    args = (scene, camera(), over_an_image(rng, (6, 5), supersample=2), vertices)
+    args = (scene, *over_an_image(rng, (6, 5), supersample=2), vertices)
     record = record_images(*args, (6, 5))
     adj = rng.normal(size=record.images.shape)
     tangent = {"rasterizer.background": rng.normal(size=(6, 5, 3))}
