@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from render.scene import DirectionalLight, Material, Mesh, Scene
-from tests.reference.soft_raster import project, view_axes
-from tests.render.scenes import TETRAHEDRON, camera, fitted, soft, two_tetrahedra
+from tests.reference.soft_raster import gather_faces, pixel_row, project, view_axes
+from tests.render.scenes import TETRAHEDRON, camera, fitted, plain, soft, two_tetrahedra
 
 
 OCTAHEDRON = np.array(
@@ -122,6 +122,12 @@ def is_what_it_says(name, problem):
         normal = np.linalg.norm(np.cross(*(corners[:, k] - corners[:, 0] for k in (1, 2))), axis=1)
         is_thin = area < 3 * THINNESS[-1]
         return is_thin.any() and (normal[is_thin] < 10 * THINNESS[-1]).all() == (name == "slivers")
+    if name == "crowd":
+        objects, _, lens, raster = plain(*problem)
+        raster |= {"blend": "over", "seamless": False}
+        faces = gather_faces(list(objects.values()), [], lens, raster, float)
+        exponent, _, _ = pixel_row(faces, lens, raster, 0, (1, 1))
+        return (exponent > np.log(1e-4)).sum() >= 200
     return name != "intersecting" or piercings(corners) >= 10
 
 
