@@ -6,7 +6,7 @@ import pytest
 from adjoint.render.diagnosis import Reason, diagnose, nearest
 from adjoint.render.losses import loss_vjp
 from render.annealing import softness
-from render.blending import DIBR, Hard
+from render.blending import DIBR, Hard, Over, Softmax
 from render.camera import Camera
 from render.losses import Mse
 from render.scene import Mesh, Scene
@@ -29,9 +29,9 @@ def asked(x, adj=None, *, view=VIEW, sigma=1e-4, **how):
     return diagnose(SQUARE, view, soft, {"square": x}, SIZE, adj)["square"]
 
 
-def at_pixel(row, column):
+def at_pixel(row, column, channels=4):
     adj = np.zeros((*SIZE, 4))
-    adj[row, column] = 1.0
+    adj[row, column, :channels] = 1.0
     return adj
 
 
@@ -101,7 +101,7 @@ def test_the_softness_told_is_that_of_the_blend():
     assert dibr.reason is Reason.MOVES
     assert dibr.softness == pytest.approx(0.5, rel=1e-12)
     hard = asked(CORNERS, at_pixel(12, 16), sigma=softness(2.0, 32), blend=Hard())
-    assert (hard.reason, hard.softness) == (Reason.SATURATED, 0.0)
+    assert (hard.reason, hard.softness) == (Reason.NOT_SOFT, 0.0)
     assert "`Hard` has no soft edges" in str(hard)
 
 
@@ -114,6 +114,94 @@ def test_hidden_behind_another():
     soft = SoftRasterizer(softness(0.4, 32))
     found = diagnose(scene, VIEW, soft, vertices, SIZE, at_pixel(12, 16))
     assert found["square"].reason is Reason.HIDDEN
+
+
+@pytest.mark.parametrize("seamless", [False, True])
+@pytest.mark.parametrize("row", [11, 12])
+@pytest.mark.parametrize("blend", [Softmax(), DIBR(softness(1.0, 32))])
+def test_colours_that_no_edge_softens_are_not_called_hidden(blend, row, seamless):
+    def ask(blend, channels, row=row):
+        adj, sigma = at_pixel(row, 16, channels), softness(1.0, 32)
+        return asked(CORNERS, adj, sigma=sigma, blend=blend, seamless=seamless)
+
+    found = ask(blend, 3)
+    assert found.reason is Reason.NOT_SOFT
+    assert "Take `Over`" in str(found)
+    # What it says to do does it. Row 11 is outside the square.
+    assert ask(Over(), 3).reason is Reason.MOVES
+    assert ask(blend, 4, row=11).reason is Reason.MOVES
+
+
+def test_colours_of_softmax_are_soft_at_a_wide_gamma():
+    adj, sigma = at_pixel(12, 16, channels=3), softness(1.0, 32)
+    found = asked(CORNERS, adj, sigma=sigma, blend=Softmax(), gamma=1.0)
+    assert found.reason is Reason.MOVES
+
+
+def test_an_object_of_the_colour_of_what_is_behind_it_has_no_contrast():
+    sigma, gray = softness(1.0, 32), (0.4, 0.4, 0.4)  # of `Material.ambient`
+    found = asked(CORNERS, at_pixel(12, 16, channels=3), sigma=sigma, background=gray)
+    assert found.reason is Reason.NO_CONTRAST
+    assert "Give the loss alpha" in str(found)
+    alpha = asked(CORNERS, at_pixel(12, 16), sigma=sigma, background=gray)
+    assert alpha.reason is Reason.MOVES
+    other = asked(CORNERS, at_pixel(12, 16, channels=3), sigma=sigma, background=(0.1, 0.4, 0.4))
+    assert other.reason is Reason.MOVES
+
+
+@pytest.mark.parametrize("seamless", [False, True])
+def test_what_lies_inside_the_outline_is_wholly_covered(seamless):
+    # Row 14, column 15: 2.5 pixels below the upper edge, 1.4 from the diagonal.
+    found = asked(CORNERS, at_pixel(14, 15), sigma=softness(0.3, 32), seamless=seamless)
+    assert found.reason is Reason.INSIDE
+    assert found.distance == pytest.approx(2.5, rel=1e-12)
+    wide = asked(CORNERS, at_pixel(14, 15), sigma=softness(2.5, 32), seamless=seamless)
+    assert wide.reason is Reason.MOVES
+
+
+@pytest.mark.parametrize(("row", "distance"), [(14, 2.5), (9, 2.5), (2, 9.5)])
+def test_a_z_buffer_has_no_soft_edge_wherever_the_loss_looks(row, distance):
+    found = asked(CORNERS, at_pixel(row, 15), blend=Hard())
+    assert found.reason is Reason.NOT_SOFT
+    assert found.distance == pytest.approx(distance, rel=1e-12)
+    over = asked(CORNERS, at_pixel(row, 15), sigma=softness(distance, 32))
+    assert over.reason is Reason.MOVES
+
+
+def test_what_cancels_is_told():
+    # The upper edge is as far from row 11 as from row 12: it covers more of one, less of other.
+    adj = at_pixel(11, 16) - at_pixel(12, 16)
+    found = asked(CORNERS, adj, sigma=softness(1.0, 32), seamless=True)
+    assert found.reason is Reason.BALANCED
+
+
+@pytest.mark.parametrize(
+    ("depth", "color", "reason"),
+    [
+        (1.0, 0.5, Reason.HIDDEN),
+        (-1.0, 0.5, Reason.NOT_SOFT),
+        (-1.0, 1.0, Reason.NO_CONTRAST),  # nor does alpha tell the square from its wall
+    ],
+)
+def test_before_or_behind_a_wall_a_z_buffer_says_which(depth, color, reason):
+    faces = SQUARE.objects["square"].faces
+    scene = Scene({**SQUARE.objects, "wall": Mesh(faces, np.full((2, 3), color))})
+    vertices = {"square": CORNERS, "wall": 3.0 * CORNERS + [0.1, 0.1, depth]}
+    soft = SoftRasterizer(blend=Hard())
+    found = diagnose(scene, VIEW, soft, vertices, SIZE, at_pixel(12, 16))
+    assert found["square"].reason is reason
+
+
+def test_pixels_with_next_to_no_adjoint_are_not_looked_at():
+    adj = at_pixel(2, 15) + 1e-9 * at_pixel(12, 16)
+    found = asked(CORNERS, adj, sigma=softness(1.0, 32))
+    assert found.reason is Reason.NO_OVERLAP
+    assert found.distance == pytest.approx(9.5, rel=1e-12)
+
+
+def test_many_cameras_at_once_are_refused():
+    with pytest.raises(TypeError, match=r"`camera` must be one camera, got list. Call once for"):
+        asked(CORNERS, at_pixel(12, 16), view=[VIEW, VIEW])  # pyright: ignore[reportArgumentType]
 
 
 def test_of_several_frames_the_nearest_to_moving_counts():
