@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 
 T = TypeVar("T")
+LENGTHS = (1e-100, 1e100)  # of vectors whose length is squared and divided by
 FLOAT_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -50,7 +51,7 @@ def array(
         if (kind not in NUMBERS and given.size) or value is None:
             raise ValueError(f"it has {KINDS.get(kind, given.dtype)}, got {value!r}")
         out = np.asarray(given, dtype=dtype, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"`{name}` must be an array of {np.dtype(dtype)}: {error}.") from error
     if shape is not None:
         fits = out.ndim == len(shape) and all(
@@ -172,6 +173,17 @@ def positive(name: str, value: Any, *, hint: str = "") -> Any:
     low = float(np.min(value)) if np.size(value) else 1.0
     if not low > 0.0:
         raise ValueError(f"`{name}` must be positive, got {low:g}.{_tail(hint)}")
+    return value
+
+
+def length(name: str, value: np.ndarray, *, hint: str = "") -> np.ndarray:
+    """Return a vector if the square of its length neither underflows nor overflows."""
+    longest = float(np.abs(value).max())
+    if not LENGTHS[0] <= longest <= LENGTHS[1]:
+        raise ValueError(
+            f"`{name}` must have a length between {LENGTHS[0]:g} and {LENGTHS[1]:g}, got "
+            f"{value.tolist()}.{_tail(hint)}"
+        )
     return value
 
 

@@ -153,7 +153,8 @@ class Camera(AnyCamera):
     Raises
     ------
     ValueError
-        If the eye is at the target, `up` is along the view, or a number is out of range.
+        If the eye is at the target, `up` is along the view, a number is out of range, or a vector
+        is so short or long that the square of its length is 0 or infinite.
 
     Notes
     -----
@@ -174,14 +175,19 @@ class Camera(AnyCamera):
         for name in self.POSE:
             checks.freeze(self, name, checks.array(f"camera.{name}", getattr(self, name), (3,)))
         self._check_common()
-        view = self.target - self.eye
+        with np.errstate(over="ignore"):
+            view = self.target - self.eye
         if not np.any(view):
             raise ValueError(
                 f"`camera.eye` must differ from `camera.target`, got {self.eye} for both. "
                 "Move the eye away from the point it looks at."
             )
-        side = np.linalg.norm(cross(view, self.up))
-        if not side > PARALLEL * np.linalg.norm(view) * np.linalg.norm(self.up):
+        checks.length("camera.target - camera.eye", view, hint="Give both in metres.")
+        if np.any(self.up):
+            checks.length("camera.up", self.up, hint="Give a unit vector.")
+        forward = view / np.linalg.norm(view)
+        side = np.linalg.norm(cross(forward, self.up))
+        if not side > PARALLEL * np.linalg.norm(self.up):
             raise ValueError(
                 f"`camera.up` must not be along the view, got up={self.up} and "
                 f"target - eye={view}. Choose another `up`."

@@ -69,6 +69,11 @@ class PosedCamera(AnyCamera):
     def __post_init__(self) -> None:
         for name in self.POSE:
             checks.freeze(self, name, checks.array(f"camera.{name}", getattr(self, name), (3,)))
+        if np.abs(self.rotation).max() > checks.LENGTHS[1]:
+            raise ValueError(
+                f"`camera.rotation` must be below {checks.LENGTHS[1]:g} rad, for its square is "
+                f"taken, got {self.rotation.tolist()}. Take off full turns."
+            )
         nominal = checks.array("camera.nominal", self.nominal, (3, 3))
         _check_rotation("camera.nominal", nominal)
         checks.freeze(self, "nominal", nominal)

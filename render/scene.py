@@ -119,7 +119,8 @@ class Mesh:
 
     def __post_init__(self) -> None:
         hint = "Cut faces of more corners into triangles."
-        faces = checks.array("faces", self.faces, ("n_faces", 3), dtype=np.int64, hint=hint)
+        with np.errstate(invalid="ignore"):  # of what is no whole number, which is refused below
+            faces = checks.array("faces", self.faces, ("n_faces", 3), dtype=np.int64, hint=hint)
         given = np.asarray(self.faces)
         if not np.array_equal(faces, given):
             where = int(np.argwhere(faces != given)[0, 0])
@@ -181,9 +182,14 @@ class DirectionalLight:
     Parameters
     ----------
     direction : array_like
-        Any vector m != 0 that points towards the light, (3,); l = m/|m|.
+        Any vector m that points towards the light, (3,); l = m/|m|.
     color : array_like
         Its RGB, (3,) [-].
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or |m| is 0, or so small or large that its square is.
     """
 
     direction: Any
@@ -195,6 +201,7 @@ class DirectionalLight:
             raise ValueError(
                 "`direction` must not be zero: it points from the surface towards the light."
             )
+        checks.length("direction", direction, hint="Give a unit vector.")
         _freeze(self, "direction", direction)
         _freeze(self, "color", checks.array("color", self.color, (3,)))
 

@@ -76,6 +76,17 @@ def test_other_values_reach_pose_and_lens():
         ({"eye": (0, 0, 0)}, r"`camera.eye` must differ from `camera.target`"),
         ({"up": (0, 0, -2)}, r"`camera.up` must not be along the view"),
         ({"up": (0, 0, 0)}, r"`camera.up` must not be along the view"),
+        (
+            {"eye": (0, 0, 1e-200)},
+            r"`camera.target - camera.eye` must have a length between 1e-100 and 1e\+100, got",
+        ),
+        ({"eye": (0, 0, 1e200)}, r"`camera.target - camera.eye` must have a length .* in metres"),
+        (
+            {"eye": (0, 0, 1e308), "target": (0, 0, -1e308)},
+            r"`camera.target - camera.eye` must have a length .*, got \[0.0, 0.0, -inf\]",
+        ),
+        ({"up": (0, 1e-200, 0)}, r"`camera.up` must have a length .*, got .* Give a unit vector"),
+        ({"up": (0, 1e200, 0)}, r"`camera.up` must have a length .*, got .* Give a unit vector"),
         ({"fov_y": 180.0}, r"`camera.fov_y` must be between 0 and 180 degrees, got 180"),
         ({"fov_y": 0.0}, r"`camera.fov_y` must be between 0 and 180 degrees, got 0"),
         ({"near": 0.0}, r"0 < near < far, got near=0, far=100"),
@@ -87,3 +98,9 @@ def test_other_values_reach_pose_and_lens():
 def test_a_camera_that_cannot_be_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         Camera(**{"eye": (0, 0, 3), "target": (0, 0, 0), **changes})
+
+
+@pytest.mark.parametrize("size", [1e-99, 1e99])
+def test_vectors_of_a_camera_may_be_very_short_or_long(size):
+    camera = Camera((0, 0, size), (0, 0, 0), (0, size, 0))
+    np.testing.assert_array_equal(camera.pose()[1], [[1, 0, 0], [0, 1, 0], [0, 0, -1]])

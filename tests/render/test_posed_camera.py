@@ -20,6 +20,10 @@ def test_the_twins_of_a_pose_are_its_derivatives(rng, rotation):
     [
         (lambda: PosedCamera((0, 0), (0, 0, -4)), r"`camera.rotation` must have shape \(3,\)"),
         (
+            lambda: PosedCamera((1e200, 0, 0), (0, 0, -4)),
+            r"`camera.rotation` must be below 1e\+100",
+        ),
+        (
             lambda: PosedCamera((0, 0, 0), (0, 0, -4), MIRROR),
             r"`camera.nominal` must be a rotation.*determinant -1. Check the order of its rows",
         ),

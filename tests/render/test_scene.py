@@ -29,6 +29,8 @@ def test_a_scene_keeps_its_own_copies_and_cannot_be_written_to():
             lambda: Mesh([[0, 1.5, 2]]),
             r"`faces` must hold whole .*, got \[0\.0, 1\.5, 2\.0\] in",
         ),
+        (lambda: Mesh([[0, 1, np.nan]]), r"`faces` must hold whole .*, got \[0\.0, 1\.0, nan\] in"),
+        (lambda: Mesh([[0, 1, 2**70]]), r"`faces` must be an array of int64: .* too large"),
         (lambda: Mesh([[0, 1, 2, 3]]), r"`faces` must have shape .* got \(1, 4\)\. Cut faces of"),
         (
             lambda: Mesh(FACES, face_colors=np.ones((2, 3))),
@@ -58,6 +60,13 @@ def test_a_scene_keeps_its_own_copies_and_cannot_be_written_to():
         ),
         (lambda: Material(diffuse=np.nan), r"`material.diffuse` must be finite"),
         (lambda: DirectionalLight((0, 0, 0)), r"`direction` must not be zero"),
+        (
+            lambda: DirectionalLight((1e-300, 0, 0)),
+            r"`direction` must have a length between 1e-100 and 1e\+100, got .* Give a unit vector",
+        ),
+        (lambda: DirectionalLight((1e-170, 1e-170, 0)), r"`direction` must have a length between"),
+        (lambda: DirectionalLight((1e-200, 1e-200, 0)), r"`direction` must have a length between"),
+        (lambda: DirectionalLight((1e200, 1e200, 0)), r"`direction` must have a length between"),
         (lambda: DirectionalLight((0, 0, 1), 1.0), r"`color` must have shape \(3,\), got \(\)"),
         (lambda: Mesh(FACES, uv=UV), r"`uv` needs a `texture`"),
         (lambda: Mesh(FACES, uv_faces=FACES), r"`uv_faces` needs a `texture`"),
@@ -111,3 +120,9 @@ def test_a_scene_that_cannot_be_is_refused(make, message):
 def test_what_is_not_of_the_kind_is_refused(make, message):
     with pytest.raises(TypeError, match=message):
         make()
+
+
+@pytest.mark.parametrize("size", [1e-99, 1.0, 1e99])
+def test_a_direction_may_be_very_short_or_long(size):
+    light = DirectionalLight((3.0 * size, 4.0 * size, 0.0))
+    np.testing.assert_allclose(light.unit_direction(), (0.6, 0.8, 0.0), rtol=1e-15)
