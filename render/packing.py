@@ -56,6 +56,7 @@ def pack(
     moves, batched = _vertices(scene, vertices)
     dtype = np.result_type(*moves.values()) if moves else np.dtype(np.float64)
     n_frames = next((len(x) for x in moves.values() if x.shape[0] != 1), 1)
+    _check_room((height, width), k, len(cameras) * n_frames, dtype)
     counts = [x.shape[1] for x in moves.values()]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     x = np.empty((n_frames, int(offsets[-1]), 3), dtype)
@@ -88,6 +89,19 @@ def pack(
         )
         for camera in cameras
     ]
+
+
+def _check_room(size: tuple[int, int], k: int, n_images: int, dtype: np.dtype) -> None:
+    """Raise unless there is memory for the images, and for the samples of one."""
+    n_bytes = size[0] * size[1] * 4 * dtype.itemsize * (n_images + (k * k if k > 1 else 0))
+    try:
+        np.empty(n_bytes, np.uint8)
+    except (MemoryError, ValueError, OverflowError) as error:  # the others beyond 63 bits
+        samples = f" of {k} x {k} samples a pixel" if k > 1 else ""
+        raise MemoryError(
+            f"`size` must leave the images room in memory: {n_images} of {size[0]} x {size[1]} "
+            f"pixels{samples} need {n_bytes:,} bytes. Draw smaller images, or fewer at once."
+        ) from error
 
 
 def behind_samples(background: np.ndarray, k: int) -> np.ndarray:
@@ -152,7 +166,12 @@ def _finite_vertices(name: str, value: Any, mesh: Mesh) -> np.ndarray:
         x = np.ascontiguousarray(value, dtype)
     except (TypeError, ValueError) as error:
         raise ValueError(f"`vertices[{name!r}]` must be an array of numbers: {error}.") from error
-    if x.ndim not in {2, 3} or x.shape[-1] != 3 or x.shape[0] == 0:
+    if x.ndim in {2, 3} and x.shape[-1] == 3 and x.size == 0:
+        raise ValueError(
+            f"`vertices[{name!r}]` must hold at least one vertex and one frame, got shape "
+            f"{x.shape}. Leave an object that is empty out of the scene."
+        )
+    if x.ndim not in {2, 3} or x.shape[-1] != 3:
         raise ValueError(
             f"`vertices[{name!r}]` must have shape (n_vertices, 3) or (n_frames, n_vertices, 3), "
             f"got {x.shape}."

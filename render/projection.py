@@ -30,6 +30,8 @@ def image_size(size: Any) -> tuple[int, int]:
     message = f"`size` must be (height, width), two positive whole numbers, got {size!r}."
     try:
         height, width = (operator.index(n) for n in size)
+        if any(isinstance(n, bool) for n in size):
+            raise ValueError(message)
     except (TypeError, ValueError) as error:
         raise ValueError(message) from error
     if height < 1 or width < 1:

@@ -138,6 +138,8 @@ def rasterize(
     ValueError
         If a shape does not fit, a vertex is not finite, a face indexes no vertex, an
         object is unknown or missing, the size is not positive, or the device is unknown.
+    MemoryError
+        If there is no room for the images; the message names their size in bytes.
     RuntimeError
         If no GPU can be used; the message says why and the way out.
 

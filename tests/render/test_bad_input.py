@@ -44,7 +44,11 @@ def replace(name, value):
             r"`vertices\['right'\]` must have shape \(n_vertices, 3\) or \(n_frames, "
             r"n_vertices, 3\), got \(4, 2\)",
         ),
-        (replace("right", np.zeros((0, 4, 3))), r"must have shape .* got \(0, 4, 3\)"),
+        (replace("right", np.zeros((0, 4, 3))), r"and one frame, got shape \(0, 4, 3\)"),
+        (
+            replace("right", np.zeros((0, 3))),
+            r"`vertices\['right'\]` must hold at least one vertex .* got shape \(0, 3\)\. Leave",
+        ),
         (replace("right", "corners"), r"`vertices\['right'\]` must be an array of numbers"),
         (
             replace("left", np.zeros((3, 3))),
@@ -73,10 +77,26 @@ def test_vertices_that_do_not_fit_are_refused(rng, change, message):
         draw(rng, change)
 
 
-@pytest.mark.parametrize("size", [(0, 5), (4, -1), (4,), (4, 5, 6), 7, (4.5, 5), "big"])
+@pytest.mark.parametrize("size", [(0, 5), (4, -1), (4,), (4, 5, 6), 7, (4.5, 5), "big", (True, 4)])
 def test_an_image_without_pixels_is_refused(rng, size):
     with pytest.raises(ValueError, match=r"`size` must be \(height, width\), two positive whole"):
         draw(rng, size=size)
+
+
+@pytest.mark.parametrize(
+    ("side", "more", "told"),
+    [
+        (10**7, {}, r"1 of 10000000 x 10000000 pixels need 3,200,000,000,000,000 bytes\. Draw sm"),
+        (10**10, {}, r"1 of 10000000000 x 10000000000 pixels need "),  # more than 63 bits count
+        (10**6, {"supersample": 3}, r"pixels of 3 x 3 samples a pixel need 320,000,000,000,000 "),
+    ],
+)
+def test_an_image_beyond_all_memory_is_refused_with_its_bytes(rng, side, more, told):
+    scene, vertices = two_tetrahedra(rng)
+    with pytest.raises(
+        MemoryError, match=rf"`size` must leave the images room in memory: .*{told}"
+    ):
+        rasterize(scene, camera(), soft(**more), vertices, (side, side))
 
 
 def test_scene_and_camera_may_not_be_swapped(rng):
