@@ -5,7 +5,7 @@ from PIL import Image
 from render.scene import DirectionalLight, Scene
 from render.soft_raster import rasterize
 from render.textured_files import read_texture, read_textured
-from render.textures import Wrap
+from render.textures import Texture, Wrap
 from tests.render.scenes import camera, soft
 
 
@@ -84,7 +84,8 @@ def test_a_jpeg_is_read_and_an_alpha_channel_is_dropped(tmp_path):
 
 @pytest.mark.parametrize("ks", ["Ks 0 0 0\nNs 0", ""])
 def test_without_a_highlight_the_material_is_matt_whatever_its_exponent(tmp_path, ks):
-    _, mesh = read_textured(write(tmp_path, mtl=f"newmtl paint\nKd 1 1 1\n{ks}\n"))
+    obj = OBJ.replace("f 1/1 2/2 3/3", "f 1 2 3")
+    _, mesh = read_textured(write(tmp_path, obj, f"newmtl paint\nKd 1 1 1\n{ks}\n"))
     assert mesh.material.specular is None
     assert mesh.texture is None
     assert mesh.uv is None
@@ -95,6 +96,49 @@ def test_without_a_material_the_mesh_is_white(tmp_path):
     vertices, mesh = read_textured(write(tmp_path, obj=obj, mtl=None))
     assert vertices.shape == (3, 3)
     assert mesh.texture is None
+
+
+def test_texture_coordinates_without_a_picture_are_told_of_or_given_one(tmp_path):
+    path = write(tmp_path, mtl="newmtl paint\nKd 0.5 0.6 0.7\n", paint=None)
+    message = r"square.obj has texture coordinates \(vt\), but no picture .* Give `texture` to use"
+    with pytest.warns(UserWarning, match=message):
+        _, mesh = read_textured(path)
+    assert mesh.uv is None
+    given = Texture(np.ones((2, 2, 3)))
+    _, mesh = read_textured(path, texture=given)
+    assert mesh.texture is given
+    np.testing.assert_array_equal(mesh.uv[mesh.uv_faces][0], [[0, 0], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(mesh.material.diffuse, [0.5, 0.6, 0.7])
+
+
+def test_a_texture_that_is_given_takes_the_place_of_the_picture(tmp_path):
+    given = Texture(np.ones((2, 2, 3)))
+    _, mesh = read_textured(write(tmp_path, paint=None), texture=given)  # nor need it be there
+    assert mesh.texture is given
+    with pytest.raises(TypeError, match="`texture` must be a Texture, got str"):
+        read_textured(tmp_path / "square.obj", texture="paint.png")  # pyright: ignore[reportArgumentType]
+
+
+def test_several_material_files_are_searched_in_their_order(tmp_path):
+    path = write(
+        tmp_path, OBJ.replace("mtllib square.mtl", "mtllib a.mtl square.mtl\nmtllib b.mtl")
+    )
+    (tmp_path / "a.mtl").write_text("newmtl ink\nKd 0 0 0\n")
+    (tmp_path / "b.mtl").write_text("newmtl paint\nKd 0 0 0\n")
+    _, mesh = read_textured(path)
+    np.testing.assert_array_equal(mesh.material.diffuse, [0.5, 0.6, 0.7])
+
+
+def test_the_name_of_a_material_file_may_hold_blanks(tmp_path):
+    path = write(tmp_path, OBJ.replace("square.mtl", "my square.mtl"))
+    (tmp_path / "square.mtl").rename(tmp_path / "my square.mtl")
+    assert read_textured(path)[1].texture is not None
+
+
+@pytest.mark.parametrize(("option", "wrap"), [("on", Wrap.CLAMP), ("off", Wrap.REPEAT)])
+def test_clamp_says_what_lies_beyond_the_picture(tmp_path, option, wrap):
+    path = write(tmp_path, mtl=MTL.replace("maps", f"-clamp {option} maps"))
+    assert read_textured(path)[1].texture.wrap is wrap
 
 
 @pytest.mark.parametrize(
@@ -135,7 +179,32 @@ def test_without_a_material_the_mesh_is_white(tmp_path):
         (
             {"mtl": MTL.replace("maps\\paint", "-s 2 2 2 paint")},
             ValueError,
-            r"map_Kd in .*square.mtl must be a file alone, got options too: '-s 2 2 2 paint.png'",
+            r"map_Kd in .*square.mtl must have no option but -clamp .*, got -s in '-s 2 2 2 paint",
+        ),
+        (
+            {"mtl": MTL.replace("maps", "-clamp maps")},
+            ValueError,
+            r"no option but -clamp on or off",
+        ),
+        (
+            {"mtl": MTL.replace("maps\\paint.png", "")},
+            ValueError,
+            r"map_Kd in .*square.mtl must name a picture, got none",
+        ),
+        (
+            {"mtl": MTL.replace("\\paint.png", "")},
+            FileNotFoundError,
+            r"square.mtl names the picture .*maps: it is a folder",
+        ),
+        (
+            {"obj": OBJ.replace("mtllib square.mtl\n", "")},
+            ValueError,
+            r"square.obj uses the material 'paint', but names no file .* \(mtllib\)\. Name one",
+        ),
+        (
+            {"obj": OBJ.replace("mtllib square.mtl", "mtllib square.mtl gone.mtl")},
+            FileNotFoundError,
+            r"square.obj names the materials .*gone.mtl: no such file",
         ),
         (
             {"obj": OBJ.replace("f 1/5", "usemtl other\nf 1/5")},
@@ -145,7 +214,7 @@ def test_without_a_material_the_mesh_is_white(tmp_path):
         (
             {"obj": "mtllib square.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl paint\nf 1 2 3\n"},
             ValueError,
-            r"square.obj has the picture paint.png, but corners without texture coordinates",
+            r"square.obj has a picture, but corners without texture coordinates",
         ),
         ({"obj": "nothing\n"}, ValueError, r"cannot be read as a"),
     ],
@@ -168,3 +237,43 @@ def test_a_file_that_is_not_there_and_a_scale_of_nothing_are_refused(tmp_path):
         read_textured(tmp_path / "gone.obj")
     with pytest.raises(ValueError, match="`scale` must be positive, got 0"):
         read_textured(write(tmp_path), scale=0.0)
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_grey_of_16_bits_keeps_its_scale_and_its_steps(rng, tmp_path, suffix):
+    gray = rng.integers(0, 65536, (5, 7), dtype=np.uint16)
+    Image.fromarray(gray).save(tmp_path / f"a.{suffix}")
+    texels = read_texture(tmp_path / f"a.{suffix}").texels
+    np.testing.assert_array_equal(texels, np.repeat(gray[..., None] / 65535.0, 3, axis=2))
+
+
+def test_pictures_of_few_colours_are_read(rng, tmp_path):
+    gray = rng.integers(0, 256, (5, 7), dtype=np.uint8)
+    wanted = np.repeat(gray[..., None] / 255.0, 3, axis=2)
+    one = Image.fromarray(gray)
+    kinds = {"L": one, "LA": one.convert("LA"), "P": one.convert("P")}
+    for name, picture in kinds.items():
+        picture.save(tmp_path / f"{name}.png")
+        texels = read_texture(tmp_path / f"{name}.png").texels
+        np.testing.assert_allclose(texels, wanted, atol=1 / 255, err_msg=name)
+    Image.fromarray(gray > 127).save(tmp_path / "bits.png")
+    texels = read_texture(tmp_path / "bits.png").texels
+    np.testing.assert_array_equal(texels[..., 0], gray > 127)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_a_picture_of_numbers_without_a_largest_is_refused(tmp_path, dtype):
+    Image.fromarray(np.ones((2, 2), dtype)).save(tmp_path / "a.tif")
+    with pytest.raises(ValueError, match=r"a.tif cannot be read .* the kind [FI], not of 8 or 16"):
+        read_texture(tmp_path / "a.tif")
+
+
+def test_what_is_no_file_is_no_picture(tmp_path):
+    with pytest.raises(TypeError, match="`path` must be a str or a PathLike, got NoneType"):
+        read_texture(None)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(
+        FileNotFoundError, match=r"there is no file, but a folder .*: name a picture"
+    ):
+        read_texture(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"`texture`: there is no file .*gone.png"):
+        read_texture(tmp_path / "gone.png")
