@@ -31,6 +31,10 @@ from render.textures import Texture, Wrap
 NUMBERS = {"Ka": "ambient", "Kd": "diffuse", "Ks": "specular", "Ns": "shininess"}
 PICTURE = "map_Kd"
 CLAMP = {"on": Wrap.CLAMP, "off": Wrap.REPEAT}
+UNUSED = (
+    "has texture coordinates (vt), but no picture (map_Kd of its material): they are left out. "
+    "Give `texture` to use them."
+)
 EIGHT_BIT = ("1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr")
 
 
@@ -87,19 +91,9 @@ def read_textured(
     texture = _picture(library, values) if texture is None else texture
     if texture is None:
         if words.has_uv:
-            warnings.warn(
-                f"`mesh`: {path.name} has texture coordinates (vt), but no picture (map_Kd of its "
-                "material): they are left out. Give `texture` to use them.",
-                stacklevel=2,
-            )
+            warnings.warn(f"`mesh`: {path.name} {UNUSED}", stacklevel=2)
         return vertices, Mesh(corners, material=material)
-    if not words.has_uv:
-        raise ValueError(
-            f"`mesh`: {path.name} has a picture, but corners without texture coordinates (vt). "
-            f"Unwrap it in the program that made it, or remove {PICTURE}."
-        )
-    uv = _finite(path, "texture coordinates (vt)", surface.active_texture_coordinates)
-    uv, uv_faces = merged_points(uv, faces)
+    uv, uv_faces = _coordinates(path, words, surface, faces)
     uv, uv_faces = used_points(uv, uv_faces[has_area])
     return vertices, Mesh(corners, material=material, texture=texture, uv=uv, uv_faces=uv_faces)
 
@@ -166,6 +160,19 @@ class _Words(NamedTuple):
     libraries: list[str]  # what follows each `mtllib`: a material file, or several
     materials: list[str]  # of its faces, "" for none
     has_uv: bool  # whether every corner has texture coordinates
+
+
+def _coordinates(
+    path: Path, words: _Words, surface: Any, faces: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the texture coordinates of a surface, and which of them its corners have."""
+    if not words.has_uv:
+        raise ValueError(
+            f"`mesh`: {path.name} has a picture, but corners without texture coordinates (vt). "
+            f"Unwrap it in the program that made it, or remove {PICTURE}."
+        )
+    uv = _finite(path, "texture coordinates (vt)", surface.active_texture_coordinates)
+    return merged_points(uv, faces)
 
 
 def _words(path: Path) -> _Words:
