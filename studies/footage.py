@@ -47,10 +47,12 @@ def read_footage(settings: Mapping[str, Any], path: str) -> Footage:
             f"`time.frames` must be at most the {len(frames)} frames of {path}, got "
             f"{time['frames']}; 0 compares all."
         )
-    if time["frames"]:
-        frames = frames[: time["frames"]]
     if len(frames) < 2:
         raise StudyError(f"`video` must have at least 2 frames to show a motion, {path} has 1.")
+    if time["frames"] == 1:
+        raise StudyError("`time.frames` must be at least 2 to show a motion, or 0 for all, got 1.")
+    if time["frames"]:
+        frames = frames[: time["frames"]]
     if not fps:
         raise StudyError(f"`time.fps` must be given: {path} does not say its frames per second.")
     return Footage(frames, float(fps))

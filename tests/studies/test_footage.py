@@ -57,6 +57,11 @@ def test_more_frames_than_the_video_has_are_refused():
         read_footage(settings(time__frames=15), VIDEO)
 
 
+def test_one_frame_of_a_longer_video_is_refused_by_the_name_of_the_setting():
+    with pytest.raises(ValueError, match=r"`time.frames` must be at least 2 .* or 0 for all"):
+        read_footage(settings(time__frames=1), VIDEO)
+
+
 def test_a_folder_of_pictures_needs_a_rate(tmp_path):
     for i in range(2):
         media.write_png(tmp_path / f"{i}.png", np.zeros((8, 8, 3)))
