@@ -13,6 +13,8 @@ EXTRAS = {
         "scans, data sets and tables over many processes and machines",
         how_to_install("dask"),
     ),
+    "torch": ("the learned baselines", how_to_install("learn")),
+    "mitsuba": ("path-traced videos and pictures", how_to_install("photo")),
     "pytest": ("the tests", how_to_install("test")),
     "sphinx": ("the docs", how_to_install("docs")),
 }
