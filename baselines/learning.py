@@ -17,7 +17,7 @@ from baselines.scores import blind_guesses, scored
 from baselines.tables import read_table, table_row
 from baselines.training import Plan, Trained, train
 from baselines.videos import Videos, read_index, read_videos
-from studies.run_folder import RESULT, RunFolder, free_folder
+from studies.run_folder import RESULT, RunFolder, new_folder
 
 
 def learn(
@@ -49,7 +49,7 @@ def learn(
     index = read_index(dataset)
     sets = {which: read_videos(dataset, which, every) for which in ("train", "test")}
     judged = None if table is None else read_table(table, dataset)
-    folder = RunFolder.create(out or free_folder("learned"))
+    folder = RunFolder.create(out or new_folder("learned"))
     print(f"folder: {folder.path}", flush=True)
     plans = [Plan(name, epochs, rate, seed) for name in names]
     trained = {plan.network: train(sets["train"], plan, _teller(plan)) for plan in plans}

@@ -1,5 +1,6 @@
 """The folder of a run: what is in it, written whole or not at all."""
 
+import itertools
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ PARAMETERS, RESULT, CERTIFICATE = "parameters.npz", "result.json", "certificate.
 SCAN, SPEC = "scan.json", "dataset.json"  # what a folder is of that holds no plain run
 FILLINGS = "fillings.npz"
 BEGINNING = (MANIFEST, SCAN, SPEC, FILLINGS)  # written before the study, with which a run has begun
+PART = ".part-"  # what the name of a file begins with that is not whole yet
 TRAJECTORY, FRAMES, REPORT = "trajectory.npz", "frames.npz", "report.html"
 PICTURES, LOOKS = "pictures.npz", "looks.json"
 TEXTURE, TEXTURE_PICTURE = "texture.npz", "texture.png"
@@ -68,18 +70,19 @@ class RunFolder:
         return cls(path)
 
     @staticmethod
-    def unbegun(path: Path, what: str) -> bool:
-        """Whether there is nothing to resume, no folder or an empty one; if so, say it.
+    def clear_unbegun(path: Path, what: str) -> bool:
+        """Make room where nothing is to resume, and say so; return whether that is the case.
 
-        What was left by a start that was killed is removed. `what` names what would be there.
+        That is so without a folder and in one that holds no more than a start that was killed
+        leaves, which is removed. `what` names what would be there.
         """
-        left = list(path.iterdir()) if path.is_dir() else []
         if path.exists() and not path.is_dir():
             return False
-        if not all(part.name in BEGINNING or part.name.startswith(".part-") for part in left):
+        left = list(path.iterdir()) if path.is_dir() else []
+        if not all(map(is_of_a_start, left)):
             return False
-        for part in left:
-            part.unlink()
+        for one in left:
+            remove(one)
         print(f"{path} holds no {what} to resume: a new one begins", flush=True)
         return True
 
@@ -99,7 +102,7 @@ class RunFolder:
     def replacing(self, name: str) -> Iterator[Path]:
         """Give a name to write to; the file takes its place when the block ends well."""
         path = self.file(name)
-        part = path.with_name(f".part-{os.getpid()}-{path.name}")
+        part = path.with_name(f"{PART}{os.getpid()}-{path.name}")
         try:
             yield part
             os.replace(part, path)
@@ -179,16 +182,42 @@ class RunFolder:
 
     def clear_parts(self) -> None:
         """Remove what a killed run left half-written."""
-        for part in self.path.rglob(".part-*"):
-            if part.is_dir():
-                shutil.rmtree(part, ignore_errors=True)
-            else:
-                part.unlink(missing_ok=True)
+        for path in [*self.path.rglob(f"{PART}*")]:
+            remove(path)
 
 
-def free_folder(study: str) -> Path:
-    """Return the first folder `runs/STUDY-001`, `-002`, ... that does not exist."""
-    number = 1
-    while (path := Path("runs") / f"{study}-{number:03d}").exists():
-        number += 1
-    return path
+def is_of_a_start(path: Path) -> bool:
+    """Whether this is what a start leaves that is killed: half-written, or before the study."""
+    return path.name.startswith(PART) or (path.name in BEGINNING and path.is_file())
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all that is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def new_folder(study: str) -> Path:
+    """Make the first folder `runs/STUDY-001`, `-002`, ... that does not exist, and return it.
+
+    Of two commands that ask at the same time, each has its own.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be made.
+    """
+    for number in itertools.count(1):
+        path = Path("runs") / f"{study}-{number:03d}"
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise StudyError(
+                f"{path} cannot be made: {error.strerror}. Name another folder by `--out`."
+            ) from error
+        return path
+    raise AssertionError

@@ -13,7 +13,7 @@ from studies.errors import StudyError
 from studies.fillings import fillings_of, keep_fillings_of, require_fillings, write_fillings
 from studies.manifest import manifest, now
 from studies.registry import Job, RunOptions, find_study
-from studies.run_folder import ITERATIONS, MANIFEST, SCAN, SPEC, STUDY, RunFolder, free_folder
+from studies.run_folder import ITERATIONS, MANIFEST, SCAN, SPEC, STUDY, RunFolder, new_folder
 
 
 DTYPES, DEVICES = ("float64", "float32"), ("cpu", "cuda")
@@ -68,7 +68,7 @@ def start(
     check_device(options.device)
     advise(settings)
     job = over(find_study(settings.kind).prepare(settings.values, options), options, spread)
-    folder = RunFolder.create(out or free_folder(settings.kind))
+    folder = RunFolder.create(out or new_folder(settings.kind))
     command = " ".join(["adjsim", *sys.argv[1:]])
     folder.write_json(MANIFEST, manifest(settings.kind, vars(options), command))
     write_fillings(folder, fillings_of(settings.kind, settings.values))
@@ -95,7 +95,7 @@ def resume(
     """
     if out is None:
         raise StudyError("`--resume` needs the run's folder: add `--out DIR`.")
-    if RunFolder.unbegun(out, "run"):
+    if RunFolder.clear_unbegun(out, "run"):
         return start(study, overrides, out, given, spread=spread)
     folder = RunFolder.open(out)
     if folder.has(SCAN):

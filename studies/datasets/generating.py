@@ -26,7 +26,7 @@ from studies.datasets.spec import Asked, Spec, read_spec, resolve
 from studies.distribution import HERE, Spread
 from studies.errors import StudyError
 from studies.manifest import manifest, now
-from studies.run_folder import MANIFEST, RESULT, SPEC, STUDY, RunFolder, free_folder
+from studies.run_folder import MANIFEST, RESULT, SPEC, STUDY, RunFolder, new_folder
 from studies.running import check_device
 from studies.scans.progress import PointProgress
 
@@ -121,7 +121,7 @@ def start(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFol
     """
     spec = resolve(asked)
     check_device(spec.options.device)
-    folder = RunFolder.create(out or free_folder(f"dataset-{spec.settings.kind}"))
+    folder = RunFolder.create(out or new_folder(f"dataset-{spec.settings.kind}"))
     command = " ".join(["adjsim", *sys.argv[1:]])
     folder.write_json(MANIFEST, manifest(spec.settings.kind, vars(spec.options), command))
     folder.write_json(SPEC, spec.to_json())
@@ -141,7 +141,7 @@ def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFo
     """
     if out is None:
         raise StudyError("`--resume` needs the data set's folder: add `--out DIR`.")
-    if RunFolder.unbegun(out, "data set"):
+    if RunFolder.clear_unbegun(out, "data set"):
         return start(asked, out, spread)
     folder = RunFolder.open(out)
     stored = read_spec(folder)

@@ -12,7 +12,7 @@ from studies.distribution import HERE, Spread
 from studies.errors import StudyError
 from studies.fillings import fillings_of, keep_fillings_of, require_fillings, write_fillings
 from studies.manifest import manifest, now
-from studies.run_folder import MANIFEST, RESULT, SCAN, STUDY, RunFolder, free_folder
+from studies.run_folder import MANIFEST, RESULT, SCAN, STUDY, RunFolder, new_folder
 from studies.running import check_device
 from studies.scans import spec
 from studies.scans.dataset import make_dataset, write_dataset
@@ -84,7 +84,7 @@ def start(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFol
     check_device(scan.options.device)
     job = _make_job(scan, spread)
     name = Path(scan.name).stem
-    folder = RunFolder.create(out or free_folder(f"scan-{name}"))
+    folder = RunFolder.create(out or new_folder(f"scan-{name}"))
     command = " ".join(["adjsim", *sys.argv[1:]])
     folder.write_json(MANIFEST, manifest(scan.settings.kind, vars(scan.options), command))
     folder.write_json(SCAN, scan.to_json())
@@ -105,7 +105,7 @@ def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFo
     """
     if out is None:
         raise StudyError("`--resume` needs the scan's folder: add `--out DIR`.")
-    if RunFolder.unbegun(out, "scan"):
+    if RunFolder.clear_unbegun(out, "scan"):
         return start(asked, out, spread)
     folder = RunFolder.open(out)
     stored = read_scan(folder)

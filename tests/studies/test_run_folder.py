@@ -1,5 +1,6 @@
 """A run folder is written whole or not at all, and nothing leads out of it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from studies import running
 from studies.errors import StudyError
-from studies.run_folder import MANIFEST, SCAN, SPEC, STUDY, RunFolder, free_folder
+from studies.run_folder import MANIFEST, SCAN, SPEC, STUDY, RunFolder, new_folder
 
 
 @pytest.fixture
@@ -103,11 +104,11 @@ def test_a_killed_start_leaves_no_study_without_its_manifest(tmp_path, monkeypat
 
 
 def test_where_nothing_is_to_resume_it_is_said(tmp_path, capsys):
-    assert RunFolder.unbegun(tmp_path / "new", "scan")
+    assert RunFolder.clear_unbegun(tmp_path / "new", "scan")
     assert "/new holds no scan to resume: a new one begins\n" in capsys.readouterr().out
     (tmp_path / "thesis.tex").touch()
-    assert not RunFolder.unbegun(tmp_path, "scan")
-    assert not RunFolder.unbegun(tmp_path / "thesis.tex", "scan")
+    assert not RunFolder.clear_unbegun(tmp_path, "scan")
+    assert not RunFolder.clear_unbegun(tmp_path / "thesis.tex", "scan")
     assert capsys.readouterr().out == ""
     with pytest.raises(StudyError, match=r"thesis.tex is not a run folder.*`adjsim scan`"):
         RunFolder.open(tmp_path / "thesis.tex")
@@ -149,8 +150,36 @@ def test_parts_of_a_killed_run_are_cleared(folder):
     assert not list(folder.path.rglob(".part*"))
 
 
+def test_a_start_that_was_killed_is_cleared_with_its_folders(tmp_path):
+    (tmp_path / ".part-12-figures" / "deep").mkdir(parents=True)
+    (tmp_path / MANIFEST).touch()
+    assert RunFolder.clear_unbegun(tmp_path, "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_named_as_a_manifest_is_left_alone(tmp_path):
+    (tmp_path / MANIFEST).mkdir()
+    assert not RunFolder.clear_unbegun(tmp_path, "run")
+    assert (tmp_path / MANIFEST).is_dir()
+
+
 def test_default_folders_are_numbered(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert free_folder("beam").as_posix() == "runs/beam-001"
-    (tmp_path / "runs" / "beam-001").mkdir(parents=True)
-    assert free_folder("beam").as_posix() == "runs/beam-002"
+    assert new_folder("beam").as_posix() == "runs/beam-001"
+    (tmp_path / "runs" / "beam-002").touch()
+    assert new_folder("beam").as_posix() == "runs/beam-003"
+    assert RunFolder.create(new_folder("beam")).path == tmp_path / "runs" / "beam-004"
+
+
+def test_commands_that_start_together_have_folders_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(new_folder, ["beam"] * 40))
+    assert len(set(made)) == 40
+
+
+def test_a_default_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").touch()
+    with pytest.raises(StudyError, match=r"runs/beam-001 cannot be made: Not a directory"):
+        new_folder("beam")
