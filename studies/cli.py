@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from studies.run_folder import RunFolder
 
 
-USER_ERROR, INTERRUPTED = 2, 130
+NO_MEMORY, USER_ERROR, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(
     add_completion=False,
@@ -333,7 +333,7 @@ def info() -> None:
 
 
 def main() -> None:
-    """Run the command line; a user's mistake ends in one message and exit code 2."""
+    """Run the command line; a mistake ends in one message and exit code 2, no memory in 1."""
     try:
         app()
     except (ValueError, OSError, ArithmeticError) as error:
@@ -341,3 +341,18 @@ def main() -> None:
             raise
         print(f"adjsim: {error}", file=sys.stderr)
         raise SystemExit(USER_ERROR) from None
+    except MemoryError as error:
+        if _shows_traceback:
+            raise
+        print(f"adjsim: {_short_of_memory(error)}", file=sys.stderr)
+        raise SystemExit(NO_MEMORY) from None
+
+
+def _short_of_memory(error: MemoryError) -> str:
+    """Return what to ask less of; NumPy's error says how much it was."""
+    wanted = str(error).rstrip(".")
+    return (
+        f"Memory is short{': ' if wanted else ''}{wanted}. Make the images smaller "
+        "(`image.height`, `image.width`, `image.downsample`), film fewer frames, take fewer steps "
+        "or a coarser mesh, whichever the study has."
+    )

@@ -76,6 +76,31 @@ def test_info_tells_versions_and_what_is_missing(adjsim):
     assert re.search(r"cuda +\S", out)
 
 
+HUGE = ("image.height=1000000", "image.width=1000000")  # 349 TiB, which no machine gives
+
+
+def test_where_memory_is_short_it_is_said_what_to_make_smaller(adjsim, tmp_path):
+    code, _, err = adjsim("run", "beam", *OVERRIDES, *HUGE, "--out", tmp_path / "run")
+    assert code == 1
+    line = err.splitlines()[-1]
+    assert line.startswith("adjsim: Memory is short: Unable to allocate")
+    assert "TiB" in line
+    assert "`image.height`" in line
+    assert "Traceback" not in err
+
+
+def test_an_error_of_memory_that_says_nothing_is_told_too(adjsim, monkeypatch):
+    def short():
+        raise MemoryError
+
+    monkeypatch.setattr("studies.info.info_text", short)
+    code, _, err = adjsim("info")
+    assert code == 1
+    assert err.startswith("adjsim: Memory is short. Make the images smaller")
+    with pytest.raises(MemoryError):
+        adjsim("--traceback", "info")
+
+
 def test_a_run_leaves_a_whole_folder_and_finds_the_truth(finished):
     path, out = finished
     assert {file.name for file in path.iterdir()} == FILES
