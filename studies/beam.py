@@ -18,6 +18,7 @@ from studies.noise import Noise
 from studies.parameters import Parameters, lame_block
 from studies.registry import RunOptions
 from studies.search import make_loss, make_search
+from studies.settings import require_vectors
 from studies.timeline import frame_steps
 from studies.truth import Truth
 from studies.video_problem import VideoProblem
@@ -68,6 +69,9 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
     beam = settings["beam"]
+    checks.integers("beam.cells", beam["cells"], (3,))
+    require_vectors(settings, "beam", "size")
+    require_vectors(settings, "motion", "gravity")
     for key in ("mu", "lam", "density", "size", "cells"):
         checks.positive(f"beam.{key}", beam[key])
     checks.non_negative("beam.viscosity", beam["viscosity"])

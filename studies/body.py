@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from adjsim import checks
 from adjsim.forces.neo_hookean import lame
 from adjsim.meshes.embedding import embedding
 from adjsim.meshes.files import read_mesh
@@ -72,22 +73,29 @@ def fillings(settings: Mapping[str, Any]) -> dict[str, TetMesh]:
 
 def _read(settings: Mapping[str, Any]) -> TetMesh | TriangleMesh:
     """Return the mesh of the settings, in metres; a surface is closed."""
-    read = read_mesh(settings["mesh"], scale=settings["body"]["scale"])
+    scale, edge_length = settings["body"]["scale"], settings["body"]["edge_length"]
+    checks.positive("body.scale", scale)
+    read = read_mesh(settings["mesh"], scale=scale)
     if isinstance(read, TriangleMesh):
         read.require_closed("mesh")
+        if not 0.0 < edge_length < 1.0:
+            raise ValueError(f"`body.edge_length` must be in (0, 1), got {edge_length}.")
     return read
 
 
 def pinned_nodes(points: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
-    """Return the mask of nodes inside the box, or behind the plane, of the settings."""
+    """Return the mask of nodes inside the box, or behind the plane, of the table `pinned`."""
     shape = settings["shape"]
     if shape == "none":
         return np.zeros(len(points), bool)
     if shape == "box":
-        inside = (points >= settings["lower"]) & (points <= settings["upper"])
-        mask = inside.all(axis=1)
+        lower, upper = (_pinned_vector(settings, key) for key in ("lower", "upper"))
+        mask = ((points >= lower) & (points <= upper)).all(axis=1)
     elif shape == "plane":
-        mask = (points - settings["point"]) @ np.asarray(settings["normal"]) <= 0.0
+        point, normal = (_pinned_vector(settings, key) for key in ("point", "normal"))
+        if not normal.any():
+            raise ValueError("`pinned.normal` must not be zero: it points away from what is held.")
+        mask = (points - point) @ normal <= 0.0
     else:
         raise ValueError(f'`pinned.shape` must be "box", "plane" or "none", got {shape!r}.')
     if not mask.any() or mask.all():
@@ -100,6 +108,10 @@ def pinned_nodes(points: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
             f"{int(mask.sum())} of {len(mask)}. The body reaches from [{low}] to [{high}] m."
         )
     return mask
+
+
+def _pinned_vector(settings: Mapping[str, Any], key: str) -> np.ndarray:
+    return checks.array(f"pinned.{key}", settings[key], (3,))
 
 
 def lam_over_mu(poisson_ratio: float) -> float:

@@ -6,6 +6,7 @@ Nothing in a study file is run. The data sets of `studies/datasets` are another 
 with files of their own.
 """
 
+import math
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -229,7 +230,14 @@ def _typed(key: str, value: Any, like: Any) -> Any:
         return [_typed(key, item, like[0]) for item in value] if like else value
     if type(value) is not type(like):
         raise StudyError(f"`{key}` must be {_type_name(like)}, got {value!r}.")
+    if isinstance(value, float) and not _may_be(key, value):
+        raise StudyError(f"`{key}` must be finite, got {value}.")
     return value
+
+
+def _may_be(key: str, value: float) -> bool:
+    """Whether a number is finite; a bound may be infinite, which is none."""
+    return math.isfinite(value) or (math.isinf(value) and key.startswith("bounds."))
 
 
 def _type_name(value: Any) -> str:

@@ -26,6 +26,12 @@ from studies.motion import Motion
 from studies.parameters import Block, Parameters, block, lame_block, positive_block
 from studies.registry import RunOptions
 from studies.search import make_loss, make_search
+from studies.settings import (
+    require_directions,
+    require_not_negative,
+    require_positive,
+    require_vectors,
+)
 from studies.transforms import Identity
 from studies.video_problem import VideoProblem
 from studies.wires import Outer, Wire, Wires
@@ -139,10 +145,15 @@ def check_settings(settings: dict[str, Any]) -> None:
         raise StudyError(f"`free.parameters` must name one or more, each once, got {free}.")
     if "friction" in free and not settings["floor"]["exists"]:
         raise StudyError("`free.parameters` has friction, but there is no floor: set floor.exists.")
-    for key in ("mu", "density"):
-        checks.positive(f"material.{key}", material[key])
-    for key in ("lam", "viscosity", "friction"):
-        checks.non_negative(f"material.{key}", material[key])
+    require_positive(settings, "material", "mu", "density")
+    require_not_negative(settings, "material", "lam", "viscosity", "friction")
+    require_vectors(settings, "material", "velocity")
+    require_vectors(settings, "motion", "gravity")
+    if settings["floor"]["exists"]:
+        require_directions(settings, "floor", "normal")
+        require_not_negative(settings, "floor", "stiffness", "damping", "friction_stiffness")
+    require_vectors(settings, "appearance", "color")
+    require_directions(settings, "appearance", "light")
     if 0.0 < material["lam"] <= material["mu"] / 8.0:
         raise StudyError(
             f"`material.lam` must be greater than mu/8 = {material['mu'] / 8.0:g} for a stable "

@@ -22,6 +22,20 @@ def require_not_negative(settings: Mapping[str, Any], table: str, *keys: str) ->
         checks.non_negative(f"{table}.{key}", settings[table][key])
 
 
+def require_vectors(settings: Mapping[str, Any], table: str, *keys: str) -> None:
+    """Complain of what of a table is no vector of three numbers."""
+    for key in keys:
+        checks.array(f"{table}.{key}", settings[table][key], (3,))
+
+
+def require_directions(settings: Mapping[str, Any], table: str, *keys: str) -> None:
+    """Complain of vectors of a table that are zero."""
+    require_vectors(settings, table, *keys)
+    for key in keys:
+        if not np.any(settings[table][key]):
+            raise StudyError(f"`{table}.{key}` must not be zero: it is a direction.")
+
+
 def require_chosen(name: str, given: Sequence[str], known: Iterable[str]) -> None:
     """Complain of a list of names that is empty, or names something twice or unknown."""
     known = tuple(known)

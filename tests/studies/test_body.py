@@ -57,6 +57,37 @@ def test_holding_none_or_all_nodes_is_refused(x):
         pinned_nodes(POINTS, held)
 
 
+@pytest.mark.parametrize(
+    ("shape", "key", "value", "match"),
+    [
+        ("box", "lower", [0.0, 0.0], r"`pinned.lower` must have shape \(3,\), got \(2,\)"),
+        ("box", "upper", [1.0] * 4, r"`pinned.upper` must have shape \(3,\), got \(4,\)"),
+        ("plane", "point", [1.0], r"`pinned.point` must have shape \(3,\), got \(1,\)"),
+        ("plane", "normal", [0.0, 1.0], r"`pinned.normal` must have shape \(3,\), got \(2,\)"),
+        ("plane", "normal", [0.0] * 3, "`pinned.normal` must not be zero"),
+    ],
+)
+def test_a_vector_of_what_is_held_is_named(shape, key, value, match):
+    held = {"shape": shape, "lower": [-1.0] * 3, "upper": [0.5, 2.0, 2.0]}
+    held |= {"point": [2.5, 0.0, 0.0], "normal": [1.0, 0.0, 0.0], key: value}
+    with pytest.raises(ValueError, match=match):
+        pinned_nodes(POINTS, held)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "match"),
+    [
+        ("scale", -1.0, "`body.scale` must be positive, got -1"),
+        ("edge_length", 1.0, r"`body.edge_length` must be in \(0, 1\), got 1.0"),
+    ],
+)
+def test_a_length_of_the_body_is_named(key, value, match):
+    given = settings("pyvista:sphere.ply")
+    given["body"][key] = value
+    with pytest.raises(ValueError, match=match):
+        read_body(given)
+
+
 def test_an_unknown_shape_is_refused():
     with pytest.raises(ValueError, match=r"`pinned.shape` must be .* got 'ball'"):
         pinned_nodes(POINTS, {"shape": "ball"})

@@ -1,5 +1,6 @@
 """Study files are data: keys and types are checked, and the resolved file says it all."""
 
+import math
 import tomllib
 
 import pytest
@@ -59,6 +60,9 @@ def test_a_study_file_changes_only_what_it_names(tmp_path):
         ("beam.mu=soft", r"`beam.mu` must be a number, got 'soft'"),
         ("beam.mu=true", r"`beam.mu` must be a number, got True"),
         ("time.steps=1.5", r"`time.steps` must be a whole number, got 1.5"),
+        ("beam.mu=inf", r"`beam.mu` must be finite, got inf"),
+        ("camera.eye=[0, nan, 1]", r"`camera.eye` must be finite, got nan"),
+        ("bounds.mu=[nan, 1e6]", r"`bounds.mu` must be finite, got nan"),
         ("beam.cells=12", r"`beam.cells` must be a list in brackets, each a whole number"),
         ("camera.eye=[0, 'a', 1]", r"`camera.eye` must be a number, got 'a'"),
         ("noise.eight_bit=1", r"`noise.eight_bit` must be true or false"),
@@ -77,6 +81,10 @@ def test_an_unknown_study_names_the_nearest():
 def test_a_missing_study_file_is_named():
     with pytest.raises(StudyError, match=r"no study file nowhere.toml"):
         config.resolve("nowhere.toml")
+
+
+def test_a_bound_may_be_infinite():
+    assert config.resolve("beam", ["bounds.mu=[1e4, inf]"]).values["bounds"]["mu"][1] == math.inf
 
 
 @pytest.mark.parametrize(

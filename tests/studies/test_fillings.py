@@ -31,8 +31,6 @@ def chance(monkeypatch, tmp_path):
     calls, draws = [], itertools.count()
 
     def fake(surface, *, edge_length):
-        if edge_length > 1.0:
-            raise ValueError("`edge_length` must be in (0, 1)")
         calls.append(edge_length)
         mesh = box_tets((2, 2, 3), np.ptp(surface.points, axis=0))
         points = mesh.points.copy()
@@ -113,19 +111,19 @@ def test_a_volume_mesh_leaves_no_filling(chance, tmp_path):
     assert chance == []
 
 
-OVER = ("body.edge_length=0.5:1.5:3",)
+OVER = ("body.edge_length=0.25:1.25:3",)
 
 
 def test_a_scan_brings_its_fillings_to_workers(chance, monkeypatch, tmp_path):
     asked = Asked("identify", [box(tmp_path / "box.ply"), *TINY], OVER, trust=False)
     _, job = scanning.start(asked, tmp_path / "scan")
-    assert chance == [0.08, 0.5, 1.0]  # 1.5 is out of range: its point says so
+    assert chance == [0.08, 0.25, 0.75]  # 1.25 is out of range: its point says so
     sent, pieces = pickle.dumps(job.survey), job.survey.pieces([(0,), (1,)])
     here = [job.survey(piece) for piece in pieces]
     another_machine(monkeypatch, tmp_path / "two")
     there = pickle.loads(sent)
     assert [there(piece) for piece in pieces] == here
-    assert chance == [0.08, 0.5, 1.0]
+    assert chance == [0.08, 0.25, 0.75]
 
 
 def test_a_scan_goes_on_with_its_fillings_on_another_machine(chance, monkeypatch, tmp_path):
@@ -133,6 +131,6 @@ def test_a_scan_goes_on_with_its_fillings_on_another_machine(chance, monkeypatch
     _, begun = scanning.start(asked, tmp_path / "scan")
     another_machine(monkeypatch, tmp_path / "two")
     _, again = scanning.resume(Asked("identify"), tmp_path / "scan")
-    assert chance == [0.08, 0.5, 1.0]
+    assert chance == [0.08, 0.25, 0.75]
     for key, mesh in begun.survey.fillings.items():
         assert (again.survey.fillings[key].points == mesh.points).all()

@@ -157,6 +157,12 @@ def test_the_step_divides_the_time_between_frames():
         (["material.mu=1e3"], "start of `body.mu` must lie inside its bounds"),
         (['free.parameters=["viscosity"]'], "start of `body.viscosity` must lie inside"),
         (["body.poisson_ratio=0.5"], "`body.poisson_ratio` must be in"),
+        (["material.velocity=[0.0, 1.0]"], r"`material.velocity` must have shape \(3,\)"),
+        (["motion.gravity=[0.0, 1.0]"], r"`motion.gravity` must have shape \(3,\)"),
+        (["appearance.color=[0.0]"], r"`appearance.color` must have shape \(3,\)"),
+        (["appearance.light=[0, 0, 0]"], "`appearance.light` must not be zero"),
+        (["floor.exists=true", "floor.normal=[0, 1]"], r"`floor.normal` must have shape \(3,\)"),
+        (["floor.exists=true", "floor.damping=-1"], "`floor.damping` must not be negative"),
     ],
 )
 def test_a_bad_setting_is_named(overrides, message):
