@@ -10,6 +10,7 @@ import pytest
 from adjoint.render.outputs import record_outputs
 from render.blending import Softmax
 from render.lenses import Orthographic
+from render.scene import Scene, SphericalHarmonics
 from tests.reference.outputs import reference_outputs
 from tests.reference.soft_raster import reference_image
 from tests.render.scenes import (
@@ -38,8 +39,15 @@ def as_it_is(scene):
     return scene
 
 
+def in_sky(scene):
+    """In spherical harmonics, the right object with smooth normals."""
+    sky = SphericalHarmonics(np.random.default_rng(5).uniform(-0.3, 0.5, (9, 3)))
+    objects = {"left": scene.objects["left"], "right": rounded(scene).objects["right"]}
+    return Scene(objects, {"sky": sky})
+
+
 @pytest.mark.parametrize("blend", BLENDS)
-@pytest.mark.parametrize("look", [as_it_is, rounded, glossy, textured])
+@pytest.mark.parametrize("look", [as_it_is, rounded, glossy, textured, in_sky])
 def test_the_adjoint_of_every_look_is_the_derivative_of_the_reference(rng, blend, look):
     scene, vertices = two_tetrahedra(rng)
     gamma, epsilon = (0.3, 0.9) if isinstance(blend, Softmax) else (1e-4, 1e-3)
@@ -56,7 +64,7 @@ def test_the_adjoint_of_outputs_is_the_derivative_of_the_reference(rng, blend, v
     record = record_outputs(*problem, SIZE)
     assert record.images["rgba"][..., 3].mean() > 0.2
     adj = {name: rng.normal(size=value.shape) for name, value in record.images.items()}
-    gradient = felt(record.vjp(adj), raster)
+    gradient = felt(record.vjp(adj), scene, raster)
     assert {"camera.target", "camera.up", "left.vertices", "right.texels"} <= set(gradient)
     assert ("camera.fov_y" if view == "wide" else "camera.height") in gradient
 
