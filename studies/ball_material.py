@@ -32,6 +32,7 @@ from studies.settings import (
     ends,
     require_ball_above_floor,
     require_chosen,
+    require_not_negative,
     require_positive,
 )
 from studies.synthetic import film
@@ -67,6 +68,10 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
     require_positive(settings, "ball", "shells", "radius", "density")
+    require_not_negative(settings, "ball", "viscosity")
+    require_not_negative(
+        settings, "floor", "stiffness", "damping", "friction_stiffness", "friction"
+    )
     require_ball_above_floor(settings)
     require_chosen("free", settings["free"], FREE)
     for table in ("hidden", "start"):

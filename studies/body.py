@@ -95,7 +95,7 @@ def pinned_nodes(points: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
         point, normal = (_pinned_vector(settings, key) for key in ("point", "normal"))
         if not normal.any():
             raise ValueError("`pinned.normal` must not be zero: it points away from what is held.")
-        mask = (points - point) @ normal <= 0.0
+        mask = np.asarray((points - point) @ normal <= 0.0)
     else:
         raise ValueError(f'`pinned.shape` must be "box", "plane" or "none", got {shape!r}.')
     if not mask.any() or mask.all():

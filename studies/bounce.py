@@ -22,7 +22,13 @@ from studies.motion import Motion
 from studies.parameters import Parameters, block, positive_block
 from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
-from studies.settings import draw_each, ends, require_ball_above_floor, require_positive
+from studies.settings import (
+    draw_each,
+    ends,
+    require_ball_above_floor,
+    require_not_negative,
+    require_positive,
+)
 from studies.synthetic import film
 from studies.timeline import frame_steps
 from studies.touches import nearest_touch, told
@@ -63,6 +69,7 @@ def check_settings(settings: dict[str, Any]) -> None:
     require_positive(settings, "ball", "radius", "mass")
     require_ball_above_floor(settings)
     require_positive(settings, "floor", "stiffness")
+    require_not_negative(settings, "floor", "damping")
     for table in ("hidden", "start"):
         require_positive(settings, table, "gravity")
 

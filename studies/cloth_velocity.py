@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim import checks
 from adjsim.element import Force
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.lift_drag import LiftDrag
@@ -57,6 +58,8 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Job:
 
 def check_settings(settings: dict[str, Any]) -> None:
     """Complain of settings out of range, by key."""
+    checks.array("cloth.size", settings["cloth"]["size"], (2,))
+    checks.integers("cloth.cells", settings["cloth"]["cells"], (2,))
     require_positive(settings, "cloth", "size", "cells", "mu", "lam", "density")
     require_not_negative(settings, "cloth", "viscosity", "bending")
     require_not_negative(settings, "air", "lift", "drag")

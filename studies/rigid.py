@@ -32,7 +32,14 @@ from studies.motion import Motion
 from studies.parameters import Parameters, positive_block
 from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
-from studies.settings import draw, draw_each, require_chosen, require_positive
+from studies.settings import (
+    draw,
+    draw_each,
+    ends,
+    require_chosen,
+    require_positive,
+    require_vectors,
+)
 from studies.synthetic import film
 from studies.timeline import frame_steps
 from studies.truth import Truth
@@ -83,6 +90,8 @@ def check_settings(settings: dict[str, Any]) -> None:
     require_chosen("free", free, known)
     check_body(settings)
     require_positive(settings, "floor", "clearance")
+    require_vectors(settings, "floor", "at")
+    ends(settings, "bounds", free)
     for table in ("hidden", "start", "bounds"):
         require_positive(settings, table, *free)
 

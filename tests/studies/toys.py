@@ -39,6 +39,7 @@ BOUNCE = Toy(
         (("hidden.gravity=[3.0, 4.0]",), "hidden `gravity` must lie inside its bounds too, 5 to"),
         (("start.gravity=[20.0, 20.0]",), "start of `gravity` must lie inside its bounds"),
         (("floor.stiffness=0.0",), "`floor.stiffness` must be positive"),
+        (("floor.damping=-1.0",), "`floor.damping` must not be negative"),
         (("time.steps=3",), "`time.steps` must be at least `time.frames`"),
         (("optimizer.stages=[0.5]",), "`optimizer.stages` must be parts of the video"),
         (("instances=0",), "`instances` must be positive"),
@@ -122,7 +123,7 @@ BALL_MATERIAL = Toy(
     (
         (("ball.shells=0",), "`ball.shells` must be positive"),
         (("ball.density=-1.0",), "`ball.density` must be positive"),
-        (("ball.viscosity=-1.0",), "`viscosity` must not be negative"),
+        (("ball.viscosity=-1.0",), "`ball.viscosity` must not be negative"),
         (("ball.position=[0.0, 1.0, 0.0]",), "`ball.position` must be above the floor"),
         (("hidden.mass=[0.0, 1.0]",), "`hidden.mass` must be positive"),
         (("hidden.mass=[1.5, 0.5]",), r"`hidden.mass` must be \[low, high\]"),
@@ -132,7 +133,7 @@ BALL_MATERIAL = Toy(
         (("free=[]",), "`free` must name at least one of mass, material"),
         (('free=["weight"]',), "name in `free`"),
         (("bounds.mass=[1.0]",), r"`bounds.mass` must have shape \(2,\)"),
-        (("floor.friction=-1.0",), "`friction` must not be negative"),
+        (("floor.friction=-1.0",), "`floor.friction` must not be negative"),
     ),
 )
 
@@ -153,6 +154,8 @@ CLOTH_VELOCITY = Toy(
         (("cloth.mu=0.0",), "`cloth.mu` must be positive"),
         (("cloth.size=[1.0, -1.0]",), "`cloth.size` must be positive"),
         (("cloth.cells=[0, 1]",), "`cloth.cells` must be positive"),
+        (("cloth.cells=[4]",), r"`cloth.cells` must have shape \(2,\)"),
+        (("cloth.size=[1.0]",), r"`cloth.size` must have shape \(2,\)"),
         (("cloth.viscosity=-1.0",), "`cloth.viscosity` must not be negative"),
         (("air.drag=-1.0",), "`air.drag` must not be negative"),
         (("hidden.z=[1.0, 0.0]",), r"`hidden.z` must be \[low, high\]"),
@@ -210,6 +213,8 @@ RIGID_CONTACT = Toy(
     },
     (
         (("floor.clearance=0.0",), "`floor.clearance` must be positive"),
+        (("floor.at=[0.0, 1.0]",), r"`floor.at` must have shape \(3,\)"),
+        (("bounds.mass=[0.5]",), r"`bounds.mass` must have shape \(2,\)"),
         (("hidden.friction=[1.0, 0.5]",), r"`hidden.friction` must be \[low, high\]"),
         (("start.damping=[0.0, 1.0]",), "`start.damping` must be positive"),
         (("thrown.spin=[1.0, 0.0]",), r"`thrown.spin` must be \[low, high\]"),
