@@ -50,7 +50,7 @@ class EvaluationProgress(Shown):
             BarColumn(bar_width=24),
             TextColumn("loss {task.fields[loss]}  |g| {task.fields[gradient]}"),
             TimeElapsedColumn(),
-            TextColumn("left at most"),
+            TextColumn("search ends in at most"),
             TimeRemainingColumn(),
         )
         super().__init__(columns, console)
@@ -83,10 +83,11 @@ class EvaluationProgress(Shown):
         )
 
     def _left(self, evaluation: Evaluation) -> str:
-        """Return how long the rest takes at most; the first one also compiles."""
+        """Return how long the rest of this search takes at most; the first one also compiles."""
         if self._first is None or evaluation.spent <= self._first.spent:
             self._first = evaluation
             return ""
+        rest = self._max - evaluation.spent
         spent = evaluation.spent - self._first.spent
-        left = (evaluation.seconds - self._first.seconds) / spent
-        return f", at most {left * (self._max - evaluation.spent):.0f} s left"
+        left = (evaluation.seconds - self._first.seconds) / spent * rest
+        return f", search ends in at most {left:.0f} s" if rest > 0 else ""

@@ -18,7 +18,9 @@ def test_the_time_left_does_not_count_the_compilation_of_the_first_evaluation():
         progress(evaluation)
     first, second = out.getvalue().splitlines()
     assert first.endswith("60.0 s")
-    assert second.endswith("61.0 s, at most 9 s left")
+    assert second.endswith("61.0 s, search ends in at most 9 s")
+    progress(replace(FIRST, spent=11, seconds=70.0))
+    assert out.getvalue().splitlines()[-1].endswith("70.0 s")  # nothing is left
     # The next start counts anew.
     progress.begin("start 2/2")
     progress(replace(FIRST, seconds=70.0))
