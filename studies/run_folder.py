@@ -43,6 +43,18 @@ class RunFolder:
         StudyError
             If something is there already, or it cannot be made.
         """
+        cls.require_free(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StudyError(f"`--out` {path} cannot be made: {error.strerror}.") from error
+        return cls(path)
+
+    @staticmethod
+    def require_free(path: Path | None) -> None:
+        """Complain if something is there already; to be asked before anything takes long."""
+        if path is None:
+            return
         if path.exists() and not path.is_dir():
             raise StudyError(f"`--out` {path} is a file. Name a folder, new or empty.")
         if path.is_dir() and any(path.iterdir()):
@@ -53,11 +65,6 @@ class RunFolder:
                 if resume
                 else f"`--out` {path} {what}. Choose another folder."
             )
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StudyError(f"`--out` {path} cannot be made: {error.strerror}.") from error
-        return cls(path)
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":

@@ -66,6 +66,7 @@ def start(
     options = RunOptions(**{key: value for key, value in given.items() if value is not None})
     settings = config.resolve(study, overrides)
     check_device(options.device)
+    RunFolder.require_free(out)  # what follows may compile, which takes minutes
     advise(settings)
     job = over(find_study(settings.kind).prepare(settings.values, options), options, spread)
     folder = RunFolder.create(out or new_folder(settings.kind))

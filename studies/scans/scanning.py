@@ -82,6 +82,7 @@ def start(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFol
     """
     scan = spec.resolve(asked)
     check_device(scan.options.device)
+    RunFolder.require_free(out)  # what follows may compile, which takes minutes
     job = _make_job(scan, spread)
     name = Path(scan.name).stem
     folder = RunFolder.create(out or new_folder(f"scan-{name}"))

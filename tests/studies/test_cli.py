@@ -267,6 +267,21 @@ def test_a_folder_with_a_run_is_not_overwritten(finished, adjsim):
     assert "--resume" in err
 
 
+def test_a_folder_that_is_taken_is_refused_before_anything_is_compiled(
+    adjsim, tmp_path, monkeypatch
+):
+    def prepare(*args):
+        raise AssertionError("That takes minutes.")
+
+    monkeypatch.setattr("studies.registry.Study.prepare", prepare)
+    monkeypatch.setattr("studies.scans.scanning._make_job", prepare)
+    (tmp_path / "thesis.tex").touch()
+    for command in (["run", "beam"], ["scan", "figure-4a"]):
+        code, _, err = adjsim(*command, "--out", tmp_path)
+        assert code == 2
+        assert "is not empty. Choose another folder." in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
