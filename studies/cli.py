@@ -25,7 +25,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Simulation and rendering with hand-derived, proven gradients.",
 )
+INTO_FOLDERS = ("run", "scan", "dataset")  # the commands that say themselves how to go on
 _shows_traceback = False
+_if_interrupted = "Interrupted."  # what is still to be said of a Ctrl-C
 Scheduler = Annotated[
     str | None,
     typer.Option(
@@ -58,13 +60,17 @@ class Device(StrEnum):
 
 @app.callback()
 def options(
+    ctx: typer.Context,
+    *,
     traceback: Annotated[
         bool, typer.Option("--traceback", help="Show where in the code an error was raised.")
     ] = False,
 ) -> None:
     """Simulation and rendering with hand-derived, proven gradients."""
-    global _shows_traceback  # noqa: PLW0603
+    global _shows_traceback, _if_interrupted  # noqa: PLW0603
     _shows_traceback = traceback
+    when = " before anything was written" if ctx.invoked_subcommand in INTO_FOLDERS else ""
+    _if_interrupted = f"Interrupted{when}."
 
 
 @app.command("list")
@@ -133,6 +139,8 @@ def _tell_of_compiling() -> None:
 
 def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | None) -> None:
     """Run to the end; where Ctrl-C ends it before, say how to go on."""
+    global _if_interrupted  # noqa: PLW0603
+    _if_interrupted = ""
     try:
         print(job.run(folder))
     except KeyboardInterrupt:
@@ -346,6 +354,13 @@ def main() -> None:
             raise
         print(f"adjsim: {_short_of_memory(error)}", file=sys.stderr)
         raise SystemExit(NO_MEMORY) from None
+    except (KeyboardInterrupt, SystemExit) as stop:  # Typer turns the one into the other
+        if isinstance(stop, SystemExit) and stop.code != INTERRUPTED:
+            raise
+        if _if_interrupted:
+            print(f"\n{_if_interrupted}", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+
 
 
 def _short_of_memory(error: MemoryError) -> str:

@@ -196,6 +196,29 @@ def test_an_interrupt_says_how_to_resume(adjsim, tmp_path, monkeypatch):
     assert (path / "manifest.json").exists()
 
 
+@pytest.mark.parametrize("command", [["run", "beam"], ["scan", "figure-4a"], ["dataset", "rigid"]])
+def test_an_interrupt_before_there_is_a_folder_says_so(adjsim, tmp_path, monkeypatch, command):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunFolder, "create", interrupt)
+    monkeypatch.setattr("studies.scans.scanning._make_job", lambda *args: None)
+    monkeypatch.setattr("studies.registry.Study.prepare", lambda *args: None)
+    code, _, err = adjsim(*command, "--out", tmp_path / "run")
+    assert code == 130
+    assert err.endswith("\nInterrupted before anything was written.\n")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_interrupt_of_any_other_command_is_one_line(adjsim, monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("studies.info.info_text", interrupt)
+    code, out, err = adjsim("info")
+    assert (code, out, err) == (130, "", "\nInterrupted.\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
