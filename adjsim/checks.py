@@ -206,11 +206,11 @@ def freeze(owner: Any, name: str, value: np.ndarray) -> None:
 
 
 def known_key(what: str, key: str, known: Iterable[str]) -> str:
-    """Return `key` if it is known; otherwise name the nearest one that is."""
+    """Return `key` if it is known; otherwise name the nearest one that is, if one is near."""
     names = list(known)
     if key in names:
         return key
-    near = difflib.get_close_matches(str(key), names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(key), names, n=1)
     ask = f" Did you mean `{near[0]}`?" if near else ""
     raise ValueError(f"Unknown {what} `{key}`.{ask} Known: {', '.join(names) or 'none'}.")
 

@@ -362,7 +362,6 @@ def main() -> None:
         raise SystemExit(INTERRUPTED) from None
 
 
-
 def _short_of_memory(error: MemoryError) -> str:
     """Return what to ask less of; NumPy's error says how much it was."""
     wanted = str(error).rstrip(".")

@@ -6,6 +6,7 @@ Nothing in a study file is run. The data sets of `studies/datasets` are another 
 with files of their own.
 """
 
+import difflib
 import math
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,14 +19,7 @@ from studies.errors import StudyError
 from studies.registry import STUDIES, find_study
 
 
-OPTIONS = (
-    "out",
-    "device",
-    "dtype",
-    "seed",
-    "resume",
-    "count",
-)  # of the command, no keys of a study
+OPTIONS = ("out", "device", "dtype", "seed", "scheduler", "resume")  # of commands, no keys
 
 
 @dataclass(frozen=True)
@@ -41,12 +35,15 @@ class Family:
     names : collection of str
     find : callable
         find(name) complains of an unknown name.
+    options : tuple of str
+        What the command takes as an option, and a user may mistake for a key.
     """
 
     key: str
     configs: Path
     names: Collection[str]
     find: Callable[[str], Any]
+    options: tuple[str, ...] = OPTIONS
 
     def file(self, kind: str) -> Path:
         """Return the built-in file of a kind."""
@@ -199,16 +196,25 @@ def _known(kind: str, key: str, known: Mapping[str, Any], family: Family) -> str
         return checks.known_key("key", key, known)
     except ValueError as error:
         message = str(error).split(" Known:", 1)[0]
-        if own := [name for name in known if name.endswith(f".{key}")]:
+        if key in family.options:
+            message = f"Unknown key `{key}`. It is an option: `--{key}`."
+        elif own := _same_behind_the_table(key, known):
             message = f"Unknown key `{key}`. Did you mean `{'` or `'.join(own)}`?"
         table = key.split(".", maxsplit=1)[0]
         siblings = [name for name in known if name.startswith(f"{table}.")]
-        if key in OPTIONS:
-            message += f" It is an option: `--{key}`."
         where = f" Keys of `{table}`: {', '.join(siblings)}." if siblings else ""
         raise StudyError(
             f"{message}{where} Every key is documented in {family.file(kind)}."
         ) from error
+
+
+def _same_behind_the_table(key: str, known: Mapping[str, Any]) -> list[str]:
+    """Return the known keys that are `key`, or nearest to it, but for the table they are in."""
+    by_last: dict[str, list[str]] = {}
+    for name in known:
+        by_last.setdefault(name.rpartition(".")[2], []).append(name)
+    near = difflib.get_close_matches(key, by_last, n=1, cutoff=0.7)
+    return by_last[near[0]] if near else []
 
 
 def _set(values: dict[str, Any], kind: str, key: str, value: Any, *, family: Family) -> Any:

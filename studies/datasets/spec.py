@@ -7,7 +7,7 @@ from typing import Any
 
 from adjsim import checks
 from studies import config
-from studies.config import Family, StudySettings
+from studies.config import OPTIONS, Family, StudySettings
 from studies.datasets.registry import DATASETS, Dataset, find_dataset
 from studies.errors import StudyError
 from studies.registry import RunOptions
@@ -15,7 +15,11 @@ from studies.run_folder import SPEC, STUDY, RunFolder
 
 
 FAMILY = Family(
-    "dataset", Path(__file__).resolve().parent / "configs", tuple(DATASETS), find_dataset
+    "dataset",
+    Path(__file__).resolve().parent / "configs",
+    tuple(DATASETS),
+    find_dataset,
+    (*OPTIONS, "count"),
 )
 COUNT = 1000
 
