@@ -129,7 +129,7 @@ class ModelStepper(Stepper[Any, Any]):
         smaller = f"`dt` below {stable:.3g} s" if self.dt > 0.5 * stable else "a smaller `dt`"
         raise RolloutError(
             f"The rollout left the finite numbers in step {step} (t = {step * self.dt:.6g} s), "
-            f"first at {where}. With dt = {self.dt:g} s; "
+            f"first at {where}. `dt` is {self.dt:g} s, "
             f"the estimated stable dt is {stable:.3g} s. Try {smaller}, a softer material or "
             "contact, or more damping."
         )
