@@ -71,9 +71,10 @@ def doubts(result: dict[str, Any]) -> list[str]:
     at_start, at_end = result.get("loss_at_start"), result["loss"]
     lines = []
     if result["status"] != "CONVERGED" and not (at_start and at_end <= ROUNDING * at_start):
+        known = any(row["interval"] for row in result.get("parameters", ()))
         lines.append(
-            "The search did not converge: the values are where it stopped, and the intervals may "
-            "miss the optimum."
+            "The search did not converge: the values are where it stopped"
+            + (", and the intervals may miss the optimum." if known else ".")
         )
     if at_start is not None and at_end > at_start / EXPLAINS:
         lines.append(

@@ -16,7 +16,9 @@ def test_a_good_fit_is_not_doubted():
 @pytest.mark.parametrize("status", ["MAX_EVALUATIONS", "STALLED"])
 def test_a_search_that_did_not_converge_is_doubted(status):
     (line,) = doubts(result(status))
-    assert "did not converge" in line
+    assert line == "The search did not converge: the values are where it stopped."
+    (line,) = doubts({**result(status), "parameters": [{"interval": [1.0, 2.0]}]})
+    assert line.endswith("where it stopped, and the intervals may miss the optimum.")
 
 
 def test_a_search_that_stalls_at_rounding_is_not():
