@@ -108,8 +108,8 @@ def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
     mine = [name.split("[")[0] == row["name"] for name in arrays["names"].tolist()]
     estimate, start = arrays["estimate"][mine], arrays["history"][0][mine]
     along = arrays["truth"][mine] if "truth" in arrays else np.arange(len(estimate))
-    ax.plot(along, start, ".", color=SOFT, ms=4, label="start")
     ax.plot(along, estimate, "o", color=BLUE, ms=3.5, label="estimate")
+    ax.plot(along, start, ".", color=SOFT, ms=2.5, label="start")  # thousands would hide it
     unit = f" [{row['unit']}]" if row["unit"] else ""
     if "truth" in arrays:
         ends = [along.min(), along.max()]
@@ -177,7 +177,7 @@ def taylor(name: str, point: dict[str, Any]) -> bytes:
         ax.axhline(test["noise"], color=ORANGE, lw=0.9, ls="--", label="rounding noise")
     ax.set(xlabel="step in theta", ylabel="remainder")
     ax.set_title(f"at the {name}", fontsize=10)
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(edgecolor="none", fontsize=8)  # on a ground: the line of the noise runs to the edge
     return png(figure)
 
 

@@ -70,6 +70,10 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
+def _root_mean_square(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
 def rows(fit: "ImageFit", theta: np.ndarray, spread: Uncertainty) -> list[dict[str, Any]]:
     """Return what is told of each parameter: by component, or summed up if they are many."""
     parameters = fit.problem.parameters
@@ -92,6 +96,9 @@ def rows(fit: "ImageFit", theta: np.ndarray, spread: Uncertainty) -> list[dict[s
                 "unit": fit.units.get(path, ""),
                 "start": float(start[own].mean()),
                 "estimate": float(estimate[own].mean()),
+                # the mean of some does not move: of weights of sines with evenly spread phases
+                "start_rms": _root_mean_square(start[own]),
+                "estimate_rms": _root_mean_square(estimate[own]),
                 "interval": None,
             }
             if truth is not None and errors is not None:
@@ -138,10 +145,11 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     lines = [f"{result['status'].lower()}: {result['message']}"]
     lines += [f"warning: {doubt}" for doubt in doubts(result)]
     for row in result["parameters"][:12]:
-        line = f"  {row['name']} = {row['estimate']:.8g} {row['unit']}"
+        unit = f" {row['unit']}" if row["unit"].strip("-") else ""
+        line = f"  {row['name']} = {row['estimate']:.8g}{unit}"
         if row["count"] > 1:
-            line = f"  {row['name']}: {row['count']} values, mean {row['estimate']:.6g}"
-            line += f" {row['unit']}"
+            line = f"  {row['name']}: {row['count']} values, mean {row['estimate']:.6g}{unit}, "
+            line += f"root mean square {row['estimate_rms']:.4g}{unit}"
         if row["interval"]:
             line += f"  95 % interval {interval_text(row)}"
         if "truth" in row:

@@ -105,12 +105,12 @@ def _parameters_table(result: dict[str, Any]) -> str:
     for row in result["parameters"]:
         unit = f' <span class="unit">{html.escape(row["unit"])}</span>'
         unit = unit if row["unit"].strip("-") else ""
-        mean = "mean of " if row["count"] > 1 else ""
+        mean = "mean " if row["count"] > 1 else ""
         count = f", {row['count']} values" if row["count"] > 1 else ""
         cells = [
             f"<b>{html.escape(row['name'])}</b>{unit}{count}",
-            f"{mean}{row['start']:.4g}",
-            f"<b>{_digits(row)}</b>",
+            f"{mean}{row['start']:.4g}{_root(row, 'start')}",
+            f"<b>{_digits(row)}</b>{_root(row, 'estimate')}",
             html.escape(interval_text(row)),
         ]
         if known:
@@ -118,6 +118,12 @@ def _parameters_table(result: dict[str, Any]) -> str:
             cells += [f"{row['truth']:.8g}", f"{row['relative_error']:.1e}{worst}"]
         lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return f"<table>{''.join(lines)}</table>"
+
+
+def _root(row: dict[str, Any], of: str) -> str:
+    """Return the root mean square beside the mean of many values, where the run has it."""
+    root = row.get(f"{of}_rms")
+    return "" if root is None else f", root mean square {root:.4g}"
 
 
 def _digits(row: dict[str, Any]) -> str:

@@ -1,8 +1,11 @@
 """How numbers of an outcome are told."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
-from studies.outcome import interval_text
+from studies.outcome import interval_text, rows
 from studies.report_parts import largest_difference
 
 
@@ -27,3 +30,15 @@ def test_an_estimate_of_zero_has_an_interval_in_full():
 def test_a_difference_that_32_bits_do_not_hold_is_not_called_0():
     assert largest_difference(1.23e-4) == "at most 1.2e-04"
     assert largest_difference(0.0) == "none in the 32 bits that pictures are kept in"
+
+
+def test_many_values_whose_mean_stays_are_told_by_their_root_mean_square():
+    parameters = SimpleNamespace(
+        natural=lambda theta: theta,
+        start=np.tile([1.0, -1.0], 50),
+        values=lambda theta: {"weights": theta},
+    )
+    fit = SimpleNamespace(problem=SimpleNamespace(parameters=parameters), truth=None, units={})
+    (row,) = rows(fit, 3.0 * parameters.start, SimpleNamespace(interval=None))
+    assert (row["count"], row["start"], row["estimate"]) == (100, 0.0, 0.0)
+    assert (row["start_rms"], row["estimate_rms"]) == (1.0, 3.0)
