@@ -11,7 +11,6 @@ from studies.figures import BLUE, GREEN, INK, ORANGE, SOFT, make_axes, png
 
 COLORS = (BLUE, ORANGE, GREEN)
 LEAST_DISTANCE = 1e-6  # metres; what is less is drawn here
-OUTLINE = np.array([0.84, 0.15, 0.16])  # of the target, over a picture
 
 
 def curves(
@@ -73,6 +72,9 @@ def ends(
 
     A row for each instance; `titles` stand above the pictures.
     """
+    from matplotlib.patheffects import withStroke
+
+    on_any_colour = withStroke(linewidth=2.2, foreground="black")
     height, width = pictures[0]["target"].shape[:2]
     across = 2.9 * len(kinds)
     down = (2.75 * height / width + 0.25) * len(pictures)
@@ -81,7 +83,8 @@ def ends(
         row, kind = k // len(kinds), kinds[k % len(kinds)]
         shown, wanted = pictures[row][f"picture.{kind}"], pictures[row]["target"]
         ax.imshow(np.clip(shown[..., :3], 0.0, 1.0), interpolation="nearest")
-        ax.contour(wanted[..., 3], levels=[0.5], colors=[tuple(OUTLINE)], linewidths=0.9)
+        line = ax.contour(wanted[..., 3], levels=[0.5], colors="white", linewidths=0.9)
+        line.set_path_effects([on_any_colour])
         ax.set(xticks=[], yticks=[])
         ax.grid(visible=False)
         ax.spines[:].set_visible(False)

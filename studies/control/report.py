@@ -28,7 +28,7 @@ from studies.run_folder import RunFolder
 
 MEANINGS = {
     "rise": "how far the centre of mass is above where it began",
-    "distance": "distance between the centre of mass at the end and that of the state that the "
+    "distance": "the distance between the centre of mass at the end and that of the state that the "
     "target was drawn of",
     "cover": "how well the last picture covers the target (intersection over union)",
 }
@@ -104,7 +104,7 @@ def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[b
     instances = counted(result["instances"], "instance")
     if failed := result.get("failed"):
         instances += f", {len(failed)} failed"
-    return [*held, (None, instances), (None, f"{result['evaluations']} evaluations each")]
+    return [*held, (None, instances), (None, f"at most {result['evaluations']} evaluations each")]
 
 
 def _table_section(result: dict[str, Any]) -> str:
@@ -219,17 +219,24 @@ def _status(result: dict[str, Any], kind: str) -> str:
     return by_number[result["shown"]]["searches"][kind]["status"]
 
 
+def _taken(result: dict[str, Any], kind: str) -> str:
+    """Return how many evaluations the searches of a kind took, from the fewest to the most."""
+    spent = [record["searches"][kind]["spent"][-1] for record in result["records"]]
+    return f"{min(spent)} to {max(spent)}" if min(spent) < max(spent) else f"{spent[0]}"
+
+
 def _facts(result: dict[str, Any], manifest: Mapping[str, Any]) -> dict[str, str]:
     height, width = result["size"]
     searches = (one for record in result["records"] for one in record["searches"].values())
     return {
         "command": manifest["command"],
         "what moves": result["what"],
-        "weights": f"{result['n_parameters']}",
+        "free numbers": f"{result['n_parameters']}",
         "target": f"{counted(len(result['frames']), 'picture')} of {height} x {width} pixels "
         "(height x width), RGBA",
         "time": f"{result['frames'][-1]} steps of {result['dt']:g} s",
         "method": f"{result['method']}, {result['loss_function']} for pictures",
+        "evaluations taken": ", ".join(f"{k} {_taken(result, k)}" for k in result["kinds"]),
         "search took": f"{sum(one['seconds'] for one in searches):.1f} s",
         **run_facts(manifest),
     }

@@ -124,7 +124,10 @@ def told(result: dict[str, Any]) -> list[str]:
     count, failed = result["instances"], result.get("failed", [])
     ended = count - len(failed)
     over = "of the instance" if count == 1 else f"over {counted(ended, 'instance')}"
-    lines = [f"of the centre of mass, and of pictures (IoU), {over}:"]
+    lengths = " and ".join(
+        name for name in MEASURES if MEASURES[name].is_length and name in result["table"][0]
+    )
+    lines = [f"{lengths} of the centre of mass, and cover of the picture (IoU), {over}:"]
     for row in result["table"]:
         parts = [_measure_told(row, name, count) for name in MEASURES if name in row]
         lines.append(f"  {row['kind']}: {'; '.join(parts)}; {row['seconds']:.2g} s an evaluation")

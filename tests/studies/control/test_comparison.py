@@ -77,7 +77,9 @@ def test_the_report_shows_curves_ends_and_videos(finished):
     assert text.count("Gradient certificate of") == 1
     records = folder.read_json("result.json")["records"]
     took = sum(one["seconds"] for record in records for one in record["searches"].values())
-    assert read_page(text).set_up()["search took"] == f"{took:.1f} s"
+    facts = read_page(text).set_up()
+    assert facts["search took"] == f"{took:.1f} s"
+    assert facts["evaluations taken"] == "picture 4, states 4, random 4"
     assert "http://" not in text.replace("http://www.w3.org", "")
     for name in ("curves", "ends", "taylor_start_picture", "taylor_optimum_picture"):
         assert folder.has(f"figures/{name}.png")
@@ -206,7 +208,8 @@ def test_the_first_evaluation_with_its_compilation_is_not_typical():
 def test_one_instance_has_one_number_and_several_have_three():
     cell = {"mean": 1.5, "median": 1.25, "worst": 2.0, "worst_instance": 1}
     row = {"kind": "picture", "distance": cell, "seconds": 0.5}
-    one, two = (results.told({"instances": n, "table": [row]})[1] for n in (1, 2))
+    (head, one), (_, two) = (results.told({"instances": n, "table": [row]}) for n in (1, 2))
+    assert head.startswith("distance of the centre of mass, and cover of the picture (IoU), of")
     assert one == "  picture: distance 1.5 m; 0.5 s an evaluation"
     assert "mean 1.5 m, median 1.25 m, worst 2 m (instance 1)" in two
 
