@@ -35,12 +35,19 @@ def draw(case: Case, theta: np.ndarray, points: int) -> Look:
     name = str(case.kind)
     caption = (
         f"{TOLD[case.kind]} The body of the median error, a {case.body.what}: {case.body.mass:.4g} "
-        f"kg hidden, {found:.4g} kg found, {far}. Left the loss over the mass, of the model "
-        "of the fit and of that of the video as our renderer shows it. Right the video, the fit "
-        f"where its search ended, and their difference{enlarged}."
+        f"kg hidden, {found:.4g} kg found{_bound(case, theta)}, {far}. Left the loss over "
+        "the mass, of the model of the fit and of that of the video as our renderer shows it. "
+        f"Right the video, the fit where its search ended, and their difference{enlarged}."
     )
     data = png(_figure(case, theta, images, points))
     return Look(f"model-{name}", name.replace("-", " "), caption, data)
+
+
+def _bound(case: Case, theta: np.ndarray) -> str:
+    """Return what to say of a search that ended at a bound: the error is that of the bound."""
+    parameters = case.problem.parameters
+    ends = ((theta <= parameters.lower, "lower"), (theta >= parameters.upper, "upper"))
+    return "".join(f" (the {end} bound of the search)" for at, end in ends if at.any())
 
 
 def _figure(case: Case, theta: np.ndarray, images: np.ndarray, points: int) -> Any:
@@ -91,4 +98,5 @@ def _curves(ax: Any, case: Case, theta: np.ndarray, points: int) -> None:
     ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
     ax.minorticks_off()
     ax.set(xlabel="mass [kg]", ylabel="loss [-]", ylim=(0.0, None))
-    ax.legend(frameon=False, fontsize=8)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13)}  # the lines fill the axes
+    ax.legend(frameon=False, fontsize=8, ncol=2, **below)

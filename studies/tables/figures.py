@@ -50,6 +50,7 @@ def _panel(ax: Any, result: dict[str, Any], column: dict[str, Any]) -> None:
         if row["name"] == VIDEO and column["bar"] is not None:
             ax.plot([i - 0.32, i + 0.32], [column["bar"]] * 2, "--", color=ORANGE, lw=1.6)
     ax.set_yscale("log")
+    ax.tick_params(axis="y", which="both", labelsize=8)  # the minor ones, within a decade
     ax.set_xlim(-0.6, len(rows) - 0.4)
     names = ["\n".join(wrap(row["label"], LETTERS, break_long_words=False)) for row in rows]
     ax.set_xticks(range(len(rows)), names, fontsize=8)
