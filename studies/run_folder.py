@@ -70,8 +70,11 @@ class RunFolder:
     def open(cls, path: Path) -> "RunFolder":
         """Return the folder of a run that was started before."""
         if not (path / MANIFEST).is_file() or not (path / STUDY).is_file():
+            why = f"it has no {MANIFEST} or no {STUDY}"
+            if not path.is_dir():
+                why = "it is a file" if path.exists() else "there is nothing of that name"
             raise StudyError(
-                f"{path} is not a run folder: it has no {MANIFEST} or no {STUDY}. "
+                f"{path} is not a run folder: {why}. "
                 "Name one that `adjsim run`, `adjsim scan` or `adjsim dataset` made with `--out`."
             )
         return cls(path)

@@ -74,6 +74,17 @@ def test_a_file_is_no_folder_for_a_run(tmp_path):
         RunFolder.create(tmp_path / "thesis.tex" / "run")
 
 
+def test_what_is_no_run_folder_is_told_why(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    for name, why in (
+        ("", "it has no manifest.json or no study.toml"),
+        ("thesis.tex", "it is a file"),
+        ("thesys", "there is nothing of that name"),
+    ):
+        with pytest.raises(StudyError, match=f"is not a run folder: {why}. Name one that"):
+            RunFolder.open(tmp_path / name)
+
+
 @pytest.fixture
 def no_job(monkeypatch):
     """A study that prepares nothing: only its folder is looked at."""
