@@ -78,21 +78,26 @@ class ImageFit(ABC):
     def run(self, folder: RunFolder) -> str:
         """Search, or go on searching; then write results, figures and report."""
         with EvaluationProgress(self.search.max_evaluations) as progress:
-            found, spread = self.solve(folder, progress)
-        progress.say("search ended; certifying its gradient, whose tangents may first be compiled")
+            found, spread = self.solve(folder, progress, say=progress.say)
+        progress.say("certifying the gradient")
         return "\n".join(self.finish(folder, found, spread, progress.say))
 
     def solve(
-        self, folder: RunFolder, progress: EvaluationProgress, place: str = ""
+        self,
+        folder: RunFolder,
+        progress: EvaluationProgress,
+        place: str = "",
+        say: Callable[[str], None] = lambda _text: None,
     ) -> tuple[Found, Uncertainty]:
         """Search, or go on searching, and say how well the optimum is determined.
 
-        `place` is where in the folder the logs are.
+        `place` is where in the folder the logs are; `say` is told when the search has ended.
         """
         seed = (self.options.seed, self.instance)
         found = search(self.problem, self.search, folder, progress, seed=seed, place=place)
         if found.best.status is Status.NOT_FINITE:
             raise FailedSearchError(self.why_not_finite(found))
+        say("search ended; looking how well its end is determined: tangents may first be compiled")
         return found, uncertainty(self.problem, found.best.theta)
 
     def why_not_finite(self, found: Found) -> str:

@@ -10,6 +10,7 @@ feel it, with which a few dozen evaluations are enough. Texels that no pixel loo
 gradient: they are no parameters, stay as they start, and are counted.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
@@ -248,10 +249,14 @@ class TextureFit(PictureFit):
     elsewhere: tuple[OrbitCamera, ...] = field(kw_only=True)
 
     def solve(
-        self, folder: RunFolder, progress: EvaluationProgress, place: str = ""
+        self,
+        folder: RunFolder,
+        progress: EvaluationProgress,
+        place: str = "",
+        say: Callable[[str], None] = lambda _text: None,
     ) -> tuple[Found, Uncertainty]:
         """Search; all singular values are known, the same in each channel."""
-        found, spread = super().solve(folder, progress, place)
+        found, spread = super().solve(folder, progress, place, say)
         if len(spread.singular_values) < len(found.best.theta):
             squares = np.maximum(self.told.eigenvalues[::-1], 0.0) / self.problem.n_pixels
             spread = replace(spread, singular_values=np.repeat(np.sqrt(squares), 3))
