@@ -90,12 +90,12 @@ def pinned_nodes(points: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
         return np.zeros(len(points), bool)
     if shape == "box":
         lower, upper = (_pinned_vector(settings, key) for key in ("lower", "upper"))
-        mask = ((points >= lower) & (points <= upper)).all(axis=1)
+        mask = np.all((points >= lower) & (points <= upper), axis=1)
     elif shape == "plane":
         point, normal = (_pinned_vector(settings, key) for key in ("point", "normal"))
         if not normal.any():
             raise ValueError("`pinned.normal` must not be zero: it points away from what is held.")
-        mask = np.asarray((points - point) @ normal <= 0.0)
+        mask = (points - point) @ normal <= 0.0
     else:
         raise ValueError(f'`pinned.shape` must be "box", "plane" or "none", got {shape!r}.')
     if not mask.any() or mask.all():
