@@ -42,8 +42,10 @@ def write_report(folder: RunFolder) -> Path:
         _seen_section(result, drawn["felt"]),
         _why_section(result, drawn["landscape"]),
         *(
-            certificate_report.section(points[kind], taylor[kind], FACES_SWAP, of=kind)
-            for kind in points
+            certificate_report.section(
+                points[kind], taylor[kind], FACES_SWAP, schedule=one.get("schedule"), of=kind
+            )
+            for kind, one in certified["kinds"].items()
         ),
         f"<section>\n<h2>Set-up</h2>\n{rows(_facts(result, manifest))}\n</section>",
         provenance(folder, manifest),

@@ -149,7 +149,10 @@ def make_motion(
     )
     dt, steps = frame_steps(settings["time"])
     state = State(mesh.points, np.broadcast_to([speed, 0.0, 0.0], mesh.points.shape))
-    return Motion(model, state, dt, steps, options.dtype, device=options.device)
+    return Motion(
+        model, state, dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def ball_filming(settings: dict[str, Any], mesh: TetMesh, device: str) -> MeshFilming:

@@ -113,7 +113,10 @@ def beam_motion(settings: dict[str, Any], mesh: TetMesh, options: RunOptions) ->
         gravity=motion["gravity"],
         pinned=x[:, 0] <= 1e-9 * beam["size"][0],
     )
-    return Motion(model, State(x, v), dt, steps, options.dtype, device=options.device)
+    return Motion(
+        model, State(x, v), dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def beam_filming(settings: dict[str, Any], mesh: TetMesh, device: str = "cpu") -> MeshFilming:

@@ -29,7 +29,7 @@ import numpy as np
 
 from adjoint.verify.vectors import unit
 from studies.image_problem import ImageProblem
-from studies.touches import margins
+from studies.touches import margins_by_window
 from studies.video_problem import VideoProblem
 
 
@@ -79,9 +79,10 @@ def events_between(problem: ImageProblem, theta: np.ndarray) -> Callable[[np.nda
 
 def _sides(problem: VideoProblem, theta: np.ndarray) -> np.ndarray:
     """Return the sign of every margin of contact at theta, 0 for those that are none, flat."""
-    found = [part.all() for part in margins(problem.motion_at(theta)).values()]
-    flat = np.concatenate([np.zeros(0), *found])
-    return np.nan_to_num(np.sign(flat)).astype(np.int8)
+    windows = margins_by_window(problem.motion_at(theta))
+    found = [np.sign(part.all()) for window in windows for part in window.values()]
+    small = (np.nan_to_num(part).astype(np.int8) for part in found)
+    return np.concatenate([np.zeros(0, np.int8), *small])
 
 
 def reach(events: Callable[[np.ndarray], int], theta: np.ndarray, direction: np.ndarray) -> float:

@@ -111,7 +111,10 @@ def make_motion(settings: dict[str, Any], options: RunOptions) -> Motion:
     model = Model([ball["mass"]], {"floor": contact})
     dt, steps = frame_steps(settings["time"])
     state = State([ball["position"]])
-    return Motion(model, state, dt, steps, options.dtype, device=options.device)
+    return Motion(
+        model, state, dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def ball_filming(settings: dict[str, Any], device: str) -> MeshFilming:

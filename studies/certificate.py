@@ -81,7 +81,7 @@ def certificate(problem: ImageProblem, theta: np.ndarray, options: RunOptions) -
         "verdict": str(verdict),
         "loss": repr(problem.loss),
         "points": points,
-        "schedule": "store all",
+        "schedule": exact.schedule,
         "dtype": "float64",
         "seed": options.seed,
         "versions": versions(),

@@ -33,12 +33,21 @@ def drawn(points: Points, certified: dict[str, Any]) -> dict[str, bytes]:
     }
 
 
-def section(points: Points, images: dict[str, bytes], jumps: str, of: str = "") -> str:
+def section(
+    points: Points,
+    images: dict[str, bytes],
+    jumps: str,
+    *,
+    schedule: str | None = None,
+    of: str = "",
+) -> str:
     """Return the section of the report.
 
-    `jumps` is why pixels may jump; `of` names what it is about where there are several.
+    `jumps` is why pixels may jump; `schedule` says which states were kept to be reversed; `of`
+    names what it is about where there are several.
     """
     about = f" of {html.escape(of)}" if of else ""
+    kept = f" Schedule of its reverse sweep: {html.escape(schedule)}." if schedule else ""
     about_points = " ".join([_left_out(points, jumps), *_touches(points), *_kinks(points)])
     return f"""<section>
 <h2>Gradient certificate{about}</h2>
@@ -47,7 +56,7 @@ def section(points: Points, images: dict[str, bytes], jumps: str, of: str = "") 
 <p>The remainder of the loss's Taylor series falls with slope 1 without the gradient and with
 slope 2 with it if, and only if, the gradient is right (at least 1.9 over four halvings is asked
 for). {about_points} The dot test compares tangent and adjoint of the whole chain from parameters to
-pixels.</p>
+pixels.{kept}</p>
 </section>"""
 
 

@@ -38,6 +38,15 @@ Scheduler = Annotated[
 ]
 
 
+Checkpoint = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="What the states of a reverse sweep may take, e.g. 500MB, or all; the others are "
+        "computed again. It costs time and changes no number, so --resume may give another. "
+        "Default: 1GB.",
+    ),
+]
 Resume = Annotated[
     bool,
     typer.Option("--resume", help="Go on with what is in --out; begin where nothing is."),
@@ -80,7 +89,7 @@ def list_studies() -> None:
 
 
 @app.command(cls=SettingsCommand)
-def run(
+def run(  # noqa: PLR0913 -- the options of a command
     study: Annotated[str, typer.Argument(help="A study by name (see list), or a TOML file.")],
     overrides: Annotated[
         list[str] | None,
@@ -98,6 +107,7 @@ def run(
     seed: Annotated[
         int | None, typer.Option(help="Seed of noise and of all that is drawn. Default: 0.")
     ] = None,
+    checkpoint: Checkpoint = None,
     scheduler: Scheduler = None,
     resume: Resume = False,
 ) -> None:
@@ -106,7 +116,8 @@ def run(
     from studies.distribution import connected
     from studies.processes import on_this_machine
 
-    begin, options = running.resume if resume else running.start, _options(seed, dtype, device)
+    begin = running.resume if resume else running.start
+    options = {**_options(seed, dtype, device), "checkpoint": checkpoint}
     _tell_of_compiling()
     with connected(scheduler, on_this_machine) as spread:
         folder, job = begin(study, overrides or [], out, options, spread=spread)
@@ -180,6 +191,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
     device: Annotated[Device | None, typer.Option(help="Default: cpu.")] = None,
     dtype: Annotated[Dtype | None, typer.Option(help="Default: float64.")] = None,
     seed: Annotated[int | None, typer.Option(help="As of `adjsim run`. Default: 0.")] = None,
+    checkpoint: Checkpoint = None,
     scheduler: Scheduler = None,
     resume: Resume = False,
 ) -> None:
@@ -188,7 +200,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
     from studies.scans import scanning
     from studies.scans.spec import Asked
 
-    options = _options(seed, dtype, device)
+    options = {**_options(seed, dtype, device), "checkpoint": checkpoint}
     asked = Asked(study, overrides or (), over or (), at, trust, options)
     _tell_of_compiling()
     with connected(scheduler) as spread:

@@ -123,7 +123,10 @@ def make_motion(
     forces["air"] = LiftDrag(mesh.faces, air["lift"], air["drag"])
     model = Model(skin.lumped_mass(cloth["density"]), forces, pinned=held)
     dt, steps = frame_steps(settings["time"])
-    return Motion(model, State(mesh.points), dt, steps, options.dtype, device=options.device)
+    return Motion(
+        model, State(mesh.points), dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def cloth_filming(settings: dict[str, Any], mesh: TriangleMesh, device: str) -> MeshFilming:

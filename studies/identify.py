@@ -228,6 +228,7 @@ def make_motion(
         per_frame * np.arange(len(footage.frames)),
         options.dtype,
         device=options.device,
+        checkpoint=options.checkpoint,
     )
     return motion, wires
 

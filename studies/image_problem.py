@@ -47,6 +47,11 @@ class ImageProblem(ABC):
     def device(self) -> str:
         """Where it is computed: cpu or cuda."""
 
+    @property
+    def schedule(self) -> str | None:
+        """Which states are kept to be reversed, in words; None where nothing moves."""
+        return None
+
     @abstractmethod
     def with_targets(self, targets: np.ndarray) -> Self:
         """Return the same problem with other targets."""

@@ -10,6 +10,7 @@ from adjoint.rollout import Record, record, rollout_jvp
 from adjsim import RolloutError
 from adjsim.rollout import rollout
 from adjsim.system import System
+from studies.memory import ALL, Plan, as_checkpoint, make_plan, state_bytes
 from studies.optimizers.problem import NotFiniteError
 
 
@@ -31,6 +32,8 @@ class Motion:
         cpu or cuda.
     threads : int, optional
         As `adjsim.rollout` takes it.
+    checkpoint : str
+        What the states of a reverse sweep may take, such as "500MB", or "all".
     """
 
     system: System[Any, Any]
@@ -40,6 +43,7 @@ class Motion:
     dtype: str = "float64"
     device: str = field(default="cpu", kw_only=True)
     threads: int | None = field(default=None, kw_only=True)
+    checkpoint: str = field(default=ALL, kw_only=True)
 
     @property
     def n_steps(self) -> int:
@@ -66,18 +70,34 @@ class Motion:
         return self._tried(rollout)
 
     def record(self) -> Record[Any, Any]:
-        """Run forward and keep what the reverse sweep needs."""
-        return self._tried(record)
+        """Run forward and keep what the reverse sweep needs, within the budget."""
+        return self._tried(record, checkpoint=as_checkpoint(self.checkpoint))
+
+    @property
+    def state_bytes(self) -> int:
+        """Size of a state [bytes]."""
+        return state_bytes(self.system, self.state, self.dtype)
+
+    def plan(self) -> Plan:
+        """Return the schedule by which `record` keeps states, before anything runs.
+
+        Raises
+        ------
+        StudyError
+            If the budget has no room for two states.
+        """
+        return make_plan(self.checkpoint, self.n_steps, self.state_bytes)
 
     def jvp(self, tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         """Return the trajectory and its derivative along tangents by path."""
         return self._tried(rollout_jvp, tangents)
 
-    def _tried(self, sweep: Any, *more: Any) -> Any:
+    def _tried(self, sweep: Any, *more: Any, **kept: Any) -> Any:
         try:
             return sweep(
                 self.system, self.state, self.dt, self.n_steps, *more,
                 frames=self.frames, dtype=self.dtype, device=self.device, threads=self.threads,
+                **kept,
             )  # fmt: skip
         except RolloutError as error:
             raise NotFiniteError(str(error)) from error

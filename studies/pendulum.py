@@ -135,7 +135,10 @@ def make_motion(
     system = kind(**own)  # pyright: ignore[reportCallIssue]
     dt, steps = frame_steps(settings["time"])
     state = PendulumState(values["angle"], values["rate"])
-    return Motion(system, state, dt, steps, options.dtype, device=options.device)
+    return Motion(
+        system, state, dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def make_pictures(settings: dict[str, Any], options: RunOptions) -> MeshFilming:

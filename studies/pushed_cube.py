@@ -98,8 +98,9 @@ def cube_motion(settings: dict[str, Any], mesh: TriangleMesh, options: RunOption
     )
     pose = BodyState(np.zeros((1, 3)))
     return Motion(
-        model, State(bodies={CUBE: pose}), dt, steps, options.dtype, device=options.device
-    )
+        model, State(bodies={CUBE: pose}), dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def corner_inertia(points: np.ndarray) -> np.ndarray:

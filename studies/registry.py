@@ -19,11 +19,15 @@ class RunOptions:
     seed: int = 0
     dtype: str = "float64"
     device: str = "cpu"
+    checkpoint: str = "1GB"  # for the states of a reverse sweep
 
     def __post_init__(self) -> None:
-        """Complain of a seed that no generator takes."""
+        """Complain of a seed that no generator takes, and of a budget that is no size."""
+        from studies.memory import check_budget  # it brings Numba
+
         if self.seed < 0:
             raise StudyError(f"`--seed` must be 0 or more, got {self.seed}.")
+        check_budget(self.checkpoint)
 
 
 class Job(Protocol):

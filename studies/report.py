@@ -54,7 +54,9 @@ def write_report(folder: RunFolder) -> Path:
         "notes": _notes(result),
         "seen": seen,
         "convergence_images": gallery(convergence),
-        "certificate": certificate_report.section(points, taylor, kind.jumps(folder)),
+        "certificate": certificate_report.section(
+            points, taylor, kind.jumps(folder), schedule=certified.get("schedule")
+        ),
         "setup_table": _setup_table(
             result, manifest, kind.facts(result), log[-1].seconds if log else 0.0
         ),

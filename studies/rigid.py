@@ -218,7 +218,10 @@ def make_motion(
         scalars = {name: values[name] for name in PATHS if name != "mass"}
         forces[FLOOR] = HalfSpaceContact(**scalars, body=BODY)
     model = Model(forces=forces, gravity=settings["gravity"], bodies={BODY: bodies})
-    return Motion(model, state, dt, steps, options.dtype, device=options.device)
+    return Motion(
+        model, state, dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def hull_heights(bodies: RigidBodies, pose: BodyState) -> np.ndarray:

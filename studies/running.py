@@ -17,6 +17,7 @@ from studies.run_folder import ITERATIONS, MANIFEST, SCAN, SPEC, STUDY, RunFolde
 
 
 DTYPES, DEVICES = ("float64", "float32"), ("cpu", "cuda")
+CHECKPOINT = "checkpoint"  # the one option that may change where a run resumes
 
 
 def cuda_problem() -> str | None:
@@ -54,7 +55,7 @@ def start(
     out : pathlib.Path, optional
         The folder; by default the next free one under `runs/`.
     given : dict
-        Options of the command line: seed, dtype, device; None where not given.
+        Options of the command line: seed, dtype, device, checkpoint; None where not given.
     spread : Spread
         Where pieces of the work are done.
 
@@ -87,7 +88,8 @@ def resume(
 ) -> tuple[RunFolder, Job]:
     """Open a run's folder and prepare the study that it holds, or start where none has begun.
 
-    Settings and options given again must be those of the run.
+    Settings and options given again must be those of the run; only `checkpoint`, which changes no
+    number, may be another one.
 
     Raises
     ------
@@ -110,17 +112,19 @@ def resume(
         raise StudyError(f"{out} holds a run of `{settings.kind}`, not of `{asked.kind}`.")
     for key, value in asked.explicit.items():
         _same(out, key, value, config.get(settings.values, key))
-    for key, value in given.items():
-        if value is not None:
-            _same(out, f"--{key}", value, stored[key])
-    options = RunOptions(**{key: stored[key] for key in ("seed", "dtype", "device")})
+    kept = {key: stored[key] for key in ("seed", "dtype", "device")}
+    for key, value in kept.items():
+        if given.get(key) is not None:
+            _same(out, f"--{key}", given[key], value)
+    options = with_budget(RunOptions(**kept), given.get(CHECKPOINT) or stored.get(CHECKPOINT))
     check_device(options.device)
     keep_fillings_of(folder)
     job = over(find_study(settings.kind).prepare(settings.values, options), options, spread)
     require_fillings(folder, fillings_of(settings.kind, settings.values))
     folder.clear_parts()
     say_what_is_kept(folder)
-    folder.write_json(MANIFEST, {**stored, "resumed": [*stored["resumed"], now()]})
+    resumed = {CHECKPOINT: options.checkpoint, "resumed": [*stored["resumed"], now()]}
+    folder.write_json(MANIFEST, {**stored, **resumed})
     return folder, job
 
 
@@ -157,6 +161,11 @@ def say_what_is_kept(folder: RunFolder) -> None:
     count = sum(log.read_bytes().count(b"\n") for log in logs)
     if count:
         print(f"{count} evaluations are read from the log and not computed again", flush=True)
+
+
+def with_budget(options: RunOptions, budget: str | None) -> RunOptions:
+    """Return options with another budget; None: as they are."""
+    return options if budget is None else replace(options, checkpoint=budget)
 
 
 def _same(out: Path, key: str, asked: Any, stored: Any) -> None:

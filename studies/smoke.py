@@ -110,7 +110,10 @@ def make_motion(settings: dict[str, Any], options: RunOptions) -> Motion:
     density = make_picture(settings, "smoke")
     dt, steps = frame_steps(settings["time"])
     state = SmokeState(np.zeros((*density.shape, 2)), density)
-    return Motion(Smoke(density.shape), state, dt, steps, options.dtype, device=options.device)
+    return Motion(
+        Smoke(density.shape), state, dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def make_waves(settings: dict[str, Any]) -> Waves:

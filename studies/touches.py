@@ -10,20 +10,25 @@ away, with central differences of c along every theta_i, or for a long theta alo
 directions, of which |dc/dtheta| is estimated. Obstacles of every shape count, moving ones too.
 """
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from adjsim.contact_margins import ContactMargins, contact_margins
+from adjsim.forces.contact import Contact
 from adjsim.model import Model
-from adjsim.rollout import rollout
+from adjsim.rollout import CHUNK, ready_stepper
+from adjsim.system import OnDivergence
+from studies.memory import state_bytes, states_within
 from studies.motion import Motion
 from studies.video_problem import VideoProblem
 
 
 PROBE = 1e-6  # step of the differences in theta
 MOST_DIRECTIONS = 16
+COPIES = 6  # of a state that is looked at: in windows of two motions, and made ready for contact
 
 
 @dataclass(frozen=True)
@@ -66,16 +71,23 @@ def nearest_touch(problem: VideoProblem, theta: np.ndarray) -> Touch | None:
         (n,).
     """
     exact = problem.with_dtype("float64")
-    depths, squares = margins(exact.motion_at(theta)), {}
-    directions = _directions(len(theta)) if depths else np.zeros((0, len(theta)))
+    squares = [
+        {name: np.zeros(own.touch.shape) for name, own in window.items()}
+        for window in margins_by_window(exact.motion_at(theta))
+    ]
+    directions = _directions(len(theta)) if squares else np.zeros((0, len(theta)))
     for direction in PROBE * directions:
-        ahead = margins(exact.motion_at(theta + direction))
-        behind = margins(exact.motion_at(theta - direction))
-        for name in depths:
-            slope = (ahead[name].touch - behind[name].touch) / (2.0 * PROBE)
-            squares[name] = squares.get(name, 0.0) + slope**2 * len(theta) / len(directions)
+        ahead = margins_by_window(exact.motion_at(theta + direction))
+        behind = margins_by_window(exact.motion_at(theta - direction))
+        for sums, far, near in zip(squares, ahead, behind, strict=True):
+            for name in sums:
+                slope = (far[name].touch - near[name].touch) / (2.0 * PROBE)
+                sums[name] += slope**2 * len(theta) / len(directions)
+    depths = margins_by_window(exact.motion_at(theta))
     touches = (
-        _nearest(name, depths[name], np.sqrt(squares[name]), problem.motion.dt) for name in depths
+        _nearest(name, own, np.sqrt(sums[name]), problem.motion.dt)
+        for sums, window in zip(squares, depths, strict=True)
+        for name, own in window.items()
     )
     return min(touches, key=lambda touch: touch.distance, default=None)
 
@@ -100,11 +112,44 @@ def _directions(n: int) -> np.ndarray:
 
 def margins(motion: Motion) -> dict[str, ContactMargins]:
     """Return the margins of every contact, in the states that a force was computed for."""
-    if not isinstance(motion.system, Model):
-        return {}
+    windows = list(margins_by_window(motion))
+    names = windows[0] if windows else ()
+    return {name: _joined([window[name] for window in windows]) for name in names}
+
+
+def margins_by_window(motion: Motion) -> Iterator[dict[str, ContactMargins]]:
+    """Yield the margins of windows of states that keep to the budget; nothing without contact."""
+    model = motion.system
+    if isinstance(model, Model) and any(isinstance(one, Contact) for one in model.forces.values()):
+        for run in _windows(motion):
+            yield contact_margins(model, run)
+
+
+def _windows(motion: Motion) -> Iterator[Any]:
+    """Yield the states 0 to n_steps - 1 of one rollout in float64, in parts."""
     n = motion.n_steps
-    run = rollout(motion.system, motion.state, motion.dt, n, frames=range(n), device=motion.device)
-    return contact_margins(motion.system, run)
+    size = COPIES * state_bytes(motion.system, motion.state, "float64")
+    count = states_within(motion.checkpoint, size, min(n, CHUNK))
+    stepper = ready_stepper(
+        motion.system, motion.dt, n, np.float64, None, motion.device, OnDivergence.RAISE
+    )
+    fields = stepper.allocate(count + 1)
+    stepper.load(motion.state, fields, 0)
+    for start in range(0, n, count):
+        stop = min(start + count, n)
+        stepper.advance(start, np.arange(stop - start + 1), fields)
+        yield stepper.trajectory(np.arange(start, stop), fields)
+        for field in fields:
+            field[0] = field[stop - start]
+
+
+def _joined(parts: Sequence[ContactMargins]) -> ContactMargins:
+    """Return the margins of windows that follow each other as one."""
+    if len(parts) == 1:
+        return parts[0]
+    series = ("steps", "touch", "leaving", "slip", "shape")
+    joined = {key: np.concatenate([getattr(part, key) for part in parts]) for key in series}
+    return replace(parts[0], **joined)
 
 
 def _nearest(name: str, margins: ContactMargins, slope: np.ndarray, dt: float) -> Touch:

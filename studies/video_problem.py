@@ -32,6 +32,11 @@ class VideoProblem(ImageProblem):
         Gauss-Newton needs `Mse` or `PyramidMse`.
     targets : numpy.ndarray
         The video, (n_frames, height, width, 3 or 4).
+
+    Raises
+    ------
+    StudyError
+        If the motion's budget has no room for two states.
     """
 
     motion: Motion
@@ -42,6 +47,7 @@ class VideoProblem(ImageProblem):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "targets", np.asarray(self.targets, self.dtype))
+        replace(self.motion, dtype="float64").plan()  # as certificates need it; complains
 
     @property
     def dtype(self) -> str:
@@ -52,6 +58,11 @@ class VideoProblem(ImageProblem):
     def device(self) -> str:
         """Where it is computed: cpu or cuda."""
         return self.motion.device
+
+    @property
+    def schedule(self) -> str:
+        """Which states of its rollout are kept to be reversed, in words."""
+        return self.motion.plan().told()
 
     def with_targets(self, targets: np.ndarray) -> "VideoProblem":
         """Return the same problem with another video."""

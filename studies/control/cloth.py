@@ -135,7 +135,10 @@ def make_motion(settings: dict[str, Any], mesh: TriangleMesh, options: RunOption
     mass = np.full(len(mesh.points), cloth["mass"])
     model = Model(mass, {NAME: skin, "hinges": hinges, "air": wind})
     dt, steps = frame_steps(settings["time"])
-    return Motion(model, State(mesh.points), dt, steps, options.dtype, device=options.device)
+    return Motion(
+        model, State(mesh.points), dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def make_camera(settings: dict[str, Any], mesh: TriangleMesh, options: RunOptions) -> MeshFilming:

@@ -102,7 +102,10 @@ def make_motion(settings: dict[str, Any], mesh: TetMesh, options: RunOptions) ->
     model = Model(solid.lumped_mass(body["density"]), {NAME: solid, "floor": floor})
     velocity = checks.array("gear.velocity", body["velocity"], (3,))
     state = State(mesh.points, np.broadcast_to(velocity, mesh.points.shape))
-    return Motion(model, state, dt, steps, options.dtype, device=options.device)
+    return Motion(
+        model, state, dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def goal(settings: dict[str, Any], motion: Motion, x: float) -> Any:

@@ -170,7 +170,10 @@ def make_motion(
         "water": LiftDrag(mesh.faces, settings["water"]["lift"], settings["water"]["drag"]),
     }
     model = Model(skin.lumped_mass(body["density"]), forces, gravity=(0.0, 0.0, 0.0))
-    return Motion(model, State(mesh.points), dt, steps, options.dtype, device=options.device)
+    return Motion(
+        model, State(mesh.points), dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def goal(settings: dict[str, Any], motion: Motion) -> Any:

@@ -80,8 +80,10 @@ def write_report(folder: RunFolder) -> Path:
         _curves_section(result, drawn["curves"]),
         _ends_section(result, drawn["ends"]),
         *(
-            certificate_report.section(points[kind], sweeps[kind], FACES_SWAP, of=kind)
-            for kind in points
+            certificate_report.section(
+                points[kind], sweeps[kind], FACES_SWAP, schedule=one.get("schedule"), of=kind
+            )
+            for kind, one in certified["kinds"].items()
         ),
         f"<section>\n<h2>Set-up</h2>\n{rows(_facts(result, manifest))}\n</section>",
         provenance(folder, manifest),

@@ -111,7 +111,10 @@ def make_motion(settings: dict[str, Any], mesh: TriangleMesh, options: RunOption
     floor = HalfSpaceContact(**settings["floor"])
     n = len(mesh.points)
     model = Model(np.full(n, body["mass"] / n), {NAME: skin, "floor": floor})
-    return Motion(model, State(mesh.points), dt, steps, options.dtype, device=options.device)
+    return Motion(
+        model, State(mesh.points), dt, steps, options.dtype,
+        device=options.device, checkpoint=options.checkpoint,
+    )  # fmt: skip
 
 
 def make_camera(settings: dict[str, Any], mesh: TriangleMesh, options: RunOptions) -> MeshFilming:

@@ -9,6 +9,7 @@ masses: a little other than that of the volume.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def soften(rigid: Motion, mesh: TetMesh, material: Mapping[str, Any]) -> Motion:
     }
     soft = Model(float(bodies.mass) * shares, forces, gravity=model.gravity)
     state = State(start.position[0] + arms @ turn.T, start.velocity[0] + spin @ turn.T)
-    return Motion(soft, state, rigid.dt, rigid.frames, rigid.dtype, device=rigid.device)
+    return replace(rigid, system=soft, state=state)
 
 
 def node_shares(mesh: TetMesh) -> np.ndarray:

@@ -15,6 +15,7 @@ from adjsim.model import Model
 from adjsim.rollout import rollout
 from adjsim.system import OnDivergence
 from adjsim.worlds import stack
+from studies.memory import as_checkpoint, states_within
 from studies.motion import Motion, pull_worlds
 from studies.optimizers.problem import NotFiniteError
 from studies.scans.terrain import Terrain
@@ -22,7 +23,7 @@ from studies.video_problem import VideoProblem
 
 
 T = TypeVar("T")
-BUDGET = 256 << 20  # bytes that the states of one batch may take
+BUDGET = 256 << 20  # bytes of states that worlds are put together up to, if these may take it
 MOST_WORLDS = 16  # so that a stopped scan loses little
 
 
@@ -78,10 +79,9 @@ def worlds_at_once(terrain: Terrain) -> int:
     if not runs_in_worlds(terrain):
         return 1
     motion = terrain.problem.motion
-    bodies = sum(2 * part.position.size * 7 for part in motion.state.bodies.values())
-    numbers = 2 * np.size(motion.state.x) + bodies
-    own = numbers * np.dtype(motion.dtype).itemsize * (motion.n_steps + 1)
-    return int(np.clip(BUDGET // max(own, 1), 1, MOST_WORLDS))
+    own = motion.state_bytes * (motion.n_steps + 1)
+    within = states_within(motion.checkpoint, own, MOST_WORLDS)
+    return int(np.clip(BUDGET // own, 1, within))
 
 
 def in_groups(items: Sequence[T], count: int) -> Iterator[Sequence[T]]:
@@ -156,14 +156,14 @@ def _by_world(terrain: Terrain, points: Sequence[np.ndarray], evaluate: Callable
     return found
 
 
-def run_worlds(motions: Sequence[Motion], sweep: Callable) -> Any:
+def run_worlds(motions: Sequence[Motion], sweep: Callable, **kept: Any) -> Any:
     """Return what `rollout` or `record` makes of motions side by side; divergence is marked."""
     one = motions[0]
     batch = stack([cast("Model", motion.system) for motion in motions])
     return sweep(
         batch, [motion.state for motion in motions], one.dt, one.n_steps,
         frames=one.frames, dtype=one.dtype, device=one.device, threads=one.threads,
-        on_divergence=OnDivergence.MARK,
+        on_divergence=OnDivergence.MARK, **kept,
     )  # fmt: skip
 
 
@@ -178,7 +178,7 @@ def _diverged(motion: Motion, run: Any) -> Failure:
 def _sample_worlds(
     problem: VideoProblem, points: Sequence[np.ndarray], motions: Sequence[Motion]
 ) -> Iterator[Sample | Failure]:
-    recorded = run_worlds(motions, record)
+    recorded = run_worlds(motions, record, checkpoint=as_checkpoint(motions[0].checkpoint))
     judges = [_Judge(problem, np.empty(0)) for _ in motions]
     films = zip(motions, recorded.trajectory, judges, strict=True)
     judged: list[Any] = [

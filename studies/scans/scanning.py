@@ -13,7 +13,7 @@ from studies.errors import StudyError
 from studies.fillings import fillings_of, keep_fillings_of, require_fillings, write_fillings
 from studies.manifest import manifest, now
 from studies.run_folder import MANIFEST, RESULT, SCAN, STUDY, RunFolder, new_folder
-from studies.running import check_device
+from studies.running import CHECKPOINT, check_device, with_budget
 from studies.scans import spec
 from studies.scans.dataset import make_dataset, write_dataset
 from studies.scans.landscape import summary
@@ -115,7 +115,8 @@ def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFo
     over = asked.over or [axis.text for axis in stored.axes]
     again = spec.resolve(replace(asked, over=over))
     given, kept = again.to_json(), stored.to_json()
-    given["options"] = {**kept["options"], **_given(asked.options)}
+    given["options"] = {**kept["options"], **_given(asked.options), CHECKPOINT: ""}
+    kept["options"] = {**kept["options"], CHECKPOINT: ""}  # changes no number: may be another
     unasked = {"at": asked.at is None, "trust": asked.trust is None}
     for key, value in given.items():
         if not unasked.get(key) and value != kept[key]:
@@ -125,12 +126,14 @@ def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFo
         if own != value:
             _differs(out, key, own, value)
     check_device(stored.options.device)
+    options = with_budget(stored.options, asked.options.get(CHECKPOINT))
     keep_fillings_of(folder)
-    job = _make_job(stored, spread)
+    job = _make_job(replace(stored, options=options), spread)
     require_fillings(folder, fillings_of(stored.settings.kind, stored.settings.values))
     folder.clear_parts()
     old = folder.read_json(MANIFEST)
-    folder.write_json(MANIFEST, {**old, "resumed": [*old["resumed"], now()]})
+    resumed = {CHECKPOINT: options.checkpoint, "resumed": [*old["resumed"], now()]}
+    folder.write_json(MANIFEST, {**old, **resumed})
     return folder, job
 
 

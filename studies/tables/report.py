@@ -51,7 +51,9 @@ def write_report(folder: RunFolder) -> Path:
         own = certificate_report.drawn(points, one["certificate"])
         images = {f"{name}_{scene}": data for name, data in own.items()}
         of = f"instance {one['instance']} of {scene}"
-        sections.append(certificate_report.section(points, images, FACES_SWAP, of=of))
+        kept = one["certificate"].get("schedule")
+        section = certificate_report.section(points, images, FACES_SWAP, schedule=kept, of=of)
+        sections.append(section)
         drawn |= images
     folder.write_figures(drawn)
     body = [

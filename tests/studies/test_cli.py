@@ -155,6 +155,7 @@ def test_the_parameters_are_stored_with_their_history(finished):
 def test_a_run_killed_in_the_middle_resumes_to_the_same_numbers(finished, tmp_path):
     path = tmp_path / "killed"
     command = ["run", "beam", *OVERRIDES, "--out", str(path)]
+    budget = ["--checkpoint", "20kB"]  # no part of what must agree: it changes no number
     killed = subprocess.run(
         [sys.executable, "-m", "tests.studies.run_killed", "5", *command],
         env=environment(),
@@ -164,7 +165,7 @@ def test_a_run_killed_in_the_middle_resumes_to_the_same_numbers(finished, tmp_pa
     assert (path / ITERATIONS).read_bytes().count(b"\n") == 5
     assert not (path / "result.json").exists()
     done = subprocess.run(
-        [sys.executable, "-m", "tests.studies.run_adjsim", *command, "--resume"],
+        [sys.executable, "-m", "tests.studies.run_adjsim", *command, "--resume", *budget],
         env=environment(),
         capture_output=True,
         text=True,
@@ -181,7 +182,11 @@ def test_a_run_killed_in_the_middle_resumes_to_the_same_numbers(finished, tmp_pa
     for name in ("parameters.npz", "trajectory.npz", "frames.npz"):
         with np.load(finished[0] / name) as left, np.load(path / name) as right:
             assert all(np.array_equal(left[key], right[key]) for key in left.files)
-    assert len(json.loads((path / "manifest.json").read_text())["resumed"]) == 1
+    manifest = json.loads((path / "manifest.json").read_text())
+    assert len(manifest["resumed"]) == 1
+    assert manifest["checkpoint"] == "20kB"
+    certified = json.loads((path / "certificate.json").read_text())
+    assert certified["schedule"].startswith("20kB for 120 states: ")
 
 
 def test_an_interrupt_says_how_to_resume(adjsim, tmp_path, monkeypatch):
@@ -282,6 +287,21 @@ def test_cuda_without_a_gpu_names_the_way_out(adjsim, monkeypatch, tmp_path):
     assert code == 2
     assert "no CUDA GPU was found" in err
     assert "--device cpu" in err
+
+
+@pytest.mark.parametrize("command", ["run", "scan"])
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [("lots", "`--checkpoint` must be a size"), ("1kB", "`--checkpoint` must have room for two")],
+)
+def test_a_budget_that_cannot_be_kept_is_one_message(adjsim, tmp_path, command, budget, message):
+    over = ["--over", "beam.mu=1e5:2e5:2"] if command == "scan" else []
+    path = tmp_path / "run"
+    code, _, err = adjsim(command, "beam", *over, "--checkpoint", budget, "--out", path)
+    assert code == 2
+    assert message in err
+    assert "--checkpoint 500MB" in err
+    assert not path.exists()
 
 
 def test_a_folder_with_a_run_is_not_overwritten(finished, adjsim):

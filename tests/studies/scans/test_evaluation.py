@@ -1,10 +1,18 @@
 """Points of a scan: worlds of one batch have the bits that each has alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from studies.scans import evaluation
-from studies.scans.evaluation import Failure, losses_at, runs_in_worlds, sample_points
+from studies.scans.evaluation import (
+    Failure,
+    losses_at,
+    runs_in_worlds,
+    sample_points,
+    worlds_at_once,
+)
 from tests.studies.scans.toy import BEAM, CONTACT, CUBE, grid_of
 from tests.studies.toys import TOYS
 
@@ -37,6 +45,21 @@ def test_worlds_have_the_bits_of_one_at_a_time(study):
         # The loss is the mean of those of the frames, up to the rounding of a mean.
         assert sample.loss == pytest.approx(sample.frame_loss.mean(), rel=1e-14)
     assert losses_at(terrain, points) == [sample.loss for sample in together]
+
+
+@pytest.mark.parametrize("study", ["beam", "rigid-contact"])
+def test_worlds_within_a_budget_have_the_same_bits(study):
+    terrain, points = points_of(study, *CASES[study])
+    assert worlds_at_once(terrain) > 1
+    motion = terrain.problem.motion
+    small = replace(motion, checkpoint=f"{8 * len(points) * motion.state_bytes}B")
+    assert small.plan().cost.extra_forward_steps > 0
+    within = replace(terrain, problem=replace(terrain.problem, motion=small))
+    assert worlds_at_once(within) == 1
+    pairs = zip(sample_points(terrain, points), sample_points(within, points), strict=True)
+    for sample, other in pairs:
+        assert other.loss == sample.loss
+        np.testing.assert_array_equal(other.gradient, sample.gradient)
 
 
 def test_the_gradient_is_per_unit_of_the_natural_values():
