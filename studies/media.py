@@ -162,7 +162,7 @@ def write_video(
         The file, *.mp4; it appears whole or not at all.
     images : ndarray
         (n_frames, height, width, 3 or 4); RGB is already over the background, so alpha
-        is dropped.
+        is dropped. Of uint8 as it is, as `as_uint8` returns it, else of numbers from 0 to 1.
     fps : float
         Frames per second, positive.
     crf : int
@@ -183,7 +183,8 @@ def write_video(
         If a shape, a size, the rate or the suffix does not fit, or an image is not finite.
     """
     path = _with_suffix(path, ".mp4")
-    pixels = as_uint8(images)
+    is_ready = np.asarray(images).dtype == np.uint8
+    pixels = np.asarray(images) if is_ready else as_uint8(images)
     if pixels.ndim != 4 or pixels.shape[3] not in (3, 4) or pixels.size == 0:
         raise ValueError(
             f"`images` must have shape (n_frames, height, width, 3 or 4), got {pixels.shape}."

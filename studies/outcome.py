@@ -240,12 +240,12 @@ def accepted(log: list[Evaluation]) -> list[Evaluation]:
 
 def write_videos(folder: RunFolder) -> None:
     """Write target and fitted frames as mp4, slowed down to a few seconds."""
-    from studies.media import write_video
+    from studies.media import as_uint8, write_video
 
     frames = folder.read_npz(run_folder.FRAMES)
     fps = playback_fps(len(frames["target"]))
     for name, key in ((run_folder.TARGET_VIDEO, "target"), (run_folder.FITTED_VIDEO, "fitted")):
-        images = enlarged(frames[key][..., :3])
+        images = enlarged(as_uint8(frames[key][..., :3]))  # as numbers it takes gigabytes
         write_video(folder.file(name), images, fps, pad=True)
 
 

@@ -32,7 +32,7 @@ from studies.instances import (
     result_name,
     spread_out,
 )
-from studies.media import write_png, write_video
+from studies.media import as_uint8, write_png, write_video
 from studies.optimizers.evaluations import Evaluation, Evaluator
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Status
@@ -293,5 +293,5 @@ class Comparison:
         write_png(folder.file(run_folder.TARGET_PICTURE), still)
         fps = outcome.playback_fps(len(times))
         for key, images in films.items():
-            large = outcome.enlarged(images[..., :3])
+            large = outcome.enlarged(as_uint8(images[..., :3]))
             write_video(folder.file(results.video(key)), large, fps, pad=True)

@@ -159,6 +159,16 @@ def test_a_truncated_video_is_named(tmp_path):
         media.read_video(path)
 
 
+def test_a_video_of_whole_numbers_is_that_of_their_parts_of_255(tmp_path):
+    images = moving_square()
+    paths = [
+        media.write_video(tmp_path / f"{k}.mp4", frames, 10.0)
+        for k, frames in enumerate((images, media.as_uint8(images)))
+    ]
+    given, ready = (media.read_video(path).frames for path in paths)
+    np.testing.assert_array_equal(given, ready)
+
+
 def test_an_odd_size_is_refused_or_padded(tmp_path):
     images = moving_square(height=31, width=47)
     with pytest.raises(ValueError, match=r"even height and width .* got 31 x 47 x 3"):
