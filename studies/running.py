@@ -116,7 +116,7 @@ def resume(
     for key, value in kept.items():
         if given.get(key) is not None:
             _same(out, f"--{key}", given[key], value)
-    options = with_budget(RunOptions(**kept), given.get(CHECKPOINT) or stored.get(CHECKPOINT))
+    options = with_budget(RunOptions(**kept), stored.get(CHECKPOINT), given.get(CHECKPOINT))
     check_device(options.device)
     keep_fillings_of(folder)
     job = over(find_study(settings.kind).prepare(settings.values, options), options, spread)
@@ -163,9 +163,10 @@ def say_what_is_kept(folder: RunFolder) -> None:
         print(f"{count} evaluations are read from the log and not computed again", flush=True)
 
 
-def with_budget(options: RunOptions, budget: str | None) -> RunOptions:
-    """Return options with another budget; None: as they are."""
-    return options if budget is None else replace(options, checkpoint=budget)
+def with_budget(options: RunOptions, *budgets: str | None) -> RunOptions:
+    """Return options with the last of the budgets that is given; None: as they are."""
+    known = [budget for budget in budgets if budget is not None]
+    return replace(options, checkpoint=known[-1]) if known else options
 
 
 def _same(out: Path, key: str, asked: Any, stored: Any) -> None:

@@ -115,8 +115,9 @@ def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFo
     over = asked.over or [axis.text for axis in stored.axes]
     again = spec.resolve(replace(asked, over=over))
     given, kept = again.to_json(), stored.to_json()
-    given["options"] = {**kept["options"], **_given(asked.options), CHECKPOINT: ""}
-    kept["options"] = {**kept["options"], CHECKPOINT: ""}  # changes no number: may be another
+    given["options"] = {**kept["options"], **_given(asked.options)}
+    for record in (given, kept):
+        record["options"] = {k: v for k, v in record["options"].items() if k != CHECKPOINT}
     unasked = {"at": asked.at is None, "trust": asked.trust is None}
     for key, value in given.items():
         if not unasked.get(key) and value != kept[key]:
