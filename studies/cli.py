@@ -379,6 +379,6 @@ def _short_of_memory(error: MemoryError) -> str:
     wanted = str(error).rstrip(".")
     return (
         f"Memory is short{': ' if wanted else ''}{wanted}. Make the images smaller "
-        "(`image.height`, `image.width`, `image.downsample`), film fewer frames, take fewer steps "
-        "or a coarser mesh, whichever the study has."
+        "(`image.height`, `image.width`, `image.downsample`), film fewer frames, take a coarser "
+        "mesh, or keep fewer states with `--checkpoint`, whichever the study has."
     )
