@@ -195,7 +195,7 @@ class PendulumStepper(Stepper[PendulumState, PendulumTrajectory]):
             step = k0 + done
             raise RolloutError(
                 f"The pendulum left the finite numbers in step {step} (t = {step * self.dt:.6g} "
-                f"s). `dt` is {self.dt:g} s: try a smaller `dt`, or less `damping`."
+                f"s). `dt` is {self.dt:g} s. Try a smaller `dt`, or less `damping`."
             )
 
     def trajectory(self, steps: np.ndarray, fields: Fields) -> PendulumTrajectory:

@@ -142,10 +142,12 @@ def test_work_ends_at_a_noted_interrupt(two):
 
 
 COMMAND = """
-import sys
+import signal
 from studies import processes
 from tests.studies.pieces import sleepy
 if __name__ == "__main__":
+    # As at a terminal: what a shell starts in the background ignores Ctrl-C, children included.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     processes.START_SECONDS = 0.0
     processes.backend.thread_count = lambda *_, **__: 2
     with processes.on_this_machine() as spread:
@@ -174,17 +176,20 @@ def test_whatever_ends_the_command_ends_its_processes_soon(number, tmp_path):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)},
         start_new_session=True,
     )  # fmt: skip
-    assert command.stdout is not None
-    pids = [int(command.stdout.readline()) for _ in range(5)]
-    assert pids[0] == command.pid
-    workers = set(pids[1:])
-    assert command.pid not in workers
-    began = time.monotonic()
-    if number == signal.SIGINT:
-        os.killpg(command.pid, number)  # as a terminal does
-    else:
-        os.kill(command.pid, number)
-    _, told = command.communicate(timeout=60.0)  # the pipes close with the last process
+    try:
+        assert command.stdout is not None
+        pids = [int(command.stdout.readline()) for _ in range(5)]
+        assert pids[0] == command.pid
+        workers = set(pids[1:])
+        assert command.pid not in workers
+        began = time.monotonic()
+        if number == signal.SIGINT:
+            os.killpg(command.pid, number)  # as a terminal does
+        else:
+            os.kill(command.pid, number)
+        _, told = command.communicate(timeout=60.0)  # the pipes close with the last process
+    finally:
+        command.kill()
     assert time.monotonic() - began < 20.0
     assert command.returncode == -number
     assert told.count("Traceback") == (1 if number == signal.SIGINT else 0)
