@@ -20,16 +20,14 @@ from adjsim import checks
 from studies import appearance_results, outcome, rigid, run_folder
 from studies.appearance_report import write_report
 from studies.certificate import certificate, gathered, told, verdict_of
-from studies.distribution import HERE, Spread, alone
+from studies.distribution import HERE, Spread
 from studies.errors import FailedSearchError, StudyError
 from studies.filming import Hulls, MeshFilming, make_filming
 from studies.instances import (
     FAILURES,
-    counted_instance,
-    failure,
     parted,
     place,
-    result_name,
+    recorded,
     spread_out,
 )
 from studies.optimizers.minimize import minimize
@@ -198,18 +196,7 @@ class Appearance:
         return "\n".join([*lines, f"report: {report}"])
 
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        name = result_name(k)
-        if not folder.has(name):
-            progress.prefix = counted_instance(k, self.count)
-            try:
-                record = alone(partial(self._searched, folder, progress), k)
-            except FAILURES as error:
-                if self.count == 1:
-                    raise
-                record = failure(k, error)
-                progress.say(f"{progress.prefix} failed: {record['reason']}")
-            folder.write_json(name, record)
-        return folder.read_json(name)
+        return recorded(folder, progress, self._searched, k, count=self.count)
 
     def _searched(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
         """Search for a body with every kind and method; return its record."""

@@ -94,25 +94,42 @@ class Instances:
         return "\n".join([*told(table), f"the worst, instance {table['worst']}:", *lines])
 
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        name = result_name(k)
-        if not folder.has(name):
-            progress.prefix = counted_instance(k, self.count)
-            found = alone(partial(ended, self.make, folder=folder, progress=progress), k)
-            if found["status"] == FAILED:
-                progress.say(f"{progress.prefix} failed: {found['reason']}")
-            folder.write_json(name, found)
-        return folder.read_json(name)
+        search = partial(searched, self.make)
+        return recorded(folder, progress, search, k, count=self.count)
 
 
-def ended(make: Make, k: int, folder: RunFolder, progress: EvaluationProgress) -> dict[str, Any]:
-    """Return the record of an instance that ended or failed; a mistake ends the run."""
-    try:
-        fit = make(k)
-        return record(k, fit, *fit.solve(folder, progress, place(k)))
-    except FAILURES as error:
-        return failure(k, error)
-    except StudyError as error:
-        raise StudyError(f"Instance {k}: {error}") from error
+def searched(make: Make, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
+    """Return the record of an instance that ended."""
+    fit = make(k)
+    return record(k, fit, *fit.solve(folder, progress, place(k)))
+
+
+def recorded(
+    folder: RunFolder,
+    progress: EvaluationProgress,
+    search: Callable[[RunFolder, EvaluationProgress, int], dict[str, Any]],
+    k: int,
+    *,
+    count: int,
+) -> dict[str, Any]:
+    """Return the record of instance k: the one in the folder, or what the search finds.
+
+    Where it fails, its reason is the record and the others go on; a single one raises.
+    """
+    name = result_name(k)
+    if not folder.has(name):
+        progress.prefix = counted_instance(k, count)
+        try:
+            found = alone(partial(search, folder, progress), k)
+        except FAILURES as error:
+            if count == 1:
+                raise
+            found = failure(k, error)
+            progress.say(f"{progress.prefix} failed: {found['reason']}")
+        except StudyError as error:
+            raise StudyError(f"Instance {k}: {error}") from error
+        folder.write_json(name, found)
+    return folder.read_json(name)
 
 
 def failure(k: int, error: Exception) -> dict[str, Any]:

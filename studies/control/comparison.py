@@ -19,17 +19,15 @@ from studies import outcome, run_folder
 from studies.certificate import certificate, gathered, told, verdict_of
 from studies.control import report, results
 from studies.control.case import Case, Measured, Supervision
-from studies.distribution import HERE, Spread, alone
+from studies.distribution import HERE, Spread
 from studies.errors import FailedSearchError, StudyError
 from studies.instances import (
     FAILURES,
     KEY,
     Bar,
-    counted_instance,
-    failure,
     parted,
     place,
-    result_name,
+    recorded,
     spread_out,
 )
 from studies.media import as_uint8, write_png, write_video
@@ -204,20 +202,7 @@ class Comparison:
         return "\n".join([*results.told(result), *proof, f"report: {written}"])
 
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        name = result_name(k)
-        if not folder.has(name):
-            progress.prefix = counted_instance(k, self.count)
-            try:
-                record = alone(partial(self._ended, folder, progress), k)
-            except FAILURES as error:
-                if self.count == 1:
-                    raise
-                record = failure(k, error)
-                progress.say(f"{progress.prefix} failed: {record['reason']}")
-            except StudyError as error:
-                raise StudyError(f"Instance {k}: {error}") from error
-            folder.write_json(name, record)
-        return folder.read_json(name)
+        return recorded(folder, progress, self._ended, k, count=self.count)
 
     def _ended(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
         """Search under every kind of supervision; keep what was found, and return the record."""
