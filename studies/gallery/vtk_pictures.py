@@ -112,7 +112,9 @@ def _add_light(plotter: Any, light: Any) -> None:
 
     lamp = pyvista.Light(position=tuple(light.direction), focal_point=(0, 0, 0), intensity=1.0)
     lamp.positional = False
-    lamp.diffuse_color = tuple(np.asarray(light.color, float))
+    color = tuple(np.asarray(light.color, float))
+    lamp.SetDiffuseColor(color)  # PyVista would round it to 8 bits
+    lamp.SetSpecularColor(color)
     plotter.add_light(lamp)
 
 

@@ -2,22 +2,38 @@
 
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from render.blending import Hard
 from render.lenses import Intrinsics
+from render.scene import Material, Mesh
+from render.textures import Wrap
 from studies import cli
 from studies.errors import StudyError
 from studies.gallery import making, vtk_pictures
-from studies.gallery.entries import ENTRIES, by_face, by_vertex, calibrated, rasterizer, shot
+from studies.gallery.entries import (
+    ENTRIES,
+    THREE,
+    by_face,
+    by_vertex,
+    calibrated,
+    glossy,
+    rasterizer,
+    rounded,
+    shot,
+    textured,
+)
 from studies.gallery.making import draw_all, make_gallery
 from studies.gallery.others import OTHERS, Other
 from studies.gallery.shots import Shot
 
 
 SIZE = (24, 32)
+NAMED = {entry.name: entry for entry in ENTRIES}
+needs_vtk = pytest.mark.skipif(vtk_pictures.missing() is not None, reason="VTK cannot draw here")
 
 
 class Absent:
@@ -89,15 +105,13 @@ def test_the_command_leaves_pictures_and_one_self_contained_page(tmp_path, monke
 
 
 def test_what_another_cannot_draw_is_left_out():
-    cannot = next(entry for entry in ENTRIES if entry.name == "intrinsics")
-    exhibits, _ = draw_all([cannot, ENTRIES[0]], SIZE, (Echo,), lambda _: None)
+    exhibits, _ = draw_all([NAMED["intrinsics"], ENTRIES[0]], SIZE, (Echo,), lambda _: None)
     assert exhibits[0].theirs == {}
     assert exhibits[1].theirs["Echo"].differing > 0.5
 
 
 def test_alpha_of_dibr_fades_around_outlines_and_nobody_else_draws_it():
-    soft = next(entry for entry in ENTRIES if entry.name == "dibr-alpha")
-    (shown,), _ = draw_all([soft], (48, 64), (Echo,), lambda _: None)
+    (shown,), _ = draw_all([NAMED["dibr-alpha"]], (48, 64), (Echo,), lambda _: None)
     assert shown.theirs == {}
     fading = (shown.ours > 0.05) & (shown.ours < 0.95)
     assert 0.02 < fading.mean() < 0.5  # a rim of 4 pixels, of 48
@@ -123,7 +137,7 @@ def test_others_draw_or_say_what_is_missing(other: Other):
     assert picture.median < making.ROUNDING
 
 
-@pytest.mark.skipif(vtk_pictures.missing() is not None, reason="VTK cannot draw here")
+@needs_vtk
 @pytest.mark.parametrize("scene", [by_face, by_vertex])
 @pytest.mark.parametrize("camera", [None, calibrated])
 def test_vtk_draws_the_same_pixels(scene, camera):
@@ -134,3 +148,58 @@ def test_vtk_draws_the_same_pixels(scene, camera):
     # Edges that pass within 1/256 of a pixel of its centre fall to either side.
     assert picture.differing < 0.01
     assert picture.median < 0.5 / 255 + 1e-6
+
+
+def faces_seen(one):
+    """The number of the face that each pixel shows, from 1 on, 0 where there is none."""
+    first, objects = 1, {}
+    for name, mesh in one.scene.objects.items():
+        number = np.arange(first, first + len(mesh.faces))
+        first += len(number)
+        colors = np.stack([number // 64, number % 64, 0 * number], axis=-1) / 64.0
+        objects[name] = Mesh(mesh.faces, face_colors=colors, material=Material(1.0, 0.0))
+    scene = replace(one.scene, objects=objects, lights={})
+    black = replace(one.rasterizer, background=(0.0, 0.0, 0.0))
+    image = replace(one, scene=scene, rasterizer=black).draw()
+    return np.rint(64 * (64 * image[..., 0] + image[..., 1])).astype(int)
+
+
+def away_from_edges(one):
+    """Which pixels show the same face as all eight around them, none at the border."""
+    seen = faces_seen(one)
+    around = np.lib.stride_tricks.sliding_window_view(seen, (3, 3))
+    same = (around == seen[1:-1, 1:-1, None, None]).all(axis=(2, 3)) & (seen[1:-1, 1:-1] > 0)
+    return np.pad(same, 1)
+
+
+def largest_difference_from_vtk(scene, lights):
+    """Between two pictures by hard faces, away from their edges, [1/255]."""
+    one = shot(scene, lambda size: rasterizer(size, blend=Hard()), lights=lights)((180, 240))
+    inside = away_from_edges(one)
+    assert inside.mean() > 0.2  # faces of the apple are five pixels wide
+    return 255.0 * np.abs(one.draw().clip(0.0, 1.0) - vtk_pictures.draw(one))[
+        inside
+    ].max(), one.scene
+
+
+@needs_vtk
+@pytest.mark.parametrize("lights", [None, THREE], ids=["sun", "three"])
+@pytest.mark.parametrize("scene", [by_face, rounded, glossy])
+def test_away_from_edges_vtk_lights_a_scene_to_half_a_step_of_8_bits(scene, lights):
+    largest, _ = largest_difference_from_vtk(scene, lights)
+    # VTK rounds to 8 bits: half a step. It computes in float32: 100 operations of 6e-8, and a
+    # power of 20 makes 20 times that of its base, 1e-6 each: 2e-5 [1], 5e-3 of a step.
+    assert largest < 0.5 + 5e-3
+
+
+@needs_vtk
+@pytest.mark.parametrize("lights", [None, THREE], ids=["sun", "three"])
+@pytest.mark.parametrize("wrap", Wrap)
+def test_away_from_edges_vtk_draws_the_same_textures_as_far_as_8_bits_go(wrap, lights):
+    largest, scene = largest_difference_from_vtk(lambda: textured(wrap), lights)
+    texels = [mesh.texture.texels for mesh in scene.objects.values() if mesh.texture is not None]
+    step = max(np.abs(t - np.roll(t, 1, axis)).max() for t in texels for axis in (0, 1))
+    # Beside half a step for the result: OpenGL weighs texels by 8 bits, off by 1/256 of their
+    # difference along rows and along columns, and rounds texels after either, half a step each.
+    # Light and material make no more of it: ambient and diffuse are 1 together.
+    assert largest < 0.5 + 2 * 255.0 * step / 256.0 + 2 * 0.5
