@@ -206,7 +206,22 @@ def of_materials() -> Scene:
     return colored("object", materials=kinds)
 
 
-SOFT = "Others draw no soft edges: the difference is the softness itself."
+def in_soft_modes(name: str, what: str, scene: Callable[[], Scene]) -> list[Entry]:
+    """Return entries that show a scene in the modes that soften edges 1 pixel, or alpha."""
+    modes: dict[str, tuple[str, Callable[[Size], SoftRasterizer], str]] = {
+        "over": ("by Over: seams as with flat faces.", rasterizer, SOFT),
+        "seamless": ("with seamless coverage.", lambda n: rasterizer(n, seamless=True), SOFT),
+        "softmax": ("by Softmax.", lambda n: rasterizer(n, blend=Softmax()), SOFT),
+        "dibr": ("by DIB-R: colours of the z-buffer.", lambda n: rasterizer(n, blend=DIBR()), ""),
+    }
+    return [
+        Entry(f"{name}-{mode}", "Appearance", f"{what} {text}", shot(scene, raster), remark)
+        for mode, (text, raster, remark) in modes.items()
+    ]
+
+
+SOFT = "Others draw hard edges: the difference is the softness itself."
+SOFTMAX = "PyTorch3D has this mode; others draw hard edges: the difference is the softness itself."
 NO_HARMONICS = "Others have no such light: they draw our shade of each face as its colour."
 ENTRIES: tuple[Entry, ...] = (
     Entry("hard", "Modes", "The z-buffer: each pixel shows the nearest face at its centre.",
@@ -223,10 +238,10 @@ ENTRIES: tuple[Entry, ...] = (
           shot(by_face, lambda size: rasterizer(size, 4.0, seamless=True)), SOFT),
     Entry("softmax", "Modes", "Soft rasterization, Softmax with the paper's gamma: colours are a "
           "mask that ends where coverage falls below 1e-4.",
-          shot(by_face, lambda size: rasterizer(size, blend=Softmax())), SOFT),
+          shot(by_face, lambda size: rasterizer(size, blend=Softmax())), SOFTMAX),
     Entry("softmax-wide", "Modes", "Softmax with gamma 0.01: faces at nearly the same depth "
           "melt into one another.",
-          shot(by_face, lambda size: rasterizer(size, gamma=0.01, blend=Softmax())), SOFT),
+          shot(by_face, lambda size: rasterizer(size, gamma=0.01, blend=Softmax())), SOFTMAX),
     Entry("wide", "Modes", "Over with edges 4 pixels soft, as at the start of a search.",
           shot(by_face, lambda size: rasterizer(size, 4.0, blend=Over())), SOFT),
     Entry("dibr", "Modes", "DIB-R: hard colours; its softness is in alpha alone.",
@@ -259,6 +274,8 @@ ENTRIES: tuple[Entry, ...] = (
           "repeated.", shot(textured)),
     Entry("clamped-textures", "Appearance", "The same, clamped: beyond the border the outermost "
           "texel goes on.", shot(lambda: textured(Wrap.CLAMP))),
+    *in_soft_modes("highlights", "Phong", glossy),
+    *in_soft_modes("textures", "Textures", textured),
     Entry("materials", "Appearance", "Each object with ambient and diffuse coefficients of its "
           "own, one of them by channel.", shot(of_materials)),
     Entry("depth", "Outputs", "Depth along the view, near is bright; the mean of the samples, as "

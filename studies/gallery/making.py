@@ -95,7 +95,7 @@ def draw_all(
             if image is not None:
                 theirs[name] = compare(ours, image)
         exhibits.append(Exhibit(entry, ours, theirs))
-        say(f"{entry.name:18}" + "".join(f"  {n}: {numbers(p)}" for n, p in theirs.items()))
+        say(f"{entry.name:20}" + "".join(f"  {n}: {numbers(p)}" for n, p in theirs.items()))
     return exhibits, absent
 
 
