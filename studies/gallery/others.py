@@ -24,5 +24,6 @@ class Other:
 OTHERS = (
     Other("VTK", "vtk_pictures"),
     Other("DEODR", "deodr_pictures"),
+    Other("PyTorch3D", "pytorch3d_pictures"),
     Other("Mitsuba", "mitsuba_pictures"),
 )

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from render.blending import Hard
+from render.annealing import softness
+from render.blending import Hard, Softmax
 from render.lenses import Intrinsics
 from render.scene import Material, Mesh
 from render.textures import Wrap
 from studies import cli
 from studies.errors import StudyError
-from studies.gallery import making, vtk_pictures
+from studies.gallery import making, pytorch3d_pictures, vtk_pictures
 from studies.gallery.entries import (
     ENTRIES,
     THREE,
@@ -29,6 +30,7 @@ from studies.gallery.entries import (
 from studies.gallery.making import draw_all, make_gallery
 from studies.gallery.others import OTHERS, Other
 from studies.gallery.shots import Shot
+from tests.studies import pytorch3d_stand_in as stand_in
 
 
 SIZE = (24, 32)
@@ -203,3 +205,46 @@ def test_away_from_edges_vtk_draws_the_same_textures_as_far_as_8_bits_go(wrap, l
     # difference along rows and along columns, and rounds texels after either, half a step each.
     # Light and material make no more of it: ambient and diffuse are 1 together.
     assert largest < 0.5 + 2 * 255.0 * step / 256.0 + 2 * 0.5
+
+
+@pytest.fixture
+def pytorch3d(monkeypatch):
+    """The stand-in under the names of the package; gives the list of the blends asked for."""
+    for name, module in stand_in.modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(stand_in, "ASKED", [])
+    return stand_in
+
+
+def test_pytorch3d_is_asked_for_our_views_in_its_own_terms(pytorch3d):
+    names = ("hard", "supersampled", "culled", "vertex-colors", "normals", "mask", "orbit", "posed")
+    for name in (*names, "intrinsics", "orthographic"):
+        for size in ((48, 64), (64, 48)):
+            if name == "intrinsics" and size != (48, 64):
+                continue  # that camera has an aspect
+            one = NAMED[name].make(size)
+            picture = making.compare(one.draw(), pytorch3d_pictures.draw(one))
+            # a centre of a pixel on an edge falls to either side
+            assert picture.differing < 0.01, (name, size)
+            assert picture.median < 1e-6
+
+
+def test_pytorch3d_is_asked_for_the_soft_blend_at_our_softness(pytorch3d):
+    for size in ((48, 64), (64, 48)):
+        one = NAMED["softmax"].make(size)
+        pytorch3d_pictures.draw(one)
+        unit = size[0] / min(size)  # its shorter side is 2 long, our height
+        sigma = softness(1.0, size[0]) * unit**2
+        asked = pytorch3d.ASKED.pop()
+        assert asked["sigma"] == pytest.approx(sigma, rel=1e-12)
+        lowest = 1.0 / (1.0 + np.exp(asked["blur_radius"] / sigma))
+        assert lowest == pytest.approx(1e-4, rel=1e-9)
+        assert (asked["gamma"], asked["znear"], asked["zfar"]) == (1e-4, 1.0, 20.0)
+        assert asked["background_color"] == (1.0, 1.0, 1.0)
+        assert asked["faces_per_pixel"] > 1
+        assert isinstance(one.rasterizer.blend, Softmax)
+
+
+@pytest.mark.parametrize("name", ["textures", "highlights-softmax", "depth", "over-an-image"])
+def test_pytorch3d_is_not_asked_for_what_corners_cannot_show(pytorch3d, name):
+    assert pytorch3d_pictures.draw(NAMED[name].make(SIZE)) is None
