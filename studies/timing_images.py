@@ -1,6 +1,7 @@
 """The laps over the soft rasterizer: a ball by size, by blend, and by how it is shaded."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,16 @@ def image_laps(
     for size in dict.fromkeys(sizes):
         labels = {"part": "growth", "blend": "over", "dtype": dtypes[0]}
         yield from _ball_laps(size, labels, threads, seed)
+
+
+@cache
+def covered_share(n_faces: int) -> float:
+    """Return the share of the image that the ball covers: about half, of a cube less."""
+    ball = make_ball(n_faces, 0)
+    rasterizer = SoftRasterizer(sigma=SIGMA)
+    vertices = {"ball": ball.points}
+    image = rasterize(ball.scene, ball.camera, rasterizer, vertices, (128, 128), threads=1)
+    return float((image[..., 3] > 0.5).mean())
 
 
 def _ball_laps(

@@ -6,16 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from studies.run_folder import FIGURES, MANIFEST, REPORT, RESULT, RunFolder
+from studies.timing_cells import Table, fastest, pick
 from studies.timing_laps import BOTH, FORWARD
-from studies.timing_tables import (
-    Table,
-    fastest,
-    machine_line,
-    pick,
-    sizes,
-    tables,
-    warnings,
-)
+from studies.timing_tables import machine_line, sizes, tables, warnings
 
 
 STEPS, IMAGES = f"{FIGURES}/steps_per_second.png", f"{FIGURES}/images.png"
@@ -46,6 +39,8 @@ def print_tables(result: dict[str, Any]) -> None:
         for row in table.rows:
             shown.add_row(*row)
         console.print(shown, highlight=False)
+        for line in table.conclusion:
+            console.print(line, highlight=False)
     for warning in warnings(result):
         console.print(f"warning: {warning}", style="yellow", highlight=False)
 
@@ -81,9 +76,11 @@ def _html_table(table: Table) -> str:
         for row in table.rows
     )
     note = f'<p class="note">{html.escape(table.note)}</p>' if table.note else ""
+    said = "<br>".join(html.escape(line) for line in table.conclusion)
     return (
         f"<h2>{html.escape(table.title)}</h2>"
         f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>{note}'
+        f"{f'<p>{said}</p>' if said else ''}"
     )
 
 

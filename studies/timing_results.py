@@ -5,6 +5,7 @@ from typing import Any
 
 from studies.peers.racing import Race
 from studies.timing_clock import Lap, Round, ratio, summary, time_off_core
+from studies.timing_images import covered_share
 from studies.timing_laps import BOTH, BUDGETED, STORED, WHOLE, WORLDS
 from studies.timing_paper import BACKWARD, FORWARD, HARDWARE
 from studies.timing_scenes import FLAT
@@ -30,7 +31,7 @@ def collect(
         "checkpoint": _checkpoint(rounds, _part(laps, "checkpoint")),
         "images": [_milliseconds(rounds, lap) for lap in _part(laps, "images")],
         "looks": _looks(rounds, _part(laps, "looks")),
-        "growth": [_milliseconds(rounds, lap) for lap in _part(laps, "growth")],
+        "growth": [_covering(rounds, lap) for lap in _part(laps, "growth")],
         "peers": [row for race in races for row in _race(rounds, race, laps)],
         "packages": peers,
         "paper": {
@@ -95,6 +96,11 @@ def _milliseconds(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:
         "ms_median": 1e3 * each["median"],
         "ms_on_core": 1e3 * each["on_core"] if lap.labels["threads"] == 1 else None,
     }
+
+
+def _covering(rounds: Sequence[Round], lap: Lap) -> dict[str, Any]:
+    covered = covered_share(lap.labels["faces"]) * lap.labels["pixels"] ** 2
+    return {**_milliseconds(rounds, lap), "covered": covered}
 
 
 def _looks(rounds: Sequence[Round], laps: list[Lap]) -> list[dict[str, Any]]:

@@ -1,9 +1,10 @@
 """The tables of a timing run: built once, shown in the terminal and in the report."""
 
 import os
-from dataclasses import dataclass, field
 from typing import Any
 
+from studies.timing_cells import Table, cell, fastest, pick, threads_of
+from studies.timing_image_tables import growth, images, looks
 from studies.timing_laps import BOTH, BOTH_MASS, BUDGETED, FORWARD, STORED
 
 
@@ -14,22 +15,12 @@ SMOKE_SIZE, SMOKE_BAR = (110, 100), 500.0  # cells along an edge and steps; ms f
 CLOTH_SIZE, CLOTH_BAR = 2048, {FORWARD: 12_000, BOTH: 4_500}
 
 
-@dataclass(frozen=True)
-class Table:
-    """Title, names of columns, rows of texts, and a note below."""
-
-    title: str
-    header: list[str]
-    rows: list[list[str]] = field(default_factory=list)
-    note: str = ""
-
-
 def tables(result: dict[str, Any]) -> list[Table]:
     """Return every table that the result has rows for."""
     dtypes = list(dict.fromkeys(row["dtype"] for row in result["tets"]))
     found = [_tets(result, dtype, viscous=viscous) for dtype in dtypes for viscous in (False, True)]
     found += [_on_core(result), _rates(result), _cloth(result), _smoke(result), _worlds(result)]
-    found += [_checkpoint(result), _images(result), _looks(result), _growth(result)]
+    found += [_checkpoint(result), images(result), looks(result), growth(result)]
     found += [_peers(result), _absent(result)]
     return [table for table in found if table.rows]
 
@@ -65,41 +56,21 @@ def machine_line(result: dict[str, Any]) -> str:
     )
 
 
-def pick(rows: list[dict[str, Any]], **labels: Any) -> list[dict[str, Any]]:
-    """Return the rows with these labels."""
-    return [row for row in rows if all(row.get(key) == value for key, value in labels.items())]
-
-
-def fastest(rows: list[dict[str, Any]], key: str = "ns_min") -> dict[str, Any] | None:
-    """Return the row with the least time, None of none."""
-    return min(rows, key=lambda row: row[key], default=None)
-
-
 def sizes(result: dict[str, Any]) -> list[int]:
     """Return the numbers of tetrahedra as asked for."""
     return list(dict.fromkeys(row["size"] for row in result["tets"]))
 
 
-def _cell(rows: list[dict[str, Any]], unit: str = "ns", digits: int = 1) -> str:
-    if not rows:
-        return "-"
-    return f"{rows[0][f'{unit}_min']:.{digits}f} ({rows[0][f'{unit}_median']:.{digits}f})"
-
-
-def _threads(row: dict[str, Any]) -> str:
-    return f"{row['threads']} thr" if row["threads"] else "GPU"
-
-
 def _tets(result: dict[str, Any], dtype: str, *, viscous: bool) -> Table:
     mine = pick(result["tets"], dtype=dtype, viscosity=viscous)
-    threads = {row["threads"]: _threads(row) for row in mine}
+    threads = {row["threads"]: threads_of(row) for row in mine}
     passes = {FORWARD: "forward", BOTH: "+ reverse", BOTH_MASS: "+ mass"}
     columns = [(what, n) for what in passes for n in threads]
     header = ["tets", *(f"{passes[what]}, {threads[n]}" for what, n in columns)]
     rows = []
     for size in sizes(result) if mine else []:
         here = pick(mine, size=size)
-        cells = [_cell(pick(here, **{"pass": what}, threads=n)) for what, n in columns]
+        cells = [cell(pick(here, **{"pass": what}, threads=n)) for what, n in columns]
         rows.append([str(here[0]["tets"]), *cells, f"{here[0]['tape_bytes']:,}"])
     return Table(
         f"Tetrahedra on a floor with friction, {'viscosity, ' if viscous else ''}{dtype}: "
@@ -160,7 +131,7 @@ def _rates(result: dict[str, Any]) -> Table:
 
 
 def _cloth(result: dict[str, Any]) -> Table:
-    threads = {row["threads"]: _threads(row) for row in result["cloth"]}
+    threads = {row["threads"]: threads_of(row) for row in result["cloth"]}
     table = Table(
         "A hanging sheet with hinges: us per step, and steps per second",
         [
@@ -180,7 +151,7 @@ def _cloth(result: dict[str, Any]) -> Table:
         table.rows.append(
             [
                 *map(str, kind),
-                *(_cell(rows, "us") for rows in by),
+                *(cell(rows, "us") for rows in by),
                 *(f"{rows[0]['steps_per_s']:,.0f}" if rows else "-" for rows in by),
                 f"{1e6 / alone[0]:,.0f}" if alone else "-",
                 f"{CLOTH_BAR[kind[3]]:,}" if has_bar else "-",
@@ -191,7 +162,7 @@ def _cloth(result: dict[str, Any]) -> Table:
 
 def _smoke(result: dict[str, Any]) -> Table:
     mine = result.get("smoke", [])  # runs of earlier versions have none
-    threads = {row["threads"]: _threads(row) for row in mine}
+    threads = {row["threads"]: threads_of(row) for row in mine}
     table = Table(
         "Smoke on a square grid, the whole rollout: ms",
         ["grid", "steps", "dtype", "pass", *threads.values(), "1 thr on a core", "bar"],
@@ -208,7 +179,7 @@ def _smoke(result: dict[str, Any]) -> Table:
             [
                 f"{kind[0]}²",
                 *map(str, kind[1:]),
-                *(_cell(pick(here, threads=n), "ms") for n in threads),
+                *(cell(pick(here, threads=n), "ms") for n in threads),
                 f"{alone[0]:.1f}" if alone else "-",
                 f"{SMOKE_BAR:.0f}" if has_bar else "-",
             ]
@@ -233,8 +204,8 @@ def _worlds(result: dict[str, Any]) -> Table:
         contacts, whole = (
             f"{row[key]:.2f}" if key in row else "-" for key in ("contacts", "whole_contacts")
         )
-        head = [str(row["worlds"]), str(row["each"]), contacts, row["pass"], _threads(row)]
-        cells = [_cell([row]), str(row["whole"]), whole, _cell([row], "whole_ns")]
+        head = [str(row["worlds"]), str(row["each"]), contacts, row["pass"], threads_of(row)]
+        cells = [cell([row]), str(row["whole"]), whole, cell([row], "whole_ns")]
         alone = row["ratio_on_core"]
         table.rows.append([*head, *cells, ratio, f"{alone:.2f}" if alone else "-"])
     return table
@@ -260,73 +231,6 @@ def _checkpoint(result: dict[str, Any]) -> Table:
     return table
 
 
-def _images(result: dict[str, Any]) -> Table:
-    return _image_table(
-        "Soft rasterizer, a ball that fills half of the image: ms",
-        result["images"],
-        "minimum (median) over the rounds; all gradients",
-    )
-
-
-def _looks(result: dict[str, Any]) -> Table:
-    mine = result.get("looks", [])  # runs of earlier versions have none
-    threads = {row["threads"]: _threads(row) for row in mine}
-    columns = [(what, n) for what in (FORWARD, BOTH) for n in threads]
-    table = Table(
-        "Soft rasterizer, the ball by how it is shaded: ms, and how many times flat faces",
-        [
-            *("faces", "pixels", "look", *(f"{what}, {threads[n]}" for what, n in columns)),
-            *(f"{what}, {threads[n]} x" for what, n in columns),
-        ],
-        note="minimum (median) over the rounds, and of the ratios; all gradients; phong: smooth "
-        "normals and a highlight",
-    )
-    keys = ("faces", "pixels", "look")
-    for kind in dict.fromkeys(tuple(row[key] for key in keys) for row in mine):
-        here = pick(mine, **dict(zip(keys, kind, strict=True)))
-        by = [pick(here, **{"pass": what}, threads=n) for what, n in columns]
-        ratios = [rows[0]["ratio"] if rows else None for rows in by]
-        table.rows.append(
-            [
-                *(str(kind[0]), f"{kind[1]}²", kind[2]),
-                *(_cell(rows, "ms", 2) for rows in by),
-                *(f"{each['min']:.2f} ({each['median']:.2f})" if each else "-" for each in ratios),
-            ]
-        )
-    return table
-
-
-def _growth(result: dict[str, Any]) -> Table:
-    return _image_table(
-        "Soft rasterizer, cost over pixels and over faces: ms",
-        result.get("growth", []),
-        "minimum (median) over every third round; all gradients; 12 faces are a cube, which "
-        "covers less; the softness of an edge is fixed on the screen, so that it takes more "
-        "pixels of a larger image",
-    )
-
-
-def _image_table(title: str, mine: list[dict[str, Any]], note: str) -> Table:
-    threads = list(dict.fromkeys(row["threads"] for row in mine))
-    columns = [(what, n) for what in (FORWARD, BOTH) for n in threads]
-    speedups = [what for what in (FORWARD, BOTH) if len(threads) > 1]
-    most = max(threads, default=1)
-    header = ["faces", "pixels", "blend", *(f"{what}, {n} thr" for what, n in columns)]
-    table = Table(title, [*header, *(f"{what}, {most} thr x" for what in speedups)], note=note)
-    for faces, pixels, blend in dict.fromkeys((r["faces"], r["pixels"], r["blend"]) for r in mine):
-        here = pick(mine, faces=faces, pixels=pixels, blend=blend)
-        cells = [_cell(pick(here, **{"pass": what}, threads=n), "ms", 2) for what, n in columns]
-        cells += [_speedup(pick(here, **{"pass": what}), most) for what in speedups]
-        table.rows.append([str(faces), f"{pixels}²", blend, *cells])
-    return table
-
-
-def _speedup(rows: list[dict[str, Any]], threads: int) -> str:
-    """How many times the rate of one thread that of `threads` is."""
-    one, many = pick(rows, threads=1), pick(rows, threads=threads)
-    return f"{one[0]['ms_min'] / many[0]['ms_min']:.2f}" if one and many else "-"
-
-
 def _peers(result: dict[str, Any]) -> Table:
     table = Table(
         "Other packages in the same rounds, and how many times our time they take",
@@ -345,7 +249,7 @@ def _peers(result: dict[str, Any]) -> Table:
                 versions.get(row["name"], ""),
                 _problem(row),
                 row["pass"],
-                f"{_cell([row])} ns" if is_tets else f"{_cell([row], 'ms', 2)} ms",
+                f"{cell([row])} ns" if is_tets else f"{cell([row], 'ms', 2)} ms",
                 f"{ratio['min']:.1f} ({ratio['median']:.1f})" if ratio else "-",
                 _small(row["difference"]),
                 _small(row["grad_difference"]),

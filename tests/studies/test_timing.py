@@ -103,11 +103,13 @@ def test_a_run_writes_numbers_figures_and_a_page(run):
     assert [row["ratio"]["min"] for row in result["looks"][:2]] == [1.0, 1.0]
     growth = [(row["faces"], row["pixels"]) for row in result["growth"]]
     assert growth == [(f, n) for f, n in ((20, 8), (20, 12), (12, 8)) for _ in range(2)]
+    assert all(0.2 < row["covered"] / row["pixels"] ** 2 < 0.6 for row in result["growth"])
     assert folder.has("figures/steps_per_second.png")
     assert folder.has("figures/images.png")
     page = folder.file("report.html").read_text()
     assert 'src="data:image/png;base64,' in page
     assert result["machine"]["processor"] in page
+    assert "for each covered pixel" in page
 
 
 def test_the_tape_of_a_step_is_one_state(run):
