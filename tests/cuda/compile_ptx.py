@@ -8,6 +8,7 @@ when they are compiled, and a stub answers.
 import json
 import re
 import sys
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,8 +17,9 @@ from numba import typeof
 
 # libdevice's sine of a large float32 multiplies once in float64, by pi 2^-65 of an integer.
 SINE_REDUCTION = re.compile(
-    r"^.*(\.reg \.f64|cvt\.rn\.f64\.s64|mul\.f64.*0d3BF921FB54442D19|cvt\.rn\.f32\.f64).*$", re.M
+    r"\.reg \.f64|cvt\.rn\.f64\.s64|mul\.f64.*0d3BF921FB54442D19|cvt\.rn\.f32\.f64"
 )
+APPROXIMATE = re.compile(r"\w+\.approx[.\w]*")
 
 
 class Device:
@@ -144,6 +146,48 @@ def kernels(real):
         yield name, index_kernel(body), (types.int64, typeof(args))
 
 
+@contextmanager
+def targets(capabilities):
+    """Have what is compiled for the first of some capabilities compiled for all; give the PTX.
+
+    It is a dictionary of texts by capability, of the last kernel. Numba reads a kernel for
+    each anew, though what it hands to the back end is the same but for the name of the target.
+    """
+    from numba.cuda.cudadrv import nvvm
+
+    compile_ir, texts = nvvm.compile_ir, {}
+
+    def compile_for_all(ir, *, arch, **options):
+        first = capabilities[0]
+        assert arch.endswith(first), arch
+        for capability in capabilities:
+            own = arch.removesuffix(first) + capability
+            texts[capability] = compile_ir(ir, arch=own, **options)
+        return texts[first]
+
+    nvvm.compile_ir = compile_for_all
+    try:
+        yield texts
+    finally:
+        nvvm.compile_ir = compile_ir
+
+
+def told(name, real, capability, ptx):
+    """Return what came of a kernel. Lines are searched, not the text, which is 2 MB long."""
+    lines = ptx.splitlines()
+    doubles = [line for line in lines if ".f64" in line and not SINE_REDUCTION.search(line)]
+    found = {word for line in lines if ".approx" in line for word in APPROXIMATE.findall(line)}
+    return {
+        "kernel": name,
+        "real": real,
+        "target": capability,
+        "names_target": any(line.startswith(f".target sm_{capability}") for line in lines),
+        "has_f64": bool(doubles),
+        "approximate": sorted(found),
+        "lines": len(lines),
+    }
+
+
 def main():
     from numba import cuda
     from numba.cuda import dispatcher
@@ -151,21 +195,11 @@ def main():
     dispatcher.get_current_device = Device
     real, *capabilities = sys.argv[1:]
     report = []
-    for name, kernel, arguments in kernels(real):
-        for capability in capabilities:
-            ptx, _ = cuda.compile_ptx(kernel, arguments, cc=divmod(int(capability), 10))
-            target = f"sm_{capability}"
-            report.append(
-                {
-                    "kernel": name,
-                    "real": real,
-                    "target": target,
-                    "names_target": f".target {target}" in ptx,
-                    "has_f64": ".f64" in SINE_REDUCTION.sub("", ptx),
-                    "approximate": sorted(set(re.findall(r"\w+\.approx[.\w]*", ptx))),
-                    "lines": len(ptx.splitlines()),
-                }
-            )
+    with targets(capabilities) as texts:
+        for name, kernel, arguments in kernels(real):
+            texts.clear()
+            cuda.compile_ptx(kernel, arguments, cc=divmod(int(capabilities[0]), 10))
+            report += [told(name, real, c, ptx.decode()) for c, ptx in texts.items()]
     json.dump(report, sys.stdout)
 
 

@@ -1,6 +1,7 @@
 """CUDA without a GPU: PTX of every kernel, and the simulator against the CPU; and with one."""
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,19 +19,17 @@ WITHIN_LIBDEVICE = {
     "float64": {"rcp.approx.ftz.f64"},
 }
 WITHOUT_REALS = {"pairs_thread", "outline_thread"}
-# Every kernel in both types and for both targets, but not each in each: no source depends on the
-# target, and NVVM takes minutes for one of each.
-CAPABILITIES = {"float64": "80", "float32": "90"}
+REALS, CAPABILITIES = ("float64", "float32"), ("80", "90")
 
 
 @pytest.mark.slow
 def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
-    with ThreadPoolExecutor(2) as pool:
-        reports = pool.map(lambda item: run("tests.cuda.compile_ptx", *item), CAPABILITIES.items())
+    with ThreadPoolExecutor(len(REALS)) as pool:
+        reports = pool.map(lambda real: run("tests.cuda.compile_ptx", real, *CAPABILITIES), REALS)
         report = [row for rows in reports for row in rows]
-    for real, capability in CAPABILITIES.items():
-        own = [row for row in report if (row["real"], row["target"]) == (real, f"sm_{capability}")]
-        assert len({row["kernel"] for row in own}) == 5 + 11 + 23 + 7
+    for real, capability in product(REALS, CAPABILITIES):
+        own = [row for row in report if (row["real"], row["target"]) == (real, capability)]
+        assert len({row["kernel"] for row in own}) == len(own) == 5 + 11 + 23 + 7
     for row in report:
         assert row["names_target"], row
         assert row["lines"] > 100, row
