@@ -53,9 +53,9 @@ def vjp_tiles(
     s_f = U3 * (NX + NV) * U_TILE
     for tile in range(lo, hi):
         t = np.uint64(tile) * U_TILE
-        GATHER_X(scratch, (nodes, o_nodes + t * N, np.uint64(0)), x)
-        GATHER_V(scratch, (nodes, o_nodes + t * N, s_v), v)
-        GATHER_X(scratch, (nodes, o_nodes + t * N, s_f), adj_f)
+        GATHER_X(scratch, nodes, o_nodes + t * N, np.uint64(0), x)
+        GATHER_V(scratch, nodes, o_nodes + t * N, s_v, v)
+        GATHER_X(scratch, nodes, o_nodes + t * N, s_f, adj_f)
         for q in range(TILE):
             u = np.uint64(q)
             adj_x, adj_v, adj_p, adj_s = ELEMENT(
@@ -82,10 +82,10 @@ def jvp_tiles(
     s_tan = U3 * (NX + NV) * U_TILE
     for tile in range(lo, hi):
         t = np.uint64(tile) * U_TILE
-        GATHER_X(scratch, (nodes, o_nodes + t * N, np.uint64(0)), x)
-        GATHER_V(scratch, (nodes, o_nodes + t * N, s_v), v)
-        GATHER_X(scratch, (nodes, o_nodes + t * N, s_tan), tan_x)
-        GATHER_V(scratch, (nodes, o_nodes + t * N, s_tan + s_v), tan_v)
+        GATHER_X(scratch, nodes, o_nodes + t * N, np.uint64(0), x)
+        GATHER_V(scratch, nodes, o_nodes + t * N, s_v, v)
+        GATHER_X(scratch, nodes, o_nodes + t * N, s_tan, tan_x)
+        GATHER_V(scratch, nodes, o_nodes + t * N, s_tan + s_v, tan_v)
         for q in range(TILE):
             u = np.uint64(q)
             tan_f = ELEMENT(
@@ -111,9 +111,9 @@ def rest_vjp_tiles(
     s_f = U3 * (NX + NV) * U_TILE
     for tile in range(lo, hi):
         t = np.uint64(tile) * U_TILE
-        GATHER_X(scratch, (nodes, o_nodes + t * N, np.uint64(0)), x)
-        GATHER_V(scratch, (nodes, o_nodes + t * N, s_v), v)
-        GATHER_X(scratch, (nodes, o_nodes + t * N, s_f), adj_f)
+        GATHER_X(scratch, nodes, o_nodes + t * N, np.uint64(0), x)
+        GATHER_V(scratch, nodes, o_nodes + t * N, s_v, v)
+        GATHER_X(scratch, nodes, o_nodes + t * N, s_f, adj_f)
         for q in range(TILE):
             u = np.uint64(q)
             adj_c = ELEMENT(
@@ -135,8 +135,8 @@ def rest_jvp_tiles(
     s_v = U3 * NX * U_TILE
     for tile in range(lo, hi):
         t = np.uint64(tile) * U_TILE
-        GATHER_X(scratch, (nodes, o_nodes + t * N, np.uint64(0)), x)
-        GATHER_V(scratch, (nodes, o_nodes + t * N, s_v), v)
+        GATHER_X(scratch, nodes, o_nodes + t * N, np.uint64(0), x)
+        GATHER_V(scratch, nodes, o_nodes + t * N, s_v, v)
         for q in range(TILE):
             u = np.uint64(q)
             tan_f = ELEMENT(

@@ -24,10 +24,10 @@ import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, is_hashed, specialise
 from adjsim.element import ElementKind
+from adjsim.gathering import TILE, make_gather
 from adjsim.vec3 import add, neg
 
 
-TILE = 16
 U_TILE = np.uint64(TILE)
 U1, U2, U3 = np.uint64(1), np.uint64(2), np.uint64(3)
 DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
@@ -136,44 +136,6 @@ def make_write_nodes(
     return make_write_relative(n_vectors, make_write) if kind.relative else make_write(n_vectors)
 
 
-@cache
-def make_gather(n: int, *, relative: bool) -> Callable:
-    """Return the gather of one tile: n vectors per lane from (n_nodes, 3) into scratch."""
-    if n == 0:
-        return write_0
-    count = n
-
-    @device_fn
-    def gather(scratch, nodes_tile, field):
-        nodes, o, base = nodes_tile
-        for a in range(count):
-            row = np.uint64(a)
-            for q in range(TILE):
-                u = np.uint64(q)
-                i = np.uint64(nodes[o + row * U_TILE + u])
-                p = base + U3 * row * U_TILE + u
-                scratch[p] = field[i, 0]
-                scratch[p + U_TILE] = field[i, 1]
-                scratch[p + U2 * U_TILE] = field[i, 2]
-
-    @device_fn
-    def gather_relative(scratch, nodes_tile, field):
-        nodes, o, base = nodes_tile
-        for q in range(TILE):
-            u = np.uint64(q)
-            j = np.uint64(nodes[o + u])
-            f0, f1, f2 = field[j, 0], field[j, 1], field[j, 2]
-            for a in range(count):
-                row = np.uint64(a)
-                i = np.uint64(nodes[o + (row + U1) * U_TILE + u])
-                p = base + U3 * row * U_TILE + u
-                scratch[p] = field[i, 0] - f0
-                scratch[p + U_TILE] = field[i, 1] - f1
-                scratch[p + U2 * U_TILE] = field[i, 2] - f2
-
-    return gather_relative if relative else gather
-
-
 @device_fn
 def block_offsets(table, row, step):
     """Return where a force's blocks begin: nodes, consts, params, series of a step, slots."""
@@ -198,8 +160,8 @@ def force_tiles(
     o_nodes, o_consts, o_params, o_series, o_slots = block_offsets(table, row, step)
     for tile in range(lo, hi):
         t = np.uint64(tile) * U_TILE
-        GATHER_X(scratch, (nodes, o_nodes + t * N, np.uint64(0)), x)
-        GATHER_V(scratch, (nodes, o_nodes + t * N, U3 * NX * U_TILE), v)
+        GATHER_X(scratch, nodes, o_nodes + t * N, np.uint64(0), x)
+        GATHER_V(scratch, nodes, o_nodes + t * N, U3 * NX * U_TILE, v)
         for q in range(TILE):
             u = np.uint64(q)
             f = ELEMENT(

@@ -1,0 +1,117 @@
+"""Reading the vectors of a tile's nodes: rows of (n_nodes, 3) turned to rows of lanes; CPU only.
+
+A node's three numbers lie side by side, those of a tile's lanes do as well, so the way from one
+to the other is a transpose. Loops that copy number by number are left as such by the compiler,
+which cannot tell what the indices reach, and then cost more than a force. Written here are the
+instructions for eight lanes at a time: the first two numbers of a node in one load, and the
+transpose in registers.
+
+Tests: `tests/test_gathering.py`.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from numba.extending import intrinsic
+
+from adjsim.backend import JIT_DISABLED
+
+
+TILE = 16  # lanes of a tile
+LANES = 8  # of them in a register
+
+
+@cache
+def make_gather(n: int, *, relative: bool) -> Callable[..., None]:
+    """Return a function of (scratch, nodes, o, base, field) for kernels that gathers one tile.
+
+    Row a of the tile's nodes begins at nodes[o + a TILE], and component c of its vectors, a row
+    of `field`, (n_nodes, 3), is written to scratch[base + (3 a + c) TILE] and on. If `relative`,
+    what is written of row a are those of row a + 1 less those of the first.
+    """
+    if JIT_DISABLED:
+        return partial(_gather_slowly, n, relative)
+
+    def gather(context, scratch, nodes, o, base, field):
+        from numba.core import types as kinds
+
+        def codegen(context, builder, signature, args):
+            return _gather(n, relative, context, builder, signature.args, args)
+
+        arguments = scratch, nodes, kinds.uint64, kinds.uint64, field
+        return kinds.none(*arguments), codegen
+
+    return intrinsic(gather)
+
+
+def _gather(n, relative, context, builder, kinds, args):
+    """Write the code of one tile's gather."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    word = ir.IntType(64)
+    _, _, o, base, _ = args
+    scratch, nodes, field = (
+        context.make_array(kinds[k])(context, builder, args[k]).data for k in (0, 1, 4)
+    )
+    size = context.get_abi_sizeof(context.get_value_type(kinds[0].dtype))
+    with cgutils.for_range_slice(builder, word(0), word(TILE), word(LANES)) as (q, _):
+
+        def place(array, start, row):
+            return builder.gep(array, [builder.add(builder.add(start, q), word(row * TILE))])
+
+        def read(row):
+            return _vectors(builder, field, place(nodes, o, row), size)
+
+        first = read(0) if relative and n else None
+        for row in range(n):
+            vectors = read(row + 1) if first else read(row)
+            for c, value in enumerate(vectors):
+                out = builder.fsub(value, first[c]) if first else value
+                p = place(scratch, base, 3 * row + c)
+                builder.store(out, builder.bitcast(p, out.type.as_pointer()), align=size)
+    return context.get_dummy_value()
+
+
+def _vectors(builder, field, at, size):
+    """Return three registers: the components of the rows of `field` named from `at` on."""
+    from llvmlite import ir
+
+    number, word = field.type.pointee, ir.IntType(64)
+    pairs, last = [], ir.Constant(ir.VectorType(number, LANES), ir.Undefined)
+    for lane in range(LANES):
+        i = builder.zext(builder.load(builder.gep(at, [word(lane)])), word)
+        row = builder.gep(field, [builder.mul(i, word(3))])
+        two = builder.bitcast(row, ir.VectorType(number, 2).as_pointer())
+        pairs.append(builder.load(two, align=size))
+        z = builder.load(builder.gep(row, [word(2)]), align=size)
+        last = builder.insert_element(last, z, ir.IntType(32)(lane))
+    while len(pairs) > 1:
+        pairs = [
+            _shuffle(builder, a, b, range(2 * a.type.count))
+            for a, b in zip(pairs[::2], pairs[1::2], strict=True)
+        ]
+    both = pairs[0]
+    x, y = (_shuffle(builder, both, both, range(c, 2 * LANES, 2)) for c in range(2))
+    return x, y, last
+
+
+def _shuffle(builder, a, b, lanes):
+    """Return the named lanes of two registers, one after the other."""
+    from llvmlite import ir
+
+    which = list(lanes)
+    return builder.shuffle_vector(
+        a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(which)), which)
+    )
+
+
+def _gather_slowly(n: int, relative: bool, scratch: Any, nodes: Any, o: Any, base: Any, field: Any):
+    """As `make_gather` says, in Python without compiler."""
+    rows = n + relative
+    o, base = int(o), int(base)
+    vectors = field[nodes[o : o + rows * TILE].reshape(rows, TILE)]
+    out = vectors[1:] - vectors[0] if relative else vectors
+    scratch[base : base + 3 * n * TILE] = np.moveaxis(out, 2, 1).ravel()
