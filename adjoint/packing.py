@@ -12,7 +12,8 @@ import numpy as np
 from adjsim.assembly import CONSTS, N_TILES, PARAMS, SERIES, TILE
 from adjsim.backend import to_host
 from adjsim.model import Model
-from adjsim.packing import PackedModels, flat_tiles, from_tiles, join
+from adjsim.packing import PackedModels, flat_tiles
+from adjsim.tiles import from_tiles, join
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,7 @@ def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> 
     """Pack the tangents of worlds."""
 
     def tiles(name: str) -> np.ndarray:
-        joined = join([getattr(rows, name) for rows in worlds], packed.group_ends)
-        return np.concatenate([np.zeros(0, dtype), *flat_tiles(joined, dtype)])
+        return flat_tiles(join([getattr(rows, name) for rows in worlds], packed.group_ends), dtype)
 
     def one_by_one(name: str) -> np.ndarray:
         return np.concatenate([getattr(rows, name) for rows in worlds]).astype(dtype)

@@ -20,8 +20,8 @@ from adjsim.forces.contact import Contact
 from adjsim.forces.contact_law import N_LAW
 from adjsim.forces.gap import Geometry
 from adjsim.model import Model, Trajectory
-from adjsim.packing import to_tiles
 from adjsim.rigid.placing import point_states
+from adjsim.tiles import to_tiles
 from adjsim.vec3 import axpy, dot, norm
 
 

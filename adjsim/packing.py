@@ -1,41 +1,26 @@
 r"""Models as flat arrays: a batch of worlds that do not touch, or one model, a batch of one.
 
-Worlds are packed in groups of a few hundred elements, so that a thread can carry a group
-through a whole rollout without leaving its cache. The elements of a group's forces of one name
-are tiled together; each world has its own range of nodes, of bodies and of body points:
-
-    rows of X and V    nodes of world 0, of world 1, ... then body points of world 0, 1, ...
-    rows of P          bodies of world 0, of world 1, ...
-
-Tiles always run whole and every node adds up its own slots in the order force, element,
-local node, so what a world gets does not depend, to the bit, on the worlds beside it.
+Where what lies is the business of `adjsim/layouts.py`; here the numbers are put there. Tiles
+always run whole and every node adds up its own slots in the order force, element, local node, so
+what a world gets does not depend, to the bit, on the worlds beside it.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 from typing import Any, TypeVar
 from weakref import finalize
 
 import numpy as np
 
-from adjsim.assembly import (
-    CONSTS,
-    N_TILES,
-    NODES,
-    PARAMS,
-    SERIES,
-    SERIES_STRIDE,
-    SLOTS,
-    TILE,
-)
+from adjsim.assembly import CONSTS, PARAMS, SERIES, TILE
 from adjsim.element import ElementKind, Force
+from adjsim.layouts import Layout, lay_out
 from adjsim.model import Model
 from adjsim.rigid.bodies import pack_bodies
+from adjsim.tiles import join, to_tiles
 
 
 T = TypeVar("T")
-GROUP = 1000  # elements at most in a group, unless one world has more
 KEPT = 10_000  # elements of a force whose rows are kept: packing more takes no time beside steps
 _kept_rows: dict[int, dict[int, np.ndarray]] = {}  # by the id of a force, as long as it lives
 
@@ -130,83 +115,6 @@ class PackedModels:
         return replace(self, **arrays)
 
 
-def to_tiles(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return (..., n, k) rows by tiles, flat; the last tile repeats the last element."""
-    *steps, n, k = rows.shape
-    n_tiles = -(-n // TILE)
-    padded = rows[..., np.minimum(np.arange(n_tiles * TILE), n - 1), :]
-    return padded.reshape(*steps, n_tiles, TILE, k).swapaxes(-1, -2).astype(dtype, "C").ravel()
-
-
-def from_tiles(flat: np.ndarray, n: int, k: int) -> np.ndarray:
-    """Return (n, k) rows of a flat array by tiles; what padding lanes hold is dropped."""
-    n_tiles = -(-n // TILE)
-    rows = flat.reshape(n_tiles, k, TILE).transpose(0, 2, 1).reshape(n_tiles * TILE, k)[:n]
-    return np.ascontiguousarray(rows)  # of one tile it is a view, whose sums have another order
-
-
-def count_elements(model: Model) -> int:
-    """Return how many elements all forces of a model have."""
-    return sum(len(force.nodes) for force in model.forces.values())
-
-
-def group_worlds(sizes: Sequence[int], n_rows: Sequence[Sequence[int]], n_parts: int) -> np.ndarray:
-    """Return which worlds share a group, (n_groups + 1,) ends; `n_parts` groups if it can be.
-
-    `sizes`: elements of each world; `n_rows`: rows of each of its series, alike in one group,
-    since a row of the table has one stride.
-    """
-    limit = min(GROUP, -(-sum(sizes) // max(n_parts, 1)))
-    ends, filled = [0], 0
-    for world, size in enumerate(sizes):
-        if world > ends[-1] and (filled + size > limit or n_rows[world] != n_rows[world - 1]):
-            ends.append(world)
-            filled = 0
-        filled += size
-    return np.array([*ends, len(sizes)])
-
-
-class Placement:
-    """Where each world's nodes, body points and bodies are among those of all worlds."""
-
-    def __init__(self, models: Sequence[Model]) -> None:
-        def ends(counts: list[int]) -> np.ndarray:
-            return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-
-        self.node_ends = ends([model.n_nodes for model in models])
-        self.point_ends = ends([model.n_rows - model.n_nodes for model in models])
-        self.body_ends = ends([model.n_bodies for model in models])
-
-    @property
-    def n_rows(self) -> int:
-        """Number of nodes and body points of all worlds."""
-        return int(self.node_ends[-1] + self.point_ends[-1])
-
-    def world_of(self) -> np.ndarray:
-        """Return the world of each node, then of each body, (n_nodes + n_bodies,) int64."""
-        worlds = np.arange(len(self.node_ends) - 1)
-        return np.concatenate(
-            [np.repeat(worlds, np.diff(ends)) for ends in (self.node_ends, self.body_ends)]
-        )
-
-    def rows(self, world: int, nodes: np.ndarray) -> np.ndarray:
-        """Return rows of X for a world's own numbers of nodes and body points."""
-        first, last = self.node_ends[world], self.node_ends[world + 1]
-        points = self.node_ends[-1] + self.point_ends[world] + first - last
-        return nodes + np.where(nodes < last - first, first, points)
-
-    def bodies(self, models: Sequence[Model], dtype: np.dtype) -> tuple:
-        """Return the bodies of all worlds: point_ptr, arms, params."""
-        firsts = self.node_ends[-1] + self.point_ends
-        parts = [
-            pack_bodies(model.bodies, int(first), dtype)
-            for model, first in zip(models, firsts[:-1], strict=True)
-        ]
-        ptr = np.concatenate([*(part[0][:-1] for part in parts), firsts[-1:]])
-        arms, params = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
-        return ptr, arms, params
-
-
 def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 1) -> PackedModels:
     """Pack models of one layout of parameters, each a world, into flat arrays by tiles.
 
@@ -217,47 +125,35 @@ def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 
     ValueError
         If a series has neither one row nor `n_steps` rows.
     """
-    placement = Placement(models)
-    forces = [list(model.forces.values()) for model in models]
-    kinds = tuple(force.kind for force in forces[0])
     packed = _each_once(models, lambda name, force: _pack_force(name, force, n_steps))
-    series = [[part[SERIES] for part in own] for own in packed]
-    n_rows = [[len(part) for part in own] for own in series]
-    group_ends = group_worlds([count_elements(model) for model in models], n_rows, n_parts)
-    nodes = [[placement.rows(w, f.nodes) for f in own] for w, own in enumerate(forces)]
-    rows = {NODES: nodes, SERIES: series} | {
-        column: [[part[column] for part in own] for own in packed] for column in (CONSTS, PARAMS)
-    }
-    joined = {column: join(part, group_ends) for column, part in rows.items()}
-    table, flat, n_slots = _lay_out(joined, dtype)
-    moving = [
-        part if kinds[row % len(kinds)].uses_velocity else part[:0]
-        for row, part in enumerate(joined[NODES])
-    ]
-    node_ptr, node_slots = _slot_lists(joined[NODES], table, placement.n_rows)
-    velocity_ptr, velocity_slots = _slot_lists(moving, table, placement.n_rows)
+    layout = lay_out(models, [[len(part[SERIES]) for part in own] for own in packed], n_parts)
+
+    def flat(column: int) -> np.ndarray:
+        own = join([[part[column] for part in world] for world in packed], layout.group_ends)
+        return flat_tiles(own, dtype)
+
     return PackedModels(
-        kinds=kinds,
-        table=table,
-        nodes=flat[NODES],
-        consts=flat[CONSTS],
-        params=flat[PARAMS],
-        series=flat[SERIES],
-        node_ptr=node_ptr,
-        node_slots=node_slots,
-        velocity_ptr=velocity_ptr,
-        velocity_slots=velocity_slots,
+        **vars(layout),
+        kinds=tuple(force.kind for force in models[0].forces.values()),
+        consts=flat(CONSTS),
+        params=flat(PARAMS),
+        series=flat(SERIES),
         w=np.concatenate([model.inverse_mass for model in models]).astype(dtype),
         gravity=np.stack([model.gravity for model in models]).astype(dtype),
-        world_of=placement.world_of(),
-        bodies=placement.bodies(models, dtype),
-        group_ends=group_ends,
-        node_ends=placement.node_ends,
-        point_ends=placement.point_ends,
-        body_ends=placement.body_ends,
-        element_starts=_element_starts(nodes, group_ends),
-        n_slots=n_slots,
+        bodies=_pack_bodies(models, layout, dtype),
     )
+
+
+def _pack_bodies(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> tuple:
+    """Return the bodies of all worlds: point_ptr, arms, params."""
+    firsts = layout.node_ends[-1] + layout.point_ends
+    parts = [
+        pack_bodies(model.bodies, int(first), dtype)
+        for model, first in zip(models, firsts[:-1], strict=True)
+    ]
+    ptr = np.concatenate([*(part[0][:-1] for part in parts), firsts[-1:]])
+    arms, params = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
+    return ptr, arms, params
 
 
 def _pack_force(name: str, force: Force, n_steps: int) -> dict[int, np.ndarray]:
@@ -290,61 +186,6 @@ def _each_once(models: Sequence[Model], make: Callable[[str, Force], T]) -> list
     return [[made[id(force)] for force in model.forces.values()] for model in models]
 
 
-def join(rows: Sequence[Sequence[np.ndarray]], group_ends: np.ndarray) -> list[np.ndarray]:
-    """Join `rows[world][force]`, (..., n_elements, n), along elements: one array per table row."""
-    return [
-        np.concatenate([own[f] for own in rows[first:last]], axis=-2)
-        for first, last in pairwise(group_ends)
-        for f in range(len(rows[first]))
-    ]
-
-
-def flat_tiles(joined: Sequence[np.ndarray], dtype: np.dtype) -> list[np.ndarray]:
-    """Return joined rows by tiles, flat, the rows of a series one after the other."""
-    return [to_tiles(part, dtype) for part in joined]
-
-
-def _lay_out(
-    joined: dict[int, list[np.ndarray]], dtype: np.dtype
-) -> tuple[np.ndarray, dict[int, np.ndarray], int]:
-    """Return the table, the flat array of each of its columns, and the number of slots."""
-    dtypes = dict.fromkeys(joined, dtype) | {NODES: np.dtype(np.uint32)}
-    blocks = {column: flat_tiles(part, dtypes[column]) for column, part in joined.items()}
-    table = np.zeros((len(joined[NODES]), 7), np.int64)
-    for column, parts in blocks.items():
-        sizes = np.array([part.size for part in parts], np.int64)
-        table[:, column] = np.cumsum(sizes) - sizes
-    table[:, N_TILES] = [-(-len(part) // TILE) for part in joined[NODES]]
-    table[:, SLOTS] = 3 * table[:, NODES]
-    for row, (part, tiles) in enumerate(zip(joined[SERIES], blocks[SERIES], strict=True)):
-        table[row, SERIES_STRIDE] = tiles.size // len(part) if len(part) > 1 else 0
-    flat = {c: np.concatenate([*parts, np.zeros(0, dtypes[c])]) for c, parts in blocks.items()}
-    return table, flat, 3 * flat[NODES].size
-
-
-def _slot_lists(
-    nodes: Sequence[np.ndarray], table: np.ndarray, n_rows: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which slots each row of X adds up, ordered by force, element and local node.
-
-    `nodes` by row of the table. Only forces of one group touch a node.
-    """
-    owners, slots = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for start, part in zip(table[:, SLOTS], nodes, strict=True):
-        n, k = part.shape
-        e, a = np.divmod(np.arange(n * k), k)
-        owners.append(part.ravel())
-        slots.append(start + (e // TILE * k + a) * 3 * TILE + e % TILE)
-    owner = np.concatenate(owners)
-    order = np.argsort(owner, kind="stable")
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_rows))])
-    return ptr.astype(np.uint32), np.concatenate(slots)[order].astype(np.uint32)
-
-
-def _element_starts(nodes: Sequence[Sequence[np.ndarray]], group_ends: np.ndarray) -> np.ndarray:
-    """Return where each world's elements begin among its group's, (n_worlds, n_forces)."""
-    counts = np.array([[len(part) for part in own] for own in nodes], np.int64)
-    for first, last in pairwise(group_ends):
-        own = counts[first:last]
-        counts[first:last] = np.cumsum(own, axis=0) - own
-    return counts
+def flat_tiles(joined: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
+    """Return joined rows by tiles in one flat array, the rows of a series one after the other."""
+    return np.concatenate([*(to_tiles(part, dtype) for part in joined), np.zeros(0, dtype)])

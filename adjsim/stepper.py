@@ -10,8 +10,9 @@ from adjsim.assembly import TILE
 from adjsim.backend import Device, array_module, check_device, thread_count, to_host, using_threads
 from adjsim.calls import function_table
 from adjsim.cuda_timeloop import advance_on_gpu
+from adjsim.layouts import count_elements
 from adjsim.model import Model, State, Trajectory
-from adjsim.packing import PackedModels, count_elements, pack
+from adjsim.packing import PackedModels, pack
 from adjsim.parts import even_shares, whole_groups
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.placing import place_kernel

@@ -24,9 +24,10 @@ from adjsim.courses import Signal
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.model import Model, State
-from adjsim.packing import _kept_rows, from_tiles, pack, to_tiles
+from adjsim.packing import _kept_rows, pack
 from adjsim.rollout import rollout
 from adjsim.stepper import make_stepper
+from adjsim.tiles import from_tiles, to_tiles
 from tests.physics import referenced, sliding_box, values_of
 
 
@@ -278,7 +279,8 @@ import numpy as np
 from adjsim.backend import device_fn
 from adjsim.element import ElementKind, Force
 from adjsim.model import Model, State
-from adjsim.packing import _kept_rows, from_tiles, pack, to_tiles
+from adjsim.packing import _kept_rows, pack
+from adjsim.tiles import from_tiles, to_tiles
 from adjsim.rollout import rollout
 
 @device_fn

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-import adjsim.packing
+import adjsim.layouts
 from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import Binomial, EveryK, StoreAll
 from adjsim import OnDivergence
@@ -99,7 +99,7 @@ def test_they_diverge_at_different_times(worlds):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("limit", [1, 40, 10_000])
 def test_a_batch_goes_on_without_the_worlds_that_diverge(worlds, limit, threads, monkeypatch):
-    monkeypatch.setattr(adjsim.packing, "GROUP", limit)
+    monkeypatch.setattr(adjsim.layouts, "GROUP", limit)
     models, states = zip(*worlds, strict=True)
     found = rollout(stack(models), states, DT, N_STEPS, frames=FRAMES, threads=threads, **MARK)
     check_trajectories(found, worlds)

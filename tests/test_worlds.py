@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import adjsim.packing
+import adjsim.layouts
 from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import Binomial, EveryK, MemoryBudget, Segments, StoreAll
 from adjsim.courses import Signal
@@ -113,7 +113,7 @@ def test_a_world_is_the_same_to_the_bit_beside_any_others(different, expected, n
 
 @pytest.mark.parametrize("limit", [1, 20, 10_000])
 def test_the_size_of_the_groups_changes_no_bit(different, expected, limit, monkeypatch):
-    monkeypatch.setattr(adjsim.packing, "GROUP", limit)
+    monkeypatch.setattr(adjsim.layouts, "GROUP", limit)
     adj, alone = expected
     assert_same_bits(gradients(different, adj, threads=1), alone)
 

@@ -19,7 +19,7 @@ TWICE = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 def pack_params_jvp(bodies: RigidBodies, tangents: dict[str, np.ndarray]) -> np.ndarray:
     """Push tangents of parameters to packed rows, (n_bodies, 13); a missing one is zero."""
     n = bodies.n_bodies
-    packed = bodies.pack_params()
+    packed = bodies.packed_params
     w, J = packed[:, 0], from_six(packed[:, 7:])
     name = "mass" if bodies.density is None else "density"
     tan = np.broadcast_to(tangents.get(name, 0.0), (n,))
@@ -33,7 +33,7 @@ def pack_params_jvp(bodies: RigidBodies, tangents: dict[str, np.ndarray]) -> np.
 
 def pack_params_vjp(bodies: RigidBodies, adj: np.ndarray) -> dict[str, np.ndarray]:
     """Pull cotangents of packed rows, (n_bodies, 13), back to the parameters."""
-    packed = bodies.pack_params()
+    packed = bodies.packed_params
     w, J = packed[:, 0], from_six(packed[:, 7:])
     adj_J = from_six(adj[:, 7:] / TWICE)
     adj_inertia = adj[:, 1:7] - to_six(J @ adj_J @ J) * TWICE

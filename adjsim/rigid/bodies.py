@@ -5,6 +5,7 @@ Tests: `tests/rigid/test_bodies.py`. Adjoint of the mass properties: `adjoint/ri
 
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -216,11 +217,14 @@ class RigidBodies:
             return np.array(np.broadcast_to(self.inertia, (self.n_bodies, 6)))
         return (self.masses / self.volumes)[:, None] * self.unit_inertia
 
-    def pack_params(self) -> np.ndarray:
-        """Return w = 1/m, I and its inverse, (n_bodies, 13)."""
+    @cached_property
+    def packed_params(self) -> np.ndarray:
+        """Rows of w = 1/m, I and its inverse, (n_bodies, 13), read-only."""
         inertia = self.inertias
         w = 1.0 / self.masses
-        return np.concatenate([w[:, None], inertia, inverse_inertia(inertia)], axis=1)
+        rows = np.concatenate([w[:, None], inertia, inverse_inertia(inertia)], axis=1)
+        rows.setflags(write=False)
+        return rows
 
     def mobilities(self) -> np.ndarray:
         """Return a bound of the inverse mass felt at each point, (n_points,) [1/kg].
@@ -267,7 +271,7 @@ def pack_bodies(
     sizes = [np.diff(part.point_ptr) for part in sets]
     ptr = n_nodes + np.cumsum(np.concatenate([[0], *sizes]))
     arms = np.concatenate([np.zeros((0, 3)), *(part.arms for part in sets)])
-    params = np.concatenate([np.zeros((0, 13)), *(part.pack_params() for part in sets)])
+    params = np.concatenate([np.zeros((0, 13)), *(part.packed_params for part in sets)])
     return ptr.astype(np.int64), arms.astype(dtype), params.astype(dtype)
 
 

@@ -52,7 +52,7 @@ def test_a_density_gives_mass_and_inertia_and_a_mass_the_inertia_too(meshes):
     expected = [r * part.inertia for r, part in zip(rho, found, strict=True)]
     np.testing.assert_allclose(dense.inertias, expected, rtol=1e-14)
     heavy = RigidBodies(meshes, mass=m)
-    np.testing.assert_allclose(heavy.pack_params(), dense.pack_params(), rtol=1e-13)
+    np.testing.assert_allclose(heavy.packed_params, dense.packed_params, rtol=1e-13)
     assert set(dense.parameters()) == {"density"}
     assert set(heavy.parameters()) == {"mass"}
 
@@ -60,7 +60,7 @@ def test_a_density_gives_mass_and_inertia_and_a_mass_the_inertia_too(meshes):
 @pytest.mark.parametrize("kind", KINDS)
 def test_packed_rows_are_inverse_mass_inertia_and_its_inverse(rng, meshes, kind):
     bodies = RigidBodies(meshes, **weights(rng, kind))
-    packed = bodies.pack_params()
+    packed = bodies.packed_params
     np.testing.assert_allclose(packed[:, 0] * bodies.masses, 1.0, rtol=1e-14)
     product = from_six(packed[:, 1:7]) @ from_six(packed[:, 7:])
     np.testing.assert_allclose(product, np.broadcast_to(np.eye(3), (3, 3, 3)), atol=1e-13)
@@ -73,7 +73,7 @@ def test_the_twins_of_the_packing(rng, meshes, kind):
     ahead, behind = (
         bodies.with_values(
             {k: v + sign * step * tangents[k] for k, v in bodies.parameters().items()}
-        ).pack_params()
+        ).packed_params
         for sign in (1, -1)
     )
     pushed = pack_params_jvp(bodies, tangents)
@@ -106,7 +106,7 @@ def test_points_are_about_the_centre_of_mass_body_after_body(meshes):
 def test_an_open_mesh_will_do_with_mass_inertia_and_centre():
     bodies = RigidBodies(OPEN, mass=2.0, inertia=INERTIA, center=[0.5, 0.5, 0.4])
     np.testing.assert_array_equal(bodies.arms[0], [-0.5, -0.5, -0.4])
-    np.testing.assert_allclose(bodies.pack_params()[0, :7], [0.5, *INERTIA], rtol=1e-15)
+    np.testing.assert_allclose(bodies.packed_params[0, :7], [0.5, *INERTIA], rtol=1e-15)
 
 
 @pytest.mark.parametrize(
