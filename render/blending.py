@@ -19,6 +19,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from adjsim import checks
 from adjsim.backend import device_fn, lit
 from render.coverage import log_coverage
@@ -101,8 +103,8 @@ def over_body(first, last, fragments, background):
     """RGBA of a pixel whose sorted list is order[first:last]."""
     zero = lit(0.0, background[0])
     r, g, b, T = zero, zero, zero, lit(1.0, background[0])
-    for k in range(first, last):
-        q = fragments.order[k]
+    for k in range(np.uint64(first), np.uint64(last)):
+        q = np.uint64(fragments.order[k])
         D, rest = fragments.D[q], fragments.rest[q]  # (1) D = sigmoid(y)
         w = T * D  # (2)
         r += w * fragments.rgb[q, 0]  # (3)
@@ -127,8 +129,8 @@ def softmax_logit(y, D, rest, z, settings):
 def softmax_logits(first, last, fragments, settings):
     """Write the logits of a list; return the largest, background included, and prod (1 - D)."""
     largest, T = settings.epsilon / settings.gamma, lit(1.0, settings.gamma)
-    for k in range(first, last):
-        q = fragments.order[k]
+    for k in range(np.uint64(first), np.uint64(last)):
+        q = np.uint64(fragments.order[k])
         rest = fragments.rest[q]
         u = softmax_logit(fragments.y[q], fragments.D[q], rest, fragments.z[q], settings)
         fragments.u[q] = u
@@ -144,8 +146,8 @@ def softmax_sums(first, last, fragments, settings, background):
     w_bg = math.exp(settings.epsilon / settings.gamma - largest)  # (2)
     total = w_bg
     r, g, b = w_bg * background[0], w_bg * background[1], w_bg * background[2]
-    for k in range(first, last):
-        q = fragments.order[k]
+    for k in range(np.uint64(first), np.uint64(last)):
+        q = np.uint64(fragments.order[k])
         w = math.exp(fragments.u[q] - largest)  # (3)
         total += w  # (4)
         r += w * fragments.rgb[q, 0]  # (5)

@@ -24,15 +24,20 @@ def goes_before(q, p, z, face):
 
 @device_fn
 def sort_runs(first, last, z, face, order):
-    """Sort each run of a list."""
-    for low in range(first, last, RUN):
-        for k in range(low + 1, min(low + RUN, last)):
-            q = order[k]
-            at = k
-            while at > low and goes_before(q, order[at - 1], z, face):
-                order[at] = order[at - 1]
-                at -= 1
-            order[at] = q
+    """Sort each run of a list: most fragments lie behind the one before them already."""
+    for low in range(np.uint64(first), np.uint64(last), np.uint64(RUN)):
+        deepest = z[np.uint64(order[low])]
+        for k in range(low + np.uint64(1), min(low + np.uint64(RUN), np.uint64(last))):
+            q = np.uint64(order[k])
+            depth = z[q]
+            if depth > deepest:
+                deepest = depth
+            else:
+                at = k
+                while at > low and goes_before(q, np.uint64(order[at - np.uint64(1)]), z, face):
+                    order[at] = order[at - np.uint64(1)]
+                    at -= np.uint64(1)
+                order[at] = q
 
 
 @device_fn
@@ -66,16 +71,16 @@ def sort_body(first, last, z, face, order, spare):
 @device_fn
 def list_fragments(n, n_pixels, fragments):
     """Make the list of each pixel of the tile from its n fragments, in their order."""
-    start = fragments.start
-    for k in range(n_pixels + 2):
+    start, one, two = fragments.start, np.uint64(1), np.uint64(2)
+    for k in range(np.uint64(n_pixels) + two):
         start[k] = 0
-    for q in range(n):
-        start[fragments.pixel[q] + 2] += 1
-    for k in range(n_pixels):
-        start[k + 2] += start[k + 1]
-    for q in range(n):
-        k = fragments.pixel[q] + 1
-        fragments.order[start[k]] = q
+    for q in range(np.uint64(n)):
+        start[np.uint64(fragments.pixel[q]) + two] += 1
+    for k in range(np.uint64(n_pixels)):
+        start[k + two] += start[k + one]
+    for q in range(np.uint64(n)):
+        k = np.uint64(fragments.pixel[q]) + one
+        fragments.order[np.uint64(start[k])] = q
         start[k] += 1
 
 

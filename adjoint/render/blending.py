@@ -45,8 +45,8 @@ def over_jvp_body(first, last, fragments, tangents, background, tan_background):
     """Tangent of the RGBA of a pixel."""
     zero = lit(0.0, background[0])
     tan_r, tan_g, tan_b, T, tan_T = zero, zero, zero, lit(1.0, zero), zero
-    for k in range(first, last):
-        q = fragments.order[k]
+    for k in range(np.uint64(first), np.uint64(last)):
+        q = np.uint64(fragments.order[k])
         D, rest = fragments.D[q], fragments.rest[q]
         tan_D = D * rest * tangents.y[q]  # (1)
         w = T * D
@@ -67,8 +67,8 @@ def over_vjp_body(first, last, fragments, background, adj_rgba, adj):
     """Pull adj_rgba back to the fragments of a pixel; return adj_background."""
     adj_r, adj_g, adj_b, adj_alpha = adj_rgba
     T = lit(1.0, background[0])
-    for k in range(first, last):
-        q = fragments.order[k]
+    for k in range(np.uint64(first), np.uint64(last)):
+        q = np.uint64(fragments.order[k])
         adj.T[k] = T
         T = T * fragments.rest[q]  # (4) replayed
 
@@ -76,8 +76,9 @@ def over_vjp_body(first, last, fragments, background, adj_rgba, adj):
     adj_T = adj_r * background[0] + adj_g * background[1] + adj_b * background[2] - adj_alpha
     adj_background = (T * adj_r, T * adj_g, T * adj_b)
 
-    for k in range(last - 1, first - 1, -1):
-        q = fragments.order[k]
+    for behind in range(np.uint64(last - first)):
+        k = np.uint64(last - 1) - behind
+        q = np.uint64(fragments.order[k])
         D, rest, T_k = fragments.D[q], fragments.rest[q], adj.T[k]
 
         # (4) T = T rest,  rest = 1 - D
@@ -122,8 +123,8 @@ def softmax_jvp_body(first, last, fragments, tangents, settings, tan_settings, b
     tan_g = tan_w * (background[1] - G) + w * tan_bg[1]
     tan_b = tan_w * (background[2] - B) + w * tan_bg[2]
     tan_log_T = lit(0.0, total)
-    for k in range(first, last):
-        q = fragments.order[k]
+    for k in range(np.uint64(first), np.uint64(last)):
+        q = np.uint64(fragments.order[k])
         D, rest = fragments.D[q], fragments.rest[q]
         tan_log_T -= D * tangents.y[q]  # (1)
         w = math.exp(fragments.u[q] - largest)
@@ -151,8 +152,8 @@ def softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj
     adj_log_T = -T * adj_rgba[3]
 
     adj_gamma = lit(0.0, total)
-    for k in range(first, last):
-        q = fragments.order[k]
+    for k in range(np.uint64(first), np.uint64(last)):
+        q = np.uint64(fragments.order[k])
 
         # (5), (4) sum += w rgb_q, total += w: together (rgb_q - rgb)/total
         adj_w = (

@@ -122,10 +122,12 @@ def tile_room(tile, tiles, kept, fragments):
 @device_fn
 def recall_places(tile, n, grid, fragments):
     """Where the first n fragments of a tile are on the screen."""
-    area, side = tile_area(tile, grid), 1 << grid.shift
-    for q in range(n):
-        fragments.p_x[q] = grid.pixel_x[area[2] + fragments.pixel[q] % side]
-        fragments.p_y[q] = grid.pixel_y[area[0] + (fragments.pixel[q] >> grid.shift)]
+    area, shift = tile_area(tile, grid), np.uint64(grid.shift)
+    top, left, columns = np.uint64(area[0]), np.uint64(area[2]), np.uint64((1 << grid.shift) - 1)
+    for q in range(np.uint64(n)):
+        pixel = np.uint64(fragments.pixel[q])
+        fragments.p_x[q] = grid.pixel_x[left + (pixel & columns)]
+        fragments.p_y[q] = grid.pixel_y[top + (pixel >> shift)]
 
 
 def _recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments):
@@ -134,7 +136,7 @@ def _recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments):
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
         f, first = tiles.faces[pair], n
         n = fragments.pair[pair - tiles.start[tile] + 1]
-        for q in range(first, n):
+        for q in range(np.uint64(first), np.uint64(n)):
             fragments.face[q] = f
         if kept.rgb.shape[0] == 0:
             fill_colors(first, n, f, faces.shaded, fragments)
