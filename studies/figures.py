@@ -41,12 +41,15 @@ def _panel() -> tuple[Any, Any]:
     return figure, ax
 
 
-def _over_evaluations() -> tuple[Any, Any]:
+def _over_evaluations(ends: Sequence[int] = ()) -> tuple[Any, Any]:
+    """Return a panel over evaluations, with lines where stages of the search end."""
     from matplotlib.ticker import MaxNLocator
 
     figure, ax = _panel()
     ax.set_xlabel("evaluations")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))  # there is no half of one
+    for end in ends:
+        ax.axvline(end + 0.5, color=SOFT, lw=1.0, ls="--")
     return figure, ax
 
 
@@ -57,9 +60,16 @@ def png(figure: Any) -> bytes:
     return buffer.getvalue()
 
 
-def loss(log: list[Evaluation], others: Sequence[list[Evaluation]] = ()) -> bytes:
-    """Draw the loss against evaluations, on a log scale; faint, that of other starts."""
-    figure, ax = _over_evaluations()
+def loss(
+    log: list[Evaluation],
+    others: Sequence[list[Evaluation]] = (),
+    ends: Sequence[int] = (),
+) -> bytes:
+    """Draw the loss against evaluations, on a log scale; faint, that of other starts.
+
+    `ends` are the evaluations after which a stage of the search ended.
+    """
+    figure, ax = _over_evaluations(ends)
     for other in others:
         known = [(e.spent, max(e.loss, LEAST_LOSS)) for e in other if np.isfinite(e.loss)]
         if known:
@@ -75,9 +85,9 @@ def loss(log: list[Evaluation], others: Sequence[list[Evaluation]] = ()) -> byte
     return png(figure)
 
 
-def gradient_norm(log: list[Evaluation]) -> bytes:
+def gradient_norm(log: list[Evaluation], ends: Sequence[int] = ()) -> bytes:
     """Draw the norm of the gradient against evaluations, on a log scale."""
-    figure, ax = _over_evaluations()
+    figure, ax = _over_evaluations(ends)
     graded = [(e.spent, e.gradient_norm) for e in log if e.gradient_norm]
     if graded:
         ax.semilogy(*zip(*graded, strict=True), "o-", color=GREEN, ms=3.5, lw=1.4)
@@ -85,9 +95,11 @@ def gradient_norm(log: list[Evaluation]) -> bytes:
     return png(figure)
 
 
-def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
+def parameter(
+    arrays: dict[str, np.ndarray], row: dict[str, Any], ends: Sequence[int] = ()
+) -> bytes:
     """Draw one parameter against evaluations, with its truth where that is known."""
-    figure, ax = _over_evaluations()
+    figure, ax = _over_evaluations(ends)
     values = arrays["history"][:, row["index"]]
     ax.plot(arrays["evaluations"], values, "o-", color=BLUE, ms=3.5, lw=1.4, label="estimate")
     if "truth" in row:

@@ -69,6 +69,10 @@ class ImageProblem(ABC):
         """Return an easier problem to begin with; 1 is the problem itself."""
 
     @abstractmethod
+    def name_of_stage(self, stage: float) -> str:
+        """Return what is looked at in a stage, for log and report."""
+
+    @abstractmethod
     def images(self, theta: np.ndarray) -> np.ndarray:
         """Return the images at theta, RGBA."""
 

@@ -69,7 +69,7 @@ def gradient_look(
                 for one in chosen
             ]
         )
-        titles.append(f"edges {pixels(problem, stage):.2g} px soft\nat most {largest:.1e}")
+        titles.append(f"edges {problem.softness(stage):.2g} px soft\nat most {largest:.1e}")
     return Look(
         "gradients",
         "Which faces feel the loss at the start",
@@ -78,12 +78,6 @@ def gradient_look(
         "edges pull from farther away.",
         figures.grid(rows, titles),
     )
-
-
-def pixels(problem: PictureProblem, stage: float) -> float:
-    """Return how wide soft edges are at a stage [pixels]."""
-    scenery = problem.scenery
-    return float(stage * np.sqrt(scenery.rasterizer.sigma) * scenery.size[0] / 2.0)
 
 
 def diagnosis(
@@ -109,7 +103,7 @@ def diagnosis(
             rows.append(
                 {
                     "pictures": f"{len(distances)} of {n}" if n > 1 else "the one",
-                    "softness": pixels(problem, stage),
+                    "softness": problem.softness(stage),
                     "reason": reason.value,
                     "distance": least if np.isfinite(least) else None,
                 }

@@ -8,7 +8,7 @@ import numpy as np
 from render.blending import Hard
 from studies import run_folder
 from studies.image_fit import ImageFit
-from studies.looks import Look, diagnosis, gradient_look, pixels, write_looks
+from studies.looks import Look, diagnosis, gradient_look, write_looks
 from studies.outcome import accepted
 from studies.picture_problem import PictureProblem
 from studies.run_folder import RunFolder
@@ -41,7 +41,7 @@ class PictureFit(ImageFit):
         return {
             "pictures": len(self.names),
             "size": list(problem.scenery.size),
-            "softness": [] if is_hard else [pixels(problem, stage) for stage in stages],
+            "softness": [] if is_hard else [problem.softness(stage) for stage in stages],
             "diagnosis": rows,
             "advice": advice,
         }

@@ -71,6 +71,14 @@ class PictureProblem(ImageProblem):
         """Return the problem with edges drawn wider by this factor."""
         return self if stage == 1.0 else replace(self, scenery=self.scenery.softened(stage))
 
+    def name_of_stage(self, stage: float) -> str:
+        """Return how wide soft edges are at a stage."""
+        return f"edges {self.softness(stage):.3g} pixels soft"
+
+    def softness(self, stage: float = 1.0) -> float:
+        """Return how wide soft edges are at a stage [pixels]."""
+        return float(stage * np.sqrt(self.scenery.rasterizer.sigma) * self.scenery.size[0] / 2.0)
+
     def scenery_at(self, theta: np.ndarray) -> Scenery:
         """Return the scenery with the values at theta."""
         return self.scenery.with_values(self.parameters.rollout_values(theta))

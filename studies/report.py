@@ -6,10 +6,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import numpy as np
-
 from studies import (
     certificate_report,
+    convergence_report,
     figures,
     instances_report,
     pictures_report,
@@ -18,14 +17,12 @@ from studies import (
 )
 from studies.certificate import verdict_of
 from studies.doubts import doubts
-from studies.optimizers.evaluations import Evaluation
 from studies.outcome import LARGEST_LIST, interval_text
 from studies.report_parts import gallery, page, provenance, rows, run_facts
 from studies.run_folder import RunFolder
 from studies.search import read_search
 
 
-SHOWN_PARAMETERS = 6
 TEMPLATE = Path(__file__).resolve().parent / "assets" / "report.html"
 
 
@@ -38,9 +35,8 @@ def write_report(folder: RunFolder) -> Path:
         If the run is not finished.
     """
     result, certified, manifest = folder.finished()
-    arrays = folder.read_npz(run_folder.PARAMETERS)
     log = read_search(folder, result["logs"][result["start"]])
-    convergence = _convergence(folder, result, arrays, log)
+    convergence = convergence_report.drawn(folder, result, log)
     kind = pictures_report if folder.has(run_folder.PICTURES) else video_report
     seen, shown = kind.seen(folder, result)
     points = certificate_report.named_points(result["status"], certified)
@@ -54,6 +50,7 @@ def write_report(folder: RunFolder) -> Path:
         "notes": _notes(result),
         "seen": seen,
         "convergence_images": gallery(convergence),
+        "stages": convergence_report.told(log),
         "certificate": certificate_report.section(
             points, taylor, kind.jumps(folder), schedule=certified.get("schedule")
         ),
@@ -66,27 +63,6 @@ def write_report(folder: RunFolder) -> Path:
     verdicts = _verdicts(result, certified)
     folder.write_text(run_folder.REPORT, page(result["title"], verdicts, body))
     return folder.file(run_folder.REPORT)
-
-
-def _convergence(
-    folder: RunFolder,
-    result: dict[str, Any],
-    arrays: dict[str, np.ndarray],
-    log: list[Evaluation],
-) -> dict[str, bytes]:
-    """Return the figures of the search by name."""
-    others = [
-        read_search(folder, names) for k, names in enumerate(result["logs"]) if k != result["start"]
-    ]
-    drawn = {"loss": figures.loss(log, others), "gradient_norm": figures.gradient_norm(log)}
-    for i, row in enumerate(result["parameters"][:SHOWN_PARAMETERS]):
-        if row["count"] > 1:
-            drawn[f"parameter_{i + 1}"] = figures.many(arrays, row)
-        elif row["index"] is not None:
-            drawn[f"parameter_{i + 1}"] = figures.parameter(arrays, row)
-    if arrays["singular_values"].size > 1:
-        drawn["spectrum"] = figures.spectrum(arrays["singular_values"])
-    return drawn
 
 
 def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[bool | None, str]]:

@@ -26,3 +26,8 @@ def frame_steps(time: Mapping[str, Any]) -> tuple[float, np.ndarray]:
         )
     steps = np.rint(np.linspace(0, time["steps"], time["frames"] + 1)).astype(int)[1:]
     return time["dt"], steps
+
+
+def first_part(count: int, part: float) -> int:
+    """Return how many of the frames are the first part of a video, at least one."""
+    return max(1, round(part * count))

@@ -17,6 +17,7 @@ from studies.filming import Filming, Pulled
 from studies.image_problem import ImageProblem, Judge
 from studies.motion import Motion, pull_frames
 from studies.parameters import Parameters
+from studies.timeline import first_part
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,12 @@ class VideoProblem(ImageProblem):
         """Return the problem of this part of the frames, at least one."""
         if stage == 1.0:
             return self
-        return self.first_frames(max(1, round(stage * len(self.motion.frames))))
+        return self.first_frames(first_part(len(self.motion.frames), stage))
+
+    def name_of_stage(self, stage: float) -> str:
+        """Return how many frames are looked at in a stage."""
+        count = len(self.motion.frames)
+        return f"{first_part(count, stage)} of {count} frames"
 
     def first_frames(self, count: int) -> "VideoProblem":
         """Return the problem of the first frames only; its rollout ends with them."""

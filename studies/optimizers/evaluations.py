@@ -32,7 +32,7 @@ class Evaluation:
     """One answer to an optimizer: `kind` is gradient, residual or jacobian.
 
     `cost` counts rollouts, `spent` all of the run so far. A loss that is not finite is
-    inf. `jacobian` is reduced, `(n + 1, n)`.
+    inf. `jacobian` is reduced, `(n + 1, n)`. `stage` names the stage of a search that has several.
     """
 
     kind: str
@@ -44,6 +44,7 @@ class Evaluation:
     cost: int
     spent: int
     seconds: float
+    stage: str = ""
 
     @property
     def gradient_norm(self) -> float | None:
@@ -65,6 +66,8 @@ class Evaluation:
             "jacobian": None if self.jacobian is None else self.jacobian.tolist(),
             "seconds": self.seconds,
         }
+        if self.stage:
+            record = {"stage": self.stage, **record}
         return json.dumps(record, allow_nan=False)
 
     @classmethod
@@ -82,6 +85,7 @@ class Evaluation:
             record["cost"],
             record["spent"],
             record["seconds"],
+            record.get("stage", ""),
         )
 
 
@@ -144,8 +148,10 @@ class Evaluator:
         *,
         log: Path | None = None,
         callback: Callable[[Evaluation], None] | None = None,
+        stage: str = "",
     ) -> None:
         self._problem = problem
+        self._stage = stage
         self._budget = max_evaluations
         self._log = log
         self._callback = callback
@@ -228,4 +234,5 @@ class Evaluator:
             cost,
             self.spent + cost,
             self._seconds + time.perf_counter() - self._clock,
+            self._stage,
         )

@@ -12,7 +12,7 @@ from studies.optimizers.polyak import polyak
 from studies.optimizers.problem import Method, Options, Problem, Result, Status
 
 
-def minimize(
+def minimize(  # noqa: PLR0913 -- what may be said of a search
     problem: Problem,
     theta0: np.ndarray,
     method: Method,
@@ -22,6 +22,7 @@ def minimize(
     options: Options | None = None,
     log: Path | None = None,
     callback: Callable[[Evaluation], None] | None = None,
+    stage: str = "",
 ) -> Result:
     """Lower a problem's loss from `theta0`, logging every evaluation.
 
@@ -41,11 +42,12 @@ def minimize(
     options : Options, optional
         Settings of the methods.
     log : pathlib.Path, optional
-        File that gets one line of JSON per evaluation. If it holds lines already, they
-        answer the first requests: the run goes on where it was killed, with the same
-        numbers to the bit.
+        File that gets one line of JSON per evaluation. Lines that it holds already answer the
+        first requests: a killed run goes on, with the same numbers to the bit.
     callback : callable, optional
         Called with every `Evaluation`, replayed ones included.
+    stage : str
+        Name of the stage of a search that has several, for the log.
 
     Returns
     -------
@@ -62,13 +64,8 @@ def minimize(
     checks.positive("max_evaluations", max_evaluations)
     checks.positive("tolerance", tolerance)
     start = checks.array("theta0", theta0, ("n",))
-    evaluator = Evaluator(problem, max_evaluations, log=log, callback=callback)
-    try:
-        status = _search(
-            problem, evaluator, start, method=method, tolerance=tolerance, options=options
-        )
-    except BudgetSpentError:
-        status = Status.MAX_EVALUATIONS
+    evaluator = Evaluator(problem, max_evaluations, log=log, callback=callback, stage=stage)
+    status = _search(problem, evaluator, start, method=method, tolerance=tolerance, options=options)
     if (best := evaluator.best) is None:
         return Result(start, np.inf, Status.NOT_FINITE, evaluator.spent)
     return Result(best.theta, best.loss, status, evaluator.spent)
@@ -84,17 +81,16 @@ def _search(
     options: Options | None,
 ) -> Status:
     """Run one method until it stops or the budget is spent."""
-    if method is Method.GAUSS_NEWTON:
-        return scipy_methods.gauss_newton(evaluator, start, tolerance, problem.bounds)
-    options = options or Options()
-    if method is Method.LBFGSB:
-        return scipy_methods.lbfgsb(
-            evaluator, start, tolerance, problem.bounds, memory=options.memory
-        )
-    if method is Method.POLYAK:
-        return polyak(evaluator, start, options, tolerance=tolerance, bounds=problem.bounds)
-    is_momentum = method is Method.GRADIENT_DESCENT
-    make = first_order.momentum_step if is_momentum else first_order.adam_step
-    return first_order.descend(
-        evaluator, start, make(options), tolerance=tolerance, bounds=problem.bounds
-    )
+    bounds, options = problem.bounds, options or Options()
+    try:
+        if method is Method.GAUSS_NEWTON:
+            return scipy_methods.gauss_newton(evaluator, start, tolerance, bounds)
+        if method is Method.LBFGSB:
+            return scipy_methods.lbfgsb(evaluator, start, tolerance, bounds, memory=options.memory)
+        if method is Method.POLYAK:
+            return polyak(evaluator, start, options, tolerance=tolerance, bounds=bounds)
+        is_momentum = method is Method.GRADIENT_DESCENT
+        step = (first_order.momentum_step if is_momentum else first_order.adam_step)(options)
+        return first_order.descend(evaluator, start, step, tolerance=tolerance, bounds=bounds)
+    except BudgetSpentError:
+        return Status.MAX_EVALUATIONS

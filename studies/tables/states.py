@@ -23,6 +23,7 @@ from studies.run_folder import RunFolder
 from studies.search import search
 from studies.tables.from_video import silent
 from studies.tables.table import Case, Estimate, Settings
+from studies.timeline import first_part
 from studies.uncertainty import Uncertainty, spectrum
 
 
@@ -52,9 +53,14 @@ class StateProblem:
         """Return the problem of this part of the frames, at least one."""
         if stage == 1.0:
             return self
-        count = max(1, round(stage * len(self.motion.frames)))
+        count = first_part(len(self.motion.frames), stage)
         motion = self.motion.at(self.motion.frames[:count])
         return replace(self, motion=motion, targets=self.targets[:count])
+
+    def name_of_stage(self, stage: float) -> str:
+        """Return how many frames are looked at in a stage."""
+        count = len(self.motion.frames)
+        return f"{first_part(count, stage)} of {count} frames"
 
     def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the natural values by path."""

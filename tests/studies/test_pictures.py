@@ -1,8 +1,11 @@
 """Pictures of scenes at rest: their derivatives, and what the studies of them say."""
 
+import io
+
 import numpy as np
 import pytest
 import pyvista
+from rich.console import Console
 
 from adjsim.meshes.shapes import shape
 from render.losses import Mse, PyramidMse
@@ -13,10 +16,13 @@ from render.soft_raster import SoftRasterizer
 from studies import config, running
 from studies.errors import StudyError
 from studies.noise import Noise
+from studies.optimizers.problem import Status
 from studies.parameters import Parameters, block, positive_block
 from studies.picture_problem import PictureProblem
+from studies.progress import EvaluationProgress
 from studies.registry import STUDIES, RunOptions
 from studies.scenery import Scenery
+from studies.search import search
 from studies.subjects import cameras_around, find_mesh, place_colors
 from studies.transforms import Identity
 from tests.studies.toys import TOYS
@@ -118,6 +124,8 @@ def test_a_stage_widens_the_edges_and_keeps_the_targets(rng):
     assert soft.scenery.rasterizer.sigma == pytest.approx(9.0 * problem.scenery.rasterizer.sigma)
     assert soft.targets is problem.targets
     assert problem.at_stage(1.0) is problem
+    # sqrt(sigma) = 0.1 of half the 12 rows, three times as wide
+    assert problem.name_of_stage(3.0) == "edges 1.8 pixels soft"
 
 
 def test_a_problem_in_single_precision_draws_in_it(rng):
@@ -182,6 +190,21 @@ def test_the_report_says_what_the_start_of_a_camera_feels(tmp_path):
     text = folder.file("report.html").read_text()
     assert "Which faces feel the loss at the start" in text
     assert "What the start feels" in text
+    assert "The search had 2 stages, with grey dashed lines between them: 1/2: edges 1.5" in text
+
+
+def test_wide_edges_bring_a_camera_home_where_sharp_ones_end_in_a_wrong_place(tmp_path):
+    small = ("image.height=24", "image.width=24", "loss.levels=3", "optimizer.starts=1")
+    missed = {}
+    for factors in ("[1.0]", "[3.0, 1.0]"):
+        given = ('mesh.shapes=["chair"]', *small, f"optimizer.softness={factors}")
+        folder, job = running.start("camera", given, tmp_path / factors, {})
+        progress = EvaluationProgress(400, Console(file=io.StringIO()))
+        found = search(job.problem, job.search, folder, progress, seed=(0, 0))
+        assert found.best.status is Status.CONVERGED
+        missed[factors] = job.errors(found.best.theta)["rotation"]["mean"]
+    assert missed["[1.0]"] > 0.1  # rad: from there, too, the chair looks much like that
+    assert missed["[3.0, 1.0]"] < 1e-8
 
 
 def test_a_start_out_of_reach_is_diagnosed():

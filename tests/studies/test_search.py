@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from studies.convergence_report import stages, told
 from studies.errors import StudyError
 from studies.optimizers.evaluations import read_log
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
-from studies.search import log_names, make_search, search
+from studies.search import log_names, make_search, read_search, search
 from tests.studies.toy import Decay
 
 
@@ -62,6 +63,9 @@ class Staged(Toy):
         self.asked.append(stage)
         return self
 
+    def name_of_stage(self, stage):
+        return f"{stage:.0%}"
+
 
 def test_the_second_start_is_the_first_with_finer_stages(tmp_path):
     problem = Staged()
@@ -75,6 +79,36 @@ def test_the_second_start_is_the_first_with_finer_stages(tmp_path):
     assert not np.array_equal(firsts[2], Free.start)
     with pytest.raises(StudyError, match=r"`optimizer.finer` must be parts of the video that grow"):
         make_search({**TABLE, "finer": [0.5, 0.2]})
+
+
+def test_every_evaluation_is_logged_under_its_stage_and_shown_with_it(tmp_path):
+    out = io.StringIO()
+    progress = EvaluationProgress(60, Console(file=out))
+    folder, found = run(tmp_path, "named", Staged(), progress, stages=[0.5, 1.0])
+    log = read_search(folder, found.logs[0])
+    first, last = (read_log(folder.file(name)) for name in found.logs[0])
+    assert [one.stage for one in log] == ["1/2: 50%"] * len(first) + ["2/2: 100%"] * len(last)
+    assert np.array_equal(last[0].theta, min(first, key=lambda one: one.loss).theta)
+    assert stages(log) == [("1/2: 50%", first[-1].spent), ("2/2: 100%", found.evaluations)]
+    assert out.getvalue().startswith("stage 1/2: 50%, evaluation 1/60")
+
+
+def test_a_log_of_one_stage_does_not_name_it(tmp_path):
+    folder, found = run(tmp_path, "lone")
+    assert '"stage"' not in folder.file(found.logs[0][0]).read_text()
+    assert not told(read_search(folder, found.logs[0]))
+
+
+def test_a_search_killed_in_its_first_stage_is_resumed_to_the_same_bits(tmp_path):
+    folder, found = run(tmp_path, "whole", Staged(), stages=[0.5, 1.0])
+    first, last = (folder.file(name) for name in found.logs[0])
+    numbers = [(one.theta.tolist(), one.loss, one.stage) for one in read_log(last)]
+    first.write_bytes(b"".join(first.read_bytes().splitlines(keepends=True)[:2]) + b'{"stage"')
+    last.unlink()
+    how = make_search({**TABLE, "stages": [0.5, 1.0]})
+    again = search(Staged(), how, folder, quiet(), seed=(3, 0))
+    assert np.array_equal(again.best.theta, found.best.theta)
+    assert [(one.theta.tolist(), one.loss, one.stage) for one in read_log(last)] == numbers
 
 
 def test_a_loss_that_is_low_enough_spares_the_other_starts_and_says_so(tmp_path):

@@ -62,3 +62,4 @@ def test_a_stage_is_a_part_of_the_frames():
     assert np.array_equal(part.targets, problem.targets[:count])
     assert part.motion.n_steps == problem.motion.frames[count - 1]
     assert problem.at_stage(1.0) is problem
+    assert problem.name_of_stage(0.5) == f"{count} of {len(problem.targets)} frames"
