@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
+from functools import cache
 from textwrap import wrap
 from typing import Any
 
@@ -22,11 +23,9 @@ LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
 def make_axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
     """Return an empty figure of this size [inches], and its axes, row by row."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
     axes = np.atleast_1d(figure.subplots(rows, columns)).ravel()
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
@@ -53,11 +52,25 @@ def _over_evaluations(ends: Sequence[int] = ()) -> tuple[Any, Any]:
     return figure, ax
 
 
-def png(figure: Any) -> bytes:
-    """Return a figure as a PNG."""
+def png(figure: Any, dpi: int = 170) -> bytes:
+    """Return a figure as a PNG: the bytes of `figure.savefig`, which would draw it twice."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure.dpi = dpi
+    canvas = FigureCanvasAgg(figure)
+    canvas.get_renderer().mathtext_parser = _parser_of_labels()
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=170, metadata={"Software": None})
+    canvas.print_png(buffer, metadata={"Software": None})
     return buffer.getvalue()
+
+
+@cache
+def _parser_of_labels() -> Any:
+    """Return what parses powers of ten for all figures; own ones would parse each anew."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    return FigureCanvasAgg(Figure()).get_renderer().mathtext_parser
 
 
 def loss(

@@ -5,6 +5,7 @@ import html
 from pathlib import Path
 from typing import Any
 
+from studies.figures import png
 from studies.run_folder import FIGURES, MANIFEST, REPORT, RESULT, RunFolder
 from studies.timing_cells import Table, fastest, pick
 from studies.timing_laps import BOTH, FORWARD
@@ -126,7 +127,7 @@ def _draw_steps(folder: RunFolder, result: dict[str, Any]) -> None:
         axes.legend(fontsize=8)
     left.set_ylabel("steps per second")
     with folder.replacing(STEPS) as part:
-        figure.savefig(part, format="png", dpi=130)
+        part.write_bytes(png(figure, dpi=130))
 
 
 def _draw_images(folder: RunFolder, result: dict[str, Any]) -> None:
@@ -154,4 +155,4 @@ def _draw_images(folder: RunFolder, result: dict[str, Any]) -> None:
     all_axes[0].set_ylabel("ms")
     all_axes[-1].legend(fontsize=7)
     with folder.replacing(IMAGES) as part:
-        figure.savefig(part, format="png", dpi=130)
+        part.write_bytes(png(figure, dpi=130))
