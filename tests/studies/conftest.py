@@ -3,6 +3,7 @@
 import pytest
 
 from studies import cli
+from tests.studies.undrawn import undrawn
 
 
 @pytest.fixture
@@ -19,3 +20,10 @@ def adjsim(monkeypatch, capsys):
         return code, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture
+def unpainted():
+    """Figures of this test are made and not painted, see `undrawn`."""
+    with undrawn():
+        yield

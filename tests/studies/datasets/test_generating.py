@@ -31,6 +31,7 @@ def finished(tmp_path_factory):
     return made(folder=tmp_path_factory.mktemp("datasets") / "toy")
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_command_leaves_a_whole_folder(adjsim, finished, tmp_path):
     out = tmp_path / "new"
     code, told, err = adjsim("dataset", "rigid", *TOY, "--count", 6, "--out", out)
@@ -57,6 +58,7 @@ def test_the_report_is_one_self_contained_file(finished, adjsim):
     assert told.splitlines()[-1] == str(finished.file("report.html"))
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_one_that_was_stopped_ends_with_the_same_bytes(finished, tmp_path, monkeypatch, adjsim):
     out, make, left = tmp_path / "stopped", generating.make_scenes, [2]
 
@@ -86,6 +88,7 @@ def test_one_that_was_stopped_ends_with_the_same_bytes(finished, tmp_path, monke
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unpainted")
 def test_one_that_was_killed_ends_with_the_same_bytes(finished, tmp_path, adjsim):
     out = tmp_path / "killed"
     command = [sys.executable, "-m", "tests.studies.run_adjsim", "dataset", "rigid", *TOY]

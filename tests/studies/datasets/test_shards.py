@@ -10,12 +10,14 @@ from studies.datasets.shards import EXAMPLE, all_fields, read_index
 from studies.datasets.simulation import make_scenes
 from studies.registry import RunOptions
 from tests.studies.datasets.toy import made, resolved
+from tests.studies.undrawn import undrawn
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A whole toy data set of six scenes in two shards."""
-    return made(folder=tmp_path_factory.mktemp("datasets") / "toy")
+    """A whole toy data set of six scenes in two shards; `test_generating` looks at its figures."""
+    with undrawn():
+        return made(folder=tmp_path_factory.mktemp("datasets") / "toy")
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +28,9 @@ def soft_folder(tmp_path_factory):
 
 def shard_bytes(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.path.glob("shard-*.h5"))}
+
+
+UNPAINTED = pytest.mark.usefixtures("unpainted")
 
 
 @pytest.mark.parametrize(("name", "fixture"), [("rigid", "folder"), ("soft", "soft_folder")])
@@ -79,6 +84,7 @@ def test_the_example_of_the_read_me_runs_with_nothing_but_h5py(folder, monkeypat
     assert names["faces"].shape[1] == 3
 
 
+@UNPAINTED
 def test_the_bytes_do_not_depend_on_how_the_work_is_cut(folder, tmp_path, monkeypatch):
     for at_once in (1, 100):
         other = made(folder=tmp_path / str(at_once), at_once=at_once, monkeypatch=monkeypatch)
@@ -86,6 +92,7 @@ def test_the_bytes_do_not_depend_on_how_the_work_is_cut(folder, tmp_path, monkey
         assert other.file("index.json").read_bytes() == folder.file("index.json").read_bytes()
 
 
+@UNPAINTED
 @pytest.mark.parametrize("name", ["rigid", "soft"])
 def test_a_data_set_gone_on_with_has_the_same_bytes(name, folder, soft_folder, tmp_path):
     whole = {"rigid": folder, "soft": soft_folder}[name]
@@ -97,6 +104,7 @@ def test_a_data_set_gone_on_with_has_the_same_bytes(name, folder, soft_folder, t
     assert generating.verify(begun.path)[0]
 
 
+@UNPAINTED
 def test_a_larger_count_begins_with_the_same_shards(folder, tmp_path):
     more = made(count=9, folder=tmp_path / "more")
     first = shard_bytes(folder)
@@ -106,6 +114,7 @@ def test_a_larger_count_begins_with_the_same_shards(folder, tmp_path):
         assert shard["split"].asstr()[:].tolist() == ["test", "train", "train", "train"]
 
 
+@UNPAINTED
 def test_the_cut_into_shards_changes_no_scene(folder, tmp_path):
     other = made("files.scenes=6", "files.compression=0", folder=tmp_path / "one")
     with h5py.File(other.file("shard-00000.h5")) as shard:
@@ -129,6 +138,7 @@ def test_the_index_has_the_checksum_of_every_shard(folder):
     assert index["train"] == [0, 1, 2, 3, 5]
 
 
+@UNPAINTED
 def test_a_shard_that_changed_is_found_and_made_again(tmp_path, capsys):
     folder = made(folder=tmp_path / "toy")
     whole = shard_bytes(folder)

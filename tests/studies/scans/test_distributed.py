@@ -15,6 +15,7 @@ from studies.scans.spec import Asked
 from studies.scans.survey import Survey
 from tests.studies.scans.lasting import SOON
 from tests.studies.scans.toy import BEAM, CUBE, grid_of, run
+from tests.studies.undrawn import undrawn
 
 
 pytest.importorskip("distributed")
@@ -31,8 +32,9 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The scan, made here."""
-    return run(tmp_path_factory.mktemp("scans") / "whole", "pushed-cube", CUBE, *OVER)[0]
+    """The scan, made here; `test_scanning` looks at its figures, and at those of all others."""
+    with undrawn():
+        return run(tmp_path_factory.mktemp("scans") / "whole", "pushed-cube", CUBE, *OVER)[0]
 
 
 def same(folder, other):
@@ -56,6 +58,7 @@ class Killing:
             yield found
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_scan_whose_worker_is_killed_has_the_same_bits(whole, cluster, tmp_path):
     spread = Killing(cluster)
     folder, job = scanning.start(Asked("pushed-cube", CUBE, OVER), tmp_path / "scan", spread)
@@ -64,6 +67,7 @@ def test_a_scan_whose_worker_is_killed_has_the_same_bits(whole, cluster, tmp_pat
     same(folder, whole)
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_points_that_fail_are_marked_by_workers_as_here(cluster, tmp_path):
     over = ("beam.mu=1e5:2e5:3", "time.frames=2:50:2")  # of 40 steps at most 40 are filmed
     here, _ = run(tmp_path / "here", "beam", BEAM, *over)
@@ -103,6 +107,7 @@ def started(out, over):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unpainted")
 @pytest.mark.parametrize("by", ["kill", "Ctrl-C"])
 def test_a_client_that_ends_early_keeps_what_came(by, tmp_path):
     over = f"mass=0.5:2.5:{2 * SOON}"

@@ -19,6 +19,7 @@ from studies.scans.points import POINTS, write_points
 from studies.scans.spec import Asked
 from tests.studies.scans.toy import BEAM, CUBE, grid_of, run
 from tests.studies.toys import TOYS
+from tests.studies.undrawn import undrawn
 
 
 FILES = {
@@ -90,6 +91,7 @@ def test_every_point_is_a_line_written_whole(finished):
     assert [one["index"] for one in records] == [[k] for k in range(5)]
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_scan_that_was_stopped_ends_with_the_same_files(finished, tmp_path, monkeypatch, adjsim):
     whole, _ = finished
     out = tmp_path / "stopped"
@@ -131,7 +133,8 @@ def test_a_scan_that_has_ended_may_be_resumed_and_reported_again(finished, adjsi
     folder, _ = finished
     before = folder.file("scan.nc").read_bytes()
     again, job = scanning.resume(Asked("pushed-cube", CUBE, OVER), folder.path)
-    job.run(again)
+    with undrawn():
+        job.run(again)
     assert folder.file("scan.nc").read_bytes() == before
     code, out, _ = adjsim("report", folder.path)
     assert code == 0
@@ -171,6 +174,7 @@ def test_a_scan_is_no_run_to_go_on_with(finished):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unpainted")
 def test_a_scan_that_was_killed_ends_with_the_same_files(tmp_path):
     over = "mass=0.5:2.5:60"
     whole, _ = run(tmp_path / "whole", "pushed-cube", CUBE, over)
@@ -240,7 +244,8 @@ def test_a_scan_over_a_setting_alone_and_one_of_three_axes(tmp_path):
         assert (data.gradient.sel(parameter="mass") != 0.0).all()
     overrides = ("time.frames=2", "time.steps=40", *TOYS["pendulum"].overrides[1:4])
     axes = ("length=0.9:1.1:2", "gravity=9:10:2", "damping=0.1:0.2:2")
-    folder, _ = run(tmp_path / "three", "pendulum", overrides, *axes, trust=False)
+    with undrawn():
+        folder, _ = run(tmp_path / "three", "pendulum", overrides, *axes, trust=False)
     assert "A grid of this many axes is not drawn" in folder.file("report.html").read_text()
 
 
