@@ -27,6 +27,11 @@ class Staged(Problem, Protocol):
         """What is free."""
         ...
 
+    @property
+    def dtype(self) -> str:
+        """Kind of number that losses are worked out in."""
+        ...
+
     def at_stage(self, stage: float) -> Self:
         """Return an easier problem; 1 is the problem itself."""
         ...
@@ -68,6 +73,11 @@ class Search:
     enough: float = 0.0
     stages: tuple[float, ...] = (1.0,)
     finer: tuple[float, ...] = ()
+
+    def tolerance_of(self, stage: float, dtype: str) -> float:
+        """Return the tolerance of a stage: no finer than ten roundings of such numbers."""
+        asked = self.tolerance if stage == 1.0 else math.sqrt(self.tolerance)
+        return max(asked, 10.0 * float(np.finfo(dtype).eps))
 
     def stages_of(self, start: int) -> tuple[float, ...]:
         """Return the stages of a start."""
@@ -164,7 +174,7 @@ def search(
                 at,
                 how.method,
                 max_evaluations=how.max_evaluations,
-                tolerance=how.tolerance if stage == 1.0 else math.sqrt(how.tolerance),
+                tolerance=how.tolerance_of(stage, problem.dtype),
                 options=how.options,
                 log=folder.file(names[number]),
                 callback=watch,

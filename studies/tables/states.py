@@ -49,6 +49,11 @@ class StateProblem:
         """Bounds of theta."""
         return self.parameters.lower, self.parameters.upper
 
+    @property
+    def dtype(self) -> str:
+        """Kind of number that the rollout is worked out in."""
+        return self.motion.dtype
+
     def at_stage(self, stage: float) -> "StateProblem":
         """Return the problem of this part of the frames, at least one."""
         if stage == 1.0:

@@ -27,6 +27,7 @@ class Free:
 
 class Toy(Decay):
     parameters = Free()
+    dtype = "float64"
 
 
 def noisy():
@@ -156,3 +157,10 @@ def test_starts_need_bounds_to_be_drawn_in(tmp_path):
 def test_a_bad_setting_is_named(table, message):
     with pytest.raises(ValueError, match=message):
         make_search({**TABLE, **table})
+
+
+def test_no_search_asks_for_more_than_its_numbers_can_tell():
+    how = make_search({**TABLE, "stages": [0.5, 1.0]})
+    assert how.tolerance_of(1.0, "float64") == 1e-9
+    assert how.tolerance_of(1.0, "float32") == pytest.approx(10 * 2.0**-23)
+    assert how.tolerance_of(0.5, "float32") == pytest.approx(1e-9**0.5)
