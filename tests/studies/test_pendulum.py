@@ -39,7 +39,7 @@ def truth_of(problem, truth):
 def test_a_ratio_is_all_that_shows(study, free, together):
     shown, truth = problem(study, f"free={free}")
     _, jacobian = shown.residuals_and_jacobian(truth_of(shown, truth))
-    _, values, directions = np.linalg.svd(jacobian)
+    _, values, directions = np.linalg.svd(jacobian, full_matrices=False)
     # tangents of 60 steps and of an image: rounding, some hundred eps
     assert values[-1] < 1e-12 * values[0]
     expected = np.array(together) / np.linalg.norm(together)
