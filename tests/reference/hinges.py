@@ -16,8 +16,8 @@ import numpy as np
 
 
 def dot(a, b):
-    """Row by row, (n, 1)."""
-    return (a * b).sum(axis=1, keepdims=True)
+    """Row by row, (..., n, 1)."""
+    return (a * b).sum(axis=-1, keepdims=True)
 
 
 def atan2(S, C):
@@ -50,26 +50,21 @@ def rest_factor(rest_positions, hinges):
 
 def angle_gradient(x, hinges):
     """dphi/dx_i, (n_hinges, 4, 3) [1/m]."""
-    corners = x[hinges]
-    x1, x2, x3, x4 = (corners[:, k] for k in range(4))
+    x1, x2, x3, x4 = (x[hinges[:, k]] for k in range(4))
     n1, n2, e = np.cross(x1 - x3, x1 - x4), np.cross(x2 - x4, x2 - x3), x4 - x3
-    l = np.sqrt(dot(e, e))
-    S, C = dot(np.cross(n1, n2), e) / l, dot(n1, n2)
-    out = np.zeros(corners.shape, corners.dtype)
-    for i in range(4):
-        for axis in range(3):
-            d = np.zeros((4, 3))
-            d[i, axis] = 1.0
-            d1, d2, d3, d4 = d
-            dn1 = np.cross(d1 - d3, x1 - x4) + np.cross(x1 - x3, d1 - d4)
-            dn2 = np.cross(d2 - d4, x2 - x3) + np.cross(x2 - x4, d2 - d3)
-            de = np.broadcast_to(d4 - d3, e.shape)
-            dl = dot(e, de) / l
-            dS = dot(np.cross(dn1, n2) + np.cross(n1, dn2), e) + dot(np.cross(n1, n2), de)
-            dS = dS / l - S * dl / l
-            dC = dot(dn1, n2) + dot(n1, dn2)
-            out[:, i, axis] = ((C * dS - S * dC) / (S * S + C * C))[:, 0]
-    return out
+    normal, l = np.cross(n1, n2), np.sqrt(dot(e, e))
+    S, C = dot(normal, e) / l, dot(n1, n2)
+    steps = np.eye(12).reshape(12, 1, 4, 3)  # of one coordinate each, for all hinges
+    d1, d2, d3, d4 = (steps[:, :, k] for k in range(4))
+    dn1 = np.cross(d1 - d3, x1 - x4) + np.cross(x1 - x3, d1 - d4)
+    dn2 = np.cross(d2 - d4, x2 - x3) + np.cross(x2 - x4, d2 - d3)
+    de = d4 - d3
+    dl = dot(e, de) / l
+    dS = dot(np.cross(dn1, n2) + np.cross(n1, dn2), e) + dot(normal, de)
+    dS = dS / l - S * dl / l
+    dC = dot(dn1, n2) + dot(n1, dn2)
+    out = (C * dS - S * dC) / (S * S + C * C)
+    return out[..., 0].T.reshape(-1, 4, 3)
 
 
 def energy(x, rest_positions, hinges, stiffness, rest_angle, actuation=0.0):
