@@ -70,8 +70,13 @@ def test_a_table_over_workers_has_the_same_records(cluster, tmp_path):
 
 def test_a_worker_of_the_command_has_the_same_bits(scheduler, dask, tmp_path):
     """`dask worker` gives it one thread of linear algebra, where here are others."""
-    address, runs = scheduler[1], {"table2": (TABLE2, "records.csv"),
-                                   "pendulum": (PENDULUM, "instances.csv")}  # fmt: skip
+    address, runs = (
+        scheduler[1],
+        {
+            "table2": ((*TABLE2, "count=1"), "records.csv"),
+            "pendulum": ((*PENDULUM, "instances=2"), "instances.csv"),
+        },
+    )
     dask("worker", address, "--nthreads", "1")
     with blas_threads(3), connected(address) as spread:
         for study, (overrides, name) in runs.items():
