@@ -12,7 +12,8 @@ order (force, element, local node). No atomics: results are equal to the bit on 
 number of threads. The adjoint of the sum is a read, so adjoint/ shares this assembly.
 
 The layout is what LLVM vectorises: flat arrays, unsigned indices (a signed one costs a
-wrap-around test), gather and compute as separate inner loops.
+wrap-around test), and the compute loop apart from the gather, whose instructions are written
+in `adjsim/gathering.py`.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The one file that knows about compilers, caches, threads and devices.
+"""The one file that sets compilers, caches, threads and devices up.
 
 Element functions are written once and decorated with `device_fn`. On the CPU they are
 inlined into loops compiled by `cpu_kernel`; on a GPU `numba.cuda` compiles the same

@@ -16,6 +16,7 @@ Tests: `tests/test_layouts.py`, `tests/test_worlds.py`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,10 @@ from adjsim.tiles import join, to_tiles
 
 
 GROUP = 1000  # elements at most in a group, unless one world has more
-KEPT_ELEMENTS = 10_000  # of all worlds: to lay out more takes no time beside steps
+KEPT_SIZE = 15_000  # elements and nodes of all worlds: to lay out more takes no time beside steps
 KEPT_LAYOUTS = 16
 _kept: dict[Any, "Layout"] = {}  # the oldest first
+_lock = Lock()  # of `_kept`: rollouts run in several threads
 
 
 @dataclass(frozen=True)
@@ -68,25 +70,27 @@ def count_elements(model: Model) -> int:
 def lay_out(models: Sequence[Model], n_rows: Sequence[Sequence[int]], n_parts: int) -> Layout:
     """Return the layout of worlds whose series have so many rows, in `n_parts` groups or more."""
     forces = [tuple(model.forces.values()) for model in models]
-    if sum(map(count_elements, models)) > KEPT_ELEMENTS:
+    if sum(count_elements(model) + model.n_rows for model in models) > KEPT_SIZE:
         return _lay_out(models, forces, n_rows, n_parts)
     worlds = [
         (model.n_nodes, model.n_rows, model.n_bodies, *map(_content, own))
         for model, own in zip(models, forces, strict=True)
     ]
     key = (n_parts, GROUP, tuple(worlds), tuple(map(tuple, n_rows)))
-    layout = _kept.pop(key, None)
+    with _lock:
+        layout = _kept.pop(key, None)
     if layout is None:
         layout = _lay_out(models, forces, n_rows, n_parts)
-        if len(_kept) >= KEPT_LAYOUTS:
-            _kept.pop(next(iter(_kept)), None)
-    _kept[key] = layout  # now the youngest
+    with _lock:
+        _kept[key] = layout  # now the youngest
+        if len(_kept) > KEPT_LAYOUTS:
+            del _kept[next(iter(_kept))]
     return layout
 
 
 def _content(force: Force) -> tuple[ElementKind, bytes]:
     """Return what the layout of a force depends on."""
-    return force.kind, force.nodes.tobytes()
+    return force.kind, np.asarray(force.nodes, np.int64).tobytes()
 
 
 def _lay_out(

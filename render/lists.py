@@ -24,13 +24,13 @@ def goes_before(q, p, z, face):
 
 @device_fn
 def sort_runs(first, last, z, face, order):
-    """Sort each run of a list: most fragments lie behind the one before them already."""
+    """Sort each run of a list: most fragments lie behind all before them already."""
     for low in range(np.uint64(first), np.uint64(last), np.uint64(RUN)):
         deepest = z[np.uint64(order[low])]
         for k in range(low + np.uint64(1), min(low + np.uint64(RUN), np.uint64(last))):
             q = np.uint64(order[k])
             depth = z[q]
-            if depth > deepest:
+            if depth > deepest:  # of equal depths the face decides, below
                 deepest = depth
             else:
                 at = k

@@ -35,9 +35,12 @@ def drawn(folder: RunFolder, result: dict[str, Any], log: list[Evaluation]) -> d
 
 
 def stages(log: list[Evaluation]) -> list[tuple[str, int]]:
-    """Return the names of a search's stages, and the evaluations spent when each had ended."""
+    """Return the names of a search's stages, and the evaluations spent when each had ended.
+
+    None where one has no name, as in logs of earlier versions.
+    """
     ends = {one.stage: one.spent for one in log}  # the last one of each
-    return list(ends.items())
+    return [] if "" in ends else list(ends.items())
 
 
 def told(log: list[Evaluation]) -> str:

@@ -27,11 +27,6 @@ class Staged(Problem, Protocol):
         """What is free."""
         ...
 
-    @property
-    def dtype(self) -> str:
-        """Kind of number that losses are worked out in."""
-        ...
-
     def at_stage(self, stage: float) -> Self:
         """Return an easier problem; 1 is the problem itself."""
         ...
@@ -73,11 +68,6 @@ class Search:
     enough: float = 0.0
     stages: tuple[float, ...] = (1.0,)
     finer: tuple[float, ...] = ()
-
-    def tolerance_of(self, stage: float, dtype: str) -> float:
-        """Return the tolerance of a stage: no finer than ten roundings of such numbers."""
-        asked = self.tolerance if stage == 1.0 else math.sqrt(self.tolerance)
-        return max(asked, 10.0 * float(np.finfo(dtype).eps))
 
     def stages_of(self, start: int) -> tuple[float, ...]:
         """Return the stages of a start."""
@@ -125,9 +115,11 @@ def read_search(folder: RunFolder, names: Sequence[str]) -> list[Evaluation]:
     whole: list[Evaluation] = []
     for name in names:
         spent, seconds = (whole[-1].spent, whole[-1].seconds) if whole else (0, 0.0)
+        own = read_log(folder.file(name))
+        stage = next((one.stage for one in reversed(own) if one.stage), "")  # older lines name none
         whole += [
-            replace(one, spent=one.spent + spent, seconds=one.seconds + seconds)
-            for one in read_log(folder.file(name))
+            replace(one, spent=one.spent + spent, seconds=one.seconds + seconds, stage=stage)
+            for one in own
         ]
     return whole
 
@@ -174,7 +166,7 @@ def search(
                 at,
                 how.method,
                 max_evaluations=how.max_evaluations,
-                tolerance=how.tolerance_of(stage, problem.dtype),
+                tolerance=how.tolerance if stage == 1.0 else math.sqrt(how.tolerance),
                 options=how.options,
                 log=folder.file(names[number]),
                 callback=watch,

@@ -17,6 +17,7 @@ from studies.timing_cells import pick
 from studies.timing_laps import BOTH, FORWARD
 
 
+LEAST_ROWS = 5  # a sum of three terms meets any three times
 FAR_OFF = 2.0  # a sum that misses a time by more than this factor does not describe it
 
 
@@ -59,7 +60,7 @@ def growth_lines(rows: list[dict[str, Any]]) -> list[str]:
     for what in (FORWARD, BOTH):
         here = pick(mine, **{"pass": what})
         by_pixels, by_faces = _sweep(here, "faces", "covered"), _sweep(here, "pixels", "faces")
-        if min(len(by_pixels), len(by_faces)) < 2:
+        if min(len(by_pixels), len(by_faces)) < 2 or len(here) < LEAST_ROWS:
             return []
         found = fit_sum(_array(here, "covered"), _array(here, "faces"), _times(here))
         off = max(off, found.off)
@@ -71,7 +72,11 @@ def growth_lines(rows: list[dict[str, Any]]) -> list[str]:
             f"{_exponents(by_faces, 'faces', 'faces', '')}."
         )
     verdict = "grows" if off <= FAR_OFF else "does not grow just"
-    return [*lines, f"Time {verdict} with covered pixels plus faces: the sums are off {off:.2f} x."]
+    return [
+        *lines,
+        f"Where one of the two grows, time {verdict} with covered pixels plus faces: the sums are "
+        f"off {off:.2f} x.",
+    ]
 
 
 def _sweep(rows: list[dict[str, Any]], fixed: str, size: str) -> list[dict[str, Any]]:

@@ -1,6 +1,8 @@
 """Layouts are found again by what decides them, and by nothing less."""
 
-from dataclasses import fields
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.layouts import KEPT_LAYOUTS, lay_out
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model
+from adjsim.rigid.bodies import RigidBodies
+from tests.rigid.scenes import box
 
 
 GRID = box_tets((2, 1, 1), (0.2, 0.1, 0.1))
@@ -39,7 +43,20 @@ def test_a_model_with_other_numbers_has_the_layout_of_the_first(kept):
     assert len(kept) == 1
 
 
+def _one_more_node():
+    points = np.concatenate([GRID.points, [[5.0, 5.0, 5.0]]])
+    floor = HalfSpaceContact(height=-1.0, contact_nodes=range(len(GRID.points)))
+    forces = {"solid": NeoHookeanTets(GRID.tets, points, mu=1e4, lam=2e4), "floor": floor}
+    return Model(mass=np.full(len(points), 0.1), forces=forces)
+
+
 OTHERS = {
+    "a node more": (lambda: [_one_more_node()], [[1, 1]], 1),
+    "a body beside": (
+        lambda: [replace(_model(), bodies={"block": RigidBodies([box()], density=100.0)})],
+        [[1, 1]],
+        1,
+    ),
     "elements in another order": (lambda: [_model(GRID.tets[::-1])], [[1, 1]], 1),
     "fewer elements": (lambda: [_model(GRID.tets[1:])], [[1, 1]], 1),
     "another kind": (lambda: [_model(viscosity=1.0)], [[1, 1]], 1),
@@ -72,6 +89,21 @@ def test_the_oldest_layouts_are_forgotten_first(kept):
 
 
 def test_large_models_keep_none(kept, monkeypatch):
-    monkeypatch.setattr(adjsim.layouts, "KEPT_ELEMENTS", len(GRID.tets))
+    monkeypatch.setattr(adjsim.layouts, "KEPT_SIZE", len(GRID.tets))
     assert _same(lay_out([_model()], [[1, 1]], 1), lay_out([_model()], [[1, 1]], 1))
     assert kept == {}
+
+
+def test_threads_that_lay_out_at_once_do_not_end_each_other():
+    model, before = _model(), sys.getswitchinterval()
+
+    def work(first):
+        return [lay_out([model], [[1 + (first + k) % 40, 1]], 1) for k in range(2000)]
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(work, range(4)))
+    finally:
+        sys.setswitchinterval(before)
+    assert all(len(layouts) == 2000 for layouts in found)

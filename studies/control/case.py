@@ -199,6 +199,11 @@ class Measured:
         """Bounds of theta."""
         return self._problem.bounds
 
+    @property
+    def dtype(self) -> str:
+        """Kind of number that the loss is worked out in."""
+        return self._problem.dtype
+
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, and measure the trajectory that they are of."""
         problem, motion = self._problem, self._begun(theta)

@@ -12,6 +12,9 @@ from studies.optimizers.polyak import polyak
 from studies.optimizers.problem import Method, Options, Problem, Result, Status
 
 
+ROUNDINGS = 10.0  # a step or a gradient below so many is noise
+
+
 def minimize(  # noqa: PLR0913 -- what may be said of a search
     problem: Problem,
     theta0: np.ndarray,
@@ -38,7 +41,8 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
         Budget in rollouts; a tangent rollout counts as one, so a Jacobian costs n.
     tolerance : float
         Gauss-Newton: a step below `tolerance` times |theta| ends the search. The other
-        methods: the gradient's fall relative to the start.
+        methods: the gradient's fall relative to the start. Of either, numbers tell no less than
+        some ten of their roundings: 1.2e-6 in float32.
     options : Options, optional
         Settings of the methods.
     log : pathlib.Path, optional
@@ -63,6 +67,7 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
     """
     checks.positive("max_evaluations", max_evaluations)
     checks.positive("tolerance", tolerance)
+    tolerance = max(tolerance, ROUNDINGS * float(np.finfo(problem.dtype).eps))
     start = checks.array("theta0", theta0, ("n",))
     evaluator = Evaluator(problem, max_evaluations, log=log, callback=callback, stage=stage)
     status = _search(problem, evaluator, start, method=method, tolerance=tolerance, options=options)

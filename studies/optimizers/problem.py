@@ -20,6 +20,11 @@ class Problem(Protocol):
         """Lower and upper bounds of theta, `(n,)` each; infinite where there are none."""
         ...
 
+    @property
+    def dtype(self) -> str:
+        """Kind of number that the loss is worked out in."""
+        ...
+
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, `(n,)`: one forward and one reverse sweep."""
         ...

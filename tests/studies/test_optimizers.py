@@ -218,3 +218,21 @@ def without_times(log):
     for record in records:
         del record["seconds"]
     return records
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_no_search_asks_for_more_than_its_numbers_can_tell(method, monkeypatch):
+    asked = []
+    module = sys.modules[minimize.__module__]
+    real = module._search
+
+    def seen(*args, tolerance, **options):
+        asked.append(tolerance)
+        return real(*args, tolerance=tolerance, **options)
+
+    monkeypatch.setattr(module, "_search", seen)
+    for dtype in ("float64", "float32"):
+        problem = Decay()
+        problem.dtype = dtype
+        minimize(problem, np.zeros(3), method, max_evaluations=5, tolerance=1e-9)
+    assert asked == [1e-9, pytest.approx(10 * 2.0**-23)]

@@ -12,6 +12,8 @@ TIMES = np.linspace(0.0, 2.0, 40)
 class Decay:
     """r(theta) = (model(theta) - model(truth)) / sqrt(m), loss = r @ r."""
 
+    dtype = "float64"
+
     def __init__(self, noise=0.0, wall=np.inf, box=(-np.inf, np.inf)):
         rng = np.random.default_rng(5)
         self.wall = wall
