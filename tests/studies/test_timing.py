@@ -38,8 +38,8 @@ TOY = (
     "images.faces=[20]",
     "images.pixels=[8]",
     'images.blends=["over"]',
-    "images.growth.pixels=[8, 12]",
-    "images.growth.faces=[12, 20]",
+    "images.growth.pixels=[8, 12, 16]",
+    "images.growth.faces=[12, 20, 80]",
     "images.growth.at_pixels=8",
     "images.growth.at_faces=20",
     "checkpoint.budget=8kB",
@@ -102,7 +102,8 @@ def test_a_run_writes_numbers_figures_and_a_page(run):
     assert looks == [(name, both, True) for name in ("flat", "phong", "texture") for both in passes]
     assert [row["ratio"]["min"] for row in result["looks"][:2]] == [1.0, 1.0]
     growth = [(row["faces"], row["pixels"]) for row in result["growth"]]
-    assert growth == [(f, n) for f, n in ((20, 8), (20, 12), (12, 8)) for _ in range(2)]
+    sizes = [(20, 8), (20, 12), (20, 16), (12, 8), (80, 8)]
+    assert growth == [size for size in sizes for _ in range(2)]
     assert all(0.2 < row["covered"] / row["pixels"] ** 2 < 0.6 for row in result["growth"])
     assert folder.has("figures/steps_per_second.png")
     assert folder.has("figures/images.png")
