@@ -45,7 +45,16 @@ _lock = Lock()  # of `_kept`: rollouts run in several threads
 
 @dataclass(frozen=True)
 class Layout:
-    """Where worlds lie in flat arrays; the fields are those of `PackedModels`."""
+    """Where worlds lie in flat arrays.
+
+    `table` (n_groups n_forces, 7) int64, the row of force f of group g is g n_forces + f;
+    `nodes` uint32, flat by tiles; `node_ptr`, `node_slots`: the slots each row of X adds up, in
+    order; `velocity_ptr`, `velocity_slots`: the same for the forces that read velocities;
+    `world_of` (n_nodes + n_bodies,): the world of each node, then of each body; `group_ends`
+    (n_groups + 1,): the worlds of each group; `node_ends`, `point_ends`, `body_ends`
+    (n_worlds + 1,): nodes, points, bodies of each world; `element_starts` (n_worlds, n_forces):
+    where its elements begin among its group's.
+    """
 
     table: np.ndarray
     nodes: np.ndarray

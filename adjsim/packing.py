@@ -26,39 +26,20 @@ _kept_rows: dict[int, dict[int, np.ndarray]] = {}  # by the id of a force, as lo
 
 
 @dataclass(frozen=True)
-class PackedModels:
-    """Worlds as flat arrays of one dtype, shared by forward and reverse.
+class PackedModels(Layout):
+    """Worlds as flat arrays of one dtype, shared by forward and reverse: numbers in a layout.
 
-    `table` (n_groups n_forces, 7) int64, the row of force f of group g is g n_forces + f;
-    `nodes` uint32; `consts`, `params`, `series` flat by tiles; `node_ptr`, `node_slots`: the
-    slots each row of X adds up, in order; `velocity_ptr`, `velocity_slots`: the same for the
-    forces that read velocities; `w` (n_nodes,) 1/kg; `gravity` (n_worlds, 3); `world_of`
-    (n_nodes + n_bodies,): the world of each node, then of each body; `bodies` as
-    `adjsim/rigid/rows.py` has them. `group_ends` (n_groups + 1,): the worlds of each group;
-    `node_ends`, `point_ends`, `body_ends` (n_worlds + 1,): nodes, points, bodies of each world;
-    `element_starts` (n_worlds, n_forces): where its elements begin among its group's.
+    `consts`, `params`, `series` flat by tiles; `w` (n_nodes,) 1/kg; `gravity` (n_worlds, 3);
+    `bodies` as `adjsim/rigid/rows.py` has them.
     """
 
     kinds: tuple[ElementKind, ...]
-    table: np.ndarray
-    nodes: np.ndarray
     consts: np.ndarray
     params: np.ndarray
     series: np.ndarray
-    node_ptr: np.ndarray
-    node_slots: np.ndarray
-    velocity_ptr: np.ndarray
-    velocity_slots: np.ndarray
     w: np.ndarray
     gravity: np.ndarray
-    world_of: np.ndarray
     bodies: tuple[np.ndarray, np.ndarray, np.ndarray]
-    group_ends: np.ndarray
-    node_ends: np.ndarray
-    point_ends: np.ndarray
-    body_ends: np.ndarray
-    element_starts: np.ndarray
-    n_slots: int
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
