@@ -3,7 +3,7 @@
 A cell is one parameter of one system. For it, with every other parameter held fixed,
 
 - a least-squares loss against a nearby target is differentiated by the adjoint, and the
-  gradient meets `taylor_test` and `gradcheck` over 100 random directions;
+  gradient meets `taylor_test` and `gradcheck`, over 100 random directions or a basis;
 - tangent and adjoint of the outputs meet `dot_test`, over the rollout and over one step;
 - the distance to the nearest kink is measured, in the units of the steps taken, and the
   steps stay well inside it.
@@ -51,7 +51,8 @@ class Cell:
     dot, dot_kernel : float
         Residual of the dot test over the system, and over one step of it (NaN: no steps).
     vjp_error : float
-        Largest error against central differences over `n_directions` directions.
+        Largest error against central differences over `n_directions` directions, or over all
+        there are where those are a basis (`gradcheck`).
     kink : float
         Distance to the nearest kink in units of the parameter's size; inf: smooth.
     gradient_norm : float

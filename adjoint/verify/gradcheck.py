@@ -3,6 +3,10 @@
 In scaled coordinates y = x / s the gradient is G = s * dphi/dx. In a random direction u of
 length 1 the derivative is <G, u>, about |G| / sqrt(n): it may be small by chance, so errors
 are measured against |G|. One wrong entry of n shows as about 1/n of |G|, far above 1e-7.
+
+Where there are no more entries than directions asked for, the directions are a random
+orthonormal basis instead. Its errors e_i are all components of the error of G, and by
+|<e, u>| <= |e| no other direction u could show more than |e|, which is what is judged then.
 """
 
 from collections.abc import Callable
@@ -25,7 +29,7 @@ class GradCheck:
     errors : array
         |<G, u> - difference quotient| / |G| by direction, (n_directions,) [-].
     tolerance : float
-        What every error must stay below.
+        What `max_error` must stay below.
     gradient_norm : float
         |G|, in the scaled coordinates.
     step : float
@@ -36,6 +40,8 @@ class GradCheck:
         Why the check failed; empty if it passed.
     kink : float
         Distance to the nearest kink that the check was told; inf: none.
+    is_complete : bool
+        Whether the directions are an orthonormal basis of all there are.
     """
 
     errors: np.ndarray
@@ -45,6 +51,7 @@ class GradCheck:
     rounding: float
     reason: str
     kink: float = np.inf
+    is_complete: bool = False
 
     @property
     def passed(self) -> bool:
@@ -53,15 +60,15 @@ class GradCheck:
 
     @property
     def max_error(self) -> float:
-        """Largest error, NaN if none was computed."""
-        return float(np.max(self.errors)) if self.errors.size else float("nan")
+        """Largest error of the directions, of all there are if complete; NaN without any."""
+        return _largest(self.errors, self.is_complete)
 
     def table(self) -> str:
         """Return the outcome as a few lines of text."""
         verdict = "passed" if self.passed else f"FAILED: {self.reason}"
         return (
             f"gradcheck {verdict}\n"
-            f"  directions        {len(self.errors)}\n"
+            f"  directions        {len(self.errors)}{', a basis' if self.is_complete else ''}\n"
             f"  largest error     {self.max_error:.2e} (tolerance {self.tolerance:.0e})\n"
             f"  rounding estimate {self.rounding:.2e}\n"
             f"  gradient norm     {self.gradient_norm:.6e}\n"
@@ -75,6 +82,7 @@ class GradCheck:
             "passed": self.passed,
             "reason": self.reason,
             "n_directions": len(self.errors),
+            "is_complete": self.is_complete,
             "max_error": _plain(self.max_error),
             "tolerance": self.tolerance,
             "rounding": _plain(self.rounding),
@@ -107,13 +115,14 @@ def gradcheck(
     x : array, or mapping of names to arrays
         The point.
     n_directions : int
-        At most one if x is a single number: there are no others.
+        Where x has no more entries, they are as many as it has, an orthonormal basis: what is
+        judged then is the largest error of any direction (see the module).
     step : float, optional
         Step in units of `scale`; by default the one with the least estimated error.
     scale : like x, optional
         Typical size of each entry; by default the root mean square of its block.
     tolerance : float
-        Bound on |<G, u> - difference quotient| / |G| (see the module).
+        Bound on |<G, u> - difference quotient| / |G|.
     kink : float
         Distance to the nearest kink in units of `scale`, from `kink_distance`; the step stays
         below an eighth of it.
@@ -142,13 +151,19 @@ def gradcheck(
     if reason := _refusal(point.layout, G, y) or on_a_kink(kink):
         norm = float(np.linalg.norm(G))
         return GradCheck(np.empty(0), tolerance, norm, np.nan, np.nan, reason, kink)
-    directions = [unit(rng, G.size) for _ in range(n_directions if G.size > 1 else 1)]
-    return _compare(along, directions, G, step, kink, tolerance)
+    return _compare(along, _directions(rng, G.size, n_directions), G, step, kink, tolerance)
+
+
+def _directions(rng: np.random.Generator, size: int, number: int) -> np.ndarray:
+    """Return random directions of length 1, one a row: a basis if that takes no more of them."""
+    if size > number:
+        return np.stack([unit(rng, size) for _ in range(number)])
+    return np.linalg.qr(rng.standard_normal((size, size)))[0]
 
 
 def _compare(
     along: Callable[[np.ndarray], Callable[[float], float]],
-    directions: list[np.ndarray],
+    directions: np.ndarray,
     G: np.ndarray,
     step: float | None,
     kink: float,
@@ -159,18 +174,28 @@ def _compare(
     h = step or min(choose_step(along(u), noise) for u in directions[:2])
     h = min(h, kink / 8.0)
     slopes = [richardson(along(u), h) for u in directions]
-    errors = np.abs(np.stack(directions) @ G - slopes) / norm
-    rounding = 3.0 * noise / h / norm
-    verdict = _verdict(errors, rounding, tolerance)
-    return GradCheck(errors, tolerance, norm, h, rounding, verdict, kink)
+    errors = np.abs(directions @ G - slopes) / norm
+    rounding, is_complete = 3.0 * noise / h / norm, len(errors) == G.size
+    verdict = _verdict(errors, rounding, tolerance, is_complete)
+    return GradCheck(errors, tolerance, norm, h, rounding, verdict, kink, is_complete)
 
 
-def _verdict(errors: np.ndarray, rounding: float, tolerance: float) -> str:
+def _largest(errors: np.ndarray, is_complete: bool) -> float:
+    """Return the largest error of the directions, or, of a basis, of any there is; else NaN."""
+    if not errors.size:
+        return float("nan")
+    return float(np.linalg.norm(errors) if is_complete else np.max(errors))
+
+
+def _verdict(errors: np.ndarray, rounding: float, tolerance: float, is_complete: bool) -> str:
     """Return why the comparison failed, or an empty text."""
     if rounding > tolerance:
         return f"rounding ({rounding:.1e}) hides errors of {tolerance:.0e}"
-    n_wrong = int(np.sum(~(errors <= tolerance)))
-    return f"{n_wrong} of {errors.size} directions disagree" if n_wrong else ""
+    if n_wrong := int(np.sum(~(errors <= tolerance))):
+        return f"{n_wrong} of {errors.size} directions disagree"
+    if (largest := _largest(errors, is_complete)) > tolerance:
+        return f"the errors of all directions add up to {largest:.1e}"
+    return ""
 
 
 def _refusal(layout: Layout, G: np.ndarray, y: np.ndarray) -> str:

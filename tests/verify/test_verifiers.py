@@ -60,7 +60,8 @@ def test_gradcheck_passes_a_right_gradient(rng):
     x = point(rng)
     check = gradcheck(f, gradient(x), x)
     assert check.passed, check.table()
-    assert check.errors.shape == (100,)
+    assert check.errors.shape == (7,)
+    assert check.is_complete
     # Noise eps |f| and steps about 1e-2 leave 1e-13 or so; the estimate is no smaller.
     assert check.max_error < 1e-11
     assert check.rounding < 1e-11
@@ -210,6 +211,28 @@ def test_a_single_number_has_one_direction():
     check = gradcheck(math.sin, math.cos(0.7), 0.7)
     assert check.passed
     assert check.errors.shape == (1,)
+
+
+def test_few_entries_are_checked_in_a_basis_and_many_in_the_directions_asked_for(rng):
+    x = rng.standard_normal(40)
+    basis = gradcheck(np.sum, np.ones(40), x)
+    assert basis.errors.shape == (40,)
+    assert basis.is_complete
+    assert basis.max_error == np.linalg.norm(basis.errors)
+    some = gradcheck(np.sum, np.ones(40), x, n_directions=39)
+    assert some.errors.shape == (39,)
+    assert not some.is_complete
+    assert some.max_error == some.errors.max()
+
+
+def test_a_basis_shows_the_whole_error_wherever_it_points(rng):
+    x, G = rng.standard_normal(30), rng.standard_normal(30)
+    wrong = rng.standard_normal(30)
+    wrong *= 1.1e-7 * np.linalg.norm(G) / np.linalg.norm(wrong)
+    check = gradcheck(lambda x: float(G @ x), G + wrong, x, scale=np.ones(30))
+    assert check.max_error == pytest.approx(1.1e-7, rel=1e-4)
+    assert check.errors.max() < 1e-7, "no direction of the basis alone shows it"
+    assert check.reason == "the errors of all directions add up to 1.1e-07"
 
 
 @pytest.mark.parametrize("make", ["gradcheck", "taylor_test", "dot_test"])
