@@ -1,19 +1,70 @@
-"""How Numba takes an element function: without wrappers on the CPU, without fastmath on CUDA.
+"""How Numba takes an element function: as LLVM's code on the CPU, without fastmath on CUDA.
 
-To each function that it compiles, Numba adds two more: one to be called through from Python and
-one from C. Loops inline an element function and need neither, and where many arguments are arrays
-the two are a third of the time of compilation.
+To each function that it compiles, Numba adds two more, one to be called through from Python and
+one from C, and it makes machine code of all three. Loops inline an element function: what they
+link is LLVM's code, and they need neither the two others nor any machine code. Without the two
+compilation takes two thirds of its time where many arguments are arrays, and without the machine
+code nine tenths of that.
 """
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numba
+from numba import _dynfunc  # pyright: ignore[reportAttributeAccessIssue]
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, _LowerResult
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
 
 
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class LinkedLibrary(JITCodeLibrary):
+    """The code of an element function, which is linked into loops and never run by itself."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class ElementLowering(NativeLowering):
+    """Numba's lowering, which ends before machine code is made."""
+
+    _name = "element_lowering"
+
+    def run_pass(self, state: Any) -> Literal[True]:
+        """Write LLVM's code of a function, and have others link it."""
+        state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        found, nowhere = state["cr"], 0
+        # What Numba knows a compiled function by; this one has no address.
+        entry = _dynfunc.make_function(
+            found.fndesc.lookup_module(), found.fndesc.qualname.split(".")[-1], "", nowhere,
+            found.env, (state.library,),
+        )  # fmt: skip
+        state.targetctx.insert_user_function(entry, found.fndesc, [state.library])
+        state["cr"] = _LowerResult(found.fndesc, found.call_helper, cfunc=entry, env=found.env)
+        return True
+
+
+class ElementCompiler(Compiler):
+    """Numba's compiler with `ElementLowering`."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return Numba's pipeline with one pass exchanged."""
+        (usual,) = super().define_pipelines()
+        pipeline = PassManager(usual.pipeline_name)
+        for each, what in usual.passes:
+            pipeline.add_pass(ElementLowering if each is NativeLowering else each, what)
+        pipeline.finalize()
+        return [pipeline]
 
 
 class Element(CPUDispatcher):
@@ -21,7 +72,8 @@ class Element(CPUDispatcher):
 
     def __init__(self, fn: Callable, locals: Any = None, targetoptions: Any = None) -> None:
         options = {**(targetoptions or {}), "nopython": True, **NO_WRAPPERS}
-        super().__init__(fn, locals or {}, TargetOptions(options))  # Numba 0.61 wants a mapping
+        # Numba 0.61 wants a mapping of locals.
+        super().__init__(fn, locals or {}, TargetOptions(options), ElementCompiler)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the copy, which is compiled in its first call."""

@@ -57,6 +57,16 @@ def test_specialised_copies_compile_apart():
     assert [kernel(1.0) for kernel in kernels] == [11.0, 21.0]
 
 
+def test_what_is_inlined_is_compiled_without_machine_code_and_by_itself_with_it():
+    out, x = np.empty(3, np.float32), np.arange(3, dtype=np.float32)
+    cpu_kernel(halve_all, cached=False)(out, x)
+    np.testing.assert_array_equal(out, 0.5 * x)
+    (inlined,) = (c for c in half.overloads.values() if c.signature.args == (numba.float32,))
+    assert inlined.library.get_pointer_to_function(inlined.fndesc.llvm_func_name) == 0
+    assert "fmul" in inlined.library.get_llvm_str()
+    assert half(np.float32(3.0)) == 1.5
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_literal_takes_the_type_of_its_neighbour(dtype):
     x = np.array([1.0, 3.0], dtype)
