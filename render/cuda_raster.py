@@ -215,6 +215,7 @@ def setup_faces_on_gpu(xp: Any, job: Job, shared: Shared, x: Any) -> tuple[Faces
             xp.empty((n_vertices if job.scene.rounded.any() else 0, 3), dtype),
             xp.empty((len(job.edges.number), 12), np.int64),
             xp.empty((n_vertices if job.scene.by_pixel.any() else 0, 3), dtype),
+            xp.empty((0, 2), np.bool_),
         )
     )
     rows, places = xp.empty(n_faces, np.int64), xp.empty(n_faces, np.int64)

@@ -22,6 +22,7 @@ from render.fragments import BLOCK, Fragments, Grid, Tiles, gather_tile, tile_ar
 from render.lists import BINS, count_tiles, fill_tiles, order_faces
 from render.packing import Job
 from render.pool import Pool
+from render.reach import find_reach
 from render.seamless import find_soft
 from render.tile_shading import LANES, SCRATCH
 
@@ -42,6 +43,7 @@ def setup_frame(job: Job, frame: int) -> Frame:
     x = job.x[frame]
     n_faces, dtype = len(job.scene.faces), x.dtype
     height, width = len(job.grid.pixel_y), len(job.grid.pixel_x)
+    by_pixel = job.scene.by_pixel.any()
     faces = Faces(
         np.empty((len(x), 3), dtype),
         np.empty((n_faces, 10), dtype),
@@ -49,10 +51,13 @@ def setup_frame(job: Job, frame: int) -> Frame:
         np.empty((n_faces, 4), np.int64),
         np.empty((len(x) if job.scene.rounded.any() else 0, 3), dtype),
         np.empty((len(job.edges.number), 12), np.int64),
-        np.empty((len(x) if job.scene.by_pixel.any() else 0, 3), dtype),
+        np.empty((len(x) if by_pixel else 0, 3), dtype),
+        np.empty((n_faces if by_pixel else 0, 2), np.bool_),
     )
     with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
         setup_faces(job.view, job.scene, x, job.settings, (height, width), job.corners, faces)
+        if by_pixel:
+            find_reach(job.scene, faces)
         if len(faces.soft):
             find_soft(
                 job.scene.faces, job.edges, job.corners, faces.corners, job.settings, faces.soft

@@ -22,9 +22,9 @@ from render.pixel_shading import (
     corner_normals,
     corner_rows,
     face_light,
-    is_glossy,
     weighted,
 )
+from render.reach import CURVED, SHINY
 from render.shading import lambert, mirrored_cosine
 from render.textures import (
     between_texels,
@@ -113,7 +113,7 @@ def light_lambert(f, n, scene, block):
 @device_fn
 def light_block(f, n, light, faces, scene, block):
     """Normals, 1 over the lengths that they had, and shade of the fragments of a block."""
-    if not scene.rounded[f]:
+    if not faces.reach[f, CURVED]:
         for k in range(np.uint64(0), np.uint64(whole(n))):
             put3(block, k + NORMALS, light[0])
             put3(block, k + COLORS, light[1])
@@ -186,6 +186,10 @@ def paint_block(f, n, scene, block):
             put3(block, k + COLORS, times(get3(block, k + COLORS), C))
         return
     albedo = corner_albedo(f, scene)
+    if not scene.smooth[f]:
+        for k in range(np.uint64(0), np.uint64(whole(n))):
+            put3(block, k + COLORS, times(get3(block, k + COLORS), albedo[0]))
+        return
     for k in range(np.uint64(0), np.uint64(whole(n))):
         C = weighted(get3(block, k + WEIGHTS), albedo)
         put3(block, k + COLORS, times(get3(block, k + COLORS), C))
@@ -239,16 +243,28 @@ def polish_block(f, n, faces, scene, block):
 
 
 @device_fn
+def is_plain(f, faces, scene):
+    """Whether a face has one colour after all, for what light reaches of it."""
+    is_reached = faces.reach[f, CURVED] or faces.reach[f, SHINY]
+    return not (is_reached or scene.smooth[f] or is_textured(f, scene))
+
+
+@device_fn
 def shade_face(f, first, last, faces, scene, fragments):
     """Colours of the fragments first..last-1, all of face f."""
-    corners, light = load_corners(f, faces.corners), face_light(f, faces, scene)
-    block = fragments.shade
+    corners = load_corners(f, faces.corners)
+    light, block = face_light(f, faces.reach[f, CURVED], faces, scene), fragments.shade
+    if is_plain(f, faces, scene):
+        rgb = times(light[1], load3(scene.face_colors, f))
+        for q in range(np.uint64(first), np.uint64(last)):
+            fragments.rgb[q, 0], fragments.rgb[q, 1], fragments.rgb[q, 2] = rgb
+        return
     for start in range(first, last, SHADED):
         n = min(SHADED, last - start)
         weigh_block(start, n, corners, fragments, block)
         light_block(f, n, light, faces, scene, block)
         paint_block(f, n, scene, block)
-        if is_glossy(f, scene):
+        if faces.reach[f, SHINY]:
             polish_block(f, n, faces, scene, block)
         for k in range(np.uint64(0), np.uint64(n)):
             q = np.uint64(start) + k

@@ -14,6 +14,7 @@ Tests: `tests/render/test_tile_adjoints.py`, `tests/render/test_soft_raster.py`.
 import numpy as np
 
 from adjoint.render.face_setup import COLORS, NORMALS, PIXEL_SLOT, TOWARDS, add_row
+from adjoint.render.fragments import flat_vjp_body
 from adjoint.render.harmonics import harmonic_normal_vjp
 from adjoint.render.normals import unit_vjp
 from adjoint.render.pixel_shading import face_light_vjp, weighted_vjp
@@ -50,9 +51,9 @@ from render.pixel_shading import (
     corner_normals,
     corner_rows,
     face_light,
-    is_glossy,
     weighted,
 )
+from render.reach import CURVED, SHINY
 from render.shading import mirrored_cosine
 from render.textures import between_texels, cell_places, corner_uv, is_textured, load_image
 from render.tile_shading import (
@@ -69,6 +70,7 @@ from render.tile_shading import (
     four_texels,
     get2,
     get3,
+    is_plain,
     light_block,
     log_vector,
     put3,
@@ -280,17 +282,17 @@ def color_block_vjp(f, n, light, faces, scene, own, row, records, first, pair, s
     Writes the adjoints of its weights; adds to its slot, and to the adjoints of lights and, in
     `row`, of materials in `own`.
     """
-    is_rounded, has_highlight = scene.rounded[f], is_glossy(f, scene)
+    is_curved, is_shiny = faces.reach[f, CURVED], faces.reach[f, SHINY]
     light_block(f, n, light, faces, scene, block)  # (1) replayed
     clear_rows(ADJ_N, n, block)
     clear_rows(ADJ_W, n, block)
-    if has_highlight:
+    if is_shiny:
         polish_block_vjp(f, n, faces, scene, own, row, pair, slots, block)  # (5), (4)
     if is_textured(f, scene):
         texture_block_vjp(f, n, scene, records, first, pair, slots, block)  # (3), (2)
     else:
         paint_block_vjp(f, n, scene, pair, slots, block)  # (3), (2)
-    if is_rounded:
+    if is_curved:
         # (1) n = sum w_k n_k, normalised,  s = shade(n)
         if scene.harmonics.shape[0] > 0:
             harmonic_block_vjp(n, scene, own, block)
@@ -298,7 +300,7 @@ def color_block_vjp(f, n, light, faces, scene, own, row, records, first, pair, s
             lambert_block_vjp(f, n, scene, own, row, block)
         normals_block_vjp(n, corner_normals(f, faces.shaded), block)
         add_shared(n, pair, NORMALS, slots, block)
-    elif has_highlight:  # on a face with one normal, which gets its adjoint in three parts
+    elif is_shiny:  # on a face with one normal, which gets its adjoint in three parts
         sum_one_normal(block, np.uint64(whole(n)), SUMS)
         add_sums(9, pair, NORMALS, slots, block)
     sum_shade(block, np.uint64(whole(n)), SUMS)
@@ -306,22 +308,36 @@ def color_block_vjp(f, n, light, faces, scene, own, row, records, first, pair, s
 
 
 @device_fn
+def plain_vjp(f, s, scene, pair, slots):
+    """Undo the one colour s C of a face, whose adjoint is in its slot; return adj_s."""
+    adj_rgb = (slots[pair, COLORS], slots[pair, COLORS + 1], slots[pair, COLORS + 2])
+    adj_C = times(s, adj_rgb)
+    slots[pair, COLORS], slots[pair, COLORS + 1], slots[pair, COLORS + 2] = adj_C
+    return times(load3(scene.face_colors, f), adj_rgb)
+
+
+@device_fn
 def pixels_vjp_tile(k, f, scene, faces, fragments, adj, pair, slots, own, row, records, first):
     """As `pixels_vjp_body`, but for what flows through depths."""
-    corners, light = load_corners(f, faces.corners), face_light(f, faces, scene)
+    light = face_light(f, faces.reach[f, CURVED], faces, scene)
     zero, block = lit(0.0, slots[pair, 0]), fragments.shade
     for c in range(np.uint64(9), np.uint64(PIXEL_SLOT)):
         slots[np.uint64(pair), c] = zero
     adj_s, last = (zero, zero, zero), fragments.pair[k + 1]
-    for start in range(fragments.pair[k], last, SHADED):
-        n = min(SHADED, last - start)
-        replay_weights(start, n, corners, fragments, block)
-        adjoint_block(start, n, fragments, adj, block)
-        adj_s_block = color_block_vjp(
-            f, n, light, faces, scene, own, row, records, first + start, pair, slots, block
-        )
-        adj_s = add(adj_s, adj_s_block)
-        weights_block_vjp(n, corners, pair, slots, block)
+    if is_plain(f, faces, scene):
+        flat_vjp_body(k, fragments, adj, pair, slots)
+        adj_s = plain_vjp(f, light[1], scene, pair, slots)
+    else:
+        corners = load_corners(f, faces.corners)
+        for start in range(fragments.pair[k], last, SHADED):
+            n = min(SHADED, last - start)
+            replay_weights(start, n, corners, fragments, block)
+            adjoint_block(start, n, fragments, adj, block)
+            adj_s_block = color_block_vjp(
+                f, n, light, faces, scene, own, row, records, first + start, pair, slots, block
+            )
+            adj_s = add(adj_s, adj_s_block)
+            weights_block_vjp(n, corners, pair, slots, block)
     if scene.rounded[f]:
         if scene.harmonics.shape[0] == 0:
             add_row(own.ambient, row, adj_s)

@@ -180,7 +180,7 @@ def one_face(off):
     corners = np.array([[*np.ravel(TRIANGLE), 1.0, 1.0, 1.0, 1.0]])
     soft = np.array([[*off, -1, -1, -1, -1, -1, -1]])
     empty = np.empty((0, 3))
-    return Faces(empty, corners, empty, np.empty((0, 4), int), empty, soft, empty)
+    return Faces(empty, corners, empty, np.empty((0, 4), int), empty, soft, empty, empty)
 
 
 @pytest.mark.parametrize("p", [(0.45, 0.4), (0.5, -0.2), (-0.3, 0.1), (0.5, 1.2), (1.3, 0.9)])
