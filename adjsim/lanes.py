@@ -1,4 +1,4 @@
-"""Sums over rows of numbers, and over products of rows, eight sums in one go; CPU only.
+"""Sums over rows of numbers, and over products of rows, and vectors from rows; CPU only.
 
 A sum over a row ends in eight numbers in the lanes of a register. Added up sum by sum these
 cost more than short rows themselves; added up together, two and two, what is left of eight
@@ -111,3 +111,62 @@ def row_sums(*sums: Sum) -> Callable[..., Any]:
 def outer(a: Any, b: Any, step: int, n: int = 3) -> tuple[Sum, ...]:
     """Return the 3 n sums of products of three rows from a on with n from b on, a step apart."""
     return tuple(((int(a + i * step), int(b + j * step)),) for i in range(3) for j in range(n))
+
+
+def _write_vectors(step, context, builder, kinds, args):
+    """Write the code of `vector_rows` for arrays of these kinds."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    rows, at, n, out, first = args
+    source, target = (
+        context.make_array(kind)(context, builder, array).data
+        for kind, array in ((kinds[0], rows), (kinds[3], out))
+    )
+    number, word = context.get_value_type(kinds[0].dtype), ir.IntType(64)
+    register, size = ir.VectorType(number, LANES), context.get_abi_sizeof(number)
+
+    def chosen(a, b, lanes):
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
+        return builder.shuffle_vector(a, b, mask)
+
+    with cgutils.for_range_slice(builder, word(0), n, word(LANES)) as (k, _):
+        places = [
+            builder.gep(source, [builder.add(builder.add(at, k), word(c * step))]) for c in range(3)
+        ]
+        x, y, z = (
+            builder.load(builder.bitcast(p, register.as_pointer()), align=size) for p in places
+        )
+        two, last = chosen(x, y, list(range(2 * LANES))), chosen(z, z, list(range(2 * LANES)))
+        order = [LANES * c + lane for lane in range(LANES) for c in range(3)]
+        vectors = chosen(two, last, order)
+        begin = builder.gep(target, [builder.mul(builder.add(first, k), word(3))])
+        builder.store(vectors, builder.bitcast(begin, vectors.type.as_pointer()), align=size)
+    return context.get_dummy_value()
+
+
+def _write_vectors_slowly(step, rows, at, n, out, first):
+    """As `vector_rows`, in Python without compiler."""
+    at, n, first = int(at), int(n), int(first)
+    out[first : first + n] = np.stack([rows[at + c * step :][:n] for c in range(3)], axis=1)
+
+
+def vector_rows(step: int) -> Callable[..., None]:
+    """Return a function of (rows, at, n, out, first) for kernels that writes vectors side by side.
+
+    Row first + k of `out`, (m, 3), are the numbers k of three rows, the first of which begins at
+    rows[at] and each other a step later; k goes from 0 to n - 1, in eights.
+    """
+    if JIT_DISABLED:
+        return partial(_write_vectors_slowly, step)
+
+    def write(context, rows, at, n, out, first):
+        from numba.core import types as kinds
+
+        def codegen(context, builder, signature, args):
+            return _write_vectors(step, context, builder, signature.args, args)
+
+        word = kinds.uint64
+        return kinds.none(rows, word, word, out, word), codegen
+
+    return intrinsic(write)

@@ -29,7 +29,8 @@ from render.lists import list_fragments, sort_body
 from render.nearest import outer_coverage
 from render.pixel_shading import face_light, pixel_color
 from render.seamless import seamless_logit
-from render.tile_shading import shade_tile, whole
+from render.tile_rows import whole
+from render.tile_shading import shade_tile
 
 
 TILE_SHIFT = 5  # a tile has 1 << TILE_SHIFT pixels in each direction
@@ -267,7 +268,7 @@ def write_fragment(n, y, f, i, j, corners, grid, scene, faces, blend, fragments)
     p = (grid.pixel_x[j], grid.pixel_y[i])
     depth, w = fragment_place(p, a0, a1, a2, z)
     if scene.by_pixel[f]:
-        rgb = pixel_color(f, w, face_light(f, scene.rounded[f], faces, scene), faces, scene)
+        rgb = pixel_color(f, w, face_light(f, faces, scene), faces, scene)
     else:
         rgb = fragment_color(f, w, scene.smooth, faces.shaded)
     fragments.pixel[n], fragments.face[n] = i * grid.pixel_x.shape[0] + j, f

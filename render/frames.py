@@ -24,7 +24,7 @@ from render.packing import Job
 from render.pool import Pool
 from render.reach import find_reach
 from render.seamless import find_soft
-from render.tile_shading import LANES, SCRATCH
+from render.tile_rows import LANES, SCRATCH
 
 
 LARGEST_TILE = 1 << 20  # fragments; if a tile may hold more, tiles are smaller

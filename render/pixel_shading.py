@@ -80,10 +80,10 @@ def face_highlight(f, n, e, scene):
 
 
 @device_fn
-def face_light(f, is_rounded, faces, scene):
+def face_light(f, faces, scene):
     """Normal and shade of a face with one normal; of a rounded face nothing."""
     n = load3(faces.shaded, f)
-    if is_rounded:
+    if scene.rounded[f]:
         return n, n
     return n, face_shade(f, n, scene)
 

@@ -14,7 +14,7 @@ Tests: `tests/render/test_reach.py`.
 
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import dot
-from render.face_setup import load3
+from render.face_setup import face_shade, load3
 from render.normals import unit_or_zero
 from render.pixel_shading import corner_normals, corner_rows, is_glossy
 
@@ -59,6 +59,15 @@ def reach_body(f, scene, faces):
         is_shiny = is_shiny or (has_highlight and may_shine(normals, towards, l))
     faces.reach[f, CURVED] = is_rounded and (is_curved or is_shiny)
     faces.reach[f, SHINY] = is_shiny
+
+
+@device_fn
+def reached_light(f, faces, scene):
+    """As `face_light`, with the one shade of a rounded face that no light reaches too."""
+    n = load3(faces.shaded, f)
+    if faces.reach[f, CURVED]:
+        return n, n
+    return n, face_shade(f, n, scene)
 
 
 def _find_reach(scene, faces):

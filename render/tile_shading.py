@@ -9,11 +9,8 @@ Tests: `tests/render/test_tile_shading.py`.
 
 import numpy as np
 
-from adjsim.backend import cpu_kernel, device_fn, lit
-from adjsim.lanes import LANES
+from adjsim.backend import cpu_kernel, device_fn
 from adjsim.vec3 import add, scale
-from render.barycentrics import barycentrics, corner_weights
-from render.coverage import LN2_HIGH, LN2_LOW, exp_minus
 from render.face_setup import load3, load_corners
 from render.harmonics import harmonic_shade
 from render.normals import unit_or_zero
@@ -21,10 +18,9 @@ from render.pixel_shading import (
     corner_albedo,
     corner_normals,
     corner_rows,
-    face_light,
     weighted,
 )
-from render.reach import CURVED, SHINY
+from render.reach import CURVED, SHINY, reached_light
 from render.shading import lambert, mirrored_cosine
 from render.textures import (
     between_texels,
@@ -36,64 +32,27 @@ from render.textures import (
     texel_cell,
     weighted_uv,
 )
-
-
-SHADED = 112  # fragments that are shaded at a time
-GROUP = np.uint64(LANES)  # loops run over whole groups: what lies beyond is not used
-ROW = np.uint64(SHADED + LANES)  # of the scratch, a number for each fragment
-WEIGHTS, NORMALS, COLORS = np.uint64(0) * ROW, np.uint64(3) * ROW, np.uint64(6) * ROW
-LENGTHS, CELLS, FRACTIONS = np.uint64(9) * ROW, np.uint64(10) * ROW, np.uint64(12) * ROW
-TEXELS = np.uint64(14) * ROW
-SCRATCH = 26 * (SHADED + LANES)
-MANTISSA, ONE = np.int64((1 << 52) - 1), np.int64(1023 << 52)  # bits of a float64
-ARTANH = tuple(1.0 / k for k in range(21, 0, -2))
-
-
-@device_fn
-def whole(n):
-    """The whole groups of LANES that hold n."""
-    return (n + (LANES - 1)) // LANES * LANES
-
-
-@device_fn
-def get3(block, at):
-    """Three numbers of a fragment, a row apart: rows lie in one array, so loops vectorise."""
-    return block[at], block[at + ROW], block[at + ROW + ROW]
-
-
-@device_fn
-def put3(block, at, value):
-    """Write three numbers of a fragment."""
-    block[at], block[at + ROW], block[at + ROW + ROW] = value
-
-
-@device_fn
-def get2(block, at):
-    """Two numbers of a fragment."""
-    return block[at], block[at + ROW]
-
-
-@device_fn
-def put2(block, at, value):
-    """Write two numbers of a fragment."""
-    block[at], block[at + ROW] = value
-
-
-@device_fn
-def times(a, b):
-    """Products of colours, per channel."""
-    return (a[0] * b[0], a[1] * b[1], a[2] * b[2])
-
-
-@device_fn
-def weigh_block(first, n, corners, fragments, block):
-    """Weights of the corners at the fragments first..first+n-1."""
-    a0, a1, a2, z = corners
-    for k in range(np.uint64(0), np.uint64(whole(n))):
-        q = np.uint64(first) + k
-        b = barycentrics((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2)
-        w, _ = corner_weights(b, z)
-        put3(block, k + WEIGHTS, w)
+from render.tile_curved import has_one_color, is_lit_alone, light_curved
+from render.tile_rows import (
+    CELLS,
+    COLORS,
+    FRACTIONS,
+    LENGTHS,
+    NORMALS,
+    ROW,
+    SHADED,
+    TEXELS,
+    WEIGHTS,
+    get2,
+    get3,
+    power_vector,
+    put2,
+    put3,
+    times,
+    weigh_block,
+    whole,
+    write_colors,
+)
 
 
 @device_fn
@@ -196,35 +155,6 @@ def paint_block(f, n, scene, block):
 
 
 @device_fn
-def log_vector(c):
-    """log(c) for c > 0, not denormal, to two roundings, in operations that vectorise; CPU only.
-
-    c = 2^k m with 1/sqrt(2) <= m <= sqrt(2), log(m) = 2 artanh(f), f = (m - 1)/(m + 1): the rest
-    of the series is below 3e-18 (Cody & Waite, Software Manual for the Elementary Functions,
-    1980, ch. 5).
-    """
-    bits = np.float64(c).view(np.int64)
-    m = np.int64((bits & MANTISSA) | ONE).view(np.float64)
-    is_large = m > 1.4142135623730951
-    k = np.float64(np.int32((bits >> np.int64(52)) - np.int64(1023))) + (1.0 if is_large else 0.0)
-    m = 0.5 * m if is_large else m
-    f = (m - 1.0) / (m + 1.0)
-    s = f * f
-    series = ARTANH[0]
-    for a in ARTANH[1:]:
-        series = series * s + a
-    return type(c)(k * LN2_HIGH + (k * LN2_LOW + 2.0 * f * series))
-
-
-@device_fn
-def power_vector(c, p):
-    """max(0, c)^p as `power` has it, but for a few roundings times p log(c); vectorises."""
-    zero, tiny = lit(0.0, c), lit(1e-30, c)
-    h = exp_minus(max(-p * log_vector(max(c, tiny)), zero))
-    return h if c > tiny else zero
-
-
-@device_fn
 def polish_block(f, n, faces, scene, block):
     """Add the highlights of all lights to a block. Its weights become vectors to the eye."""
     towards = corner_rows(f, scene.faces, faces.towards)
@@ -246,14 +176,14 @@ def polish_block(f, n, faces, scene, block):
 def is_plain(f, faces, scene):
     """Whether a face has one colour after all, for what light reaches of it."""
     is_reached = faces.reach[f, CURVED] or faces.reach[f, SHINY]
-    return not (is_reached or scene.smooth[f] or is_textured(f, scene))
+    return has_one_color(f, scene) and not is_reached
 
 
 @device_fn
 def shade_face(f, first, last, faces, scene, fragments):
     """Colours of the fragments first..last-1, all of face f."""
     corners = load_corners(f, faces.corners)
-    light, block = face_light(f, faces.reach[f, CURVED], faces, scene), fragments.shade
+    light, block = reached_light(f, faces, scene), fragments.shade
     if is_plain(f, faces, scene):
         rgb = times(light[1], load3(scene.face_colors, f))
         for q in range(np.uint64(first), np.uint64(last)):
@@ -262,14 +192,14 @@ def shade_face(f, first, last, faces, scene, fragments):
     for start in range(first, last, SHADED):
         n = min(SHADED, last - start)
         weigh_block(start, n, corners, fragments, block)
-        light_block(f, n, light, faces, scene, block)
-        paint_block(f, n, scene, block)
-        if faces.reach[f, SHINY]:
-            polish_block(f, n, faces, scene, block)
-        for k in range(np.uint64(0), np.uint64(n)):
-            q = np.uint64(start) + k
-            rgb = get3(block, k + COLORS)
-            fragments.rgb[q, 0], fragments.rgb[q, 1], fragments.rgb[q, 2] = rgb
+        if is_lit_alone(f, faces, scene):
+            light_curved(f, n, faces, scene, block)
+        else:
+            light_block(f, n, light, faces, scene, block)
+            paint_block(f, n, scene, block)
+            if faces.reach[f, SHINY]:
+                polish_block(f, n, faces, scene, block)
+        write_colors(start, n, fragments, block)
 
 
 def _shade_tile(tile, scene, faces, tiles, fragments):

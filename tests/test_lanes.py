@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from adjsim.backend import cpu_kernel
-from adjsim.lanes import LANES, outer, row_sums
+from adjsim.lanes import LANES, outer, row_sums, vector_rows
 
 
 STEP = 41
@@ -58,3 +58,25 @@ def test_the_sums_of_an_outer_product_are_named_row_by_row():
     assert [terms for (terms,) in SIX] == [
         (i * STEP, (3 + j) * STEP) for i in range(3) for j in range(2)
     ]
+
+
+write_three = vector_rows(STEP)
+
+
+def _vectors(rows, at, n, out, first):
+    write_three(rows, np.uint64(at), np.uint64(n), out, np.uint64(first))
+
+
+vectors = cpu_kernel(_vectors, cached=False)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [0, 8, 24])
+def test_three_rows_become_vectors_side_by_side(rng, n, dtype):
+    rows, at, first = rng.normal(size=200).astype(dtype), 5, 2
+    out = np.full((40, 3), np.nan, dtype)
+    vectors(rows, at, n, out, first)
+    expected = np.full((40, 3), np.nan, dtype)
+    for c in range(3):
+        expected[first : first + n, c] = rows[at + c * STEP :][:n]
+    np.testing.assert_array_equal(out, expected)

@@ -128,8 +128,7 @@ def pixels_vjp_body(k, f, scene, faces, fragments, adj, pair, slots, own, row, r
     writes the records of its fragments, from the first of the tile on.
     """
     zero = lit(0.0, slots[pair, 0])
-    corners = load_corners(f, faces.corners)
-    light = face_light(f, scene.rounded[f], faces, scene)
+    corners, light = load_corners(f, faces.corners), face_light(f, faces, scene)
     colors, normals, towards = no_corners(zero), no_corners(zero), no_corners(zero)
     adj_s, depths = (zero, zero, zero), (zero, zero, zero)
     sum0, sum1, sum2 = (zero, zero), (zero, zero), (zero, zero)

@@ -27,7 +27,7 @@ from render.frames import Frame, draw_tiles, empty_fragments, setup_frame
 from render.packing import Job
 from render.pool import Pool, for_each_frame
 from render.soft_raster import draw_frames, draw_samples, empty_images
-from render.tile_shading import LANES
+from render.tile_rows import LANES
 
 
 KEPT_BYTES = 1 << 28

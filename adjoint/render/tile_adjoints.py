@@ -34,7 +34,7 @@ from render.face_setup import load_corners
 from render.fragments import Fragments
 from render.frames import Frame, empty_fragments
 from render.pixel_shading import corner_normals
-from render.tile_shading import ROW, SHADED, WEIGHTS, get3, put3, whole
+from render.tile_rows import ROW, SHADED, WEIGHTS, get3, put3, whole
 
 
 sum_logits = row_sums(*(((int(PART) + i * STEP,),) for i in range(7)))

@@ -19,7 +19,8 @@ from adjoint.render.barycentrics import corner_weights_vjp, pixel_vjp
 from adjsim.backend import device_fn, lit
 from adjsim.lanes import outer, row_sums
 from render.barycentrics import barycentrics, corner_weights, inverse_depths
-from render.tile_shading import ROW, SCRATCH, WEIGHTS, get3, put2, put3, whole
+from render.coverage import exp_minus
+from render.tile_rows import ROW, SCRATCH, WEIGHTS, get3, log_vector, put2, put3, whole
 
 
 def row(n: int) -> np.uint64:
@@ -110,7 +111,25 @@ def weights_block_vjp(n, corners, pair, slots, block):
         put2(block, k + ADJ_P, (-s * adj_p[0], -s * adj_p[1]))
         put3(block, k + ADJ_W, g)
     sum_place(block, np.uint64(whole(n)), SUMS)
+    add_place_sums(corners, pair, slots, block)
+
+
+@device_fn
+def add_place_sums(corners, pair, slots, block):
+    """Add what corners and their depths get to a slot, from the sums that were found."""
+    z = corners[3]
     add_sums(6, pair, 0, slots, block)
     c, sums = inverse_depths(z), found3(6, block)
     for i in range(3):
         slots[pair, 6 + i] -= z[3] * c[i] * sums[i]
+
+
+@device_fn
+def power_slopes_vector(c, p):
+    """As `power_slopes`, but for a few roundings times p log(c); vectorises."""
+    zero, tiny = lit(0.0, c), lit(1e-30, c)
+    positive = max(c, tiny)
+    log_c = log_vector(positive)
+    h = exp_minus(max(-p * log_c, zero))
+    h = h if c > tiny else zero
+    return h, p * h / positive, h * log_c

@@ -20,6 +20,7 @@ from adjoint.render.normals import unit_vjp
 from adjoint.render.pixel_shading import face_light_vjp, weighted_vjp
 from adjoint.render.shading import mirrored_cosine_vjp
 from adjoint.render.textures import between_vjp
+from adjoint.render.tile_curved import curved_block_vjp
 from adjoint.render.tile_rows import (
     ADJ_E,
     ADJ_N,
@@ -35,6 +36,7 @@ from adjoint.render.tile_rows import (
     add_sums,
     adjoint_block,
     found3,
+    power_slopes_vector,
     replay_weights,
     rows3,
     weights_block_vjp,
@@ -42,7 +44,6 @@ from adjoint.render.tile_rows import (
 from adjsim.backend import device_fn, lit, specialise
 from adjsim.lanes import outer, row_sums
 from adjsim.vec3 import add, axpy, dot
-from render.coverage import exp_minus
 from render.face_setup import load3, load_corners
 from render.harmonics import N_HARMONICS, harmonics
 from render.normals import unit_or_zero
@@ -50,13 +51,13 @@ from render.pixel_shading import (
     corner_albedo,
     corner_normals,
     corner_rows,
-    face_light,
     weighted,
 )
-from render.reach import CURVED, SHINY
+from render.reach import CURVED, SHINY, reached_light
 from render.shading import mirrored_cosine
 from render.textures import between_texels, cell_places, corner_uv, is_textured, load_image
-from render.tile_shading import (
+from render.tile_curved import is_lit_alone
+from render.tile_rows import (
     CELLS,
     COLORS as SHADE,
     FRACTIONS,
@@ -66,18 +67,13 @@ from render.tile_shading import (
     SHADED,
     TEXELS,
     WEIGHTS,
-    find_cells,
-    four_texels,
     get2,
     get3,
-    is_plain,
-    light_block,
-    log_vector,
     put3,
-    put_texels,
     times,
     whole,
 )
+from render.tile_shading import find_cells, four_texels, is_plain, light_block, put_texels
 
 
 OF_NORMAL, OF_EYE, OF_COLOR = rows3(PART)
@@ -131,17 +127,6 @@ normals_block_vjp = device_fn(_unit_block_vjp)
 eyes_block_vjp = device_fn(
     specialise(_unit_block_vjp, "eyes_block_vjp", UNIT=EYE, LENGTH=EYE_LENGTHS, ADJ_UNIT=ADJ_E)
 )
-
-
-@device_fn
-def power_slopes_vector(c, p):
-    """As `power_slopes`, but for a few roundings times p log(c); vectorises."""
-    zero, tiny = lit(0.0, c), lit(1e-30, c)
-    positive = max(c, tiny)
-    log_c = log_vector(positive)
-    h = exp_minus(max(-p * log_c, zero))
-    h = h if c > tiny else zero
-    return h, p * h / positive, h * log_c
 
 
 @device_fn
@@ -319,7 +304,7 @@ def plain_vjp(f, s, scene, pair, slots):
 @device_fn
 def pixels_vjp_tile(k, f, scene, faces, fragments, adj, pair, slots, own, row, records, first):
     """As `pixels_vjp_body`, but for what flows through depths."""
-    light = face_light(f, faces.reach[f, CURVED], faces, scene)
+    light = reached_light(f, faces, scene)
     zero, block = lit(0.0, slots[pair, 0]), fragments.shade
     for c in range(np.uint64(9), np.uint64(PIXEL_SLOT)):
         slots[np.uint64(pair), c] = zero
@@ -333,11 +318,16 @@ def pixels_vjp_tile(k, f, scene, faces, fragments, adj, pair, slots, own, row, r
             n = min(SHADED, last - start)
             replay_weights(start, n, corners, fragments, block)
             adjoint_block(start, n, fragments, adj, block)
-            adj_s_block = color_block_vjp(
-                f, n, light, faces, scene, own, row, records, first + start, pair, slots, block
-            )
+            if is_lit_alone(f, faces, scene):
+                adj_s_block = curved_block_vjp(
+                    f, n, corners, faces, scene, own, row, pair, slots, block
+                )
+            else:
+                adj_s_block = color_block_vjp(
+                    f, n, light, faces, scene, own, row, records, first + start, pair, slots, block
+                )
+                weights_block_vjp(n, corners, pair, slots, block)
             adj_s = add(adj_s, adj_s_block)
-            weights_block_vjp(n, corners, pair, slots, block)
     if scene.rounded[f]:
         if scene.harmonics.shape[0] == 0:
             add_row(own.ambient, row, adj_s)

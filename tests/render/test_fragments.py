@@ -6,7 +6,7 @@ from render.fragments import gather_tile, tile_area
 from render.frames import empty_fragments, setup_frame
 from render.packing import pack
 from render.scene import Mesh, Scene
-from render.tile_shading import LANES
+from render.tile_rows import LANES
 from tests.render.scenes import camera, soft, two_tetrahedra
 
 

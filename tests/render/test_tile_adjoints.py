@@ -15,7 +15,7 @@ from render.fragments import gather_tile
 from render.frames import setup_frame
 from render.packing import pack
 from render.textures import is_textured
-from render.tile_shading import SHADED
+from render.tile_rows import SHADED
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
 from tests.render.test_tile_shading import in_a_sky
 

@@ -8,7 +8,7 @@ from render.frames import empty_fragments, setup_frame
 from render.packing import pack
 from render.pixel_shading import face_light, pixel_color
 from render.scene import Scene, SphericalHarmonics
-from render.tile_shading import SHADED, log_vector, power_vector
+from render.tile_rows import SHADED, log_vector, power_vector
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
 
 
@@ -31,7 +31,7 @@ def test_every_fragment_of_a_block_has_the_colour_of_its_pixel(rng, look):
         pairs = range(frame.tiles.start[tile], frame.tiles.start[tile + 1])
         for k, f in enumerate(frame.tiles.faces[pairs.start : pairs.stop]):
             first, last = fragments.pair[k], fragments.pair[k + 1]
-            light = face_light(f, job.scene.rounded[f], frame.faces, job.scene)
+            light = face_light(f, frame.faces, job.scene)
             corners = load_corners(f, frame.faces.corners)
             longest = max(longest, last - first)
             for q in range(first, last, 7):
