@@ -98,6 +98,61 @@ def _vectors(builder, field, at, size):
     return x, y, last
 
 
+@cache
+def make_row_gather(step: int, sets: int) -> Callable[..., None]:
+    """Return a function of (field, places, n, rows, at) for kernels that gathers vectors.
+
+    Component c of row places[i step + k] of `field`, (m, 3), is written to
+    rows[at + (3 i + c) step + k] for each set i, and each k from 0 to n - 1, in eights.
+    """
+    if JIT_DISABLED:
+        return partial(_gather_rows_slowly, step, sets)
+
+    def gather(context, field, places, n, rows, at):
+        from numba.core import types as kinds
+
+        def codegen(context, builder, signature, args):
+            return _gather_rows(step, sets, context, builder, signature.args, args)
+
+        return kinds.none(field, places, kinds.uint64, rows, kinds.uint64), codegen
+
+    return intrinsic(gather)
+
+
+def _gather_rows(step, sets, context, builder, kinds, args):
+    """Write the code of a gather into rows."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    word = ir.IntType(64)
+    _, _, n, _, at = args
+    field, places, rows = (
+        context.make_array(kinds[k])(context, builder, args[k]).data for k in (0, 1, 3)
+    )
+    size = context.get_abi_sizeof(context.get_value_type(kinds[0].dtype))
+
+    def place(array, k, row):
+        return builder.gep(array, [builder.add(k, word(row * step))])
+
+    with cgutils.for_range_slice(builder, word(0), n, word(LANES)) as (k, _):
+        begin = builder.add(at, k)
+        for i in range(sets):
+            for c, value in enumerate(_vectors(builder, field, place(places, k, i), size)):
+                p = place(rows, begin, 3 * i + c)
+                builder.store(value, builder.bitcast(p, value.type.as_pointer()), align=size)
+    return context.get_dummy_value()
+
+
+def _gather_rows_slowly(
+    step: int, sets: int, field: Any, places: Any, n: Any, rows: Any, at: Any
+) -> None:
+    """As `make_row_gather` says, in Python without compiler."""
+    n, at = int(n), int(at)
+    for i in range(sets):
+        for c in range(3):
+            rows[at + (3 * i + c) * step :][:n] = field[places[i * step :][:n], c]
+
+
 def _shuffle(builder, a, b, lanes):
     """Return the named lanes of two registers, one after the other."""
     from llvmlite import ir

@@ -130,6 +130,7 @@ def _write_vectors(step, context, builder, kinds, args):
         mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
         return builder.shuffle_vector(a, b, mask)
 
+    numbers = ir.Constant(ir.VectorType(word, 3 * LANES), list(range(3 * LANES)))
     with cgutils.for_range_slice(builder, word(0), n, word(LANES)) as (k, _):
         places = [
             builder.gep(source, [builder.add(builder.add(at, k), word(c * step))]) for c in range(3)
@@ -138,10 +139,15 @@ def _write_vectors(step, context, builder, kinds, args):
             builder.load(builder.bitcast(p, register.as_pointer()), align=size) for p in places
         )
         two, last = chosen(x, y, list(range(2 * LANES))), chosen(z, z, list(range(2 * LANES)))
-        order = [LANES * c + lane for lane in range(LANES) for c in range(3)]
-        vectors = chosen(two, last, order)
+        vectors = chosen(two, last, [LANES * c + i for i in range(LANES) for c in range(3)])
+        left = builder.mul(builder.sub(n, k), word(3))
+        first_left = builder.insert_element(ir.Constant(numbers.type, ir.Undefined), left, word(0))
+        every_left = chosen(first_left, first_left, [0] * (3 * LANES))
+        is_there = builder.icmp_unsigned("<", numbers, every_left)
         begin = builder.gep(target, [builder.mul(builder.add(first, k), word(3))])
-        builder.store(vectors, builder.bitcast(begin, vectors.type.as_pointer()), align=size)
+        place = builder.bitcast(begin, vectors.type.as_pointer())
+        before = builder.load(place, align=size)
+        builder.store(builder.select(is_there, vectors, before), place, align=size)
     return context.get_dummy_value()
 
 
@@ -155,7 +161,8 @@ def vector_rows(step: int) -> Callable[..., None]:
     """Return a function of (rows, at, n, out, first) for kernels that writes vectors side by side.
 
     Row first + k of `out`, (m, 3), are the numbers k of three rows, the first of which begins at
-    rows[at] and each other a step later; k goes from 0 to n - 1, in eights.
+    rows[at] and each other a step later; k goes from 0 to n - 1.
+    Rows are read in eights, and `out` too: it must reach to the end of the last.
     """
     if JIT_DISABLED:
         return partial(_write_vectors_slowly, step)

@@ -24,7 +24,7 @@ from render.packing import Job
 from render.pool import Pool
 from render.reach import find_reach
 from render.seamless import find_soft
-from render.tile_rows import LANES, SCRATCH
+from render.tile_rows import LANES, PLACES, SCRATCH
 
 
 LARGEST_TILE = 1 << 20  # fragments; if a tile may hold more, tiles are smaller
@@ -89,7 +89,8 @@ def empty_fragments(frame: Frame, first: int, last: int) -> Fragments:
     n = int(tiles.capacity[first:last].max()) + LANES
     n_pairs = int(np.diff(tiles.start[first : last + 1]).max())
     dtype, side = grid.pixel_x.dtype, 1 << grid.shift
-    pixel, face, order, spare = (np.empty(n, np.int32) for _ in range(4))
+    pixel, face, order = (np.empty(n, np.int32) for _ in range(3))
+    spare = np.empty(max(n, PLACES), np.int32)
     # Blocks reach beyond the last fragment: what they find is dropped, but not left to chance.
     p_x, p_y, y, D, rest, z, u = (np.zeros(n, dtype) for _ in range(7))
     start = np.empty(side * side + 2, np.int32)

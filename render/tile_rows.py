@@ -18,8 +18,9 @@ SHADED = 112  # fragments that are shaded at a time
 GROUP = np.uint64(LANES)  # loops run over whole groups: what lies beyond is not used
 ROW = np.uint64(SHADED + LANES)  # of the scratch, a number for each fragment
 WEIGHTS, NORMALS, COLORS = np.uint64(0) * ROW, np.uint64(3) * ROW, np.uint64(6) * ROW
-LENGTHS, CELLS, FRACTIONS = np.uint64(9) * ROW, np.uint64(10) * ROW, np.uint64(12) * ROW
-TEXELS = np.uint64(14) * ROW
+LENGTHS, FRACTIONS = np.uint64(9) * ROW, np.uint64(12) * ROW
+TEXELS, THREE_ROWS = np.uint64(14) * ROW, np.uint64(3) * ROW
+PLACES = 4 * (SHADED + LANES)  # of the texels of a block
 SCRATCH = 26 * (SHADED + LANES)
 MANTISSA, ONE = np.int64((1 << 52) - 1), np.int64(1023 << 52)  # bits of a float64
 # artanh(f) = f + f s q(s), s = f^2: coefficients of the even powers in q, then of the odd ones.
@@ -82,11 +83,7 @@ write_vectors = vector_rows(int(ROW))
 @device_fn
 def write_colors(first, n, fragments, block):
     """Write the colours of a block to its fragments first..first+n-1."""
-    eights = np.uint64(n // LANES * LANES)
-    write_vectors(block, COLORS, eights, fragments.rgb, np.uint64(first))
-    for k in range(eights, np.uint64(n)):
-        q, rgb = np.uint64(first) + k, get3(block, k + COLORS)
-        fragments.rgb[q, 0], fragments.rgb[q, 1], fragments.rgb[q, 2] = rgb
+    write_vectors(block, COLORS, np.uint64(n), fragments.rgb, np.uint64(first))
 
 
 @device_fn

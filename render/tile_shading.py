@@ -9,7 +9,8 @@ Tests: `tests/render/test_tile_shading.py`.
 
 import numpy as np
 
-from adjsim.backend import cpu_kernel, device_fn
+from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.gathering import make_row_gather
 from adjsim.vec3 import add, scale
 from render.face_setup import load3, load_corners
 from render.harmonics import harmonic_shade
@@ -24,9 +25,7 @@ from render.reach import CURVED, SHINY, reached_light
 from render.shading import lambert, mirrored_cosine
 from render.textures import (
     between_texels,
-    cell_places,
     corner_uv,
-    four_texels_at,
     is_textured,
     load_image,
     texel_cell,
@@ -34,7 +33,6 @@ from render.textures import (
 )
 from render.tile_curved import has_one_color, is_lit_alone, light_curved
 from render.tile_rows import (
-    CELLS,
     COLORS,
     FRACTIONS,
     LENGTHS,
@@ -42,6 +40,7 @@ from render.tile_rows import (
     ROW,
     SHADED,
     TEXELS,
+    THREE_ROWS,
     WEIGHTS,
     get2,
     get3,
@@ -74,8 +73,10 @@ def light_block(f, n, light, faces, scene, block):
     """Normals, 1 over the lengths that they had, and shade of the fragments of a block."""
     if not faces.reach[f, CURVED]:
         for k in range(np.uint64(0), np.uint64(whole(n))):
-            put3(block, k + NORMALS, light[0])
             put3(block, k + COLORS, light[1])
+        if faces.reach[f, SHINY]:
+            for k in range(np.uint64(0), np.uint64(whole(n))):
+                put3(block, k + NORMALS, light[0])
         return
     normals = corner_normals(f, faces.shaded)
     for k in range(np.uint64(0), np.uint64(whole(n))):
@@ -90,41 +91,52 @@ def light_block(f, n, light, faces, scene, block):
         light_lambert(f, n, scene, block)
 
 
+gather_texels = make_row_gather(int(ROW), 4)
+
+
 @device_fn
-def find_cells(f, n, scene, block):
-    """Rows and columns of the upper left of four texels, and the fractions, as numbers."""
+def around(k, n, inverse):
+    """Whole number k, of rows or columns, brought into 0 to n - 1 by whole turns; vectorises."""
+    zero = lit(0.0, k)
+    k -= n * np.floor(k * inverse)
+    k = k + n if k < zero else k
+    return k - n if k >= n else k
+
+
+@device_fn
+def two_places(k, n, clamp):
+    """Index k of a row or column and the next one, as `wrapped` has them; vectorises.
+
+    k is a whole number of the type of uv.
+    """
+    size, last = type(k)(n), np.int64(n - 1)
+    first = np.int64(k if clamp else around(k, size, lit(1.0, k) / size))
+    beyond = last if clamp else np.int64(0)
+    second = first + np.int64(1)
+    second = beyond if second > last else max(second, np.int64(0))
+    return min(max(first, np.int64(0)), last), second
+
+
+@device_fn
+def load_texels(f, n, scene, places, block):
+    """Fractions of the four texels around each of n fragments, their places and the texels."""
     corners, image = corner_uv(f, scene), load_image(f, scene)
+    start, height, width, clamp = image
     for k in range(np.uint64(0), np.uint64(whole(n))):
         cell, fractions = texel_cell(weighted_uv(get3(block, k + WEIGHTS), corners), image)
-        put2(block, k + CELLS, cell)
         put2(block, k + FRACTIONS, fractions)
-
-
-@device_fn
-def put_texels(k, at, scene, block):
-    """Write the four texels `at` around fragment k of a block."""
-    step = np.uint64(3) * ROW
-    four = four_texels_at(
-        (np.uint64(at[0]), np.uint64(at[1]), np.uint64(at[2]), np.uint64(at[3])), scene.texels
-    )
-    put3(block, k + TEXELS, four[0])
-    put3(block, k + TEXELS + step, four[1])
-    put3(block, k + TEXELS + step + step, four[2])
-    put3(block, k + TEXELS + step + step + step, four[3])
-
-
-@device_fn
-def load_texels(f, n, scene, block):
-    """The four texels around each of n fragments: the one loop that does not vectorise."""
-    image = load_image(f, scene)
-    for k in range(np.uint64(0), np.uint64(n)):
-        put_texels(k, cell_places(get2(block, k + CELLS), image), scene, block)
+        upper, lower = two_places(cell[0], height, clamp)
+        left, right = two_places(cell[1], width, clamp)
+        upper, lower = start + width * upper, start + width * lower
+        places[k], places[k + ROW] = upper + left, upper + right
+        places[k + ROW + ROW], places[k + THREE_ROWS] = lower + left, lower + right
+    gather_texels(scene.texels, places, np.uint64(whole(n)), block, TEXELS)
 
 
 @device_fn
 def four_texels(k, block):
     """The four texels around fragment k of a block."""
-    at, step = k + TEXELS, np.uint64(3) * ROW
+    at, step = k + TEXELS, THREE_ROWS
     return (
         get3(block, at),
         get3(block, at + step),
@@ -134,11 +146,10 @@ def four_texels(k, block):
 
 
 @device_fn
-def paint_block(f, n, scene, block):
+def paint_block(f, n, scene, places, block):
     """Multiply the shade of a block by its colours C."""
     if is_textured(f, scene):
-        find_cells(f, n, scene, block)
-        load_texels(f, n, scene, block)
+        load_texels(f, n, scene, places, block)
         for k in range(np.uint64(0), np.uint64(whole(n))):
             a, b = get2(block, k + FRACTIONS)
             C = between_texels(a, b, four_texels(k, block))
@@ -196,7 +207,7 @@ def shade_face(f, first, last, faces, scene, fragments):
             light_curved(f, n, faces, scene, block)
         else:
             light_block(f, n, light, faces, scene, block)
-            paint_block(f, n, scene, block)
+            paint_block(f, n, scene, fragments.spare, block)
             if faces.reach[f, SHINY]:
                 polish_block(f, n, faces, scene, block)
         write_colors(start, n, fragments, block)

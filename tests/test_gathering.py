@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 from adjsim.backend import cpu_kernel
-from adjsim.gathering import LANES, TILE, _gather_slowly, make_gather
+from adjsim.gathering import (
+    LANES,
+    TILE,
+    _gather_rows_slowly,
+    _gather_slowly,
+    make_gather,
+    make_row_gather,
+)
 
 
 N_NODES, N_ROWS = 37, 3
@@ -57,3 +64,30 @@ def test_it_is_the_same_without_compiler(rng, case):
 
 def test_a_tile_is_whole_registers():
     assert TILE % LANES == 0
+
+
+STEP, SETS = 40, 2
+gather_rows = make_row_gather(STEP, SETS)
+
+
+def _rows(field, places, n, rows, at):
+    gather_rows(field, places, np.uint64(n), rows, np.uint64(at))
+
+
+rows_kernel = cpu_kernel(_rows, cached=False)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [0, 8, 24])
+def test_rows_have_the_vectors_at_their_places(rng, n, dtype):
+    field, at = rng.normal(size=(N_NODES, 3)).astype(dtype), 7
+    places = rng.integers(0, N_NODES, STEP * SETS).astype(np.int32)
+    places[n - 1] = N_NODES - 1  # the last row ends the memory
+    compiled = np.full(at + 3 * SETS * STEP, np.nan, dtype)
+    slow = compiled.copy()
+    rows_kernel(field, places, n, compiled, at)
+    _gather_rows_slowly(STEP, SETS, field, places, n, slow, at)
+    np.testing.assert_array_equal(compiled, slow)
+    expected = field[places.reshape(SETS, STEP)[:, :n]].transpose(0, 2, 1)
+    np.testing.assert_array_equal(slow[at:].reshape(SETS, 3, STEP)[..., :n], expected)
+    assert np.isnan(slow).sum() == len(slow) - 3 * SETS * n

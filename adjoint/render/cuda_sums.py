@@ -64,7 +64,9 @@ def texel_thread(t, args):
     total = (zero, zero, zero)
     for m in range(start[t], start[t + 1]):
         which = keys[m] % keys.shape[0]
-        total = add(total, texel_share(which // 4, which % 4, records))
+        c, k = which // records.at.shape[1], which % records.at.shape[1]
+        adj_C = (records.part[2, k], records.part[3, k], records.part[4, k])
+        total = add(total, texel_share(c, records.part[0, k], records.part[1, k], adj_C))
     totals[t, 0], totals[t, 1], totals[t, 2] = total
 
 

@@ -4,9 +4,9 @@ The forward's stages are undone last first, tile by tile and then for the frame:
 
     pixels -> fragments -> slots of (tile, face) -> faces -> vertices, scene, view
 
-Where there are textures, each fragment of a tile writes a record of 56 bytes (in float64) of the
-texels it saw; the records are added up tile by tile. One thread alone adds those of a tile when
-it is done with it, so that they stay in its cache; of several each keeps those of its tiles.
+Where there are textures, one thread alone adds what each block of fragments gives its texels at
+once. Of several each keeps a record of 56 bytes (in float64) of each fragment of its tiles, and
+these are added up afterwards, in the same order.
 
 Every sum has a fixed order that does not know how many threads there are: gradients are
 equal to the bit on any number of them. The tangents are in `tile_tangents.py`.
@@ -24,7 +24,7 @@ from adjoint.render.fragments import sum_pairs, sum_pixel_pairs
 from adjoint.render.kept import KeptFrame, recall_tile, tile_room
 from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
 from adjoint.render.supersampling import repeat_vjp
-from adjoint.render.textures import TexelRecords, add_texels, add_uv, empty_records
+from adjoint.render.textures import TexelRecords, add_records, add_uv, empty_records
 from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch, pair_vjp_tile
 from adjoint.render.tile_shading import pixels_vjp_tile
 from adjsim.backend import cpu_kernel, device_fn, specialise
@@ -103,9 +103,9 @@ def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
     """Undo the colours of the fragments of a tile whose faces are shaded pixel by pixel."""
     records = slots.records
     own, first = own_parts(tile, slots.parts), records.count[0]
-    if records.at.shape[0] > 0:
+    if records.at.shape[1] > 0:
         records.count[0] += fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
-        records.at[first : records.count[0], 0] = -1
+        records.at[0, first : records.count[0]] = -1
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
         f, k = np.uint64(tiles.faces[pair]), pair - tiles.start[tile]
         if scene.by_pixel[f]:
@@ -113,9 +113,6 @@ def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
             pixels_vjp_tile(
                 k, f, scene, faces, fragments, adj, pair, slots.pairs, own, row, records, first
             )
-    if slots.texels.shape[0] > 0:
-        add_texels(records, slots.texels)
-        records.count[0] = 0
 
 
 shade_tile_vjp = cpu_kernel(_shade_tile_vjp)
@@ -133,7 +130,7 @@ class Slots(NamedTuple):
     tiles: np.ndarray  # (n_tiles, 6) of sigma, gamma, epsilon and one background
     behind: np.ndarray  # of the samples of a background image, or (0, 0, 3)
     parts: ShadeParts  # of every tile, or of none where no face is shaded pixel by pixel
-    records: TexelRecords  # of a run of tiles, or of one tile
+    records: TexelRecords  # of a run of tiles, or of none where they are added at once
     texels: np.ndarray  # the sum of all records, or (0, 3) where each run of tiles keeps its own
 
 
@@ -158,9 +155,9 @@ def recording(
     job: Job, ready: Frame, first: int, last: int, slots: Slots, records: dict[int, TexelRecords]
 ) -> Slots:
     """Return the slots with room for the records of the tiles first..last-1, kept in `records`."""
-    held = ready.tiles.capacity[first:last]
-    n = int(held.max() if len(slots.texels) else held.sum()) if len(job.scene.texels) else 0
-    records[first] = empty_records(np, n, job.x.dtype)
+    is_kept = len(job.scene.texels) > 0 and not len(slots.texels)
+    n = int(ready.tiles.capacity[first:last].sum()) if is_kept else 0
+    records[first] = empty_records(np, n, job.x.dtype)._replace(total=slots.texels)
     return slots._replace(records=records[first])
 
 
@@ -220,7 +217,7 @@ def undo_frame(
             getattr(adj.scene, name)[...] += part.sum(axis=0)
         adj.scene.texels[: len(slots.texels)] = slots.texels
         for first in sorted(records):  # the same order on any number of threads
-            add_texels(records[first], adj.scene.texels)
+            add_records(records[first], adj.scene.texels)
         add_uv(job.scene.uv_faces, ready.faces.box, adj_faces, adj.scene.uv)
     sums = slots.tiles.sum(axis=0)
     adj.numbers[:3] = sums[:3]

@@ -28,16 +28,18 @@ UV = 9  # place in a slot: of the coordinates of three corners, each in that of 
 
 
 class TexelRecords(NamedTuple):
-    """What fragments add to the adjoints of texels."""
+    """What fragments add to the adjoints of texels, a column each."""
 
     count: Any  # (1,) int64, how many records there are, empty ones included
-    at: Any  # (n, 4) int32, the texels; -1 in the first where there is no texture
-    part: Any  # (n, 5) fractions f and g, adjoint of the colour
+    at: Any  # (4, n) int32, the texels; -1 in the first where there is no texture
+    part: Any  # (5, n) fractions f and g, adjoint of the colour
+    total: Any  # (n_texels, 3) what is added to at once, or (0, 3) where records are kept
 
 
 def empty_records(xp: Any, n: int, dtype: Any) -> TexelRecords:
     """Return room for n records; xp is NumPy, or CuPy for a GPU."""
-    return TexelRecords(xp.zeros(1, np.int64), xp.empty((n, 4), np.int32), xp.empty((n, 5), dtype))
+    at, part = xp.empty((4, n), np.int32), xp.empty((5, n), dtype)
+    return TexelRecords(xp.zeros(1, np.int64), at, part, xp.empty((0, 3), dtype))
 
 
 @device_fn
@@ -77,9 +79,9 @@ def texture_color_vjp(f, w, scene, adj_C, records, k):
 
     # (3) C = blend of four texels
     for c in range(4):
-        records.at[k, c] = at[c]
-    records.part[k, 0], records.part[k, 1] = a, b
-    records.part[k, 2], records.part[k, 3], records.part[k, 4] = adj_C
+        records.at[c, k] = at[c]
+    records.part[0, k], records.part[1, k] = a, b
+    records.part[2, k], records.part[3, k], records.part[4, k] = adj_C
     return between_vjp(a, b, four_texels_at(at, scene.texels), corners, image, adj_C)
 
 
@@ -104,26 +106,39 @@ def between_vjp(a, b, four, corners, image, adj_C):
 
 
 @device_fn
-def texel_share(k, c, records):
-    """What record k adds to the adjoint of its texel c: the weight of the texel times adj_C."""
-    one = lit(1.0, records.part[k, 0])
-    f, g = records.part[k, 0], records.part[k, 1]
+def texel_share(c, f, g, adj_C):
+    """What the adjoint of texel c of four gets: its weight between them times adj_C."""
+    one = lit(1.0, f)
     across, down = f if c % 2 == 1 else one - f, g if c >= 2 else one - g
-    adj_C = (records.part[k, 2], records.part[k, 3], records.part[k, 4])
     return scale(down * across, adj_C)
 
 
-def _add_texels(records, adj_texels):
-    """Add what the records hold to the adjoints of the texels, in their order."""
-    for k in range(records.count[0]):
-        if records.at[k, 0] >= 0:
+def _add_texels(at, step, part, first, stride, n, adj_texels):
+    """Add what n fragments hold to the adjoints of the texels, in their order.
+
+    Row c of `at` begins at c step, and row c of `part` at first + c stride.
+    """
+    one, two, three = np.uint64(step), np.uint64(2 * step), np.uint64(3 * step)
+    stride = np.uint64(stride)
+    for k in range(np.uint64(0), np.uint64(n)):
+        if at[k] >= 0:
+            q = np.uint64(first) + k
+            f, g, q = part[q], part[q + stride], q + stride + stride
+            adj_C = (part[q], part[q + stride], part[q + stride + stride])
+            places = (at[k], at[k + one], at[k + two], at[k + three])
             for c in range(4):
-                t = records.at[k, c]
-                total = add(texel(adj_texels, t), texel_share(k, c, records))
+                t = np.uint64(places[c])
+                total = add(texel(adj_texels, t), texel_share(c, f, g, adj_C))
                 adj_texels[t, 0], adj_texels[t, 1], adj_texels[t, 2] = total
 
 
-add_texels = cpu_kernel(_add_texels)
+add_texels = cpu_kernel(_add_texels)  # one copy: equal bits wherever it is called
+
+
+def add_records(records: TexelRecords, adj_texels: np.ndarray) -> None:
+    """Add what records hold to the adjoints of the texels."""
+    at, part, n = records.at.ravel(), records.part.ravel(), records.at.shape[1]
+    add_texels(at, n, part, 0, n, int(records.count[0]), adj_texels)
 
 
 def _add_uv(uv_faces, box, adj_faces, adj_uv):

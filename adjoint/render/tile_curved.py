@@ -31,6 +31,7 @@ from adjoint.render.tile_rows import (
     add_place_sums,
     add_sums,
     found3,
+    only,
     power_slopes_vector,
     rows3,
     sum_place,
@@ -88,17 +89,6 @@ def _replay_units(f, n, faces, scene, block):
             block[k + EYE_LENGTHS] = c
 
 
-@device_fn
-def or_zero(is_there, value):
-    """Three numbers, or 0."""
-    zero = lit(0.0, value[0])
-    return (
-        value[0] if is_there else zero,
-        value[1] if is_there else zero,
-        value[2] if is_there else zero,
-    )
-
-
 def _cosines_vjp(n, l, scattered, mirrored, p, is_later, block):
     """Undo one light: adds to the adjoints of normals and of vectors to the eye, or writes them."""
     for k in range(np.uint64(0), np.uint64(whole(n))):
@@ -108,7 +98,7 @@ def _cosines_vjp(n, l, scattered, mirrored, p, is_later, block):
         # (4) rgb += scattered g,  (3) g = max(0, n.l)
         adj_g = dot(scattered, adj_rgb)
         adj_a = adj_g if c > zero else zero
-        adj_n = axpy(adj_a, l, or_zero(is_later, get3(block, k + ADJ_N)))
+        adj_n = axpy(adj_a, l, only(is_later, get3(block, k + ADJ_N)))
         if IS_SHINY:
             # (6) rgb += mirrored h,  (5) h = max(0, r.e)^p
             e = get3(block, k + EYE)
@@ -117,7 +107,7 @@ def _cosines_vjp(n, l, scattered, mirrored, p, is_later, block):
             adj_c = slope_c * adj_h
             adj_n_h, adj_e, adj_a_h = mirrored_cosine_vjp(normal, e, l, adj_c)
             adj_n, adj_a = add(adj_n, adj_n_h), adj_a + adj_a_h
-            put3(block, k + ADJ_E, add(or_zero(is_later, get3(block, k + ADJ_E)), adj_e))
+            put3(block, k + ADJ_E, add(only(is_later, get3(block, k + ADJ_E)), adj_e))
             block[k + PART + ROW] = -adj_c
             put2(block, k + PART + np.uint64(3) * ROW, (h, slope_p * adj_h))
         put3(block, k + ADJ_N, adj_n)

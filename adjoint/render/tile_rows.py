@@ -78,12 +78,10 @@ def replay_weights(first, n, corners, fragments, block):
 def adjoint_block(first, n, fragments, adj, block):
     """Adjoints of the colours of the fragments first..first+n-1, and what lies beyond them."""
     zero = lit(0.0, block[0])
-    for k in range(np.uint64(0), np.uint64(n)):
-        i = np.uint64(fragments.pixel[np.uint64(first) + k])
-        s = adj.w[np.uint64(first) + k]
+    for k in range(np.uint64(0), np.uint64(whole(n))):
+        q, is_there = np.uint64(first) + k, k < np.uint64(n)
+        i, s = np.uint64(fragments.pixel[q] if is_there else 0), adj.w[q] if is_there else zero
         put3(block, k + ADJ_RGB, (s * adj.rgba[i, 0], s * adj.rgba[i, 1], s * adj.rgba[i, 2]))
-    for k in range(np.uint64(n), np.uint64(whole(n))):
-        put3(block, k + ADJ_RGB, (zero, zero, zero))
 
 
 @device_fn

@@ -19,7 +19,7 @@ from adjoint.render.harmonics import harmonic_normal_vjp
 from adjoint.render.normals import unit_vjp
 from adjoint.render.pixel_shading import face_light_vjp, weighted_vjp
 from adjoint.render.shading import mirrored_cosine_vjp
-from adjoint.render.textures import between_vjp
+from adjoint.render.textures import add_texels, between_vjp
 from adjoint.render.tile_curved import curved_block_vjp
 from adjoint.render.tile_rows import (
     ADJ_E,
@@ -36,6 +36,7 @@ from adjoint.render.tile_rows import (
     add_sums,
     adjoint_block,
     found3,
+    only,
     power_slopes_vector,
     replay_weights,
     rows3,
@@ -55,10 +56,9 @@ from render.pixel_shading import (
 )
 from render.reach import CURVED, SHINY, reached_light
 from render.shading import mirrored_cosine
-from render.textures import between_texels, cell_places, corner_uv, is_textured, load_image
-from render.tile_curved import is_lit_alone
+from render.textures import between_texels, corner_uv, is_textured, load_image
+from render.tile_curved import has_one_color, is_lit_alone
 from render.tile_rows import (
-    CELLS,
     COLORS as SHADE,
     FRACTIONS,
     LENGTHS,
@@ -73,7 +73,7 @@ from render.tile_rows import (
     times,
     whole,
 )
-from render.tile_shading import find_cells, four_texels, is_plain, light_block, put_texels
+from render.tile_shading import four_texels, is_plain, light_block, load_texels
 
 
 OF_NORMAL, OF_EYE, OF_COLOR = rows3(PART)
@@ -168,25 +168,23 @@ def polish_block_vjp(f, n, faces, scene, own, row, pair, slots, block):
 
 
 @device_fn
-def replay_texels(f, n, scene, records, first, block):
-    """The four texels around each of n fragments, and all of their records but the adjoints."""
-    find_cells(f, n, scene, block)
-    image = load_image(f, scene)
-    for k in range(np.uint64(0), np.uint64(n)):
-        q, at = np.uint64(first) + k, cell_places(get2(block, k + CELLS), image)
-        put_texels(k, at, scene, block)
-        for c in range(4):
-            records.at[q, c] = at[c]
-        records.part[q, 0], records.part[q, 1] = get2(block, k + FRACTIONS)
-    for k in range(np.uint64(n), np.uint64(whole(n))):  # those of the first
-        for c in range(12):
-            block[k + TEXELS + np.uint64(c) * ROW] = block[TEXELS + np.uint64(c) * ROW]
+def record_block(first, n, places, records, block):
+    """Add what n fragments give to their texels, or keep it from record `first` on."""
+    if records.total.shape[0] > 0:
+        add_texels(places, ROW, block, FRACTIONS, ROW, n, records.total)
+        return
+    for c in range(4):
+        for k in range(np.uint64(0), np.uint64(n)):
+            records.at[c, np.uint64(first) + k] = places[np.uint64(c) * ROW + k]
+    for c in range(5):
+        for k in range(np.uint64(0), np.uint64(n)):
+            records.part[c, np.uint64(first) + k] = block[FRACTIONS + np.uint64(c) * ROW + k]
 
 
 @device_fn
-def texture_block_vjp(f, n, scene, records, first, pair, slots, block):
+def texture_block_vjp(f, n, is_shiny, scene, places, records, first, pair, slots, block):
     """Undo s C of a texture: adjoints of shades, weights and uv, records of texels."""
-    replay_texels(f, n, scene, records, first, block)  # (2) replayed
+    load_texels(f, n, scene, places, block)  # (2) replayed
     corners, image = corner_uv(f, scene), load_image(f, scene)
     for k in range(np.uint64(0), np.uint64(whole(n))):
         a, b = get2(block, k + FRACTIONS)
@@ -194,17 +192,15 @@ def texture_block_vjp(f, n, scene, records, first, pair, slots, block):
         put3(block, k + ADJ_S, times(between_texels(a, b, four), adj_rgb))  # (3)
         adj_C = times(get3(block, k + SHADE), adj_rgb)
         adj_w, adj_uv = between_vjp(a, b, four, corners, image, adj_C)  # (2)
-        put3(block, k + ADJ_W, add(get3(block, k + ADJ_W), adj_w))
+        put3(block, k + ADJ_W, add(only(is_shiny, get3(block, k + ADJ_W)), adj_w))
         put3(block, k + SHARED, adj_uv)
-        put3(block, k + SHADE, adj_C)
-    for k in range(np.uint64(0), np.uint64(n)):
-        q, adj_C = np.uint64(first) + k, get3(block, k + SHADE)
-        records.part[q, 2], records.part[q, 3], records.part[q, 4] = adj_C
+        put3(block, k + TEXELS, adj_C)  # beside the fractions
+    record_block(first, n, places, records, block)
     add_shared(n, pair, COLORS, slots, block)
 
 
 @device_fn
-def paint_block_vjp(f, n, scene, pair, slots, block):
+def paint_block_vjp(f, n, is_shiny, scene, pair, slots, block):
     """Undo s C of colours of corners, or of one colour, whose adjoint its first corner gets."""
     albedo = corner_albedo(f, scene)
     if not scene.smooth[f]:
@@ -219,7 +215,8 @@ def paint_block_vjp(f, n, scene, pair, slots, block):
         put3(block, k + ADJ_S, times(C, adj_rgb))  # (3)
         adj_C = times(get3(block, k + SHADE), adj_rgb)
         put3(block, k + SHARED, adj_C)
-        put3(block, k + ADJ_W, add(get3(block, k + ADJ_W), weighted_vjp(albedo, adj_C)))  # (2)
+        adj_w = weighted_vjp(albedo, adj_C)  # (2)
+        put3(block, k + ADJ_W, add(only(is_shiny, get3(block, k + ADJ_W)), adj_w))
     add_shared(n, pair, COLORS, slots, block)
 
 
@@ -261,7 +258,9 @@ def lambert_block_vjp(f, n, scene, own, row, block):
 
 
 @device_fn
-def color_block_vjp(f, n, light, faces, scene, own, row, records, first, pair, slots, block):
+def color_block_vjp(
+    f, n, light, faces, scene, own, row, places, records, first, pair, slots, block
+):
     """Undo the colours of a block; return the sum of the adjoints of its shade.
 
     Writes the adjoints of its weights; adds to its slot, and to the adjoints of lights and, in
@@ -269,14 +268,18 @@ def color_block_vjp(f, n, light, faces, scene, own, row, records, first, pair, s
     """
     is_curved, is_shiny = faces.reach[f, CURVED], faces.reach[f, SHINY]
     light_block(f, n, light, faces, scene, block)  # (1) replayed
-    clear_rows(ADJ_N, n, block)
-    clear_rows(ADJ_W, n, block)
+    if is_curved or is_shiny:
+        clear_rows(ADJ_N, n, block)
+    if is_shiny or has_one_color(f, scene):
+        clear_rows(ADJ_W, n, block)
     if is_shiny:
         polish_block_vjp(f, n, faces, scene, own, row, pair, slots, block)  # (5), (4)
     if is_textured(f, scene):
-        texture_block_vjp(f, n, scene, records, first, pair, slots, block)  # (3), (2)
+        texture_block_vjp(  # (3), (2)
+            f, n, is_shiny, scene, places, records, first, pair, slots, block
+        )
     else:
-        paint_block_vjp(f, n, scene, pair, slots, block)  # (3), (2)
+        paint_block_vjp(f, n, is_shiny, scene, pair, slots, block)  # (3), (2)
     if is_curved:
         # (1) n = sum w_k n_k, normalised,  s = shade(n)
         if scene.harmonics.shape[0] > 0:
@@ -324,7 +327,19 @@ def pixels_vjp_tile(k, f, scene, faces, fragments, adj, pair, slots, own, row, r
                 )
             else:
                 adj_s_block = color_block_vjp(
-                    f, n, light, faces, scene, own, row, records, first + start, pair, slots, block
+                    f,
+                    n,
+                    light,
+                    faces,
+                    scene,
+                    own,
+                    row,
+                    fragments.spare,
+                    records,
+                    first + start,
+                    pair,
+                    slots,
+                    block,
                 )
                 weights_block_vjp(n, corners, pair, slots, block)
             adj_s = add(adj_s, adj_s_block)

@@ -3,7 +3,7 @@ import pytest
 
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from adjoint.render.textures import (
-    add_texels,
+    add_records,
     empty_records,
     texture_color_jvp,
     texture_color_vjp,
@@ -97,7 +97,7 @@ def test_the_twins_of_the_lookup_are_its_derivatives(rng, texels, wrap):
         records.count[0] = 1
         adj_w, (adj_u, adj_v, _) = texture_color_vjp(0, a[0], primal, adj, records, 0)
         adj_texels = np.zeros_like(primal.texels)
-        add_texels(records, adj_texels)
+        add_records(records, adj_texels)
         adj_corners = tuple((w * adj_u, w * adj_v) for w in a[0])
         return adj_w, adj_corners, tuple(adj_texels.ravel())
 

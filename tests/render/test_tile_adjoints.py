@@ -123,8 +123,8 @@ def test_blocks_of_pixels_add_up_to_what_each_one_adds(rng, look):
                 corners = expected[COLORS : COLORS + 9].reshape(3, 3)
                 corners[:] = [corners.sum(axis=0), np.zeros(3), np.zeros(3)]
             is_near(slots[1].pairs[pair], expected)
-            np.testing.assert_array_equal(records[1].at[q], records[0].at[q])
-            is_near(records[1].part[q], records[0].part[q])
+            np.testing.assert_array_equal(records[1].at[:, q], records[0].at[:, q])
+            is_near(records[1].part[:, q], records[0].part[:, q])
             n_checked += q.stop - q.start
     assert n_checked > 1000
     for found, expected in zip(slots[1].parts, slots[0].parts, strict=True):
