@@ -12,6 +12,7 @@ import numpy as np
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.gathering import make_row_gather
 from adjsim.vec3 import add, scale
+from render.barycentrics import barycentrics, corner_weights
 from render.face_setup import load3, load_corners
 from render.harmonics import harmonic_shade
 from render.normals import unit_or_zero
@@ -118,18 +119,24 @@ def two_places(k, n, clamp):
 
 
 @device_fn
-def load_texels(f, n, scene, places, block):
-    """Fractions of the four texels around each of n fragments, their places and the texels."""
-    corners, image = corner_uv(f, scene), load_image(f, scene)
+def find_texels(k, w, corners, image, places, block):
+    """Write the fractions between the four texels around fragment k, and their places."""
     start, height, width, clamp = image
+    cell, fractions = texel_cell(weighted_uv(w, corners), image)
+    put2(block, k + FRACTIONS, fractions)
+    upper, lower = two_places(cell[0], height, clamp)
+    left, right = two_places(cell[1], width, clamp)
+    upper, lower = start + width * upper, start + width * lower
+    places[k], places[k + ROW] = upper + left, upper + right
+    places[k + ROW + ROW], places[k + THREE_ROWS] = lower + left, lower + right
+
+
+@device_fn
+def load_texels(f, n, scene, places, block):
+    """The four texels around each of n fragments, the fractions between them and their places."""
+    corners, image = corner_uv(f, scene), load_image(f, scene)
     for k in range(np.uint64(0), np.uint64(whole(n))):
-        cell, fractions = texel_cell(weighted_uv(get3(block, k + WEIGHTS), corners), image)
-        put2(block, k + FRACTIONS, fractions)
-        upper, lower = two_places(cell[0], height, clamp)
-        left, right = two_places(cell[1], width, clamp)
-        upper, lower = start + width * upper, start + width * lower
-        places[k], places[k + ROW] = upper + left, upper + right
-        places[k + ROW + ROW], places[k + THREE_ROWS] = lower + left, lower + right
+        find_texels(k, get3(block, k + WEIGHTS), corners, image, places, block)
     gather_texels(scene.texels, places, np.uint64(whole(n)), block, TEXELS)
 
 
@@ -184,6 +191,28 @@ def polish_block(f, n, faces, scene, block):
 
 
 @device_fn
+def is_draped(f, faces, scene):
+    """Whether a face has one shade, and a texture."""
+    is_reached = faces.reach[f, CURVED] or faces.reach[f, SHINY]
+    return is_textured(f, scene) and not is_reached
+
+
+@device_fn
+def drape_block(first, n, f, s, corners, scene, fragments, block):
+    """Colours s C of the fragments first..first+n-1 of such a face."""
+    a0, a1, a2, z = corners
+    uv, image, places = corner_uv(f, scene), load_image(f, scene), fragments.spare
+    for k in range(np.uint64(0), np.uint64(whole(n))):
+        q = np.uint64(first) + k
+        w, _ = corner_weights(barycentrics((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2), z)
+        find_texels(k, w, uv, image, places, block)
+    gather_texels(scene.texels, places, np.uint64(whole(n)), block, TEXELS)
+    for k in range(np.uint64(0), np.uint64(whole(n))):
+        a, b = get2(block, k + FRACTIONS)
+        put3(block, k + COLORS, times(s, between_texels(a, b, four_texels(k, block))))
+
+
+@device_fn
 def is_plain(f, faces, scene):
     """Whether a face has one colour after all, for what light reaches of it."""
     is_reached = faces.reach[f, CURVED] or faces.reach[f, SHINY]
@@ -202,10 +231,13 @@ def shade_face(f, first, last, faces, scene, fragments):
         return
     for start in range(first, last, SHADED):
         n = min(SHADED, last - start)
-        weigh_block(start, n, corners, fragments, block)
-        if is_lit_alone(f, faces, scene):
+        if is_draped(f, faces, scene):
+            drape_block(start, n, f, light[1], corners, scene, fragments, block)
+        elif is_lit_alone(f, faces, scene):
+            weigh_block(start, n, corners, fragments, block)
             light_curved(f, n, faces, scene, block)
         else:
+            weigh_block(start, n, corners, fragments, block)
             light_block(f, n, light, faces, scene, block)
             paint_block(f, n, scene, fragments.spare, block)
             if faces.reach[f, SHINY]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.render.barycentrics import corner_weights_vjp, pixel_vjp
 from adjoint.render.face_setup import COLORS, NORMALS, TOWARDS, add_row
 from adjoint.render.normals import unit_vjp
 from adjoint.render.pixel_shading import weighted_vjp
@@ -18,13 +17,9 @@ from adjoint.render.shading import mirrored_cosine_vjp
 from adjoint.render.tile_rows import (
     ADJ_E,
     ADJ_N,
-    ADJ_P,
     ADJ_RGB,
-    ADJ_W,
-    COORDS,
     EYE,
     EYE_LENGTHS,
-    INVERSE,
     PART,
     STEP,
     SUMS,
@@ -35,6 +30,7 @@ from adjoint.render.tile_rows import (
     power_slopes_vector,
     rows3,
     sum_place,
+    weight_vjp,
 )
 from adjsim.backend import device_fn, lit, specialise
 from adjsim.lanes import outer, row_sums
@@ -117,7 +113,6 @@ def _cosines_vjp(n, l, scattered, mirrored, p, is_later, block):
 def _weights_vjp(f, n, corners, faces, scene, block):
     """Undo the unit vectors and the weights: what the corners get w_k of, and what weights do."""
     normals, towards = corner_normals(f, faces.shaded), corner_rows(f, scene.faces, faces.towards)
-    a0, a1, a2, z = corners
     for k in range(np.uint64(0), np.uint64(whole(n))):
         # (1) n = sum w_k n_k, normalised
         adj_m = unit_vjp(get3(block, k + UNITS), block[k + LENGTHS], get3(block, k + ADJ_N))
@@ -128,11 +123,7 @@ def _weights_vjp(f, n, corners, faces, scene, block):
             adj_v = unit_vjp(get3(block, k + EYE), block[k + EYE_LENGTHS], get3(block, k + ADJ_E))
             put3(block, k + ADJ_E, adj_v)
             adj_w = add(adj_w, weighted_vjp(towards, adj_v))
-        b, w, s = get3(block, k + COORDS), get3(block, k + WEIGHTS), block[k + INVERSE]
-        adj_b, g = corner_weights_vjp(b, w, s, z, adj_w)
-        adj_p = pixel_vjp(a0, a1, a2, adj_b)
-        put2(block, k + ADJ_P, (-s * adj_p[0], -s * adj_p[1]))
-        put3(block, k + ADJ_W, g)
+        weight_vjp(k, corners, adj_w, block)
 
 
 replay_units: Any = None  # bound by `specialise`

@@ -50,6 +50,10 @@ sum_place = row_sums(
 )
 
 
+sum_shared = row_sums(*outer(WEIGHTS, SHARED, STEP))
+sum_shade = row_sums(*(((at,),) for at in rows3(ADJ_S)))
+
+
 @device_fn
 def only(is_there, value):
     """Three numbers, or 0 beyond the last fragment."""
@@ -62,16 +66,24 @@ def only(is_there, value):
 
 
 @device_fn
+def replay_weight(k, first, n, corners, fragments, block):
+    """Write and return the weights of the corners at fragment first + k; write what undoes them."""
+    a0, a1, a2, z = corners
+    q, is_there = np.uint64(first) + k, k < np.uint64(n)
+    b = only(is_there, barycentrics((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2))
+    w, s = corner_weights(b, z)
+    w = only(is_there, w)
+    put3(block, k + COORDS, b)
+    put3(block, k + WEIGHTS, w)
+    block[k + INVERSE] = s
+    return w
+
+
+@device_fn
 def replay_weights(first, n, corners, fragments, block):
     """Weights of the corners at the fragments first..first+n-1, and what undoes them."""
-    a0, a1, a2, z = corners
     for k in range(np.uint64(0), np.uint64(whole(n))):
-        q, is_there = np.uint64(first) + k, k < np.uint64(n)
-        b = only(is_there, barycentrics((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2))
-        w, s = corner_weights(b, z)
-        put3(block, k + COORDS, b)
-        put3(block, k + WEIGHTS, only(is_there, w))
-        block[k + INVERSE] = s
+        replay_weight(k, first, n, corners, fragments, block)
 
 
 @device_fn
@@ -99,15 +111,28 @@ def found3(c, block):
 
 
 @device_fn
+def add_shared(n, pair, at, slots, block):
+    """Add the sums of w_k times what is shared to a slot, three numbers for each corner."""
+    sum_shared(block, np.uint64(whole(n)), SUMS)
+    add_sums(9, pair, at, slots, block)
+
+
+@device_fn
+def weight_vjp(k, corners, adj_w, block):
+    """Pull the adjoints of the weights at fragment k back to the pixel and to the depths."""
+    a0, a1, a2, z = corners
+    b, w, s = get3(block, k + COORDS), get3(block, k + WEIGHTS), block[k + INVERSE]
+    adj_b, g = corner_weights_vjp(b, w, s, z, adj_w)
+    adj_p = pixel_vjp(a0, a1, a2, adj_b)
+    put2(block, k + ADJ_P, (-s * adj_p[0], -s * adj_p[1]))
+    put3(block, k + ADJ_W, g)
+
+
+@device_fn
 def weights_block_vjp(n, corners, pair, slots, block):
     """Pull the adjoints of weights back, and add what corners and their depths get to a slot."""
-    a0, a1, a2, z = corners
     for k in range(np.uint64(0), np.uint64(whole(n))):
-        b, w, s = get3(block, k + COORDS), get3(block, k + WEIGHTS), block[k + INVERSE]
-        adj_b, g = corner_weights_vjp(b, w, s, z, get3(block, k + ADJ_W))
-        adj_p = pixel_vjp(a0, a1, a2, adj_b)
-        put2(block, k + ADJ_P, (-s * adj_p[0], -s * adj_p[1]))
-        put3(block, k + ADJ_W, g)
+        weight_vjp(k, corners, get3(block, k + ADJ_W), block)
     sum_place(block, np.uint64(whole(n)), SUMS)
     add_place_sums(corners, pair, slots, block)
 

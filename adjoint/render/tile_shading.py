@@ -19,7 +19,6 @@ from adjoint.render.harmonics import harmonic_normal_vjp
 from adjoint.render.normals import unit_vjp
 from adjoint.render.pixel_shading import face_light_vjp, weighted_vjp
 from adjoint.render.shading import mirrored_cosine_vjp
-from adjoint.render.textures import add_texels, between_vjp
 from adjoint.render.tile_curved import curved_block_vjp
 from adjoint.render.tile_rows import (
     ADJ_E,
@@ -33,6 +32,7 @@ from adjoint.render.tile_rows import (
     SHARED,
     STEP,
     SUMS,
+    add_shared,
     add_sums,
     adjoint_block,
     found3,
@@ -40,8 +40,10 @@ from adjoint.render.tile_rows import (
     power_slopes_vector,
     replay_weights,
     rows3,
+    sum_shade,
     weights_block_vjp,
 )
+from adjoint.render.tile_textured import draped_block_vjp, texture_block_vjp
 from adjsim.backend import device_fn, lit, specialise
 from adjsim.lanes import outer, row_sums
 from adjsim.vec3 import add, axpy, dot
@@ -56,33 +58,28 @@ from render.pixel_shading import (
 )
 from render.reach import CURVED, SHINY, reached_light
 from render.shading import mirrored_cosine
-from render.textures import between_texels, corner_uv, is_textured, load_image
+from render.textures import is_textured
 from render.tile_curved import has_one_color, is_lit_alone
 from render.tile_rows import (
     COLORS as SHADE,
-    FRACTIONS,
     LENGTHS,
     NORMALS as UNITS,
     ROW,
     SHADED,
-    TEXELS,
     WEIGHTS,
-    get2,
     get3,
     put3,
     times,
     whole,
 )
-from render.tile_shading import four_texels, is_plain, light_block, load_texels
+from render.tile_shading import is_draped, is_plain, light_block
 
 
 OF_NORMAL, OF_EYE, OF_COLOR = rows3(PART)
 OF_POWER = OF_COLOR + STEP
 
-sum_shared = row_sums(*outer(WEIGHTS, SHARED, STEP))
 sum_color = row_sums(*((pair,) for pair in zip(rows3(SHADE), rows3(ADJ_RGB), strict=True)))
 sum_one_normal = row_sums(*outer(WEIGHTS, ADJ_N, STEP))
-sum_shade = row_sums(*(((at,),) for at in rows3(ADJ_S)))
 sum_lambert = row_sums(
     *(((OF_NORMAL, at),) for at in rows3(UNITS)), *(((OF_COLOR, at),) for at in rows3(ADJ_S))
 )
@@ -102,13 +99,6 @@ def clear_rows(at, n, block):
     zero = lit(0.0, block[0])
     for k in range(np.uint64(0), np.uint64(whole(n))):
         put3(block, k + at, (zero, zero, zero))
-
-
-@device_fn
-def add_shared(n, pair, at, slots, block):
-    """Add the sums of w_k times what is shared to a slot, three numbers for each corner."""
-    sum_shared(block, np.uint64(whole(n)), SUMS)
-    add_sums(9, pair, at, slots, block)
 
 
 UNIT, LENGTH, ADJ_UNIT = UNITS, LENGTHS, ADJ_N  # bound by `specialise`
@@ -165,38 +155,6 @@ def polish_block_vjp(f, n, faces, scene, own, row, pair, slots, block):
     # (4) e = sum w_k v_k, normalised
     eyes_block_vjp(n, towards, block)
     add_shared(n, pair, TOWARDS, slots, block)
-
-
-@device_fn
-def record_block(first, n, places, records, block):
-    """Add what n fragments give to their texels, or keep it from record `first` on."""
-    if records.total.shape[0] > 0:
-        add_texels(places, ROW, block, FRACTIONS, ROW, n, records.total)
-        return
-    for c in range(4):
-        for k in range(np.uint64(0), np.uint64(n)):
-            records.at[c, np.uint64(first) + k] = places[np.uint64(c) * ROW + k]
-    for c in range(5):
-        for k in range(np.uint64(0), np.uint64(n)):
-            records.part[c, np.uint64(first) + k] = block[FRACTIONS + np.uint64(c) * ROW + k]
-
-
-@device_fn
-def texture_block_vjp(f, n, is_shiny, scene, places, records, first, pair, slots, block):
-    """Undo s C of a texture: adjoints of shades, weights and uv, records of texels."""
-    load_texels(f, n, scene, places, block)  # (2) replayed
-    corners, image = corner_uv(f, scene), load_image(f, scene)
-    for k in range(np.uint64(0), np.uint64(whole(n))):
-        a, b = get2(block, k + FRACTIONS)
-        four, adj_rgb = four_texels(k, block), get3(block, k + ADJ_RGB)
-        put3(block, k + ADJ_S, times(between_texels(a, b, four), adj_rgb))  # (3)
-        adj_C = times(get3(block, k + SHADE), adj_rgb)
-        adj_w, adj_uv = between_vjp(a, b, four, corners, image, adj_C)  # (2)
-        put3(block, k + ADJ_W, add(only(is_shiny, get3(block, k + ADJ_W)), adj_w))
-        put3(block, k + SHARED, adj_uv)
-        put3(block, k + TEXELS, adj_C)  # beside the fractions
-    record_block(first, n, places, records, block)
-    add_shared(n, pair, COLORS, slots, block)
 
 
 @device_fn
@@ -319,8 +277,14 @@ def pixels_vjp_tile(k, f, scene, faces, fragments, adj, pair, slots, own, row, r
         corners = load_corners(f, faces.corners)
         for start in range(fragments.pair[k], last, SHADED):
             n = min(SHADED, last - start)
-            replay_weights(start, n, corners, fragments, block)
             adjoint_block(start, n, fragments, adj, block)
+            if is_draped(f, faces, scene):
+                adj_s_block = draped_block_vjp(
+                    start, n, f, light[1], corners, scene, fragments, records, first, pair, slots
+                )
+                adj_s = add(adj_s, adj_s_block)
+                continue
+            replay_weights(start, n, corners, fragments, block)
             if is_lit_alone(f, faces, scene):
                 adj_s_block = curved_block_vjp(
                     f, n, corners, faces, scene, own, row, pair, slots, block
