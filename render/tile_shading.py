@@ -9,7 +9,7 @@ Tests: `tests/render/test_tile_shading.py`.
 
 import numpy as np
 
-from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.backend import cpu_kernel, device_fn
 from adjsim.gathering import make_row_gather
 from adjsim.vec3 import add, scale
 from render.barycentrics import barycentrics, corner_weights
@@ -98,24 +98,26 @@ gather_texels = make_row_gather(int(ROW), 4)
 @device_fn
 def around(k, n, inverse):
     """Whole number k, of rows or columns, brought into 0 to n - 1 by whole turns; vectorises."""
-    zero = lit(0.0, k)
     k -= n * np.floor(k * inverse)
-    k = k + n if k < zero else k
+    k = k + n if k < 0.0 else k
     return k - n if k >= n else k
 
 
 @device_fn
-def two_places(k, n, clamp):
-    """Index k of a row or column and the next one, as `wrapped` has them; vectorises.
+def within(k, last):
+    """The number k, or the nearest of 0 and `last`; 0 for what is no number."""
+    k = k if k > 0.0 else 0.0
+    return last if k > last else k
 
-    k is a whole number of the type of uv.
-    """
-    size, last = type(k)(n), np.int64(n - 1)
-    first = np.int64(k if clamp else around(k, size, lit(1.0, k) / size))
-    beyond = last if clamp else np.int64(0)
-    second = first + np.int64(1)
-    second = beyond if second > last else max(second, np.int64(0))
-    return min(max(first, np.int64(0)), last), second
+
+@device_fn
+def two_places(k, n, clamp):
+    """Whole number k, of rows or columns, and the next one, as `wrapped` has them; vectorises."""
+    size = np.float64(n)
+    last = size - 1.0
+    first = k if clamp else around(k, size, 1.0 / size)
+    second, beyond = first + 1.0, last if clamp else 0.0
+    return within(first, last), beyond if second > last else within(second, last)
 
 
 @device_fn
@@ -124,11 +126,12 @@ def find_texels(k, w, corners, image, places, block):
     start, height, width, clamp = image
     cell, fractions = texel_cell(weighted_uv(w, corners), image)
     put2(block, k + FRACTIONS, fractions)
-    upper, lower = two_places(cell[0], height, clamp)
-    left, right = two_places(cell[1], width, clamp)
-    upper, lower = start + width * upper, start + width * lower
-    places[k], places[k + ROW] = upper + left, upper + right
-    places[k + ROW + ROW], places[k + THREE_ROWS] = lower + left, lower + right
+    upper, lower = two_places(np.float64(cell[0]), height, clamp)
+    left, right = two_places(np.float64(cell[1]), width, clamp)
+    first, step = np.float64(start), np.float64(width)  # all are exact in float64
+    upper, lower = first + step * upper, first + step * lower
+    places[k], places[k + ROW] = np.int32(upper + left), np.int32(upper + right)
+    places[k + ROW + ROW], places[k + THREE_ROWS] = np.int32(lower + left), np.int32(lower + right)
 
 
 @device_fn
