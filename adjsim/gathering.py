@@ -21,6 +21,7 @@ from adjsim.backend import JIT_DISABLED
 
 TILE = 16  # lanes of a tile
 LANES = 8  # of them in a register
+CONTRACT = ("contract",)  # a product and a sum in one instruction
 
 
 @cache
@@ -151,6 +152,42 @@ def _gather_rows_slowly(
     for i in range(sets):
         for c in range(3):
             rows[at + (3 * i + c) * step :][:n] = field[places[i * step :][:n], c]
+
+
+def _add_scaled(context, field, i, s, v):
+    """Add s v to row i of `field`, (n, 3), two numbers in one instruction; i is unsigned."""
+    from llvmlite import ir
+    from numba.core import cgutils, types as kinds
+
+    def codegen(context, builder, signature, args):
+        kind = signature.args[0]
+        data = context.make_array(kind)(context, builder, args[0]).data
+        x, y, z = cgutils.unpack_tuple(builder, args[3], 3)
+        row = builder.gep(data, [builder.mul(args[1], ir.IntType(64)(3))])
+        size = context.get_abi_sizeof(x.type)
+        pair, empty = ir.VectorType(x.type, 2), ir.Constant(ir.VectorType(x.type, 2), ir.Undefined)
+
+        def both(a, b):
+            first = builder.insert_element(empty, a, ir.IntType(32)(0))
+            return builder.insert_element(first, b, ir.IntType(32)(1))
+
+        two, last = builder.bitcast(row, pair.as_pointer()), builder.gep(row, [ir.IntType(64)(2)])
+        for place, scale, value in ((two, both(args[2], args[2]), both(x, y)), (last, args[2], z)):
+            part = builder.fmul(scale, value, flags=CONTRACT)
+            total = builder.fadd(part, builder.load(place, align=size), flags=CONTRACT)
+            builder.store(total, place, align=size)
+        return context.get_dummy_value()
+
+    return kinds.none(field, kinds.uint64, field.dtype, kinds.UniTuple(field.dtype, 3)), codegen
+
+
+def _add_scaled_slowly(field: Any, i: Any, s: Any, v: Any) -> None:
+    """Add s v to row i of `field`, in Python without compiler."""
+    for c in range(3):
+        field[int(i), c] += s * v[c]
+
+
+add_scaled: Callable[..., None] = _add_scaled_slowly if JIT_DISABLED else intrinsic(_add_scaled)
 
 
 def _shuffle(builder, a, b, lanes):

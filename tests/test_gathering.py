@@ -5,8 +5,10 @@ from adjsim.backend import cpu_kernel
 from adjsim.gathering import (
     LANES,
     TILE,
+    _add_scaled_slowly,
     _gather_rows_slowly,
     _gather_slowly,
+    add_scaled,
     make_gather,
     make_row_gather,
 )
@@ -91,3 +93,20 @@ def test_rows_have_the_vectors_at_their_places(rng, n, dtype):
     expected = field[places.reshape(SETS, STEP)[:, :n]].transpose(0, 2, 1)
     np.testing.assert_array_equal(slow[at:].reshape(SETS, 3, STEP)[..., :n], expected)
     assert np.isnan(slow).sum() == len(slow) - 3 * SETS * n
+
+
+def _add(field, i, s, v):
+    add_scaled(field, np.uint64(i), s, v)
+
+
+add_kernel = cpu_kernel(_add, cached=False)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("add", [add_kernel, _add_scaled_slowly])
+def test_a_vector_is_added_to_its_row_alone(rng, add, dtype):
+    field = rng.integers(-9, 9, (5, 3)).astype(dtype)  # whole numbers: no rounding
+    expected = field.copy()
+    expected[4] += 3 * np.array([1, -2, 5])
+    add(field, 4, dtype(3), (dtype(1), dtype(-2), dtype(5)))
+    np.testing.assert_array_equal(field, expected)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.render.textures import TexelRecords, texel_share
+from adjoint.render.textures import TexelRecords, texel_weight
 from adjsim.backend import device_fn, launch, lit, on_device, to_host
-from adjsim.vec3 import add
+from adjsim.vec3 import axpy
 
 
 CHUNK = 16  # parts that one thread sums at least
@@ -66,7 +66,8 @@ def texel_thread(t, args):
         which = keys[m] % keys.shape[0]
         c, k = which // records.at.shape[1], which % records.at.shape[1]
         adj_C = (records.part[2, k], records.part[3, k], records.part[4, k])
-        total = add(total, texel_share(c, records.part[0, k], records.part[1, k], adj_C))
+        weight = texel_weight(c, records.part[0, k], records.part[1, k])
+        total = axpy(weight, adj_C, total)
     totals[t, 0], totals[t, 1], totals[t, 2] = total
 
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, lit
-from adjsim.vec3 import add, axpy, dot, scale, sub
+from adjsim.gathering import add_scaled
+from adjsim.vec3 import axpy, dot, sub
 from render.textures import (
     blend_texels,
     corner_uv,
     four_texels_at,
     load_image,
-    texel,
     texel_places,
     weighted_uv,
 )
@@ -106,11 +106,11 @@ def between_vjp(a, b, four, corners, image, adj_C):
 
 
 @device_fn
-def texel_share(c, f, g, adj_C):
-    """What the adjoint of texel c of four gets: its weight between them times adj_C."""
+def texel_weight(c, f, g):
+    """Weight of texel c of four between them: what its adjoint gets of adj_C."""
     one = lit(1.0, f)
     across, down = f if c % 2 == 1 else one - f, g if c >= 2 else one - g
-    return scale(down * across, adj_C)
+    return down * across
 
 
 def _add_texels(at, step, part, first, stride, n, adj_texels):
@@ -127,9 +127,7 @@ def _add_texels(at, step, part, first, stride, n, adj_texels):
             adj_C = (part[q], part[q + stride], part[q + stride + stride])
             places = (at[k], at[k + one], at[k + two], at[k + three])
             for c in range(4):
-                t = np.uint64(places[c])
-                total = add(texel(adj_texels, t), texel_share(c, f, g, adj_C))
-                adj_texels[t, 0], adj_texels[t, 1], adj_texels[t, 2] = total
+                add_scaled(adj_texels, np.uint64(places[c]), texel_weight(c, f, g), adj_C)
 
 
 add_texels = cpu_kernel(_add_texels)  # one copy: equal bits wherever it is called
