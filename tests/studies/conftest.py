@@ -24,6 +24,6 @@ def adjsim(monkeypatch, capsys):
 
 @pytest.fixture
 def unpainted():
-    """Figures of this test are made and not painted, see `undrawn`."""
+    """No figures are made in this test, see `undrawn`."""
     with undrawn():
         yield

@@ -161,6 +161,7 @@ def test_a_file_that_is_no_whole_mesh_is_told_under_its_key(tmp_path):
         find_mesh({"shapes": [str(path)], "radius": 0.5}, 0)
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_noisy_camera_gives_intervals_that_hold_the_light(tmp_path):
     noisy = ("noise.level=0.02", "noise.eight_bit=true", "noise.repeats=4")
     folder, job = running.start("light", (*TOYS["light"].overrides, *noisy), tmp_path / "run", {})

@@ -186,6 +186,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, rng):
         scenery(rng, f'mesh.shapes=["{tmp_path / "bad.obj"}"]')
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_colours_of_a_picture_may_be_the_bounds(tmp_path):
     board = np.indices((6, 9)).sum(axis=0) % 2
     Image.fromarray((255 * board[..., None] * np.ones(3)).astype(np.uint8)).save(tmp_path / "b.png")
@@ -199,6 +200,7 @@ def test_the_colours_of_a_picture_may_be_the_bounds(tmp_path):
     assert apart[arrays["texels"]].max() <= 1e-8
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_instances_differ_in_shape_and_texture(tmp_path):
     overrides = (*TINY, 'mesh.shapes=["cube", "cylinder"]', "instances=2")
     folder, job = running.start("texture", overrides, tmp_path / "run", {})
