@@ -24,7 +24,11 @@ NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class LinkedLibrary(JITCodeLibrary):
-    """The code of an element function, which is linked into loops and never run by itself."""
+    """The code of an element function, which is linked into loops and never run by itself.
+
+    It has no address, so that no element function can be passed on as a value; and Numba is told
+    nothing of its environment, so that none can print or raise with what it computed.
+    """
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()

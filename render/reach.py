@@ -21,13 +21,15 @@ from render.pixel_shading import corner_normals, corner_rows, is_glossy
 
 CURVED, SHINY = 0, 1  # whether a face has a normal at each pixel that matters, and a highlight
 MARGIN = 1e-5  # of a cosine: what is nearer to 0 is worked, so that rounding decides nothing
+# A NaN is worked too, hence `not <=`: it must be seen in the picture.
 
 
 @device_fn
 def is_lit(normals, l):
     """Whether a face with unit normals at its corners may be lit from l at any pixel."""
     margin = -lit(MARGIN, l[0])
-    return dot(normals[0], l) > margin or dot(normals[1], l) > margin or dot(normals[2], l) > margin
+    a, b, c = normals
+    return not (dot(a, l) <= margin and dot(b, l) <= margin and dot(c, l) <= margin)
 
 
 @device_fn
@@ -41,7 +43,7 @@ def may_shine(normals, towards, l):
             for j in range(i + 1):
                 mirrored = dot(normals[i], l) * dot(normals[j], u)
                 mirrored += dot(normals[j], l) * dot(normals[i], u)
-                if mirrored - dot(normals[i], normals[j]) * b > margin:
+                if not mirrored - dot(normals[i], normals[j]) * b <= margin:
                     return True
     return False
 

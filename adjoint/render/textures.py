@@ -130,13 +130,15 @@ def _add_texels(at, step, part, first, stride, n, adj_texels):
                 add_scaled(adj_texels, np.uint64(places[c]), texel_weight(c, f, g), adj_C)
 
 
-add_texels = cpu_kernel(_add_texels)  # one copy: equal bits wherever it is called
+add_texels = cpu_kernel(_add_texels)
 
 
 def add_records(records: TexelRecords, adj_texels: np.ndarray) -> None:
     """Add what records hold to the adjoints of the texels."""
     at, part, n = records.at.ravel(), records.part.ravel(), records.at.shape[1]
-    add_texels(at, n, part, 0, n, int(records.count[0]), adj_texels)
+    # Numbers of the types that other kernels call it with: one copy has the same bits everywhere.
+    stride = np.uint64(n)
+    add_texels(at, stride, part, np.uint64(0), stride, int(records.count[0]), adj_texels)
 
 
 def _add_uv(uv_faces, box, adj_faces, adj_uv):

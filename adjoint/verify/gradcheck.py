@@ -9,6 +9,7 @@ orthonormal basis instead. Its errors e_i are all components of the error of G, 
 |<e, u>| <= |e| no other direction u could show more than |e|, which is what is judged then.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +36,7 @@ class GradCheck:
     step : float
         Step of the central differences, in the scaled coordinates.
     rounding : float
-        Estimate of the error of the difference quotients themselves, relative to |G|.
+        Estimate of what `max_error` is by the rounding of f alone.
     reason : str
         Why the check failed; empty if it passed.
     kink : float
@@ -175,7 +176,9 @@ def _compare(
     h = min(h, kink / 8.0)
     slopes = [richardson(along(u), h) for u in directions]
     errors = np.abs(directions @ G - slopes) / norm
-    rounding, is_complete = 3.0 * noise / h / norm, len(errors) == G.size
+    is_complete = len(errors) == G.size
+    n_summed = G.size if is_complete else 1  # independent errors, whose norm is judged
+    rounding = 3.0 * math.sqrt(n_summed) * noise / h / norm
     verdict = _verdict(errors, rounding, tolerance, is_complete)
     return GradCheck(errors, tolerance, norm, h, rounding, verdict, kink, is_complete)
 

@@ -235,6 +235,20 @@ def test_a_basis_shows_the_whole_error_wherever_it_points(rng):
     assert check.reason == "the errors of all directions add up to 1.1e-07"
 
 
+def test_the_rounding_of_a_basis_is_that_of_all_its_directions(rng):
+    slope, ones = np.full(64, 3.0), np.ones(64)
+
+    def noisy(x):
+        return float(slope @ x + 1e-9 * rng.standard_normal())
+
+    some = gradcheck(noisy, slope, ones, n_directions=63, step=1e-2)
+    basis = gradcheck(noisy, slope, ones, n_directions=64, step=1e-2)
+    # sqrt(64) times that of one direction; the noise is estimated from nine values, twice.
+    assert 4.0 < basis.rounding / some.rounding < 16.0
+    refused = gradcheck(noisy, slope, ones, step=1e-2, tolerance=0.5 * basis.rounding)
+    assert "hides" in refused.reason
+
+
 @pytest.mark.parametrize("make", ["gradcheck", "taylor_test", "dot_test"])
 def test_outcomes_are_plain_json_and_readable_text(rng, make):
     x = point(rng)
