@@ -67,7 +67,7 @@ class Fragments(NamedTuple):
     u: np.ndarray  # (capacity,) Softmax: logit of the weight
     rgb: np.ndarray  # (capacity, 3) shaded colour [-]
     order: np.ndarray  # (capacity,) int32, fragments pixel by pixel
-    spare: np.ndarray  # (capacity,) int32, scratch of the sort, before it of texels
+    spare: np.ndarray  # (capacity or PLACES,) int32, scratch: places of texels, then of the sort
     start: np.ndarray  # (pixels of a tile + 2,) int32, where the list of a pixel starts
     pair: np.ndarray  # (n_pairs + 1,) int64, where the fragments of a (tile, face) start
     logits: np.ndarray  # (largest block,) logits of a block of a box, scratch

@@ -15,7 +15,6 @@ from render.coverage import LN2_HIGH, LN2_LOW, exp_minus, two_sums
 
 
 SHADED = 112  # fragments that are shaded at a time
-GROUP = np.uint64(LANES)  # loops run over whole groups: what lies beyond is not used
 ROW = np.uint64(SHADED + LANES)  # of the scratch, a number for each fragment
 WEIGHTS, NORMALS, COLORS = np.uint64(0) * ROW, np.uint64(3) * ROW, np.uint64(6) * ROW
 LENGTHS, FRACTIONS = np.uint64(9) * ROW, np.uint64(12) * ROW
@@ -32,7 +31,7 @@ ARTANH = (
 
 @device_fn
 def whole(n):
-    """The whole groups of LANES that hold n."""
+    """The whole groups of LANES that hold n: loops run over them; what lies beyond is not used."""
     return (n + (LANES - 1)) // LANES * LANES
 
 
@@ -67,13 +66,18 @@ def times(a, b):
 
 
 @device_fn
+def fragment_weights(q, corners, fragments):
+    """Weights of the corners at fragment q."""
+    a0, a1, a2, z = corners
+    w, _ = corner_weights(barycentrics((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2), z)
+    return w
+
+
+@device_fn
 def weigh_block(first, n, corners, fragments, block):
     """Weights of the corners at the fragments first..first+n-1."""
-    a0, a1, a2, z = corners
     for k in range(np.uint64(0), np.uint64(whole(n))):
-        q = np.uint64(first) + k
-        b = barycentrics((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2)
-        w, _ = corner_weights(b, z)
+        w = fragment_weights(np.uint64(first) + k, corners, fragments)
         put3(block, k + WEIGHTS, w)
 
 

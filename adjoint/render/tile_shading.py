@@ -72,7 +72,8 @@ from render.tile_rows import (
     times,
     whole,
 )
-from render.tile_shading import is_draped, is_plain, light_block
+from render.tile_shading import is_plain, light_block
+from render.tile_textured import is_draped
 
 
 OF_NORMAL, OF_EYE, OF_COLOR = rows3(PART)

@@ -1,4 +1,4 @@
-"""Adjoint of textures on the fragments of a tile, in blocks; CPU only.
+"""Adjoint of `render/tile_textured.py`: textures on the fragments of a tile; CPU only.
 
 A textured face with one shade s needs no more than two loops, one before its texels are
 gathered and one after; another is undone stage by stage in `tile_shading.py`.
@@ -39,7 +39,7 @@ from render.tile_rows import (
     times,
     whole,
 )
-from render.tile_shading import find_texels, four_texels, gather_texels, load_texels
+from render.tile_textured import find_texels, four_texels, gather_texels, load_texels
 
 
 @device_fn
