@@ -44,7 +44,7 @@ def scheduler(tmp_path, dask):
     place = tmp_path / "address.json"
     process = dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", place)
     end = time.monotonic() + 60.0
-    while not place.exists():
+    while not (place.exists() and place.read_text().rstrip().endswith("}")):  # made, then written
         assert time.monotonic() < end
         time.sleep(0.1)
     return process, json.loads(place.read_text())["address"]
