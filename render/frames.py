@@ -6,11 +6,11 @@ Memory beside the images: some 200 bytes for each face and 150 for each pair of 
 tile that it reaches; and for each thread 90 bytes (drawing) or 120 (pulling back) for each
 pixel in the boxes of the faces of one tile, the fullest. Tiles are cut smaller until that is
 at most `LARGEST_TILE` pixels, or until a tile is one pixel; so it does not grow with the image.
+A thread keeps the last for the frames that follow, if it is not large.
 
 Adjoint: `adjoint/render/frames.py`. Tests: `tests/render/test_soft_raster.py`.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +18,14 @@ import numpy as np
 from adjsim.backend import cpu_kernel, device_fn
 from render.blending import background_at, blend_body
 from render.face_setup import Faces, setup_faces
-from render.fragments import BLOCK, Fragments, Grid, Tiles, gather_tile, tile_area
+from render.fragments import Grid, Tiles, gather_tile, tile_area
 from render.lists import BINS, count_tiles, fill_tiles, order_faces
 from render.packing import Job
 from render.pool import Pool
 from render.reach import find_reach
+from render.rooms import empty_fragments, own_room, tile_size
 from render.seamless import find_soft
-from render.tile_rows import LANES, PLACES, SCRATCH
+from render.turns import take_turn
 
 
 LARGEST_TILE = 1 << 20  # fragments; if a tile may hold more, tiles are smaller
@@ -83,38 +84,16 @@ def near_to_far(faces: Faces) -> np.ndarray:
     return order[: order_faces(faces.corners, faces.box, bins, order)]
 
 
-def empty_fragments(frame: Frame, first: int, last: int) -> Fragments:
-    """Return room for the fragments of any of the tiles first..last-1 of a frame."""
-    grid, tiles = frame.grid, frame.tiles
-    n = int(tiles.capacity[first:last].max()) + LANES
-    n_pairs = int(np.diff(tiles.start[first : last + 1]).max())
-    dtype, side = grid.pixel_x.dtype, 1 << grid.shift
-    pixel, face, order = (np.empty(n, np.int32) for _ in range(3))
-    spare = np.empty(max(n, PLACES), np.int32)
-    # Blocks reach beyond the last fragment: what they find is dropped, but not left to chance.
-    p_x, p_y, y, D, rest, z, u = (np.zeros(n, dtype) for _ in range(7))
-    start = np.empty(side * side + 2, np.int32)
-    pair = np.empty(n_pairs + 1, np.int64)
-    logits, box_x, box_y = (np.empty(max(BLOCK, side) + LANES, dtype) for _ in range(3))
-    rgb, shade = np.empty((n, 3), dtype), np.zeros(SCRATCH, dtype)
-    return Fragments(
-        pixel, face, p_x, p_y, y, D, rest, z, u, rgb, order, spare, start, pair,
-        logits, box_x, box_y, shade,
-    )  # fmt: skip
-
-
 def draw_frame(job: Job, frame: int, image: np.ndarray, pool: Pool) -> None:
     """Draw one frame."""
     ready = setup_frame(job, frame)
+    size = tile_size(ready.tiles, ready.grid)
 
-    n_tiles = len(ready.tiles.capacity)
+    def draw(turn: np.ndarray) -> None:
+        fragments = own_room(empty_fragments, size)
+        draw_tiles(turn, job.scene, job.settings, *ready, fragments, image)
 
-    def draw(runs: Iterable[tuple[int, int]]) -> None:
-        fragments = empty_fragments(ready, 0, n_tiles)
-        for first, last in runs:
-            draw_tiles(first, last, job.scene, job.settings, *ready, fragments, image)
-
-    pool.over_tiles(ready.tiles.capacity, draw)
+    pool.over_tiles(draw)
 
 
 @device_fn
@@ -130,11 +109,21 @@ def tile_body(tile, grid, settings, background, fragments, image):
             image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
 
 
-def _draw_tiles(first, last, scene, settings, faces, tiles, grid, fragments, image):
-    """Draw the tiles first..last-1 of a frame."""
-    for tile in range(first, last):
-        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
-        tile_body(tile, grid, settings, scene.background, fragments, image)
+def _draw_tile(tile, scene, settings, faces, tiles, grid, fragments, image):
+    """Draw one tile of a frame."""
+    gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+    tile_body(tile, grid, settings, scene.background, fragments, image)
+
+
+draw_tile = cpu_kernel(_draw_tile)  # one copy: equal bits wherever it is called
+
+
+def _draw_tiles(turn, scene, settings, faces, tiles, grid, fragments, image):
+    """Draw the tiles of a frame whose turn it is."""
+    tile = take_turn(turn)
+    while tile < tiles.capacity.shape[0]:
+        draw_tile(tile, scene, settings, faces, tiles, grid, fragments, image)
+        tile = take_turn(turn)
 
 
 draw_tiles = cpu_kernel(_draw_tiles)

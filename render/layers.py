@@ -16,12 +16,14 @@ import numpy as np
 from adjsim.backend import cpu_kernel, device_fn, lit
 from render.barycentrics import fragment_place
 from render.face_setup import face_normal, load3, load_corners
-from render.fragments import gather_tile
-from render.frames import empty_fragments, setup_frame, tile_body
+from render.fragments import Fragments, gather_tile
+from render.frames import setup_frame, tile_body
 from render.normals import unit_or_zero
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
 from render.pool import Pool
+from render.rooms import TileSize, empty_fragments, own_room, tile_size
+from render.turns import take_turn
 
 
 class Output(StrEnum):
@@ -74,11 +76,12 @@ def layer_body(q, kind, scene, faces, flat, fragments, layered):
     layered.rgb[q, 0], layered.rgb[q, 1], layered.rgb[q, 2] = value
 
 
-def _draw_layers(first, last, scene, settings, frame, scratch, layers, flat, images):
-    """Draw all layers of the tiles first..last-1 of a frame."""
+def _draw_layers(turn, scene, settings, frame, scratch, layers, flat, images):
+    """Draw all layers of the tiles of a frame whose turn it is."""
     faces, tiles, grid = frame
     fragments, layered = scratch
-    for tile in range(first, last):
+    tile = take_turn(turn)
+    while tile < tiles.capacity.shape[0]:
         gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
         n = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
         tile_body(tile, grid, settings, scene.background, fragments, images[0])
@@ -86,6 +89,7 @@ def _draw_layers(first, last, scene, settings, frame, scratch, layers, flat, ima
             for q in range(n):
                 layer_body(q, layers.kinds[i], scene, faces, flat, fragments, layered)
             tile_body(tile, grid, settings, layers.behind[i], layered, images[i])
+        tile = take_turn(turn)
 
 
 @device_fn
@@ -125,17 +129,19 @@ def frame_normals(job: Job, frame: int, layers: Layers) -> np.ndarray:
     return flat
 
 
+def empty_layered(size: TileSize) -> tuple[Fragments, Fragments]:
+    """Return room for the fragments of a tile, and the same with other colours."""
+    fragments = empty_fragments(size)
+    return fragments, fragments._replace(rgb=np.empty_like(fragments.rgb))
+
+
 def draw_frame_layers(job: Job, frame: int, layers: Layers, images: np.ndarray, pool: Pool) -> None:
     """Draw the layers of one frame, (n_layers, height, width, 4)."""
     ready, flat = setup_frame(job, frame), frame_normals(job, frame, layers)
-    n_tiles = len(ready.tiles.capacity)
+    size = tile_size(ready.tiles, ready.grid)
 
-    def draw(runs: Iterable[tuple[int, int]]) -> None:
-        fragments = empty_fragments(ready, 0, n_tiles)
-        scratch = (fragments, fragments._replace(rgb=np.empty_like(fragments.rgb)))
-        for first, last in runs:
-            draw_layers(
-                first, last, job.scene, job.settings, tuple(ready), scratch, layers, flat, images
-            )
+    def draw(turn: np.ndarray) -> None:
+        scratch = own_room(empty_layered, size)
+        draw_layers(turn, job.scene, job.settings, tuple(ready), scratch, layers, flat, images)
 
-    pool.over_tiles(ready.tiles.capacity, draw)
+    pool.over_tiles(draw)

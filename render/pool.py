@@ -1,28 +1,25 @@
 """Frames and tiles shared out among threads.
 
-One frame or one run of tiles is worked by one thread from start to end, and none writes where
-another reads, so what is drawn is equal to the bit on any number of them.
+One frame or one tile is worked by one thread from start to end, and none writes where another
+reads, so what is drawn is equal to the bit on any number of them.
 
 Tests: `tests/render/test_soft_raster.py`.
 """
 
 import os
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numba
 import numpy as np
 
 from render.packing import Job
+from render.turns import first_turn
 
 
 SERIAL_PIXELS = 200 * 200  # fewer pixels than this, over all frames, are drawn by one thread
-SHORTEST = 16  # a run of tiles is no shorter than an even share divided by this
-TILE_WORK = 1 << 9  # of the pixels of a tile, counted in fragments
 
 
 class Pool:
@@ -31,36 +28,19 @@ class Pool:
     def __init__(self, executor: ThreadPoolExecutor | None = None, threads: int = 1) -> None:
         self.executor, self.threads = executor, threads
 
-    def over_tiles(
-        self, capacity: np.ndarray, work: Callable[[Iterable[tuple[int, int]]], None]
-    ) -> None:
-        """Call work(runs) on every thread; the runs (first, last) make up all tiles together.
+    def over_tiles(self, work: Callable[[np.ndarray], None]) -> None:
+        """Call work(turn) on every thread; there, `take_turn(turn)` hands out the tiles.
 
-        A thread that is done with one run takes the next: tiles differ in how much they hold.
+        A thread that is done with one tile takes the next: tiles differ in how much they hold.
         """
+        turn = first_turn()
         if self.executor is None:
-            work([(0, len(capacity))])
+            work(turn)
             return
-        runs = iter(runs_of(capacity, self.threads))  # shared: each run is taken once
-        others = [self.executor.submit(work, runs) for _ in range(self.threads - 1)]
-        work(runs)
+        others = [self.executor.submit(work, turn) for _ in range(self.threads - 1)]
+        work(turn)
         for other in others:
             other.result()
-
-
-def runs_of(capacity: np.ndarray, threads: int) -> list[tuple[int, int]]:
-    """Cut tiles that hold so much into runs (first, last): long ones first, then shorter ones.
-
-    Each is half of an even share of what is left, so few are handed out, and the last to be
-    done is short.
-    """
-    held = [0, *accumulate((capacity + TILE_WORK).tolist())]
-    least, edges = held[-1] / (SHORTEST * threads), [0]
-    while edges[-1] < len(capacity):
-        size = max((held[-1] - held[edges[-1]]) / (2 * threads), least)
-        edges.append(max(edges[-1] + 1, bisect_left(held, held[edges[-1]] + size)))
-    edges[-1] = len(capacity)
-    return list(pairwise(edges))
 
 
 @cache

@@ -5,14 +5,13 @@ The forward's stages are undone last first, tile by tile and then for the frame:
     pixels -> fragments -> slots of (tile, face) -> faces -> vertices, scene, view
 
 Where there are textures, one thread alone adds what each block of fragments gives its texels at
-once. Of several each keeps a record of 56 bytes (in float64) of each fragment of its tiles, and
-these are added up afterwards, in the same order.
+once. Several keep a record of 56 bytes (in float64) of each fragment, in the place of its tile,
+and these are added up afterwards, in the same order.
 
 Every sum has a fixed order that does not know how many threads there are: gradients are
 equal to the bit on any number of them. The tangents are in `tile_tangents.py`.
 """
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from adjoint.render.kept import KeptFrame, recall_tile, tile_room
 from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
 from adjoint.render.supersampling import repeat_vjp
 from adjoint.render.textures import TexelRecords, add_records, add_uv, empty_records
-from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch, pair_vjp_tile
+from adjoint.render.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.tile_shading import pixels_vjp_tile
 from adjsim.backend import cpu_kernel, device_fn, specialise
 from render.blending import background_at
@@ -34,6 +33,8 @@ from render.frames import Frame
 from render.normals import VertexCorners
 from render.packing import Job
 from render.pool import Pool
+from render.rooms import own_room, tile_size
+from render.turns import take_turn
 
 
 @device_fn
@@ -80,11 +81,12 @@ def nothing_vjp(tile, scene, faces, tiles, fragments, adj, slots):
 UNDO_SHADING: Any = None  # bound by `specialise`
 
 
-def _draw_tiles_vjp(first, last, scene, settings, frame, kept, scratch, adj_image, slots):
-    """Fill the slots of the pairs, and the sums and parts of each of the tiles first..last-1."""
+def _draw_tiles_vjp(turn, scene, settings, frame, kept, scratch, adj_image, slots):
+    """Fill the slots of the pairs, and the sums and parts, of each tile whose turn it is."""
     faces, tiles, grid = frame
     spare, adj = scratch
-    for tile in range(first, last):
+    tile = take_turn(turn)
+    while tile < tiles.capacity.shape[0]:
         fragments = tile_room(tile, tiles, kept, spare)
         if kept.place.shape[0] > 0:
             recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments)
@@ -97,15 +99,14 @@ def _draw_tiles_vjp(first, last, scene, settings, frame, kept, scratch, adj_imag
         )
         pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
         UNDO_SHADING(tile, scene, faces, tiles, fragments, adj, slots)
+        tile = take_turn(turn)
 
 
 def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
     """Undo the colours of the fragments of a tile whose faces are shaded pixel by pixel."""
-    records = slots.records
-    own, first = own_parts(tile, slots.parts), records.count[0]
-    if records.at.shape[1] > 0:
-        records.count[0] += fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
-        records.at[0, first : records.count[0]] = -1
+    records, first = slots.records, slots.place[tile]
+    own = own_parts(tile, slots.parts)
+    records.at[0, first : slots.place[tile + 1]] = -1
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
         f, k = np.uint64(tiles.faces[pair]), pair - tiles.start[tile]
         if scene.by_pixel[f]:
@@ -130,14 +131,18 @@ class Slots(NamedTuple):
     tiles: np.ndarray  # (n_tiles, 6) of sigma, gamma, epsilon and one background
     behind: np.ndarray  # of the samples of a background image, or (0, 0, 3)
     parts: ShadeParts  # of every tile, or of none where no face is shaded pixel by pixel
-    records: TexelRecords  # of a run of tiles, or of none where they are added at once
-    texels: np.ndarray  # the sum of all records, or (0, 3) where each run of tiles keeps its own
+    records: TexelRecords  # of all fragments, or of none where they are added at once
+    place: np.ndarray  # (n_tiles + 1,) int64, where the records of a tile begin
 
 
 def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
     """Return room for what the tiles of a frame pull back; one thread alone sums records."""
-    dtype = job.x.dtype
+    dtype, n_texels = job.x.dtype, len(job.scene.texels)
     n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
+    place = np.zeros(n_tiles + 1, np.int64)
+    if n_texels and not alone:
+        np.cumsum(ready.tiles.capacity, out=place[1:])
+    total = np.zeros((n_texels if alone else 0, 3), dtype)
     by_pixel = len(ready.faces.towards) > 0
     width = PIXEL_SLOT if by_pixel else SLOT
     is_image = len(job.background_shape) == 3
@@ -146,19 +151,9 @@ def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
         np.empty((n_tiles, 6), dtype),
         np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype),
         zero_parts(np, n_tiles if by_pixel else 0, len(job.scene.ambient), job.scene, dtype),
-        empty_records(np, 0, dtype),
-        np.zeros((len(job.scene.texels) if alone else 0, 3), dtype),
+        empty_records(np, int(place[-1]), dtype)._replace(total=total),
+        place,
     )
-
-
-def recording(
-    job: Job, ready: Frame, first: int, last: int, slots: Slots, records: dict[int, TexelRecords]
-) -> Slots:
-    """Return the slots with room for the records of the tiles first..last-1, kept in `records`."""
-    is_kept = len(job.scene.texels) > 0 and not len(slots.texels)
-    n = int(ready.tiles.capacity[first:last].sum()) if is_kept else 0
-    records[first] = empty_records(np, n, job.x.dtype)._replace(total=slots.texels)
-    return slots._replace(records=records[first])
 
 
 def draw_frame_vjp(
@@ -172,20 +167,15 @@ def draw_frame_vjp(
     """Adjoints of everything from the adjoint of the image of one frame."""
     ready, kept = found
     slots = empty_slots(job, ready, alone=pool.threads == 1)
-    records: dict[int, TexelRecords] = {}
+    size = tile_size(ready.tiles, ready.grid)
     draw_tiles_vjp = draw_shaded_vjp if len(ready.faces.towards) else draw_plain_vjp
 
-    def draw(runs: Iterable[tuple[int, int]]) -> None:
-        fragments = empty_scratch(ready)
-        room = empty_adjoints(len(fragments.y), len(fragments.start), job.x.dtype)
-        for first, last in runs:
-            draw_tiles_vjp(
-                first, last, job.scene, job.settings, tuple(ready), kept, (fragments, room),
-                adj_image, recording(job, ready, first, last, slots, records),
-            )  # fmt: skip
+    def draw(turn: np.ndarray) -> None:
+        scratch = own_room(empty_scratch, size)
+        draw_tiles_vjp(turn, job.scene, job.settings, tuple(ready), kept, scratch, adj_image, slots)
 
-    pool.over_tiles(ready.tiles.capacity, draw)
-    return undo_frame(job, frame, ready, corners, slots, records)
+    pool.over_tiles(draw)
+    return undo_frame(job, frame, ready, corners, slots)
 
 
 def undo_frame(
@@ -194,7 +184,6 @@ def undo_frame(
     ready: Frame,
     corners: VertexCorners,
     slots: Slots,
-    records: dict[int, TexelRecords],
 ) -> paths.Packed:
     """From what the tiles of a frame pulled back to all that the frame depends on."""
     adj = paths.zeros(job)
@@ -215,9 +204,8 @@ def undo_frame(
         )  # fmt: skip
         for name, part in zip(slots.parts._fields, slots.parts, strict=True):
             getattr(adj.scene, name)[...] += part.sum(axis=0)
-        adj.scene.texels[: len(slots.texels)] = slots.texels
-        for first in sorted(records):  # the same order on any number of threads
-            add_records(records[first], adj.scene.texels)
+        adj.scene.texels[: len(slots.records.total)] = slots.records.total
+        add_records(slots.records, adj.scene.texels)
         add_uv(job.scene.uv_faces, ready.faces.box, adj_faces, adj.scene.uv)
     sums = slots.tiles.sum(axis=0)
     adj.numbers[:3] = sums[:3]

@@ -14,7 +14,7 @@ Tests: `tests/render/test_kept.py`.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -23,11 +23,13 @@ import numpy as np
 from adjsim.backend import Device, cpu_kernel, device_fn
 from render.blending import OVER
 from render.fragments import Fragments, cover_fragments, fill_colors, tile_area
-from render.frames import Frame, draw_tiles, empty_fragments, setup_frame
+from render.frames import Frame, draw_tile, setup_frame
 from render.packing import Job
 from render.pool import Pool, for_each_frame
+from render.rooms import empty_fragments, own_room, tile_size
 from render.soft_raster import draw_frames, draw_samples, empty_images
 from render.tile_rows import LANES
+from render.turns import take_turn
 
 
 KEPT_BYTES = 1 << 28
@@ -144,12 +146,14 @@ def _recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments):
     cover_fragments(n, settings.blend, fragments)
 
 
-def _draw_tiles_kept(first, last, scene, settings, frame, fragments, kept, image):
-    """Draw the tiles first..last-1 of a frame, and keep their fragments."""
+def _draw_tiles_kept(turn, scene, settings, frame, fragments, kept, image):
+    """Draw the tiles of a frame whose turn it is, and keep their fragments."""
     faces, tiles, grid = frame
-    for tile in range(first, last):
+    tile = take_turn(turn)
+    while tile < tiles.capacity.shape[0]:
         room = tile_room(tile, tiles, kept, fragments)
-        draw_tiles(tile, tile + 1, scene, settings, faces, tiles, grid, room, image)
+        draw_tile(tile, scene, settings, faces, tiles, grid, room, image)
+        tile = take_turn(turn)
 
 
 recall_tile = cpu_kernel(_recall_tile)
@@ -161,16 +165,13 @@ def draw_frame_kept(
 ) -> KeptFrame | None:
     """Draw one of n_frames frames; return what is kept of it, if anything is."""
     ready = setup_frame(job, frame)
-    kept, n_tiles = room_to_keep(job, ready, n_frames), len(ready.tiles.capacity)
+    kept, size = room_to_keep(job, ready, n_frames), tile_size(ready.tiles, ready.grid)
 
-    def draw(runs: Iterable[tuple[int, int]]) -> None:
-        fragments = empty_fragments(ready, 0, n_tiles)
-        for first, last in runs:
-            draw_tiles_kept(
-                first, last, job.scene, job.settings, tuple(ready), fragments, kept, image
-            )
+    def draw(turn: np.ndarray) -> None:
+        fragments = own_room(empty_fragments, size)
+        draw_tiles_kept(turn, job.scene, job.settings, tuple(ready), fragments, kept, image)
 
-    pool.over_tiles(ready.tiles.capacity, draw)
+    pool.over_tiles(draw)
     return KeptFrame(ready, kept) if len(kept.place) else None
 
 

@@ -5,12 +5,11 @@ r"""Tangents of outputs: the half of the twin of `render/layers.py` that pushes.
 The half that pulls back is `layers.py`; both are tested in `tests/render/test_outputs.py`.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.barycentrics import place_jvp
+from adjoint.render.blending import FragmentTangents
 from adjoint.render.face_setup import face_normal_jvp
 from adjoint.render.normals import unit_or_zero_vjp
 from adjoint.render.tile_tangents import (
@@ -23,12 +22,14 @@ from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add
 from render.barycentrics import fragment_place
 from render.face_setup import load3, load_corners
-from render.fragments import gather_tile
-from render.frames import empty_fragments, setup_frame
+from render.fragments import Fragments, gather_tile
+from render.frames import setup_frame
 from render.layers import DEPTH, NORMALS, Layers, frame_normals, layer_body
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
 from render.pool import Pool
+from render.rooms import TileSize, own_room, tile_size
+from render.turns import take_turn
 
 
 @device_fn
@@ -62,14 +63,15 @@ def layer_jvp_body(q, kind, scene, frame_faces, tan_flat, fragments, tangents, t
 
 
 def _draw_layers_jvp(
-    first, last, scenes, settings, tan_numbers, frame, tan_faces, scratch, layers, flats, tan_images
+    turn, scenes, settings, tan_numbers, frame, tan_faces, scratch, layers, flats, tan_images
 ):
-    """Tangents of all layers of the tiles first..last-1 of a frame."""
+    """Tangents of all layers of the tiles of a frame whose turn it is."""
     faces, tiles, grid = frame
     fragments, layered, tangents, tan_layered = scratch
     scene, tan_scene = scenes
     flat, tan_flat = flats
-    for tile in range(first, last):
+    tile = take_turn(turn)
+    while tile < tiles.capacity.shape[0]:
         gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
         n = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
         tile_tangents_body(
@@ -91,6 +93,7 @@ def _draw_layers_jvp(
                 tile, layers.behind[i], layers.behind[0], settings, tan_numbers, grid,
                 layered, tan_layered, tan_images[i],
             )  # fmt: skip
+        tile = take_turn(turn)
 
 
 @device_fn
@@ -110,6 +113,15 @@ draw_layers_jvp = cpu_kernel(_draw_layers_jvp)
 flat_normals_jvp = cpu_kernel(_flat_normals_jvp)
 
 
+def empty_layered_tangents(
+    size: TileSize,
+) -> tuple[Fragments, Fragments, FragmentTangents, FragmentTangents]:
+    """Return room for the fragments of a tile, as they are and in a layer, and their tangents."""
+    fragments, tangents = empty_tangents(size)
+    rgb, tan_rgb = (np.empty_like(fragments.rgb) for _ in range(2))
+    return fragments, fragments._replace(rgb=rgb), tangents, tangents._replace(rgb=tan_rgb)
+
+
 def draw_frame_layers_jvp(
     job: Job,
     frame: int,
@@ -123,18 +135,13 @@ def draw_frame_layers_jvp(
     tan_faces, tan_flat = setup_frame_jvp(job, frame, ready, tangents), np.empty_like(flat)
     with np.errstate(divide="ignore", invalid="ignore"):  # of faces without area: not drawn
         flat_normals_jvp(job.scene.faces, job.x[frame], tangents.x[frame], tan_flat)
-    n_tiles = len(ready.tiles.capacity)
+    size = tile_size(ready.tiles, ready.grid)
 
-    def draw(runs: Iterable[tuple[int, int]]) -> None:
-        fragments = empty_fragments(ready, 0, n_tiles)
-        room = empty_tangents(len(fragments.y), job.x.dtype)
-        layered = fragments._replace(rgb=np.empty_like(fragments.rgb))
-        tan_layered = room._replace(rgb=np.empty_like(fragments.rgb))
-        for first, last in runs:
-            draw_layers_jvp(
-                first, last, (job.scene, tangents.scene), job.settings, tangents.numbers,
-                tuple(ready), tan_faces, (fragments, layered, room, tan_layered), layers,
-                (flat, tan_flat), tan_images,
-            )  # fmt: skip
+    def draw(turn: np.ndarray) -> None:
+        draw_layers_jvp(
+            turn, (job.scene, tangents.scene), job.settings, tangents.numbers,
+            tuple(ready), tan_faces, own_room(empty_layered_tangents, size), layers,
+            (flat, tan_flat), tan_images,
+        )  # fmt: skip
 
-    pool.over_tiles(ready.tiles.capacity, draw)
+    pool.over_tiles(draw)

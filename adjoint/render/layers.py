@@ -7,36 +7,36 @@ to the face or to the normals of its corners; which object a face belongs to is 
 tangents are in `layer_tangents.py`.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from adjoint.render import paths
+from adjoint.render.blending import FragmentAdjoints
 from adjoint.render.face_setup import NORMALS, add_row, face_normal_vjp
 from adjoint.render.fragments import place_slots_vjp
 from adjoint.render.frames import (
     empty_slots,
     pairs_vjp_body,
-    recording,
     shade_tile_vjp,
     tile_vjp_body,
     undo_frame,
 )
 from adjoint.render.normals import unit_or_zero_vjp
 from adjoint.render.pixel_shading import add_corners, no_corners, weighted_vjp
-from adjoint.render.textures import TexelRecords
 from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch
 from adjsim.backend import cpu_kernel, device_fn, lit
 from render.barycentrics import fragment_place
 from render.face_setup import load3, load_corners
-from render.fragments import gather_tile
+from render.fragments import Fragments, gather_tile
 from render.frames import setup_frame
 from render.layers import DEPTH, Layers, frame_normals, layer_body
 from render.normals import VertexCorners
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
 from render.pool import Pool
+from render.rooms import TileSize, own_room, tile_size
+from render.turns import take_turn
 
 
 @device_fn
@@ -79,13 +79,13 @@ def normals_vjp_body(k, f, scene, faces, fragments, adj_layer, pair, slots, norm
 
 
 def _draw_layers_vjp(
-    first, last, scene, settings, frame, scratch, layers, flat, adj_images, slots, normal_slots
+    turn, scene, settings, frame, scratch, layers, flat, adj_images, slots, normal_slots
 ):
-    """Fill the slots of the tiles first..last-1 from all layers of a frame."""
+    """Fill the slots of the tiles of a frame whose turn it is from all its layers."""
     faces, tiles, grid = frame
     fragments, layered, adj, adj_layer = scratch
-    nowhere = slots.behind[:0]
-    for tile in range(first, last):
+    nowhere, tile = slots.behind[:0], take_turn(turn)
+    while tile < tiles.capacity.shape[0]:
         gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
         begin, end = tiles.start[tile], tiles.start[tile + 1]
         sums, others, n = slots.tiles[tile], normal_slots.tiles[tile], fragments.pair[end - begin]
@@ -115,6 +115,7 @@ def _draw_layers_vjp(
                     pair - begin, tiles.faces[pair], scene, faces, fragments, adj_layer, pair,
                     slots.pairs, normal_slots.pairs,
                 )  # fmt: skip
+        tile = take_turn(turn)
 
 
 def _flat_normals_vjp(faces, rounded, box, x, pair_faces, normal_slots, adj_flat, adj_x):
@@ -140,6 +141,15 @@ class LayerSlots(NamedTuple):
     pairs: np.ndarray  # (n_pairs, 3) of the normals of faces
 
 
+def empty_layered_scratch(
+    size: TileSize,
+) -> tuple[Fragments, Fragments, FragmentAdjoints, FragmentAdjoints]:
+    """Return room for the fragments of a tile, as they are and in a layer, and their adjoints."""
+    fragments, adj = empty_scratch(size)
+    layered = fragments._replace(rgb=np.empty_like(fragments.rgb))
+    return fragments, layered, adj, empty_adjoints(size)
+
+
 def draw_frame_layers_vjp(
     job: Job,
     frame: int,
@@ -151,23 +161,17 @@ def draw_frame_layers_vjp(
     """Adjoints of everything from the adjoints of the layers of one frame."""
     ready, flat = setup_frame(job, frame), frame_normals(job, frame, layers)
     slots, dtype = empty_slots(job, ready, alone=pool.threads == 1), job.x.dtype
-    records: dict[int, TexelRecords] = {}
-    n_pairs = len(ready.tiles.faces)
+    size, n_pairs = tile_size(ready.tiles, ready.grid), len(ready.tiles.faces)
     own = LayerSlots(np.empty_like(slots.tiles), np.empty((n_pairs if len(flat) else 0, 3), dtype))
 
-    def draw(runs: Iterable[tuple[int, int]]) -> None:
-        fragments = empty_scratch(ready)
-        layered = fragments._replace(rgb=np.empty_like(fragments.rgb))
-        n, n_pixels = len(fragments.y), len(fragments.start)
-        rooms = [empty_adjoints(n, n_pixels, dtype) for _ in range(2)]
-        for first, last in runs:
-            draw_layers_vjp(
-                first, last, job.scene, job.settings, tuple(ready), (fragments, layered, *rooms),
-                layers, flat, adj_images, recording(job, ready, first, last, slots, records), own,
-            )  # fmt: skip
+    def draw(turn: np.ndarray) -> None:
+        draw_layers_vjp(
+            turn, job.scene, job.settings, tuple(ready), own_room(empty_layered_scratch, size),
+            layers, flat, adj_images, slots, own,
+        )  # fmt: skip
 
-    pool.over_tiles(ready.tiles.capacity, draw)
-    adj = undo_frame(job, frame, ready, corners, slots, records)
+    pool.over_tiles(draw)
+    adj = undo_frame(job, frame, ready, corners, slots)
     flat_normals_vjp(
         job.scene.faces[: len(flat)], job.scene.rounded, ready.faces.box, job.x[frame],
         ready.tiles.faces[: len(own.pairs)], own.pairs, np.empty_like(flat), adj.x,

@@ -33,8 +33,9 @@ from adjoint.render.tile_tangents import (
 from adjsim.backend import cpu_kernel, lit
 from render.camera import AnyCamera
 from render.fragments import gather_tile
-from render.frames import empty_fragments, setup_frame
+from render.frames import setup_frame
 from render.packing import Job
+from render.rooms import own_room, tile_size
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, draw_samples, empty_images
 
@@ -115,12 +116,10 @@ def _draw_term(
     if term is Term.DEPTH:
         tan_numbers[1:] = tangents.numbers[1:]
     keep = (term is Term.COVERAGE, term is Term.DEPTH, term in {Term.BARYCENTRICS, Term.SHADING})
-    n_tiles = len(ready.tiles.capacity)
-    fragments = empty_fragments(ready, 0, n_tiles)
-    room = empty_tangents(len(fragments.y), job.x.dtype)
+    scratch = own_room(empty_tangents, tile_size(ready.tiles, ready.grid))
     draw_tiles_term(
-        n_tiles, job.scene, tan_scene, job.settings, tan_numbers, tuple(ready), tan_faces,
-        (fragments, room), keep, tan_image,
+        len(ready.tiles.capacity), job.scene, tan_scene, job.settings, tan_numbers, tuple(ready),
+        tan_faces, scratch, keep, tan_image,
     )  # fmt: skip
 
 

@@ -30,8 +30,7 @@ UV = 9  # place in a slot: of the coordinates of three corners, each in that of 
 class TexelRecords(NamedTuple):
     """What fragments add to the adjoints of texels, a column each."""
 
-    count: Any  # (1,) int64, how many records there are, empty ones included
-    at: Any  # (4, n) int32, the texels; -1 in the first where there is no texture
+    at: Any  # (4, n) int32, the texels; -1 in the first where there is no record
     part: Any  # (5, n) fractions f and g, adjoint of the colour
     total: Any  # (n_texels, 3) what is added to at once, or (0, 3) where records are kept
 
@@ -39,7 +38,7 @@ class TexelRecords(NamedTuple):
 def empty_records(xp: Any, n: int, dtype: Any) -> TexelRecords:
     """Return room for n records; xp is NumPy, or CuPy for a GPU."""
     at, part = xp.empty((4, n), np.int32), xp.empty((5, n), dtype)
-    return TexelRecords(xp.zeros(1, np.int64), at, part, xp.empty((0, 3), dtype))
+    return TexelRecords(at, part, xp.empty((0, 3), dtype))
 
 
 @device_fn
@@ -138,7 +137,7 @@ def add_records(records: TexelRecords, adj_texels: np.ndarray) -> None:
     at, part, n = records.at.ravel(), records.part.ravel(), records.at.shape[1]
     # Numbers of the types that other kernels call it with: one copy has the same bits everywhere.
     stride = np.uint64(n)
-    add_texels(at, stride, part, np.uint64(0), stride, int(records.count[0]), adj_texels)
+    add_texels(at, stride, part, np.uint64(0), stride, n, adj_texels)
 
 
 def _add_uv(uv_faces, box, adj_faces, adj_uv):

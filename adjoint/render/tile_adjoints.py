@@ -32,9 +32,9 @@ from adjsim.lanes import outer, row_sums
 from render.blending import NEAREST
 from render.face_setup import load_corners
 from render.fragments import Fragments
-from render.frames import Frame, empty_fragments
 from render.pixel_shading import corner_normals
-from render.tile_rows import ROW, SHADED, WEIGHTS, get3, put3, whole
+from render.rooms import TileSize, empty_fragments
+from render.tile_rows import LANES, ROW, SHADED, WEIGHTS, get3, put3, whole
 
 
 sum_logits = row_sums(*(((int(PART) + i * STEP,),) for i in range(7)))
@@ -129,13 +129,13 @@ def pair_vjp_tile(k, f, scene, faces, settings, fragments, adj, pair, slots):
     return adj_sigma
 
 
-def empty_scratch(ready: Frame) -> Fragments:
-    """Return room for the fragments of any tile of a frame, and for undoing their colours."""
-    fragments = empty_fragments(ready, 0, len(ready.tiles.capacity))
-    return fragments._replace(shade=np.zeros(SCRATCH_VJP, fragments.shade.dtype))
+def empty_adjoints(size: TileSize) -> FragmentAdjoints:
+    """Return room for the adjoints of the fragments and of the pixels of a tile."""
+    y, z, w, T = (np.zeros(size.fragments + LANES, size.dtype) for _ in range(4))
+    return FragmentAdjoints(y, z, w, T, np.empty((1 << 2 * size.shift, 4), size.dtype))
 
 
-def empty_adjoints(n: int, n_pixels: int, dtype: np.dtype) -> FragmentAdjoints:
-    """Return room for the adjoints of n fragments and of the pixels of a tile."""
-    y, z, w, T = (np.zeros(n, dtype) for _ in range(4))
-    return FragmentAdjoints(y, z, w, T, np.empty((n_pixels, 4), dtype))
+def empty_scratch(size: TileSize) -> tuple[Fragments, FragmentAdjoints]:
+    """Return room for the fragments of a tile and for undoing their colours, and for adjoints."""
+    fragments = empty_fragments(size)._replace(shade=np.zeros(SCRATCH_VJP, size.dtype))
+    return fragments, empty_adjoints(size)

@@ -5,7 +5,7 @@ r"""Tangents of a frame, tile by tile: the half of the twin of `render/frames.py
 The half that pulls back is `frames.py`; both are tested in `tests/render/test_soft_raster.py`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,12 +17,14 @@ from adjoint.render.fragments import pair_jvp_body
 from adjoint.render.kept import KeptFrame, recall_frame, recall_tile, tile_room
 from adjsim.backend import Device, cpu_kernel, device_fn
 from render.blending import background_at
-from render.fragments import gather_tile, tile_area
-from render.frames import Frame, empty_fragments
+from render.fragments import Fragments, gather_tile, tile_area
+from render.frames import Frame
 from render.packing import Job
 from render.pool import Pool, for_each_frame
+from render.rooms import TileSize, empty_fragments, own_room, tile_size
 from render.soft_raster import draw_samples, empty_images
 from render.supersampling import average
+from render.turns import take_turn
 
 
 @device_fn
@@ -58,12 +60,13 @@ def tile_jvp_body(
 
 
 def _draw_tiles_jvp(
-    first, last, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, kept, tan_image
+    turn, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, kept, tan_image
 ):
-    """Tangents of the pixels of the tiles first..last-1."""
+    """Tangents of the pixels of the tiles whose turn it is."""
     faces, tiles, grid = frame
     spare, tangents = scratch
-    for tile in range(first, last):
+    tile = take_turn(turn)
+    while tile < tiles.capacity.shape[0]:
         fragments = tile_room(tile, tiles, kept, spare)
         if kept.place.shape[0] > 0:
             recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments)
@@ -77,6 +80,7 @@ def _draw_tiles_jvp(
             tile, scene.background, tan_scene.background, settings, tan_numbers, grid,
             fragments, tangents, tan_image,
         )  # fmt: skip
+        tile = take_turn(turn)
 
 
 draw_tiles_jvp = cpu_kernel(_draw_tiles_jvp)
@@ -100,9 +104,11 @@ def setup_frame_jvp(job: Job, frame: int, ready: Frame, tangents: paths.Packed) 
     return tan_faces
 
 
-def empty_tangents(n: int, dtype: np.dtype) -> FragmentTangents:
-    """Return room for the tangents of n fragments."""
-    return FragmentTangents(np.empty(n, dtype), np.empty(n, dtype), np.empty((n, 3), dtype))
+def empty_tangents(size: TileSize) -> tuple[Fragments, FragmentTangents]:
+    """Return room for the fragments of a tile and their tangents."""
+    fragments = empty_fragments(size)
+    y, z, rgb = (np.empty_like(own) for own in (fragments.y, fragments.z, fragments.rgb))
+    return fragments, FragmentTangents(y, z, rgb)
 
 
 def draw_frame_jvp(
@@ -116,18 +122,15 @@ def draw_frame_jvp(
     """Tangent of the image of one frame."""
     ready, kept = found
     tan_faces = setup_frame_jvp(job, frame, ready, tangents)
-    n_tiles = len(ready.tiles.capacity)
+    size = tile_size(ready.tiles, ready.grid)
 
-    def draw(runs: Iterable[tuple[int, int]]) -> None:
-        fragments = empty_fragments(ready, 0, n_tiles)
-        room = empty_tangents(len(fragments.y), job.x.dtype)
-        for first, last in runs:
-            draw_tiles_jvp(
-                first, last, job.scene, tangents.scene, job.settings, tangents.numbers,
-                tuple(ready), tan_faces, (fragments, room), kept, tan_image,
-            )  # fmt: skip
+    def draw(turn: np.ndarray) -> None:
+        draw_tiles_jvp(
+            turn, job.scene, tangents.scene, job.settings, tangents.numbers,
+            tuple(ready), tan_faces, own_room(empty_tangents, size), kept, tan_image,
+        )  # fmt: skip
 
-    pool.over_tiles(ready.tiles.capacity, draw)
+    pool.over_tiles(draw)
 
 
 def draw_tangents(

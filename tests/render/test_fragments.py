@@ -3,8 +3,9 @@ import pytest
 
 from render.blending import DIBR, Hard, Over, Softmax
 from render.fragments import gather_tile, tile_area
-from render.frames import empty_fragments, setup_frame
+from render.frames import setup_frame
 from render.packing import pack
+from render.rooms import empty_fragments, tile_size
 from render.scene import Mesh, Scene
 from render.tile_rows import LANES
 from tests.render.scenes import camera, soft, two_tetrahedra
@@ -14,7 +15,7 @@ def test_there_is_room_for_every_fragment_of_a_tile(rng):
     scene, vertices = two_tetrahedra(rng)
     frame = setup_frame(pack(scene, [camera()], soft(), vertices, (70, 40))[0], 0)
     assert len(frame.tiles.capacity) == 3 * 2
-    fragments = empty_fragments(frame, 0, 6)
+    fragments = empty_fragments(tile_size(frame.tiles, frame.grid))
     assert len(fragments.y) == frame.tiles.capacity.max() + LANES
     assert len(fragments.pair) == np.diff(frame.tiles.start).max() + 1
 
@@ -35,8 +36,9 @@ def test_every_face_is_found_at_every_pixel_it_reaches_and_nowhere_else(rng, siz
     job = pack(scene, [camera()], soft(blend=Over(), sigma=1e-2), vertices, size)[0]
     frame = setup_frame(job, 0)
     found = np.zeros((len(job.scene.faces), *size), int)
-    for tile in range(len(frame.tiles.capacity)):
-        fragments = empty_fragments(frame, tile, tile + 1)
+    largest = tile_size(frame.tiles, frame.grid)
+    for tile, capacity in enumerate(frame.tiles.capacity):
+        fragments = empty_fragments(largest._replace(fragments=int(capacity)))
         gather_tile(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
         top, bottom, left, right = tile_area(tile, frame.grid)
         for k in range((bottom - top) << frame.grid.shift):
@@ -68,7 +70,7 @@ def test_slivers_across_many_tiles_are_found_at_every_pixel_they_reach(rng, blen
     job = pack(scene, [camera()], soft(blend=blend, sigma=1e-4), vertices, (150, 170))[0]
     frame = setup_frame(job, 0)
     found = np.zeros((n, 150, 170), int)
-    fragments = empty_fragments(frame, 0, len(frame.tiles.capacity))
+    fragments = empty_fragments(tile_size(frame.tiles, frame.grid))
     for tile in range(len(frame.tiles.capacity)):
         gather_tile(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
         top, _, left, _ = tile_area(tile, frame.grid)

@@ -9,7 +9,7 @@ from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.blending import DIBR, Hard, Over, Softmax
 from render.frames import setup_frame
 from render.packing import pack
-from render.pool import runs_of, shared_executor
+from render.pool import shared_executor
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from tests.render.scenes import (
@@ -262,18 +262,6 @@ def test_tiles_that_would_hold_too_much_are_cut_without_changing_the_image(rng, 
     whole = rasterize(scene, camera(), soft(), vertices, SIZE)
     monkeypatch.setattr("render.frames.LARGEST_TILE", 100)
     np.testing.assert_array_equal(rasterize(scene, camera(), soft(), vertices, SIZE), whole)
-
-
-@pytest.mark.parametrize("capacity", [[5], [9, 0, 0, 0], [0] * 7, [100] * 300, range(90)])
-def test_every_tile_is_handed_out_once_and_the_last_runs_are_short(capacity):
-    runs = runs_of(np.array(capacity), 2)
-    tiles = [tile for first, last in runs for tile in range(first, last)]
-    assert tiles == list(range(len(capacity)))
-    assert all(first < last for first, last in runs)
-    if len(capacity) == 300:
-        assert runs[0] == (0, 75)
-        assert runs[-1][1] - runs[-1][0] <= 10
-        assert len(runs) < 16
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

@@ -7,13 +7,14 @@ from adjoint.render.frames import empty_slots
 from adjoint.render.pixel_shading import ShadeParts
 from adjoint.render.shading import power_slopes
 from adjoint.render.textures import empty_records
-from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch, pair_vjp_tile
+from adjoint.render.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.tile_rows import SCRATCH_VJP, SUMS, add_sums
 from adjoint.render.tile_shading import pixels_vjp_tile, power_slopes_vector
 from render.blending import Hard, Over, Softmax
 from render.fragments import gather_tile
 from render.frames import setup_frame
 from render.packing import pack
+from render.rooms import tile_size
 from render.textures import is_textured
 from render.tile_rows import SHADED
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
@@ -44,8 +45,7 @@ def given_fragments(rng, look, rasterizer):
     scene, vertices = two_tetrahedra(rng)
     job = pack(look(scene), [camera()], rasterizer, vertices, (64, 64))[0]
     frame = setup_frame(job, 0)
-    fragments = empty_scratch(frame)
-    adj = empty_adjoints(len(fragments.y), len(fragments.start), job.x.dtype)
+    fragments, adj = empty_scratch(tile_size(frame.tiles, frame.grid))
 
     def each_tile():
         for tile in range(len(frame.tiles.capacity)):
