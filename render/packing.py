@@ -1,10 +1,13 @@
 """Checks what a render is asked for, and packs it as arrays of one type.
 
+A scene is packed once: its arrays are kept as long as it lives, for they cannot change.
+
 Tests: `tests/render/test_bad_input.py`.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,13 +33,26 @@ class Job(NamedTuple):
     grid: Grid
     x: np.ndarray  # (n_frames, n_vertices, 3)
     batched: bool  # whether the images have an axis of frames
-    corners: VertexCorners  # of every vertex; empty where nothing needs them
+    corners: VertexCorners  # of every vertex
     offsets: np.ndarray  # (n_objects + 1,) first vertex of each object
     face_offsets: np.ndarray  # (n_objects + 1,) first face of each object
     has_kappa: bool  # whether the softness is that of DIBR
     samples: int  # of a pixel, in each direction: the grid is that of samples
     background_shape: tuple[int, ...]  # (3,) or (height, width, 3)
     edges: Edges  # empty where coverage is not seamless
+
+
+class PackedOnce(NamedTuple):
+    """What a scene is in every render of vertices of these numbers and this type."""
+
+    scene: PackedScene  # in front of black
+    corners: VertexCorners
+    offsets: np.ndarray  # (n_objects + 1,)
+    face_offsets: np.ndarray  # (n_objects + 1,)
+
+
+# For each scene, by the number of vertices of each object, and their type.
+PACKED: WeakKeyDictionary[Scene, dict[Any, PackedOnce]] = WeakKeyDictionary()
 
 
 def pack(
@@ -57,20 +73,14 @@ def pack(
     dtype = np.result_type(*moves.values()) if moves else np.dtype(np.float64)
     n_frames = next((len(x) for x in moves.values() if x.shape[0] != 1), 1)
     _check_room((height, width), k, len(cameras) * n_frames, dtype)
-    counts = [x.shape[1] for x in moves.values()]
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    packed, corners, offsets, face_offsets = _pack_once(scene, moves, dtype)
     x = np.empty((n_frames, int(offsets[-1]), 3), dtype)
     for i, value in enumerate(moves.values()):
         x[:, offsets[i] : offsets[i + 1]] = value
-    n_faces = [len(mesh.faces) for mesh in scene.objects.values()]
-    face_offsets = np.concatenate([[0], np.cumsum(n_faces)]).astype(np.int64)
     grid = Grid(*pixel_centers(k * height, k * width, dtype), TILE_SHIFT)
     background = behind_samples(rasterizer.background, k)
-    packed = _pack_scene(scene, offsets, face_offsets, background, dtype)
-    is_rounded = packed.rounded.any()
+    packed = packed._replace(background=background.astype(dtype))
     edges = shared_edges(packed.faces) if rasterizer.seamless else NO_EDGES
-    with_corners = is_rounded or rasterizer.seamless
-    corners = vertex_corners(packed.faces if with_corners else packed.faces[:0], x.shape[1])
     return [
         Job(
             camera.view().astype(dtype),
@@ -155,7 +165,6 @@ def _vertices(scene: Scene, vertices: Mapping[str, Any]) -> tuple[dict[str, np.n
                     f"it, got {len(x)}. Pass (n_vertices, 3) for an object at rest."
                 )
             n_frames = len(x)
-        _check_faces(name, mesh, x.shape[-2])
         moves[name] = x if x.ndim == 3 else x[None]
     return moves, batched
 
@@ -207,8 +216,23 @@ def _check_faces(name: str, mesh: Mesh, n_vertices: int) -> None:
         )
 
 
+def _pack_once(scene: Scene, moves: Mapping[str, np.ndarray], dtype: np.dtype) -> PackedOnce:
+    """Return the scene packed for such vertices, (n_frames or 1, n_vertices, 3), packed once."""
+    of_scene = PACKED.setdefault(scene, {})
+    counts = tuple(x.shape[1] for x in moves.values())
+    if (counts, dtype) not in of_scene:
+        for (name, mesh), n_vertices in zip(scene.objects.items(), counts, strict=True):
+            _check_faces(name, mesh, n_vertices)
+        offsets = np.cumsum([0, *counts])
+        face_offsets = np.cumsum([0, *(len(mesh.faces) for mesh in scene.objects.values())])
+        packed = _pack_scene(scene, offsets, face_offsets, dtype)
+        corners = vertex_corners(packed.faces, int(offsets[-1]))
+        of_scene[counts, dtype] = PackedOnce(packed, corners, offsets, face_offsets)
+    return of_scene[counts, dtype]
+
+
 def _pack_scene(
-    scene: Scene, offsets: np.ndarray, face_offsets: np.ndarray, background: Any, dtype: np.dtype
+    scene: Scene, offsets: np.ndarray, face_offsets: np.ndarray, dtype: np.dtype
 ) -> PackedScene:
     meshes = list(scene.objects.values())
     n_faces, n_vertices = int(face_offsets[-1]), int(offsets[-1])
@@ -250,7 +274,7 @@ def _pack_scene(
         np.array([light.unit_direction() for light in far_away], dtype).reshape(-1, 3),
         np.array([light.color for light in far_away], dtype).reshape(-1, 3),
         np.array(sky, dtype).reshape(-1, 3),
-        np.array(background, dtype),
+        np.zeros((1, 1, 3), dtype),
     )
 
 

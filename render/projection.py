@@ -14,6 +14,7 @@ Source: Hartley & Zisserman, Multiple View Geometry, 2nd ed., sec. 6.1 and 6.3.
 """
 
 import operator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ def image_size(size: Any) -> tuple[int, int]:
     return height, width
 
 
+@lru_cache(maxsize=32)
 def pixel_centers(height: int, width: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """Return the screen x of each column, (width,), and y of each row, (height,) [-]."""
     columns, rows = np.arange(width), np.arange(height)

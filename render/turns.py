@@ -21,7 +21,7 @@ def first_turn() -> np.ndarray:
     return np.zeros(1, np.int64)
 
 
-def _take_turn(context: Any, turn: Any) -> tuple[Any, Callable[..., Any]]:
+def _take_turn(context, turn):
     """Return the number of the next tile, int64, and make it that of the one after."""
     from llvmlite import ir
     from numba.core import types as kinds
@@ -39,4 +39,4 @@ def _take_turn_slowly(turn: np.ndarray) -> int:
     return int(turn[0]) - 1
 
 
-take_turn: Callable[[Any], Any] = _take_turn_slowly if JIT_DISABLED else intrinsic(_take_turn)
+take_turn: Callable[..., Any] = _take_turn_slowly if JIT_DISABLED else intrinsic(_take_turn)

@@ -25,7 +25,6 @@ from render.cuda_layers import empty_layered, normals_on_gpu, show_on_gpu
 from render.cuda_raster import gather_frame, share
 from render.face_setup import load3
 from render.layers import Layers
-from render.normals import VertexCorners, vertex_corners
 from render.packing import Job
 
 
@@ -114,15 +113,14 @@ def draw_frame_layers_jvp_on_gpu(
 def layers_vjp_on_gpu(job: Job, layers: Layers, adj_images: np.ndarray) -> list[paths.Packed]:
     """Pull the adjoints of the layers (n_frames, n_layers, height, width, 4) back by frames."""
     gpu = JobOnGpu(array_module(Device.CUDA), job, share(job))
-    corners = on_device(vertex_corners(job.scene.faces, job.x.shape[1]))
     return [
-        draw_frame_layers_vjp_on_gpu(gpu, frame, layers, corners, adj_images[frame])
+        draw_frame_layers_vjp_on_gpu(gpu, frame, layers, adj_images[frame])
         for frame in range(len(job.x))
     ]
 
 
 def draw_frame_layers_vjp_on_gpu(
-    gpu: JobOnGpu, frame: int, layers: Layers, corners: VertexCorners, adj_images: np.ndarray
+    gpu: JobOnGpu, frame: int, layers: Layers, adj_images: np.ndarray
 ) -> paths.Packed:
     """Adjoints of all that the layers of one frame depend on."""
     xp, job, shared = gpu
@@ -146,4 +144,4 @@ def draw_frame_layers_vjp_on_gpu(
     of_faces = undo_faces(gpu, ready, x, of_pairs)
     args = (scene, x, ready.faces.box, ready.pairs.start, normal_slots, on_device(of_faces[1]))
     launch(flat_normal_vjp_thread, flat.shape[0], args)
-    return undo_scene(gpu, ready, x, corners, of_pixels, of_pairs, of_faces)
+    return undo_scene(gpu, ready, x, of_pixels, of_pairs, of_faces)

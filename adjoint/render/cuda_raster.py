@@ -42,7 +42,6 @@ from adjsim.backend import (
 from render.blending import background_at
 from render.cuda_raster import FrameOnGpu, Shared, gather_frame, share, unpack_settings
 from render.fragments import Fragments
-from render.normals import VertexCorners, vertex_corners
 from render.packing import Job
 from render.projection import VIEW_SIZE, unpack_view
 
@@ -135,14 +134,10 @@ class JobOnGpu(NamedTuple):
 def vjp_on_gpu(job: Job, adj_images: np.ndarray) -> list[paths.Packed]:
     """Pull the adjoints of the images (n_frames, height, width, 4) back, frame by frame."""
     gpu = JobOnGpu(array_module(Device.CUDA), job, share(job))
-    corners = on_device(vertex_corners(job.scene.faces, job.x.shape[1]))
-    frames = range(len(job.x))
-    return [draw_frame_vjp_on_gpu(gpu, frame, corners, adj_images[frame]) for frame in frames]
+    return [draw_frame_vjp_on_gpu(gpu, frame, adj_images[frame]) for frame in range(len(job.x))]
 
 
-def draw_frame_vjp_on_gpu(
-    gpu: JobOnGpu, frame: int, corners: VertexCorners, adj_image: np.ndarray
-) -> paths.Packed:
+def draw_frame_vjp_on_gpu(gpu: JobOnGpu, frame: int, adj_image: np.ndarray) -> paths.Packed:
     """Adjoints of all that the image of one frame depends on."""
     xp, job, shared = gpu
     x = on_device(job.x[frame])
@@ -150,7 +145,7 @@ def draw_frame_vjp_on_gpu(
     adj, of_pixels = undo_pixels(gpu, ready.fragments, shared.scene.background, adj_image)
     of_pairs = undo_pairs(gpu, ready, adj)
     of_faces = undo_faces(gpu, ready, x, of_pairs)
-    return undo_scene(gpu, ready, x, corners, of_pixels, of_pairs, of_faces)
+    return undo_scene(gpu, ready, x, of_pixels, of_pairs, of_faces)
 
 
 class PairParts(NamedTuple):
@@ -197,7 +192,6 @@ def undo_scene(
     gpu: JobOnGpu,
     ready: FrameOnGpu,
     x: Any,
-    corners: VertexCorners,
     of_pixels: Any,
     of_pairs: PairParts,
     of_faces: tuple[FaceParts, Any, Any],
@@ -205,7 +199,7 @@ def undo_scene(
     """From the parts of pixels, pairs and faces to all that a frame depends on."""
     xp, job, _ = gpu
     parts, slots, adj_faces = of_faces
-    adj_x, adj_colors, adj_view = undo_vertices(gpu, ready, x, corners, (slots, adj_faces))
+    adj_x, adj_colors, adj_view = undo_vertices(gpu, ready, x, (slots, adj_faces))
     objects = [int(f) for f in job.face_offsets]
     shades, every = parts.shades, [0, len(job.scene.faces)]
     of_materials = ("ambient", "diffuse", "specular", "shininess")
@@ -258,11 +252,11 @@ def undo_faces(
 
 
 def undo_vertices(
-    gpu: JobOnGpu, ready: FrameOnGpu, x: Any, corners: VertexCorners, sums: tuple[Any, Any]
+    gpu: JobOnGpu, ready: FrameOnGpu, x: Any, sums: tuple[Any, Any]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """From slots of corners, sums of faces to vertices (n_vertices, 3), their colours, the view."""
     xp, job, shared = gpu
-    slots, adj_faces = on_device(sums)
+    corners, (slots, adj_faces) = shared.corners, on_device(sums)
     dtype, n = job.x.dtype, job.x.shape[1]
     adj_x, adj_colors = xp.zeros((n, 3), dtype), xp.zeros((n, 3), dtype)
     parts = xp.zeros((n, VIEW_SIZE), dtype)

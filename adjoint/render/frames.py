@@ -30,7 +30,6 @@ from adjsim.backend import cpu_kernel, device_fn, specialise
 from render.blending import background_at
 from render.fragments import gather_tile, tile_area
 from render.frames import Frame
-from render.normals import VertexCorners
 from render.packing import Job
 from render.pool import Pool
 from render.rooms import own_room, tile_size
@@ -160,7 +159,6 @@ def draw_frame_vjp(
     job: Job,
     frame: int,
     found: KeptFrame,
-    corners: VertexCorners,
     adj_image: np.ndarray,
     pool: Pool,
 ) -> paths.Packed:
@@ -175,14 +173,13 @@ def draw_frame_vjp(
         draw_tiles_vjp(turn, job.scene, job.settings, tuple(ready), kept, scratch, adj_image, slots)
 
     pool.over_tiles(draw)
-    return undo_frame(job, frame, ready, corners, slots)
+    return undo_frame(job, frame, ready, slots)
 
 
 def undo_frame(
     job: Job,
     frame: int,
     ready: Frame,
-    corners: VertexCorners,
     slots: Slots,
 ) -> paths.Packed:
     """From what the tiles of a frame pulled back to all that the frame depends on."""
@@ -194,12 +191,12 @@ def undo_frame(
     if by_pixel:
         sum_pixel_pairs(ready.tiles.faces, job.scene.by_pixel, slots.pairs, adj_faces)
     setup_faces_vjp(
-        job.view, job.scene, job.x[frame], ready.faces, corners, adj_faces,
+        job.view, job.scene, job.x[frame], ready.faces, job.corners, adj_faces,
         np.empty((n_faces, 3, 9), dtype), adj.x, adj.scene, adj.view,
     )  # fmt: skip
     if by_pixel:
         undo_corners(
-            job.view, job.scene, job.x[frame], ready.faces, corners, adj_faces,
+            job.view, job.scene, job.x[frame], ready.faces, job.corners, adj_faces,
             np.empty_like(ready.faces.normals), adj.x, adj.view,
         )  # fmt: skip
         for name, part in zip(slots.parts._fields, slots.parts, strict=True):

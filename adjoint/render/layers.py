@@ -31,7 +31,6 @@ from render.face_setup import load3, load_corners
 from render.fragments import Fragments, gather_tile
 from render.frames import setup_frame
 from render.layers import DEPTH, Layers, frame_normals, layer_body
-from render.normals import VertexCorners
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
 from render.pool import Pool
@@ -154,7 +153,6 @@ def draw_frame_layers_vjp(
     job: Job,
     frame: int,
     layers: Layers,
-    corners: VertexCorners,
     adj_images: np.ndarray,
     pool: Pool,
 ) -> paths.Packed:
@@ -171,7 +169,7 @@ def draw_frame_layers_vjp(
         )  # fmt: skip
 
     pool.over_tiles(draw)
-    adj = undo_frame(job, frame, ready, corners, slots)
+    adj = undo_frame(job, frame, ready, slots)
     flat_normals_vjp(
         job.scene.faces[: len(flat)], job.scene.rounded, ready.faces.box, job.x[frame],
         ready.tiles.faces[: len(own.pairs)], own.pairs, np.empty_like(flat), adj.x,

@@ -19,7 +19,6 @@ from adjsim import checks
 from adjsim.backend import Device, check_device
 from render.camera import AnyCamera
 from render.layers import Layers, Output, layers_of
-from render.normals import vertex_corners
 from render.outputs import channels, check_outputs, draw_outputs, empty_layers, pack_outputs, split
 from render.packing import Job, check_cameras
 from render.pool import Pool, for_each_frame, frame_by_frame
@@ -123,14 +122,11 @@ class OutputRecord:
                 for job, layers, adj_view in views
             )
             return (frame for frames in pulled for frame in frames)
-        job = self.jobs[0]
-        corners = vertex_corners(job.scene.faces, job.x.shape[1])
 
         def undo(view: int, frame: int, pool: Pool) -> paths.Packed:
+            job, layers = self.jobs[view], self.layers[view]
             adj_samples = average_vjp(adj[view, frame], job.samples)
-            return draw_frame_layers_vjp(
-                self.jobs[view], frame, self.layers[view], corners, adj_samples, pool
-            )
+            return draw_frame_layers_vjp(job, frame, layers, adj_samples, pool)
 
         return frame_by_frame(self.jobs, self.threads, undo)
 

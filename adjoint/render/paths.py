@@ -42,7 +42,8 @@ class Packed(NamedTuple):
 
 def zeros(job: Job) -> Packed:
     """Return room for the adjoints of one frame."""
-    floats = [np.zeros_like(array) if array.dtype == job.x.dtype else array for array in job.scene]
+    dtype = job.x.dtype
+    floats = [np.zeros(part.shape, dtype) if part.dtype == dtype else part for part in job.scene]
     scene, shape = PackedScene(*floats), job.background_shape
     scene = scene._replace(
         background=np.zeros((1, 1, 3) if len(shape) == 1 else shape, job.x.dtype)

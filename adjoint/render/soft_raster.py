@@ -22,7 +22,6 @@ from adjoint.render.tile_tangents import draw_tangents
 from adjsim import checks
 from adjsim.backend import Device, check_device
 from render.camera import AnyCamera
-from render.normals import vertex_corners
 from render.packing import Job, check_cameras, pack
 from render.pool import Pool, frame_by_frame
 from render.scene import Scene
@@ -108,14 +107,13 @@ class ImageRecord:
             both = zip(self.jobs, adj, strict=True)
             pulled = (vjp_on_gpu(job, average_vjp(one, job.samples)) for job, one in both)
             return (frame for frames in pulled for frame in frames)
-        job = self.jobs[0]
-        corners = vertex_corners(job.scene.faces, job.x.shape[1])
+        n_frames = len(self.jobs[0].x)
 
         def undo(view: int, frame: int, pool: Pool) -> paths.Packed:
+            job, at = self.jobs[view], view * n_frames + frame
             adj_samples = average_vjp(adj[view, frame], job.samples)
-            one, at = self.jobs[view], view * len(job.x) + frame
-            found = recall_frame(one, frame, self.kept[at] if self.kept else None)
-            return draw_frame_vjp(one, frame, found, corners, adj_samples, pool)
+            found = recall_frame(job, frame, self.kept[at] if self.kept else None)
+            return draw_frame_vjp(job, frame, found, adj_samples, pool)
 
         return frame_by_frame(self.jobs, self.threads, undo)
 
