@@ -131,7 +131,7 @@ def frame_normals(job: Job, frame: int, layers: Layers) -> np.ndarray:
 
 def empty_layered(size: TileSize) -> tuple[Fragments, Fragments]:
     """Return room for the fragments of a tile, and the same with other colours."""
-    fragments = empty_fragments(size)
+    fragments = own_room(empty_fragments, size)
     return fragments, fragments._replace(rgb=np.empty_like(fragments.rgb))
 
 

@@ -46,7 +46,10 @@ ROOMS = _Rooms()
 
 
 def own_room(make: Callable[[TileSize], T], size: TileSize) -> T:
-    """Return make(size), or what this thread made before if it is as large."""
+    """Return make(size), or what this thread made before if it is as large.
+
+    `make` may take a part from here too: forward and reverse share what is in the cache.
+    """
     key = make, size.shift, size.dtype
     held, room = ROOMS.kept.get(key, (size, None))
     size = size._replace(

@@ -33,7 +33,7 @@ from render.blending import NEAREST
 from render.face_setup import load_corners
 from render.fragments import Fragments
 from render.pixel_shading import corner_normals
-from render.rooms import TileSize, empty_fragments
+from render.rooms import TileSize, empty_fragments, own_room
 from render.tile_rows import LANES, ROW, SHADED, WEIGHTS, get3, put3, whole
 
 
@@ -137,5 +137,5 @@ def empty_adjoints(size: TileSize) -> FragmentAdjoints:
 
 def empty_scratch(size: TileSize) -> tuple[Fragments, FragmentAdjoints]:
     """Return room for the fragments of a tile and for undoing their colours, and for adjoints."""
-    fragments = empty_fragments(size)._replace(shade=np.zeros(SCRATCH_VJP, size.dtype))
-    return fragments, empty_adjoints(size)
+    fragments = own_room(empty_fragments, size)
+    return fragments._replace(shade=np.zeros(SCRATCH_VJP, size.dtype)), empty_adjoints(size)

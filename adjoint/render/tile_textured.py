@@ -57,19 +57,26 @@ def record_block(first, n, places, records, block):
 
 
 @device_fn
+def texel_vjp(k, s, corners, image, block):
+    """Undo s C at fragment k: adjoints of s and uv, record of its texels; return adj_w."""
+    a, b = get2(block, k + FRACTIONS)
+    four, adj_rgb = four_texels(k, block), get3(block, k + ADJ_RGB)
+    put3(block, k + ADJ_S, times(between_texels(a, b, four), adj_rgb))  # (3)
+    adj_C = times(s, adj_rgb)
+    adj_w, adj_uv = between_vjp(a, b, four, corners, image, adj_C)  # (2)
+    put3(block, k + SHARED, adj_uv)
+    put3(block, k + TEXELS, adj_C)  # beside the fractions
+    return adj_w
+
+
+@device_fn
 def texture_block_vjp(f, n, is_shiny, scene, places, records, first, pair, slots, block):
     """Undo s C of a texture: adjoints of shades, weights and uv, records of texels."""
     load_texels(f, n, scene, places, block)  # (2) replayed
-    corners, image = corner_uv(f, scene), load_image(f, scene)
+    uv, image = corner_uv(f, scene), load_image(f, scene)
     for k in range(np.uint64(0), np.uint64(whole(n))):
-        a, b = get2(block, k + FRACTIONS)
-        four, adj_rgb = four_texels(k, block), get3(block, k + ADJ_RGB)
-        put3(block, k + ADJ_S, times(between_texels(a, b, four), adj_rgb))  # (3)
-        adj_C = times(get3(block, k + SHADE), adj_rgb)
-        adj_w, adj_uv = between_vjp(a, b, four, corners, image, adj_C)  # (2)
+        adj_w = texel_vjp(k, get3(block, k + SHADE), uv, image, block)
         put3(block, k + ADJ_W, add(only(is_shiny, get3(block, k + ADJ_W)), adj_w))
-        put3(block, k + SHARED, adj_uv)
-        put3(block, k + TEXELS, adj_C)  # beside the fractions
     record_block(first, n, places, records, block)
     add_shared(n, pair, COLORS, slots, block)
 
@@ -87,14 +94,7 @@ def draped_block_vjp(first, n, f, s, corners, scene, fragments, records, at, pai
         find_texels(k, w, uv, image, places, block)
     gather_texels(scene.texels, places, size, block, TEXELS)
     for k in range(np.uint64(0), size):
-        a, b = get2(block, k + FRACTIONS)
-        four, adj_rgb = four_texels(k, block), get3(block, k + ADJ_RGB)
-        put3(block, k + ADJ_S, times(between_texels(a, b, four), adj_rgb))  # rgb = s C
-        adj_C = times(s, adj_rgb)
-        adj_w, adj_uv = between_vjp(a, b, four, uv, image, adj_C)
-        put3(block, k + SHARED, adj_uv)
-        put3(block, k + TEXELS, adj_C)  # beside the fractions
-        weight_vjp(k, corners, adj_w, block)
+        weight_vjp(k, corners, texel_vjp(k, s, uv, image, block), block)
     record_block(at + first, n, places, records, block)
     add_shared(n, pair, COLORS, slots, block)
     sum_place(block, size, SUMS)
