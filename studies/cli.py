@@ -151,6 +151,8 @@ def _tell_of_compiling() -> None:
 def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | None) -> None:
     """Run to the end; where Ctrl-C ends it before, say how to go on."""
     global _if_interrupted  # noqa: PLW0603
+    from studies.claims import release
+
     _if_interrupted = ""
     try:
         print(job.run(folder))
@@ -159,6 +161,8 @@ def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | N
         again += "" if scheduler is None else f" --scheduler {scheduler}"
         print(f"\nInterrupted. What was computed is kept. Go on with:\n  {again}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
+    finally:
+        release(folder.path)
 
 
 @app.command(cls=SettingsCommand)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from studies.claims import claim
 from studies.errors import StudyError
 
 
@@ -36,18 +37,20 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path) -> "RunFolder":
-        """Return a new, empty run folder.
+        """Return a new, empty run folder, to which no other command may write.
 
         Raises
         ------
         StudyError
-            If something is there already, or it cannot be made.
+            If something is there already, or it cannot be made, or another command has it.
         """
         cls.require_free(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StudyError(f"`--out` {path} cannot be made: {error.strerror}.") from error
+        claim(path)
+        cls.require_free(path)  # another command may have been quicker, and ended
         return cls(path)
 
     @staticmethod
@@ -79,18 +82,28 @@ class RunFolder:
             )
         return cls(path)
 
+    @classmethod
+    def reopen(cls, path: Path) -> "RunFolder":
+        """Return the folder of a run to go on with, to which no other command may write."""
+        folder = cls.open(path)
+        claim(folder.path)
+        return folder
+
     @staticmethod
     def clear_unbegun(path: Path, what: str) -> bool:
         """Make room where nothing is to resume, and say so; return whether that is the case.
 
         That is so without a folder and in one that holds no more than a start that was killed
-        leaves, which is removed. `what` names what would be there.
+        leaves, which is removed. `what` names what would be there. A start that is not killed
+        but still at work is left alone: that it has the folder is an error.
         """
         if path.exists() and not path.is_dir():
             return False
         left = list(path.iterdir()) if path.is_dir() else []
         if not all(map(is_of_a_start, left)):
             return False
+        if left:
+            claim(path)
         for one in left:
             remove(one)
         print(f"{path} holds no {what} to resume: a new one begins", flush=True)

@@ -100,7 +100,7 @@ def resume(
         raise StudyError("`--resume` needs the run's folder: add `--out DIR`.")
     if RunFolder.clear_unbegun(out, "run"):
         return start(study, overrides, out, given, spread=spread)
-    folder = RunFolder.open(out)
+    folder = RunFolder.reopen(out)
     if folder.has(SCAN):
         raise StudyError(f"{out} holds a scan. Go on with it by `adjsim scan`, not `adjsim run`.")
     if folder.has(SPEC):

@@ -143,7 +143,7 @@ def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFo
         raise StudyError("`--resume` needs the data set's folder: add `--out DIR`.")
     if RunFolder.clear_unbegun(out, "data set"):
         return start(asked, out, spread)
-    folder = RunFolder.open(out)
+    folder = RunFolder.reopen(out)
     stored = read_spec(folder)
     again = resolve(replace(asked, count=asked.count or stored.count))
     if again.settings.kind != stored.settings.kind:

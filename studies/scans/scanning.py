@@ -108,7 +108,7 @@ def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFo
         raise StudyError("`--resume` needs the scan's folder: add `--out DIR`.")
     if RunFolder.clear_unbegun(out, "scan"):
         return start(asked, out, spread)
-    folder = RunFolder.open(out)
+    folder = RunFolder.reopen(out)
     stored = read_scan(folder)
     if asked.scan != stored.name:
         raise StudyError(f"{out} holds the scan `{stored.name}`, not `{asked.scan}`.")
