@@ -24,7 +24,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from enum import StrEnum
 from functools import cache, partial
 from importlib.util import find_spec
-from numbers import Integral
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -35,6 +34,7 @@ from numba.core import config as numba_config
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic
 
+from adjsim import checks
 from adjsim.elements import Element
 from adjsim.extras import how_to_install
 
@@ -167,9 +167,7 @@ def thread_count(threads: int | None, *, large: bool) -> int:
     available = 1 if JIT_DISABLED else config.NUMBA_NUM_THREADS
     if threads is None:
         return min(numba.get_num_threads(), available) if large else 1
-    if not isinstance(threads, Integral) or threads < 1:
-        raise ValueError(f"`threads` must be at least 1, got {threads!r}: give a whole number.")
-    return min(int(threads), available)
+    return min(checks.whole("threads", threads, 1), available)
 
 
 _pool = RLock()  # Numba's simplest pool ends the process if two threads enter it at once

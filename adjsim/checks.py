@@ -69,6 +69,20 @@ def array(
     return out
 
 
+def colors(
+    name: str, value: Any, shape: Sequence[int | str], *, hint: str = "", **options: Any
+) -> np.ndarray:
+    """Return `value` as `array` does, unless it is whole numbers of 8 bits, 0 to 255."""
+    out, kind = array(name, value, shape, hint=hint, **options), np.asarray(value).dtype.kind
+    if kind in "iu" and out.size and out.max() > 1.0:
+        raise ValueError(
+            f"`{name}` must be colours from 0 to 1 where it holds whole numbers, got "
+            f"{out.max():g}. Divide 8-bit numbers by 255; for a colour brighter than white, pass "
+            "floats."
+        )
+    return out
+
+
 def shape_text(shape: Sequence[int | str]) -> str:
     """Return a shape as Python prints it, names of sizes without quotes: (3,), (n_nodes, 3)."""
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

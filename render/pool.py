@@ -15,6 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from adjsim import checks
 from render.packing import Job
 from render.turns import first_turn
 
@@ -71,8 +72,7 @@ def frame_by_frame(
         grid = jobs[0].grid
         n_pixels = len(frames) * len(grid.pixel_x) * len(grid.pixel_y)
         threads = 1 if n_pixels < SERIAL_PIXELS else numba.get_num_threads()
-    elif threads < 1:
-        raise ValueError(f"`threads` must be at least 1, got {threads}.")
+    threads = checks.whole("threads", threads, 1)
     if threads == 1:
         yield from (work(view, frame, Pool()) for view, frame in frames)
         return

@@ -139,11 +139,10 @@ class Mesh:
         if self.face_colors is not None:
             shape = (len(faces), 3)
             hint = "One row of RGB for each face."
-            _freeze(
-                self, "face_colors", checks.array("face_colors", self.face_colors, shape, hint=hint)
-            )
+            colors = checks.colors("face_colors", self.face_colors, shape, hint=hint)
+            _freeze(self, "face_colors", colors)
         if self.vertex_colors is not None:
-            colors = checks.array("vertex_colors", self.vertex_colors, ("n_vertices", 3))
+            colors = checks.colors("vertex_colors", self.vertex_colors, ("n_vertices", 3))
             _freeze(self, "vertex_colors", colors)
         checks.instance("material", self.material, Material)
         object.__setattr__(

@@ -77,7 +77,7 @@ class SoftRasterizer:
         checks.positive("rasterizer.sigma", self.sigma, hint="In screen units squared.")
         checks.positive("rasterizer.gamma", self.gamma)
         shape = ("height", "width", 3) if np.ndim(self.background) == 3 else (3,)
-        background = checks.array("rasterizer.background", self.background, shape).copy()
+        background = checks.colors("rasterizer.background", self.background, shape).copy()
         background.setflags(write=False)
         object.__setattr__(self, "background", background)
         if not isinstance(self.blend, Blend):

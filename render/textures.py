@@ -52,7 +52,7 @@ class Texture:
 
     def __post_init__(self) -> None:
         hint = "Drop an alpha channel, and divide 8-bit numbers by 255."
-        texels = checks.array("texels", self.texels, ("height", "width", 3), hint=hint).copy()
+        texels = checks.colors("texels", self.texels, ("height", "width", 3), hint=hint).copy()
         if texels.size == 0:
             raise ValueError(f"`texels` must hold at least one texel, got shape {texels.shape}.")
         texels.setflags(write=False)

@@ -1,5 +1,6 @@
 """The command `adjsim`. What a command needs is imported when it is run."""
 
+import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -122,7 +123,7 @@ def run(  # noqa: PLR0913 -- the options of a command
     with connected(scheduler, on_this_machine) as spread:
         folder, job = begin(study, overrides or [], out, options, spread=spread)
         print(f"run folder: {folder.path}", flush=True)
-        _carry_out(job, folder, f"adjsim run {study}", scheduler)
+        _carry_out(job, folder, f"adjsim run {shlex.quote(study)}", scheduler)
 
 
 def _options(seed: int | None, dtype: Dtype | None, device: Device | None) -> dict[str, Any]:
@@ -157,8 +158,8 @@ def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | N
     try:
         print(job.run(folder))
     except KeyboardInterrupt:
-        again = f"{command} --out {folder.path} --resume"
-        again += "" if scheduler is None else f" --scheduler {scheduler}"
+        again = f"{command} --out {shlex.quote(str(folder.path))} --resume"
+        again += "" if scheduler is None else f" --scheduler {shlex.quote(scheduler)}"
         print(f"\nInterrupted. What was computed is kept. Go on with:\n  {again}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     finally:
@@ -210,7 +211,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
     with connected(scheduler) as spread:
         folder, job = (scanning.resume if resume else scanning.start)(asked, out, spread)
         print(f"scan folder: {folder.path}", flush=True)
-        _carry_out(job, folder, f"adjsim scan {study}", scheduler)
+        _carry_out(job, folder, f"adjsim scan {shlex.quote(study)}", scheduler)
 
 
 @app.command(cls=SettingsCommand)
@@ -255,7 +256,7 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     with connected(scheduler) as spread:
         folder, job = (generating.resume if resume else generating.start)(asked, out, spread)
         print(f"data set folder: {folder.path}", flush=True)
-        _carry_out(job, folder, f"adjsim dataset {name}", scheduler)
+        _carry_out(job, folder, f"adjsim dataset {shlex.quote(name)}", scheduler)
 
 
 @app.command()

@@ -1,28 +1,38 @@
 """A bar with loss, gradient norm and time left; plain lines where there is no terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from studies.optimizers.evaluations import Evaluation
+
+
+WIDE, NARROW = 112, 80  # columns of a terminal that has room for all words, for all numbers
+
+
+class TitledBar(Progress):
+    """A bar under a line of its own, which is cut where the terminal ends."""
+
+    title = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Give the line, if there is anything to say, and the bar."""
+        if self.title:
+            yield Text(self.title, no_wrap=True, overflow="ellipsis")
+        yield from super().get_renderables()
 
 
 class Shown:
     """A context manager that shows a bar of these columns where there is a terminal."""
 
-    def __init__(self, columns: Sequence[ProgressColumn], console: Console | None) -> None:
-        self._console = console or Console(stderr=True)
-        self._bar = Progress(*columns, console=self._console, disable=not self._console.is_terminal)
+    def __init__(self, columns: Sequence[ProgressColumn], console: Console) -> None:
+        self._console = console
+        self._bar = TitledBar(*columns, console=console, disable=not console.is_terminal)
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -41,32 +51,41 @@ class Shown:
         self._console.print(text, highlight=False, soft_wrap=True)
 
 
+def _columns(width: int) -> Sequence[ProgressColumn]:
+    """Return what fits into so many columns of a terminal: words go before numbers do."""
+    count = TextColumn("evaluation {task.completed:.0f}/{task.total:.0f}")
+    loss = TextColumn("loss {task.fields[loss]}")
+    if width < NARROW:
+        return count, loss, TimeElapsedColumn()
+    slope = TextColumn("|g| {task.fields[gradient]}")
+    if width < WIDE:
+        left = TextColumn("{task.fields[left]}")
+        return count, BarColumn(bar_width=4), loss, slope, TimeElapsedColumn(), left
+    left = TextColumn("{task.fields[ends]}{task.fields[left]}")
+    return count, BarColumn(bar_width=24), loss, slope, TimeElapsedColumn(), left
+
+
 class EvaluationProgress(Shown):
     """Shows evaluations as they come, as a context manager and a callback."""
 
     def __init__(self, max_evaluations: int, console: Console | None = None) -> None:
-        columns = (
-            TextColumn("{task.description}evaluation {task.completed:.0f}/{task.total:.0f}"),
-            BarColumn(bar_width=24),
-            TextColumn("loss {task.fields[loss]}  |g| {task.fields[gradient]}"),
-            TimeElapsedColumn(),
-            TextColumn("search ends in at most"),
-            TimeRemainingColumn(),
-        )
-        super().__init__(columns, console)
+        console = console or Console(stderr=True)
+        super().__init__(_columns(console.width), console)
         self._max = max_evaluations
         self.prefix = ""
         self._label = ""
         self._gradient_norm: float | None = None
         self._first: Evaluation | None = None
-        self._task = self._bar.add_task("", total=max_evaluations, loss="-", gradient="-")
+        self._nothing = {"loss": "-", "gradient": "-", "ends": "", "left": ""}
+        self._task = self._bar.add_task("", total=max_evaluations, **self._nothing)
 
     def begin(self, label: str = "") -> None:
         """Begin to count from 0, under a label such as "start 2/4"."""
         parts = [part for part in (self.prefix, label) if part]
+        self._bar.title = ", ".join(parts)
         self._label = "".join(f"{part}, " for part in parts)
         self._gradient_norm = self._first = None
-        self._bar.reset(self._task, description=self._label, loss="-", gradient="-")
+        self._bar.reset(self._task, **self._nothing)
 
     def __call__(self, evaluation: Evaluation) -> None:
         """Show one evaluation."""
@@ -74,20 +93,26 @@ class EvaluationProgress(Shown):
             self._gradient_norm = evaluation.gradient_norm
         loss = f"{evaluation.loss:.3e}"
         gradient = "-" if self._gradient_norm is None else f"{self._gradient_norm:.1e}"
+        left = self._left(evaluation)
         if self._console.is_terminal:
-            self._bar.update(self._task, completed=evaluation.spent, loss=loss, gradient=gradient)
+            known = {"loss": loss, "gradient": gradient, "ends": "", "left": ""}
+            if left:
+                known |= {"ends": "search ends in ", "left": f"at most {timedelta(seconds=left)}"}
+            self._bar.update(self._task, completed=evaluation.spent, **known)
             return
         self.say(
             f"{self._label}evaluation {evaluation.spent}/{self._max}  loss {loss}  |g| {gradient}  "
-            f"{evaluation.seconds:.1f} s{self._left(evaluation)}"
+            f"{evaluation.seconds:.1f} s{f', search ends in at most {left} s' if left else ''}"
         )
 
-    def _left(self, evaluation: Evaluation) -> str:
-        """Return how long the rest of this search takes at most; the first one also compiles."""
+    def _left(self, evaluation: Evaluation) -> int:
+        """Return how many seconds the rest of this search takes at most; 0 if none or not known.
+
+        The first evaluation, which also compiles, says nothing of the others.
+        """
         if self._first is None or evaluation.spent <= self._first.spent:
             self._first = evaluation
-            return ""
-        rest = self._max - evaluation.spent
-        spent = evaluation.spent - self._first.spent
+            return 0
+        rest, spent = self._max - evaluation.spent, evaluation.spent - self._first.spent
         left = (evaluation.seconds - self._first.seconds) / spent * rest
-        return f", search ends in at most {left:.0f} s" if rest > 0 else ""
+        return max(1, round(left)) if rest > 0 else 0

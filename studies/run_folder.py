@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -191,10 +192,13 @@ class RunFolder:
         path = self.file(name)
         if not path.is_file():
             raise StudyError(
-                f"The run {self.path} has no {name} yet. Finish it with `adjsim {self.command()} "
-                f"--out {self.path} --resume`."
+                f"The run {self.path} has no {name} yet. Finish it with `{self.how_to_go_on()}`."
             )
         return path
+
+    def how_to_go_on(self) -> str:
+        """Return the command that goes on with the run, as a shell takes it."""
+        return f"adjsim {self.command()} --out {shlex.quote(str(self.path))} --resume"
 
     def command(self) -> str:
         """Return what makes the run, as the command line names it: `scan figure-4a`."""

@@ -37,8 +37,7 @@ def write_report(folder: RunFolder) -> tuple[Path, list[str]]:
     entries = read_index(folder)
     if len(entries) < len(spec.shards()) or not folder.has(run_folder.RESULT):
         raise StudyError(
-            f"The data set {folder.path} is not whole. Go on with it: `adjsim dataset "
-            f"{spec.name} --out {folder.path} --resume`."
+            f"The data set {folder.path} is not whole. Go on with it: `{folder.how_to_go_on()}`."
         )
     paths = [folder.file(one.file) for one in entries]
     videos = _first_videos(paths)

@@ -34,7 +34,7 @@ class PointProgress(Shown):
             TextColumn("left"),
             TimeRemainingColumn(),
         )
-        super().__init__(columns, console)
+        super().__init__(columns, console or Console(stderr=True))
         self._what = what
         self._total, self._done, self._failed = total, done, 0
         self._first: tuple[float, int] | None = None  # when the first piece came, and the count

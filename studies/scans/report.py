@@ -46,8 +46,7 @@ def write_report(folder: RunFolder) -> Path:
     scan = read_scan(folder)
     if not folder.has(FILE) or not folder.has(run_folder.RESULT):
         raise StudyError(
-            f"The scan {folder.path} has not ended. Go on with it: `adjsim scan {scan.name} "
-            f"--out {folder.path} --resume`."
+            f"The scan {folder.path} has not ended. Go on with it: `{folder.how_to_go_on()}`."
         )
     data, result = read_dataset(folder.file(FILE)), folder.read_json(run_folder.RESULT)
     drawn = draw(scan, data, result)

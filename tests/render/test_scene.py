@@ -33,6 +33,14 @@ def test_a_scene_keeps_its_own_copies_and_cannot_be_written_to():
         (lambda: Mesh([[0, 1, 2**70]]), r"`faces` must be an array of int64: .* too large"),
         (lambda: Mesh([[0, 1, 2, 3]]), r"`faces` must have shape .* got \(1, 4\)\. Cut faces of"),
         (
+            lambda: Mesh(FACES, face_colors=[(255, 0, 0)]),
+            r"`face_colors` must be colours from 0 to 1 where .* got 255. Divide 8-bit numbers",
+        ),
+        (
+            lambda: Mesh(FACES, vertex_colors=np.full((3, 3), 128, np.uint8)),
+            r"`vertex_colors` must be colours from 0 to 1 where it holds whole numbers, got 128",
+        ),
+        (
             lambda: Mesh(FACES, face_colors=np.ones((2, 3))),
             r"`face_colors` must have shape \(1, 3\), got \(2, 3\). One row of RGB for each face",
         ),

@@ -303,8 +303,9 @@ def test_unknown_paths_and_wrong_shapes_are_refused(rng):
         rasterize_jvp(*args, {"camera.eyes": np.ones(3)})
     with pytest.raises(ValueError, match=r"must have shape \(4, 3\), got \(3,\)"):
         rasterize_jvp(*args, {"left.vertices": np.ones(3)})
-    with pytest.raises(ValueError, match=r"`threads` must be at least 1, got 0"):
-        rasterize(*args, threads=0)
+    for threads in (0, 1.5, "2", True):
+        with pytest.raises(ValueError, match=rf"`threads` must be a whole .* got {threads!r}"):
+            rasterize(*args, threads=threads)
 
 
 def test_what_is_not_a_rasterizer_is_refused(rng):

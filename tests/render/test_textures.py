@@ -120,6 +120,7 @@ def test_at_the_centre_of_a_texel_the_slope_is_that_towards_larger_u_and_smaller
     [
         (lambda: Texture(np.ones((4, 4))), r"`texels` must have shape \(height, width, 3\), got"),
         (lambda: Texture(np.ones((4, 4, 4))), r"got \(4, 4, 4\). Drop an alpha channel"),
+        (lambda: Texture(np.full((1, 2, 3), 255)), r"`texels` must be colours .* got 255\. Divide"),
         (lambda: Texture(np.ones((0, 4, 3))), r"`texels` must hold at least one texel, got"),
         (lambda: Texture(np.full((1, 1, 3), np.nan)), r"`texels` must be finite, got nan"),
         (lambda: Texture(np.ones((1, 1, 3)), "mirror"), r"`wrap` must be repeat or clamp, got 'm"),

@@ -194,10 +194,10 @@ def test_an_interrupt_says_how_to_resume(adjsim, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("studies.search.minimize", interrupt)
-    path = tmp_path / "run"
+    path = tmp_path / "my run"
     code, _, err = adjsim("run", "beam", *OVERRIDES, "--out", path)
     assert code == 130
-    assert f"--out {path} --resume" in err
+    assert f"--out '{path}' --resume" in err
     assert (path / "manifest.json").exists()
 
 

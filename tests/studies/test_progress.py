@@ -2,6 +2,7 @@ import io
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from studies.optimizers.evaluations import Evaluation
@@ -25,3 +26,52 @@ def test_the_time_left_does_not_count_the_compilation_of_the_first_evaluation():
     progress.begin("start 2/2")
     progress(replace(FIRST, seconds=70.0))
     assert out.getvalue().splitlines()[-1].endswith("70.0 s")
+
+
+def shown(width, prefix="", label=""):
+    """What a terminal of so many columns shows after two evaluations, line by line."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=width)
+    progress = EvaluationProgress(150, console)
+    progress.prefix = prefix
+    progress.begin(label)
+    for evaluation in (FIRST, replace(FIRST, spent=12, seconds=65.0, loss=0.5185)):
+        progress(evaluation)
+    picture = Console(file=io.StringIO(), width=width)
+    picture.print(progress._bar.get_renderable())
+    return picture.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 111, 112, 200])
+def test_a_terminal_of_usual_width_shows_every_number_whole(width):
+    (line,) = shown(width)
+    for text in (
+        "evaluation 12/150",
+        "loss 5.185e-01",
+        "|g| 1.0e+00",
+        "0:00:00",
+        "at most 0:01:03",
+    ):
+        assert text in line
+    assert ("search ends in at most" in line) is (width >= 112)
+    assert "…" not in line
+
+
+def test_what_is_searched_has_a_line_of_its_own_that_is_cut_where_the_terminal_ends():
+    title, line = shown(80, "instance 0 (1 of 1)", "states, start 2/4")
+    assert title.strip() == "instance 0 (1 of 1), states, start 2/4"
+    assert "evaluation 12/150" in line
+    title, line = shown(45, "instance 0 (1 of 1)", "states, after 150 of the other evaluations")
+    assert title.strip().endswith("…")
+    assert line.split() == ["evaluation", "12/150", "loss", "5.185e-01", "0:00:00"]
+
+
+def test_the_compilation_of_the_first_evaluation_is_not_in_the_time_left_of_the_bar():
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    progress = EvaluationProgress(11, console)
+    progress(FIRST)
+    (task,) = progress._bar.tasks
+    assert task.fields["left"] == ""
+    progress(replace(FIRST, spent=2, seconds=61.0))
+    assert task.fields["left"] == "at most 0:00:09"
+    progress(replace(FIRST, spent=11, seconds=70.0))
+    assert task.fields["left"] == ""

@@ -1,5 +1,6 @@
 """A run folder is written whole or not at all, and nothing leads out of it."""
 
+import shlex
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -147,6 +148,12 @@ def test_a_missing_file_says_how_to_finish_the_run(folder):
     folder.write_json(SCAN, {"scan": "figure-4a"})
     with pytest.raises(StudyError, match="Finish it with `adjsim scan figure-4a --out"):
         folder.read_json("result.json")
+
+
+def test_what_goes_on_with_a_run_can_be_pasted(tmp_path):
+    folder = RunFolder.create(tmp_path / "my runs" / "it's one")
+    command, *rest = shlex.split(folder.how_to_go_on())
+    assert (command, rest) == ("adjsim", ["run", "STUDY", "--out", str(folder.path), "--resume"])
 
 
 def test_broken_json_is_named(folder):
