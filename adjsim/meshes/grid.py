@@ -11,12 +11,17 @@ Tests: `tests/meshes/test_grid.py`.
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from adjsim import checks
 from adjsim.meshes.tet_mesh import TetMesh, signed_volumes
+
+
+# Bytes that cutting a cell takes at most, by the number of dimensions: measured.
+CUTTING = {2: 200, 3: 3000}
 
 
 def box_tets(
@@ -106,12 +111,22 @@ def grid_tets(
 
 
 def cell_counts(cells: Sequence[int], dimensions: int) -> tuple[int, ...]:
-    """Return the counts as Python integers, each at least 1."""
+    """Return the counts as Python integers, each at least 1, if there is memory to cut so many."""
     given = np.asarray(cells)
     if given.shape != (dimensions,) or given.dtype.kind not in "iu" or (given < 1).any():
         number = {2: "two", 3: "three"}[dimensions]
         raise ValueError(f"`cells` must be {number} whole numbers, each at least 1, got {cells!r}.")
-    return tuple(int(n) for n in given)
+    counts = tuple(int(n) for n in given)
+    n_cells = math.prod(counts)
+    n_bytes = n_cells * CUTTING[dimensions]
+    try:
+        np.empty(n_bytes, np.uint8)
+    except (MemoryError, ValueError, OverflowError) as error:  # the others beyond 63 bits
+        raise MemoryError(
+            f"`cells` must leave the mesh room in memory: to cut {n_cells:,} cells, "
+            f"{list(counts)}, takes about {n_bytes:,} bytes. Take fewer."
+        ) from error
+    return counts
 
 
 def _corner_bits() -> list[tuple[int, int, int]]:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from adjsim.meshes.grid import box_tets
+from adjsim.meshes.sheets import sheet
 
 
 @pytest.mark.parametrize("tets_per_cell", [5, 6])
@@ -58,3 +59,10 @@ def test_a_size_of_zero_is_refused():
 def test_seven_tetrahedra_to_a_cell_are_refused():
     with pytest.raises(ValueError, match="`tets_per_cell` must be 5 or 6, got 7"):
         box_tets((1, 1, 1), tets_per_cell=7)
+
+
+def test_more_cells_than_there_is_memory_for_are_refused_before_any_is_cut():
+    with pytest.raises(MemoryError, match=r"`cells` must .* 1,000,000,000,000,000,000 cells, \[10"):
+        box_tets((10**6, 10**6, 10**6))
+    with pytest.raises(MemoryError, match=r"`cells` must leave the mesh room .* Take fewer"):
+        sheet((10**9, 10**8))
