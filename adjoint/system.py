@@ -150,7 +150,7 @@ def check_gradient(
                 return {name: np.full_like(own, np.nan) for name, own in gradient.items()}
             raise RolloutError(
                 f"The gradient of `{path}`{where} left the finite numbers: the motion depends on "
-                "it too strongly for so long a rollout. Try fewer steps, a smaller `dt`, or "
-                "smaller cotangents."
+                "it too strongly for so long a rollout.",
+                "Try fewer steps, a smaller {dt}, or smaller cotangents.",
             )
     return gradient

@@ -127,12 +127,12 @@ class ModelStepper(Stepper[Any, Any]):
         world, culprit = self.culprit(x, p, np.unique(lost))
         where = f"{culprit} of world {world}" if self.is_batch else culprit
         stable = self.models[world].stable_dt()
-        smaller = f"`dt` below {stable:.3g} s" if self.dt > 0.5 * stable else "a smaller `dt`"
+        smaller = f"{{dt}} below {stable:.3g} s" if self.dt > 0.5 * stable else "a smaller {dt}"
         raise RolloutError(
             f"The rollout left the finite numbers in step {step} (t = {step * self.dt:.6g} s), "
-            f"first at {where}. `dt` is {self.dt:g} s, "
-            f"the estimated stable dt is {stable:.3g} s. Try {smaller}, a softer material or "
-            "contact, or more damping."
+            f"first at {where}.",
+            f"A step is {self.dt:g} s, the estimated stable dt is {stable:.3g} s. Try {smaller}, "
+            "a softer material or contact, or more damping.",
         )
 
     def culprit(self, x: np.ndarray, p: np.ndarray, groups: np.ndarray) -> tuple[int, str]:

@@ -23,7 +23,27 @@ T = TypeVar("T")  # its trajectories
 
 
 class RolloutError(ArithmeticError):
-    """A rollout left the finite numbers."""
+    """A rollout left the finite numbers.
+
+    Parameters
+    ----------
+    happened : str
+        In which step, and where.
+    remedy : str
+        What to try, with {dt} where it names the size of a step.
+    """
+
+    def __init__(self, happened: str, remedy: str = "") -> None:
+        super().__init__(happened, remedy)  # both are its `args`, as pickling needs
+
+    def __str__(self) -> str:
+        """Return the message to a caller of `rollout`."""
+        return self.told("dt")
+
+    def told(self, dt: str) -> str:
+        """Return the message to who knows the size of a step by this name."""
+        happened, remedy = self.args
+        return f"{happened} {remedy.format(dt=f'`{dt}`')}".rstrip()
 
 
 class OnDivergence(StrEnum):

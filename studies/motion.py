@@ -1,6 +1,7 @@
 """What moves in a study: a system, its initial state, and the steps that are filmed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -12,6 +13,9 @@ from adjsim.rollout import rollout
 from adjsim.system import System
 from studies.memory import ALL, Plan, as_checkpoint, make_plan, state_bytes
 from studies.optimizers.problem import NotFiniteError
+
+
+DT = "time.dt"  # what settings call the size of a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +104,7 @@ class Motion:
                 **kept,
             )  # fmt: skip
         except RolloutError as error:
-            raise NotFiniteError(str(error)) from error
+            raise NotFiniteError(error.told(DT)) from error
 
 
 def trajectory_fields(run: Any) -> dict[str, np.ndarray]:
@@ -120,7 +124,8 @@ def pull_frames(
 ) -> dict[str, np.ndarray]:
     """Pull cotangents of a trajectory's fields, by name, back to parameters by path."""
     own, bodies = _cotangents(recorded.trajectory, adj_frames)
-    return recorded.vjp(*own, bodies=bodies, wrt=wrt)
+    with _told_by_key():
+        return recorded.vjp(*own, bodies=bodies, wrt=wrt)
 
 
 def pull_worlds(
@@ -132,7 +137,17 @@ def pull_worlds(
     worlds = zip(recorded.trajectory, adj_frames, strict=True)
     own, bodies = zip(*(_cotangents(run, frames) for run, frames in worlds), strict=True)
     fields_of_all = [list(field) for field in zip(*own, strict=True)]
-    return recorded.vjp(*fields_of_all, bodies=list(bodies), wrt=wrt)
+    with _told_by_key():
+        return recorded.vjp(*fields_of_all, bodies=list(bodies), wrt=wrt)
+
+
+@contextmanager
+def _told_by_key() -> Iterator[None]:
+    """Have a sweep that fails name the step by its key."""
+    try:
+        yield
+    except RolloutError as error:
+        raise RolloutError(error.told(DT)) from error
 
 
 def _cotangents(

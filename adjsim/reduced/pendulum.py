@@ -194,8 +194,9 @@ class PendulumStepper(Stepper[PendulumState, PendulumTrajectory]):
         if done < n_steps:
             step = k0 + done
             raise RolloutError(
-                f"The pendulum left the finite numbers in step {step} (t = {step * self.dt:.6g} "
-                f"s). `dt` is {self.dt:g} s. Try a smaller `dt`, or less `damping`."
+                f"The pendulum left the finite numbers in step {step} "
+                f"(t = {step * self.dt:.6g} s).",
+                f"A step is {self.dt:g} s. Try a smaller {{dt}}, or less `damping`.",
             )
 
     def trajectory(self, steps: np.ndarray, fields: Fields) -> PendulumTrajectory:

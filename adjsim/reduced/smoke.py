@@ -210,8 +210,8 @@ class SmokeStepper(Stepper[SmokeState, SmokeTrajectory]):
         if not kept.all():
             step = k0 + int(np.argmin(kept))
             raise RolloutError(
-                f"The smoke left the finite numbers in step {step} (t = {step * self.dt:.6g} s). "
-                "Try a smaller initial velocity: it is in cells per step."
+                f"The smoke left the finite numbers in step {step} (t = {step * self.dt:.6g} s).",
+                "Try a smaller initial velocity: it is in cells per step.",
             )
 
     def trajectory(self, steps: np.ndarray, fields: Fields) -> SmokeTrajectory:

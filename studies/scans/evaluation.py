@@ -16,7 +16,7 @@ from adjsim.rollout import rollout
 from adjsim.system import OnDivergence
 from adjsim.worlds import stack
 from studies.memory import as_checkpoint, states_within
-from studies.motion import Motion, pull_worlds
+from studies.motion import DT, Motion, pull_worlds
 from studies.optimizers.problem import NotFiniteError
 from studies.scans.terrain import Terrain
 from studies.video_problem import VideoProblem
@@ -171,7 +171,7 @@ def _diverged(motion: Motion, run: Any) -> Failure:
     stable = cast("Model", motion.system).stable_dt()
     return Failure(
         f"The rollout leaves the finite numbers in step {run.diverged} (t = "
-        f"{run.diverged * motion.dt:.4g} s); it is stable below about dt = {stable:.2g} s."
+        f"{run.diverged * motion.dt:.4g} s); it is stable below about `{DT}` = {stable:.2g} s."
     )
 
 
