@@ -105,7 +105,7 @@ class _States:
                 raise TypeError(f"Unexpected action {action!r}.")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Record(Generic[S, T]):
     """A rollout that can be reversed, made by `record`.
 
@@ -126,6 +126,14 @@ class Record(Generic[S, T]):
     _stepper: Stepper[S, T]
     _steps: np.ndarray
     _states: _States
+
+    def __repr__(self) -> str:
+        """Return what was run and what is kept, in a line."""
+        kept = self.cost.stored_states + self.cost.buffered_states
+        return (
+            f"Record({type(self.model).__name__}, n_steps={self.n_steps}, "
+            f"frames={len(self._steps)}, states kept: {kept})"
+        )
 
     def vjp(
         self,

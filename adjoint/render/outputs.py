@@ -27,7 +27,7 @@ from render.soft_raster import SoftRasterizer, draw_samples
 from render.supersampling import average
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OutputRecord:
     """Outputs by name, and what is needed to pull adjoints back from them or push tangents.
 
@@ -45,6 +45,11 @@ class OutputRecord:
     shapes: dict[str, tuple]
     threads: int | None
     device: Device
+
+    def __repr__(self) -> str:
+        """Return the sizes of the outputs, and what they are of, in a line."""
+        outputs = ", ".join(f"{name} {image.shape}" for name, image in self.images.items())
+        return f"OutputRecord({outputs}; objects: {', '.join(self.scene.objects)})"
 
     def vjp(
         self, adj_images: Mapping[str, Any], wrt: Iterable[str] | None = None

@@ -28,7 +28,7 @@ from render.scene import Scene
 from render.soft_raster import SoftRasterizer, check_rasterizer, only_asked
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ImageRecord:
     """Images, and all that is needed to pull adjoints back from them or push tangents to them.
 
@@ -47,6 +47,11 @@ class ImageRecord:
     threads: int | None
     device: Device
     kept: list[KeptFrame | None]
+
+    def __repr__(self) -> str:
+        """Return the size of the images, and what they are of, in a line."""
+        objects = ", ".join(self.scene.objects)
+        return f"ImageRecord(images={self.images.shape} {self.images.dtype}, objects: {objects})"
 
     def jvp(self, tangents: Mapping[str, Any]) -> np.ndarray:
         """Push tangents of the parameters forward to the images, which are not drawn again.
