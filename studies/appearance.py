@@ -38,7 +38,7 @@ from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
 from studies.run_folder import RunFolder
 from studies.search import Search, make_loss, make_options, make_search
-from studies.settings import require_chosen
+from studies.settings import bounds_of, require_chosen
 from studies.synthetic import film
 from studies.truth import Truth
 from studies.video_problem import VideoProblem
@@ -120,7 +120,7 @@ def make_case(settings: dict[str, Any], options: RunOptions, instance: int) -> C
     """Draw the body of an instance and film it, painted in every way."""
     rng = np.random.default_rng([options.seed, instance])
     name, mesh, motion, hidden, start = rigid.draw_thrown(settings, options, instance, rng)
-    free = positive_block(MASS, start["mass"], {MASS: settings["bounds"]["mass"]})
+    free = positive_block(MASS, start["mass"], {MASS: bounds_of(settings, ("mass",))["mass"]})
     parameters, loss = Parameters([free]), make_loss(settings["loss"])
     problems = {}
     for kind in settings["kinds"]:

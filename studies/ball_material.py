@@ -27,6 +27,7 @@ from studies.parameters import Block, Parameters, lame_block, positive_block
 from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
 from studies.settings import (
+    bounds_of,
     draw,
     draw_each,
     ends,
@@ -82,7 +83,7 @@ def check_settings(settings: dict[str, Any]) -> None:
                 f"`{table}.lam` must be above {table}.mu/8 = {given['mu'][1] / 8.0:g} for a "
                 f"stable rest shape, got {given['lam'][0]:g}."
             )
-    ends(settings, "bounds", DRAWN)
+    bounds_of(settings, DRAWN)
 
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:

@@ -18,7 +18,7 @@ from studies.noise import Noise
 from studies.parameters import Parameters, lame_block
 from studies.registry import RunOptions
 from studies.search import make_loss, make_search
-from studies.settings import require_vectors
+from studies.settings import bounds_of, require_vectors
 from studies.timeline import frame_steps
 from studies.truth import Truth
 from studies.video_problem import VideoProblem
@@ -83,8 +83,7 @@ def check_settings(settings: dict[str, Any]) -> None:
                 f"`{table}.lam` must be greater than {table}.mu/8 = {mu / 8.0:g} for a stable "
                 f"rest shape, got {lam:g}. Raise it, or lower `{table}.mu`."
             )
-    for key in ("mu", "lam"):
-        bounds = checks.array(f"bounds.{key}", settings["bounds"][key], (2,))
+    for key, bounds in bounds_of(settings, ("mu", "lam")).items():
         checks.positive(f"bounds.{key}", bounds)
 
 

@@ -23,8 +23,8 @@ from studies.parameters import Parameters, block, positive_block
 from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
 from studies.settings import (
+    bounds_of,
     draw_each,
-    ends,
     require_ball_above_floor,
     require_not_negative,
     require_positive,
@@ -78,7 +78,7 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fi
     """Draw an instance, render its video, and return the search for its values."""
     rng = np.random.default_rng([options.seed, instance])
     hidden, start = (draw_each(rng, settings, table, NAMES) for table in ("hidden", "start"))
-    bounds = ends(settings, "bounds", NAMES)
+    bounds = bounds_of(settings, NAMES)
     parameters = Parameters(
         [
             block(("speed",), Identity(), [start["speed"]], bounds),

@@ -27,7 +27,7 @@ from studies.picture_problem import PictureProblem
 from studies.registry import Job, RunOptions
 from studies.scenery import Scenery, make_rasterizer, photographed
 from studies.search import make_loss, make_search
-from studies.settings import draw, draw_each, require_chosen, require_positive, sun
+from studies.settings import bounds_of, draw, draw_each, require_chosen, require_positive, sun
 from studies.subjects import find_mesh, place_colors, require_outside
 from studies.transforms import Identity, Log
 from studies.truth import Truth
@@ -140,8 +140,9 @@ def free_block(settings: dict[str, Any], name: str, start: PosedCamera) -> Block
     """Return one free quantity of the camera, with its bounds."""
     bounds, at = settings["bounds"], getattr(start, name)
     if name == "fov_y":
-        ends = checks.positive("bounds.fov_y", checks.array("bounds.fov_y", bounds[name], (2,)))
-        return block((name,), Log(), [at], {name: ends})
+        ends = bounds_of(settings, (name,))
+        checks.positive("bounds.fov_y", ends[name])
+        return block((name,), Log(), [at], ends)
     limit = checks.positive(f"bounds.{name}", bounds[name])
     if name == "translation":
         limit *= float(np.linalg.norm(at))

@@ -28,7 +28,7 @@ from studies.motion import Motion
 from studies.parameters import Parameters, block
 from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
-from studies.settings import draw_each, ends, require_not_negative, require_positive
+from studies.settings import bounds_of, draw_each, require_not_negative, require_positive
 from studies.synthetic import film
 from studies.timeline import frame_steps
 from studies.transforms import Identity
@@ -63,7 +63,7 @@ def check_settings(settings: dict[str, Any]) -> None:
     require_positive(settings, "cloth", "size", "cells", "mu", "lam", "density")
     require_not_negative(settings, "cloth", "viscosity", "bending")
     require_not_negative(settings, "air", "lift", "drag")
-    ends(settings, "bounds", (VELOCITY,))
+    bounds_of(settings, (VELOCITY,))
 
 
 def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> Fit:

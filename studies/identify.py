@@ -27,6 +27,8 @@ from studies.parameters import Block, Parameters, block, lame_block, positive_bl
 from studies.registry import RunOptions
 from studies.search import make_loss, make_search
 from studies.settings import (
+    bounds_of,
+    ends,
     require_directions,
     require_not_negative,
     require_positive,
@@ -92,14 +94,25 @@ def advice(settings: dict[str, Any], given: Collection[str]) -> list[str]:
             f"`mesh` is yours, but `body.scale` is still {settings['body']['scale']:g}, the "
             "example's: set the factor from your mesh's units to metres."
         )
+    if "mesh" in given and "video" not in given:
+        lines.append(
+            "`mesh` is yours, but `video` is still the example's: name the film of your body, "
+            "an mp4, a gif or a folder of PNG frames."
+        )
+    if "video" in given and "mesh" not in given:
+        lines.append(
+            "`video` is yours, but `mesh` is still the example's: name the mesh of what is filmed."
+        )
     if "mesh" in given and "pinned" not in tables:
         lines.append(
-            "`mesh` is yours, but `[pinned]` is still the example's: say which nodes are held."
+            "`mesh` is yours, but `[pinned]` is still the example's: say which nodes are held, by "
+            "`pinned.shape` = box (`pinned.lower`, `pinned.upper`), plane (`pinned.point`, "
+            "`pinned.normal`) or none."
         )
     if yours := [key for key in ("mesh", "video") if key in given and "camera" not in tables]:
         lines.append(
             f"`{yours[0]}` is yours, but `[camera]` is still the example's: set where your camera "
-            "stood and looked."
+            "stood and looked: `camera.eye`, `camera.target`, `camera.up` and `camera.fov_y`."
         )
     return lines
 
@@ -163,8 +176,8 @@ def check_settings(settings: dict[str, Any]) -> None:
     checks.positive("image.softness", settings["image"]["softness"])
     for key in ("fps", "frames"):
         checks.non_negative(f"time.{key}", settings["time"][key])
-    for key in ("mu", "lam", "viscosity", "density", "friction", "velocity"):
-        checks.array(f"bounds.{key}", settings["bounds"][key], (2,))
+    ends(settings, "bounds", PATHS)
+    bounds_of(settings, free)  # the others mean nothing
 
 
 def start_values(settings: dict[str, Any]) -> dict[str, Any]:

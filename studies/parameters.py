@@ -41,7 +41,10 @@ class Block:
             start, low, high = self.start[i], self.lower[i], self.upper[i]
             checks.array(path, start, hint="It is the start value.")
             if not (low < high).all():
-                raise StudyError(f"The bounds of `{path}` must be increasing, got {low}, {high}.")
+                raise StudyError(
+                    f"The bounds of `{path}` must be increasing, got {low} and {high}. Give the "
+                    "lower one first."
+                )
             if not ((start > low) & (start < high)).all():
                 raise StudyError(
                     f"The start of `{path}` must lie inside its bounds ({low}, {high}), got "

@@ -29,7 +29,7 @@ from studies.parameters import Block, Parameters, block
 from studies.registry import Job, RunOptions
 from studies.rods import HangingRods
 from studies.search import make_loss, make_search
-from studies.settings import draw, ends, require_chosen, require_positive
+from studies.settings import bounds_of, draw, require_chosen, require_positive
 from studies.synthetic import film
 from studies.timeline import frame_steps
 from studies.transforms import Identity, Log
@@ -122,7 +122,7 @@ def drawn(settings: dict[str, Any], table: str, rng: np.random.Generator) -> dic
 
 def free_block(settings: dict[str, Any], name: str, start: np.ndarray) -> Block:
     """Return one free quantity, with its bounds."""
-    bounds = ends(settings, "bounds", (name,))
+    bounds = bounds_of(settings, (name,))
     return block((name,), Log() if name in POSITIVE else Identity(), [start], bounds)
 
 

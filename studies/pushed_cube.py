@@ -28,7 +28,7 @@ from studies.motion import Motion
 from studies.parameters import Parameters, positive_block
 from studies.registry import RunOptions
 from studies.search import make_loss, make_search
-from studies.settings import require_positive
+from studies.settings import bounds_of, require_positive
 from studies.synthetic import film
 from studies.timeline import frame_steps
 from studies.truth import Truth
@@ -60,8 +60,8 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
     )
     filming = make_filming(settings, {CUBE: (drawing, Hulls(CUBE))}, device=options.device)
     images = film(filming, motion, {})
-    bounds = checks.array("bounds.mass", settings["bounds"][MASS], (2,))
-    block = positive_block(MASS, settings["start"][MASS], {MASS: bounds})
+    bounds = bounds_of(settings, (MASS,))
+    block = positive_block(MASS, settings["start"][MASS], bounds)
     unit = corner_inertia(mesh.points)
     wires = (
         Wire(MASS, f"{CUBE}.mass", Outer(float(len(mesh.points)))),

@@ -33,9 +33,9 @@ from studies.parameters import Parameters, positive_block
 from studies.registry import Job, RunOptions
 from studies.search import make_loss, make_search
 from studies.settings import (
+    bounds_of,
     draw,
     draw_each,
-    ends,
     require_chosen,
     require_positive,
     require_vectors,
@@ -91,7 +91,7 @@ def check_settings(settings: dict[str, Any]) -> None:
     check_body(settings)
     require_positive(settings, "floor", "clearance")
     require_vectors(settings, "floor", "at")
-    ends(settings, "bounds", free)
+    bounds_of(settings, free)
     for table in ("hidden", "start", "bounds"):
         require_positive(settings, table, *free)
 

@@ -1,7 +1,7 @@
 """Start a run in a new folder, or go on with one that was stopped."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +14,7 @@ from studies.fillings import fillings_of, keep_fillings_of, require_fillings, wr
 from studies.manifest import manifest, now
 from studies.registry import Job, RunOptions, find_study
 from studies.run_folder import ITERATIONS, MANIFEST, SCAN, SPEC, STUDY, RunFolder, new_folder
+from studies.stable_steps import advice_on_steps
 
 
 DTYPES, DEVICES = ("float64", "float32"), ("cpu", "cuda")
@@ -70,6 +71,7 @@ def start(
     RunFolder.require_free(out)  # what follows may compile, which takes minutes
     advise(settings)
     job = over(find_study(settings.kind).prepare(settings.values, options), options, spread)
+    warn([advice_on_steps(job)])
     folder = RunFolder.create(out or new_folder(settings.kind))
     command = " ".join(["adjsim", *sys.argv[1:]])
     folder.write_json(MANIFEST, manifest(settings.kind, vars(options), command))
@@ -151,8 +153,13 @@ def advise(settings: config.StudySettings) -> None:
     """Print what a study has to say of settings that are allowed and look like a mistake."""
     module = import_module(find_study(settings.kind).module)
     if advice := getattr(module, "advice", None):
-        for line in advice(settings.values, settings.explicit):
-            print(f"warning: {line}", file=sys.stderr, flush=True)
+        warn(advice(settings.values, settings.explicit))
+
+
+def warn(lines: Iterable[str | None]) -> None:
+    """Print warnings, apart from those that are None."""
+    for line in filter(None, lines):
+        print(f"warning: {line}", file=sys.stderr, flush=True)
 
 
 def say_what_is_kept(folder: RunFolder) -> None:

@@ -71,6 +71,17 @@ def ends(settings: Mapping[str, Any], table: str, names: Iterable[str]) -> dict[
     return {name: checks.array(f"{table}.{name}", settings[table][name], (2,)) for name in names}
 
 
+def bounds_of(settings: Mapping[str, Any], names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Return what the table `bounds` has as `[low, high]`, by name, the one below the other."""
+    found = ends(settings, "bounds", names)
+    for name, (low, high) in found.items():
+        if not low < high:
+            raise StudyError(
+                f"`bounds.{name}` must be [low, high] with low < high, got [{low:g}, {high:g}]."
+            )
+    return found
+
+
 def draw(rng: np.random.Generator, name: str, between: Any) -> float:
     """Return a number drawn evenly from `[low, high]`; equal ends are the number itself."""
     low, high = checks.array(name, between, (2,))

@@ -41,7 +41,7 @@ from studies.instances import Bar
 from studies.motion import Motion
 from studies.parameters import Parameters, block
 from studies.registry import RunOptions
-from studies.settings import draw_each, ends, require_not_negative, require_positive
+from studies.settings import bounds_of, draw_each, require_not_negative, require_positive
 from studies.timeline import frame_steps
 from studies.transforms import Identity
 from studies.wires import Outer, Wire, Wires
@@ -64,7 +64,7 @@ def check_settings(settings: dict[str, Any]) -> None:
         )
     if not np.any(checks.array("cloth.axis", settings[NAME]["axis"], (3,))):
         raise ValueError("`cloth.axis` must not be 0: it is what the cloth is turned about.")
-    ends(settings, "bounds", (VELOCITY,))
+    bounds_of(settings, (VELOCITY,))
 
 
 def make(settings: dict[str, Any], options: RunOptions, instance: int) -> Case:

@@ -40,7 +40,7 @@ from studies.parameters import Parameters, positive_block
 from studies.registry import RunOptions
 from studies.rigid import BODY, PATHS
 from studies.search import make_loss
-from studies.settings import draw, require_positive
+from studies.settings import bounds_of, draw, require_positive
 from studies.synthetic import film
 from studies.truth import Truth
 from studies.video_problem import VideoProblem
@@ -204,7 +204,7 @@ def posed(
     assert isinstance(model, Model)
     if not model.bodies and body.tets is not None:
         wires = Wires((Wire(MASS, soft.MASS, Outer(soft.node_shares(body.tets))),))
-    start = positive_block(MASS, body.start, {MASS: settings["bounds"]["mass"]})
+    start = positive_block(MASS, body.start, {MASS: bounds_of(settings, ("mass",))["mass"]})
     loss = make_loss(settings["loss"])
     return VideoProblem(motion, seen[0], Parameters([start], wires), loss, seen[1])
 

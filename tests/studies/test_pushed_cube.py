@@ -58,7 +58,10 @@ def test_the_mass_is_found():
         ("push.force=[1.0]", r"`push.force` must have shape \(3,\)"),
         ("push.corners=[8]", r"`push.corners` must name corners, 0 to 7, got \[8\]"),
         ("push.corners=[]", "`push.corners` must name corners"),
-        ("bounds.mass=[2.0, 1.0]", "must be increasing"),
+        (
+            "bounds.mass=[2.0, 1.0]",
+            r"`bounds.mass` must be \[low, high\] with low < high, got \[2, 1\]",
+        ),
     ],
 )
 def test_mistakes_are_told_by_their_key(override, message):

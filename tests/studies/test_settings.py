@@ -25,6 +25,10 @@ TABLES = {
             "`air.drag` must not be negative, got -1",
         ),
         (
+            lambda: settings.bounds_of({"bounds": {"mu": [5.0, 1.0]}}, ["mu"]),
+            r"`bounds.mu` must be \[low, high\] with low < high, got \[5, 1\]",
+        ),
+        (
             lambda: settings.require_chosen("free", [], ("mu", "lam")),
             r"`free` must name at least one of mu, lam, each once, got \[\]",
         ),
