@@ -1,7 +1,7 @@
 """How a study searches: method, budget, and from how many points it starts."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, Self, cast
 
@@ -215,9 +215,9 @@ def start_points(
     ]
 
 
-def make_search(table: dict[str, Any]) -> Search:
-    """Return the search of the settings' table `optimizer`."""
-    names = [str(method) for method in Method]
+def make_search(table: dict[str, Any], without: Collection[Method] = ()) -> Search:
+    """Return the search of the settings' table `optimizer`, by any method but those."""
+    names = [str(method) for method in Method if method not in without]
     try:
         method = Method(checks.known_key("method in `optimizer.method`", table["method"], names))
     except ValueError as error:

@@ -91,13 +91,13 @@ def make_fit(settings: dict[str, Any], options: RunOptions, instance: int) -> "S
             dtype=options.dtype, device=options.device,
         )  # fmt: skip
 
-    search = make_search(settings["optimizer"])
-    penalties = make_penalties(settings["penalty"], start)
-    if search.method is Method.GAUSS_NEWTON:
+    if settings["optimizer"]["method"] == Method.GAUSS_NEWTON:
         raise StudyError(
             "`optimizer.method` must not be gauss-newton here: the losses of shape are no sums of "
             "squares, and there are thousands of columns. Take l-bfgs-b."
         )
+    search = make_search(settings["optimizer"], without=[Method.GAUSS_NEWTON])
+    penalties = make_penalties(settings["penalty"], start)
     problem = PictureProblem(
         scenery(start),
         Parameters([block((PATH,), Identity(), [start.points])]),
