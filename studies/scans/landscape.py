@@ -144,7 +144,7 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     units = units_of(data)
     told = [line for part in parts for line in _told(part, units)]
     if failed:
-        told.append(f"{failed} of {data.loss.size} points have no loss")
+        told.append(_failures_told(scan, data, units))
     told += [
         f"{axis}: gradient and central difference agree to {trust['tolerance']:.0e} at "
         f"{own['agree']} of {own['compared']} points" + because(own)
@@ -158,6 +158,20 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
         "trust": trust,
         "told": told,
     }
+
+
+def _failures_told(scan: Scan, data: xr.Dataset, units: Mapping[str, str]) -> str:
+    """Return how many points have no loss, and why the first has none."""
+    reasons = data.reason.transpose(*(axis.key for axis in scan.axes)).values
+    failed = np.argwhere(reasons != "")
+    first = tuple(failed[0])
+    at = {axis.key: float(axis.values[i]) for axis, i in zip(scan.axes, first, strict=True)}
+    alike = int(np.sum(reasons == reasons[first]))
+    told = f"{len(failed)} of {reasons.size} points have no loss; that at {named(at, units)}: "
+    told += str(reasons[first])
+    if len(failed) > 1:
+        told += f" (so {'all' if alike == len(failed) else alike} of the {len(failed)})"
+    return told
 
 
 def subset_losses(scan: Scan, data: xr.Dataset) -> dict[str, np.ndarray]:
@@ -237,7 +251,7 @@ def _told(part: dict[str, Any], units: Mapping[str, str]) -> list[str]:
         if not part["truth_inside"]:
             text += ", outside the grid"
         else:
-            text += ", within a step of it" if part["coincides"] else ", elsewhere"
+            text += ", within a step of it" if part["coincides"] else ", not at the lowest point"
     return [f"{text}; {counted(inside, 'local minimum', 'local minima')} inside"
             + (f", {border} at the border" if border else "")]  # fmt: skip
 

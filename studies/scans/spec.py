@@ -16,7 +16,7 @@ from studies import config
 from studies.config import StudySettings
 from studies.errors import StudyError
 from studies.registry import STUDIES, RunOptions
-from studies.run_folder import SCAN, STUDY, RunFolder
+from studies.run_folder import SCAN, SPEC, STUDY, RunFolder
 from studies.scans.axes import Axis, parse_axes
 
 
@@ -151,7 +151,7 @@ def resolve(asked: Asked) -> Scan:
             "A scan needs at least one axis: add `--over KEY=START:STOP:NUM`, e.g. "
             "`--over beam.mu=1e5:4e5:31`."
         )
-    checks.known_key("place in `at`", scan.at, PLACES)
+    checks.known_key(f"place in {'`--at`' if asked.at else '`at`'}", scan.at, PLACES)
     return replace(scan, title=scan.title or f"A scan of {settings.kind}")
 
 
@@ -164,7 +164,11 @@ def read_scan(folder: RunFolder) -> Scan:
         If the folder is that of a run.
     """
     if not folder.has(SCAN):
-        raise StudyError(f"{folder.path} holds something else, not a scan.")
+        what = "a data set" if folder.has(SPEC) else "a run"
+        raise StudyError(
+            f"{folder.path} holds {what}, not a scan. Go on with it by `adjsim {folder.command()} "
+            f"--out {folder.path} --resume`, or scan into a new folder."
+        )
     settings = config.resolve(str(folder.file(STUDY)))
     return Scan.from_json(folder.read_json(SCAN), settings)
 

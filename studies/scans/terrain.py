@@ -200,7 +200,7 @@ def make_grid(scan: Scan) -> Grid:
     ------
     StudyError
         If an axis is neither a parameter of the problem nor a number of its settings, or a
-        subset names a frame that is not there.
+        subset names a frame that is not there, or no point is possible.
     """
     first = make_terrain(scan.settings, scan.options, scan.at, {})
     numbers = [
@@ -221,7 +221,24 @@ def make_grid(scan: Scan) -> Grid:
                 f"`subsets.{name}` must name frames from 1 to {n_frames}, got {list(frames)}."
             )
     on_problem = tuple(k for k, axis in enumerate(scan.axes) if axis.key in first.labels)
-    return Grid(scan, first, on_problem)
+    grid = Grid(scan, first, on_problem)
+    if not grid.on_settings:
+        require_possible(grid)
+    return grid
+
+
+def require_possible(grid: Grid) -> None:
+    """Complain of a grid none of whose points the study's search could have."""
+    reasons = []
+    for index in grid.order().tolist():
+        try:
+            grid.first.check(grid.natural(grid.first, index))
+        except ValueError as error:
+            reasons.append(str(error))
+        else:
+            return
+    axes = " ".join(f"--over {axis.text}" for axis in grid.axes)
+    raise StudyError(f"`{axes}`: no point of it can have a loss. {reasons[0]} Scan other values.")
 
 
 def check_key(axis: Axis, labels: Sequence[str], numbers: Sequence[str]) -> None:

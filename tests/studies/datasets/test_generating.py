@@ -134,7 +134,10 @@ def test_a_data_set_is_not_resumed_as_another(finished, tmp_path):
 def test_a_data_set_is_neither_run_nor_scan(finished, adjsim, tmp_path):
     with pytest.raises(StudyError, match=r"holds a data set\. Go on with it by `adjsim dataset`"):
         running.resume("beam", (), finished.path, {})
-    with pytest.raises(StudyError, match="holds something else, not a scan"):
+    with pytest.raises(
+        StudyError,
+        match=r"holds a data set, not a scan\. Go on with it by `adjsim dataset .* --resume`",
+    ):
         scanning.resume(scanning.Asked("beam"), finished.path)
     code, _, err = adjsim("view", finished.path)
     assert code == 2

@@ -173,6 +173,14 @@ def test_a_scan_is_no_run_to_go_on_with(finished):
         running.resume("pushed-cube", (), finished[0].path, {})
 
 
+def test_a_run_is_no_scan_to_go_on_with(tmp_path):
+    path = tmp_path / "run"
+    running.start("pushed-cube", CUBE, path, {})
+    again = re.escape(f"by `adjsim run pushed-cube --out {path} --resume`")
+    with pytest.raises(StudyError, match=f"holds a run, not a scan. Go on with it {again}"):
+        scanning.resume(Asked("pushed-cube", CUBE, OVER), path)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("unpainted")
 def test_a_scan_that_was_killed_ends_with_the_same_files(tmp_path):
@@ -217,7 +225,10 @@ def test_a_setting_is_an_axis_and_what_fails_is_marked(tmp_path):
         # 6 frames of 6 steps and 2 of them have other losses.
         assert (np.diff(data.loss.values[:, :2], axis=1) != 0.0).all()
     assert "time.frames = 10: no point has a loss" in told
-    assert "2 of 6 points have no loss" in told
+    assert (
+        "2 of 6 points have no loss; that at mass = 1.5 kg, time.frames = 10: `time.steps` must be"
+    ) in told
+    assert "(so all of the 2)" in told
     page = folder.file("report.html").read_text()
     assert "Points without a loss" in page
 
@@ -230,7 +241,9 @@ def test_diverging_points_are_marked_and_two_axes_drawn(tmp_path):
         assert np.isfinite(data.loss[0]).all()
         wild = data.reason[2].values.ravel()
         assert all("stable only for" in one or "finite numbers" in one for one in wild)
-    assert "have no loss" in told
+    assert re.search(
+        r"have no loss; that at beam\.mu = .* Pa, beam\.lam = .* \(so \d of the \d\)", told
+    )
     assert {path.name for path in folder.file("figures").iterdir()} == {
         "loss_1.png", "trust_beam_mu.png", "trust_beam_lam.png",
     }  # fmt: skip
@@ -298,7 +311,10 @@ def test_a_scan_file_compares_frames_and_a_black_box(tmp_path):
         (Asked("figure-4z"), "Unknown study or scan `figure-4z`. Did you mean `figure-4"),
         (Asked("beam"), "A scan needs at least one axis: add `--over"),
         (Asked("beam", ("beam.um=1",), OVER), "Did you mean `beam.mu`"),
-        (Asked("beam", (), ("beam.mu=1:2:3",), at="turth"), "Did you mean `truth`"),
+        (
+            Asked("beam", (), ("beam.mu=1:2:3",), at="turth"),
+            "place in `--at` `turth`. Did you mean",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_told(asked, message):
@@ -317,6 +333,15 @@ def test_what_cannot_be_asked_is_told(asked, message):
 def test_an_unknown_axis_is_told_with_the_nearest_one(over, message):
     with pytest.raises(StudyError, match=message):
         grid_of("pushed-cube", CUBE, over)
+
+
+def test_a_grid_without_a_possible_point_is_refused_before_anything_is_written(tmp_path):
+    # One that crosses the limit is scanned, and says where it fails and why.
+    with pytest.raises(StudyError, match=r"`--over mass=-2.0:-1.0:3`: no point .* positive"):
+        scanning.start(Asked("pushed-cube", CUBE, ("mass=-2:-1:3",)), tmp_path / "scan")
+    assert not (tmp_path / "scan").exists()
+    _, told = run(tmp_path / "scan", "pushed-cube", CUBE, "mass=-1:2:3", trust=False)
+    assert re.search(r"1 of 3 points have no loss; that at mass = -1 kg: .* must be positive", told)
 
 
 def test_studies_without_one_problem_are_refused():
