@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,18 +53,8 @@ Resume = Annotated[
 ]
 
 
-class Dtype(StrEnum):
-    """Precision of a run."""
-
-    float64 = "float64"
-    float32 = "float32"
-
-
-class Device(StrEnum):
-    """Where a run computes."""
-
-    cpu = "cpu"
-    cuda = "cuda"
+Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Default: cpu.")]
+Dtype = Annotated[str | None, typer.Option(metavar="float64|float32", help="Default: float64.")]
 
 
 @app.callback()
@@ -103,8 +92,8 @@ def run(  # noqa: PLR0913 -- the options of a command
     out: Annotated[
         Path | None, typer.Option(help="Run folder; by default the next free runs/STUDY-NNN.")
     ] = None,
-    device: Annotated[Device | None, typer.Option(help="Default: cpu.")] = None,
-    dtype: Annotated[Dtype | None, typer.Option(help="Default: float64.")] = None,
+    device: Device = None,
+    dtype: Dtype = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of noise and of all that is drawn. Default: 0.")
     ] = None,
@@ -126,13 +115,15 @@ def run(  # noqa: PLR0913 -- the options of a command
         _carry_out(job, folder, f"adjsim run {shlex.quote(study)}", scheduler)
 
 
-def _options(seed: int | None, dtype: Dtype | None, device: Device | None) -> dict[str, Any]:
+def _options(seed: int | None, dtype: str | None, device: str | None) -> dict[str, Any]:
     """Return the options of a run; None where not given."""
-    return {
-        "seed": seed,
-        "dtype": None if dtype is None else str(dtype),
-        "device": None if device is None else str(device),
-    }
+    from studies.errors import StudyError
+    from studies.running import DEVICES, DTYPES
+
+    for name, given, known in (("--dtype", dtype, DTYPES), ("--device", device, DEVICES)):
+        if given is not None and given not in known:
+            raise StudyError(f"`{name}` must be {' or '.join(known)}, got {given!r}.")
+    return {"seed": seed, "dtype": dtype, "device": device}
 
 
 def _tell_of_compiling() -> None:
@@ -193,8 +184,8 @@ def scan(  # noqa: PLR0913 -- the options of a command
     out: Annotated[
         Path | None, typer.Option(help="Folder; by default the next free runs/scan-NAME-NNN.")
     ] = None,
-    device: Annotated[Device | None, typer.Option(help="Default: cpu.")] = None,
-    dtype: Annotated[Dtype | None, typer.Option(help="Default: float64.")] = None,
+    device: Device = None,
+    dtype: Dtype = None,
     seed: Annotated[int | None, typer.Option(help="As of `adjsim run`. Default: 0.")] = None,
     checkpoint: Checkpoint = None,
     scheduler: Scheduler = None,
@@ -231,8 +222,8 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     out: Annotated[
         Path | None, typer.Option(help="Folder; by default the next free runs/dataset-NAME-NNN.")
     ] = None,
-    device: Annotated[Device | None, typer.Option(help="Default: cpu.")] = None,
-    dtype: Annotated[Dtype | None, typer.Option(help="Default: float64.")] = None,
+    device: Device = None,
+    dtype: Dtype = None,
     seed: Annotated[
         int | None, typer.Option(help="Scene k follows from it and k. Default: 0.")
     ] = None,

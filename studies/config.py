@@ -7,6 +7,7 @@ with files of their own.
 """
 
 import difflib
+import json
 import math
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -174,11 +175,15 @@ def _parse_override(
     text: str, kind: str, defaults: Mapping[str, Any], family: Family
 ) -> tuple[str, Any]:
     """Return key and value of "key=value"; a text may stand without quotes."""
+    known = flatten(defaults)
     key, equals, raw = text.partition("=")
     key, raw = key.strip(), raw.strip()
     if not equals or not key:
-        raise StudyError(f"An override must read key=value, got {text!r}. E.g. beam.mu=2e5.")
-    known = flatten(defaults)
+        near = (difflib.get_close_matches(text, known, n=1) or list(known))[0]
+        raise StudyError(
+            f"A setting must read key=value, got {text!r}. E.g. {near}={json.dumps(known[near])}. "
+            f"Every key is documented in {family.file(kind)}."
+        )
     _known(kind, key, known, family)
     if isinstance(known[key], str) and not raw.startswith(('"', "'")):
         return key, raw

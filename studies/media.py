@@ -21,6 +21,9 @@ import numpy as np
 from adjsim import checks
 
 
+KINDS = "Give an mp4, or what else FFmpeg reads, a gif, or a folder of PNG frames."
+
+
 @dataclass(frozen=True, eq=False)
 class Video:
     """Frames and their rate.
@@ -287,10 +290,12 @@ def _read_container(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
     try:
         with av.open(str(path)) as container:
             if not container.streams.video:
-                raise ValueError(f"`video`: {path} has no video stream.")
+                raise ValueError(f"`video`: {path} has no pictures, only sound or text. {KINDS}")
             rate = container.streams.video[0].average_rate
     except FFmpegError as error:
-        raise ValueError(f"`video`: {path} cannot be read as a video: {error}.") from error
+        raise ValueError(
+            f"`video`: {path} cannot be read as a video: {error.strerror}. {KINDS}"
+        ) from error
     return (float(rate) if rate else None), _decoded(path)
 
 
@@ -303,7 +308,7 @@ def _decoded(path: Path) -> Iterator[np.ndarray]:
             for frame in container.decode(video=0):
                 yield frame.to_ndarray(format="rgb24")
     except FFmpegError as error:
-        raise ValueError(f"`video`: {path} cannot be decoded: {error}.") from error
+        raise ValueError(f"`video`: {path} cannot be decoded: {error.strerror}. {KINDS}") from error
 
 
 def _with_suffix(path: str | os.PathLike, suffix: str) -> Path:

@@ -59,7 +59,11 @@ def test_a_study_file_changes_only_what_it_names(tmp_path):
         ("max_evals=3", r"`max_evals`\. Did you mean `optimizer.max_evaluations`\?"),
         ("mesh=a.stl", r"Unknown key `mesh`\. Every key is documented in"),
         ("noise.levels=1", r"`noise.level`\? Keys of `noise`: noise.level, noise.eight_bit, "),
-        ("beam.mu", r"must read key=value"),
+        (
+            "beam.mu",
+            r"must read key=value, got 'beam\.mu'\. E\.g\. beam\.mu=200000\.0\. Every key is",
+        ),
+        ("zero", r"must read key=value, got 'zero'\. E\.g\. beam\.mu=200000\.0\."),
         ("beam.mu=soft", r"`beam.mu` must be a number, got 'soft'"),
         ("beam.mu=true", r"`beam.mu` must be a number, got True"),
         ("time.steps=1.5", r"`time.steps` must be a whole number, got 1.5"),

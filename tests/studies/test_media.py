@@ -140,8 +140,11 @@ def test_a_folder_without_frames_is_named(tmp_path):
 def test_a_file_that_is_no_video_is_named(tmp_path, suffix):
     path = tmp_path / f"a.{suffix}"
     path.write_text("this is not a video, not at all")
-    with pytest.raises(ValueError, match=f"a.{suffix} cannot be read as a"):
+    with pytest.raises(ValueError, match=f"a.{suffix} cannot be read as a") as caught:
         media.read_video(path)
+    assert "Errno" not in str(caught.value)
+    if suffix == "mp4":
+        assert str(caught.value).endswith("a gif, or a folder of PNG frames.")
 
 
 def test_a_broken_png_is_named(tmp_path):
