@@ -48,14 +48,17 @@ def section(
     """
     about = f" of {html.escape(of)}" if of else ""
     kept = f" Schedule of its reverse sweep: {html.escape(schedule)}." if schedule else ""
-    about_points = " ".join([_left_out(points, jumps), *_touches(points), *_kinks(points)])
+    about_points = " ".join(
+        [*_vanishing(points), _left_out(points, jumps), *_touches(points), *_kinks(points)]
+    )
     return f"""<section>
 <h2>Gradient certificate{about}</h2>
 <div class="scroll">{_table(points)}</div>
 {gallery(images)}
-<p>The remainder of the loss's Taylor series falls with slope 1 without the gradient and with
-slope 2 with it if, and only if, the gradient is right (at least 1.9 over four halvings is asked
-for). {about_points} The dot test compares tangent and adjoint of the whole chain from parameters to
+<p>With the right gradient the remainder of the loss's Taylor series falls with slope 2 (at least
+1.9 over four halvings is asked for), with a wrong one with slope 1. Without any it falls with slope
+1 too, unless the gradient is so small that the curvature outweighs it.
+{about_points} The dot test compares tangent and adjoint of the whole chain from parameters to
 pixels.{kept}</p>
 </section>"""
 
@@ -80,9 +83,41 @@ def _table(points: Points) -> str:
 def _verdict_cell(point: dict[str, Any]) -> str:
     """Return the verdict of a point, or why it has failed."""
     found = verdict_of(point)
+    if found is Verdict.PASSED and vanishes(point):
+        return f"{told(found)}, as a gradient of 0 would"
     if found is not Verdict.FAILED:
         return told(found)
     return html.escape(point["taylor"]["reason"] or point["dot"]["reason"])
+
+
+def vanishes(point: dict[str, Any]) -> bool:
+    """Whether the Taylor test at a point would have passed with a gradient of 0 as well.
+
+    So it is where the remainder without the gradient falls as fast as the one with it has to,
+    whatever the norm of the gradient is: 1e-11 is much at a loss of 1e-20.
+    """
+    test = point["taylor"]
+    return test["slope0"] is not None and test["slope0"] >= test["minimum_slope"]
+
+
+def _vanishing(points: Points) -> list[str]:
+    """Return where the Taylor test shows nothing of the gradient, and where it does."""
+    gone = [name for name, point in points.items() if vanishes(point)]
+    if not gone:
+        return []
+    shown = [
+        f"at the {name}"
+        for name, point in points.items()
+        if name not in gone and verdict_of(point) is Verdict.PASSED
+    ]
+    norms = ", ".join(f"{points[name]['gradient_norm']:.1e}" for name in gone)
+    where = " and ".join(f"at the {name}" for name in gone)
+    sweep = f"the sweep {' and '.join(shown)} does" if shown else "no sweep here does"
+    return [
+        f"{where[0].upper()}{where[1:]} the gradient is so small (norm {norms}) that the slope "
+        "without it is 2 too: a gradient of 0 would pass there as well, so that sweep does not "
+        f"show the gradient to be right; {sweep}."
+    ]
 
 
 def _where(name: str, point: dict[str, Any]) -> str:

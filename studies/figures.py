@@ -18,6 +18,8 @@ TINY = float(np.finfo(np.float64).tiny)
 LABEL = 18  # letters of a name in a line
 TINY_COLOR = 1e-17  # a smaller difference of colours is 0 up to rounding, and is drawn here
 FEW = 8  # directions that have a tick each
+NEAR_SLOPE = 0.1  # how near to a slope a remainder follows it
+LEAST_BAND = 0.012  # of the height of its axes: a lower one lies within the line of an estimate
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
 
@@ -117,14 +119,22 @@ def parameter(
     ax.plot(arrays["evaluations"], values, "o-", color=BLUE, ms=3.5, lw=1.4, label="estimate")
     if "truth" in row:
         ax.axhline(row["truth"], color=ORANGE, lw=1.4, ls="--", label="truth")
-    if row["interval"]:
-        ax.axhspan(*row["interval"], color=BLUE, alpha=0.15, lw=0, label="95 % interval")
+    band = ax.axhspan(*row["interval"], color=BLUE, alpha=0.15, lw=0) if row["interval"] else None
     if (values > 0).all() and values.max() > 2.0 * values.min():
         ax.set_yscale("log")
+    if band is not None and _part_of_height(ax, *row["interval"]) >= LEAST_BAND:
+        band.set_label("95 % interval")
     unit = f" [{row['unit']}]" if row["unit"] else ""
     ax.set_ylabel(f"{row['name']}{unit}")
     ax.legend(frameon=False, fontsize=9)
     return png(figure)
+
+
+def _part_of_height(ax: Any, low: float, high: float) -> float:
+    """Return what part of the height of its axes lies between two values."""
+    ax.autoscale_view()
+    ends = (ax.transScale + ax.transLimits).transform([(1.0, low), (1.0, high)])[:, 1]
+    return float(np.ptp(np.clip(ends, 0.0, 1.0)))
 
 
 def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
@@ -146,16 +156,21 @@ def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:
 
 
 def spectrum(values: np.ndarray) -> bytes:
-    """Draw the singular values of the Jacobian, on a log scale."""
+    """Draw the singular values of the Jacobian, on a log scale; few of them as stems."""
     figure, ax = _panel()
-    ax.semilogy(np.arange(1, len(values) + 1), np.maximum(values, TINY), "o-", color=BLUE, ms=3.5)
-    ax.axhline(values[0] * np.finfo(np.float64).eps, color=ORANGE, lw=0.9, ls="--")
+    along, shown = np.arange(1, len(values) + 1), np.maximum(values, TINY)
+    rounding = values[0] * np.finfo(np.float64).eps
+    few = len(values) <= FEW
+    ax.semilogy(along, shown, "o" if few else "o-", color=BLUE, ms=5.0 if few else 3.5)
+    ax.axhline(rounding, color=ORANGE, lw=0.9, ls="--")
     ax.annotate(
-        "rounding", (1, values[0] * np.finfo(np.float64).eps), fontsize=8, color=ORANGE,
-        xytext=(0, 3), textcoords="offset points",
+        "rounding", (0.0, rounding), fontsize=8, color=ORANGE, xytext=(3, 3),
+        xycoords=ax.get_yaxis_transform(), textcoords="offset points",
     )  # fmt: skip
-    if len(values) <= FEW:
-        ax.set_xticks(range(1, len(values) + 1))
+    if few:
+        foot, top = ax.get_ylim()
+        ax.vlines(along, foot, shown, color=BLUE, lw=1.4)
+        ax.set(xticks=along, xlim=(0.5, len(values) + 0.5), ylim=(foot, top))
     ax.set(xlabel="direction, best determined first", ylabel="singular value of the Jacobian")
     return png(figure)
 
@@ -185,25 +200,41 @@ def instances(table: dict[str, Any]) -> bytes:
 
 
 def taylor(name: str, point: dict[str, Any]) -> bytes:
-    """Draw the Taylor remainders at one point of the certificate, with slopes 1 and 2."""
-    figure, ax = _panel()
+    """Draw the Taylor remainders at one point of the certificate, with slopes 1 and 2.
+
+    R1 lies on R0 where the gradient vanishes: R0 has wide open markers, and stays to be seen.
+    """
+    figure, (ax,) = make_axes(1, 1, (4.6, 3.6))
     test = point["taylor"]
     eps = np.array(test["eps"])
-    curves = (("r0", 1, SOFT, "R0, without gradient"), ("r1", 2, BLUE, "R1, with gradient"))
-    for key, slope, color, label in curves:
+    wide, thin = {"mfc": "none", "ms": 7.5, "lw": 3.2}, {"ms": 3.5, "lw": 1.8}
+    curves = (
+        ("r0", 1, ":", {"color": SOFT, "label": "R0, without gradient"} | wide),
+        ("r1", 2, "--", {"color": BLUE, "label": "R1, with gradient"} | thin),
+    )
+    for key, slope, dashes, style in curves:
         r = np.array([np.nan if value is None else value for value in test[key]])
         r = np.where(r > 0.0, r, np.nan)
-        ax.loglog(eps, r, "o-", color=color, ms=3.5, label=label)
-        known = np.flatnonzero(np.isfinite(r))
-        if known.size:
-            line = r[known[-1]] * (eps / eps[known[-1]]) ** slope
-            ax.loglog(eps, line, color=color, lw=0.8, ls=":", label=f"slope {slope}")
+        ax.loglog(eps, r, "o-", **style)
+        if key == "r1" or _falls_by(r, slope):  # R1 shall fall so, R0 need not
+            known = np.flatnonzero(np.isfinite(r))[-1:]
+            line = r[known] * (eps / eps[known]) ** slope
+            if known.size:
+                ax.loglog(eps, line, dashes, color=INK, lw=0.9, zorder=3, label=f"slope {slope}")
     if test["noise"]:
         ax.axhline(test["noise"], color=ORANGE, lw=0.9, ls="--", label="rounding noise")
     ax.set(xlabel="step in theta", ylabel="remainder")
     ax.set_title(f"at the {name}", fontsize=10)
-    ax.legend(edgecolor="none", fontsize=8)  # on a ground: the line of the noise runs to the edge
+    figure.legend(  # below: inside it would lie on a curve, or on the line of the noise
+        loc="outside lower center", ncols=3, frameon=False, fontsize=8, handlelength=1.6,
+        columnspacing=1.2,
+    )  # fmt: skip
     return png(figure)
+
+
+def _falls_by(r: np.ndarray, slope: int) -> bool:
+    """Whether remainders fall with about this slope in some halving of the step."""
+    return bool((np.abs(np.log2(r[:-1] / r[1:]) - slope) < NEAR_SLOPE).any())
 
 
 def strip(frames: dict[str, np.ndarray], count: int = 5) -> tuple[bytes, float]:

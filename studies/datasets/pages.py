@@ -127,15 +127,17 @@ def spread(spec: Spec, columns: dict[str, np.ndarray]) -> bytes:
     shown["quality/coverage"] = columns["quality/coverage"].ravel()
     across = min(4, len(shown))
     down = -(-len(shown) // across)
-    figure, axes = make_axes(down, across, (2.4 * across, 1.9 * down))
+    figure, axes = make_axes(down, across, (2.4 * across, 2.1 * down))
     for ax in axes[len(shown) :]:
         ax.set_visible(False)
     for ax, (name, column) in zip(axes, shown.items(), strict=False):
         ax.hist(column, BINS, color=BLUE)
         unit = fields[name].unit
         label = name.split("/")[1].replace("_", " ")
-        ax.set_title(label + ("" if unit == "-" else f" [{unit}]"), fontsize=9, color=INK)
+        unit = "" if unit == "-" else f" [{unit}]"
+        ax.set_xlabel(label + unit, fontsize=9, color=INK)  # a title touches the ticks above
         ax.tick_params(labelsize=7)
+    figure.get_layout_engine().set(h_pad=0.08)
     return png(figure)
 
 

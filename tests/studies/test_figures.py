@@ -3,8 +3,11 @@
 import io
 
 import numpy as np
+import pytest
 
-from studies.figures import make_axes, png
+from adjoint.verify.taylor_test import taylor_test
+from studies import figures
+from studies.figures import make_axes, parameter, png, spectrum, taylor
 
 
 def drawn():
@@ -22,3 +25,74 @@ def test_a_figure_that_is_drawn_once_has_the_bytes_of_one_that_is_drawn_twice():
     drawn().savefig(expected, format="png", dpi=130, metadata={"Software": None})
     for _ in range(2):  # the second finds the labels of the first
         assert png(drawn(), dpi=130) == expected.getvalue()
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """Return the figures that are drawn."""
+    found = []
+    monkeypatch.setattr(figures, "png", lambda figure: found.append(figure) or b"")
+    return found
+
+
+def remainders(gradient, curvature=1.0):
+    """Return a point of a certificate whose loss is a parabola with this slope."""
+    test = taylor_test(
+        lambda x: float(gradient * x[0] + curvature * x[0] ** 2),
+        np.array([gradient]),
+        np.zeros(1),
+        np.ones(1),
+        scale=np.ones(1),
+        eps0=1e-3,
+        n_halvings=8,
+    )
+    return {"taylor": test.to_dict()}
+
+
+def labels(legend):
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_a_taylor_figure_shows_both_remainders_where_one_lies_on_the_other(kept):
+    taylor("start", remainders(1.0))
+    taylor("optimum", remainders(1e-15))
+    for figure in kept:
+        wide, thin = (
+            next(line for line in figure.axes[0].lines if line.get_label().startswith(name))
+            for name in ("R0", "R1")
+        )
+        assert wide.get_markerfacecolor() == "none"
+        assert wide.get_markersize() > 2.0 * thin.get_markersize()
+        assert wide.get_linewidth() > thin.get_linewidth()
+
+
+def test_a_taylor_figure_has_the_slopes_that_its_remainders_follow(kept):
+    taylor("start", remainders(1.0))
+    taylor("optimum", remainders(1e-15))
+    start, optimum = (labels(figure.legends[0]) for figure in kept)
+    assert {"slope 1", "slope 2"} < set(start)
+    assert "slope 2" in optimum
+    assert "slope 1" not in optimum
+    assert all(figure.axes[0].get_legend() is None for figure in kept)  # below, on no curve
+
+
+def test_an_interval_that_is_no_wider_than_a_line_is_not_in_the_legend(kept):
+    arrays = {"history": np.array([[3.0], [1.5], [1.0]]), "evaluations": np.array([1, 2, 3])}
+    row = {"name": "mu", "unit": "Pa", "index": 0, "truth": 1.0}
+    for half in (1e-9, 0.4):
+        parameter(arrays, {**row, "interval": [1.0 - half, 1.0 + half]})
+    narrow, broad = (labels(figure.axes[0].get_legend()) for figure in kept)
+    assert narrow == ["estimate", "truth"]
+    assert set(broad) == {"estimate", "truth", "95 % interval"}
+
+
+def test_few_singular_values_are_stems_and_many_a_line(kept):
+    spectrum(np.array([0.46, 0.038]))
+    spectrum(np.geomspace(1.0, 1e-6, 40))
+    few, many = (figure.axes[0] for figure in kept)
+    assert few.lines[0].get_linestyle() == "None"
+    assert len(few.collections) == 1
+    assert len(few.collections[0].get_segments()) == 2
+    assert few.get_xticks().tolist() == [1, 2]
+    assert many.lines[0].get_linestyle() == "-"
+    assert not many.collections
