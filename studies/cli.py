@@ -271,13 +271,16 @@ def report(
         list[Path],
         typer.Argument(
             help="A run folder: its report is rebuilt. Several, or a folder of runs: one "
-            "page about all of them."
+            "page about all of them, index.html in the folder that all of them lie in."
         ),
     ],
     *,
     out: Annotated[
         Path | None,
-        typer.Option(help="The page about several runs. Default: index.html beside them."),
+        typer.Option(
+            help="Where to write the page about several runs. "
+            "Default: index.html in the folder that all of them lie in."
+        ),
     ] = None,
 ) -> None:
     """Rebuild the report of a run, or write an index of many.

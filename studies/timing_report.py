@@ -21,6 +21,7 @@ td, th { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd;
 td:first-child, th:first-child { text-align: left; }
 .wide { overflow-x: auto; } .note { color: #666; } img { max-width: 100%; }
 .warning { background: #fff3d6; border-left: 4px solid #d08700; padding: .4rem .8rem; }
+@media print { .wide { overflow: visible; } table { font-size: .75rem; } }
 """
 
 

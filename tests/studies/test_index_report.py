@@ -177,6 +177,21 @@ def test_a_folder_without_runs_is_told(tmp_path, adjsim):
     assert "is not a run folder" in err
 
 
+def test_the_help_says_where_the_page_about_several_runs_is_written(adjsim):
+    code, out, _ = adjsim("report", "--help")
+    assert code == 0
+    words = " ".join(re.sub(r"[^\w.,:-]+", " ", out).split())
+    assert words.count("index.html in the folder that all of them lie in") == 2
+
+
+def test_tables_wrap_on_screen_and_on_paper():
+    style = page("A run", [], "").split("</style>")[0]
+    assert "nowrap" not in style  # a column beyond the card would be lost in print
+    on_paper = style.split("@media print")[1]
+    assert ".scroll, pre { overflow: visible; }" in on_paper
+    assert "th, td, pre { overflow-wrap: anywhere; }" in on_paper
+
+
 def test_the_command_lists_scans_and_a_folder_of_runs(tmp_path, adjsim):
     folder, _ = run(tmp_path / "scan", "pushed-cube", CUBE, "mass=0.5:1.5:3")
     code, out, _ = adjsim("report", folder.path)
