@@ -305,7 +305,7 @@ def told(table: dict[str, Any]) -> list[str]:
     what = table["errors_are"] or "measure"
     lines = [f"{what}s over {counted(len(table['records']), 'instance')}:"]
     for row in table["parameters"]:
-        bar = "" if row["bar"] is None else f"  bar {row['bar']:.0e}"
+        bar = "" if row["bar"] is None else f"  aim: below {row['bar']:.0e}"
         published = "" if row["published"] is None else f"  published {row['published']:.1e}"
         lines.append(
             f"  {row['name']}: median {row['median']:.1e}  worst {row['worst']:.1e} "

@@ -8,7 +8,7 @@ from studies.run_folder import RunFolder
 
 
 HELD = {
-    "bar": "Bars are what this project holds itself to. ",
+    "bar": "A bar is the error that this project aims to stay below. ",
     "published": "Published is what the gradSim paper reports. ",
 }
 

@@ -52,7 +52,7 @@ from studies.wires import Rows, Wire, Wires
 
 NAME = "mesh"
 PATH = f"{NAME}.texels"
-DETERMINED, FAINT = "texels", "faint"  # free values: those that pictures determine, and hardly do
+DETERMINED, HARDLY = "texels", "texels_hardly_seen"  # free values; pictures tell the first
 BAR = 1e-8
 BOX = (0.0, 1.0)  # colours, as a picture file holds them
 CAPTION = (
@@ -149,7 +149,7 @@ def free_cells(table: dict[str, Any], told: Told) -> dict[str, np.ndarray]:
             f"`texture.gain` must be at least {least:.2g} for some texel to be determined, got "
             f"{most:g}. Raise it, or take fewer texels, or more pixels."
         )
-    cells = {DETERMINED: is_determined, FAINT: (told.squares > 0.0) & ~is_determined}
+    cells = {DETERMINED: is_determined, HARDLY: (told.squares > 0.0) & ~is_determined}
     return {path: chosen for path, chosen in cells.items() if chosen.any()}
 
 
@@ -334,8 +334,11 @@ def findings(fit: TextureFit, theta: np.ndarray) -> list[str]:
         f"{apart.mean():.1e} in the mean; {(apart > ALIKE).sum()} of {apart.size} by more than "
         f"{ALIKE:g}.",
     ]
-    if FAINT in fit.cells:
-        faint = f"{fit.cells[FAINT].sum()} more are looked at too little, or only together with "
-        faint += f"others ({told.n_hidden} directions leave no trace): fitted too, told apart."
-        sentences.insert(1, faint)
+    if HARDLY in fit.cells:
+        sentences.insert(
+            1,
+            f"{fit.cells[HARDLY].sum()} more are looked at too little, or only together with "
+            f"others ({told.n_hidden} directions leave no trace): they are fitted too, and listed "
+            f"as `{HARDLY}`, so that their errors are not in those of `{DETERMINED}`.",
+        )
     return sentences

@@ -97,10 +97,10 @@ def _table_section(result: dict[str, Any], figure: bytes) -> str:
 {wide(figure, "errors of every instance")}
 <p>Relative errors of {counted(result["count"], "instance")}; of a parameter with many values their
 mean over the values, and a velocity's are relative to the mean speed. Published, or in brackets,
-are the means that the gradSim paper prints. Bars are what this project holds estimates from video
-to. Expected is the analytic mean error of an estimator that knows nothing but the range of the
-hidden values. Points are instances, black lines their medians, grey ones published, orange ones
-bars.</p>
+are the means that the gradSim paper prints. A bar is the error that this project aims to stay
+below from video. Expected is the analytic mean error of an estimator that knows nothing but the
+range of the hidden values. Points are instances, black lines their medians, grey ones published,
+orange ones bars.</p>
 <p>{html.escape(result["differs"])}</p>
 {each}
 </section>"""
@@ -138,7 +138,7 @@ def _column(result: dict[str, Any], column: dict[str, Any]) -> str:
         if name not in shown:
             label = html.escape(result["labels"][name])
             lines.append([f"{label}, not run", *[""] * 5, f"{value:.1e}"])
-    bar = "" if column["bar"] is None else f": bar {column['bar']:.0e} on the {column['by']}"
+    bar = "" if column["bar"] is None else f", aim: {column['by']} below {column['bar']:.0e}"
     return f"""<p><b>{html.escape(column["label"])}</b>{bar}</p>
 <div class="scroll">{table(head, lines)}</div>
 """

@@ -149,7 +149,7 @@ def told(result: dict[str, Any]) -> list[str]:
     """Return the table in a few lines for the terminal."""
     lines = [f"relative errors over {result['count']} instances:"]
     for column in result["columns"]:
-        bar = "" if column["bar"] is None else f", bar {column['bar']:.0e} on the {column['by']}"
+        bar = "" if column["bar"] is None else f", aim: {column['by']} below {column['bar']:.0e}"
         lines.append(f"{column['label']}{bar}")
         for row in result["rows"]:
             cell = find_cell(result, column, row["name"])

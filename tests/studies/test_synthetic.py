@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adjsim.system import RolloutError
-from studies import bounce, certificate_report, figures, running, video_report
+from studies import bounce, certificate_report, figures, instances, running, video_report
 from studies.errors import FailedSearchError, StudyError
 from studies.registry import STUDIES
 from tests.studies.stopping import stop_after
@@ -239,6 +239,18 @@ def test_if_all_instances_fail_the_first_reason_is_told(tmp_path, monkeypatch):
     with pytest.raises(StudyError, match="All 2 instances failed, the first: reason 0"):
         job.run(folder)
     assert folder.file("instances.csv").read_text().count("FAILED") == 2
+
+
+def test_the_terminal_says_what_errors_are_held_against():
+    row = {"name": "mass", "median": 1e-8, "worst": 2e-8, "worst_instance": 1}
+    table = {"errors_are": "relative error", "count": 2, "records": [{}, {}], "failed": []}
+    held = {**row, "bar": 1e-7, "published": 9e-5}
+    assert instances.told({**table, "parameters": [held]}) == [
+        "relative errors over 2 instances:",
+        "  mass: median 1.0e-08  worst 2.0e-08 (instance 1)  aim: below 1e-07  published 9.0e-05",
+    ]
+    free = {**row, "bar": None, "published": None}
+    assert instances.told({**table, "parameters": [free]})[1].endswith("(instance 1)")
 
 
 def test_the_figure_of_instances_names_what_is_drawn(monkeypatch):

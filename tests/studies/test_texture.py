@@ -118,7 +118,7 @@ def test_what_no_pixel_looks_at_is_counted_and_stays_as_it_started(finished):
     arrays = folder.read_npz("texture.npz")
     unseen = tuple(arrays["unseen"].T)
     assert f"No pixel looks at {len(arrays['unseen'])}, of which" in text
-    n_faint = arrays["faint"].sum() if "faint" in arrays else 0
+    n_faint = arrays["texels_hardly_seen"].sum() if "texels_hardly_seen" in arrays else 0
     assert len(arrays["unseen"]) + arrays["texels"].sum() + n_faint == 6 * 9
     assert (arrays["fitted"][unseen] == 0.5).all()
     apart = np.abs(arrays["fitted"] - arrays["hidden"]).max(axis=2)

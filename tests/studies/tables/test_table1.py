@@ -36,7 +36,7 @@ def test_the_bar_is_kept_and_the_baselines_stand_beside_it(finished):
     for cell in cells.values():
         assert cell["ended"] == 3
         assert cell["median"] <= cell["worst"]
-    assert "mass, bar 1e-07 on the mean" in text
+    assert "mass, aim: mean below 1e-07" in text
     assert "gradient certificates: passed" in text
     assert folder.read_json("certificate.json")["mass"]["certificate"]["passed"]
 
