@@ -14,16 +14,31 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_python_example_runs():
-    start = README.index("    from adjoint.rollout import record")
-    end = README.index("## Measured")
+def run_example(number):
+    """Run an indented block under "In Python" as it stands, alone; return its names."""
+    section = README[README.index("## In Python") : README.index("## Measured")]
+    block = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)[number]
     names = {}
-    exec(compile(textwrap.dedent(README[start:end]), "README.md", "exec"), names)
+    exec(compile(textwrap.dedent(block), "README.md", "exec"), names)
+    return names
+
+
+def test_the_example_of_a_rollout_runs():
+    names = run_example(0)
     gradient = names["gradient"]
     assert np.isfinite(gradient["beam.mu"])
     # A softer beam sags farther.
     assert gradient["beam.mu"] < 0.0
     assert gradient["state.x"].shape == names["mesh"].points.shape
+
+
+def test_the_example_of_a_picture_runs():
+    names = run_example(1)
+    gradient, ball = names["gradient"], names["ball"]
+    assert names["drawn"].images.shape == (128, 128, 4)
+    # Outwards is where the larger ball is; a lamp that both have from the same side may stay.
+    assert (gradient["ball.vertices"] * ball.points).sum() < 0.0
+    assert gradient["sun.direction"].shape == gradient["camera.eye"].shape == (3,)
 
 
 def test_the_files_that_are_named_exist():
