@@ -46,5 +46,5 @@ class Fit(ImageFit):
         try:
             self.problem.trajectory(self.problem.parameters.start)
         except ValueError as error:
-            return f"{error} (At the start of the search; the step is `time.dt`.)"
+            return f"{error} (At the start of the search.)"
         return super().why_not_finite(found)

@@ -164,9 +164,10 @@ class LamePair:
         """Return theta of natural values."""
         mu, lam = np.asarray(natural, dtype=np.float64)
         if not ((mu > 0.0).all() and (lam > mu / 8.0).all()):
+            remedy = "Raise lam or lower mu." if (mu > 0.0).all() else "Raise mu above 0."
             raise ValueError(
                 f"A rest state is stable only for mu > 0 and lam > mu/8, got mu = {mu}, "
-                f"lam = {lam}. Raise lam or lower mu."
+                f"lam = {lam}. {remedy}"
             )
         return np.stack([np.log(mu), np.log(lam - mu / 8.0)])
 

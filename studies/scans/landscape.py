@@ -167,7 +167,8 @@ def _failures_told(scan: Scan, data: xr.Dataset, units: Mapping[str, str]) -> st
     first = tuple(failed[0])
     at = {axis.key: float(axis.values[i]) for axis, i in zip(scan.axes, first, strict=True)}
     alike = int(np.sum(reasons == reasons[first]))
-    told = f"{len(failed)} of {reasons.size} points have no loss; that at {named(at, units)}: "
+    has = "has" if len(failed) == 1 else "have"
+    told = f"{len(failed)} of {reasons.size} points {has} no loss; that at {named(at, units)}: "
     told += str(reasons[first])
     if len(failed) > 1:
         told += f" (so {'all' if alike == len(failed) else alike} of the {len(failed)})"

@@ -79,7 +79,7 @@ def test_a_world_that_diverges_leaves_the_others_their_bits():
     first, failed, last = sample_points(terrain, [points[0], wild, points[2]])
     assert isinstance(failed, Failure)
     assert "leaves the finite numbers in step" in failed.reason
-    assert "stable below about dt" in failed.reason
+    assert "stable below about `time.dt`" in failed.reason
     for sample, point in ((first, points[0]), (last, points[2])):
         (alone,) = sample_points(terrain, [point])
         assert sample.loss == alone.loss
@@ -101,6 +101,9 @@ def test_lame_values_without_a_stable_rest_state_are_failures():
     terrain, _ = points_of(*("beam", *CASES["beam"]))
     (failed,) = sample_points(terrain, [np.array([1e5, 1e3])])
     assert "stable only for mu > 0 and lam > mu/8" in failed.reason
+    assert failed.reason.endswith("Raise lam or lower mu.")
+    (failed,) = sample_points(terrain, [np.array([-1e5, 3e5])])
+    assert failed.reason.endswith("Raise mu above 0.")
 
 
 def test_systems_without_worlds_run_one_by_one():

@@ -341,7 +341,7 @@ def test_a_grid_without_a_possible_point_is_refused_before_anything_is_written(t
         scanning.start(Asked("pushed-cube", CUBE, ("mass=-2:-1:3",)), tmp_path / "scan")
     assert not (tmp_path / "scan").exists()
     _, told = run(tmp_path / "scan", "pushed-cube", CUBE, "mass=-1:2:3", trust=False)
-    assert re.search(r"1 of 3 points have no loss; that at mass = -1 kg: .* must be positive", told)
+    assert re.search(r"1 of 3 points has no loss; that at mass = -1 kg: .* must be positive", told)
 
 
 def test_studies_without_one_problem_are_refused():
