@@ -4,6 +4,7 @@ import html
 from typing import Any
 
 from studies import run_folder
+from studies.report_parts import breakable
 from studies.run_folder import RunFolder
 
 
@@ -58,7 +59,7 @@ def _summed_up(table: dict[str, Any]) -> str:
     for row in table["parameters"]:
         known = ["" if row[key] is None else f"{row[key]:.1e}" for key in held]
         cells = [
-            f"<b>{html.escape(row['name'])}</b>",
+            f"<b>{breakable(row['name'])}</b>",
             f"<b>{row['median']:.1e}</b>",
             f"{row['worst']:.1e}",
             row["worst_instance"],
@@ -70,7 +71,7 @@ def _summed_up(table: dict[str, Any]) -> str:
 
 def _every(table: dict[str, Any]) -> str:
     names = [row["name"] for row in table["parameters"]]
-    head = ["", "status", "loss", "evaluations", "starts", "condition", *map(html.escape, names)]
+    head = ["", "status", "loss", "evaluations", "starts", "condition", *map(breakable, names)]
     lines = [_row(head, "th")]
     for one in table["records"]:
         condition = one["spectrum"]["condition"]

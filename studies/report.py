@@ -18,7 +18,7 @@ from studies import (
 from studies.certificate import verdict_of
 from studies.doubts import doubts
 from studies.outcome import LARGEST_LIST, interval_text
-from studies.report_parts import gallery, page, provenance, rows, run_facts
+from studies.report_parts import breakable, gallery, page, provenance, rows, run_facts
 from studies.run_folder import RunFolder
 from studies.search import read_search
 
@@ -86,7 +86,7 @@ def _parameters_table(result: dict[str, Any]) -> str:
         mean = "mean " if row["count"] > 1 else ""
         count = f", {row['count']} values" if row["count"] > 1 else ""
         cells = [
-            f"<b>{html.escape(row['name'])}</b>{unit}{count}",
+            f"<b>{breakable(row['name'])}</b>{unit}{count}",
             f"{mean}{row['start']:.4g}{_root(row, 'start')}",
             f"<b>{_digits(row)}</b>{_root(row, 'estimate')}",
             html.escape(interval_text(row)),

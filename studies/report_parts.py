@@ -2,6 +2,7 @@
 
 import base64
 import html
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Template
@@ -12,6 +13,8 @@ from studies.run_folder import RunFolder
 
 
 PAGE = Path(__file__).resolve().parent / "assets" / "page.html"
+CELL = re.compile(r"<td>.*?</td>", re.DOTALL)
+POWER = re.compile(r"(?<![\w.])\d[\d.]*e-\d+")  # browsers break it behind its minus
 KINDS = {True: "good", False: "bad", None: "plain"}
 
 
@@ -19,8 +22,18 @@ def page(title: str, verdicts: Sequence[tuple[bool | None, str]], body: str) -> 
     """Return a whole page: a heading, verdicts in a row (good, bad, or neither), sections."""
     chips = (f'<span class="chip {KINDS[ok]}">{html.escape(text)}</span>' for ok, text in verdicts)
     return Template(PAGE.read_text(encoding="utf-8")).substitute(
-        title=html.escape(title), chips="".join(chips), body=body
+        title=html.escape(title), chips="".join(chips), body=CELL.sub(_with_whole_numbers, body)
     )
+
+
+def _with_whole_numbers(cell: re.Match[str]) -> str:
+    """Return a cell of a table whose numbers do not break."""
+    return POWER.sub(r'<span class="number">\g<0></span>', cell[0])
+
+
+def breakable(path: str) -> str:
+    """Return the name of a parameter, which may break between its words where room is short."""
+    return re.sub(r"([._/])(?=\w)", r"\1<wbr>", html.escape(path))
 
 
 def image(data: bytes) -> str:

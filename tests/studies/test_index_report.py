@@ -9,7 +9,7 @@ import pytest
 from studies.errors import StudyError
 from studies.figures import make_axes, png
 from studies.index_report import MARK, find_runs, write_index
-from studies.report_parts import gallery, page, rows, table, wide
+from studies.report_parts import breakable, gallery, page, rows, table, wide
 from studies.report_reader import read_page
 from tests.studies.scans.toy import CUBE, run
 
@@ -186,10 +186,26 @@ def test_the_help_says_where_the_page_about_several_runs_is_written(adjsim):
 
 def test_tables_wrap_on_screen_and_on_paper():
     style = page("A run", [], "").split("</style>")[0]
-    assert "nowrap" not in style  # a column beyond the card would be lost in print
+    assert style.count("nowrap") == 1  # of numbers: a column beyond the card is lost in print
+    assert ".number { white-space: nowrap; }" in style
     on_paper = style.split("@media print")[1]
     assert ".scroll, pre { overflow: visible; }" in on_paper
-    assert "th, td, pre { overflow-wrap: anywhere; }" in on_paper
+    assert "pre { white-space: pre-wrap; overflow-wrap: anywhere; }" in on_paper
+
+
+def test_a_long_name_may_break_between_its_words():
+    assert breakable("floor.friction_stiffness") == "floor.<wbr>friction_<wbr>stiffness"
+    assert breakable("a & b") == "a &amp; b"
+    said = read_page(f"<table><tr><td>{breakable('a.b_c')}</td></tr></table>")
+    assert said.results()[0].rows == [["a.b_c"]]
+
+
+def test_a_number_of_a_table_does_not_break_behind_its_minus():
+    text = page("A run", [], table(["error", "of"], [["2.6e-11, at most 1e-9", "run-2"]]))
+    for number in ("2.6e-11", "1e-9"):
+        assert f'<span class="number">{number}</span>' in text
+    assert "<td>run-2</td>" in text
+    assert read_page(text).results()[0].rows[1] == ["2.6e-11, at most 1e-9", "run-2"]
 
 
 def test_the_command_lists_scans_and_a_folder_of_runs(tmp_path, adjsim):
