@@ -132,9 +132,11 @@ def parameter(
 
 def _part_of_height(ax: Any, low: float, high: float) -> float:
     """Return what part of the height of its axes lies between two values."""
-    ax.autoscale_view()
-    ends = (ax.transScale + ax.transLimits).transform([(1.0, low), (1.0, high)])[:, 1]
-    return float(np.ptp(np.clip(ends, 0.0, 1.0)))
+    foot, top = ax.get_ylim()
+    heights = np.array([foot, *np.clip([low, high], foot, top), top])
+    if ax.get_yscale() == "log":
+        heights = np.log(heights)
+    return float((heights[2] - heights[1]) / (heights[3] - heights[0]))
 
 
 def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> bytes:

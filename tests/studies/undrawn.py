@@ -30,6 +30,8 @@ class Ignoring:
         """Return the ends of an axis that is empty."""
         return 0.0, 1.0
 
+    get_ylim = get_xlim
+
     def get_legend_handles_labels(self):
         """Return that nothing has a label."""
         return (), ()

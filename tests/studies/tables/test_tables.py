@@ -41,7 +41,7 @@ def test_every_column_has_every_row_and_keeps_its_bar(name, columns, finished):
     assert f"{columns} of {columns} bars kept" in text
     assert "3-D supervision" in text
     for column in result["columns"]:
-        assert f"({column['published']['video']:.1e})" in text
+        assert f">{column['published']['video']:.1e}</span>)" in text
 
 
 def test_instances_of_a_scene_differ(finished):
