@@ -122,8 +122,11 @@ def parameter(
     band = ax.axhspan(*row["interval"], color=BLUE, alpha=0.15, lw=0) if row["interval"] else None
     if (values > 0).all() and values.max() > 2.0 * values.min():
         ax.set_yscale("log")
-    if band is not None and _part_of_height(ax, *row["interval"]) >= LEAST_BAND:
-        band.set_label("95 % interval")
+    if band is not None:
+        if _part_of_height(ax, *row["interval"]) >= LEAST_BAND:
+            band.set_label("95 % interval")
+        else:  # it would look like a line of the grid
+            band.remove()
     unit = f" [{row['unit']}]" if row["unit"] else ""
     ax.set_ylabel(f"{row['name']}{unit}")
     ax.legend(frameon=False, fontsize=9)
