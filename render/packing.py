@@ -7,7 +7,6 @@ Tests: `tests/render/test_bad_input.py`.
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -51,8 +50,8 @@ class PackedOnce(NamedTuple):
     face_offsets: np.ndarray  # (n_objects + 1,)
 
 
-# For each scene, by the number of vertices of each object, and their type.
-PACKED: WeakKeyDictionary[Scene, dict[Any, PackedOnce]] = WeakKeyDictionary()
+PACKED = "_packed"  # where a scene keeps it, by the numbers of vertices and their type
+MOST_PACKED = 2  # of these, the last ones: one for each type
 
 
 def pack(
@@ -218,17 +217,21 @@ def _check_faces(name: str, mesh: Mesh, n_vertices: int) -> None:
 
 def _pack_once(scene: Scene, moves: Mapping[str, np.ndarray], dtype: np.dtype) -> PackedOnce:
     """Return the scene packed for such vertices, (n_frames or 1, n_vertices, 3), packed once."""
-    of_scene = PACKED.setdefault(scene, {})
+    of_scene: dict[Any, PackedOnce] = vars(scene).setdefault(PACKED, {})
     counts = tuple(x.shape[1] for x in moves.values())
-    if (counts, dtype) not in of_scene:
+    key = counts, dtype
+    packed_once = of_scene.get(key)
+    if packed_once is None:
         for (name, mesh), n_vertices in zip(scene.objects.items(), counts, strict=True):
             _check_faces(name, mesh, n_vertices)
         offsets = np.cumsum([0, *counts])
         face_offsets = np.cumsum([0, *(len(mesh.faces) for mesh in scene.objects.values())])
         packed = _pack_scene(scene, offsets, face_offsets, dtype)
         corners = vertex_corners(packed.faces, int(offsets[-1]))
-        of_scene[counts, dtype] = PackedOnce(packed, corners, offsets, face_offsets)
-    return of_scene[counts, dtype]
+        packed_once = of_scene[key] = PackedOnce(packed, corners, offsets, face_offsets)
+        for old in list(of_scene)[:-MOST_PACKED]:
+            of_scene.pop(old, None)
+    return packed_once
 
 
 def _pack_scene(

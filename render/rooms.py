@@ -17,7 +17,9 @@ from render.tile_rows import LANES, PLACES, SCRATCH
 
 
 T = TypeVar("T")
-LARGEST_KEPT = 1 << 16  # fragments of a tile for which a thread keeps its room, some 8 MB
+# Fragments of a tile for which a thread keeps its room: with the largest, an image and its
+# gradient leave some 10 MB, and tangents and outputs besides 25 MB.
+LARGEST_KEPT = 1 << 16
 
 
 class TileSize(NamedTuple):
@@ -50,11 +52,12 @@ def own_room(make: Callable[[TileSize], T], size: TileSize) -> T:
 
     `make` may take a part from here too: forward and reverse share what is in the cache.
     """
-    key = make, size.shift, size.dtype
+    key = make, size.dtype
     held, room = ROOMS.kept.get(key, (size, None))
-    size = size._replace(
-        fragments=max(size.fragments, held.fragments), pairs=max(size.pairs, held.pairs)
-    )
+    if held.shift == size.shift:
+        size = size._replace(
+            fragments=max(size.fragments, held.fragments), pairs=max(size.pairs, held.pairs)
+        )
     if room is None or size != held:
         room = make(size)
         if size.fragments <= LARGEST_KEPT:

@@ -38,8 +38,8 @@ def smoke_images(
         If a shape does not fit, or a number is not finite.
     """
     rho = checked_density("density", density)
-    C = checks.array("color", color, (3,), dtype=rho.dtype)
-    C_bg = checks.array("background", background, (3,), dtype=rho.dtype)
+    C = checks.colors("color", color, (3,), dtype=rho.dtype)
+    C_bg = checks.colors("background", background, (3,), dtype=rho.dtype)
     out = np.empty((*rho.shape, 4), rho.dtype)
     out[..., :3] = C_bg + rho[..., None] * (C - C_bg)  # (1)
     out[..., 3] = rho  # (2)

@@ -8,6 +8,7 @@ Tests: `tests/render/test_turns.py`.
 """
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,14 @@ def _take_turn(context, turn):
     return kinds.int64(turn), codegen
 
 
+_taking = Lock()
+
+
 def _take_turn_slowly(turn: np.ndarray) -> int:
-    """Do the same in Python without compiler, where one thread works alone."""
-    turn[0] += 1
-    return int(turn[0]) - 1
+    """Do the same in Python without compiler."""
+    with _taking:
+        turn[0] += 1
+        return int(turn[0]) - 1
 
 
 take_turn: Callable[..., Any] = _take_turn_slowly if JIT_DISABLED else intrinsic(_take_turn)

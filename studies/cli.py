@@ -143,8 +143,6 @@ def _tell_of_compiling() -> None:
 def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | None) -> None:
     """Run to the end; where Ctrl-C ends it before, say how to go on."""
     global _if_interrupted  # noqa: PLW0603
-    from studies.claims import release
-
     _if_interrupted = ""
     try:
         print(job.run(folder))
@@ -154,7 +152,7 @@ def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | N
         print(f"\nInterrupted. What was computed is kept. Go on with:\n  {again}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     finally:
-        release(folder.path)
+        folder.release()
 
 
 @app.command(cls=SettingsCommand)
@@ -242,7 +240,8 @@ def dataset(  # noqa: PLR0913 -- the options of a command
         good, lines = generating.verify(verify)
         print("\n".join(lines))
         raise typer.Exit(0 if good else 1)
-    asked = Asked(require_name(name), overrides or (), count, _options(seed, dtype, device))
+    name = require_name(name)
+    asked = Asked(name, overrides or (), count, _options(seed, dtype, device))
     _tell_of_compiling()
     with connected(scheduler) as spread:
         folder, job = (generating.resume if resume else generating.start)(asked, out, spread)

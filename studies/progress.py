@@ -1,9 +1,8 @@
 """A bar with loss, gradient norm and time left; plain lines where there is no terminal."""
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
@@ -65,6 +64,11 @@ def _columns(width: int) -> Sequence[ProgressColumn]:
     return count, BarColumn(bar_width=24), loss, slope, TimeElapsedColumn(), left
 
 
+def clock(seconds: int) -> str:
+    """Return hours, minutes and seconds; hours may be more than a day."""
+    return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
 class EvaluationProgress(Shown):
     """Shows evaluations as they come, as a context manager and a callback."""
 
@@ -76,7 +80,7 @@ class EvaluationProgress(Shown):
         self._label = ""
         self._gradient_norm: float | None = None
         self._first: Evaluation | None = None
-        self._nothing = {"loss": "-", "gradient": "-", "ends": "", "left": ""}
+        self._nothing: dict[str, Any] = {"loss": "-", "gradient": "-", "ends": "", "left": ""}
         self._task = self._bar.add_task("", total=max_evaluations, **self._nothing)
 
     def begin(self, label: str = "") -> None:
@@ -95,9 +99,9 @@ class EvaluationProgress(Shown):
         gradient = "-" if self._gradient_norm is None else f"{self._gradient_norm:.1e}"
         left = self._left(evaluation)
         if self._console.is_terminal:
-            known = {"loss": loss, "gradient": gradient, "ends": "", "left": ""}
+            known: dict[str, Any] = {"loss": loss, "gradient": gradient, "ends": "", "left": ""}
             if left:
-                known |= {"ends": "search ends in ", "left": f"at most {timedelta(seconds=left)}"}
+                known |= {"ends": "search ends in ", "left": f"at most {clock(left)}"}
             self._bar.update(self._task, completed=evaluation.spent, **known)
             return
         self.say(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.claims import claim
+from studies.claims import Claim, claim
 from studies.errors import StudyError
 
 
@@ -35,6 +35,12 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path).resolve()
+        self.claim: Claim | None = None  # of a folder that this process writes to
+
+    def release(self) -> None:
+        """Let other commands write to it."""
+        if self.claim is not None:
+            self.claim.release()
 
     @classmethod
     def create(cls, path: Path) -> "RunFolder":
@@ -50,9 +56,10 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StudyError(f"`--out` {path} cannot be made: {error.strerror}.") from error
-        claim(path)
+        folder = cls(path)
+        folder.claim = claim(path)
         cls.require_free(path)  # another command may have been quicker, and ended
-        return cls(path)
+        return folder
 
     @staticmethod
     def require_free(path: Path | None) -> None:
@@ -87,7 +94,7 @@ class RunFolder:
     def reopen(cls, path: Path) -> "RunFolder":
         """Return the folder of a run to go on with, to which no other command may write."""
         folder = cls.open(path)
-        claim(folder.path)
+        folder.claim = claim(folder.path)
         return folder
 
     @staticmethod
@@ -100,13 +107,15 @@ class RunFolder:
         """
         if path.exists() and not path.is_dir():
             return False
-        left = list(path.iterdir()) if path.is_dir() else []
-        if not all(map(is_of_a_start, left)):
+        if path.is_dir() and all(map(is_of_a_start, path.iterdir())):
+            held = claim(path)  # before it is asked what is to be removed: a start may just end
+            left = list(path.iterdir())
+            if all(map(is_of_a_start, left)):
+                for one in left:
+                    remove(one)
+            held.release()
+        if path.is_dir() and any(path.iterdir()):
             return False
-        if left:
-            claim(path)
-        for one in left:
-            remove(one)
         print(f"{path} holds no {what} to resume: a new one begins", flush=True)
         return True
 

@@ -6,7 +6,8 @@ The forward's stages are undone last first, tile by tile and then for the frame:
 
 Where there are textures, one thread alone adds what each block of fragments gives its texels at
 once. Several keep a record of 56 bytes (in float64) of each fragment, in the place of its tile,
-and these are added up afterwards, in the same order.
+and these are added up afterwards, in the same order. There is a place for each pixel in the boxes
+of the faces: where these need more than a record of images may keep, one thread works alone.
 
 Every sum has a fixed order that does not know how many threads there are: gradients are
 equal to the bit on any number of them. The tangents are in `tile_tangents.py`.
@@ -20,10 +21,16 @@ from adjoint.render import paths
 from adjoint.render.blending import blend_vjp_body
 from adjoint.render.face_setup import PIXEL_SLOT, SLOT, setup_faces_vjp, undo_corners
 from adjoint.render.fragments import sum_pairs, sum_pixel_pairs
-from adjoint.render.kept import KeptFrame, recall_tile, tile_room
+from adjoint.render.kept import KEPT_BYTES, KeptFrame, recall_tile, tile_room
 from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
 from adjoint.render.supersampling import repeat_vjp
-from adjoint.render.textures import TexelRecords, add_records, add_uv, empty_records
+from adjoint.render.textures import (
+    TexelRecords,
+    add_records,
+    add_uv,
+    empty_records,
+    record_bytes,
+)
 from adjoint.render.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.tile_shading import pixels_vjp_tile
 from adjsim.backend import cpu_kernel, device_fn, specialise
@@ -105,7 +112,9 @@ def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
     """Undo the colours of the fragments of a tile whose faces are shaded pixel by pixel."""
     records, first = slots.records, slots.place[tile]
     own = own_parts(tile, slots.parts)
-    records.at[0, first : slots.place[tile + 1]] = -1
+    if records.at.shape[1] > 0:
+        slots.written[tile] = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
+        records.at[0, first : first + slots.written[tile]] = -1
     for pair in range(tiles.start[tile], tiles.start[tile + 1]):
         f, k = np.uint64(tiles.faces[pair]), pair - tiles.start[tile]
         if scene.by_pixel[f]:
@@ -132,6 +141,7 @@ class Slots(NamedTuple):
     parts: ShadeParts  # of every tile, or of none where no face is shaded pixel by pixel
     records: TexelRecords  # of all fragments, or of none where they are added at once
     place: np.ndarray  # (n_tiles + 1,) int64, where the records of a tile begin
+    written: np.ndarray  # (n_tiles,) int64, how many there are of it
 
 
 def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
@@ -152,7 +162,14 @@ def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
         zero_parts(np, n_tiles if by_pixel else 0, len(job.scene.ambient), job.scene, dtype),
         empty_records(np, int(place[-1]), dtype)._replace(total=total),
         place,
+        np.zeros(n_tiles, np.int64),
     )
+
+
+def sharing(job: Job, ready: Frame, pool: Pool) -> Pool:
+    """Return the pool, or that of one thread where records of texels would need too much room."""
+    n_records = int(ready.tiles.capacity.sum()) if len(job.scene.texels) else 0
+    return pool if n_records * record_bytes(job.x.dtype) <= KEPT_BYTES else Pool()
 
 
 def draw_frame_vjp(
@@ -164,6 +181,7 @@ def draw_frame_vjp(
 ) -> paths.Packed:
     """Adjoints of everything from the adjoint of the image of one frame."""
     ready, kept = found
+    pool = sharing(job, ready, pool)
     slots = empty_slots(job, ready, alone=pool.threads == 1)
     size = tile_size(ready.tiles, ready.grid)
     draw_tiles_vjp = draw_shaded_vjp if len(ready.faces.towards) else draw_plain_vjp
@@ -202,7 +220,7 @@ def undo_frame(
         for name, part in zip(slots.parts._fields, slots.parts, strict=True):
             getattr(adj.scene, name)[...] += part.sum(axis=0)
         adj.scene.texels[: len(slots.records.total)] = slots.records.total
-        add_records(slots.records, adj.scene.texels)
+        add_records(slots.records, slots.place, slots.written, adj.scene.texels)
         add_uv(job.scene.uv_faces, ready.faces.box, adj_faces, adj.scene.uv)
     sums = slots.tiles.sum(axis=0)
     adj.numbers[:3] = sums[:3]

@@ -96,14 +96,17 @@ def empty_kept(ready: Frame, n: int, n_deep: int, n_colors: int) -> Kept:
 
 def room_to_keep(job: Job, ready: Frame, n_frames: int) -> Kept:
     """Return room for all that the fragments of a frame need, or none if that is too much."""
-    n = int(ready.tiles.capacity.sum()) + LANES * len(ready.tiles.capacity)
+    n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
+    n = int(ready.tiles.capacity.sum()) + LANES * n_tiles
     is_deep = job.settings.blend != OVER or job.settings.is_deep
     is_colored = bool(job.scene.smooth.any() or job.scene.by_pixel.any())
-    kept = empty_kept(ready, n, n * is_deep, n * is_colored)
-    arrays = (*kept, *ready.faces, *ready.tiles)
-    if sum(array.nbytes for array in arrays) > KEPT_BYTES // n_frames:
+    size = job.x.dtype.itemsize
+    per_fragment = 8 + size * (1 + is_deep + 3 * is_colored)
+    n_bytes = n * per_fragment + n_tiles * 4 * ((1 << 2 * ready.grid.shift) + 2) + 8 * n_pairs
+    n_bytes += sum(array.nbytes for array in (*ready.faces, *ready.tiles))
+    if n_bytes > KEPT_BYTES // n_frames:  # before there is any room: a scene may need far more
         return empty_kept(ready, 0, 0, 0)
-    return kept
+    return empty_kept(ready, n, n * is_deep, n * is_colored)
 
 
 @device_fn

@@ -19,6 +19,7 @@ from adjoint.render.frames import (
     empty_slots,
     pairs_vjp_body,
     shade_tile_vjp,
+    sharing,
     tile_vjp_body,
     undo_frame,
 )
@@ -158,6 +159,7 @@ def draw_frame_layers_vjp(
 ) -> paths.Packed:
     """Adjoints of everything from the adjoints of the layers of one frame."""
     ready, flat = setup_frame(job, frame), frame_normals(job, frame, layers)
+    pool = sharing(job, ready, pool)
     slots, dtype = empty_slots(job, ready, alone=pool.threads == 1), job.x.dtype
     size, n_pairs = tile_size(ready.tiles, ready.grid), len(ready.tiles.faces)
     own = LayerSlots(np.empty_like(slots.tiles), np.empty((n_pairs if len(flat) else 0, 3), dtype))

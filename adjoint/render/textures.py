@@ -35,6 +35,11 @@ class TexelRecords(NamedTuple):
     total: Any  # (n_texels, 3) what is added to at once, or (0, 3) where records are kept
 
 
+def record_bytes(dtype: np.dtype) -> int:
+    """Return the size of a record [bytes]."""
+    return 4 * np.dtype(np.int32).itemsize + 5 * dtype.itemsize
+
+
 def empty_records(xp: Any, n: int, dtype: Any) -> TexelRecords:
     """Return room for n records; xp is NumPy, or CuPy for a GPU."""
     at, part = xp.empty((4, n), np.int32), xp.empty((5, n), dtype)
@@ -129,15 +134,25 @@ def _add_texels(at, step, part, first, stride, n, adj_texels):
                 add_scaled(adj_texels, np.uint64(places[c]), texel_weight(c, f, g), adj_C)
 
 
-add_texels = cpu_kernel(_add_texels)
+add_texels = cpu_kernel(_add_texels)  # one signature, one copy: the same bits everywhere
 
 
-def add_records(records: TexelRecords, adj_texels: np.ndarray) -> None:
-    """Add what records hold to the adjoints of the texels."""
-    at, part, n = records.at.ravel(), records.part.ravel(), records.at.shape[1]
-    # Numbers of the types that other kernels call it with: one copy has the same bits everywhere.
-    stride = np.uint64(n)
-    add_texels(at, stride, part, np.uint64(0), stride, n, adj_texels)
+def _add_tiles(at, part, place, count, adj_texels):
+    """Add what the records of every tile hold, from place[tile] on, to the adjoints of texels."""
+    stride = np.uint64(at.shape[0] // 4)
+    for tile in range(count.shape[0]):
+        first = np.uint64(place[tile])
+        add_texels(at[first:], stride, part, first, stride, count[tile], adj_texels)
+
+
+add_tiles = cpu_kernel(_add_tiles)
+
+
+def add_records(
+    records: TexelRecords, place: np.ndarray, count: np.ndarray, adj_texels: np.ndarray
+) -> None:
+    """Add the records of tiles, count[tile] from place[tile] on, to the adjoints of texels."""
+    add_tiles(records.at.ravel(), records.part.ravel(), place, count, adj_texels)
 
 
 def _add_uv(uv_faces, box, adj_faces, adj_uv):

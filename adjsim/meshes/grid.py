@@ -20,8 +20,9 @@ from adjsim import checks
 from adjsim.meshes.tet_mesh import TetMesh, signed_volumes
 
 
-# Bytes that cutting a cell takes at most, by the number of dimensions: measured.
-CUTTING = {2: 200, 3: 3000}
+# Bytes that cutting a cell takes, by the number of dimensions: measured, of six tetrahedra. What
+# is asked for is refused where it is more than the machine has at all.
+CUTTING = {2: 200, 3: 3900}
 
 
 def box_tets(

@@ -1,12 +1,13 @@
 import gc
 import weakref
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from adjoint.render.outputs import record_outputs
 from adjoint.render.soft_raster import record_images
-from render.packing import PACKED, pack
+from render.packing import MOST_PACKED, PACKED, pack
 from render.scene import Mesh, Scene
 from tests.render.scenes import camera, rounded, soft, textured, two_tetrahedra
 
@@ -41,6 +42,30 @@ def test_other_numbers_of_vertices_are_packed_and_checked_anew():
             pack(scene, [camera()], soft(), {"a": x, "b": x[:3]}, SIZE)
 
 
+def test_a_scene_keeps_what_it_packed_last_and_a_changed_copy_nothing(rng):
+    scene, vertices = two_tetrahedra(rng)
+    jobs = []
+    for more in range(5):
+        longer = {name: np.concatenate([x, x[: 1 + more % 4]]) for name, x in vertices.items()}
+        mesh = replace(scene.objects["right"], vertex_colors=None)
+        jobs.append((Scene({"left": mesh, "right": mesh}), longer))
+    own = jobs[0][0]
+    for _, longer in jobs:
+        pack(own, [camera()], soft(), longer, SIZE)
+    assert len(vars(own)[PACKED]) == MOST_PACKED
+    assert PACKED not in vars(replace(own, lights={}))
+
+
+def test_a_scene_of_ones_own_class_is_packed_too(rng):
+    @dataclass(frozen=True)
+    class Own(Scene):
+        """Compared by what it holds, and so without a hash."""
+
+    scene, vertices = two_tetrahedra(rng)
+    (job,) = pack(Own(scene.objects, scene.lights), [camera()], soft(), vertices, SIZE)
+    assert len(job.scene.faces) == 8
+
+
 @pytest.mark.parametrize("look", [lambda scene: scene, rounded, textured])
 def test_nothing_writes_to_what_is_packed_once(rng, look):
     scene, vertices = two_tetrahedra(rng)
@@ -60,7 +85,7 @@ def test_nothing_writes_to_what_is_packed_once(rng, look):
 def test_what_was_packed_goes_with_its_scene(rng):
     scene, vertices = two_tetrahedra(rng)
     (job,) = pack(scene, [camera()], soft(), vertices, SIZE)
-    assert scene in PACKED
+    assert len(vars(scene)[PACKED]) == 1
     kept = weakref.ref(job.scene.faces)
     del job
     assert kept() is not None

@@ -96,7 +96,7 @@ def test_the_twins_of_the_lookup_are_its_derivatives(rng, texels, wrap):
         records = empty_records(np, 1, np.float64)
         adj_w, (adj_u, adj_v, _) = texture_color_vjp(0, a[0], primal, adj, records, 0)
         adj_texels = np.zeros_like(primal.texels)
-        add_records(records, adj_texels)
+        add_records(records, np.array([0, 1]), np.array([1]), adj_texels)
         adj_corners = tuple((w * adj_u, w * adj_v) for w in a[0])
         return adj_w, adj_corners, tuple(adj_texels.ravel())
 

@@ -1,12 +1,15 @@
 import fcntl
+import gc
 import subprocess
 import sys
 from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 
 from studies import claims
-from studies.claims import claim, release
+from studies.claims import claim
 from studies.errors import StudyError
 from studies.run_folder import MANIFEST, STUDY, RunFolder
 
@@ -15,7 +18,7 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from studies.claims import claim
-claim(Path(sys.argv[1]))
+held = claim(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(600)
 """
@@ -25,7 +28,8 @@ time.sleep(600)
 def held_elsewhere(path):
     """Have another process claim a folder; it is killed where the block ends."""
     command = [sys.executable, "-c", HOLD, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "held\n"
@@ -34,59 +38,98 @@ def held_elsewhere(path):
             process.kill()
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A folder that nobody has claimed, released in the end."""
-    yield tmp_path
-    release(tmp_path)
-
-
-def test_what_another_process_writes_to_cannot_be_claimed_until_that_is_killed(folder):
-    with held_elsewhere(folder):
+def test_what_another_process_writes_to_cannot_be_claimed_until_that_is_killed(tmp_path):
+    with held_elsewhere(tmp_path):
         for _ in range(2):
-            with pytest.raises(
-                StudyError, match=r"is being written by another command. Wait until"
-            ):
-                claim(folder)
-    claim(folder)
-    assert not list(folder.iterdir())
+            with pytest.raises(StudyError, match=r"is being written by another command"):
+                claim(tmp_path)
+    claim(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
-def test_a_process_may_claim_again_what_it_holds_and_others_when_it_is_released(folder):
-    claim(folder)
-    claim(folder / ".." / folder.name)
-    release(folder)
-    release(folder)
-    with held_elsewhere(folder), pytest.raises(StudyError):
-        claim(folder)
+def test_a_process_may_claim_again_what_it_holds_and_others_when_it_is_released(tmp_path):
+    held = claim(tmp_path)
+    assert claim(tmp_path / ".." / tmp_path.name) is held
+    held.release()
+    held.release()
+    with held_elsewhere(tmp_path), pytest.raises(StudyError):
+        claim(tmp_path)
 
 
-def test_a_run_that_is_at_work_is_neither_gone_on_with_nor_begun_again(folder):
-    with held_elsewhere(folder):
+def test_a_claim_ends_with_what_holds_it(tmp_path):
+    folders = [RunFolder.create(tmp_path / str(k)) for k in range(3)]
+    n_open = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc").exists() else 0
+    paths = [folder.path for folder in folders]
+    del folders
+    gc.collect()
+    for path in paths:
+        with held_elsewhere(path):
+            pass
+    if n_open:
+        assert len(list(Path("/proc/self/fd").iterdir())) == n_open - 3
+
+
+def test_a_folder_that_is_made_anew_is_claimed_anew(tmp_path):
+    path = tmp_path / "run"
+    path.mkdir()
+    old = claim(path)
+    path.rmdir()
+    path.mkdir()
+    again = claim(path)
+    assert again is not old
+    with pytest.raises(AssertionError), held_elsewhere(path):  # it ends without a word
+        pass
+    again.release()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_holds_nothing_and_lets_nothing_go(tmp_path):
+    held = claim(tmp_path)
+    context = get_context("fork")
+    ready, done = context.Event(), context.Event()
+
+    def wait():
+        ready.set()
+        done.wait(60)
+
+    child = context.Process(target=wait)
+    child.start()
+    assert ready.wait(60)
+    with pytest.raises(AssertionError), held_elsewhere(tmp_path):
+        pass
+    held.release()
+    with held_elsewhere(tmp_path):  # while the child lives
+        assert child.is_alive()
+    done.set()
+    child.join()
+
+
+def test_a_run_that_is_at_work_is_neither_gone_on_with_nor_begun_again(tmp_path):
+    with held_elsewhere(tmp_path):
         with pytest.raises(StudyError, match="another command"):
-            RunFolder.create(folder)
-        (folder / MANIFEST).write_text("{}")
+            RunFolder.create(tmp_path)
+        (tmp_path / MANIFEST).write_text("{}")
         with pytest.raises(StudyError, match="another command"):
-            RunFolder.clear_unbegun(folder, "run")
-        assert (folder / MANIFEST).exists()
-        (folder / STUDY).write_text("")
-        assert RunFolder.open(folder).has(MANIFEST)  # to read is allowed
+            RunFolder.clear_unbegun(tmp_path, "run")
+        assert (tmp_path / MANIFEST).exists()
+        (tmp_path / STUDY).write_text("")
+        assert RunFolder.open(tmp_path).has(MANIFEST)  # to read is allowed
         with pytest.raises(StudyError, match="another command"):
-            RunFolder.reopen(folder)
-    assert RunFolder.reopen(folder).has(MANIFEST)
+            RunFolder.reopen(tmp_path)
+    assert RunFolder.reopen(tmp_path).has(MANIFEST)
 
 
-def test_where_there_are_no_locks_every_claim_is_granted(folder, monkeypatch):
-    with held_elsewhere(folder):
+def test_where_there_are_no_locks_every_claim_is_granted(tmp_path, monkeypatch):
+    with held_elsewhere(tmp_path):
         monkeypatch.setattr(claims, "fcntl", None)
-        claim(folder)
+        claim(tmp_path).release()
         monkeypatch.undo()
 
         def unsupported(place, how):
             raise OSError(95, "Operation not supported")
 
         monkeypatch.setattr(fcntl, "flock", unsupported)
-        claim(folder)
+        claim(tmp_path).release()
         monkeypatch.undo()
         with pytest.raises(StudyError):
-            claim(folder)
+            claim(tmp_path)

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from studies.optimizers.evaluations import Evaluation
-from studies.progress import EvaluationProgress
+from studies.progress import EvaluationProgress, clock
 
 
 FIRST = Evaluation("gradient", np.zeros(1), 1.0, np.ones(1), None, {}, 1, 1, 60.0)
@@ -54,6 +54,12 @@ def test_a_terminal_of_usual_width_shows_every_number_whole(width):
         assert text in line
     assert ("search ends in at most" in line) is (width >= 112)
     assert "…" not in line
+
+
+def test_more_than_a_day_is_told_in_hours():
+    assert [clock(s) for s in (1, 61, 3661, 9 * 86_400 + 37_102)] == [
+        "0:00:01", "0:01:01", "1:01:01", "226:18:22",
+    ]  # fmt: skip
 
 
 def test_what_is_searched_has_a_line_of_its_own_that_is_cut_where_the_terminal_ends():
