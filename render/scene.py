@@ -163,7 +163,7 @@ class Mesh:
         if self.uv is None:
             raise ValueError(
                 "`texture` needs `uv`, where vertices (n_vertices, 2) or, with `uv_faces`, "
-                "corners lie on it."
+                "corners lie on it, got None. `render.unwrapping.box_uv` makes them."
             )
         hint = "A column for u and one for v."
         uv = checks.array("uv", self.uv, ("n_uv", 2), hint=hint)

@@ -55,7 +55,10 @@ class RunFolder:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StudyError(f"`--out` {path} cannot be made: {error.strerror}.") from error
+            raise StudyError(
+                f"`--out` {path} cannot be made: {error.strerror}. Name a folder in a place that "
+                "you may write to."
+            ) from error
         folder = cls(path)
         folder.claim = claim(path)
         cls.require_free(path)  # another command may have been quicker, and ended

@@ -186,7 +186,7 @@ def _slice_cells(part: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
     cells["lowest point"] = f"{named(part['lowest'], units)}{border}"
     cells["loss there"] = f"{part['loss']:.2e}"
     if part["truth"]:
-        same = "within a step of the grid" if part["coincides"] else "elsewhere"
+        same = "within a step of the grid" if part["coincides"] else "not at the lowest point"
         where = same if part["truth_inside"] else "outside the grid"
         cells["truth"] = f"{named(part['truth'], units)}, {where}"
     inside = [one["at"] for one in part["local_minima"] if not one["on_border"]]
