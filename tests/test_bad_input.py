@@ -67,7 +67,10 @@ FORCES = [
 ]
 SYSTEMS = [
     (lambda: rollout(MODEL, STATE, "1e-4", 2), "`dt` must be an array of float64: it has text"),
-    (lambda: rollout(PENDULUM, HANGING, 0.1, 2, threads="two"), "`threads` must be at least 1"),
+    (
+        lambda: rollout(PENDULUM, HANGING, 0.1, 2, threads="two"),
+        "`threads` must be a whole number of at least 1",
+    ),
     (lambda: rollout(BATCH, None, 0.1, 2), "`state` must be a list .* per world, 2, got NoneType"),
     (lambda: rollout(BATCH, [STATE, None], 0.1, 2), "World 1: `state` must be a State, got None"),
     (lambda: stack(None), "`models` must be Models, got NoneType for world 0"),

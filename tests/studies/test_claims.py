@@ -4,7 +4,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from multiprocessing import get_context
-from pathlib import Path
+from weakref import ref
 
 import pytest
 
@@ -17,6 +17,7 @@ from studies.run_folder import MANIFEST, STUDY, RunFolder
 HOLD = """
 import sys, time
 from pathlib import Path
+from weakref import ref
 from studies.claims import claim
 held = claim(Path(sys.argv[1]))
 print("held", flush=True)
@@ -58,15 +59,14 @@ def test_a_process_may_claim_again_what_it_holds_and_others_when_it_is_released(
 
 def test_a_claim_ends_with_what_holds_it(tmp_path):
     folders = [RunFolder.create(tmp_path / str(k)) for k in range(3)]
-    n_open = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc").exists() else 0
-    paths = [folder.path for folder in folders]
+    paths, held = [folder.path for folder in folders], [ref(folder.claim) for folder in folders]
+    assert all(one() is not None for one in held)
     del folders
     gc.collect()
+    assert all(one() is None for one in held)
     for path in paths:
         with held_elsewhere(path):
             pass
-    if n_open:
-        assert len(list(Path("/proc/self/fd").iterdir())) == n_open - 3
 
 
 def test_a_folder_that_is_made_anew_is_claimed_anew(tmp_path):
