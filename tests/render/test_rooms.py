@@ -5,9 +5,11 @@ import pytest
 
 from adjoint.render.outputs import record_outputs
 from adjoint.render.soft_raster import record_images
+from adjoint.render.textures import empty_records
 from render.blending import Over
 from render.layers import Output
 from render.rooms import LARGEST_KEPT, ROOMS, TileSize, empty_fragments, own_room
+from render.scene import Scene
 from tests.render.scenes import (
     BLENDS,
     camera,
@@ -101,3 +103,23 @@ def test_a_large_room_is_not_kept_and_does_not_replace_one_that_is():
     large = own_room(empty_fragments, SMALL._replace(fragments=LARGEST_KEPT + 1))
     assert len(large.y) > LARGEST_KEPT
     assert own_room(empty_fragments, SMALL) is room
+
+
+@pytest.mark.parametrize("look", [lambda scene: scene, glossy])
+def test_fragments_without_a_texture_leave_no_record_of_texels(rng, look, monkeypatch):
+    scene, vertices = two_tetrahedra(rng)
+    objects = {"left": look(scene).objects["left"], "right": textured(scene).objects["right"]}
+    args = (Scene(objects, scene.lights), camera(), soft(sigma=1e-2), vertices, SIZE)
+
+    def spoilt(xp, n, dtype):
+        records = empty_records(xp, n, dtype)
+        records.at[:], records.part[:] = 0, 1e3  # what memory that was used before may hold
+        return records
+
+    monkeypatch.setattr("adjoint.render.frames.empty_records", spoilt)
+    one, two = (record_images(*args, threads=n) for n in (1, 2))
+    adj = rng.normal(size=one.images.shape)
+    alone, shared = one.vjp(adj), two.vjp(adj)
+    assert np.abs(alone["right.texels"]).max() > 0
+    for path, expected in alone.items():
+        np.testing.assert_array_equal(shared[path], expected, err_msg=path)
