@@ -45,16 +45,20 @@ def _section(shown: Any) -> str:
     """Return the HTML of one exhibit."""
     from studies.gallery.making import GAIN, difference, numbers
 
-    figures = [_figure(shown.ours, "adjsim")]
+    pictures, differences = [_figure(shown.ours, "adjsim")], []
     for name, picture in shown.theirs.items():
-        figures.append(_figure(picture.image, name))
+        pictures.append(_figure(picture.image, name))
         said = f"adjsim &minus; {name}, {GAIN:g} times: {html.escape(numbers(picture))}"
-        figures.append(_figure(difference(shown.ours, picture.image), said))
+        differences.append(_figure(difference(shown.ours, picture.image), said))
+    if len(differences) > 1:  # each below its picture
+        differences.insert(0, "<div></div>")
+    columns = max(3, len(pictures))
     remark = f" {shown.entry.remark}" if shown.theirs else ""
     return (
         f'<section class="exhibit"><h3>{html.escape(shown.entry.name)}</h3>'
         f"<p>{html.escape(shown.entry.text + remark)}</p>"
-        f'<div class="pictures">{"".join(figures)}</div></section>'
+        f'<div class="pictures" style="--columns: {columns}">'
+        f"{''.join(pictures + differences)}</div></section>"
     )
 
 

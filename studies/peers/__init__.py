@@ -9,14 +9,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from adjsim.extras import how_to_install
+from studies.manifest import version
+
 
 TETS, IMAGES = "tets", "images"
+TOGETHER = how_to_install("peers")
 MAX_DIFFERENCE = 1e-3  # of a peer's trajectory from ours, over the largest displacement
 MAX_UNCOVERED = 0.03  # pixels covered in one image only; the outline is 2 % of them
 TRIAL = 60.0  # longest trial of a package that may abort [s]
@@ -51,6 +55,13 @@ class Peer:
     note: str
     may_abort: bool = False
 
+    @property
+    def version(self) -> str | None:
+        """The version, by whatever name it was distributed; None where it is not installed."""
+        module = self.needs[0]
+        names = metadata.packages_distributions().get(module, [])
+        return next(iter(map(version, names)), None)
+
     def missing(self) -> str | None:
         """Return what is missing and how to get it, or None."""
         absent = [name for name in self.needs if find_spec(name) is None]
@@ -65,7 +76,9 @@ class Peer:
             done = subprocess.run(command, capture_output=True, timeout=TRIAL, check=False)
         except subprocess.TimeoutExpired:
             return f"its trial took more than {TRIAL:g} s"
-        return None if done.returncode == 0 else f"its trial ended with {done.returncode}"
+        if done.returncode == 0:
+            return None
+        return f"its trial ended with {done.returncode}; it needs: {self.install}"
 
     def load(self) -> Any:
         """Import the module."""
@@ -104,7 +117,7 @@ PEERS = (
         "taichi_tets",
         TETS,
         ("taichi",),
-        "pip install taichi",
+        TOGETHER,
         "neo-Hookean tetrahedra with contact, unrolled steps in one kernel, forward",
     ),
     Peer(
@@ -112,7 +125,7 @@ PEERS = (
         "jax_tets",
         TETS,
         ("jax", "jaxlib"),
-        "pip install jax",
+        TOGETHER,
         "the same in jax.numpy, lax.scan over the steps, jit, value_and_grad",
     ),
     Peer(
@@ -120,7 +133,7 @@ PEERS = (
         "newton_tets",
         TETS,
         ("newton", "warp"),
-        "pip install newton",
+        TOGETHER,
         "its neo-Hookean tetrahedra in free fall, semi-implicit, graph capture, tape",
     ),
     Peer(
@@ -128,7 +141,7 @@ PEERS = (
         "deodr_images",
         IMAGES,
         ("deodr", "trimesh"),
-        "pip install deodr trimesh",
+        TOGETHER,
         "hard faces with antialiased outline, its C++ adjoint",
     ),
     Peer(
@@ -136,7 +149,7 @@ PEERS = (
         "pytorch3d_images",
         IMAGES,
         ("pytorch3d", "torch"),
-        "pip install torch, and PyTorch3D from its sources",
+        "pip install torch==2.12.0 easypytorch3d fvcore, or PyTorch3D from its sources",
         "SoftRas: 8 faces a pixel, flat colours in the paper's blend, gradient of the vertices",
     ),
     Peer(
@@ -144,7 +157,7 @@ PEERS = (
         "mitsuba_images",
         IMAGES,
         ("mitsuba", "drjit"),
-        "pip install mitsuba, and LLVM as a shared library",
+        f"{TOGETHER}, and LLVM as a shared library, e.g. Debian's libllvm19",
         "16 samples a pixel, projective integrator, gradient of the vertices",
         may_abort=True,
     ),

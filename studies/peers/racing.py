@@ -9,7 +9,6 @@ import numpy as np
 
 from adjoint.rollout import record
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.manifest import version
 from studies.peers import IMAGES, MAX_DIFFERENCE, MAX_UNCOVERED, PEERS, TETS, Peer, PeerRun
 from studies.timing_clock import Lap, warm_up
 from studies.timing_laps import BOTH, FORWARD, sample_steps
@@ -60,7 +59,7 @@ def find_peers() -> list[dict[str, Any]]:
             "name": peer.name,
             "part": peer.part,
             "note": peer.note,
-            "version": version(peer.needs[0]),
+            "version": peer.version,
             "missing": peer.missing() or FAILED.get(peer.name),
         }
         for peer in PEERS

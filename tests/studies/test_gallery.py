@@ -127,6 +127,7 @@ def test_a_page_too_small_to_see_is_refused(tmp_path):
         make_gallery(tmp_path, 3)
 
 
+@pytest.mark.filterwarnings("ignore")  # theirs
 @pytest.mark.parametrize("other", OTHERS, ids=lambda other: other.name)
 def test_others_draw_or_say_what_is_missing(other: Other):
     module = other.load()
