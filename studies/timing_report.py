@@ -139,6 +139,8 @@ def _draw_images(folder: RunFolder, result: dict[str, Any]) -> None:
     blends = list(dict.fromkeys(row["blend"] for row in result["images"]))
     all_axes = figure.subplots(1, len(blends), sharey=True, squeeze=False)[0]
     faces = list(dict.fromkeys(row["faces"] for row in result["images"]))
+    others = [row for row in result["peers"] if "pixels" in row]
+    edges = sorted({row["pixels"] for row in [*result["images"], *others]})
     for axes, blend in zip(all_axes, blends, strict=True):
         for k, n_faces in enumerate(faces):
             for what, style in ((FORWARD, "--o"), (BOTH, "-s")):
@@ -151,8 +153,17 @@ def _draw_images(folder: RunFolder, result: dict[str, Any]) -> None:
                 points = ([r["pixels"] for r in known], [r["ms_min"] for r in known])
                 label = f"{n_faces} faces, {what}"
                 axes.loglog(*points, style, color=f"C{k}", label=label, markersize=4)
-        axes.set(title=blend, xlabel="edge of the image [pixels]")
+        axes.set(title=f"soft rasterizer, {blend}", xlabel="edge of the image [pixels]")
+        axes.set_xticks(edges, [str(edge) for edge in edges])
+        axes.set_xticks([], minor=True)
         axes.grid(visible=True, which="both", alpha=0.25)
+    for k, name in enumerate(dict.fromkeys(row["name"] for row in others)):
+        for what, mark in ((FORWARD, "x"), (BOTH, "D")):
+            for row in pick(others, name=name, **{"pass": what}):
+                all_axes[-1].plot(
+                    row["pixels"], row["ms_min"], mark, color=f"C{len(faces) + k}",
+                    label=f"{name}, {row['faces']} faces, {what}", markersize=5,
+                )  # fmt: skip
     all_axes[0].set_ylabel("ms")
     all_axes[-1].legend(fontsize=7)
     with folder.replacing(IMAGES) as part:
