@@ -12,6 +12,7 @@ from studies.registry import STUDIES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+MEASURED = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
 
 
 def run_example(number):
@@ -42,7 +43,7 @@ def test_the_example_of_a_picture_runs():
 
 
 def test_the_files_that_are_named_exist():
-    named = set(re.findall(r"`([\w./-]+\.(?:py|toml|md))`", README))
+    named = set(re.findall(r"`([\w./-]+\.(?:py|toml|md))`", README + MEASURED))
     assert len(named) > 5
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
@@ -54,7 +55,7 @@ def test_the_extras_and_studies_that_are_named_exist():
     }
     assert extras
     assert extras <= set(project["optional-dependencies"])
-    assert set(re.findall(r"adjsim run ([\w-]+)", README)) - {"STUDY"} <= set(STUDIES)
+    assert set(re.findall(r"adjsim run ([\w-]+)", README + MEASURED)) - {"STUDY"} <= set(STUDIES)
 
 
 def test_continuous_integration_runs_the_test_command():
