@@ -85,13 +85,25 @@ def stubbed(monkeypatch, loss):
     return grid, replace(grid.first, problem=problem)
 
 
-def test_a_jump_within_the_step_is_told_from_a_wrong_gradient(monkeypatch):
-    jump = 1.0 + 0.3 * trust.STEP["float64"]
+@pytest.mark.parametrize("part", [0.3, 0.03, 0.004])
+def test_a_jump_within_the_step_is_told_from_a_wrong_gradient(monkeypatch, part):
+    jump = 1.0 + part * trust.STEP["float64"]
     grid, terrain = stubbed(monkeypatch, lambda p: p * p + 1e-6 * (p > jump))
     sample = Sample(1.0, np.array([2.0]), np.ones(1))
     (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample])
     assert one.relative[0] > trust.AGREES["float64"]
     assert one.shorter[0]
+
+
+def test_a_step_at_which_rounding_hides_the_difference_excuses_no_gradient(monkeypatch):
+    # Of a loss of 1e8 rounding leaves 64 eps 1e8/h = 0.014, 0.11, ... of a slope of 1, which is
+    # less than the error of this gradient, 0.03, for the first step alone.
+    grid, terrain = stubbed(monkeypatch, lambda p: 1e8 + (p - 1.0))
+    monkeypatch.setattr(trust, "STEP", {"float64": 1e-4})
+    sample = Sample(1e8, np.array([1.03]), np.ones(1))
+    (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample])
+    assert one.relative[0] > trust.AGREES["float64"]
+    assert not one.shorter[0]
 
 
 def test_a_loss_that_does_not_move_agrees_with_a_gradient_of_zero(monkeypatch):
