@@ -1,5 +1,6 @@
 """The command `adjsim`. What a command needs is imported when it is run."""
 
+import gc
 import shlex
 import sys
 from pathlib import Path
@@ -25,6 +26,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Simulation and rendering with hand-derived, proven gradients.",
 )
+# Compilers and figures make objects by the million, few of them garbage: looking for it as often as
+# Python does by default takes a twentieth of a run.
+COLLECT_EVERY = 20_000, 20, 50
 INTO_FOLDERS = ("run", "scan", "dataset")  # the commands that say themselves how to go on
 _shows_traceback = False
 _if_interrupted = "Interrupted."  # what is still to be said of a Ctrl-C
@@ -352,6 +356,7 @@ def info() -> None:
 
 def main() -> None:
     """Run the command line; a mistake ends in one message and exit code 2, no memory in 1."""
+    gc.set_threshold(*COLLECT_EVERY)
     try:
         app()
     except (ValueError, OSError, ArithmeticError) as error:

@@ -9,9 +9,9 @@ in float64. s keeps the one-sided slopes, since at a minimum a and d are 0 up to
 r L/h, what rounding leaves of a difference: where a loss does not move, a gradient of 0 is right.
 Where a touch moves to another step within p - h .. p + h, d looks across a kink and a does not.
 So it does where a pixel jumps, as where two soft faces swap their depth order; then a shorter step
-agrees. Such points are counted by themselves; a step so short that rounding could hide what the first one
-showed says nothing. To first order the nearest kink along p is where a
-penetration c reaches 0,
+agrees. Such points are counted by themselves; a step so short that rounding could hide what the
+first one showed says nothing. To first order the nearest kink along p is where a penetration c
+reaches 0,
 
     min over steps and contacts of |c| / |dc/dp|,   dc/dp by the same differences.
 
