@@ -1,5 +1,6 @@
 """Other packages beside ours: those that are installed compute what we compute."""
 
+import shutil
 import sys
 
 import pytest
@@ -75,7 +76,7 @@ def test_a_version_is_found_by_what_is_imported():
 
 
 def test_a_trial_that_aborts_says_how_and_what_is_needed(monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
     peer = Peer("Fragile", "none", peers.IMAGES, ("sys",), "install LLVM", "", may_abort=True)
     assert peer.missing() is None
     assert peer.trouble() == "its trial ended with 1; it needs: install LLVM"
