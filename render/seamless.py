@@ -20,11 +20,11 @@ seam, and beside a surface one edge counts, not every face around a vertex. At i
 e goes on by e': of the soft edges that end at v, but for e, the first in the order of faces and
 of their corners. e counts at p if at both ends
 
-    p is nearer to e than to e'; where v itself is the nearest point of both, that one of them
-    counts whose vertices, the lower first, come first,
+    p is nearer to e than to e'; where both are equally near, as where v itself is the nearest
+    point of both, that one of them counts whose vertices, the lower first, come first,
 
 and p lies on the outer side of e, or is nearest to an end v at which the outline is convex (e' is
-on the inner side of e).
+on the inner side of e). A point of e that is not inside the face is on its outer side.
 
 Why corners: of the faces around a vertex of the outline some have no soft edge. They would be
 opaque up to that vertex, where the surface ends.
@@ -48,6 +48,7 @@ from render.face_setup import is_drawn, load_corners
 
 
 FAR_OFF = 1e6  # [screen units squared] at which a feature counts that does not soften
+ALIKE = 1.0 / 64.0  # of a difference: if what it is of does not feel that, it is rounding
 
 
 class Edges(NamedTuple):
@@ -161,9 +162,9 @@ def leads(p, v, w, code, screen):
     d, _, t = edge_square_distance(p, v, w)
     other, _, s = edge_square_distance(p, v, o)
     zero = lit(0.0, t)
-    if t > zero and s > zero:
+    if t > zero and s > zero and d + lit(ALIKE, d) * (d - other) != d:
         return d < other
-    if t > zero or s > zero:
+    if (t > zero) != (s > zero):
         return t > zero
     return code % 2 == 1
 
@@ -192,10 +193,9 @@ def counts(p, f, k, faces):
     at_a, at_b = faces.soft[f, 6 + 2 * k], faces.soft[f, 7 + 2 * k]
     if not (leads(p, a, b, at_a, screen) and leads(p, b, a, at_b, screen)):
         return False
-    u = (b[0] - a[0], b[1] - a[1])
-    side = cross2(u, (p[0] - a[0], p[1] - a[1])) * cross2(u, (own[0] - a[0], own[1] - a[1]))
+    inner = cross2((b[0] - a[0], b[1] - a[1]), (own[0] - a[0], own[1] - a[1]))
     return (
-        side < lit(0.0, side)
+        is_left(p, a, b) != (inner > lit(0.0, inner))  # as `within_face` has it
         or is_convex_end(p, a, b, own, at_a, screen)
         or is_convex_end(p, b, a, own, at_b, screen)
     )

@@ -74,10 +74,10 @@ def edge_counts(p, own, ends):
         t, d = along(p, v, w)
         if o is not None:
             s, other = along(p, v, o)
-            if t == 0 and s == 0:
-                leads = first
-            elif t == 0 or s == 0:
+            if (t == 0) != (s == 0):
                 leads = s == 0
+            elif t == 0 or abs(d - other) <= 1e-14 * (d + other):
+                leads = first
             else:
                 leads = d < other
             if not leads:
@@ -85,7 +85,7 @@ def edge_counts(p, own, ends):
         if t == 0 and (o is None or turn(v, w, o) * turn(v, w, own) > 0):
             is_convex_end = True
     v, w, _, _ = ends[0]
-    return is_convex_end or turn(v, w, p) * turn(v, w, own) < 0
+    return is_convex_end or turn(v, w, p) * turn(v, w, own) <= 0
 
 
 def square_distance(features, p, within):
