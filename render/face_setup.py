@@ -135,6 +135,18 @@ def shade_body(f, scene, x, shaded):
 
 
 @device_fn
+def max_abs(a):
+    """The larger of the sizes of two coordinates."""
+    return max(abs(a[0]), abs(a[1]))
+
+
+@device_fn
+def sum_abs(a):
+    """The sum of the sizes of two coordinates."""
+    return abs(a[0]) + abs(a[1])
+
+
+@device_fn
 def is_drawn(a0, a1, a2, z, settings):
     """Whether the face with screen corners a and depths z is drawn."""
     if not (min(z[0], z[1], z[2]) >= settings.near):
@@ -144,7 +156,10 @@ def is_drawn(a0, a1, a2, z, settings):
     u = (a1[0] - a0[0], a1[1] - a0[1])
     v = (a2[0] - a0[0], a2[1] - a0[1])
     area = cross2(u, v)
-    rounding = lit(FLAT, area) * settings.eps * (abs(u[0] * v[1]) + abs(u[1] * v[0]))
+    # Of the products, and of the corners themselves: an edge-on face has the area of these.
+    off = max(max_abs(a0), max_abs(a1), max_abs(a2)) * (sum_abs(u) + sum_abs(v))
+    products = abs(u[0] * v[1]) + abs(u[1] * v[0])
+    rounding = lit(FLAT, area) * settings.eps * (products + off)
     if not (abs(area) > rounding + lit(SMALLEST, area)):
         return False
     return area > lit(0.0, area) or not settings.cull

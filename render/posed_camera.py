@@ -2,9 +2,9 @@ r"""A camera whose pose is a rotation vector and a translation.
 
     x_c = exp([theta]x) N x + t      x_c: x right, y up, z towards the viewer
 
-N is a fixed rotation, the nominal one; theta turns the camera from there, and is 0 where a
-search starts. Then R = exp([theta]x) N has the rows right, up and -forward, and the eye is
-at -R^T t. `adjsim/rotations.py` has exp([theta]x).
+N is a fixed rotation, the nominal one; theta turns what is seen from there, so the camera by
+-theta in its own axes, and is 0 where a search starts. Then R = exp([theta]x) N has the rows
+right, up and -forward, and the eye is at -R^T t. `adjsim/rotations.py` has exp([theta]x).
 
 Adjoint: `adjoint/render/posed_camera.py`. Tests: `tests/render/test_posed_camera.py`.
 Source: Hartley & Zisserman, Multiple View Geometry, 2nd ed., sec. 6.1 and app. 4.3.2.
@@ -31,8 +31,8 @@ class PosedCamera(AnyCamera):
     Parameters
     ----------
     rotation : array_like
-        Rotation vector theta that turns the camera from its nominal rotation, in the axes of
-        the camera, (3,) [rad].
+        Rotation vector theta, in the axes of the camera, that turns what its nominal rotation
+        sees: the camera turns by -theta, (3,) [rad].
     translation : array_like
         Place of the origin of the world in the axes of the camera, (3,) [m]: what is seen
         lies at negative z.

@@ -246,7 +246,9 @@ Light = DirectionalLight | SphericalHarmonics
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Named meshes and named lights. Ties in depth go to the object named first.
+    """Named meshes and named lights. Exact ties in depth go to the object named first.
+
+    Faces in one plane have no exact ties but at shared vertices: their depths differ by rounding.
 
     Parameters
     ----------
