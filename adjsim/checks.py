@@ -164,10 +164,10 @@ def indices(name: str, value: Any, shape: Sequence[int | str], n_points: int) ->
     outside = (out < 0) | (out >= n_points)
     if outside.any():
         row = int(np.argwhere(outside)[0, 0])
-        raise ValueError(
-            f"`{name}` must index the {n_points} points, 0 to {n_points - 1}, got "
-            f"{out[row].tolist()} at row {row}."
+        there = (
+            f"the {n_points} points, 0 to {n_points - 1}" if n_points else "points: there are none"
         )
+        raise ValueError(f"`{name}` must index {there}, got {out[row].tolist()} at row {row}.")
     return out
 
 

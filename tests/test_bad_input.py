@@ -11,6 +11,7 @@ from adjoint.render.soft_raster import rasterize_jvp, record_images
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.gradcheck import gradcheck
 from adjoint.verify.kinks import rollout_margins
+from adjsim import checks
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import lame
 from adjsim.forces.neo_hookean_triangles import lame as lame_of_triangles
@@ -161,3 +162,8 @@ def test_what_is_of_the_wrong_kind_is_named(call, message, tmp_path, monkeypatch
     with pytest.raises((ValueError, TypeError, FileNotFoundError), match=message):
         call()
     assert not list(tmp_path.iterdir())  # nothing half written
+
+
+def test_an_index_into_nothing_is_named():
+    with pytest.raises(ValueError, match="`edges` must index points: there are none"):
+        checks.indices("edges", [[0, 1]], (1, 2), 0)

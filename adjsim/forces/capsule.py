@@ -63,6 +63,7 @@ CAPSULE = ElementKind("capsule", make_contact_force(capsule_gap), 1, 0, 7, 12, u
 class CapsuleContact(Contact):
     """Penalty contact of nodes with a solid capsule along its own y axis.
 
+    A node on the very segment feels nothing: there is no direction to push it in.
     Pose and velocities are constant, a series with one row per step, or a `Signal`.
 
     Parameters

@@ -42,6 +42,7 @@ SPHERE = ElementKind("sphere", make_contact_force(sphere_gap), 1, 0, 6, 9, uses_
 class SphereContact(Contact):
     """Penalty contact of nodes with a solid sphere.
 
+    A node at the very centre feels nothing: there is no direction to push it in.
     Pose and velocities are constant, a series with one row per step, or a `Signal`.
 
     Parameters

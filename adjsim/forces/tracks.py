@@ -40,15 +40,18 @@ def unit_rows(values: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If one of them is zero.
+        If one of them is zero, or so small or large that its square is.
     """
-    length = np.linalg.norm(values, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        length = np.linalg.norm(values, axis=1, keepdims=True)
     if not length.all():
         row = int(np.argmin(length[:, 0]))
         raise ValueError(
             f"`normal` must not be zero, as in row {row}: it gives the plane's direction. A "
             "signal must not pass through zero between its knots."
         )
+    for row in values if len(values) == 1 else values[[length.argmin(), length.argmax()]]:
+        checks.length("normal", row, hint="Give a unit vector.")
     return values / length
 
 

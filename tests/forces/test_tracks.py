@@ -124,6 +124,14 @@ def test_the_velocity_of_a_path_is_that_of_a_parabola_and_of_a_spin():
             "`normal` must not be zero, as in row 1",
         ),
         (
+            lambda: HalfSpaceContact(normal=[(0, 1, 0), (0, 1e160, 0)]),
+            r"`normal` must have a length between 1e-100 and 1e\+100, got .*1e\+160",
+        ),
+        (
+            lambda: unit_rows(np.array([[0.0, 1e-140, 0.0]])),
+            r"`normal` must have a length between 1e-100 and 1e\+100, got .*1e-140",
+        ),
+        (
             lambda: BoxContact(center=np.zeros((4, 3)), velocity=np.zeros((5, 3))),
             "must have one row per step, all as many: `center` has 4, `velocity` has 5",
         ),
