@@ -156,8 +156,10 @@ def is_drawn(a0, a1, a2, z, settings):
     u = (a1[0] - a0[0], a1[1] - a0[1])
     v = (a2[0] - a0[0], a2[1] - a0[1])
     area = cross2(u, v)
-    # Of the products, and of the corners themselves: an edge-on face has the area of these.
-    off = max(max_abs(a0), max_abs(a1), max_abs(a2)) * (sum_abs(u) + sum_abs(v))
+    # Of the products, and of the corners, each times the edge opposite to it: an edge-on face has
+    # the area of these.
+    opposite = sum_abs((v[0] - u[0], v[1] - u[1]))
+    off = max_abs(a0) * opposite + max_abs(a1) * sum_abs(v) + max_abs(a2) * sum_abs(u)
     products = abs(u[0] * v[1]) + abs(u[1] * v[0])
     rounding = lit(FLAT, area) * settings.eps * (products + off)
     if not (abs(area) > rounding + lit(SMALLEST, area)):
