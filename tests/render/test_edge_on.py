@@ -22,7 +22,7 @@ COLORS = np.linspace(0.0, 1.0, 24).reshape(8, 3)
 
 
 def picture_and_gradient(R, dtype):
-    """A cube seen along a face normal, cube and camera turned by R; 4 of its faces are edge-on."""
+    """A cube seen along a face normal, cube and camera turned by R; 4 of its sides are edge-on."""
     scene = Scene({"cube": Mesh(FACES, vertex_colors=COLORS, material=Material(1.0, 0.0))})
     view = Camera(R @ [0.0, 0.0, 4.0], (0.0, 0.0, 0.0), R @ [0.0, 1.0, 0.0], lens=Orthographic(2.0))
     how, vertices = SoftRasterizer(3e-3, cull=True), {"cube": (CORNERS @ R.T).astype(dtype)}
