@@ -19,11 +19,13 @@ from adjoint.rigid.quaternion import (
     quat_matrix_vjp,
     quat_mul_jvp,
     quat_mul_vjp,
+    quat_unit_jvp,
+    quat_unit_vjp,
 )
 from adjsim.backend import device_fn, lit
 from adjsim.mat3 import madd
 from adjsim.rigid.body_step import moment, spin, sym_matvec
-from adjsim.rigid.quaternion import quat_exp, quat_matrix
+from adjsim.rigid.quaternion import quat_exp, quat_matrix, quat_mul
 from adjsim.vec3 import add, axpy, cross, dot, neg, scale, sub
 
 
@@ -86,7 +88,8 @@ def body_step_jvp(state, load, params, dt, tan_state, tan_load, tan_params, tan_
     half = lit(0.5, dt) * dt
     h = scale(half, omega_new)  # (8)
     turn, tan_turn = quat_exp(h), quat_exp_jvp(h, scale(half, tan_omega_new))
-    tan_r_new = quat_mul_jvp(r, turn, tan_r, tan_turn)  # (9)
+    tan_turned = quat_mul_jvp(r, turn, tan_r, tan_turn)  # (9)
+    tan_r_new = quat_unit_jvp(quat_mul(r, turn), tan_turned)  # (10)
     return tan_x_new, tan_r_new, tan_v_new, tan_omega_new
 
 
@@ -103,9 +106,12 @@ def body_step_vjp(state, load, params, dt, adj_state):
     omega_new = axpy(dt, sym_matvec(inverse, net), omega)  # (6) replayed
     half = lit(0.5, dt) * dt
     h = scale(half, omega_new)
+    turn = quat_exp(h)  # (8) replayed
 
-    # (9) r' = r (x) turn
-    adj_r, adj_turn = quat_mul_vjp(r, quat_exp(h), adj_r_new)
+    # (10) r' = turned/|turned|
+    adj_turned = quat_unit_vjp(quat_mul(r, turn), adj_r_new)
+    # (9) turned = r (x) turn
+    adj_r, adj_turn = quat_mul_vjp(r, turn, adj_turned)
     # (8) turn = exp(dt/2 omega')
     adj_omega_new = axpy(half, quat_exp_vjp(h, adj_turn), adj_omega_new)
     # (7) x' = x + dt v'

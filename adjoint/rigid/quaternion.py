@@ -4,8 +4,12 @@ With s = |h|^2 and the entire functions sinc and cos of sqrt(s),
 
     d cos/ds = -sinc/2,   d sinc/ds = (cos - sinc)/(2 s) = sum of (-1)^k k s^(k-1)/(2k+1)!
 
-the second by its series for s < 1/4, where the difference would lose digits.
+the second by its series for s < 1/4, where the difference would lose digits. The tangent of
+u = q/|q| is that of q without what is along u, divided by |q|: a symmetric map, so that the
+adjoint is the same.
 """
+
+import math
 
 from adjsim.backend import device_fn, lit
 from adjsim.rigid.quaternion import SERIES_BELOW, sinc_and_cos
@@ -74,6 +78,24 @@ def quat_matrix_vjp(q, adj_R):
         two * (xz * x + yz * y + zw * w + zz * z),
         two * (zw * z + yw * y + xw * x),
     )
+
+
+@device_fn
+def quat_unit_jvp(q, tan_q):
+    """Push a tangent through `quat_unit`."""
+    r = lit(1, q[0]) / math.sqrt(dot(q, q) + q[3] * q[3])  # (1)
+    u = (r * q[0], r * q[1], r * q[2], r * q[3])  # (2)
+    along = dot(u, tan_q) + u[3] * tan_q[3]
+    return (
+        r * (tan_q[0] - along * u[0]), r * (tan_q[1] - along * u[1]),
+        r * (tan_q[2] - along * u[2]), r * (tan_q[3] - along * u[3]),
+    )  # fmt: skip
+
+
+@device_fn
+def quat_unit_vjp(q, adj):
+    """Pull a cotangent of q/|q| back to q: (1 - u u^T)/|q| is symmetric."""
+    return quat_unit_jvp(q, adj)
 
 
 @device_fn

@@ -1,6 +1,7 @@
-r"""Rotations as unit quaternions (x, y, z, w): product, matrix, exponential map.
+r"""Rotations as unit quaternions (x, y, z, w): product, matrix, exponential map, unit length.
 
     p (x) q     Hamilton's product: R(p (x) q) = R(p) R(q)
+    q/|q|       what rounding makes longer or shorter, set back to length 1
     exp(h)      (sinc|h| h, cos|h|) for h in R^3, sinc a = sin a / a: a turn by 2 |h| about h
 
 Both parts of the exponential are entire functions of s = |h|^2, so it is smooth at h = 0:
@@ -12,6 +13,8 @@ No sine of the library is called: CUDA's for float32 has a path through float64.
 
 Adjoint: `adjoint/rigid/quaternion.py`. Tests: `tests/rigid/test_quaternion.py`.
 """
+
+import math
 
 from adjsim.backend import device_fn, lit
 from adjsim.vec3 import add, axpy, cross, dot, scale
@@ -39,6 +42,13 @@ def quat_matrix(q):
         (two * (x * y - z * w), one - two * (x * x + z * z), two * (y * z + x * w)),  # (2)
         (two * (x * z + y * w), two * (y * z - x * w), one - two * (x * x + y * y)),  # (3)
     )
+
+
+@device_fn
+def quat_unit(q):
+    """Return q/|q|."""
+    r = lit(1, q[0]) / math.sqrt(dot(q, q) + q[3] * q[3])  # (1)
+    return (r * q[0], r * q[1], r * q[2], r * q[3])  # (2)
 
 
 @device_fn

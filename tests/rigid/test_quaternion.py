@@ -11,8 +11,17 @@ from adjoint.rigid.quaternion import (
     quat_matrix_vjp,
     quat_mul_jvp,
     quat_mul_vjp,
+    quat_unit_jvp,
+    quat_unit_vjp,
 )
-from adjsim.rigid.quaternion import SERIES_BELOW, quat_exp, quat_matrix, quat_mul, sinc_and_cos
+from adjsim.rigid.quaternion import (
+    SERIES_BELOW,
+    quat_exp,
+    quat_matrix,
+    quat_mul,
+    quat_unit,
+    sinc_and_cos,
+)
 from tests.reference import rigid
 from tests.render.elements import check_element
 
@@ -124,9 +133,24 @@ def test_the_twins_of_the_matrix(rng):
     )
 
 
+@pytest.mark.parametrize("length", [1.0, 1.0 + 1e-6, 0.3])
+def test_the_twins_of_the_unit_length(rng, length):
+    q = tuple(length * np.array(quaternion(rng)))
+    np.testing.assert_allclose(quat_unit(q), np.array(q) / length, rtol=0, atol=4e-16)
+    check_element(
+        rng,
+        quat_unit,
+        lambda args, tangents: quat_unit_jvp(*args, *tangents),
+        lambda args, adj: (quat_unit_vjp(*args, adj),),
+        (q,),
+        step=1e-4,
+    )
+
+
 def test_float32_stays_float32(rng):
     h = tuple(np.float32(c) for c in vector(rng, 0.3))
     q = quat_exp(h)
-    for numbers in (q, quat_mul(q, q), quat_exp_jvp(h, h), quat_exp_vjp(h, q), quat_matrix(q)[0]):
+    u = (quat_unit(q), quat_unit_jvp(q, q))
+    for numbers in (q, quat_mul(q, q), quat_exp_jvp(h, h), quat_exp_vjp(h, q), *u):
         assert {type(number) for number in numbers} == {float}
     np.testing.assert_allclose(q, rigid.exponential(np.array(h, float)), rtol=0, atol=1e-7)

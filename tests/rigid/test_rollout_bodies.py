@@ -183,6 +183,25 @@ def test_float32_follows_float64(mixed):
         np.testing.assert_allclose(single[path], value, rtol=0, atol=atol, err_msg=path)
 
 
+@pytest.mark.parametrize("turn", [1e-8, 1e-6, 1e-4, 4e-4, 3e-3, 0.1, 1.0])
+def test_quaternions_keep_their_length_in_float32(turn):
+    # A steady turn about no axis in particular, [rad] in a step: what rounding does to its
+    # exponential is the same in every one of 1e5 steps.
+    omega = turn / DT * np.array([0.36, 0.48, 0.8])
+    ball = RigidBodies(box(), mass=1.0, inertia=[1.0, 1.0, 1.0, 0.0, 0.0, 0.0], center=[0, 0, 0])
+    model = Model(bodies={"ball": ball}, gravity=(0.0, 0.0, 0.0))
+    state = State(bodies={"ball": BodyState((0.0, 0.0, 0.0), angular_velocity=omega)})
+    options = {"frames": range(0, 100_001, 1000)}
+    single = rollout(model, state, DT, 100_000, dtype=np.float32, **options).bodies["ball"]
+    r = single.rotation[:, 0].astype(float)
+    # Each of four numbers is rounded once, and so are the length and its inverse.
+    assert np.abs(np.linalg.norm(r, axis=1) - 1.0).max() <= 4 * 6e-8
+    exact = rollout(model, state, DT, 100_000, **options).bodies["ball"].rotation[:, 0]
+    assert np.abs(np.linalg.norm(exact, axis=1) - 1.0).max() <= 4 * 1.2e-16
+    # A step rounds r by 6e-8 and the angle by 6e-8 of itself, at worst all to one side.
+    assert np.abs(r - exact).max() <= 100_000 * 6e-8 * (1.0 + turn)
+
+
 def test_a_new_value_of_every_path_arrives(mixed):
     model, state = mixed
     values = {path: 1.01 * value for path, value in values_of(model, state).items()}
