@@ -2,7 +2,9 @@
 
 Row k, from 0, acts in step k, which makes state k + 1. A parameter that may vary has base
 shapes, e.g. () or (n_tets,), of which the last is its full shape; a series has one row per
-step in front of the full shape, a course is a function of the step to any base shape.
+step in front of the full shape, a course is a function of the step to any base shape. So a
+shape has one reading: (k, 3) where (n_loads, 3) is the full shape is one row per load, and never
+one per step, k = n_steps or not; rows that serve all loads are a course.
 
 Adjoint: `adjoint/series.py`. Tests: `tests/test_series.py`.
 """
@@ -34,6 +36,7 @@ def check_series(
     ValueError
         If the shape is none of these, or a number is not finite.
     """
+    way_out = ""
     if isinstance(value, TimeCourse):
         if value.base_shape in shapes:
             return value
@@ -45,9 +48,19 @@ def check_series(
             out = out.copy()
             out.setflags(write=False)
             return out
-        rows, got = f"{checks.shape_text(('n_steps', *full))}, or one of ", out.shape
+        rows, got = f"{checks.shape_text(('n_steps', *full))}, or one of ", shape
+        if len(shapes) > 1 and len(shape) == len(full) and shape[1:] == full[1:]:
+            way_out = _same_for_all(name, len(out), full[0])
     allowed = ", ".join(checks.shape_text(shape) for shape in shapes)
-    raise ValueError(f"`{name}` must have shape {rows}{allowed}, got {got}.")
+    raise ValueError(f"`{name}` must have shape {rows}{allowed}, got {got}.{way_out}")
+
+
+def _same_for_all(name: str, n_steps: int, n: int) -> str:
+    """Return what to write for rows of so many steps that serve all n elements."""
+    return (
+        f" If these are the rows of {n_steps} steps, the same for all {n} elements, pass "
+        f"`Signal(range({n_steps}), {name})` or `np.repeat({name}[:, None], {n}, axis=1)`."
+    )
 
 
 def freeze_series(owner: Any, name: str, shapes: Sequence[tuple[int, ...]]) -> None:

@@ -1,5 +1,7 @@
 """Constants, series and courses: rows of every step, their adjoint, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,24 @@ def test_only_a_series_says_for_how_many_steps_it_is(rng):
 def test_a_shape_that_does_not_fit_is_refused_by_name(value, message):
     with pytest.raises(ValueError, match=message):
         check_series("force", value, SHAPES)
+
+
+@pytest.mark.parametrize(("shapes", "tail"), [(SHAPES, (3,)), (((), (N,)), ())])
+def test_rows_of_steps_for_all_elements_are_told_two_ways_out(shapes, tail, rng):
+    wind = rng.standard_normal((N_STEPS, *tail))
+    with pytest.raises(ValueError, match="must have shape") as caught:
+        check_series("wind", wind, shapes)
+    told = re.search(r"the rows of 7 steps, .* pass `(.*)` or `(.*)`", str(caught.value))
+    for way in told.groups():
+        value = check_series("wind", eval(way, {"Signal": Signal, "np": np, "wind": wind}), shapes)
+        rows = series_rows(value, shapes[-1], N_STEPS)
+        np.testing.assert_array_equal(rows, np.broadcast_to(wind[:, None], (N_STEPS, N, *tail)))
+
+
+def test_a_shape_has_one_reading_whatever_the_number_of_steps(rng):
+    each = rng.standard_normal((N, 3))
+    rows = series_rows(check_series("wind", each, SHAPES), SHAPES[-1], N)
+    np.testing.assert_array_equal(rows, each[None])  # constant, although N steps have N rows too
 
 
 def test_a_signal_of_what_is_constant_is_refused_by_name():

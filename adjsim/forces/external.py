@@ -44,7 +44,9 @@ class ExternalForces(Force):
         come alone.
     force : array or Signal
         [N]: (3,), the same on each of the nodes, or (n_loads, 3); (n_steps, n_loads, 3) with row k
-        acting in step k; or a `Signal` over control points of either of the first two.
+        acting in step k; or a `Signal` over control points of either of the first two. Rows of
+        steps that are the same for all loads are `Signal(range(n_steps), rows)`: an array (k, 3)
+        is always one row per load.
     window : pair of int, optional
         (first, last): they act in steps first <= k < last. None: in all of them. A rollout
         that ends before the window opens says so in a warning: it is cut short, or the window

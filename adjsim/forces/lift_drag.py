@@ -81,7 +81,8 @@ class LiftDrag(Force):
     wind : array or Signal
         Velocity of the air v_wind [m/s]: (3,), or (n_triangles, 3);
         (n_steps, n_triangles, 3) with row k acting in step k; or a `Signal` over control
-        points of one of the first two.
+        points of one of the first two. Rows of steps that are the same for all triangles are
+        `Signal(range(n_steps), rows)`: an array (k, 3) is always one row per triangle.
 
     Raises
     ------
