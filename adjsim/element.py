@@ -100,9 +100,10 @@ class Force(ABC):
         """
         raise TypeError(f"`{name}` is a {type(self).__name__}, which cannot act on bodies.")
 
-    def check_positions(self, x: np.ndarray, name: str) -> None:
-        """Complain by `name` of initial positions where an element has no force."""
+    def collapsed(self, x: np.ndarray, name: str) -> str | None:
+        """Return which element of `name` has no force at these positions, and why; None: none."""
         del x, name
+        return None
 
     @abstractmethod
     def pack_consts(self) -> np.ndarray:

@@ -193,8 +193,12 @@ class Model(System["State", "Trajectory"]):
                 f"({self.n_nodes}, 3), got {state.x.shape}."
             )
         for name, force in self.forces.items():
-            if force.body is None:
-                force.check_positions(state.x, name)
+            collapsed = force.collapsed(state.x, name) if force.body is None else None
+            if collapsed:
+                raise ValueError(
+                    f"`state.x` must leave every element its shape, but {collapsed}. Move one of "
+                    "its nodes."
+                )
         if set(state.bodies) != set(self.bodies):
             raise ValueError(
                 f"`state.bodies` must have the model's sets of bodies, "

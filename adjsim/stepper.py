@@ -122,18 +122,36 @@ class ModelStepper(Stepper[Any, Any]):
             return
         X, _, P = fields
         step, row = k0 + done, int(rows[done + 1])
-        x, p = to_host(X[row]), to_host(P[row])
+        x, p, before = to_host(X[row]), to_host(P[row]), to_host(X[int(rows[done])])
         lost = np.searchsorted(self.packed.group_ends, np.flatnonzero(finite == done), "right") - 1
         world, culprit = self.culprit(x, p, np.unique(lost))
         where = f"{culprit} of world {world}" if self.is_batch else culprit
+        happened = (
+            f"The rollout left the finite numbers in step {step} (t = {step * self.dt:.6g} s), "
+            f"first at {where}"
+        )
+        collapsed = self.collapsed(before, world)
+        if collapsed:
+            raise RolloutError(
+                f"{happened}: {collapsed}.",
+                "Try a smaller {dt}, more stiffness or damping, or a start from which its nodes "
+                "do not meet.",
+            )
         stable = self.models[world].stable_dt()
         smaller = f"{{dt}} below {stable:.3g} s" if self.dt > 0.5 * stable else "a smaller {dt}"
         raise RolloutError(
-            f"The rollout left the finite numbers in step {step} (t = {step * self.dt:.6g} s), "
-            f"first at {where}.",
+            f"{happened}.",
             f"A step is {self.dt:g} s, the estimated stable dt is {stable:.3g} s. Try {smaller}, "
             "a softer material or contact, or more damping.",
         )
+
+    def collapsed(self, x: np.ndarray, world: int) -> str | None:
+        """Return which element of a world has no force at these positions, and why."""
+        nodes, _, _ = self.packed.slices(world)
+        forces = self.models[world].forces.items()
+        with np.errstate(all="ignore"):  # on a GPU the state may be a later one, not finite
+            found = (force.collapsed(x[nodes], name) for name, force in forces if not force.body)
+            return next(filter(None, found), None)
 
     def culprit(self, x: np.ndarray, p: np.ndarray, groups: np.ndarray) -> tuple[int, str]:
         """Return the first world of these groups that is not finite, and which node or body."""

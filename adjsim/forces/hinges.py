@@ -51,7 +51,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.backend import device_fn, lit
 from adjsim.element import ElementKind, Parameter
-from adjsim.meshes.triangle_mesh import check_moved_areas, have_no_area
+from adjsim.meshes.triangle_mesh import collapsed_triangle, have_no_area
 from adjsim.rest_shaped import RestShapedForce
 from adjsim.series import freeze_series, series_rows
 from adjsim.vec3 import axpy, cross, dot, scale
@@ -217,10 +217,10 @@ class Hinges(RestShapedForce):
         """Nodes of each hinge, those of the edge first: x3, x4, x1, x2, (n_hinges, 4)."""
         return self.hinges[:, [2, 3, 0, 1]]
 
-    def check_positions(self, x: np.ndarray, name: str) -> None:
+    def collapsed(self, x: np.ndarray, name: str) -> str | None:
         """Name the first of the hinges' triangles that has no area."""
-        for corners in CORNERS:
-            check_moved_areas(name, x, self.hinges[:, corners])
+        found = (collapsed_triangle(name, x, self.hinges[:, corners]) for corners in CORNERS)
+        return next(filter(None, found), None)
 
     def pack_consts(self) -> np.ndarray:
         """Nothing: (n_hinges, 0)."""

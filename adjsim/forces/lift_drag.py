@@ -28,7 +28,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.backend import device_fn, lit
 from adjsim.element import ElementKind, Force, Parameter, broadcast
-from adjsim.meshes.triangle_mesh import check_moved_areas
+from adjsim.meshes.triangle_mesh import collapsed_triangle
 from adjsim.series import freeze_series, series_rows, series_steps
 from adjsim.vec3 import add, axpy, cross, dot, norm, scale, sub
 
@@ -135,9 +135,9 @@ class LiftDrag(Force):
         checks.indices(f"{name}.triangles", self.triangles, ("n_triangles", 3), n_nodes)
         return self
 
-    def check_positions(self, x: np.ndarray, name: str) -> None:
+    def collapsed(self, x: np.ndarray, name: str) -> str | None:
         """Name the first triangle without area."""
-        check_moved_areas(name, x, self.triangles)
+        return collapsed_triangle(name, x, self.triangles)
 
     def pack_consts(self) -> np.ndarray:
         """Nothing: (n_triangles, 0)."""

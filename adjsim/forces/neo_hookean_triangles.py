@@ -40,7 +40,7 @@ from adjsim import checks
 from adjsim.backend import device_fn, lit
 from adjsim.element import ElementKind, Parameter, broadcast
 from adjsim.lumping import LumpedForce
-from adjsim.meshes.triangle_mesh import check_areas, check_moved_areas
+from adjsim.meshes.triangle_mesh import check_areas, collapsed_triangle
 from adjsim.series import freeze_series
 from adjsim.sym2 import (
     cofactor,
@@ -231,9 +231,9 @@ class NeoHookeanTriangles(LumpedForce):
         """Nodes of each triangle, (n_triangles, 3)."""
         return self.triangles
 
-    def check_positions(self, x: np.ndarray, name: str) -> None:
+    def collapsed(self, x: np.ndarray, name: str) -> str | None:
         """Name the first triangle without area."""
-        check_moved_areas(name, x, self.triangles)
+        return collapsed_triangle(name, x, self.triangles)
 
     def pack_consts(self) -> np.ndarray:
         """M11, M12, M22 [1/m2] and 1/(2 A0) [1/m2], (n_triangles, 4)."""

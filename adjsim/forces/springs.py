@@ -123,16 +123,17 @@ class Springs(Force):
         checks.indices(f"{name}.edges", self.edges, ("n_springs", 2), n_nodes)
         return self
 
-    def check_positions(self, x: np.ndarray, name: str) -> None:
-        """Name the first spring whose ends coincide."""
-        joined = (x[self.edges[:, 0]] == x[self.edges[:, 1]]).all(axis=1)
-        if joined.any():
-            row = int(np.argmax(joined))
-            i, j = self.edges[row].tolist()
-            raise ValueError(
-                f"`state.x` must keep the ends of springs apart, but nodes {i} and {j} of spring "
-                f"{row} of `{name}` are at one place: it has no direction. Move one."
-            )
+    def collapsed(self, x: np.ndarray, name: str) -> str | None:
+        """Name the first spring of length 0, also where that is the rounding of its square."""
+        squares = np.square(x[self.edges[:, 1]] - x[self.edges[:, 0]]).sum(axis=1)
+        if squares.all():
+            return None
+        row = int(np.argmax(squares == 0.0))
+        i, j = self.edges[row].tolist()
+        return (
+            f"spring {row} of `{name}`, between nodes {i} and {j}, has length 0: it has no "
+            "direction"
+        )
 
     def pack_consts(self) -> np.ndarray:
         """Nothing: (n_springs, 0)."""

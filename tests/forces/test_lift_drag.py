@@ -178,7 +178,7 @@ def test_a_collapsed_triangle_is_named_or_stops_the_rollout():
     line = CORNER * [1, 0, 1]
     with pytest.raises(ValueError, match=r"`state.x` .* triangle of `air` .* \[0, 1, 2\]"):
         rollout(model, State(line), 1.0, 1)
-    with pytest.raises(RolloutError, match=r"left the finite numbers in step 1"):
+    with pytest.raises(RolloutError, match=r"in step 1 .* triangle of `air` .* nodes \[0, 1, 2\]"):
         rollout(model, State(CORNER, line - CORNER), 1.0, 2)
 
 

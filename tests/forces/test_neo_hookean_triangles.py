@@ -224,7 +224,8 @@ def test_a_collapsed_triangle_is_named_or_stops_the_rollout(x, dtype):
     model = Model(np.ones(3), {"cloth": cloth}, pinned=np.ones(3, bool))
     with pytest.raises(ValueError, match=r"`state.x` .* triangle of `cloth` .* \[0, 1, 2\]"):
         rollout(model, State(x), 1.0, 1, dtype=dtype)
-    with pytest.raises(RolloutError, match=r"left the finite numbers in step 1 .* at node 0"):
+    named = r"in step 1 .* at node 0: the triangle of `cloth` at row 0, nodes \[0, 1, 2\], lies"
+    with pytest.raises(RolloutError, match=named):
         rollout(model, State(CORNER, x - CORNER), 1.0, 2, dtype=dtype)
 
 

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 from adjoint.forces.springs import spring_jvp
+from adjoint.rollout import record
+from adjoint.schedules import Binomial
 from adjsim.forces.springs import Springs, spring_energy
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
 from adjsim.stepper import RolloutError
+from adjsim.worlds import stack
 from tests.forces.complex_steps import check_one_step
 from tests.forces.contract import (
     EPS,
@@ -129,15 +132,36 @@ def test_ends_that_meet_on_the_way_end_the_rollout():
     model = Model([1.0, 1.0], {"it": spring}, gravity=(0, 0, 0))
     state = State([(-0.5, 0, 0), (0.5, 0, 0)], [(1.0, 0, 0), (-1.0, 0, 0)])
     assert np.abs(rollout(model, state, 0.125, 4).x).max() == 0.0
-    with pytest.raises(RolloutError, match=r"left the finite numbers in step 4 .* at node 0"):
-        rollout(model, state, 0.125, 5)
+    named = (
+        r"left the finite numbers in step 4 \(t = 0.5 s\), first at node 0: spring 0 of `it`, "
+        r"between nodes 0 and 1, has length 0: .* Try a smaller `dt`, more stiffness or damping"
+    )
+    for options in ({}, {"dtype": np.float32}, {"frames": range(6)}):
+        with pytest.raises(RolloutError, match=named):
+            rollout(model, state, 0.125, 5, **options)
+    with pytest.raises(RolloutError, match=named):
+        record(model, state, 0.125, 5, checkpoint=Binomial(2))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_spring_that_collapsed_is_named_in_its_world(threads):
+    springs = Springs([[1, 2], [0, 2], [0, 1]], 0.0, rest_length=1.0)
+    model = Model(np.ones(3), {"it": springs}, gravity=(0, 0, 0))
+    x, meeting = [(-0.5, 0, 0), (0.5, 0, 0), (0, 1, 0)], [(1.0, 0, 0), (-1.0, 0, 0), (0, 0, 0)]
+    with pytest.raises(RolloutError, match=r"node 0 of world 1: spring 2 of `it`, between nodes 0"):
+        rollout(stack([model] * 2), [State(x), State(x, meeting)], 0.125, 9, threads=threads)
+
+
+def test_a_motion_that_ends_otherwise_names_no_spring():
+    springs = Springs([[0, 1]], 1.0, rest_length=1.0)
+    state = State([(0, 0, 0), (1, 0, 0)], [(1e200, 0, 0), (0, 0, 0)])
+    with pytest.raises(RolloutError, match=r"first at node 0\. A step is"):
+        rollout(Model([1.0, 1.0], {"it": springs}), state, 1.0, 5)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_spring_that_reads_no_damping_still_has_its_gradient(rng, threads):
     # c = 0 is where a fit may begin: dL/dc is not zero there.
-    from adjoint.rollout import record
-
     springs = random_springs(rng, damping=0.0)
     model = Model(np.ones(N_NODES), {"net": springs})
     run = record(model, random_state(rng), 1e-2, 1, threads=threads)
@@ -182,7 +206,7 @@ def test_nodes_must_be_those_of_the_model():
 def test_ends_at_one_place_are_named():
     model = Model(np.ones(4), {"net": Springs([[0, 1], [2, 3]], 1.0, rest_length=1.0)})
     x = [[0.0, 0, 0], [1, 0, 0], [2, 0, 0], [2, 0, 0]]
-    with pytest.raises(ValueError, match=r"`state.x` .* nodes 2 and 3 of spring 1 of `net`"):
+    with pytest.raises(ValueError, match=r"`state.x` .* spring 1 of `net`, between nodes 2 and 3"):
         rollout(model, State(x), 1e-3, 1)
 
 
