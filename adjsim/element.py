@@ -130,6 +130,10 @@ class Force(ABC):
                 f"{n_steps} steps: give one row per step, or a constant."
             )
 
+    def check_precision(self, consts: np.ndarray, dtype: np.dtype, name: str) -> None:
+        """Warn by `name` of elements whose packed rest shapes are too thin for a dtype."""
+        del consts, dtype, name
+
     def node_mass(self) -> np.ndarray | None:
         """Node masses, (n_nodes,) [kg], from the force's density; None if it has none."""
         return None

@@ -106,7 +106,7 @@ def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 
     ValueError
         If a series has neither one row nor `n_steps` rows.
     """
-    packed = _each_once(models, lambda name, force: _pack_force(name, force, n_steps))
+    packed = _each_once(models, lambda name, force: _pack_force(name, force, n_steps, dtype))
     layout = lay_out(models, [[len(part[SERIES]) for part in own] for own in packed], n_parts)
 
     def flat(column: int) -> np.ndarray:
@@ -137,7 +137,7 @@ def _pack_bodies(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> tu
     return ptr, arms, params
 
 
-def _pack_force(name: str, force: Force, n_steps: int) -> dict[int, np.ndarray]:
+def _pack_force(name: str, force: Force, n_steps: int, dtype: np.dtype) -> dict[int, np.ndarray]:
     """Return the rows of a force by column; a force never changes, so a small one's are kept.
 
     Not those of a series: they are many, and depend on the number of steps.
@@ -149,6 +149,7 @@ def _pack_force(name: str, force: Force, n_steps: int) -> dict[int, np.ndarray]:
         if len(force.nodes) <= KEPT:
             _kept_rows[id(force)] = rows
             finalize(force, _kept_rows.pop, id(force), None)  # two threads may both keep them
+    force.check_precision(rows[CONSTS], dtype, name)
     if SERIES in rows:
         return rows
     series = force.pack_series(n_steps)

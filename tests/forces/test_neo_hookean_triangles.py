@@ -229,6 +229,7 @@ def test_a_collapsed_triangle_is_named_or_stops_the_rollout(x, dtype):
         rollout(model, State(CORNER, x - CORNER), 1.0, 2, dtype=dtype)
 
 
+@pytest.mark.filterwarnings("ignore:`cloth` has elements too thin")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_thin_triangle_is_not_a_collapsed_one(dtype):
     # Thinner than any that should be, and still a thousand times above the rounding of J.
