@@ -8,15 +8,15 @@ needs the state at its start and nothing else.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import dropwhile, islice, takewhile
-from threading import Lock
+from itertools import dropwhile, islice
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from adjoint.actions import Action, EndForward, Forward, Free, Restore, Reverse, Store
+from adjoint.actions import Reverse
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
+from adjoint.states import States, is_forward_part, states_of
 from adjoint.system import Sweep
 from adjoint.system_registry import system_twin_of
 from adjsim.backend import Device
@@ -26,83 +26,6 @@ from adjsim.system import OnDivergence, Stepper, System
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-
-class _States:
-    """The states that a schedule's actions move about: frames, two in turn, a buffer."""
-
-    def __init__(self, stepper: Stepper[Any, Any], steps: np.ndarray, buffered: int) -> None:
-        self.fields = stepper.allocate(len(steps) + 2 + buffered)
-        self.stepper = stepper
-        self.steps = steps
-        self.first = len(steps) + 2  # row of the buffer's first state
-        self.current = 0
-        self.stored: dict[int, tuple[Any, ...]] = {}
-        self.is_fresh = False  # the forward part was run, and nothing overwritten since
-        self.lock = Lock()  # one sweep at a time: they share these states and the stepper
-
-    def begin(self, state: Any) -> None:
-        """Make the initial state the current one."""
-        self.stored.clear()
-        self.current = int(frame_rows(self.steps, 0)[0])
-        self.stepper.load(state, self.fields, self.current)
-
-    def copy_row(self, source: int | slice | np.ndarray, target: int | slice) -> None:
-        """Copy rows of every field."""
-        for field in self.fields:
-            field[target] = field[source]
-
-    def run(self, start: int, stop: int, *, keep: bool) -> None:
-        """Advance the current state from `start` to `stop`; keep start..stop-1 if asked."""
-        at = start
-        if keep:
-            self.refill(start, stop)
-            at = stop - 1
-        for k, end in chunks(at, stop):
-            rows = frame_rows(self.steps, end, k)
-            rows[0] = self.current
-            self.stepper.advance(k, rows, self.fields)
-            self.current = int(rows[-1])
-        if keep:  # frames inside the buffer have rows of their own to go to
-            first, last = np.searchsorted(self.steps, [start, stop])
-            inside = self.first + self.steps[first:last] - start
-            self.copy_row(inside, slice(first, last))
-
-    def refill(self, start: int, stop: int) -> None:
-        """Run the current state from `start` to `stop` - 1 and keep them all."""
-        self.copy_row(self.current, self.first)
-        for k, end in chunks(start, stop - 1):
-            self.stepper.advance(k, self.buffer_rows(start, k, end + 1), self.fields)
-        self.current = self.first + stop - 1 - start
-
-    def buffer_rows(self, start: int, k: int, end: int) -> np.ndarray:
-        """Return the rows of states k..end - 1 in a buffer that begins with state `start`."""
-        return self.first - start + np.arange(k, end)
-
-    def run_forward(self, schedule: Schedule, state: Any, n_steps: int) -> None:
-        """Carry out the forward part of a schedule from the initial state."""
-        self.is_fresh = False  # until the end: an interrupted run leaves half of it
-        self.begin(state)
-        actions = schedule.actions(n_steps, self.stepper.bytes_per_state())
-        for action in takewhile(is_forward_part, actions):
-            self.do(action)
-        self.is_fresh = True
-
-    def do(self, action: Action) -> None:
-        """Carry out an action that moves states."""
-        match action:
-            case Forward(start, stop, keep):
-                self.run(start, stop, keep=keep)
-            case Store(step):
-                self.stored[step] = tuple(field[self.current].copy() for field in self.fields)
-            case Restore(step):
-                self.current = len(self.steps) + step % 2  # a row that no frame owns
-                for field, kept in zip(self.fields, self.stored[step], strict=True):
-                    field[self.current] = kept
-            case Free(step):
-                del self.stored[step]
-            case _:
-                raise TypeError(f"Unexpected action {action!r}.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +48,7 @@ class Record(Generic[S, T]):
     _schedule: Schedule
     _stepper: Stepper[S, T]
     _steps: np.ndarray
-    _states: _States
+    _states: States
 
     def __repr__(self) -> str:
         """Return what was run and what is kept, in a line."""
@@ -200,17 +123,10 @@ class Record(Generic[S, T]):
                     if not kept:
                         states.refill(start, stop)
                         states.is_fresh = False
-                    for k, end in reversed(list(chunks(start, stop))):
-                        rows = states.buffer_rows(start, k, end)
-                        sweep.undo(k, rows, states.fields)
+                    states.undo(sweep, start, stop)
                 case _:
                     states.is_fresh = False
                     states.do(action)
-
-
-def is_forward_part(action: Action) -> bool:
-    """Whether an action comes before `EndForward`."""
-    return not isinstance(action, EndForward)
 
 
 def record(
@@ -253,9 +169,9 @@ def record(
     stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
     schedule = as_schedule(checkpoint)
     cost = schedule.cost(n_steps, stepper.bytes_per_state())
-    states = _States(stepper, steps, cost.buffered_states)
+    states = states_of(stepper, steps, cost)
     states.run_forward(schedule, state, n_steps)
-    trajectory = stepper.trajectory(steps, states.fields)
+    trajectory = stepper.trajectory(steps, states.frames)
     return Record(trajectory, cost, model, state, n_steps, schedule, stepper, steps, states)
 
 

@@ -40,7 +40,8 @@ class ScheduleCost:
     stored_states, buffered_states : int
         Most restart states held at once; longest transient buffer.
     bytes : int
-        Memory of both together [bytes]. The current state comes on top.
+        Memory of both together [bytes]. The current state comes on top; of bodies, whose
+        points are not kept but placed again, a few states with all points: 1 MB, or four.
     """
 
     extra_forward_steps: int

@@ -29,7 +29,7 @@ from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 from adjsim.stepper import NEVER, CpuStepper, ModelStepper
 from adjsim.system import Fields, OnDivergence
-from adjsim.timeloop import force_table, step_kernel
+from adjsim.timeloop import force_table, step_table
 
 
 def twin_kinds(stepper: ModelStepper) -> tuple[TwinKind, ...]:
@@ -148,7 +148,9 @@ class ModelTangent(Tangent):
             ]
             self.calls = (
                 force_table(p, dtype),
-                *map(function_table, (jvps, rests, [step_kernel(dtype)], [tangent_kernel(dtype)])),
+                *map(function_table, (jvps, rests)),
+                step_table(dtype),
+                function_table([tangent_kernel(dtype)]),
             )
 
     def initial_rows(self, state: Any, tangents: PackedVector) -> Fields:

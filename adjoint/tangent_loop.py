@@ -60,7 +60,7 @@ def tangent_part(
     rows, X, V, P, TX, TV, TP, scratch, finite, stops,
 ):  # fmt: skip
     """Run a part and its tangent from state k0, as `adjsim.timeloop.advance_part`."""
-    forces, jvps, rests, step_range, tangent_range = calls
+    forces, jvps, rests, steps, tangent_range = calls
     for k in range(rows.size - 1):
         a, b = rows[k], rows[k + 1]
         states, tan_states = (X[a], V[a], TX[a], TV[a]), (TX[a], TV[a], TP[a], TX[b], TV[b], TP[b])
@@ -69,7 +69,7 @@ def tangent_part(
             part, jvps, rests, packed, tan_packed, parts, k0 + k, states, tan_slots, scratch
         )
         bad = part_step(
-            part, step_range, loads, bodies, parts, dt, slots,
+            part, steps, loads, bodies, parts, dt, slots,
             X[a], V[a], P[a], X[b], V[b], P[b], k, finite,
         )  # fmt: skip
         part_tangent_step(
@@ -100,7 +100,7 @@ def tangent_together(
     rows, X, V, P, TX, TV, TP, scratch, finite, stops,
 ):  # fmt: skip
     """Run all parts and their tangents step by step; the rest as in `tangent_alone`."""
-    forces, jvps, rests, step_range, tangent_range = calls
+    forces, jvps, rests, steps, tangent_range = calls
     n_parts = scratch.shape[0]
     for k in range(rows.size - 1):
         a, b = rows[k], rows[k + 1]
@@ -113,7 +113,7 @@ def tangent_together(
         bad = 0
         for part in prange(n_parts):
             bad += part_step(
-                part, step_range, loads, bodies, parts, dt, slots,
+                part, steps, loads, bodies, parts, dt, slots,
                 X[a], V[a], P[a], X[b], V[b], P[b], k, finite,
             )  # fmt: skip
             part_tangent_step(

@@ -8,14 +8,12 @@ import numpy as np
 
 from adjsim.assembly import TILE
 from adjsim.backend import Device, array_module, check_device, thread_count, to_host, using_threads
-from adjsim.calls import function_table
 from adjsim.cuda_timeloop import advance_on_gpu
 from adjsim.layouts import count_elements
 from adjsim.model import Model, State, Trajectory
 from adjsim.packing import PackedModels, pack
 from adjsim.parts import even_shares, whole_groups
 from adjsim.rigid.bodies import pack_bodies
-from adjsim.rigid.placing import place_kernel
 from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
 from adjsim.system import Fields, OnDivergence, RolloutError, Stepper, make_stepper
@@ -24,7 +22,9 @@ from adjsim.timeloop import (
     advance_together,
     force_table,
     loop_kernel,
-    step_kernel,
+    place_kernel,
+    place_states_kernel,
+    step_table,
 )
 from adjsim.worlds import Batch
 
@@ -57,7 +57,11 @@ class ModelStepper(Stepper[Any, Any]):
 
     def allocate(self, n_rows: int) -> Fields:
         """Return X, V and P with so many rows."""
-        nodes, bodies = (n_rows, self.packed.n_rows, 3), (n_rows, self.packed.n_bodies, STATE_SIZE)
+        return self.fields_of(n_rows, self.packed.n_rows)
+
+    def fields_of(self, n_rows: int, n_nodes: int) -> Fields:
+        """Return X and V of so many nodes or points, and P."""
+        nodes, bodies = (n_rows, n_nodes, 3), (n_rows, self.packed.n_bodies, STATE_SIZE)
         return tuple(self.xp.empty(shape, self.dtype) for shape in (nodes, nodes, bodies))
 
     def load(self, state: Any, fields: Fields, row: int) -> None:
@@ -75,8 +79,8 @@ class ModelStepper(Stepper[Any, Any]):
             for name, part in model.body_slices().items():
                 p[bodies][part] = own.bodies[name].pack()
             if model.n_bodies:
-                packed = pack_bodies(model.bodies, 0, self.dtype)
-                place_kernel()(packed, p[bodies], x[points], v[points])
+                packed, n = pack_bodies(model.bodies, 0, self.dtype), model.n_bodies
+                place_kernel(self.dtype)(0, n, packed, p[bodies], x[points], v[points])
         return x, v, p
 
     def states(self, state: Any) -> Sequence[State]:
@@ -193,8 +197,27 @@ class CpuStepper(ModelStepper):
         n_parts = len(self.parts[0]) - 1
         self.slots = np.zeros(packed.n_slots + 1, dtype)
         self.scratch = np.zeros((n_parts, packed.scratch_size), dtype)
-        self.calls = (force_table(packed, dtype), function_table([step_kernel(dtype)]))
+        self.calls = (force_table(packed, dtype), step_table(dtype))
         self.loads = (packed.w, packed.gravity, packed.node_ptr, packed.node_slots)
+        self.places_again = keeps_no_points(packed.n_nodes, packed.n_rows)
+
+    def allocate_kept(self, n_rows: int) -> Fields:
+        """Return X and V of the nodes alone, and P, where the points of bodies are many."""
+        p = self.packed
+        return self.fields_of(n_rows, p.n_nodes if self.places_again else p.n_rows)
+
+    def kept(self, fields: Fields) -> Fields:
+        """Return views without the points of bodies, where these are many."""
+        if not self.places_again:
+            return fields
+        (x, v, p), n = fields, self.packed.n_nodes
+        return x[:, :n], v[:, :n], p
+
+    def complete(self, rows: np.ndarray, fields: Fields) -> None:
+        """Place the points of the bodies, by the function that a step places them with."""
+        place = place_states_kernel(self.n_threads)
+        with using_threads(self.n_threads):
+            place(self.calls[1], self.packed.bodies, rows, *fields)
 
     def loop(self, alone: Any, together: Any) -> Any:
         """Return a loop compiled for the threads and parts of this stepper."""
@@ -229,6 +252,15 @@ class CudaStepper(ModelStepper):
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop in one launch."""
         return advance_on_gpu(self.packed, self.dt, self.slots, k0, rows, fields)
+
+
+def keeps_no_points(n_nodes: int, n_rows: int) -> bool:
+    """Whether states are kept without the points of bodies: where these are the most of them.
+
+    On the CPU: a GPU compiles the function that places them anew for every loop, and a copy may
+    contract differently and lose the bits.
+    """
+    return n_rows > 2 * n_nodes
 
 
 def worlds_of(system: Model | Batch) -> tuple[Model, ...]:

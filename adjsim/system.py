@@ -94,6 +94,7 @@ class Stepper(ABC, Generic[S, T]):
     dt: float
     n_steps: int
     on_divergence: OnDivergence = OnDivergence.RAISE
+    places_again: bool = False  # whether states are kept without what `complete` finds again
 
     @abstractmethod
     def allocate(self, n_rows: int) -> Fields:
@@ -117,9 +118,21 @@ class Stepper(ABC, Generic[S, T]):
     def trajectory(self, steps: np.ndarray, fields: Fields) -> T:
         """Return the first rows as the states, or tangents, of the frames, on the host."""
 
+    def allocate_kept(self, n_rows: int) -> Fields:
+        """Return fields with so many rows for what is kept of a state."""
+        return self.allocate(n_rows)
+
+    def kept(self, fields: Fields) -> Fields:
+        """Return views of what is kept of each row."""
+        return fields
+
+    def complete(self, rows: np.ndarray, fields: Fields) -> None:
+        """Write to some rows what is not kept: the same bits as those that were there."""
+        del rows, fields
+
     def bytes_per_state(self) -> int:
-        """Return the size of one state."""
-        return sum(field.nbytes for field in self.allocate(1))
+        """Return the size of what is kept of a state."""
+        return sum(field.nbytes for field in self.allocate_kept(1))
 
 
 @singledispatch

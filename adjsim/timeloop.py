@@ -32,7 +32,7 @@ from adjsim.calls import function_table, make_call
 from adjsim.node_sum import node_sum
 from adjsim.packing import PackedModels
 from adjsim.parts import BODY_HI, BODY_LO, FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO, WORLD
-from adjsim.rigid.points import step_body
+from adjsim.rigid.points import advance_body, place_points
 
 
 @device_fn
@@ -70,8 +70,14 @@ def step_rows(
     for i in range(lo, hi):
         bad += step_node(np.uint64(i), dt, w, gravity, ptr, slots_of, slots, x, v, x_new, v_new)
     for b in range(first, last):
-        bad += step_body(b, dt, gravity, ptr, slots_of, slots, bodies, p, p_new, x_new, v_new)
+        bad += advance_body(b, dt, gravity, ptr, slots_of, slots, bodies, p, p_new)
     return bad
+
+
+def place_rows(first, last, bodies, p, x, v):
+    """Write positions and velocities of the points of bodies first to last from their states."""
+    for b in range(first, last):
+        place_points(b, bodies, p, x, v)
 
 
 def body_types(dtype: np.dtype) -> Any:
@@ -87,8 +93,16 @@ def step_signature(dtype: np.dtype) -> Any:
     return i(i, i, i, i, real, a, a, u, u, a, body_types(dtype), *(m,) * 6)
 
 
+def place_signature(dtype: np.dtype) -> Any:
+    """Return the signature of `place_rows`."""
+    m = numba.from_dtype(dtype)[:, ::1]
+    return numba.void(numba.int64, numba.int64, body_types(dtype), m, m, m)
+
+
+STEP, PLACE = range(2)  # in the table of what a step does after its forces
 call_force = make_call(*(tile_signature(dtype, FORCE_LAYOUT) for dtype in DTYPES))
 call_step = make_call(*(step_signature(dtype) for dtype in DTYPES))
+call_place = make_call(*(place_signature(dtype) for dtype in DTYPES))
 
 
 @device_fn
@@ -106,11 +120,13 @@ def part_forces(part, forces, packed, parts, step, x, v, slots, scratch):
 
 @device_fn
 def part_step(
-    part, step_range, loads, bodies, parts, dt, slots, x, v, p, x_new, v_new, p_new, k, finite
+    part, steps, loads, bodies, parts, dt, slots, x, v, p, x_new, v_new, p_new, k, finite
 ):  # fmt: skip
     """Advance a part's nodes and bodies by step k; return how many are not finite now.
 
-    Of a world that has such, `finite` becomes k if it was more.
+    Of a world that has such, `finite` becomes k if it was more. Points of bodies are placed by a
+    function of its own, so that they can be placed again, to the bit, where a state is kept
+    without them.
     """
     w, gravity, ptr, slots_of = loads
     range_ptr, ranges = parts[2], parts[3]
@@ -121,7 +137,10 @@ def part_step(
             dt, w, gravity[ranges[r, WORLD]], ptr, slots_of, slots, bodies,
             x, v, p, x_new, v_new, p_new,
         )  # fmt: skip
-        lost = call_step(step_range, 0, args)
+        lost = call_step(steps, STEP, args)
+        first, last = ranges[r, BODY_LO], ranges[r, BODY_HI]
+        if first < last:
+            call_place(steps, PLACE, (first, last, bodies, p_new, x_new, v_new))
         if lost > 0 and finite[ranges[r, WORLD]] > k:
             finite[ranges[r, WORLD]] = k
         bad += lost
@@ -184,6 +203,31 @@ def advance_together(
 def step_kernel(dtype: np.dtype) -> Callable:
     """Return the compiled `step_rows`."""
     return cpu_kernel(specialise(step_rows, f"step_rows_{dtype.name}"), [step_signature(dtype)])
+
+
+@cache
+def place_kernel(dtype: np.dtype) -> Callable:
+    """Return the compiled `place_rows`."""
+    return cpu_kernel(specialise(place_rows, f"place_rows_{dtype.name}"), [place_signature(dtype)])
+
+
+def step_table(dtype: np.dtype) -> Any:
+    """Return the table of what a step does after its forces."""
+    return function_table([step_kernel(dtype), place_kernel(dtype)])
+
+
+def place_states(steps, bodies, rows, X, V, P):
+    """Write the points of all bodies from their states, in some rows."""
+    for k in prange(rows.size):
+        r = rows[k]
+        call_place(steps, PLACE, (0, P.shape[1], bodies, P[r], X[r], V[r]))
+
+
+@cache
+def place_states_kernel(threads: int) -> Callable:
+    """Return the compiled `place_states`."""
+    name = f"place_states_{'parallel' if threads > 1 else 'serial'}"
+    return cpu_kernel(specialise(place_states, name), parallel=threads > 1)
 
 
 @cache

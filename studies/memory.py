@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from adjoint.schedules import MemoryBudget, Schedule, ScheduleCost, StoreAll, size_in_bytes
+from adjsim.backend import Device
 from adjsim.model import Model
 from adjsim.rigid.rows import STATE_SIZE
+from adjsim.stepper import keeps_no_points
 from studies.errors import StudyError
 
 
@@ -43,10 +45,16 @@ def states_within(budget: str, size: int, most: int) -> int:
     return most if budget == ALL else int(np.clip(size_in_bytes(budget) // size, 1, most))
 
 
-def state_bytes(system: Any, state: Any, dtype: str) -> int:
-    """Return the size of a state as a sweep keeps it: of bodies with all their points [bytes]."""
+def state_bytes(system: Any, state: Any, dtype: str, device: str | None = None) -> int:
+    """Return the size of a state as a sweep on a device keeps it, or else of a whole one [bytes].
+
+    A whole one has the points of bodies, which most sweeps place again.
+    """
     if isinstance(system, Model):
-        count = 6 * system.n_rows + STATE_SIZE * system.n_bodies
+        n_rows = system.n_rows
+        if device == Device.CPU and keeps_no_points(system.n_nodes, n_rows):
+            n_rows = system.n_nodes
+        count = 6 * n_rows + STATE_SIZE * system.n_bodies
     else:
         count = sum(np.size(getattr(state, field.name)) for field in fields(state))
     return count * np.dtype(dtype).itemsize

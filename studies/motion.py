@@ -79,8 +79,8 @@ class Motion:
 
     @property
     def state_bytes(self) -> int:
-        """Size of a state [bytes]."""
-        return state_bytes(self.system, self.state, self.dtype)
+        """Size of a state as a sweep keeps it [bytes]."""
+        return state_bytes(self.system, self.state, self.dtype, self.device)
 
     def plan(self) -> Plan:
         """Return the schedule by which `record` keeps states, before anything runs.

@@ -47,11 +47,18 @@ def place_points(b, bodies, p, x, v):
 @device_fn
 def step_body(b, dt, gravity, ptr, slots_of, slots, bodies, p, p_new, x_new, v_new):
     """Advance body b and its points; return 1 if its state is not finite."""
+    bad = advance_body(b, dt, gravity, ptr, slots_of, slots, bodies, p, p_new)
+    place_points(b, bodies, p_new, x_new, v_new)
+    return bad
+
+
+@device_fn
+def advance_body(b, dt, gravity, ptr, slots_of, slots, bodies, p, p_new):
+    """Advance body b without its points; return 1 if its state is not finite."""
     load = body_load(b, bodies, ptr, slots_of, slots)
     g = (gravity[0], gravity[1], gravity[2])
     state = body_step(read_body(p, b), load, read_params(bodies[2], b), g, dt)
     write_body(p_new, b, state)
-    place_points(b, bodies, p_new, x_new, v_new)
     x, r, v, omega = state
     total = add(add(x, v), omega)
     number = total[0] + total[1] + total[2] + r[0] + r[1] + r[2] + r[3]
