@@ -18,7 +18,7 @@ from render.barycentrics import fragment_place
 from render.face_setup import face_normal, load3, load_corners
 from render.fragments import Fragments, gather_tile
 from render.frames import setup_frame, tile_body
-from render.normals import unit_or_zero
+from render.normals import unit_mean
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
 from render.pool import Pool
@@ -52,7 +52,7 @@ def fragment_normal(q, f, scene, faces, flat, fragments):
         return load3(flat, f)  # (1)
     a0, a1, a2, z = load_corners(f, faces.corners)
     _, w = fragment_place((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2, z)  # (2)
-    n, _ = unit_or_zero(weighted(w, corner_rows(f, scene.faces, faces.normals)))  # (3)
+    n, _ = unit_mean(weighted(w, corner_rows(f, scene.faces, faces.normals)))  # (3)
     return n
 
 

@@ -2,7 +2,9 @@ r"""Smooth normals: at a vertex those of its faces, each with the weight of its 
 
     m_i = sum over the faces at i of (x1 - x0) x (x2 - x0),   n_i = m_i/|m_i|
 
-All faces of an object count, drawn or not. A normal whose sum is 0 stays 0.
+All faces of an object count, drawn or not. A sum m that is 0 has the normal 0, and so has one
+that is no more than the rounding of what it is the sum of: it points anywhere. A sheet with two
+sides that share their vertices has such sums.
 
 Adjoint: `adjoint/render/normals.py`. Tests: `tests/render/test_normals.py`.
 """
@@ -13,6 +15,9 @@ import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add, cross, norm, scale, sub
+
+
+ALIKE = 1.0 / 16.0  # of a sum: if the sizes that were summed do not feel that, it is rounding
 
 
 class VertexCorners(NamedTuple):
@@ -43,12 +48,24 @@ def vertex_corners(faces: np.ndarray, n_vertices: int) -> VertexCorners:
 
 
 @device_fn
-def unit_or_zero(m):
-    """The unit vector m/|m| and 1/|m|; both 0 where m is 0."""
+def unit_sum(m, size):
+    """The unit vector m/|m| and 1/|m|; both 0 where a sum m, of terms of this size, is rounding."""
     zero = lit(0.0, m[0])
     l = norm(m)  # (1)
-    c = lit(1.0, l) / l if l > zero else zero  # (2)
+    c = lit(1.0, l) / l if size + lit(ALIKE, l) * l > size else zero  # (2)
     return scale(c, m), c  # (3)
+
+
+@device_fn
+def unit_mean(m):
+    """As `unit_sum` of a mean m of unit vectors, with weights that are not negative."""
+    return unit_sum(m, lit(1.0, m[0]))
+
+
+@device_fn
+def unit_or_zero(m):
+    """As `unit_sum` of a vector m that cannot cancel; both 0 where m is 0."""
+    return unit_sum(m, lit(0.0, m[0]))
 
 
 @device_fn
@@ -60,6 +77,18 @@ def area_normal(x0, x1, x2):
 
 
 @device_fn
+def sum_abs(a):
+    """The sum of the sizes of three coordinates."""
+    return abs(a[0]) + abs(a[1]) + abs(a[2])
+
+
+@device_fn
+def normal_size(x0, x1, x2):
+    """Size [m^2] of the products that the normal of a face is made of, which may cancel too."""
+    return sum_abs(sub(x1, x0)) * sum_abs(sub(x2, x0))
+
+
+@device_fn
 def corner_point(x, faces, f, k):
     """Corner k of face f."""
     i = faces[f, k]
@@ -68,24 +97,24 @@ def corner_point(x, faces, f, k):
 
 @device_fn
 def normal_sum(i, x, faces, vertex_corners):
-    """Sum m [m^2] of the normals of the faces at vertex i, in their order."""
+    """Sum m [m^2] of the normals of the faces at vertex i, in their order, and its size."""
     zero = lit(0.0, x[0, 0])
-    m = (zero, zero, zero)
+    m, size = (zero, zero, zero), zero
     for c in range(vertex_corners.start[i], vertex_corners.start[i + 1]):
         f = vertex_corners.corners[c] // 3
-        m = add(
-            m,
-            area_normal(
-                corner_point(x, faces, f, 0),
-                corner_point(x, faces, f, 1),
-                corner_point(x, faces, f, 2),
-            ),
+        x0, x1, x2 = (
+            corner_point(x, faces, f, 0),
+            corner_point(x, faces, f, 1),
+            corner_point(x, faces, f, 2),
         )
-    return m
+        m = add(m, area_normal(x0, x1, x2))
+        size += normal_size(x0, x1, x2)
+    return m, size
 
 
 @device_fn
 def normal_body(i, x, faces, vertex_corners, normals):
     """Vertex i: write its unit normal."""
-    n, _ = unit_or_zero(normal_sum(i, x, faces, vertex_corners))
+    m, size = normal_sum(i, x, faces, vertex_corners)
+    n, _ = unit_sum(m, size)
     normals[i, 0], normals[i, 1], normals[i, 2] = n

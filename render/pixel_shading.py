@@ -16,7 +16,7 @@ Source: Phong, Illumination for Computer Generated Pictures, CACM 18 (1975).
 from adjsim.backend import device_fn, lit
 from adjsim.vec3 import add, axpy, scale
 from render.face_setup import face_shade, load3
-from render.normals import unit_or_zero
+from render.normals import unit_mean, unit_or_zero
 from render.shading import highlight
 from render.textures import is_textured, texture_color
 
@@ -93,7 +93,7 @@ def pixel_light(f, w, light, faces, scene):
     """Normal and shade of face f where its corners have the weights w."""
     if not scene.rounded[f]:
         return light
-    n, _ = unit_or_zero(weighted(w, corner_normals(f, faces.shaded)))  # (1)
+    n, _ = unit_mean(weighted(w, corner_normals(f, faces.shaded)))  # (1)
     return n, face_shade(f, n, scene)  # (2)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from adjsim.backend import device_fn, lit, specialise
 from adjsim.vec3 import axpy, dot
 from render.face_setup import load3
-from render.normals import unit_or_zero
+from render.normals import unit_mean, unit_or_zero
 from render.pixel_shading import corner_normals, corner_rows, weighted
 from render.reach import CURVED, SHINY
 from render.shading import mirrored_cosine
@@ -47,7 +47,7 @@ def _light_curved(f, n, faces, scene, block):
     of_dark, diffuse = times(load3(scene.ambient, o), C), times(load3(scene.diffuse, o), C)
     for k in range(np.uint64(0), np.uint64(whole(n))):
         w = get3(block, k + WEIGHTS)
-        normal, _ = unit_or_zero(weighted(w, normals))  # (1)
+        normal, _ = unit_mean(weighted(w, normals))  # (1)
         put3(block, k + NORMALS, normal)
         put3(block, k + COLORS, of_dark)
         if IS_SHINY:

@@ -13,7 +13,7 @@ from adjsim.backend import cpu_kernel, device_fn
 from adjsim.vec3 import add, scale
 from render.face_setup import load3, load_corners
 from render.harmonics import harmonic_shade
-from render.normals import unit_or_zero
+from render.normals import unit_mean, unit_or_zero
 from render.pixel_shading import (
     corner_albedo,
     corner_normals,
@@ -67,7 +67,7 @@ def light_block(f, n, light, faces, scene, block):
         return
     normals = corner_normals(f, faces.shaded)
     for k in range(np.uint64(0), np.uint64(whole(n))):
-        unit, c = unit_or_zero(weighted(get3(block, k + WEIGHTS), normals))
+        unit, c = unit_mean(weighted(get3(block, k + WEIGHTS), normals))
         put3(block, k + NORMALS, unit)
         block[k + LENGTHS] = c
     if scene.harmonics.shape[0] > 0:

@@ -11,7 +11,7 @@ from adjoint.render import paths
 from adjoint.render.barycentrics import place_jvp
 from adjoint.render.blending import FragmentTangents
 from adjoint.render.face_setup import face_normal_jvp
-from adjoint.render.normals import unit_or_zero_vjp
+from adjoint.render.normals import unit_mean_vjp
 from adjoint.render.tile_tangents import (
     empty_tangents,
     setup_frame_jvp,
@@ -45,7 +45,7 @@ def fragment_normal_jvp(q, f, scene, faces, tan_faces, tan_flat, fragments):
         corner_rows(f, scene.faces, faces.normals),
         corner_rows(f, scene.faces, tan_faces.normals),
     )
-    return unit_or_zero_vjp(weighted(w, n), add(weighted(tan_w, n), weighted(w, tan_n)))  # (3)
+    return unit_mean_vjp(weighted(w, n), add(weighted(tan_w, n), weighted(w, tan_n)))  # (3)
 
 
 @device_fn

@@ -23,7 +23,7 @@ from adjoint.render.frames import (
     tile_vjp_body,
     undo_frame,
 )
-from adjoint.render.normals import unit_or_zero_vjp
+from adjoint.render.normals import unit_mean_vjp
 from adjoint.render.pixel_shading import add_corners, no_corners, weighted_vjp
 from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch
 from adjsim.backend import cpu_kernel, device_fn, lit
@@ -65,7 +65,7 @@ def normals_vjp_body(k, f, scene, faces, fragments, adj_layer, pair, slots, norm
             n = corner_rows(f, scene.faces, faces.normals)
 
             # (3) n = m/|m|,  m = sum w_k n_k
-            adj_m = unit_or_zero_vjp(weighted(w, n), adj_n)
+            adj_m = unit_mean_vjp(weighted(w, n), adj_n)
             sums = add_corners(sums, w, adj_m)
 
             # (2) w at the pixel

@@ -1,11 +1,11 @@
 r"""Tangent and adjoint of `render/normals.py`: read the two files side by side.
 
-For n = m/|m|: n' = (m' - n (n.m'))/|m|, a symmetric map. At m = 0 the slope is 0.
+For n = m/|m|: n' = (m' - n (n.m'))/|m|, a symmetric map. Where n is 0 the slope is 0.
 """
 
 from adjsim.backend import device_fn, lit
 from adjsim.vec3 import add, axpy, cross, dot, neg, scale, sub
-from render.normals import corner_point, normal_sum, unit_or_zero
+from render.normals import corner_point, normal_sum, unit_sum
 
 
 @device_fn
@@ -15,10 +15,22 @@ def unit_vjp(n, c, adj_n):
 
 
 @device_fn
-def unit_or_zero_vjp(m, adj_n):
-    """Pull adj_n back through n = m/|m|; the tangent is the same map."""
-    n, c = unit_or_zero(m)
+def unit_sum_vjp(m, size, adj_n):
+    """Pull adj_n back through `unit_sum` to m; the tangent is the same map."""
+    n, c = unit_sum(m, size)
     return unit_vjp(n, c, adj_n)
+
+
+@device_fn
+def unit_mean_vjp(m, adj_n):
+    """Pull adj_n back through `unit_mean` to m; the tangent is the same map."""
+    return unit_sum_vjp(m, lit(1.0, m[0]), adj_n)
+
+
+@device_fn
+def unit_or_zero_vjp(m, adj_n):
+    """Pull adj_n back through `unit_or_zero` to m; the tangent is the same map."""
+    return unit_sum_vjp(m, lit(0.0, m[0]), adj_n)
 
 
 @device_fn
@@ -61,7 +73,8 @@ def normal_jvp_body(i, x, tan_x, faces, vertex_corners, tan_normals):
                 corner_point(tan_x, faces, f, 2),
             ),
         )
-    tan_n = unit_or_zero_vjp(normal_sum(i, x, faces, vertex_corners), tan_m)
+    m, size = normal_sum(i, x, faces, vertex_corners)
+    tan_n = unit_sum_vjp(m, size, tan_m)
     tan_normals[i, 0], tan_normals[i, 1], tan_normals[i, 2] = tan_n
 
 
@@ -69,7 +82,8 @@ def normal_jvp_body(i, x, tan_x, faces, vertex_corners, tan_normals):
 def sum_vjp_body(i, x, faces, vertex_corners, adj_normals):
     """Vertex i: turn the adjoint of its unit normal into that of the sum m, in place."""
     adj_n = (adj_normals[i, 0], adj_normals[i, 1], adj_normals[i, 2])
-    adj_m = unit_or_zero_vjp(normal_sum(i, x, faces, vertex_corners), adj_n)
+    m, size = normal_sum(i, x, faces, vertex_corners)
+    adj_m = unit_sum_vjp(m, size, adj_n)
     adj_normals[i, 0], adj_normals[i, 1], adj_normals[i, 2] = adj_m
 
 

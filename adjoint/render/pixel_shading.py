@@ -3,13 +3,13 @@
 from typing import Any, NamedTuple
 
 from adjoint.render.face_setup import NORMALS, add_row, face_shade_jvp, face_shade_vjp
-from adjoint.render.normals import unit_or_zero_vjp
+from adjoint.render.normals import unit_mean_vjp, unit_or_zero_vjp
 from adjoint.render.shading import highlight_jvp, highlight_vjp
 from adjoint.render.textures import texture_color_jvp, texture_color_vjp
 from adjsim.backend import device_fn, lit
 from adjsim.vec3 import add, axpy, dot
 from render.face_setup import PackedScene, load3
-from render.normals import unit_or_zero
+from render.normals import unit_mean, unit_or_zero
 from render.pixel_shading import (
     corner_albedo,
     corner_normals,
@@ -144,8 +144,8 @@ def pixel_light_jvp(f, w, tan_w, faces, tan_faces, scene, tan_scene):
         return face_light_jvp(f, faces, tan_faces, scene, tan_scene)
     corners, tan_corners = corner_normals(f, faces.shaded), corner_normals(f, tan_faces.shaded)
     m = weighted(w, corners)
-    n, _ = unit_or_zero(m)
-    tan_n = unit_or_zero_vjp(m, weighted_jvp(w, corners, tan_w, tan_corners))  # (1)
+    n, _ = unit_mean(m)
+    tan_n = unit_mean_vjp(m, weighted_jvp(w, corners, tan_w, tan_corners))  # (1)
     s, tan_s = face_shade_jvp(f, n, tan_n, scene, tan_scene)  # (2)
     return n, s, tan_n, tan_s
 
@@ -239,7 +239,7 @@ def pixel_light_vjp(f, w, n, faces, scene, adj_n, adj_s, own, row):
     adj_n = add(adj_n, face_shade_vjp(f, n, scene, adj_s, own, row))
 
     # (1) n = sum w_k n_k, normalised
-    adj_m = unit_or_zero_vjp(weighted(w, corners), adj_n)
+    adj_m = unit_mean_vjp(weighted(w, corners), adj_n)
     return weighted_vjp(corners, adj_m), adj_m
 
 

@@ -36,7 +36,7 @@ from adjsim.backend import device_fn, lit, specialise
 from adjsim.lanes import outer, row_sums
 from adjsim.vec3 import add, axpy, dot
 from render.face_setup import load3
-from render.normals import unit_or_zero
+from render.normals import unit_mean, unit_or_zero
 from render.pixel_shading import corner_normals, corner_rows, weighted
 from render.reach import SHINY
 from render.shading import mirrored_cosine
@@ -76,7 +76,7 @@ def _replay_units(f, n, faces, scene, block):
     normals, towards = corner_normals(f, faces.shaded), corner_rows(f, scene.faces, faces.towards)
     for k in range(np.uint64(0), np.uint64(whole(n))):
         w = get3(block, k + WEIGHTS)
-        normal, c = unit_or_zero(weighted(w, normals))  # (1)
+        normal, c = unit_mean(weighted(w, normals))  # (1)
         put3(block, k + UNITS, normal)
         block[k + LENGTHS] = c
         if IS_SHINY:

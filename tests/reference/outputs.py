@@ -39,7 +39,7 @@ def reference_outputs(objects, camera, raster, size, dtype=np.float64):
     mask = np.empty((*size, len(meshes)), dtype)
     for row in range(size[0]):
         exponent, z, n = pixel_row(faces, camera, raster, row, size)
-        n = np.where(is_smooth[:, None], normalise(n), n)
+        n = np.where(is_smooth[:, None], normalise(n, 1), n)
 
         def blend(attribute, behind, exponent=exponent, z=z):
             own = {**raster, "background": np.full((size[1], 3), behind, dtype)}

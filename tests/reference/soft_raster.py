@@ -153,12 +153,13 @@ def face_normals(corners):
 
 def vertex_normals(points, faces):
     """Unit normals (nv, 3): the sum of those of the faces, each as long as its area."""
-    total = np.zeros_like(points)
+    total, size = np.zeros_like(points), np.zeros_like(points[:, :1])
     for face in faces:
         a, b, c = points[face]
         for vertex in face:
             total[vertex] += np.cross(b - a, c - a)
-    return normalise(total)
+            size[vertex] += abs(b - a).sum() * abs(c - a).sum()
+    return normalise(total, size)
 
 
 def face_shade(normal, mesh, lights, dtype):
@@ -280,7 +281,7 @@ def pixel_row(faces, camera, raster, row, size):
         first += count
         if normals is None:
             continue
-        n = normalise((w[:, part, :, None] * normals).sum(axis=-2)).reshape(-1, 3)
+        n = normalise((w[:, part, :, None] * normals).sum(axis=-2), 1).reshape(-1, 3)
         x = (w[:, part, :, None] * points).sum(axis=-2).reshape(-1, 3)
         if mesh.get("texels") is not None:
             color[:, part] = bilinear(color[:, part, :2], mesh, dtype)
@@ -380,10 +381,11 @@ def log_sigmoid(t):
     return np.minimum(t, 0) - np.log1p(np.exp(-np.abs(t)))
 
 
-def normalise(vectors):
-    """Vectors of unit length along the last axis; a zero vector stays zero."""
+def normalise(vectors, size=0):
+    """Vectors of unit length along the last axis; 0 where a sum of this size is rounding."""
     length = np.sqrt((vectors * vectors).sum(axis=-1, keepdims=True))
-    return vectors / np.where(length > 0, length, 1)
+    is_some = length > 8 * np.finfo(vectors.dtype).eps * size
+    return np.where(is_some, vectors, 0) / np.where(is_some, length, 1)
 
 
 def _values(group):

@@ -7,10 +7,19 @@ from adjoint.render.normals import (
     normal_jvp_body,
     points_vjp_body,
     sum_vjp_body,
+    unit_mean_vjp,
     unit_or_zero_vjp,
+    unit_sum_vjp,
 )
 from adjsim.meshes.ball import icosahedron
-from render.normals import area_normal, normal_body, unit_or_zero, vertex_corners
+from render.normals import (
+    area_normal,
+    normal_body,
+    unit_mean,
+    unit_or_zero,
+    unit_sum,
+    vertex_corners,
+)
 from tests.render.elements import check_element
 
 
@@ -53,6 +62,44 @@ def test_a_vertex_of_no_face_has_no_normal_and_no_slope():
     normal_body(0, x, np.empty((0, 3), np.int64), vertex_corners(np.empty((0, 3), int), 1), out)
     np.testing.assert_array_equal(out, 0.0)
     assert unit_or_zero_vjp((0.0, 0.0, 0.0), (1.0, 2.0, 3.0)) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_sum_of_normals_that_is_rounding_is_no_normal_and_has_no_slope(rng, dtype):
+    for _ in range(20):
+        x = rng.normal(size=(7, 3)).astype(dtype)
+        front = np.array([[0, 1 + i, 1 + (i + 1) % 6] for i in range(6)])
+        back = np.array(
+            [
+                np.roll(face, k)
+                for face, k in zip(front[:, ::-1], rng.integers(3, size=6), strict=True)
+            ]
+        )
+        faces = rng.permutation(np.concatenate([front, back]))  # a sheet with two sides
+        corners = vertex_corners(faces, len(x))
+        out, pulled, pushed = np.ones_like(x), np.ones_like(x), np.ones_like(x)
+        for i in range(len(x)):
+            normal_body(i, x, faces, corners, out)
+            sum_vjp_body(i, x, faces, corners, pulled)
+            normal_jvp_body(i, x, np.ones_like(x), faces, corners, pushed)
+        for zero in (out, pulled, pushed):
+            np.testing.assert_array_equal(zero, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [3e-9, 1.0, 7e5])
+def test_a_sum_counts_from_sixteen_roundings_of_its_size_on(dtype, size):
+    zero, one, size, eps = dtype(0), dtype(1), dtype(size), np.finfo(dtype).eps
+    adj = (one, one, one)
+    large, small = ((dtype(k) * eps * size, zero, zero) for k in (16, 2))
+    assert unit_sum(large, size)[0] == pytest.approx((1, 0, 0), rel=float(eps))
+    assert unit_sum(small, size) == ((0, 0, 0), 0)
+    assert unit_sum_vjp(large, size, adj)[1] > 0
+    assert unit_sum_vjp(small, size, adj) == (0, 0, 0)
+    if size == one:
+        assert unit_mean(large)[0] == (1, 0, 0)
+        assert unit_mean(small) == ((0, 0, 0), 0)
+        assert unit_mean_vjp(small, adj) == (0, 0, 0)
 
 
 def test_the_twins_of_a_unit_vector_are_its_derivatives(rng):
