@@ -1,9 +1,9 @@
 r"""From world to screen, once per frame: projected vertices, and faces ready to be drawn.
 
 A face is drawn if all its corners have near <= z <= far, its screen area is not 0 (up to
-rounding), and, where culling is asked for, its corners go counter-clockwise on the
-screen. A drawn face gets its corners on the screen with their depths, its shaded colours,
-and the box of pixels that its coverage can reach.
+rounding, and to 1e-16, as where an edge is shorter than that), and, where culling is asked for,
+its corners go counter-clockwise on the screen. A drawn face gets its corners on the screen with
+their depths, its shaded colours, and the box of pixels that its coverage can reach.
 
 Frozen, that is, not differentiated: which faces are drawn, and the boxes.
 
@@ -24,7 +24,7 @@ from render.shading import flat_normal, lambert
 
 
 FLAT = 8.0  # area below this many roundings counts as 0
-SMALLEST = 1e-30  # area [-] whose inverse is finite in float32
+SMALLEST = 1e-16  # area and edge [-] whose squares have inverses well within float32
 
 
 class Settings(NamedTuple):
@@ -162,7 +162,9 @@ def is_drawn(a0, a1, a2, z, settings):
     off = max_abs(a0) * opposite + max_abs(a1) * sum_abs(v) + max_abs(a2) * sum_abs(u)
     products = abs(u[0] * v[1]) + abs(u[1] * v[0])
     rounding = lit(FLAT, area) * settings.eps * (products + off)
-    if not (abs(area) > rounding + lit(SMALLEST, area)):
+    # The area is at most that of the shortest edge times the longest, which is below this sum.
+    smallest = lit(SMALLEST, area) * (lit(1.0, area) + sum_abs(u) + sum_abs(v))
+    if not (abs(area) > rounding + smallest):
         return False
     return area > lit(0.0, area) or not settings.cull
 

@@ -50,6 +50,7 @@ def test_near_and_far_themselves_are_drawn_and_beyond_them_nothing_is():
         [[-1, -1, 0], [0, 0, 0], [1, 1, 0]],
         [[0, -1, 0], [0, 1, 0], [0, 0.3, 1.0]],
         [[0.1, 0.2, 0.3]] * 3,
+        [[0, 0, 0], [1e-17, 0, 0], [0, 1, 0]],
     ],
 )
 def test_a_triangle_without_area_on_the_screen_is_not_drawn(vertices):
