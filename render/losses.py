@@ -149,7 +149,8 @@ def mean_over_frames(loss: ImageLoss, images: np.ndarray, targets: np.ndarray) -
     ----------
     loss : Mse, Huber, PyramidMse or SoftIou
     images : ndarray
-        (n_frames, H, W, C) or one frame (H, W, C), float [-]; what `rasterize` returns.
+        (n_frames, H, W, C) or one frame (H, W, C), float [-]; what `rasterize` returns of one
+        camera. Of several pass `images.reshape(-1, H, W, C)`.
     targets : ndarray
         The same frames and sizes; channels as the images, or RGB against RGBA.
 
@@ -298,9 +299,17 @@ def floating(name, value):
     if out.ndim not in {3, 4} or out.size == 0:
         raise ValueError(
             f"`{name}` must have shape (n_frames, H, W, C) or (H, W, C), none of them 0, "
-            f"got {out.shape}."
+            f"got {out.shape}.{way_out(name, out.shape)}"
         )
     return out
+
+
+def way_out(name, shape):
+    """Return how to make frames of an array with other ranks, or nothing."""
+    if len(shape) > 4 and 0 not in shape:
+        call = f"{name}.reshape({', '.join(map(str, (-1, *shape[-3:])))})"
+        return f" The mean is over the frames of all cameras alike: pass {call}, and so the other."
+    return f" Pass {name}[..., None]: a frame has channels." if len(shape) == 2 else ""
 
 
 def refuse_not_finite(images, targets):

@@ -27,6 +27,16 @@ from render.scene import Scene
 from render.supersampling import average
 
 
+def without_alpha(background: Any) -> str:
+    """Return what to do about a background of RGBA, or nothing."""
+    if np.shape(background)[-1:] != (4,):
+        return ""
+    return (
+        "It is RGB: alpha cannot be set, it is what the faces cover of a pixel. "
+        "Pass background[..., :3]."
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class SoftRasterizer:
     """How faces become pixels.
@@ -77,7 +87,9 @@ class SoftRasterizer:
         checks.positive("rasterizer.sigma", self.sigma, hint="In screen units squared.")
         checks.positive("rasterizer.gamma", self.gamma)
         shape = ("height", "width", 3) if np.ndim(self.background) == 3 else (3,)
-        background = checks.colors("rasterizer.background", self.background, shape).copy()
+        background = checks.colors(
+            "rasterizer.background", self.background, shape, hint=without_alpha(self.background)
+        ).copy()
         background.setflags(write=False)
         object.__setattr__(self, "background", background)
         if not isinstance(self.blend, Blend):

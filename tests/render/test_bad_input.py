@@ -129,7 +129,11 @@ def test_what_is_no_camera_is_refused(rng, view, error, message):
         ({"background": (0, 0)}, r"`rasterizer.background` must have shape \(3,\), got \(2,\)"),
         (
             {"background": np.zeros((4, 5, 4))},
-            r"`rasterizer.background` must have shape \(height, width, 3\), got \(4, 5, 4\)",
+            r"`rasterizer.background` must have shape \(height, width, 3\), got \(4, 5, 4\)\. It ",
+        ),
+        (
+            {"background": (0.0, 0.0, 0.0, 1.0)},
+            r"\(3,\), got \(4,\)\. It is RGB: alpha cannot be set.* Pass background\[\.\.\., :3\]",
         ),
         (
             {"supersample": 0},

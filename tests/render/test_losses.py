@@ -244,6 +244,16 @@ def test_errors_say_which_shape_does_not_fit(images, targets):
     refuses(r"`targets` must have the 3 channels", Mse(), images[..., :3], targets)
     refuses(r"`images` must have shape", Mse(), images[0, 0], targets[0, 0])
     refuses(r"`images` must have shape", Mse(), images[:0], targets[:0])
+    refuses(r"got \(9, 14\)\. Pass images\[\.\.\., None\]", Mse(), *2 * [images[0, ..., 0]])
+
+
+def test_frames_of_several_cameras_are_refused_with_the_call_that_takes_them(images, targets):
+    several = np.stack([images, images])
+    message = r"got \(2, 3, 9, 14, 4\)\. .* pass images\.reshape\(-1, 9, 14, 4\), and so the other"
+    refuses(message, Mse(), several, np.stack([targets, targets]))
+    refuses(r"pass targets\.reshape\(-1, 9, 14, 4\)", Mse(), images, np.stack([targets, targets]))
+    flat = several.reshape(-1, 9, 14, 4)
+    assert Mse()(flat, np.concatenate([targets, targets])) == pytest.approx(Mse()(images, targets))
 
 
 def test_bytes_are_refused_with_the_way_out(images):
