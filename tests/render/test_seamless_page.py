@@ -127,3 +127,32 @@ def test_a_z_buffer_knows_no_softness_and_softmax_does():
             for seamless in (False, True)
         ]
         assert np.array_equal(*images) is same
+
+
+FIN = np.array(
+    [[0, -1, 0], [0, 1, 0], [1, 0, 0], [-1, 0, 0], [0.8, 0.2, 0.3], [0.7, 0.3, -0.4], [0, -1, 0],
+     [0, 1, 0]]
+)  # fmt: skip
+LEFT, RIGHT, NEARER, FARTHER, UNWELDED = (0, 1, 3), (0, 2, 1), (0, 4, 1), (0, 5, 1), (6, 7, 3)
+
+
+@pytest.mark.parametrize(
+    ("faces", "expected"),
+    [
+        ([RIGHT, LEFT], 1.0),
+        ([RIGHT, LEFT, NEARER], 1.0),
+        ([RIGHT, FARTHER, NEARER], 7.0 / 8.0),
+        ([RIGHT, NEARER], 3.0 / 4.0),
+        ([RIGHT, UNWELDED], 3.0 / 4.0),
+    ],
+)
+def test_on_an_edge_alpha_is_that_of_its_seams_or_of_its_layers(faces, expected):
+    alpha = alpha_of(faces, FIN, (33, 33), sigma=1e-3, seamless=True)
+    assert alpha[16, 16] == pytest.approx(expected, abs=1e-12)
+
+
+def test_welding_by_place_makes_a_seam():
+    points, number = np.unique(FIN, axis=0, return_inverse=True)
+    faces = number.reshape(-1)[np.array([RIGHT, UNWELDED])]
+    alpha = alpha_of(faces, points, (33, 33), sigma=1e-3, seamless=True)
+    assert alpha[16, 16] == 1.0
