@@ -29,7 +29,8 @@ def toy(blend, dtype=np.float64, size=SIZE):
     """Two frames of two objects, face and vertex colours, and a third that leaves the view.
 
     In "over" one has a texture and a highlight, in "softmax" all have highlights, and in
-    "culled" one has a texture and smooth normals, in a sky.
+    "culled" one has a texture and smooth normals, in a sky. In "seamless" the third has two
+    sides, whose normals cancel.
     """
     rng = np.random.default_rng(11)
     scene, vertices = two_tetrahedra(rng)
@@ -41,6 +42,10 @@ def toy(blend, dtype=np.float64, size=SIZE):
     if blend != "over":
         objects = {**scene.objects, "left": replace(scene.objects["left"], smooth_normals=True)}
         scene = Scene(objects, scene.lights)
+    if blend == "seamless":
+        high = Mesh([[0, 1, 2], [1, 0, 2]], smooth_normals=True)
+        scene = Scene({**scene.objects, "high": high}, scene.lights)
+        vertices["high"] = 0.9 * vertices["high"]
     covered = textured(scene)
     if blend == "over":
         scene = Scene({**scene.objects, "right": covered.objects["right"]}, scene.lights)

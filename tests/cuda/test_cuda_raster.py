@@ -33,6 +33,7 @@ ZERO = {f"{blend} vjp rasterizer.{name}" for blend, names in UNKNOWN.items() for
     for coefficient in ("ambient", "diffuse")
 }
 ZERO |= {"dibr jvp mask", "hard jvp mask"}  # the one nearest face
+ZERO |= {"seamless vjp high.diffuse"}  # its normals cancel
 
 
 # Two views from the second on, no lights in the third, kappa in the fourth. Of outputs there
