@@ -17,6 +17,9 @@ from adjsim import checks
 from adjsim.rotations import rotation_matrix, rotation_rate
 
 
+ROUNDING = 8.0 * np.finfo(np.float64).eps  # of the longest vector: a shorter one points anywhere
+
+
 @dataclass(frozen=True)
 class Track:
     """A parameter of an obstacle that may vary in time.
@@ -40,11 +43,13 @@ def unit_rows(values: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If one of them is zero, or so small or large that its square is.
+        If one of them is zero, but for the rounding of the longest, or so small or large that its
+        square is.
     """
     with np.errstate(over="ignore"):
         length = np.linalg.norm(values, axis=1, keepdims=True)
-    if not length.all():
+    longest = length.max(initial=0.0)
+    if (length <= (ROUNDING * longest if np.isfinite(longest) else 0.0)).any():
         row = int(np.argmin(length[:, 0]))
         raise ValueError(
             f"`normal` must not be zero, as in row {row}: it gives the plane's direction. A "

@@ -154,3 +154,13 @@ def test_a_series_of_another_length_and_a_signal_through_zero_are_named_by_the_r
     flips = HalfSpaceContact(normal=Signal([0, 4], [(0, 1, 0), (0, -1, 0)]))
     with pytest.raises(ValueError, match="`normal` must not be zero, as in row 2"):
         rollout(Model([1.0], {"floor": flips}), state, DT, N_STEPS)
+
+
+@pytest.mark.parametrize(("back", "row"), [(-2.0, 2), (-0.5, 4), (-1.0, 3)])
+def test_a_signal_that_rounding_takes_past_zero_is_named_too(back, row):
+    normal = np.array([0.3, 0.9, 0.1])
+    values = Signal([0, 6], [normal, back * normal]).sample(7)
+    assert np.linalg.norm(values[row]) < 1e-15
+    with pytest.raises(ValueError, match=f"`normal` must not be zero, as in row {row}"):
+        unit_rows(values)
+    assert np.isfinite(unit_rows(np.delete(values, row, axis=0))).all()
