@@ -1,9 +1,9 @@
 """`record` and `rollout_jvp`: the reverse sweep and the tangent of `adjsim.rollout`.
 
 The forward run keeps the states that a checkpoint schedule asks for; `Record.vjp` walks the
-schedule's actions backwards through the steps. The schedule knows no physics and the
-executor here knows no schedule; every schedule gives the same bits, since a step's adjoint
-needs the state at its start and nothing else.
+schedule's actions backwards through the steps, and `adjoint/states.py` moves the states. The
+schedule knows no physics and those who carry it out no schedule; every schedule gives the same
+bits, since a step's adjoint needs the state at its start and nothing else.
 """
 
 from collections.abc import Mapping, Sequence
