@@ -118,15 +118,15 @@ def test_a_scan_that_was_stopped_ends_with_the_same_files(finished, tmp_path, mo
     assert "has not ended. Go on with it: `adjsim scan pushed-cube" in err
     monkeypatch.undo()
     monkeypatch.setattr("sys.argv", ["adjsim"])
-    budget = {"checkpoint": "2kB"}  # no part of what must agree: it changes no number
+    budget = {"checkpoint": "500B"}  # no part of what must agree: it changes no number
     folder, job = scanning.resume(Asked("pushed-cube", options=budget), out)
-    assert job.grid.first.problem.schedule.startswith("2kB for 6 states: ")
+    assert job.grid.first.problem.schedule.startswith("500B for 6 states: ")
     job.run(folder)
     for name in (POINTS, "scan.nc"):
         assert folder.file(name).read_bytes() == whole.file(name).read_bytes(), name
     manifest = folder.read_json("manifest.json")
     assert len(manifest["resumed"]) == 1
-    assert manifest["checkpoint"] == "2kB"
+    assert manifest["checkpoint"] == "500B"
 
 
 def test_a_scan_that_has_ended_may_be_resumed_and_reported_again(finished, adjsim):
