@@ -195,9 +195,8 @@ class Device(StrEnum):
 def cuda_module() -> Any:
     """Return `numba.cuda`, with its warnings about our small grids filtered by name."""
     from numba import cuda
-    from numba.core.errors import NumbaPerformanceWarning
 
-    warnings.filterwarnings("ignore", category=NumbaPerformanceWarning, message="Grid size")
+    warnings.filterwarnings("ignore", message=r"Grid size \d+ will likely result in GPU")
     return cuda
 
 
@@ -256,8 +255,10 @@ def fourier_transforms(device: Device, threads: int) -> tuple[Callable, Callable
 
 
 def to_host(array: Any) -> np.ndarray:
-    """Return a NumPy array of an array on either device."""
-    return array if isinstance(array, np.ndarray) else array.get()
+    """Return a NumPy array of an array on either device, CuPy's or one from `on_device`."""
+    if isinstance(array, np.ndarray):
+        return array
+    return array.copy_to_host() if hasattr(array, "copy_to_host") else array.get()
 
 
 @cache

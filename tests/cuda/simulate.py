@@ -1,5 +1,7 @@
 """Run toy scenes on the CPU and in Numba's CUDA simulator; print the differences as JSON.
 
+Arrays of the device are kept apart from NumPy's, by `stand_ins.py`.
+
 Run in a process of its own with NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1, and with
 the name of what is run: physics, reduced, render or outputs.
 """
@@ -9,7 +11,7 @@ import sys
 
 import numpy as np
 
-from tests.cuda import reduced_scenes, render_scenes, scenes
+from tests.cuda import reduced_scenes, render_scenes, scenes, stand_ins
 
 
 RUNS = {
@@ -22,6 +24,7 @@ RUNS = {
 
 def main():
     everything = RUNS[sys.argv[1]]
+    stand_ins.install()
     cpu, cuda = everything("cpu"), everything("cuda")
     report = {
         name: {

@@ -1,0 +1,223 @@
+"""Stand-ins of CuPy and of `numba.cuda`: what lives on a device does not mix with NumPy's arrays.
+
+In Numba's simulator all arrays are NumPy's, so it runs code that a GPU refuses: an array of the
+device and one of the host in one sum, a method that one kind of array lacks, an array that was
+never copied to the device. Here there are three kinds, as on a GPU, and `adjsim/backend.py` takes
+the way that it takes there. Kernels are run by the simulator all the same.
+
+A stand-in has what our code uses and no more; what each does or refuses is in CuPy's reference
+("Differences between CuPy and NumPy") and in that of `numba.cuda` ("Memory management").
+"""
+
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+from scipy import fft
+
+from adjsim import backend
+
+
+LEFT_OVER = -(2**40)  # what is in whole numbers that nobody wrote; in real ones it is NaN
+THREADS = 8  # the simulator's are threads of Python
+
+
+class OnDevice:
+    """An array of a device: its numbers are not to be had without saying so."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __array__(self, *_, **__):
+        raise TypeError("implicit conversion to a NumPy array is not allowed")
+
+    def __array_function__(self, function, *_):
+        raise TypeError(f"numpy.{function.__name__} was given an array of the device")
+
+    def __len__(self):
+        return len(self.data)
+
+    shape = property(lambda self: self.data.shape)
+    dtype = property(lambda self: self.data.dtype)
+    ndim = property(lambda self: self.data.ndim)
+    size = property(lambda self: self.data.size)
+    nbytes = property(lambda self: self.data.nbytes)
+
+
+class CupyArray(OnDevice, np.lib.mixins.NDArrayOperatorsMixin):
+    """As `cupy.ndarray`: it has arithmetic, and every result is one too, also a single number."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **options):
+        results = tuple(plain(one) for one in out)
+        options |= {"out": results} if out else {}
+        found = np.asarray(getattr(ufunc, method)(*map(plain, inputs), **options))
+        return out[0] if out else CupyArray(found)
+
+    def __getitem__(self, index):
+        return CupyArray(np.asarray(self.data[indices(index)]))
+
+    def __setitem__(self, index, value):
+        self.data[indices(index)] = plain(value)
+
+    def __int__(self):
+        return int(self.data)
+
+    def __index__(self):
+        return self.data.__index__()
+
+    def __bool__(self):
+        return bool(self.data)
+
+    def get(self):
+        """Copy to the host."""
+        return self.data.copy()
+
+    def copy(self):
+        return CupyArray(self.data.copy())
+
+    def astype(self, dtype):
+        return CupyArray(self.data.astype(dtype))
+
+    def ravel(self):
+        return CupyArray(self.data.ravel())
+
+    def reshape(self, *shape):
+        return CupyArray(self.data.reshape(*shape))
+
+    def sum(self, axis=None):
+        return CupyArray(np.asarray(self.data.sum(axis=axis)))
+
+
+class NumbaArray(OnDevice):
+    """As `numba.cuda`'s `DeviceNDArray`: it has no arithmetic, and other names for the rest."""
+
+    def __getitem__(self, index):
+        return NumbaArray(self.data[index])
+
+    def reshape(self, *shape):
+        return NumbaArray(self.data.reshape(*shape))
+
+    def copy_to_host(self, ary=None):
+        """Copy to the host, into `ary` if it is given."""
+        if ary is None:
+            return self.data.copy()
+        assert (ary.shape, ary.dtype) == (self.shape, self.dtype)
+        ary[...] = self.data
+        return ary
+
+
+def plain(value):
+    """Return what an operand of CuPy holds; NumPy's arrays are refused, its scalars are not."""
+    if isinstance(value, CupyArray):
+        return value.data
+    if isinstance(value, np.ndarray | OnDevice):
+        raise TypeError(f"unsupported type {type(value).__name__}: an array of CuPy is needed")
+    return value
+
+
+def indices(index):
+    """Return an index of CuPy; here alone it takes arrays of NumPy as well."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return tuple(part if isinstance(part, np.ndarray) else plain(part) for part in parts)
+
+
+def left_over(shape, dtype=np.float64):
+    """Return an array that nobody has written to."""
+    found = np.empty(shape, dtype)
+    found.fill({"f": np.nan, "b": True, "u": 0}.get(found.dtype.kind, LEFT_OVER % 2**31))
+    return CupyArray(found)
+
+
+def copied(value, dtype=None):
+    """Return an array of the device that holds what a number, a list or an array holds."""
+    return CupyArray(np.array(value.data if isinstance(value, CupyArray) else value, dtype))
+
+
+def of_cupy(function):
+    """Return a function of NumPy as one of CuPy: all its arrays are of the device."""
+
+    def call(*arrays, **options):
+        return CupyArray(function(*map(plain, arrays), **options))
+
+    return call
+
+
+def make_cupy():
+    """Return the module, with the functions that our code calls."""
+    module = ModuleType("cupy")
+    module.__spec__ = ModuleSpec("cupy", None)
+    for name in ("searchsorted", "sort", "argsort", "cumsum", "isfinite", "ascontiguousarray"):
+        setattr(module, name, of_cupy(getattr(np, name)))
+    module.empty, module.array, module.asarray = left_over, copied, copied
+    module.empty_like = lambda like: left_over(like.shape, like.dtype)
+    module.zeros_like = lambda like: CupyArray(np.zeros_like(plain(like)))
+    for name in ("zeros", "ones", "arange"):
+        make = getattr(np, name)
+        setattr(module, name, lambda *args, make=make: CupyArray(make(*args)))
+    return module
+
+
+def to_device(array):
+    """Copy an array of the host to the device, which takes whole blocks of memory."""
+    assert type(array) is np.ndarray, type(array)
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        raise ValueError("array contains non-contiguous buffer")
+    return NumbaArray(array.copy())
+
+
+def as_cuda_array(array):
+    """Return a view of an array of the device."""
+    if not isinstance(array, OnDevice):
+        raise TypeError(f"{type(array).__name__} does not implement the cuda array interface")
+    return NumbaArray(array.data)
+
+
+class Kernel:
+    """Runs a kernel in the simulator, if all that it is given is on the device."""
+
+    def __init__(self, simulated):
+        self.kernel = simulated
+
+    def __getitem__(self, grid):
+        blocks, threads = grid
+
+        def launch(*args):
+            if len(args) == 1:  # a cooperative kernel, which walks with a stride
+                self.kernel[1, THREADS](data_of(args[0]))
+                return
+            n, arrays = args
+            assert blocks * threads >= n > 0
+            self.kernel[-(-n // THREADS), THREADS](n, data_of(arrays))
+
+        return launch
+
+    def typeof_pyval(self, args):
+        data_of(args)
+        return "a tuple of arrays"
+
+    def compile(self, signature):
+        assert len(signature) == 1
+        return SimpleNamespace(max_cooperative_grid_blocks=lambda threads: 1)
+
+
+def data_of(arrays):
+    """Return what the arrays of nested tuples hold; each is one that `on_device` gives."""
+
+    def own(array):
+        assert isinstance(array, NumbaArray), f"a kernel was given a {type(array).__name__}"
+        return array.data
+
+    return backend._map_arrays(own, arrays)  # pyright: ignore[reportPrivateUsage]
+
+
+def install():
+    """Have `adjsim/backend.py` find a GPU, in a process whose `numba.cuda` is the simulator."""
+    assert backend.in_cuda_simulator()
+    cuda, transforms = backend.cuda_module(), ModuleType("cupyx.scipy")
+    transforms.fft = SimpleNamespace(rfft2=of_cupy(fft.rfft2), irfft2=of_cupy(fft.irfft2))
+    sys.modules |= {"cupy": make_cupy(), "cupyx": ModuleType("cupyx"), "cupyx.scipy": transforms}
+    jit = cuda.jit
+    cuda.to_device, cuda.as_cuda_array, cuda.is_available = to_device, as_cuda_array, lambda: True
+    cuda.jit = lambda body: Kernel(jit(body))
+    backend.in_cuda_simulator = lambda: False

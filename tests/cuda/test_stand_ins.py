@@ -1,0 +1,75 @@
+"""The stand-ins of CuPy and `numba.cuda` refuse what a GPU refuses: else runs prove little."""
+
+import numpy as np
+import pytest
+
+from tests.cuda.stand_ins import CupyArray, Kernel, as_cuda_array, copied, to_device
+
+
+CUPY, NUMBA, HOST = copied([1.0, 2.0, 3.0]), to_device(np.arange(3.0)), np.arange(3.0)
+
+
+class Simulated:
+    """A kernel that notes what it is given."""
+
+    def __getitem__(self, grid):
+        return lambda n, arrays: self.given.append((grid, n, arrays))
+
+    def __init__(self):
+        self.given = []
+
+
+@pytest.mark.parametrize(
+    "mix",
+    [
+        lambda: CUPY + HOST,
+        lambda: HOST + CUPY,
+        lambda: CUPY + NUMBA,
+        lambda: CUPY.__setitem__(slice(None), HOST),
+        lambda: CUPY.__setitem__(slice(None), NUMBA),
+        lambda: NUMBA + 1.0,
+        lambda: np.asarray(CUPY),
+        lambda: np.concatenate([CUPY, CUPY]),
+        lambda: as_cuda_array(HOST),
+    ],
+)
+def test_arrays_of_host_and_device_do_not_mix(mix):
+    with pytest.raises(TypeError):
+        mix()
+
+
+def test_each_kind_of_array_has_its_own_way_to_the_host():
+    assert type(CUPY.get()) is type(NUMBA.copy_to_host()) is np.ndarray
+    assert not hasattr(NUMBA, "get")
+    assert not hasattr(CUPY, "copy_to_host")
+
+
+def test_a_strided_array_is_not_copied_to_the_device():
+    with pytest.raises(ValueError, match="non-contiguous"):
+        to_device(np.arange(12.0).reshape(3, 4)[:, ::2])
+
+
+def test_arithmetic_and_views_stay_on_the_device():
+    assert isinstance(2.0 * CUPY, CupyArray)
+    assert isinstance(CUPY.sum(), CupyArray)
+    assert isinstance(CUPY[0], CupyArray)
+    assert float(CUPY[np.array([2])].get()[0]) == 3.0
+    shared = as_cuda_array(CUPY)
+    shared.data[0] = 7.0
+    assert float(CUPY.get()[0]) == 7.0
+    CUPY[0] = 1.0
+
+
+@pytest.mark.parametrize("array", [CUPY, HOST])
+def test_a_kernel_takes_only_what_was_put_on_the_device(array):
+    simulated = Simulated()
+    launch = Kernel(simulated)[2, 128]
+    with pytest.raises(AssertionError, match="a kernel was given a"):
+        launch(3, (NUMBA, (array,)))
+    launch(3, (NUMBA, (NUMBA,)))
+    ((grid, n, arrays),) = simulated.given
+    assert grid == (1, 8)
+    assert n == 3
+    assert arrays[1][0] is NUMBA.data
+    with pytest.raises(AssertionError):
+        launch(1000, (NUMBA,))  # more than the grid has threads
