@@ -2,7 +2,7 @@
 
 Run in a process of its own, with float32 or float64 and the compute capabilities to compile for,
 e.g. `python -m tests.cuda.compile_ptx float32 80 90`: device functions ask for the current device
-when they are compiled, and a stub answers.
+when they are compiled, and a stub answers. With `--link 90` the PTX for these is made machine code.
 """
 
 import gc
@@ -14,6 +14,8 @@ from types import SimpleNamespace
 
 import numpy as np
 from numba import typeof
+
+from tests.cuda.machine_code import linked
 
 
 # libdevice's sine of a large float32 multiplies once in float64, by pi 2^-65 of an integer.
@@ -206,12 +208,16 @@ def main():
     gc.disable()  # this process lives as long as its garbage; looking at it takes a seventh
     dispatcher.get_current_device = Device
     real, *capabilities = sys.argv[1:]
+    cut = capabilities.index("--link") if "--link" in capabilities else len(capabilities)
+    capabilities, to_link = capabilities[:cut], capabilities[cut + 1 :]
     report = []
     with targets(capabilities) as texts:
         for name, kernel, arguments in kernels(real):
             texts.clear()
             cuda.compile_ptx(kernel, arguments, cc=divmod(int(capabilities[0]), 10))
-            report += [told(name, real, c, ptx.decode()) for c, ptx in texts.items()]
+            for c, ptx in texts.items():
+                link = linked(ptx, c) if c in to_link else {}
+                report.append(told(name, real, c, ptx.decode()) | link)
     json.dump(report, sys.stdout)
 
 

@@ -1,6 +1,7 @@
 """CUDA without a GPU: PTX of every kernel, and the simulator against the CPU; and with one."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -20,13 +21,20 @@ WITHIN_LIBDEVICE = {
 }
 WITHOUT_REALS = {"pairs_thread", "outline_thread"}
 REALS, CAPABILITIES = ("float64", "float32"), ("80", "90")
+LINKED = {"float64": ("--link", "90"), "float32": ()}  # as long again
+MOST_REGISTERS, MOST_SPILLED = 255, 512  # of a thread, a limit of the hardware; [bytes]
 
 
 @pytest.mark.slow
 def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
     with ThreadPoolExecutor(len(REALS)) as pool:
-        reports = pool.map(lambda real: run("tests.cuda.compile_ptx", real, *CAPABILITIES), REALS)
+        compiled = partial(run, "tests.cuda.compile_ptx")
+        reports = pool.map(lambda real: compiled(real, *CAPABILITIES, *LINKED[real]), REALS)
         report = [row for rows in reports for row in rows]
+    linked = [row for row in report if row.get("is_machine_code")]
+    assert len(linked) == len(report) // 4
+    assert max(row["registers"] for row in linked) <= MOST_REGISTERS
+    assert max(row["spilled"] for row in linked) <= MOST_SPILLED
     for real, capability in product(REALS, CAPABILITIES):
         own = [row for row in report if (row["real"], row["target"]) == (real, capability)]
         assert len({row["kernel"] for row in own}) == len(own) == 5 + 11 + 23 + 7
