@@ -36,6 +36,7 @@ class LumpedForce(RestShapedForce):
     ROUNDING: ClassVar[float]  # the worst of some thousand elements, thin in every way there is
     METRIC_DIAGONAL: ClassVar[tuple[int, ...]]  # which of the constants are the diagonal of M
     density: Any
+    _thin: ClassVar[str | None] = None  # not looked for yet; an instance has its own
 
     @abstractmethod
     def rest_measure(self) -> np.ndarray:
@@ -45,21 +46,28 @@ class LumpedForce(RestShapedForce):
         """Warn by `name` of elements that are too thin for float32."""
         if dtype == np.float64:
             return
+        if self._thin is None:  # a force never changes: what is found is kept
+            object.__setattr__(
+                self, "_thin", self._describe_thin(consts, float(np.finfo(dtype).eps))
+            )
+        if self._thin:
+            warnings.warn(f"`{name}` has elements too thin for {dtype}: {self._thin}", stacklevel=2)
+
+    def _describe_thin(self, consts: np.ndarray, eps: float) -> str:
+        """Return how much rounding takes of whose force; nothing if it is tolerated."""
         corners = self.rest_positions[self.nodes]
         squares = np.square(corners[:, 1:] - corners[:, :1]).sum(axis=(1, 2))
         squares *= consts[:, self.METRIC_DIAGONAL].sum(axis=1)  # cond^2
-        lost = self.ROUNDING * np.finfo(dtype).eps * squares
+        lost = self.ROUNDING * eps * squares
         worst = int(lost.argmax())
-        if lost[worst] > TOLERATED:
-            warnings.warn(
-                f"`{name}` has elements too thin for {dtype}: rounding may be more than "
-                f"{TOLERATED:g} of the force, at a strain of a tenth, in "
-                f"{int((lost > TOLERATED).sum())} of {len(lost)}. The worst is element {worst}, "
-                f"nodes {self.nodes[worst].tolist()}, of condition number "
-                f"{np.sqrt(squares[worst]):.3g}: up to {lost[worst]:.1g} of its force. Pass "
-                "dtype=float64, or mesh without slivers.",
-                stacklevel=2,
-            )
+        if lost[worst] <= TOLERATED:
+            return ""
+        return (
+            f"rounding may be more than {TOLERATED:g} of the force, at a strain of a tenth, in "
+            f"{int((lost > TOLERATED).sum())} of {len(lost)}. The worst is element {worst}, nodes "
+            f"{self.nodes[worst].tolist()}, of condition number {np.sqrt(squares[worst]):.3g}: up "
+            f"to {lost[worst]:.1g} of its force. Pass dtype=float64, or mesh without slivers."
+        )
 
     def check_density(self, density: Any) -> np.ndarray:
         """Return a density as a positive array, () or (n_elements,)."""
