@@ -20,12 +20,13 @@ from adjoint.timeloop import (
     undo_euler_step,
 )
 from adjsim.assembly import make_add_rows, make_read_rows, make_write_nodes
-from adjsim.backend import cuda_module, device_fn, launch_cooperative, specialise
+from adjsim.backend import cuda_module, device_fn, is_hashed, launch_cooperative, specialise
 from adjsim.cuda_timeloop import (
     lane_offsets,
     make_chain,
     make_force_lane,
     make_load_vectors,
+    named,
     no_lanes,
     row_counts,
 )
@@ -262,7 +263,17 @@ def grid_kernel(template: Callable, twins: tuple[TwinKind, ...], *, with_rest: b
         "FORCE_CHAIN": make_chain(tuple(make_force_lane(twin.kind) for twin in twins)),
         "REST_CHAIN": make_chain(tuple(make_rest(twin) for twin in twins if with_rest)),
     }
-    return specialise(template, template.__name__, CUDA=cuda_module(), **chains)
+    rest = "_with_rest" if with_rest else ""
+    name = named(f"{template.__name__}{rest}", [twin.kind for twin in twins])
+    return specialise(template, name, CUDA=cuda_module(), **chains)
+
+
+def are_hashed(twins: tuple[TwinKind, ...]) -> bool:
+    """Whether the sources of all element functions are part of the key of the cache."""
+    functions: list[Callable | None] = []
+    for twin in twins:
+        functions += twin.kind.force, twin.jvp, twin.vjp, twin.jvp_consts, twin.vjp_consts
+    return all(is_hashed(fn) for fn in functions if fn is not None)
 
 
 LANES = {
@@ -274,11 +285,12 @@ LANES = {
 def undo_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> None:
     """Run `reverse_on_grid`; the arrays of `args` live on the device and are updated."""
     kernel = grid_kernel(reverse_on_grid, twins, with_rest=args[5][7].size > 0)
-    launch_cooperative(kernel, args[3][0].size // 3, args)
+    launch_cooperative(kernel, args[3][0].size // 3, args, cached=are_hashed(twins))
 
 
 def advance_tangent_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> np.ndarray:
     """Run `tangent_on_grid`; return how many of the steps stayed finite, of each world."""
     kernel = grid_kernel(tangent_on_grid, twins, with_rest=args[1][-1].size > 0)
-    out = launch_cooperative(kernel, args[5][0].size // 3, args)
+    width, cached = args[5][0].size // 3, are_hashed(twins)
+    out = launch_cooperative(kernel, width, args, cached=cached)
     return out[-1]

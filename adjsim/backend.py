@@ -262,22 +262,24 @@ def to_host(array: Any) -> np.ndarray:
 
 
 @cache
-def _cuda_kernel(body: Callable) -> Any:
-    return cuda_module().jit(body)
+def _cuda_kernel(body: Callable, cached: bool) -> Any:
+    """Return a kernel; a cached one is found on disk by its name and its types alone."""
+    return cuda_module().jit(body, cache=cached)
 
 
-def launch_cooperative(body: Callable, width: int, args: tuple) -> tuple:
+def launch_cooperative(body: Callable, width: int, args: tuple, *, cached: bool) -> tuple:
     """Run a kernel whose grid synchronises, on about `width` threads, and wait for it.
 
     `args` is a tuple of arrays, nested at will, which the kernel takes as one argument
-    and walks with a stride. Returns `args` with NumPy arrays as the kernel left them.
+    and walks with a stride. Returns `args` with NumPy arrays as the kernel left them. It must
+    not be `cached` where a function is bound into it whose source is not hashed.
     """
     cuda = cuda_module()
     block = 8 if in_cuda_simulator() else 128
     on_device = _map_arrays(
         lambda a: cuda.to_device(a) if isinstance(a, np.ndarray) else cuda.as_cuda_array(a), args
     )
-    kernel, n_blocks = _cuda_kernel(body), -(-max(width, 1) // block)
+    kernel, n_blocks = _cuda_kernel(body, cached), -(-max(width, 1) // block)
     if in_cuda_simulator():
         n_blocks = 1  # the simulator runs blocks one after the other
     else:
@@ -305,7 +307,7 @@ def _each_index(n, args):
 @cache
 def index_kernel(body: Callable) -> Callable:
     """Return the kernel, of (n, args), that runs a device function for each index below n."""
-    name = f"{getattr(body, '__name__', 'body')}_of_each_index"
+    name = f"{body.__module__}.{body.__name__}_of_each_index".replace(".", "_")
     return specialise(_each_index, name, BODY=body, CUDA=cuda_module())
 
 
@@ -322,16 +324,17 @@ def on_device(arrays: Any) -> Any:
     )
 
 
-def launch(body: Callable, n: int, args: tuple) -> None:
+def launch(body: Callable, n: int, args: tuple, *, cached: bool = True) -> None:
     """Run the device function `body(i, args)` for each index i below n, a thread each.
 
     `args` is a tuple of arrays from `on_device`, nested at will. Launches run one after the
-    other, in order with CuPy's work; `to_host` waits for them.
+    other, in order with CuPy's work; `to_host` waits for them. As for the CPU, a body with a
+    function bound into it whose source is not hashed must not be `cached`.
     """
     cuda_module()  # filters its warnings, also where the kernel is found in the cache
     if n > 0:
         block = 8 if in_cuda_simulator() else 128
-        _cuda_kernel(index_kernel(body))[-(-n // block), block](n, args)
+        _cuda_kernel(index_kernel(body), cached)[-(-n // block), block](n, args)
 
 
 def _map_arrays(fn: Callable, *trees: Any) -> Any:

@@ -6,7 +6,8 @@ between elements and nodes, so no step costs a launch. The element functions, th
 and `step_node` are those of the CPU.
 """
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,7 +22,7 @@ from adjsim.assembly import (
     make_read_rows,
     make_write_nodes,
 )
-from adjsim.backend import cuda_module, device_fn, launch_cooperative, specialise
+from adjsim.backend import cuda_module, device_fn, is_hashed, launch_cooperative, specialise
 from adjsim.element import ElementKind
 from adjsim.packing import PackedModels
 from adjsim.rigid.points import step_body
@@ -167,7 +168,14 @@ def advance_on_grid(args):
 def advance_grid_kernel(kinds: tuple[ElementKind, ...]) -> Callable:
     """Return the forward kernel of a model with these kinds of force."""
     chain = make_chain(tuple(make_force_lane(kind) for kind in kinds))
-    return specialise(advance_on_grid, "advance_on_grid", CHAIN=chain, CUDA=cuda_module())
+    name = named("advance_on_grid", kinds)
+    return specialise(advance_on_grid, name, CHAIN=chain, CUDA=cuda_module())
+
+
+def named(name: str, kinds: Sequence[ElementKind]) -> str:
+    """Return the name of a kernel with these kinds of force: compiled code is found by it."""
+    names = " ".join(kind.name for kind in kinds)
+    return f"{name}_{hashlib.sha256(names.encode()).hexdigest()[:16]}"
 
 
 def advance_on_gpu(
@@ -189,5 +197,6 @@ def advance_on_gpu(
         finite,
     )
     width = max(packed.n_slots // 3, len(packed.w), packed.n_bodies)
-    out = launch_cooperative(advance_grid_kernel(packed.kinds), width, args)
+    cached = all(is_hashed(kind.force) for kind in packed.kinds)
+    out = launch_cooperative(advance_grid_kernel(packed.kinds), width, args, cached=cached)
     return out[-1]

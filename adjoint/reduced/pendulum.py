@@ -13,7 +13,7 @@ from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
 from adjsim.backend import to_host
 from adjsim.reduced.pendulum import PendulumState, PendulumStepper, PendulumTrajectory
-from adjsim.reduced.pendulum_loop import loop_rows, run_loop
+from adjsim.reduced.pendulum_loop import loop_rows
 from adjsim.system import Fields
 
 
@@ -48,7 +48,7 @@ class PendulumSweep(Sweep):
         steps = s.xp.asarray(loop_rows(start, rows))
         frames = (frame_of, *self.frames)
         args = (s.params, s.series, s.numbers, steps, fields, frames, self.adj)
-        run_loop(reverse_loop(self.twin, s.device), s.device, args)
+        reverse_loop(self.twin, s.device)(args)
 
     def finish(self) -> dict[str, np.ndarray]:
         """Add the cotangent of state 0, if it is a frame; unpack the wanted gradient."""
@@ -104,7 +104,7 @@ class PendulumTangent(Tangent):
         steps, finite = s.xp.asarray(loop_rows(k0, rows)), s.xp.array([len(rows) - 1])
         states = (*fields, *tan_fields)
         args = (s.params, s.series, *self.packed, s.numbers, steps, states, finite)
-        run_loop(tangent_loop(self.twin, s.device), s.device, args)
+        tangent_loop(self.twin, s.device)(args)
         s.check_finite(finite, k0, len(rows) - 1)
 
 

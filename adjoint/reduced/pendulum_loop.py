@@ -17,8 +17,8 @@ from adjsim.reduced.pendulum_loop import (
     PendulumKind,
     axpy_1,
     bindings,
-    compiled,
     read_0,
+    runner,
     write_0,
 )
 
@@ -150,15 +150,15 @@ def reverse(index, args):
 
 
 @cache
-def tangent_loop(twin: PendulumTwinKind, device: Device) -> Callable:
-    """Return `tangent` of one kind, for the CPU or as a device function."""
+def tangent_loop(twin: PendulumTwinKind, device: Device) -> Callable[[tuple], None]:
+    """Return `tangent` of one kind on a device, a function of its arguments."""
     loop = specialise(tangent, f"tangent_{twin.kind.name}", JVP=twin.jvp, **bindings(twin.kind))
-    return compiled(loop, device, cached=is_hashed(twin.jvp))
+    return runner(loop, device, cached=is_hashed(twin.jvp))
 
 
 @cache
-def reverse_loop(twin: PendulumTwinKind, device: Device) -> Callable:
-    """Return `reverse` of one kind, for the CPU or as a device function."""
+def reverse_loop(twin: PendulumTwinKind, device: Device) -> Callable[[tuple], None]:
+    """Return `reverse` of one kind on a device, a function of its arguments."""
     kind = twin.kind
     loop = specialise(
         reverse,
@@ -170,4 +170,4 @@ def reverse_loop(twin: PendulumTwinKind, device: Device) -> Callable:
         TIMES=SCALE[kind.n_angles],
         **bindings(kind),
     )
-    return compiled(loop, device, cached=is_hashed(twin.vjp))
+    return runner(loop, device, cached=is_hashed(twin.vjp))

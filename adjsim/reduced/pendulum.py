@@ -12,7 +12,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.backend import Device, array_module, check_device, thread_count, to_host
 from adjsim.element import Parameter, replace_values
-from adjsim.reduced.pendulum_loop import PendulumKind, advance_loop, loop_rows, run_loop
+from adjsim.reduced.pendulum_loop import PendulumKind, advance_loop, loop_rows
 from adjsim.series import check_series, series_rows, series_steps, series_values
 from adjsim.system import Fields, RolloutError, Stepper, System, make_stepper
 
@@ -185,7 +185,7 @@ class PendulumStepper(Stepper[PendulumState, PendulumTrajectory]):
         """Run from state k0, in compiled code from the first step to the last."""
         steps, finite = self.xp.asarray(loop_rows(k0, rows)), self.xp.array([len(rows) - 1])
         args = (self.params, self.series, self.numbers, steps, fields, finite)
-        run_loop(advance_loop(self.system.KIND, self.device), self.device, args)
+        advance_loop(self.system.KIND, self.device)(args)
         self.check_finite(finite, k0, len(rows) - 1)
 
     def check_finite(self, finite: Any, k0: int, n_steps: int) -> None:

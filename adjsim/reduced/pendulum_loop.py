@@ -138,23 +138,19 @@ def bindings(kind: PendulumKind) -> dict[str, Callable]:
 
 
 @cache
-def advance_loop(kind: PendulumKind, device: Device) -> Callable:
-    """Return `advance` of one kind, for the CPU or as a device function."""
+def advance_loop(kind: PendulumKind, device: Device) -> Callable[[tuple], None]:
+    """Return `advance` of one kind on a device, a function of its arguments."""
     loop = specialise(advance, f"advance_{kind.name}", **bindings(kind))
-    return compiled(loop, device, cached=is_hashed(kind.acceleration))
+    return runner(loop, device, cached=is_hashed(kind.acceleration))
 
 
-def compiled(loop: Callable, device: Device, *, cached: bool) -> Callable:
-    """Return a loop of (index, args) compiled for the CPU, or as a device function."""
-    return device_fn(loop) if device is Device.CUDA else cpu_kernel(loop, cached=cached)
-
-
-def run_loop(loop: Callable, device: Device, args: tuple) -> None:
-    """Run a loop where it was made for; arrays of `args` live there and are updated."""
+def runner(loop: Callable, device: Device, *, cached: bool) -> Callable[[tuple], None]:
+    """Return what runs a loop of (index, args) on a device, where the arrays of args live."""
     if device is Device.CUDA:
-        launch(loop, 1, on_device(args))
-    else:
-        loop(0, args)
+        body = device_fn(loop)
+        return lambda args: launch(body, 1, on_device(args), cached=cached)
+    kernel = cpu_kernel(loop, cached=cached)
+    return lambda args: kernel(0, args)
 
 
 def loop_rows(k0: int, rows: np.ndarray) -> np.ndarray:

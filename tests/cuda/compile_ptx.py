@@ -130,7 +130,7 @@ def render_launches(dtype):
     for module in (cuda_raster, cuda_layers, twin, cuda_tangents, layers, cuda_sums):
         module.array_module = lambda device: blank
         module.on_device = lambda arrays: arrays
-        module.launch = lambda body, n, args: launches.setdefault(body.__name__, (body, args))
+        module.launch = lambda body, n, args, **_: launches.setdefault(body.__name__, (body, args))
     everything(toy("over", dtype), "cuda")
     all_outputs(toy("over", dtype), "cuda")
     return launches

@@ -1,13 +1,18 @@
 """CUDA without a GPU: PTX of every kernel, and the simulator against the CPU; and with one."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
 
+from adjoint.cuda_timeloop import are_hashed, grid_kernel, reverse_on_grid, tangent_on_grid
+from adjoint.forces.neo_hookean import VISCOUS_TWIN
+from adjoint.forces.springs import SPRING_TWIN
 from adjsim.backend import cuda_problem
+from adjsim.cuda_timeloop import advance_grid_kernel
 from tests.cuda import reduced_scenes
 from tests.cuda.processes import run
 from tests.cuda.scenes import everything
@@ -65,6 +70,24 @@ def test_the_simulator_gives_the_numbers_of_the_cpu_for_pendula_and_smoke():
         assert row["largest"] > 0.0, f"{name} is zero: nothing was compared"
         # The same Python operations in the same order; sources are sorted otherwise, stably.
         assert row["difference"] == 0.0, (name, row)
+
+
+def test_kernels_of_other_forces_have_other_names():
+    """Compiled code is found on disk by the name of a kernel and the types of its arguments."""
+    orders = [(SPRING_TWIN,), (VISCOUS_TWIN,), (SPRING_TWIN, VISCOUS_TWIN)]
+    orders.append((VISCOUS_TWIN, SPRING_TWIN))
+    names = {advance_grid_kernel(tuple(twin.kind for twin in twins)).__name__ for twins in orders}
+    for template, with_rest in product((reverse_on_grid, tangent_on_grid), (True, False)):
+        kernels = [grid_kernel(template, twins, with_rest=with_rest) for twins in orders]
+        names |= {kernel.__name__ for kernel in kernels}
+    assert len(names) == 5 * len(orders)
+
+
+@pytest.mark.parametrize("own", ["jvp", "vjp", "jvp_consts", "vjp_consts"])
+def test_a_kernel_with_a_users_own_force_is_not_kept_on_disk(own):
+    assert are_hashed((SPRING_TWIN, VISCOUS_TWIN))
+    users = replace(SPRING_TWIN, **{own: lambda *_: None})
+    assert not are_hashed((VISCOUS_TWIN, users))
 
 
 @pytest.mark.cuda

@@ -26,7 +26,7 @@ def test_states_go_to_the_rows_they_are_given():
     Q, U = np.zeros((3, 1)), np.zeros((3, 1))
     finite = np.array([2])
     args = (PARAMS, SERIES, NUMBERS, loop_rows(0, np.array([2, 0, 2])), (Q, U), finite)
-    advance_loop(SIMPLE_PENDULUM, Device.CPU)(0, args)
+    advance_loop(SIMPLE_PENDULUM, Device.CPU)(args)
     # T = 2, l = m = 1, g = b = 0: u = 1, 2 and q = 0.5, 1.5
     np.testing.assert_array_equal(U.ravel(), [1.0, 0.0, 2.0])
     np.testing.assert_array_equal(Q.ravel(), [0.5, 0.0, 1.5])
@@ -37,7 +37,7 @@ def test_the_loop_stops_where_the_numbers_end():
     Q, U = np.zeros((4, 1)), np.full((4, 1), 1e308)
     finite = np.array([3])
     args = (PARAMS, SERIES, np.array([10.0]), loop_rows(0, np.arange(4)), (Q, U), finite)
-    advance_loop(SIMPLE_PENDULUM, Device.CPU)(0, args)
+    advance_loop(SIMPLE_PENDULUM, Device.CPU)(args)
     assert finite[0] == 0
     np.testing.assert_array_equal(Q[2:], 0.0)
 
@@ -47,6 +47,6 @@ def test_the_adjoint_of_two_free_steps_by_hand():
     adj = tuple(np.zeros(shape) for shape in ((1, 1), (1, 1), (1, 4), (1, 1)))
     frames = (np.array([-1, 0]), np.array([[1.0]]), np.array([[0.0]]))
     args = (PARAMS, SERIES, NUMBERS, loop_rows(0, np.arange(2)), (Q, U), frames, adj)
-    reverse_loop(TWIN, Device.CPU)(0, args)
+    reverse_loop(TWIN, Device.CPU)(args)
     # q_2 = q_0 + 2 dt u_0 + 3 dt^2 T
     assert [float(part[0, 0]) for part in (adj[0], adj[1], adj[3])] == [1.0, 2 * DT, 3 * DT**2]
