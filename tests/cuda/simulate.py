@@ -3,7 +3,7 @@
 Arrays of the device are kept apart from NumPy's, by `stand_ins.py`.
 
 Run in a process of its own with NUMBA_ENABLE_CUDASIM=1 and NUMBA_DISABLE_JIT=1, and with
-the name of what is run: physics, reduced, render or outputs.
+the name of what is run: physics, reduced, render, outputs or study.
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from tests.cuda import reduced_scenes, render_scenes, scenes, stand_ins
+from tests.cuda import reduced_scenes, render_scenes, scenes, stand_ins, study_scenes
 
 
 RUNS = {
@@ -19,6 +19,7 @@ RUNS = {
     "reduced": reduced_scenes.all_scenes,
     "render": render_scenes.all_scenes,
     "outputs": render_scenes.outputs_of_scenes,
+    "study": study_scenes.problem,
 }
 
 

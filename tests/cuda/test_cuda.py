@@ -72,6 +72,16 @@ def test_the_simulator_gives_the_numbers_of_the_cpu_for_pendula_and_smoke():
         assert row["difference"] == 0.0, (name, row)
 
 
+def test_a_study_finds_on_a_device_what_it_finds_on_the_cpu():
+    report = run("tests.cuda.simulate", "study", NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1")
+    assert len(report) == 6
+    assert report["images"]["difference"] > 0.0, "the device was not asked"
+    for name, row in report.items():
+        assert row["alike"], name
+        # Pixels of about 1 that differ by two roundings, of which the residuals are 1e-5.
+        assert 0.0 <= row["difference"] <= 1e-10 * row["largest"], (name, row)
+
+
 def test_kernels_of_other_forces_have_other_names():
     """Compiled code is found on disk by the name of a kernel and the types of its arguments."""
     orders = [(SPRING_TWIN,), (VISCOUS_TWIN,), (SPRING_TWIN, VISCOUS_TWIN)]
