@@ -13,6 +13,7 @@ from studies.scans.landscape import Slice, per_axis
 
 TICKS = 25  # tangents along a curve
 ARROWS = 13  # along an axis
+REACH, MOST_REACH = 0.46, 0.08  # of an arrow: parts of the way to the next one, of the axes
 LEAST_FALL = 1e-30  # a loss is drawn not lower than this part of the largest
 MOST_EVENTS = 0.4  # part of the pairs of neighbours: more of them are not drawn
 COLORS = (BLUE, ORANGE, GREEN, SOFT)
@@ -113,6 +114,8 @@ def contours(
     Arrows are in fractions of the axes, of one length; beside them, if asked for, the
     estimates of a black box.
     """
+    from matplotlib.patheffects import withStroke
+
     a, b = own.axes  # a upwards, b to the right, as the first axis of an array goes down
     figure, (ax,) = make_axes(1, 1, (6.4, 5.2))
     loss = np.ma.masked_invalid(own.loss)
@@ -124,6 +127,7 @@ def contours(
     figure.colorbar(filled, ax=ax, label="log10 of the loss")
     _set_x(ax, b, units.get(b.key, ""))
     _set_y(ax, a, units.get(a.key, ""))
+    ax.set(xlim=_with_margin(b, _reach(own)), ylim=_with_margin(a, _reach(own)))
     ax.grid(visible=False)
     ax.set_title(title, fontsize=10)
     if black_box:
@@ -134,9 +138,10 @@ def contours(
     if len(failed):
         ax.plot(b.values[failed[:, 1]], a.values[failed[:, 0]], "x", color=ORANGE, ms=5,
                 label="no loss")  # fmt: skip
-    for kind, index in [("local minimum", i) for i in own.local_minima()]:
-        at = own.at(index)
-        ax.plot(at[b.key], at[a.key], "o", mfc="none", mec="white", ms=8, mew=1.4, label=kind)
+    outlined = [withStroke(linewidth=3.0, foreground=INK)]  # white shows on the margin too
+    for at in map(own.at, own.local_minima()):
+        ax.plot(at[b.key], at[a.key], "o", mfc="none", mec="white", ms=8, mew=1.4,
+                path_effects=outlined, label="local minimum")  # fmt: skip
     if own.truth is not None and own.holds_truth():
         ax.plot(own.truth[b.key], own.truth[a.key], "*", color="#ffd23f", mec=INK, ms=13,
                 label="truth")  # fmt: skip
@@ -153,9 +158,24 @@ def _arrows(ax: Any, own: Slice, field: Any, *, color: str, label: str) -> None:
     known = np.isfinite(length) & (length > 0.0)
     x, y = np.meshgrid(b.values[columns], a.values[rows])
     unit = -slope[known] / length[known][:, None]
-    ax.quiver(x[known], y[known], *unit.T, color=color, scale=26.0, width=0.0045, edgecolor=INK,
-              linewidth=0.4)  # fmt: skip
+    reach = _reach(own)
+    ax.quiver(x[known], y[known], *unit.T, color=color, scale=1.0 / reach, scale_units="width",
+              units="width", width=0.12 * reach, edgecolor=INK, linewidth=0.8)  # fmt: skip
     ax.plot([], [], marker=r"$\rightarrow$", color=color, ls="", ms=11, label=label)
+
+
+def _reach(own: Slice) -> float:
+    """Return the length of an arrow, in parts of the axes: less than to the next arrow."""
+    most = max(len(_evenly(axis.count)) for axis in own.axes)
+    return min(REACH / max(most - 1, 1), MOST_REACH)
+
+
+def _with_margin(axis: Axis, part: float) -> tuple[float, float]:
+    """Return the ends of an axis with a part of its length beyond both."""
+    low, high = axis.values[0], axis.values[-1]
+    if axis.is_log:
+        return low * (low / high) ** part, high * (high / low) ** part
+    return low - part * (high - low), high + part * (high - low)
 
 
 def _evenly(count: int) -> np.ndarray:

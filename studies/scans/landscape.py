@@ -18,6 +18,7 @@ from studies.scans.spec import Scan
 from studies.scans.trust import AGREES
 
 
+NEAR = 1e-9  # steps of the grid that count as none
 VALLEY = 0.1  # of the scaled loss: where it is below, is the valley
 
 
@@ -80,13 +81,30 @@ class Slice:
                 is_lower &= loss < padded[cut]
         return [tuple(int(i) for i in index) for index in np.argwhere(is_lower)]
 
-    def coincides(self, index: tuple[int, ...]) -> bool | None:
-        """Whether a point is within one step of the grid of the truth, along every axis."""
+    def steps_from_truth(self, index: tuple[int, ...]) -> tuple[float, ...] | None:
+        """Return how many steps of the grid a point is from the truth, along every axis."""
         truth = self.truth
         if truth is None:
             return None
         places = zip(self.axes, index, strict=True)
-        return all(abs(axis.place(truth[axis.key]) - i) <= 1.0 + 1e-9 for axis, i in places)
+        return tuple(abs(axis.place(truth[axis.key]) - i) for axis, i in places)
+
+    def coincides(self, index: tuple[int, ...]) -> bool | None:
+        """Whether a point is within one step of the grid of the truth, along every axis."""
+        steps = self.steps_from_truth(index)
+        return None if steps is None else all(one <= 1.0 + NEAR for one in steps)
+
+    def is_beside(self, index: tuple[int, ...]) -> bool | None:
+        """Whether a point is one of those around the truth, or next to one, along every axis.
+
+        Along an axis that has the truth as a value that is one step, else less than two: any of
+        the points around it may be above the next one in a valley askew to the grid.
+        """
+        steps = self.steps_from_truth(index)
+        if steps is None:
+            return None
+        most = (1.0 + NEAR if abs(one - round(one)) <= NEAR else 2.0 for one in steps)
+        return all(one <= limit for one, limit in zip(steps, most, strict=True))
 
     def holds_truth(self) -> bool | None:
         """Whether the truth is inside the grid."""
@@ -94,7 +112,7 @@ class Slice:
         if truth is None:
             return None
         places = [(axis.place(truth[axis.key]), axis.count - 1) for axis in self.axes]
-        return all(-1e-9 <= at <= last + 1e-9 for at, last in places)
+        return all(-NEAR <= at <= last + NEAR for at, last in places)
 
 
 def slices(scan: Scan, data: xr.Dataset) -> Iterator[Slice]:
@@ -229,7 +247,9 @@ def _slice_record(own: Slice) -> dict[str, Any]:
         "on_border": own.is_on_border(lowest),
         "truth": own.truth,
         "truth_inside": own.holds_truth(),
+        "steps_from_truth": own.steps_from_truth(lowest),
         "coincides": own.coincides(lowest),
+        "beside": own.is_beside(lowest),
         "local_minima": [
             {"at": own.at(i), "loss": float(own.loss[i]), "on_border": own.is_on_border(i)}
             for i in minima
@@ -252,9 +272,25 @@ def _told(part: dict[str, Any], units: Mapping[str, str]) -> list[str]:
         if not part["truth_inside"]:
             text += ", outside the grid"
         else:
-            text += ", within a step of it" if part["coincides"] else ", not at the lowest point"
+            text += f", {from_truth(part)}"
     return [f"{text}; {counted(inside, 'local minimum', 'local minima')} inside"
             + (f", {border} at the border" if border else "")]  # fmt: skip
+
+
+def is_at_truth(part: Mapping[str, Any]) -> bool:
+    """Whether the lowest point of a slice is the truth; False where an old folder does not say."""
+    return max(part.get("steps_from_truth", [1.0])) <= NEAR
+
+
+def from_truth(part: Mapping[str, Any]) -> str:
+    """Return in words where a truth inside the grid of a slice is from its lowest point."""
+    if is_at_truth(part):
+        return "at the lowest point"
+    if part["coincides"]:
+        return "within a step of the lowest point"
+    if part.get("beside"):
+        return "between values of the grid, within two steps of the lowest point"
+    return "not at the lowest point"
 
 
 def counted(count: int, one: str, many: str) -> str:

@@ -19,6 +19,8 @@ from studies.scans.landscape import (
     because,
     cosines,
     counted,
+    from_truth,
+    is_at_truth,
     named,
     slices,
     subset_losses,
@@ -118,13 +120,7 @@ def _verdicts(result: dict[str, Any]) -> list[tuple[bool | None, str]]:
     found: list[tuple[bool | None, str]] = []
     known = [part for part in result["slices"] if part.get("coincides") is not None]
     if known and all(part["truth_inside"] for part in known):
-        hits = sum(part["coincides"] for part in known)
-        where = "the lowest point is at the truth"
-        if len(known) > 1:
-            where = f"lowest point at the truth in {hits} of {len(known)}"
-        elif not hits:
-            where = "the lowest point is not at the truth"
-        found.append((hits == len(known), where))
+        found.append(_at_truth(known))
     for axis, own in result["trust"]["axes"].items():
         is_good = own["agree"] + own["jumps"] + own["crosses"] == own["compared"]
         others = ", jumps at the others" if is_good and own["agree"] < own["compared"] else ""
@@ -134,6 +130,21 @@ def _verdicts(result: dict[str, Any]) -> list[tuple[bool | None, str]]:
     if result["failed"]:
         found.append((None, f"{result['failed']} without a loss"))
     return found
+
+
+def _at_truth(known: list[dict[str, Any]]) -> tuple[bool | None, str]:
+    """Return whether the lowest points are at the truth; neither where it is off the grid."""
+    hits = sum(part["coincides"] for part in known)
+    beside = sum(part["coincides"] or part.get("beside", False) for part in known)
+    is_good = (True if hits == len(known) else None) if beside == len(known) else False
+    if len(known) > 1:
+        return is_good, f"lowest point at the truth or next to it in {hits} of {len(known)}"
+    (part,) = known
+    if not hits:
+        between = "within two steps of the truth, which is between values of the grid"
+        return is_good, f"the lowest point is {between if beside else 'not at the truth'}"
+    near = "at" if is_at_truth(part) else "within a step of"
+    return is_good, f"the lowest point is {near} the truth"
 
 
 def _section(title: str, *parts: str) -> str:
@@ -186,8 +197,7 @@ def _slice_cells(part: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
     cells["lowest point"] = f"{named(part['lowest'], units)}{border}"
     cells["loss there"] = f"{part['loss']:.2e}"
     if part["truth"]:
-        same = "within a step of the grid" if part["coincides"] else "not at the lowest point"
-        where = same if part["truth_inside"] else "outside the grid"
+        where = from_truth(part) if part["truth_inside"] else "outside the grid"
         cells["truth"] = f"{named(part['truth'], units)}, {where}"
     inside = [one["at"] for one in part["local_minima"] if not one["on_border"]]
     edge = len(part["local_minima"]) - len(inside)

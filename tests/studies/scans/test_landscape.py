@@ -1,4 +1,4 @@
-"""What a grid says: minima, border, truth."""
+"""What a grid says: minima, border, truth; and its arrows."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from studies.scans import progress
+from studies.scans import figures, progress, report
 from studies.scans.axes import parse_axes
 from studies.scans.landscape import Slice, cosines, named, per_axis
 from studies.scans.progress import PointProgress
@@ -29,6 +29,51 @@ def test_local_minima_are_below_all_their_neighbours():
     assert not own.is_on_border((1,))
     assert own.coincides((1,))
     assert not own.coincides((3,))
+
+
+@pytest.mark.parametrize(
+    ("truth", "beside", "coincide"),
+    [(2.0, (1, 2, 3), (1, 2, 3)), (2.2, (1, 2, 3, 4), (2, 3)), (0.5, (0, 1, 2), (0, 1))],
+)
+def test_a_truth_between_values_has_neighbours_around_it(truth, beside, coincide):
+    own = slice_of(np.arange(6.0), "a=0:5:6", truth=[truth])
+    assert tuple(i for i in range(6) if own.is_beside((i,))) == beside
+    assert tuple(i for i in range(6) if own.coincides((i,))) == coincide
+    third = slice_of(np.arange(4.0), "a=0:1:4", truth=[2.0 / 3.0])  # not exact in binary
+    assert [third.is_beside((i,)) for i in range(4)] == [False, True, True, True]
+    assert slice_of(np.arange(6.0), "a=0:5:6").is_beside((0,)) is None
+
+
+def test_a_truth_off_the_grid_is_not_held_against_its_neighbours():
+    exact = {"steps_from_truth": [0.0, 0.0], "coincides": True, "beside": True}
+    step = exact | {"steps_from_truth": [0.3, 0.7]}
+    beside = exact | {"steps_from_truth": [0.3, 1.7], "coincides": False}
+    away = beside | {"beside": False}
+    told = [report._at_truth([part]) for part in (exact, step, beside, away)]
+    assert [is_good for is_good, _ in told] == [True, True, None, False]
+    assert told[0][1] == "the lowest point is at the truth"
+    assert told[1][1] == "the lowest point is within a step of the truth"
+    assert "within two steps of the truth, which is between values of the grid" in told[2][1]
+    assert told[3][1] == "the lowest point is not at the truth"
+    assert report._at_truth([exact, beside]) == (
+        None, "lowest point at the truth or next to it in 1 of 2",
+    )  # fmt: skip
+    old = {"coincides": True}  # of a folder that an earlier version wrote
+    assert report._at_truth([old]) == (True, "the lowest point is within a step of the truth")
+    assert report._at_truth([{"coincides": False}])[0] is False
+
+
+@pytest.mark.parametrize("over", [("a=0:3:4", "b=0:5:6"), ("a=1:100:9:log", "b=0:9:40")])
+def test_no_arrow_leaves_the_axes(over):
+    own = slice_of(np.zeros([axis.count for axis in parse_axes(list(over))]), *over)
+    reach = figures._reach(own)
+    for axis in own.axes:
+        first, second = axis.values[figures._evenly(axis.count)[:2]]
+        assert reach < axis.place(second) / (axis.count - 1) - axis.place(first) / (axis.count - 1)
+        low, high = (
+            axis.place(end) / (axis.count - 1) for end in figures._with_margin(axis, reach)
+        )
+        assert np.allclose([low, high], [-reach, 1.0 + reach], rtol=1e-12)
 
 
 def test_diagonal_neighbours_and_missing_points_count():
