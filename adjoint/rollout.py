@@ -149,8 +149,9 @@ def record(
     model, state, dt, n_steps, frames, dtype, threads, device, on_divergence
         As in `adjsim.rollout`.
     checkpoint : Schedule, str or int, optional
-        Which states to keep: None stores all, a size such as "500MB", or a number of bytes,
-        is a memory budget, or give a schedule of `adjoint.schedules`. All give the same bits.
+        Which states to keep: None or "all" stores all, a size such as "500MB", or a number of
+        bytes, is a memory budget, or give a schedule of `adjoint.schedules`. All give the same
+        bits.
 
     Returns
     -------

@@ -22,6 +22,7 @@ from adjsim import checks
 # A plan may cost this much more than the cheapest one if its segments are longer: fewer,
 # longer calls into compiled code.
 SEGMENT_SLACK = 0.02
+ALL = "all"  # as good as None: every state is stored
 _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kMGT]?i?B)\s*")
 _UNITS = {f"{prefix}B": 1000**power for power, prefix in enumerate(("", "k", "M", "G", "T"))}
 _UNITS |= {f"{prefix}iB": 1024**power for power, prefix in enumerate("kMGT", start=1)}
@@ -287,9 +288,10 @@ class MemoryBudget(Schedule):
 def as_schedule(checkpoint: Schedule | str | int | None) -> Schedule:
     """Return the schedule that a `checkpoint=` argument means.
 
-    None stores all states, a text or a number is a `MemoryBudget`, a schedule is itself.
+    None and "all" store all states, any other text or a number is a `MemoryBudget`, a schedule
+    is itself.
     """
-    if checkpoint is None:
+    if checkpoint is None or (isinstance(checkpoint, str) and checkpoint == ALL):
         return StoreAll()
     if isinstance(checkpoint, Schedule):
         return checkpoint
@@ -304,8 +306,8 @@ def size_in_bytes(size: str | int) -> int:
         match = _SIZE.fullmatch(size) if isinstance(size, str) else None
         if match is None or match[2] not in _UNITS:
             raise ValueError(
-                "`checkpoint` must be None, a schedule, a number of bytes or a size such as "
-                f'"100MB" or "1.5GiB" (units {", ".join(_UNITS)}), got {size!r}.'
+                f'`checkpoint` must be None or "{ALL}", a schedule, a number of bytes or a size '
+                f'such as "100MB" or "1.5GiB" (units {", ".join(_UNITS)}), got {size!r}.'
             )
         n_bytes = math.floor(float(match[1]) * _UNITS[match[2]])
     return checks.positive("checkpoint", n_bytes, hint="It is a number of bytes.")

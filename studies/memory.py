@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.schedules import MemoryBudget, Schedule, ScheduleCost, StoreAll, size_in_bytes
+from adjoint.schedules import ALL, ScheduleCost, as_schedule, size_in_bytes
 from adjsim.backend import Device
 from adjsim.model import Model
 from adjsim.rigid.rows import STATE_SIZE
@@ -17,7 +17,6 @@ from adjsim.stepper import keeps_no_points
 from studies.errors import StudyError
 
 
-ALL = "all"  # the budget that keeps every state
 OPTION, EXAMPLE = "--checkpoint", "--checkpoint 500MB"
 PREFIXES = "kMGT"
 
@@ -33,11 +32,6 @@ def check_budget(budget: str) -> None:
             f'`{OPTION}` must be a size with its unit, such as "500MB" or "1.5GiB", or "{ALL}" to '
             f"keep every state; got {budget!r}. For example: `{EXAMPLE}`."
         ) from error
-
-
-def as_checkpoint(budget: str) -> str | None:
-    """Return a budget as `adjoint.rollout.record` takes it."""
-    return None if budget == ALL else budget
 
 
 def states_within(budget: str, size: int, most: int) -> int:
@@ -100,7 +94,7 @@ def make_plan(budget: str, n_steps: int, size: int) -> Plan:
     StudyError
         If the budget has no room for two of them.
     """
-    schedule: Schedule = StoreAll() if budget == ALL else MemoryBudget(budget)
+    schedule = as_schedule(budget)
     try:
         return Plan(budget, n_steps, schedule.cost(n_steps, size))
     except ValueError as error:

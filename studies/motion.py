@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from adjoint.rollout import Record, record, rollout_jvp
+from adjoint.schedules import ALL
 from adjsim import RolloutError
 from adjsim.rollout import rollout
 from adjsim.system import System
-from studies.memory import ALL, Plan, as_checkpoint, make_plan, state_bytes
+from studies.memory import Plan, make_plan, state_bytes
 from studies.optimizers.problem import NotFiniteError
 
 
@@ -75,7 +76,7 @@ class Motion:
 
     def record(self) -> Record[Any, Any]:
         """Run forward and keep what the reverse sweep needs, within the budget."""
-        return self._tried(record, checkpoint=as_checkpoint(self.checkpoint))
+        return self._tried(record, checkpoint=self.checkpoint)
 
     @property
     def state_bytes(self) -> int:

@@ -238,9 +238,11 @@ def test_sizes_are_read_in_powers_of_ten_or_two(text, n_bytes):
     assert size_in_bytes(text) == n_bytes
 
 
-@pytest.mark.parametrize("text", ["100", "MB", "100 mb", "-1MB", "100iB", "", 1.5, True, b"1MB"])
+@pytest.mark.parametrize(
+    "text", ["100", "MB", "All", "100 mb", "-1MB", "100iB", "", 1.5, True, b"1MB"]
+)
 def test_a_size_that_cannot_be_read_is_refused_with_the_units(text):
-    with pytest.raises(ValueError, match=r"`checkpoint` must be None.*\"100MB\".*kiB"):
+    with pytest.raises(ValueError, match=r"`checkpoint` must be None or \"all\".*\"100MB\".*kiB"):
         as_schedule(text)
 
 
@@ -286,7 +288,7 @@ def test_a_number_that_makes_no_sense_is_refused_by_name(make, name):
 
 
 def test_a_checkpoint_argument_becomes_a_schedule():
-    assert as_schedule(None) == StoreAll()
+    assert as_schedule(None) == as_schedule("all") == StoreAll()
     assert as_schedule("1MB") == MemoryBudget("1MB")
     assert as_schedule(5000) == MemoryBudget(5000)
     assert as_schedule(EveryK(3)) == EveryK(3)

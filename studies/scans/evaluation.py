@@ -15,7 +15,7 @@ from adjsim.model import Model
 from adjsim.rollout import rollout
 from adjsim.system import OnDivergence
 from adjsim.worlds import stack
-from studies.memory import as_checkpoint, states_within
+from studies.memory import states_within
 from studies.motion import DT, Motion, pull_worlds
 from studies.optimizers.problem import NotFiniteError
 from studies.scans.terrain import Terrain
@@ -178,7 +178,7 @@ def _diverged(motion: Motion, run: Any) -> Failure:
 def _sample_worlds(
     problem: VideoProblem, points: Sequence[np.ndarray], motions: Sequence[Motion]
 ) -> Iterator[Sample | Failure]:
-    recorded = run_worlds(motions, record, checkpoint=as_checkpoint(motions[0].checkpoint))
+    recorded = run_worlds(motions, record, checkpoint=motions[0].checkpoint)
     judges = [_Judge(problem, np.empty(0)) for _ in motions]
     films = zip(motions, recorded.trajectory, judges, strict=True)
     judged: list[Any] = [
