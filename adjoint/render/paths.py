@@ -9,6 +9,7 @@
 Tests: `tests/render/test_soft_raster.py`, `tests/render/test_views.py`.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -124,8 +125,24 @@ def asked(shapes: Mapping[str, tuple], wrt: Iterable[str] | None) -> dict[str, t
     """Return the shapes of the gradients wanted, by default all; raise if a path is unknown."""
     wanted = list(shapes) if wrt is None else checks.paths("wrt", wrt)
     for path in wanted:
-        checks.known_key("path in `wrt`", path, shapes)
+        known_path("wrt", path, shapes)
     return {path: shapes[path] for path in wanted}
+
+
+def known_path(argument: str, path: str, shapes: Mapping[str, tuple]) -> str:
+    """Return a path that is known; of several cameras, a path must say which."""
+    numbered = [key for key in shapes if re.fullmatch(r"camera\.\d+\.\w+", key)]
+    owner, _, name = str(path).rpartition(".")
+    if path not in shapes and owner == "camera" and numbered:
+        own = [key for key in numbered if key.endswith(f".{name}")]
+        ends = [own[0], own[-1]] if own else [numbered[0], numbered[-1]]
+        is_of_all = len(own) == len({key.split(".")[1] for key in numbered}) > 2
+        which = "` to `".join(ends) if is_of_all or not own else "`, `".join(own)
+        raise ValueError(
+            f"Unknown path in `{argument}` `{path}`: the cameras are a sequence, and a path says "
+            f"which of them. Known: `{which}`."
+        )
+    return checks.known_key(f"path in `{argument}`", path, shapes)
 
 
 def gradient(
@@ -220,7 +237,7 @@ def pack_tangents(
     of_cameras: dict[str, dict[str, np.ndarray]] = {owner: {} for owner in cameras}
     tangents = checks.mapping("tangents", tangents, "{'camera.eye': (0.0, 0.0, 1.0)}")
     for path, tangent in tangents.items():
-        checks.known_key("path in `tangents`", path, shape_of)
+        known_path("tangents", path, shape_of)
         value = checks.array(f"tangents[{path!r}]", tangent, shape_of[path], dtype=job.x.dtype)
         owner, _, name = path.rpartition(".")
         if owner in of_cameras:

@@ -97,6 +97,21 @@ def test_the_gradient_of_a_view_is_its_derivative(rng, path):
     pytest.fail("no direction without a jump or a kink nearby")
 
 
+def test_a_path_says_which_of_several_cameras(rng):
+    scene, raster, vertices = problem(rng)
+    record = record_images(scene, [camera()] * 4, raster, vertices, SIZE)
+    adj = np.ones_like(record.images)
+    with pytest.raises(ValueError, match=r"are a sequence.*: `camera.0.eye` to `camera.3.eye`\.$"):
+        record.vjp(adj, wrt=["camera.eye"])
+    with pytest.raises(ValueError, match=r"Known: `camera.0.eye` to `camera.3.fov_y`\.$"):
+        record.vjp(adj, wrt=["camera.eyes"])
+    with pytest.raises(ValueError, match=r"Unknown path in `tangents` `camera.eye`: the cameras"):
+        rasterize_jvp(scene, [camera()], raster, vertices, SIZE, {"camera.eye": np.ones(3)})
+    record = record_images(scene, VIEWS, raster, vertices, SIZE)
+    with pytest.raises(ValueError, match=r"Known: `camera.0.eye`, `camera.3.eye`\.$"):
+        record.vjp(np.ones_like(record.images), wrt=["camera.eye"])
+
+
 def test_tangent_and_adjoint_of_views_agree(rng):
     scene, raster, vertices = problem(rng)
     record = record_images(scene, VIEWS, raster, vertices, SIZE)
