@@ -1,6 +1,7 @@
 """A bar with loss, gradient norm and time left; plain lines where there is no terminal."""
 
 from collections.abc import Iterable, Sequence
+from statistics import median
 from types import TracebackType
 from typing import Any, Self
 
@@ -79,7 +80,9 @@ class EvaluationProgress(Shown):
         self.prefix = ""
         self._label = ""
         self._gradient_norm: float | None = None
-        self._first: Evaluation | None = None
+        self._before: Evaluation | None = None
+        self._kinds: set[str] = set()  # those that are compiled
+        self._rates: list[float] = []  # seconds per rollout
         self._nothing: dict[str, Any] = {"loss": "-", "gradient": "-", "ends": "", "left": ""}
         self._task = self._bar.add_task("", total=max_evaluations, **self._nothing)
 
@@ -88,7 +91,8 @@ class EvaluationProgress(Shown):
         parts = [part for part in (self.prefix, label) if part]
         self._bar.title = ", ".join(parts)
         self._label = "".join(f"{part}, " for part in parts)
-        self._gradient_norm = self._first = None
+        self._gradient_norm = self._before = None
+        self._rates = []
         self._bar.reset(self._task, **self._nothing)
 
     def __call__(self, evaluation: Evaluation) -> None:
@@ -112,11 +116,17 @@ class EvaluationProgress(Shown):
     def _left(self, evaluation: Evaluation) -> int:
         """Return how many seconds the rest of this search takes at most; 0 if none or not known.
 
-        The first evaluation, which also compiles, says nothing of the others.
+        The first evaluation, and the first of each further kind, such as one with tangents,
+        also compile and say nothing of the others. One rollout of the others takes the median.
         """
-        if self._first is None or evaluation.spent <= self._first.spent:
-            self._first = evaluation
+        before, self._before = self._before, evaluation
+        is_compiled = evaluation.kind in self._kinds
+        self._kinds.add(evaluation.kind)
+        if before is None or evaluation.spent <= before.spent:
+            self._rates = []
             return 0
-        rest, spent = self._max - evaluation.spent, evaluation.spent - self._first.spent
-        left = (evaluation.seconds - self._first.seconds) / spent * rest
-        return max(1, round(left)) if rest > 0 else 0
+        if is_compiled:
+            rollouts = evaluation.spent - before.spent
+            self._rates.append((evaluation.seconds - before.seconds) / rollouts)
+        rest = self._max - evaluation.spent
+        return max(1, round(median(self._rates) * rest)) if rest > 0 and self._rates else 0

@@ -28,6 +28,24 @@ def test_the_time_left_does_not_count_the_compilation_of_the_first_evaluation():
     assert out.getvalue().splitlines()[-1].endswith("70.0 s")
 
 
+def test_the_time_left_counts_no_kind_of_evaluation_before_its_second():
+    out = io.StringIO()
+    progress = EvaluationProgress(50, Console(file=out, width=200))
+    kinds = [("residual", 1, 3.0), ("jacobian", 4, 25.0), ("residual", 5, 25.5)]
+    kinds += [("jacobian", 8, 27.3), ("residual", 9, 47.3), ("jacobian", 12, 49.1)]
+    for kind, spent, seconds in kinds:
+        progress(replace(FIRST, kind=kind, spent=spent, seconds=seconds))
+    lines = out.getvalue().splitlines()
+    assert "ends in" not in lines[0] + lines[1]  # both have compiled, 22 s in the second
+    assert [line.split(" at most ")[1] for line in lines[2:]] == ["22 s", "23 s", "25 s", "23 s"]
+    # A new search compiles nothing; its first evaluation only starts the clock.
+    progress.begin("start 2/2")
+    for spent, seconds in ((1, 60.0), (4, 61.5)):
+        progress(replace(FIRST, kind="jacobian", spent=spent, seconds=seconds))
+    assert "at most" not in out.getvalue().splitlines()[-2]
+    assert out.getvalue().splitlines()[-1].endswith("search ends in at most 23 s")
+
+
 def shown(width, prefix="", label=""):
     """What a terminal of so many columns shows after two evaluations, line by line."""
     console = Console(file=io.StringIO(), force_terminal=True, width=width)
