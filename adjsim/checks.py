@@ -224,9 +224,15 @@ def known_key(what: str, key: str, known: Iterable[str]) -> str:
     names = list(known)
     if key in names:
         return key
+    raise ValueError(f"Unknown {what} `{key}`.{known_names(key, names)}")
+
+
+def known_names(key: str, known: Iterable[str]) -> str:
+    """Return the end of a message on an unknown name: the nearest one, and all that are known."""
+    names = list(known)
     near = difflib.get_close_matches(str(key), names, n=1)
     ask = f" Did you mean `{near[0]}`?" if near else ""
-    raise ValueError(f"Unknown {what} `{key}`.{ask} Known: {', '.join(names) or 'none'}.")
+    return f"{ask} Known: {', '.join(names) or 'none'}."
 
 
 def _tail(hint: str) -> str:

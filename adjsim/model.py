@@ -102,10 +102,9 @@ class Model(System["State", "Trajectory"]):
         if force.body is None:
             return force.bind(self.n_nodes, name)
         if force.body not in self.bodies:
-            known = ", ".join(self.bodies) or "none"
             raise ValueError(
-                f"`{name}.body` must be the name of a set in `bodies`, got {force.body!r}. "
-                f"Known: {known}."
+                f"`{name}.body` must be the name of a set in `bodies`, got {force.body!r}."
+                f"{checks.known_names(force.body, self.bodies)}"
             )
         first = self.n_nodes + sum(part.n_points for part in self._before(force.body))
         return force.bind_to_body(self.bodies[force.body], first, name)

@@ -273,7 +273,7 @@ def test_names_of_forces_and_bodies_differ():
 
 def test_a_force_names_bodies_that_are_there():
     with pytest.raises(
-        ValueError, match=r"`floor.body` must be the name .* got 'blok'. Known: block"
+        ValueError, match=r"`floor.body` must be the name .* got 'blok'. Did you mean `block`"
     ):
         Model(bodies={"block": body()}, forces={"floor": HalfSpaceContact(body="blok")})
     with pytest.raises(ValueError, match=r"`floor` acts on nodes, but the model has none"):
