@@ -27,7 +27,26 @@ from render.turns import take_turn
 
 
 class Output(StrEnum):
-    """What a pixel can say about the scene."""
+    """What a pixel can say about the scene: the keys of what `rasterize_outputs` returns.
+
+    Each is a sum over faces with the weights that colours have. An empty pixel, which shows no
+    face, has the value behind everything; on a soft edge the two are mixed. Axes of several
+    cameras and of frames come before those below.
+
+    Attributes
+    ----------
+    RGBA : "rgba"
+        Colour, and alpha, (height, width, 4) [-]. Empty: the background, and alpha 0.
+    DEPTH : "depth"
+        Depth of the faces along the view, not their distance from the eye, (height, width) [m].
+        Empty: `far` of the camera.
+    NORMALS : "normals"
+        Unit normals of the faces in the axes of the world, not turned towards the eye,
+        (height, width, 3) [-]. Empty: 0.
+    MASK : "mask"
+        How much of a pixel each object has, 0 to 1, in the order of the scene's objects,
+        (height, width, n_objects) [-]. Empty: 0.
+    """
 
     RGBA = "rgba"
     DEPTH = "depth"
