@@ -16,8 +16,16 @@ from studies.run_folder import RunFolder
 
 SECONDS_PER_FRAME = 0.15
 UP, VIEW_FROM = (0.0, 1.0, 0.0), (1.0, 0.6, 1.4)  # gravity pulls along -y; VTK would have z up
-MOVED = "moved since the first frame [m]"
-BAR = {"vertical": True, "position_x": 0.84, "position_y": 0.25, "height": 0.5, "width": 0.05}
+MOVED = "moved"  # displacement since the first frame [m]
+TITLE = "moved since\nthe first frame [m]\n"  # in lines: one as long leaves the picture
+BAR = {
+    "title": TITLE,
+    "vertical": True,
+    "position_x": 0.84,
+    "position_y": 0.25,
+    "height": 0.5,
+    "width": 0.05,
+}
 
 
 def view_run(folder: RunFolder, screenshot: Path | None = None) -> None:
