@@ -19,7 +19,7 @@ import scipy.ndimage
 from adjsim import checks
 from studies import appearance_results, outcome, rigid, run_folder
 from studies.appearance_report import write_report
-from studies.certificate import certificate, gathered, told, verdict_of
+from studies.certificate import Say, certificate, gathered, told, verdict_of
 from studies.distribution import HERE, Spread
 from studies.errors import FailedSearchError, StudyError
 from studies.filming import Hulls, MeshFilming, make_filming
@@ -171,7 +171,7 @@ class Appearance:
         kinds, methods = self.settings["kinds"], list(self.searches)
         records, failed = parted(ended)
         case = self.make(records[0]["instance"])
-        certified = self._certified(case, records[0])
+        certified = self._certified(case, records[0], progress.say)
         result = {
             "title": "The mass of a body from video, by its appearance",
             "instances": len(records),
@@ -244,12 +244,12 @@ class Appearance:
             "losses": [one.loss if np.isfinite(one.loss) else None for one in history],
         }
 
-    def _certified(self, case: Case, record: dict[str, Any]) -> dict[str, Any]:
+    def _certified(self, case: Case, record: dict[str, Any], say: Say) -> dict[str, Any]:
         """Return the certificate of each kind, at the start and at the end of the last method."""
         last = {one["kind"]: np.array(one["theta"]) for one in record["searches"]}
         return gathered(
             {
-                kind: certificate(problem, last[kind], self.options)
+                kind: certificate(problem, last[kind], self.options, say)
                 for kind, problem in case.problems.items()
             }
         )

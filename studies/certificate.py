@@ -13,6 +13,11 @@ enough, so where no sweep passes, smaller steps are tried. A wrong gradient pass
 
 Where a search hits its video to the last bit, loss and gradient are 0 and a test would pass on
 nothing: there it is made a little beside that point, and the certificate says how far.
+
+A search may end where nothing can be tested: a rollout beside that point leaves the finite numbers,
+or the loss is so rough that it changes as much over the shortest step as over a much longer one, as
+where steps are too long for the stiffness. Then the certificate of that point could not be made,
+and says why. That is no pass, and the rest of the run is written all the same.
 """
 
 import enum
@@ -28,6 +33,7 @@ from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
 from studies.between_kinks import BetweenKinks, compare_sides, events_between, reach
 from studies.image_problem import ImageProblem
 from studies.manifest import machine, now, versions
+from studies.optimizers.problem import NOT_FINITE
 from studies.registry import RunOptions
 from studies.touches import nearest_touch
 from studies.video_problem import VideoProblem
@@ -40,6 +46,20 @@ ROUNDING = 1e-11  # of a pixel
 LEAST_FALL, MOST_FALL = 2.0, 12.0  # of a smooth pixel's deviation in a halving; 4 is exact
 MOST_LEFT_OUT = 0.1  # part of the pixels
 BESIDE = 1e-2  # from a point whose gradient is 0 [in theta]
+SHORTEST, LONGER = 1e-12, 1e3  # step in theta whose change shows a rough loss, and times so many
+ROUGH, FLAT = 1e-7, 0.1  # part of the loss, and of the change over the longer step
+MOST_SMOOTH = 0.25  # part of the steps that may change little; a jump leaves one side smooth: half
+
+Say = Callable[[str], None]
+
+
+class RoughLossError(ArithmeticError):
+    """A loss in which no slope can be read, however short the steps are."""
+
+
+def quiet(text: str) -> None:
+    """Say nothing of what is done meanwhile."""
+    del text
 
 
 class Verdict(enum.StrEnum):
@@ -47,13 +67,27 @@ class Verdict(enum.StrEnum):
 
     PASSED = "passed"
     BETWEEN_KINKS = "between kinks"
+    NOT_MADE = "not made"
     FAILED = "failed"
 
 
 def told(verdict: Verdict) -> str:
     """Return a verdict for the terminal: one that is neither good nor bad says so."""
-    words = {Verdict.BETWEEN_KINKS: f"{verdict}, not judged", Verdict.FAILED: "FAILED"}
+    words = {
+        Verdict.BETWEEN_KINKS: f"{verdict}, not judged",
+        Verdict.NOT_MADE: "could not be made",
+        Verdict.FAILED: "FAILED",
+    }
     return words.get(verdict, str(verdict))
+
+
+def why_not_made(certified: dict[str, Any]) -> list[str]:
+    """Return why points of a certificate could not be made, in sentences."""
+    return [
+        f"no certificate at the {name}: {point['reason']}"
+        for name, point in certified["points"].items()
+        if verdict_of(point) is Verdict.NOT_MADE
+    ]
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
@@ -68,12 +102,17 @@ def verdict_of(certified: dict[str, Any]) -> Verdict:
     return Verdict.PASSED if certified["passed"] else Verdict.FAILED  # by an earlier version
 
 
-def certificate(problem: ImageProblem, theta: np.ndarray, options: RunOptions) -> dict[str, Any]:
-    """Return the certificate at the start and at the optimum `theta`, in float64."""
+def certificate(
+    problem: ImageProblem, theta: np.ndarray, options: RunOptions, say: Say = quiet
+) -> dict[str, Any]:
+    """Return the certificate at the start and at the optimum `theta`, in float64.
+
+    `say` is told of every sweep that cannot be judged, for then others follow.
+    """
     exact = problem.with_dtype("float64")
     points = {
-        "start": check_point(exact, problem.parameters.start, options.seed),
-        "optimum": check_point(exact, theta, options.seed),
+        name: check_point(exact, at, options.seed, lambda text, name=name: say(f"{name}: {text}"))
+        for name, at in (("start", problem.parameters.start), ("optimum", theta))
     }
     verdict = worst(map(verdict_of, points.values()))
     return {
@@ -100,7 +139,22 @@ def gathered(certificates: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def check_point(problem: ImageProblem, theta: np.ndarray, seed: int) -> dict[str, Any]:
+def check_point(
+    problem: ImageProblem, theta: np.ndarray, seed: int, say: Say = quiet
+) -> dict[str, Any]:
+    """Return the outcome of both tests at theta, or why there is none."""
+    try:
+        return _tested(problem, theta, seed, say)
+    except (*NOT_FINITE, RoughLossError) as error:
+        return {
+            "passed": False,
+            "verdict": str(Verdict.NOT_MADE),
+            "reason": str(error) or type(error).__name__,
+            "theta": theta.tolist(),
+        }
+
+
+def _tested(problem: ImageProblem, theta: np.ndarray, seed: int, say: Say) -> dict[str, Any]:
     """Return the outcome of both tests at theta."""
     loss, gradient = problem.loss_and_gradient(theta)
     beside = 0.0
@@ -108,12 +162,13 @@ def check_point(problem: ImageProblem, theta: np.ndarray, seed: int) -> dict[str
         beside = BESIDE
         theta = moved_inside(problem, theta, seed)
         loss, gradient = problem.loss_and_gradient(theta)
-    sweeps, between = taylor_sweeps(problem, theta, seed), None
+    sweeps, between = taylor_sweeps(problem, theta, seed, say), None
     if not sweeps[-1][0].passed and (events := events_between(problem, theta)) and gradient.any():
-        within = sweeps_within_reach(problem, theta, seed, events)
+        within = sweeps_within_reach(problem, theta, seed, events, say=say)
         sweeps += within
         if all(test.halvings < LEAST_HALVINGS for test, _ in within):  # rounding hides all slopes
             far = max((float(test.eps[0]) for test, _ in within), default=0.0)
+            say("no slope can be read; comparing differences to either side")
             between = compare_sides(problem.loss_at, gradient, theta, reach=far, seed=seed)
     best, left_out = next((sweep for sweep in sweeps if sweep[0].passed), sweeps[0])
     dot = dot_test(
@@ -166,20 +221,67 @@ def moved_inside(problem: ImageProblem, theta: np.ndarray, seed: int) -> np.ndar
 
 
 def taylor_sweeps(
-    problem: ImageProblem, theta: np.ndarray, seed: int
+    problem: ImageProblem, theta: np.ndarray, seed: int, say: Say = quiet
 ) -> list[tuple[TaylorTest, int]]:
-    """Return sweeps with their count of pixels left out, up to the first that passes."""
+    """Return sweeps with their count of pixels left out, up to the first that passes.
+
+    Raises
+    ------
+    RoughLossError
+        If the first does not, and the loss is so rough that no other can.
+    """
     sweeps: list[tuple[TaylorTest, int]] = []
+    most = len(EPS0) * DIRECTIONS
     for eps0 in EPS0:
         for direction in _directions(theta, seed):
             sweeps.append(_sweep(problem, theta, direction, eps0))
             if sweeps[-1][0].passed:
                 return sweeps
+            say(_missed(sweeps, f"of at most {most}"))
+            if len(sweeps) == 1:
+                require_smooth(problem.loss_at, theta, _directions(theta, seed))
     return sweeps
 
 
+def _missed(sweeps: list[tuple[TaylorTest, int]], among: str) -> str:
+    test = sweeps[-1][0]
+    return f"Taylor sweep {len(sweeps)} {among}, steps of {test.eps[0]:.0e}: {test.reason}"
+
+
+def require_smooth(
+    loss_at: Callable[[np.ndarray], float], theta: np.ndarray, directions: np.ndarray
+) -> None:
+    """Complain of a loss that changes as much over a step of 1e-12 as over a longer one.
+
+    A jump at theta does so to one side only, a kink not at all; a gradient, right or wrong, has no
+    part in it.
+    """
+    here = loss_at(theta)
+    signed = [sign * k * d for k, d in enumerate(directions, start=1) for sign in (1.0, -1.0)]
+
+    def changes(step: float) -> np.ndarray:
+        return np.abs([loss_at(theta + step * d) - here for d in signed])
+
+    short = changes(SHORTEST)
+    if np.mean(short <= ROUGH * abs(here)) > MOST_SMOOTH:
+        return
+    long = changes(LONGER * SHORTEST)
+    if np.median(short) > FLAT * np.median(long):
+        raise RoughLossError(
+            f"no slope can be read in this loss of {here:.3g}: a step of {SHORTEST:.0e} in theta "
+            f"changes it by {np.median(short):.1e}, one {LONGER:g} times as long by "
+            f"{np.median(long):.1e}. So it is where the motion is chaotic, as with a `time.dt` too "
+            "long for the stiffness reached."
+        )
+
+
 def sweeps_within_reach(
-    problem: ImageProblem, theta: np.ndarray, seed: int, events: Callable[[np.ndarray], int]
+    problem: ImageProblem,
+    theta: np.ndarray,
+    seed: int,
+    events: Callable[[np.ndarray], int],
+    *,
+    say: Say,
 ) -> list[tuple[TaylorTest, int]]:
     """Return sweeps whose steps are so small that no event of contact lies between."""
     sweeps: list[tuple[TaylorTest, int]] = []
@@ -188,6 +290,7 @@ def sweeps_within_reach(
             sweeps.append(_sweep(problem, theta, direction, eps0))
             if sweeps[-1][0].passed:
                 break
+            say(_missed(sweeps, "between events of contact"))
     return sweeps
 
 

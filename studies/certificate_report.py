@@ -11,7 +11,9 @@ from studies.report_parts import gallery
 Points = dict[str, dict[str, Any]]
 
 
-GOOD = {Verdict.PASSED: True, Verdict.BETWEEN_KINKS: None, Verdict.FAILED: False}
+GOOD = {
+    Verdict.PASSED: True, Verdict.BETWEEN_KINKS: None, Verdict.NOT_MADE: None, Verdict.FAILED: False
+}  # fmt: skip
 
 
 def verdict(found: Verdict) -> tuple[bool | None, str]:
@@ -30,7 +32,13 @@ def drawn(points: Points, certified: dict[str, Any]) -> dict[str, bytes]:
     return {
         f"taylor_{key}": figures.taylor(name, point)
         for key, (name, point) in zip(certified["points"], points.items(), strict=True)
+        if is_made(point)
     }
+
+
+def is_made(point: dict[str, Any]) -> bool:
+    """Whether there are tests at a point to tell of."""
+    return verdict_of(point) is not Verdict.NOT_MADE
 
 
 def section(
@@ -48,8 +56,9 @@ def section(
     """
     about = f" of {html.escape(of)}" if of else ""
     kept = f" Schedule of its reverse sweep: {html.escape(schedule)}." if schedule else ""
+    made = {name: point for name, point in points.items() if is_made(point)}
     about_points = " ".join(
-        [*_vanishing(points), _left_out(points, jumps), *_touches(points), *_kinks(points)]
+        [*_vanishing(made), *_left_out(made, jumps), *_touches(made), *_kinks(made)]
     )
     return f"""<section>
 <h2>Gradient certificate{about}</h2>
@@ -67,6 +76,10 @@ def _table(points: Points) -> str:
     head = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict")
     lines = [f"<tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>"]
     for name, point in points.items():
+        if not is_made(point):
+            cells = [f"<b>at the {name}</b>", *["-"] * 4, _verdict_cell(point)]
+            lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+            continue
         test, dot = point["taylor"], point["dot"]
         slopes = ["-" if test[key] is None else f"{test[key]:.3f}" for key in ("slope0", "slope1")]
         cells = [
@@ -83,6 +96,8 @@ def _table(points: Points) -> str:
 def _verdict_cell(point: dict[str, Any]) -> str:
     """Return the verdict of a point, or why it has failed."""
     found = verdict_of(point)
+    if found is Verdict.NOT_MADE:
+        return f"{told(found)}: {html.escape(point['reason'])}"
     if found is Verdict.PASSED and vanishes(point):
         return f"{told(found)}, as a gradient of 0 would"
     if found is not Verdict.FAILED:
@@ -126,13 +141,17 @@ def _where(name: str, point: dict[str, Any]) -> str:
     return f"{beside:g} beside the {name}, where the gradient is 0" if beside else f"at the {name}"
 
 
-def _left_out(points: Points, jumps: str) -> str:
+def _left_out(points: Points, jumps: str) -> list[str]:
     """Return what the Taylor sweeps did not look at; `jumps` is why pixels may."""
+    if not points:
+        return []
     parts = [
         f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
         for name, point in points.items()
     ]
-    return f"Pixels that jump within a sweep, as where {jumps}, stay out of it: {', '.join(parts)}."
+    return [
+        f"Pixels that jump within a sweep, as where {jumps}, stay out of it: {', '.join(parts)}."
+    ]
 
 
 def _touches(points: Points) -> list[str]:

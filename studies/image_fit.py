@@ -116,7 +116,7 @@ class ImageFit(ABC):
         `say` is told what is done meanwhile.
         """
         theta = found.best.theta
-        certified = certificate(self.problem, theta, self.options)
+        certified = certificate(self.problem, theta, self.options, say)
         say("certified; drawing films, figures and the report")
         result = outcome.result_json(self, found, spread, self._coverage(theta))
         folder.write_json(run_folder.RESULT, result)

@@ -21,12 +21,11 @@ import numpy as np
 from rich.console import Console
 
 from adjsim import checks
-from adjsim.system import RolloutError
 from studies import run_folder
 from studies.distribution import HERE, Spread, alone
 from studies.errors import FailedSearchError, StudyError
 from studies.image_fit import ImageFit
-from studies.optimizers.problem import NotFiniteError
+from studies.optimizers.problem import NOT_FINITE
 from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
 from studies.report_parts import counted
@@ -40,9 +39,7 @@ KEY, FAILED = "instances", "FAILED"
 Make = Callable[[int], ImageFit]
 Record = Callable[[RunFolder, EvaluationProgress, int], Any]
 # How an instance may fail: a rollout, a search, or a matrix of its fit left the finite numbers.
-FAILURES = (
-    RolloutError, NotFiniteError, FailedSearchError, FloatingPointError, np.linalg.LinAlgError,
-)  # fmt: skip
+FAILURES = (*NOT_FINITE, FailedSearchError)
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ class Instances:
             # Its log is whole: this evaluates nothing but the spectrum.
             found, spread = worst.solve(folder, progress, place(table["worst"]))
         progress.say("instances ended; certifying the worst one and drawing the report")
-        lines = worst.finish(folder, found, spread)
+        lines = worst.finish(folder, found, spread, progress.say)
         return "\n".join([*told(table), f"the worst, instance {table['worst']}:", *lines])
 
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from studies.doubts import doubts, ending, offset
 from studies.image_problem import ImageProblem
 from studies.motion import Motion, trajectory_fields
 from studies.optimizers.evaluations import Evaluation
+from studies.optimizers.problem import NOT_FINITE
 from studies.run_folder import RunFolder
 from studies.search import Found, read_search
 from studies.uncertainty import Uncertainty
@@ -168,6 +169,7 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
         parts = ", ".join(f"{name} {count}" for name, count in covered["covered"].items())
         lines.append(f"  intervals held the truth in {parts} of {covered['repeats']} noise seeds")
     lines.append(f"gradient certificate: {certificate.told(certificate.verdict_of(certified))}")
+    lines += [f"warning: {reason}" for reason in certificate.why_not_made(certified)]
     return lines
 
 
@@ -203,16 +205,25 @@ def write_frames(
     motion = problem.motion_at(theta).at(steps)
     run = motion.run()
     folder.write_npz(run_folder.TRAJECTORY, **moved(problem, motion, run))
-    beginning = problem.motion_at(problem.parameters.start).at(steps)
+    fitted = problem.filming.shoot(motion, run).astype(np.float32)
     folder.write_npz(
         run_folder.FRAMES,
         times=run.times,
         compared=np.isin(steps, compared),
         # beside a step that is only shown, the target that comes next
         target=problem.targets[np.searchsorted(compared, steps)].astype(np.float32),
-        fitted=problem.filming.shoot(motion, run).astype(np.float32),
-        start=problem.filming.shoot(beginning, beginning.run()).astype(np.float32),
+        fitted=fitted,
+        start=_at_start(problem, steps, blank=np.zeros_like(fitted)),
     )
+
+
+def _at_start(problem: VideoProblem, steps: np.ndarray, *, blank: np.ndarray) -> np.ndarray:
+    """Return the frames at the start; blank ones where its rollout blows up."""
+    motion = problem.motion_at(problem.parameters.start).at(steps)
+    try:
+        return problem.filming.shoot(motion, motion.run()).astype(np.float32)
+    except NOT_FINITE:
+        return blank
 
 
 def moved(problem: VideoProblem, motion: Motion, run: Any) -> dict[str, np.ndarray]:

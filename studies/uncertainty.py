@@ -26,6 +26,7 @@ from scipy.special import stdtrit
 
 from adjoint.render.losses import residuals_vjp
 from studies.image_problem import ImageProblem
+from studies.optimizers.problem import NOT_FINITE
 from studies.transforms import LINEAR
 
 
@@ -110,8 +111,10 @@ def uncertainty(
             values, directions = leading(problem, theta)
             return replace(none, singular_values=values, directions=directions)
         _, jacobian = problem.residuals_and_jacobian(theta)
-    except ValueError as error:
+    except (ValueError, *NOT_FINITE) as error:
         return _none(n, sigma, str(error))
+    if not np.isfinite(jacobian).all():
+        return _none(n, sigma, "the derivatives of the images are not finite")
     values, directions = spectrum(jacobian)
     least = max(SINGULAR, ROUNDINGS * float(np.finfo(problem.dtype).eps))
     if not values[-1] > least * values[0]:

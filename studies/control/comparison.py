@@ -16,7 +16,7 @@ import numpy as np
 
 from adjsim import checks
 from studies import outcome, run_folder
-from studies.certificate import certificate, gathered, told, verdict_of
+from studies.certificate import Say, certificate, gathered, told, verdict_of
 from studies.control import report, results
 from studies.control.case import Case, Measured, Supervision
 from studies.distribution import HERE, Spread
@@ -189,7 +189,7 @@ class Comparison:
             "records": records,
             "failed": failed,
         }
-        certified = self._certified(folder, case, shown)
+        certified = self._certified(folder, case, shown, progress.say)
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)
         folder.write_text(run_folder.INSTANCES_CSV, results.ends_csv(records, failed))
@@ -249,12 +249,12 @@ class Comparison:
             finite, key=lambda one: one.loss
         ).theta
 
-    def _certified(self, folder: RunFolder, case: Case, k: int) -> dict[str, Any]:
+    def _certified(self, folder: RunFolder, case: Case, k: int, say: Say) -> dict[str, Any]:
         """Return the certificate of the first kind, unless its policies are drawn at random."""
         found = folder.read_npz(f"{place(k)}/{run_folder.POLICIES}")
         return gathered(
             {
-                str(kind): certificate(case.problem(kind), found[str(kind)], self.options)
+                str(kind): certificate(case.problem(kind), found[str(kind)], self.options, say)
                 for kind in self.kinds[:1]
                 if kind is not Supervision.RANDOM
             }

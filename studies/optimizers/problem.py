@@ -7,9 +7,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from adjsim.system import RolloutError
+
 
 class NotFiniteError(ValueError):
     """The loss cannot be evaluated at a theta: the rollout left the finite numbers."""
+
+
+# What is raised where numbers are not finite: by a rollout, a loss, or a matrix of a fit.
+NOT_FINITE = (RolloutError, NotFiniteError, FloatingPointError, np.linalg.LinAlgError)
 
 
 class Problem(Protocol):

@@ -8,7 +8,7 @@ import numpy as np
 
 from adjsim import checks
 from studies import run_folder
-from studies.certificate import Verdict, certificate, told, verdict_of, worst
+from studies.certificate import Say, Verdict, certificate, told, verdict_of, worst
 from studies.distribution import HERE, Spread
 from studies.errors import StudyError
 from studies.instances import FAILED, FAILURES
@@ -72,7 +72,9 @@ class TableJob:
         records = [folder.read_json(task.record_name) for task in tasks]
         folder.write_text(RECORDS_CSV, summary.as_csv(records))
         progress.say("instances ended; certifying the gradient of the first of each scene")
-        certified = {scene.name: self._certified(scene, records) for scene in self.table.scenes}
+        certified = {
+            scene.name: self._certified(scene, records, progress.say) for scene in self.table.scenes
+        }
         known = {name: one for name, one in certified.items() if one is not None}
         folder.write_json(run_folder.CERTIFICATE, known)
         verdict = worst(verdict_of(one["certificate"]) for one in known.values())
@@ -88,14 +90,14 @@ class TableJob:
         ]
         return "\n".join([*lines, f"report: {report}"])
 
-    def _certified(self, scene: Scene, records: summary.Records) -> dict[str, Any] | None:
+    def _certified(self, scene: Scene, records: summary.Records, say: Say) -> dict[str, Any] | None:
         """Return the certificate of the first instance that ended from video, if there is one."""
         ended = summary.from_video(scene.name, records)
         if not ended:
             return None
         first = ended[0]
         case = Case(self.settings, scene, self.options, first["instance"])
-        made = certificate(case.problem, np.array(first["theta"]), self.options)
+        made = certificate(case.problem, np.array(first["theta"]), self.options, say)
         return {"instance": first["instance"], "status": first["status"], "certificate": made}
 
     def _look(self, scene: Scene, records: summary.Records) -> Look | None:

@@ -1,0 +1,119 @@
+"""A certificate that cannot be made is told as such, and never costs the run its result."""
+
+import json
+
+import numpy as np
+import pytest
+
+from studies import certificate as certificates, running
+from studies.certificate import (
+    RoughLossError,
+    Verdict,
+    check_point,
+    require_smooth,
+    taylor_sweeps,
+    verdict_of,
+)
+from studies.certificate_report import section, verdict
+from studies.optimizers.problem import NotFiniteError
+from studies.reporting import rebuild
+from studies.run_folder import RunFolder
+from tests.studies.toy_beam import OVERRIDES, toy_fit
+
+
+WHY = "The rollout left the finite numbers in step 7."
+
+
+def fails_beyond(start, error):
+    """Return a test of a point that raises anywhere but at the start."""
+    tested = certificates._tested
+
+    def instead(problem, theta, *more):
+        if not np.array_equal(theta, start):
+            raise error
+        return tested(problem, theta, *more)
+
+    return instead
+
+
+def test_a_run_whose_certificate_diverges_leaves_its_result_and_its_report(tmp_path, monkeypatch):
+    overrides = [*OVERRIDES, "optimizer.max_evaluations=8"]
+    folder, job = running.start("beam", overrides, tmp_path / "run", {})
+    start = job.problem.parameters.start
+    monkeypatch.setattr(certificates, "_tested", fails_beyond(start, KeyError("of ours")))
+    with pytest.raises(KeyError, match="of ours"):
+        job.run(folder)
+    folder.release()
+    monkeypatch.undo()
+    monkeypatch.setattr(certificates, "_tested", fails_beyond(start, NotFiniteError(WHY)))
+    folder, job = running.resume("beam", overrides, tmp_path / "run", {})
+    text = job.run(folder)
+    assert "gradient certificate: could not be made" in text
+    assert f"warning: no certificate at the optimum: {WHY}" in text
+    made = folder.read_json("certificate.json")
+    assert (made["verdict"], made["passed"]) == ("not made", False)
+    assert made["points"]["start"]["passed"]
+    assert made["points"]["optimum"]["reason"] == WHY
+    assert folder.read_json("result.json")["evaluations"] <= 8
+    report = rebuild(RunFolder.open(tmp_path / "run")).read_text()
+    assert f"could not be made: {WHY}" in report
+    assert "gradient certificate could not be made" in report
+    assert report.count("taylor start") == 1
+    assert "taylor optimum" not in report
+
+
+@pytest.mark.parametrize("error", [NotFiniteError(WHY), FloatingPointError(WHY)])
+def test_what_is_no_mistake_of_the_program_is_the_reason(monkeypatch, error):
+    problem = toy_fit().problem
+    monkeypatch.setattr(certificates, "_tested", fails_beyond(None, error))
+    point = check_point(problem, problem.parameters.start, seed=0)
+    assert verdict_of(point) is Verdict.NOT_MADE
+    assert point["reason"] == WHY
+    json.dumps(point, allow_nan=False)
+    text = section({"start": point}, {}, "faces swap")
+    assert f"could not be made: {WHY}" in text
+    assert "Pixels that jump" not in text
+    assert verdict(verdict_of(point)) == (None, "gradient certificate could not be made")
+
+
+def rough(theta):
+    """A loss of about 1 whose last digits no step is too short for."""
+    return 1.0 + 1e-5 * np.sin(1e14 * theta.sum())
+
+
+SMOOTH = {
+    "parabola": lambda theta: 1.0 + theta @ theta,
+    "constant": lambda _: 1.0,
+    "steep": lambda theta: 1.0 + 1e8 * theta.sum(),
+    "jump": lambda theta: 1.0 + 1e-3 * (theta[0] > 0.3),
+    "kink": lambda theta: 1.0 + 1e6 * abs(theta[0] - 0.3),
+    "rounding": lambda theta: 1.0 + 1e-9 * np.sin(1e14 * theta.sum()),
+}
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_only_a_loss_without_any_slope_is_refused(rng, n):
+    theta, directions = np.full(n, 0.3), rng.standard_normal((4, n))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    for loss_at in SMOOTH.values():
+        require_smooth(loss_at, theta, directions)
+    with pytest.raises(RoughLossError, match=r"no slope can be read in this loss of 1: a step of"):
+        require_smooth(rough, theta, directions)
+
+
+def test_a_rough_loss_costs_one_sweep_and_every_sweep_that_fails_is_told(monkeypatch):
+    problem, told = toy_fit().problem, []
+    theta = problem.parameters.start
+    nothing = np.ones(problem.targets.shape[:-1], bool)
+    monkeypatch.setattr(certificates, "smooth_pixels", lambda *_: nothing)
+    wrong = (lambda _: 1.0, lambda _: np.ones_like(theta))
+    monkeypatch.setattr(certificates, "partial_loss", lambda *_: wrong)
+    sweeps = taylor_sweeps(problem, theta, 0, told.append)
+    assert len(sweeps) == len(told) == 16  # the loss itself is smooth: this is a wrong gradient
+    assert told[0].startswith("Taylor sweep 1 of at most 16, steps of 1e-03: slope 1.0")
+    told.clear()
+    monkeypatch.setattr(type(problem), "loss_at", lambda _, theta: rough(theta))
+    point = check_point(problem, theta, 0, told.append)
+    assert len(told) == 1
+    assert point["verdict"] == "not made"
+    assert "`time.dt` too long for the stiffness reached." in point["reason"]
