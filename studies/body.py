@@ -83,21 +83,35 @@ def _read(settings: Mapping[str, Any]) -> TetMesh | TriangleMesh:
     return read
 
 
+def check_body(settings: Mapping[str, Any]) -> None:
+    """Complain of what can be wrong in `[body]` and `[pinned]` before the mesh is read."""
+    checks.positive("body.scale", settings["body"]["scale"])
+    _check_pinned(settings["pinned"])
+
+
+def _check_pinned(settings: Mapping[str, Any]) -> None:
+    shape = settings["shape"]
+    keys = {"box": ("lower", "upper"), "plane": ("point", "normal"), "none": ()}
+    if shape not in keys:
+        raise ValueError(f'`pinned.shape` must be "box", "plane" or "none", got {shape!r}.')
+    for key in keys[shape]:
+        _pinned_vector(settings, key)
+    if shape == "plane" and not np.any(settings["normal"]):
+        raise ValueError("`pinned.normal` must not be zero: it points away from what is held.")
+
+
 def pinned_nodes(points: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
     """Return the mask of nodes inside the box, or behind the plane, of the table `pinned`."""
+    _check_pinned(settings)
     shape = settings["shape"]
     if shape == "none":
         return np.zeros(len(points), bool)
     if shape == "box":
         lower, upper = (_pinned_vector(settings, key) for key in ("lower", "upper"))
         mask = np.all((points >= lower) & (points <= upper), axis=1)
-    elif shape == "plane":
-        point, normal = (_pinned_vector(settings, key) for key in ("point", "normal"))
-        if not normal.any():
-            raise ValueError("`pinned.normal` must not be zero: it points away from what is held.")
-        mask = (points - point) @ normal <= 0.0
     else:
-        raise ValueError(f'`pinned.shape` must be "box", "plane" or "none", got {shape!r}.')
+        point, normal = (_pinned_vector(settings, key) for key in ("point", "normal"))
+        mask = (points - point) @ normal <= 0.0
     if not mask.any() or mask.all():
         low, high = (
             ", ".join(f"{value:.4g}" for value in end)

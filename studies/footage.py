@@ -19,6 +19,7 @@ from studies.first_frame import FirstFrame, given_look, silhouette
 
 NAME = "body"
 VISIBLE = 4.0  # pixels that the body must cover in the first frame
+STILL = 8.0  # levels of 255: a change that compression and the noise of a camera make too
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class Footage:
 def read_footage(settings: Mapping[str, Any], path: str) -> Footage:
     """Read the video of the settings: `time.frames`, `time.fps`, `image.downsample`."""
     time = settings["time"]
+    _check_frames(time)
     try:
         video = media.read_video(path, downsample=settings["image"]["downsample"])
     except ValueError as error:
@@ -49,8 +51,6 @@ def read_footage(settings: Mapping[str, Any], path: str) -> Footage:
         )
     if len(frames) < 2:
         raise StudyError(f"`video` must have at least 2 frames to show a motion, {path} has 1.")
-    if time["frames"] == 1:
-        raise StudyError("`time.frames` must be at least 2 to show a motion, or 0 for all, got 1.")
     if time["frames"]:
         frames = frames[: time["frames"]]
     if not fps:
@@ -58,16 +58,28 @@ def read_footage(settings: Mapping[str, Any], path: str) -> Footage:
     return Footage(frames, float(fps))
 
 
+def advice_on_stillness(targets: np.ndarray) -> str | None:
+    """Return a warning if a video hardly moves, (n_frames, H, W, C); else None."""
+    largest = 255.0 * max(float(np.abs(frame - targets[0]).max()) for frame in targets)
+    if largest > STILL:
+        return None
+    return (
+        f"`video` hardly moves: no pixel that is compared differs from the first frame by more "
+        f"than {largest:.2g} of 255 levels, which compression does too. No material can be "
+        "identified from it: give a film, or a part of it, in which the body moves."
+    )
+
+
 def make_skin_filming(
     settings: Mapping[str, Any], body: Body, footage: Footage, *, device: str = "cpu"
 ) -> tuple[MeshFilming, np.ndarray]:
     """Return how the body is filmed, and the video that is compared, in RGB."""
-    camera, image, appearance = (settings[key] for key in ("camera", "image", "appearance"))
+    image, appearance = settings["image"], settings["appearance"]
     height = footage.size[0]
     first = FirstFrame(
         body.faces,
         body.rest_vertices,
-        Camera(camera["eye"], camera["target"], camera["up"], camera["fov_y"]),
+        make_camera(settings["camera"]),
         SoftRasterizer(sigma=softness(image["softness"], height)),
         footage.frames[0, ..., :3],
     )
@@ -100,17 +112,42 @@ def make_skin_filming(
     return filming, targets
 
 
+def check_footage(settings: Mapping[str, Any]) -> None:
+    """Complain of what can be wrong in the settings of a video before it is read."""
+    image, time, background = (settings[key] for key in ("image", "time", "background"))
+    check_compare(image["compare"])
+    checks.positive("image.downsample", image["downsample"])
+    checks.positive("image.softness", image["softness"])
+    _check_frames(time)
+    checks.array("background.color", background["color"], (3,))
+    checks.positive("background.threshold", background["threshold"])
+    make_camera(settings["camera"])
+
+
 def check_compare(compare: str) -> str:
     """Return what is compared if it is known."""
     return checks.known_key("`image.compare`", compare, ("rgb", "silhouette"))
 
 
+def _check_frames(time: Mapping[str, Any]) -> None:
+    checks.non_negative("time.fps", time["fps"])
+    checks.non_negative("time.frames", time["frames"])
+    if time["frames"] == 1:
+        raise StudyError("`time.frames` must be at least 2 to show a motion, or 0 for all, got 1.")
+
+
+def make_camera(camera: Mapping[str, Any]) -> Camera:
+    """Return the camera of the settings' table `camera`."""
+    return Camera(camera["eye"], camera["target"], camera["up"], camera["fov_y"])
+
+
 def read_plate(settings: Mapping[str, Any], first: FirstFrame, *, fits: bool) -> np.ndarray:
     """Return the picture without the body: a file, a fitted or a given colour."""
     if settings["image"]:
-        plate = media.read_image(settings["image"])[..., :3]
-        if plate.shape != first.target.shape:
-            plate = media.area_mean(plate, max(plate.shape[0] // first.size[0], 1))
+        plate = media.read_image(settings["image"], name="background.image")[..., :3]
+        factor = max(plate.shape[0] // first.size[0], 1)
+        if plate.shape[:2] == (factor * first.size[0], factor * first.size[1]):
+            plate = media.area_mean(plate, factor)
         if plate.shape != first.target.shape:
             raise StudyError(
                 f"`background.image` must be as large as the video, {first.size[0]} x "
@@ -118,9 +155,7 @@ def read_plate(settings: Mapping[str, Any], first: FirstFrame, *, fits: bool) ->
                 f"{plate.shape[1]}."
             )
         return plate
-    color = (
-        first.background() if fits else checks.array("background.color", settings["color"], (3,))
-    )
+    color = first.background() if fits else np.array(settings["color"], float)
     return np.broadcast_to(color, first.target.shape).copy()
 
 

@@ -18,10 +18,16 @@ from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.files import find_mesh
 from adjsim.model import Model, State
-from studies.body import Body, fillings, lam_over_mu, read_body
+from studies.body import Body, check_body, fillings, lam_over_mu, read_body
 from studies.errors import StudyError
 from studies.fit import Fit
-from studies.footage import Footage, make_skin_filming, read_footage
+from studies.footage import (
+    Footage,
+    advice_on_stillness,
+    check_footage,
+    make_skin_filming,
+    read_footage,
+)
 from studies.motion import Motion
 from studies.parameters import Block, Parameters, block, lame_block, positive_block
 from studies.registry import RunOptions
@@ -39,7 +45,7 @@ from studies.video_problem import VideoProblem
 from studies.wires import Outer, Wire, Wires
 
 
-__all__ = ["fillings"]  # with `prepare` and `advice`, what is asked of a study
+__all__ = ["fillings"]  # with `prepare`, `advice` and `advice_on_job`, what is asked of a study
 ASSETS, SHIPPED = Path(__file__).resolve().parent / "assets", "adjsim:"
 PATHS = {
     "mu": "body.mu",
@@ -69,10 +75,11 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
     FileNotFoundError
         If a file is missing.
     """
+    search = make_search(settings["optimizer"])
     body, problem = make_problem(settings, options)
     return Fit(
         problem,
-        make_search(settings["optimizer"]),
+        search,
         options,
         title=f"{Path(settings['mesh']).name}, identified from {Path(settings['video']).name}",
         units={path: UNITS[path] for path in free_paths(settings)},
@@ -117,6 +124,11 @@ def advice(settings: dict[str, Any], given: Collection[str]) -> list[str]:
     return lines
 
 
+def advice_on_job(job: Fit) -> list[str | None]:
+    """Return what looks like a mistake once mesh and video were read."""
+    return [advice_on_stillness(job.problem.targets)]
+
+
 def has_files(settings: dict[str, Any]) -> bool:
     """Whether mesh and video are there."""
     try:
@@ -129,12 +141,13 @@ def has_files(settings: dict[str, Any]) -> bool:
 def make_problem(settings: dict[str, Any], options: RunOptions) -> tuple[Body, VideoProblem]:
     """Return the body and the loss of its video."""
     check_settings(settings)
+    loss, blocks = make_loss(settings["loss"]), make_blocks(settings)
     body = read_body(settings)
     footage = read_footage(settings, shipped(settings["video"]))
     motion, wires = make_motion(settings, body, footage, options)
-    parameters = Parameters(make_blocks(settings), wires)
+    parameters = Parameters(blocks, wires)
     filming, targets = make_skin_filming(settings, body, footage, device=options.device)
-    return body, VideoProblem(motion, filming, parameters, make_loss(settings["loss"]), targets)
+    return body, VideoProblem(motion, filming, parameters, loss, targets)
 
 
 def shipped(path: str) -> str:
@@ -150,7 +163,7 @@ def free_paths(settings: dict[str, Any]) -> list[str]:
 
 
 def check_settings(settings: dict[str, Any]) -> None:
-    """Complain of settings out of range, by key."""
+    """Complain of settings out of range, by key: all that needs neither mesh nor video."""
     material, free = settings["material"], settings["free"]["parameters"]
     for name in free:
         checks.known_key("name in `free.parameters`", name, PATHS)
@@ -173,9 +186,8 @@ def check_settings(settings: dict[str, Any]) -> None:
             f"rest shape, got {material['lam']:g}; 0 takes it from body.poisson_ratio."
         )
     checks.positive("time.dt", settings["time"]["dt"])
-    checks.positive("image.softness", settings["image"]["softness"])
-    for key in ("fps", "frames"):
-        checks.non_negative(f"time.{key}", settings["time"][key])
+    check_body(settings)
+    check_footage(settings)
     ends(settings, "bounds", PATHS)
     bounds_of(settings, free)  # the others mean nothing
 

@@ -94,8 +94,8 @@ def read_video(
     return Video(np.stack(images), fps)
 
 
-def read_image(path: str | os.PathLike) -> np.ndarray:
-    """Read one picture, (H, W, 3 or 4) float64 in [0, 1].
+def read_image(path: str | os.PathLike, *, name: str = "image") -> np.ndarray:
+    """Read one picture, (H, W, 3 or 4) float64 in [0, 1]; `name` is what messages call it.
 
     Raises
     ------
@@ -106,8 +106,8 @@ def read_image(path: str | os.PathLike) -> np.ndarray:
     """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"`image`: there is no file {path}.")
-    return as_float(_read_picture(path, "image"))
+        raise FileNotFoundError(f"`{name}`: there is no file {path}.")
+    return as_float(_read_picture(path, name))
 
 
 def area_mean(images: np.ndarray, factor: int) -> np.ndarray:

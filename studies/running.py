@@ -71,7 +71,7 @@ def start(
     RunFolder.require_free(out)  # what follows may compile, which takes minutes
     advise(settings)
     job = over(find_study(settings.kind).prepare(settings.values, options), options, spread)
-    warn([advice_on_steps(job)])
+    warn([*advice_of(settings.kind, "advice_on_job", job), advice_on_steps(job)])
     folder = RunFolder.create(out or new_folder(settings.kind))
     command = " ".join(["adjsim", *sys.argv[1:]])
     folder.write_json(MANIFEST, manifest(settings.kind, vars(options), command))
@@ -151,9 +151,13 @@ def over(job: Job, options: RunOptions, spread: Spread) -> Job:
 
 def advise(settings: config.StudySettings) -> None:
     """Print what a study has to say of settings that are allowed and look like a mistake."""
-    module = import_module(find_study(settings.kind).module)
-    if advice := getattr(module, "advice", None):
-        warn(advice(settings.values, settings.explicit))
+    warn(advice_of(settings.kind, "advice", settings.values, settings.explicit))
+
+
+def advice_of(kind: str, name: str, *about: Any) -> Iterable[str | None]:
+    """Return what a function of this name in a study's module has to say; nothing without one."""
+    advice = getattr(import_module(find_study(kind).module), name, None)
+    return advice(*about) if advice else []
 
 
 def warn(lines: Iterable[str | None]) -> None:

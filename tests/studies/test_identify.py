@@ -8,6 +8,8 @@ import pytest
 from studies import config, identify, running
 from studies.doubts import looks_off, offset
 from studies.errors import StudyError
+from studies.footage import advice_on_stillness
+from studies.media import write_png
 from studies.registry import RunOptions
 
 
@@ -178,12 +180,64 @@ def test_a_bad_setting_is_named(overrides, message):
         ("mesh=nothing.stl", "`mesh`: there is no file nothing.stl"),
         ("video=nothing.mp4", "`video`: there is no file or folder nothing.mp4"),
         ("video=adjsim:nothing.mp4", "`video`: there is no file or folder"),
-        ("background.image=nothing.png", "`image`: there is no file nothing.png"),
+        ("background.image=nothing.png", "`background.image`: there is no file nothing.png"),
     ],
 )
 def test_a_missing_file_is_named(override, message):
     with pytest.raises(FileNotFoundError, match=message):
         problem(*SMALL, override)
+
+
+def test_a_background_that_is_no_picture_or_of_another_size_is_named_by_its_key(tmp_path):
+    with pytest.raises(ValueError, match=r"`background.image`: .*hexbeam.mp4 cannot be read as an"):
+        problem(*SMALL, f"background.image={identify.shipped('adjsim:hexbeam.mp4')}")
+    write_png(tmp_path / "odd.png", np.zeros((101, 77, 3)))
+    with pytest.raises(StudyError, match=r"`background.image` must be as large as the video, 24 x"):
+        problem(*SMALL, f"background.image={tmp_path / 'odd.png'}")
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("image.compare=rbg", "image.compare"),
+        ("image.downsample=0", "image.downsample"),
+        ("time.frames=1", "time.frames"),
+        ("time.dt=0.0", "time.dt"),
+        ("pinned.shape=ball", "pinned.shape"),
+        ("pinned.lower=[1.0]", "pinned.lower"),
+        ("body.scale=0.0", "body.scale"),
+        ("body.poisson_ratio=0.5", "body.poisson_ratio"),
+        ("material.mu=1e3", "body.mu"),
+        ("background.threshold=0.0", "background.threshold"),
+        ("background.color=[1.0]", "background.color"),
+        ("camera.fov_y=0.0", "camera.fov_y"),
+        ("loss.kind=mean", "loss.kind"),
+        ("optimizer.method=newton", "optimizer.method"),
+    ],
+)
+def test_what_can_be_refused_without_mesh_and_video_is_refused_before_they_are_read(override, key):
+    with pytest.raises(ValueError, match=f"`{key}`"):
+        identify.prepare(settings("mesh=nothing.stl", "video=nothing.mp4", override), RunOptions())
+
+
+def test_a_video_that_hardly_moves_is_warned_of_and_the_shipped_one_is_not(tmp_path, capsys, rng):
+    still = 0.5 + rng.uniform(-2.0, 2.0, (4, 24, 32, 3)) / 255.0
+    told = advice_on_stillness(still)
+    assert re.match(r"`video` hardly moves: no pixel .* than (3|4)\.?\d* of 255 levels", told)
+    still[2, 5, 5] += 0.1
+    assert advice_on_stillness(still) is None
+    frames = tmp_path / "frames"
+    frames.mkdir()
+    for k in range(2):
+        write_png(frames / f"{k}.png", np.full((192, 256, 3), 0.5))
+    own = [f"video={frames}", "image.downsample=8", "time.fps=24.0", "appearance.fit=false"]
+    running.start("identify", own, tmp_path / "still", {})
+    assert (
+        "warning: `video` hardly moves: no pixel that is compared differs from the first frame "
+        "by more than 0 of 255 levels" in capsys.readouterr().err
+    )
+    running.start("identify", SMALL, tmp_path / "run", {})
+    assert capsys.readouterr().err == ""
 
 
 def test_a_downsampling_that_does_not_divide_is_named_as_the_setting():
