@@ -11,6 +11,7 @@ EXPLAINS = 2.0  # a loss that fell by less explains little
 ROUNDING = 1e-12  # of the loss at the start: as far as a search can go
 CONSTANT = 0.5  # part of the squares left, from which on a constant offset is what is wrong
 SEEN = 0.01  # of white: a smaller offset is no matter
+TOO_LONG = 1.2  # times the estimated stable step, which is on the safe side
 BODY, BEHIND = 0.5, 0.05  # alpha above which a pixel shows the body, and below which none
 
 
@@ -60,7 +61,7 @@ def ending(status: Status, off: dict[str, Any]) -> str:
 
 
 def doubts(result: dict[str, Any]) -> list[str]:
-    """Return sentences that warn of a result: not converged, no better, or not determined.
+    """Return sentences that warn of a result: not converged, no better, unstable or undetermined.
 
     Parameters
     ----------
@@ -94,6 +95,14 @@ def doubts(result: dict[str, Any]) -> list[str]:
             "motion but the look: light, colours or background do not fit the images, and the "
             "values were bent to make up for it. Set them (in `identify`: `appearance.fit`, or "
             "the rest of `appearance`, and `background`) before you search longer."
+        )
+    steps = result.get("steps")
+    if steps and steps["dt"] > TOO_LONG * steps["stable_dt"]:
+        lines.append(
+            f"The search ended where `time.dt` is too long: a step is {steps['dt']:.3g} s, and for "
+            f"these values the estimated stable one is {steps['stable_dt']:.3g} s. Motion, loss "
+            "and values there may be no more than error of the steps. Set `time.dt` below that and "
+            "search again."
         )
     # Singular values beside a reason not to give intervals: the smallest is at rounding.
     spread = result.get("uncertainty", {})

@@ -13,6 +13,7 @@ from studies.optimizers.evaluations import Evaluation
 from studies.optimizers.problem import NOT_FINITE
 from studies.run_folder import RunFolder
 from studies.search import Found, read_search
+from studies.stable_steps import steps_at
 from studies.uncertainty import Uncertainty
 from studies.video_problem import VideoProblem
 
@@ -36,6 +37,7 @@ def result_json(
         "status": found.best.status.name,
         "message": ending(found.best.status, off),
         "offset": off,
+        "steps": steps_at(problem, found.best.theta),
         "loss": found.best.loss,
         "loss_at_start": _loss_at_start(problem),
         "evaluations": found.evaluations,

@@ -31,6 +31,13 @@ def test_a_loss_that_hardly_fell_is_doubted():
     assert doubts(result(end=0.4)) == []
 
 
+def test_a_point_beyond_its_own_stable_step_is_doubted():
+    (line,) = doubts(result() | {"steps": {"dt": 6.5e-5, "stable_dt": 3.97e-5}})
+    assert "a step is 6.5e-05 s, and for these values the estimated stable one is 3.97e-05" in line
+    assert doubts(result() | {"steps": {"dt": 4.1e-5, "stable_dt": 4e-5}}) == []
+    assert doubts(result() | {"steps": None}) == []
+
+
 def test_a_run_of_an_earlier_version_has_a_report_too():
     assert doubts({"status": "CONVERGED", "loss": 0.1}) == []
 
