@@ -34,12 +34,15 @@ class Body:
         Triangles of the skin, (n_faces, 3), outward.
     pinned : ndarray
         Mask of held nodes, (n_nodes,).
+    is_filled : bool
+        Whether the tetrahedra were made here, to fill a surface.
     """
 
     mesh: TetMesh
     skin: scipy.sparse.csr_array
     faces: np.ndarray
     pinned: np.ndarray
+    is_filled: bool
 
     @property
     def rest_vertices(self) -> np.ndarray:
@@ -60,7 +63,8 @@ def read_body(settings: Mapping[str, Any]) -> Body:
     else:
         mesh = filled(read, settings["body"]["edge_length"])
         skin, faces = embedding(mesh, read.points), read.faces
-    return Body(mesh, skin, faces, pinned_nodes(mesh.points, settings["pinned"]))
+    pinned = pinned_nodes(mesh.points, settings["pinned"])
+    return Body(mesh, skin, faces, pinned, is_filled=mesh is not read)
 
 
 def fillings(settings: Mapping[str, Any]) -> dict[str, TetMesh]:

@@ -57,6 +57,15 @@ def _cached(path: Path, surface: TriangleMesh, edge_length: float) -> TetMesh:
     return mesh
 
 
+def told_of_filling(edge_length: float) -> str:
+    """Return what an estimate owes to the filling, which no interval counts."""
+    return (
+        f"The surface was filled with tetrahedra, which depend on `body.edge_length` "
+        f"({edge_length:g}), and the estimate with them, often by more than an interval: run again "
+        f"with another, such as `body.edge_length={0.75 * edge_length:.2g}`, to see by how much."
+    )
+
+
 def fillings_of(kind: str, values: Mapping[str, Any]) -> dict[str, TetMesh]:
     """Return what fills the surfaces of a study with these settings; most studies have none."""
     find = getattr(import_module(find_study(kind).module), "fillings", None)

@@ -8,6 +8,7 @@ of 1.2e5 Pa and a certificate that passed.
 
 import math
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from adjsim.meshes.files import find_mesh
 from adjsim.model import Model, State
 from studies.body import Body, check_body, fillings, lam_over_mu, read_body
 from studies.errors import StudyError
+from studies.fillings import told_of_filling
 from studies.fit import Fit
 from studies.footage import (
     Footage,
@@ -84,7 +86,13 @@ def prepare(settings: dict[str, Any], options: RunOptions) -> Fit:
         title=f"{Path(settings['mesh']).name}, identified from {Path(settings['video']).name}",
         units={path: UNITS[path] for path in free_paths(settings)},
         what=f"{body.mesh.n_tets} tetrahedra, {body.mesh.n_points} nodes",
+        findings=partial(findings, body, settings["body"]["edge_length"]),
     )
+
+
+def findings(body: Body, edge_length: float, _theta: np.ndarray) -> list[str]:
+    """Return what the study has to say of its optimum: what it owes to the filling."""
+    return [told_of_filling(edge_length)] if body.is_filled else []
 
 
 def advice(settings: dict[str, Any], given: Collection[str]) -> list[str]:

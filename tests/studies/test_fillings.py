@@ -111,6 +111,18 @@ def test_a_volume_mesh_leaves_no_filling(chance, tmp_path):
     assert chance == []
 
 
+def test_a_run_says_what_its_estimate_owes_to_the_filling(tmp_path):
+    few = (*TINY, "time.dt=2e-4", "optimizer.max_evaluations=2")
+    folder, job = running.start("identify", [box(tmp_path / "box.ply"), *few], tmp_path / "run", {})
+    told = job.run(folder)
+    assert "tetrahedra, which depend on `body.edge_length` (0.08)" in told
+    assert "run again with another, such as `body.edge_length=0.06`" in told
+    report = folder.file("report.html").read_text()
+    assert "tetrahedra, which depend on `body.edge_length`" in report
+    _, job = running.start("identify", few[:3], tmp_path / "volume", {})
+    assert job.findings(job.problem.parameters.start) == []
+
+
 OVER = ("body.edge_length=0.25:1.25:3",)
 
 
