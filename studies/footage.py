@@ -115,12 +115,12 @@ def make_skin_filming(
 def check_footage(settings: Mapping[str, Any]) -> None:
     """Complain of what can be wrong in the settings of a video before it is read."""
     image, time, background = (settings[key] for key in ("image", "time", "background"))
-    check_compare(image["compare"])
+    if check_compare(image["compare"]) == "silhouette":
+        checks.positive("background.threshold", background["threshold"])
     checks.positive("image.downsample", image["downsample"])
     checks.positive("image.softness", image["softness"])
     _check_frames(time)
     checks.array("background.color", background["color"], (3,))
-    checks.positive("background.threshold", background["threshold"])
     make_camera(settings["camera"])
 
 

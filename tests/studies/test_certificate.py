@@ -1,6 +1,7 @@
 """A certificate that cannot be made is told as such, and never costs the run its result."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,6 +61,18 @@ def test_a_run_whose_certificate_diverges_leaves_its_result_and_its_report(tmp_p
     assert "gradient certificate could not be made" in report
     assert report.count("taylor start") == 1
     assert "taylor optimum" not in report
+
+
+def test_a_start_that_blows_up_beside_another_that_does_not_is_reported(tmp_path):
+    stiff = ("start.mu=9.9e5", "start.lam=1.2e6", "bounds.lam=[4e4, 2e6]", "time.dt=6e-3")
+    folder, job = running.start("beam", [*OVERRIDES, *stiff], tmp_path / "run", {})
+    text = replace(job, search=replace(job.search, starts=3, max_evaluations=4)).run(folder)
+    assert "from start 3 of 3 searched" in text
+    assert "no certificate at the start: The rollout left the finite numbers in step" in text
+    assert folder.read_json("result.json")["loss_at_start"] is None
+    assert folder.read_json("certificate.json")["points"]["optimum"]["dot"]["passed"]
+    assert not folder.read_npz("frames.npz")["start"].any()
+    assert folder.has("report.html")
 
 
 @pytest.mark.parametrize("error", [NotFiniteError(WHY), FloatingPointError(WHY)])
