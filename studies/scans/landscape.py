@@ -6,7 +6,7 @@ looked at alone, a slice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -52,6 +52,12 @@ class Slice:
         if "truth" not in self.data or not set(keys) <= set(known):
             return None
         return {key: float(self.data.truth.sel(parameter=key)) for key in keys}
+
+    def to_draw(self) -> "Slice":
+        """Return the slice without its axes of one value, but with one axis at least."""
+        wide = tuple(axis for axis in self.axes if axis.count > 1) or self.axes[:1]
+        held = {axis.key: 0 for axis in self.axes} | {axis.key: slice(None) for axis in wide}
+        return replace(self, axes=wide, data=self.data.isel(held))
 
     def at(self, index: tuple[int, ...]) -> dict[str, float]:
         """Return the values of a point by key."""

@@ -68,7 +68,7 @@ def write_report(folder: RunFolder) -> Path:
 
 def draw(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, dict[str, bytes]]:
     """Return the figures by section and name."""
-    parts = [own for own in slices(scan, data) if own.lowest() is not None]
+    parts = [own.to_draw() for own in slices(scan, data) if own.lowest() is not None]
     units = units_of(data)
     tolerance = result["trust"]["tolerance"]
     drawn: dict[str, dict[str, bytes]] = {"landscape": {}, "trust": {}, "black_box": {}}
@@ -158,7 +158,7 @@ def _p(text: str) -> str:
 def _landscape(
     scan: Scan, data: xr.Dataset, result: dict[str, Any], images: dict[str, bytes]
 ) -> str:
-    axes, units = len(scan.axes), units_of(data)
+    axes, units = sum(axis.count > 1 for axis in scan.axes) or 1, units_of(data)
     says = {
         1: "Short lines are the adjoint's gradient, drawn as tangents. ",
         2: "Arrows point where the adjoint's gradient says down, in fractions of the axes. ",

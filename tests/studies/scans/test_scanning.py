@@ -267,6 +267,10 @@ def test_a_single_loss_is_drawn(tmp_path):
     assert folder.file("report.html").exists()
     folder, _ = run(tmp_path / "one", "pushed-cube", CUBE, "mass=1.5:1.5:1")
     assert folder.file("figures/loss.png").exists()
+    line = ("beam.mu=2e5:2e5:1", "beam.lam=1e5:6e5:2")  # a grid that has no area
+    folder, _ = run(tmp_path / "line", "beam", BEAM, *line)
+    drawn = {path.name for path in folder.file("figures").iterdir()}
+    assert drawn == {"loss.png", "log_loss.png", "trust.png"}
 
 
 def test_the_report_is_one_file(finished):
