@@ -7,6 +7,7 @@ import numpy as np
 
 from studies import outcome
 from studies.image_fit import ImageFit
+from studies.optimizers.problem import NOT_FINITE
 from studies.run_folder import RunFolder
 from studies.search import Found
 from studies.video_problem import VideoProblem
@@ -42,9 +43,9 @@ class Fit(ImageFit):
         outcome.write_videos(folder)
 
     def why_not_finite(self, found: Found) -> str:
-        """Return the message of the rollout that blew up at the start."""
+        """Return the message of the rollout that blew up at the start, or of its reverse sweep."""
         try:
-            self.problem.trajectory(self.problem.parameters.start)
-        except ValueError as error:
+            self.problem.loss_and_gradient(self.problem.parameters.start)
+        except NOT_FINITE as error:
             return f"{error} (At the start of the search.)"
         return super().why_not_finite(found)

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.system import RolloutError
 from studies.errors import StudyError
 from studies.optimizers.problem import NotFiniteError, Problem
 
@@ -219,7 +220,7 @@ class Evaluator:
                 loss, gradient, jacobian = reduce_residuals(
                     *self._problem.residuals_and_jacobian(theta)
                 )
-        except NotFiniteError:
+        except (NotFiniteError, RolloutError):  # of a rollout, or of its reverse sweep
             loss, gradient, jacobian = np.inf, None, None
         known = [part for part in (gradient, jacobian) if part is not None]
         if not (np.isfinite(loss) and all(np.isfinite(part).all() for part in known)):

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from adjsim.system import RolloutError
 from studies.errors import StudyError
 from studies.optimizers.evaluations import Evaluation, read_log, reduce_residuals
 from studies.optimizers.minimize import minimize
@@ -128,6 +129,22 @@ def test_trial_steps_that_blow_up_are_shortened(method, start):
     problem = Decay(wall=2.5)
     result = minimize(
         problem, np.array(start), method, max_evaluations=200, tolerance=1e-8, callback=seen.append
+    )
+    assert any(e.loss == np.inf for e in seen)
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-5)
+
+
+def test_a_gradient_that_overflows_on_its_way_back_is_a_step_too_far():
+    class Explosive(Decay):
+        def loss_and_gradient(self, theta):
+            if np.abs(theta).max() > 2.5:
+                raise RolloutError("The gradient of `a` left the finite numbers.")
+            return super().loss_and_gradient(theta)
+
+    seen = []
+    start = np.array([-1.5, 0.7, 0.6])
+    result = minimize(
+        Explosive(), start, Method.LBFGSB, tolerance=1e-8, max_evaluations=200, callback=seen.append
     )
     assert any(e.loss == np.inf for e in seen)
     np.testing.assert_allclose(result.theta, TRUTH, atol=1e-5)
