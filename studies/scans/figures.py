@@ -131,9 +131,9 @@ def contours(
     ax.grid(visible=False)
     ax.set_title(title, fontsize=10)
     if black_box:
-        _arrows(ax, own, own.data.black_box, color=ORANGE, label="black box")
+        _arrows(ax, own, own.data.black_box, color=ORANGE, label="descent, black box")
     if has_gradient(own):
-        _arrows(ax, own, own.data.gradient, color="white", label="adjoint gradient")
+        _arrows(ax, own, own.data.gradient, color="white", label="descent, adjoint")
     failed = np.argwhere(~np.isfinite(own.loss))
     if len(failed):
         ax.plot(b.values[failed[:, 1]], a.values[failed[:, 0]], "x", color=ORANGE, ms=5,
