@@ -19,7 +19,6 @@ from scipy import fft
 from adjsim import backend
 
 
-LEFT_OVER = -(2**40)  # what is in whole numbers that nobody wrote; in real ones it is NaN
 THREADS = 8  # the simulator's are threads of Python
 
 
@@ -123,9 +122,10 @@ def indices(index):
 
 
 def left_over(shape, dtype=np.float64):
-    """Return an array that nobody has written to."""
+    """Return an array that nobody has written to: NaN, and whole numbers that are no index."""
     found = np.empty(shape, dtype)
-    found.fill({"f": np.nan, "b": True, "u": 0}.get(found.dtype.kind, LEFT_OVER % 2**31))
+    kind = found.dtype.kind
+    found.fill(np.iinfo(found.dtype).min // 3 if kind == "i" else np.nan if kind == "f" else True)
     return CupyArray(found)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.cuda.stand_ins import CupyArray, Kernel, as_cuda_array, copied, to_device
+from tests.cuda.stand_ins import CupyArray, Kernel, as_cuda_array, copied, left_over, to_device
 
 
 CUPY, NUMBA, HOST = copied([1.0, 2.0, 3.0]), to_device(np.arange(3.0)), np.arange(3.0)
@@ -36,6 +36,15 @@ class Simulated:
 def test_arrays_of_host_and_device_do_not_mix(mix):
     with pytest.raises(TypeError):
         mix()
+
+
+def test_what_nobody_wrote_is_no_number_and_no_index():
+    assert np.isnan(left_over((2, 3)).get()).all()
+    for dtype in (np.int32, np.int64):
+        found = left_over(4, dtype).get()
+        assert found.dtype == dtype
+        with pytest.raises(IndexError):
+            HOST[found]
 
 
 def test_each_kind_of_array_has_its_own_way_to_the_host():
