@@ -2,30 +2,36 @@
 
     python mutant_runner.py ROOT < jobs.json > verdicts.json
 
-ROOT is a copy of the packages. Numba is switched off, so nothing is compiled and a changed
-source takes effect when its package, and those that import it, are imported anew, which a
-child process does: the others stay as this process has them. A job names a toy problem and, but
-for the control, a file, a text that occurs in it once, and what to put in its place. The
-verdict is "" if the toy passed, or what was wrong with it.
+ROOT has the packages; nothing is written there. Numba is switched off, so a function does what
+its code says. A job names a toy problem and, but for the control, a file, a text that occurs in
+it once, and what to put in its place. A child process takes the corruption and runs the toy. It
+gives the functions of the file their new code where they are; if more than bodies of functions
+changed, or nobody noticed, another one imports the file's package, and those that import it, anew.
+The verdict is "" if the toy passed, or what was wrong with it.
 """
 
-import compileall
+import gc
 import importlib
 import json
 import os
 import sys
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from inspect import CO_OPTIMIZED
 from pathlib import Path
-from py_compile import PycInvalidationMode
+from types import CodeType, FunctionType
 
 import numpy as np
 
 
 PACKAGES = ("adjsim", "render", "adjoint")  # each imports those before it
-SYSTEMS = "adjoint.verify.systems"
+SYSTEMS, TERMS = "adjoint.verify.systems", "adjoint.render.terms"
+CHECKS = ("adjoint.verify.dot_test", "adjoint.verify.gradcheck")
+N_WORKERS = 2
 N_STEPS, SIZE = 2, (3, 4)
 DOT_TOLERANCE = 1e-9
 STEP, GRADIENT_TOLERANCE = 1e-5, 1e-6
-LONGEST = 4000  # bytes of a verdict: a pipe takes them without a reader
+LOOPS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # in a module they have run
 
 
 class Systems:
@@ -134,10 +140,11 @@ def complaint_of_terms():
     They must add up to differences of the picture, and what only one term feels must move it.
     """
     pixels = Systems().pixels
-    terms_of = importlib.import_module("adjoint.render.terms").rasterize_jvp_terms
+    terms_of = importlib.import_module(TERMS).rasterize_jvp_terms
     picture, rng = pixels.softmax(), np.random.default_rng(0)
     problem = pixels.picture_problem(pixels.softmax)
-    for path, value in problem.point.items():
+    for path in sorted(problem.point, key=lambda path: path not in MOVERS):
+        value = problem.point[path]
         tangent = rng.standard_normal(np.shape(value))
 
         def image(step, path=path, value=value, tangent=tangent):
@@ -158,8 +165,9 @@ def complaint(name):
     """Return what is wrong with the derivatives of a toy, "" if nothing is."""
     if name == "terms":
         return complaint_of_terms()
-    dot_test = importlib.import_module("adjoint.verify.dot_test").dot_test
-    gradcheck = importlib.import_module("adjoint.verify.gradcheck").gradcheck
+    dot_test, gradcheck = (
+        getattr(importlib.import_module(check), check.split(".")[-1]) for check in CHECKS
+    )
     problem = toy(name)
     point = {path: value for path, value in problem.point.items() if path not in problem.inert}
     wrt = list(point)
@@ -182,15 +190,84 @@ def complaint(name):
 
 
 def import_everything():
-    """Import all packages, and what any toy is made of."""
+    """Import all packages, and what any toy is made of: a child would do it again and again."""
     (folder,) = importlib.import_module(SYSTEMS).__path__
     for path in Path(folder).glob("[a-z]*.py"):
         getattr(Systems(), path.stem)
+    for module in (TERMS, *CHECKS, "scipy.fft"):
+        importlib.import_module(module)
 
 
-def forget(package):
-    """Have the next import read the sources of a package, and of those that import it, again."""
-    changed = PACKAGES[PACKAGES.index(package) :]
+def compiled(path, source):
+    """Return the code of a source in the place of a file."""
+    return compile(source, str(path), "exec", dont_inherit=True)
+
+
+@cache
+def code_of(path):
+    """Return the code of a file as it stands."""
+    return compiled(path, path.read_text())
+
+
+@cache
+def functions_by_file():
+    """Return every function that there is, in modules, classes and closures, by its file."""
+    found = {}
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType):
+            found.setdefault(function.__code__.co_filename, []).append(function)
+    return found
+
+
+def new_codes(path, code):
+    """Return the functions of a file, each with what `code` makes of it; none: it takes more."""
+    try:
+        changes = list(changed_functions(code_of(path), code))
+    except LookupError:
+        return []
+    return [
+        (function, new)
+        for function in functions_by_file().get(str(path), [])
+        for old, new in changes
+        if is_made_of(function.__code__, old)
+    ]
+
+
+def changed_functions(old, new, *, has_run=True):
+    """Yield the codes of the functions in a module: the old, the new, and so on inside them.
+
+    A LookupError if there are others, or what has run, the module, would not do the same again.
+    """
+    olds, news = ([c for c in code.co_consts if isinstance(c, CodeType)] for code in (old, new))
+    if (has_run and acts(old) != acts(new)) or len(olds) != len(news):
+        raise LookupError
+    for before, after in zip(olds, news, strict=True):
+        if before.co_freevars != after.co_freevars:
+            raise LookupError
+        is_function = before.co_flags & CO_OPTIMIZED and before.co_name not in LOOPS
+        if is_function:
+            yield before, after
+        yield from changed_functions(before, after, has_run=has_run and not is_function)
+
+
+def acts(code):
+    """Return what a code does, whatever the bodies of its functions are."""
+    plain = [c.co_name if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return code.co_code, code.co_names, code.co_freevars, plain
+
+
+def is_made_of(own, code):
+    """Whether a function's own code is this one, under any name."""
+    return own.co_firstlineno == code.co_firstlineno and own == code.replace(
+        co_name=own.co_name, co_qualname=own.co_qualname
+    )
+
+
+def import_anew(root, file, code):
+    """Have the next import read a package, and those that import it, again, one file corrupted."""
+    path, read = str(root / file), SourceFileLoader.get_code
+    SourceFileLoader.get_code = lambda self, name: code if self.path == path else read(self, name)
+    changed = PACKAGES[PACKAGES.index(file.split("/")[0]) :]
     for module in [m for m in sys.modules if m.split(".")[0] in changed]:
         del sys.modules[module]
 
@@ -200,21 +277,31 @@ def verdict(root, job):
     if "file" not in job:
         return in_child(lambda: complaint(job["toy"]))
     path = root / job["file"]
-    source = path.read_text()
+    try:
+        code = compiled(path, path.read_text().replace(job["line"], job["becomes"]))
+    except SyntaxError as error:
+        return f"ERROR SyntaxError: {error}"
+    functions = new_codes(path, code)
 
-    def corrupted():
-        forget(job["file"].split("/")[0])
+    def in_place():
+        for function, new in functions:
+            function.__code__ = new
         return complaint(job["toy"])
 
-    try:
-        path.write_text(source.replace(job["line"], job["becomes"]))
-        return in_child(corrupted)
-    finally:
-        path.write_text(source)
+    def anew():
+        import_anew(root, job["file"], code)
+        return complaint(job["toy"])
+
+    return (in_child(in_place) if functions else "") or in_child(anew)
 
 
 def in_child(work):
     """Return what a function returns in a child process, which forgets what it did."""
+    return answer(started(work))
+
+
+def started(work):
+    """Have a child process call a function that returns a text; return it and where it answers."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -224,26 +311,45 @@ def in_child(work):
         except Exception as error:
             text = f"ERROR {type(error).__name__}: {error}"
         finally:
-            os.write(writer, text.encode()[:LONGEST])
+            with os.fdopen(writer, "w") as pipe:
+                pipe.write(text)
             os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        text = pipe.read().decode(errors="replace")
+    return child, reader
+
+
+def answer(running):
+    """Return the text of a child process when it has ended."""
+    child, reader = running
+    with os.fdopen(reader, errors="replace") as pipe:
+        text = pipe.read()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return text if status == 0 else f"ERROR it ended with {status}"
+
+
+def shared_out(root, jobs):
+    """Return the verdicts of all jobs, found by workers that are children of this process."""
+    shares = [jobs[k::N_WORKERS] for k in range(N_WORKERS)]
+    running = [
+        started(lambda share=share: json.dumps([verdict(root, job) for job in share]))
+        for share in shares
+    ]
+    found = [None] * len(jobs)
+    for k, worker in enumerate(running):
+        found[k::N_WORKERS] = json.loads(answer(worker))
+    return found
 
 
 def main():
     root = Path(sys.argv[1]).resolve()
     sys.path.insert(0, str(root))
-    sys.dont_write_bytecode = True
-    # Most time would go to compiling unchanged sources; a checked hash notices a changed one.
-    compileall.compile_dir(root, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
     import_everything()
-    verdicts = [verdict(root, job) for job in json.load(sys.stdin)]
+    functions_by_file()  # now, before a toy makes more
+    gc.freeze()  # what a child's collector looks at is copied for it
+    verdicts = shared_out(root, json.load(sys.stdin))
     adjsim = importlib.import_module("adjsim")
     if not Path(adjsim.__file__).resolve().is_relative_to(root):
-        raise RuntimeError(f"The copy was not used, but {adjsim.__file__}.")
+        raise RuntimeError(f"Not {root} was used, but {adjsim.__file__}.")
     sys.stdout.write(json.dumps(verdicts))
 
 
