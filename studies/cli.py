@@ -1,6 +1,7 @@
 """The command `adjsim`. What a command needs is imported when it is run."""
 
 import gc
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -29,6 +30,9 @@ app = typer.Typer(
 # Compilers and figures make objects by the million, few of them garbage: looking for it as often as
 # Python does by default takes a twentieth of a run.
 COLLECT_EVERY = 20_000, 20, 50
+# Threads of OpenBLAS that wait for their next sum turn in circles for 2^26 cycles by default. On
+# cores that others want it costs a third of a small run; no sum hangs on it. Read with NumPy.
+IDLING = "OPENBLAS_THREAD_TIMEOUT", "16"
 INTO_FOLDERS = ("run", "scan", "dataset")  # the commands that say themselves how to go on
 _shows_traceback = False
 _if_interrupted = "Interrupted."  # what is still to be said of a Ctrl-C
@@ -357,6 +361,7 @@ def info() -> None:
 def main() -> None:
     """Run the command line; a mistake ends in one message and exit code 2, no memory in 1."""
     gc.set_threshold(*COLLECT_EVERY)
+    os.environ.setdefault(*IDLING)
     try:
         app()
     except (ValueError, OSError, ArithmeticError) as error:

@@ -1,6 +1,10 @@
 """What every test shares: a seeded generator, a Hypothesis profile that repeats itself."""
 
 import gc
+import os
+
+
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")  # as the command does, before it is loaded
 
 import numpy as np
 import pytest
