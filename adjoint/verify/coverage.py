@@ -24,7 +24,7 @@ from adjoint.verify.declared import declared_parameters
 from adjoint.verify.dot_test import DotTest, dot_test
 from adjoint.verify.gradcheck import gradcheck
 from adjoint.verify.kinks import kink_distance
-from adjoint.verify.problem import Problem, System
+from adjoint.verify.problem import Problem, System, known_at_point
 from adjoint.verify.systems import SYSTEMS
 from adjoint.verify.taylor_test import taylor_test
 from adjoint.verify.vectors import unit
@@ -221,7 +221,7 @@ def check_system(
 ) -> Checked:
     """Check every parameter of one system."""
     (system,) = (system for system in SYSTEMS if system.name == name)
-    problem = system.make()
+    problem = known_at_point(system.make())
     cells = []
     for parameter in problem.point:
         cells.append(check_cell(name, problem, parameter, seed))
@@ -260,6 +260,7 @@ def check_cell(system: str, problem: Problem, parameter: str, seed: int = 0) -> 
     grad = gradcheck(
         loss, gradient, value, n_directions=N_DIRECTIONS, step=LARGEST_STEP,
         tolerance=VJP_TOLERANCE, kink=kink, seed=seed,
+        noise=taylor.noise if np.isfinite(taylor.noise) else None,
     )  # fmt: skip
     dots = [_dot(problem, parameter, problem.dot_tolerance, seed)]
     if problem.kernel is not None:

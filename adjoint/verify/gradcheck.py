@@ -103,6 +103,7 @@ def gradcheck(
     scale: Vector | None = None,
     tolerance: float = 1e-7,
     kink: float = np.inf,
+    noise: float | None = None,
     seed: int = 0,
 ) -> GradCheck:
     """Compare a gradient with extrapolated central differences in random directions.
@@ -116,8 +117,7 @@ def gradcheck(
     x : array, or mapping of names to arrays
         The point.
     n_directions : int
-        Where x has no more entries, they are as many as it has, an orthonormal basis: what is
-        judged then is the largest error of any direction (see the module).
+        If x has no more entries: an orthonormal basis, and the largest error of any is judged.
     step : float, optional
         Step in units of `scale`; by default the one with the least estimated error.
     scale : like x, optional
@@ -125,8 +125,9 @@ def gradcheck(
     tolerance : float
         Bound on |<G, u> - difference quotient| / |G|.
     kink : float
-        Distance to the nearest kink in units of `scale`, from `kink_distance`; the step stays
-        below an eighth of it.
+        Distance to the nearest kink, from `kink_distance`: the step stays below an eighth of it.
+    noise : float, optional
+        Rounding noise of f where it is known, as from `taylor_test`; None: it is measured.
     seed : int
 
     Returns
@@ -137,14 +138,13 @@ def gradcheck(
     Raises
     ------
     ValueError
-        If x is not finite, the gradient is not laid out like x, or `kink` is negative.
+        If x is not finite, the gradient is not laid out like x, or `kink` or `noise` is negative.
     """
     n_directions = checks.whole("n_directions", n_directions, 1)
     rng, point = np.random.default_rng(seed), Point.of(x, scale)
     y = np.asarray(f(point.layout.restore(point.flat)), dtype=np.float64)
     adj_y = np.ones(()) if y.ndim == 0 else rng.standard_normal(y.shape)
-    gradient = vjp(adj_y) if callable(vjp) else vjp
-    G = point.scale * point.layout.flat("gradient", gradient)
+    G = point.scale * point.layout.flat("gradient", vjp(adj_y) if callable(vjp) else vjp)
 
     def along(u: np.ndarray) -> Callable[[float], float]:
         return lambda h: float(np.vdot(adj_y, f(point.at(point.scale * u, h))))
@@ -152,7 +152,7 @@ def gradcheck(
     if reason := _refusal(point.layout, G, y) or on_a_kink(kink):
         norm = float(np.linalg.norm(G))
         return GradCheck(np.empty(0), tolerance, norm, np.nan, np.nan, reason, kink)
-    return _compare(along, _directions(rng, G.size, n_directions), G, step, kink, tolerance)
+    return _compare(along, _directions(rng, G.size, n_directions), G, step, noise, kink, tolerance)
 
 
 def _directions(rng: np.random.Generator, size: int, number: int) -> np.ndarray:
@@ -167,11 +167,16 @@ def _compare(
     directions: np.ndarray,
     G: np.ndarray,
     step: float | None,
+    noise: float | None,
     kink: float,
     tolerance: float,
 ) -> GradCheck:
     """Return the outcome in the given directions."""
-    norm, noise = float(np.linalg.norm(G)), noise_of(along(directions[0]))
+    norm = float(np.linalg.norm(G))
+    if noise is None:
+        noise = noise_of(along(directions[0]))
+    else:
+        checks.non_negative("noise", noise)
     h = step or min(choose_step(along(u), noise) for u in directions[:2])
     h = min(h, kink / 8.0)
     slopes = [richardson(along(u), h) for u in directions]

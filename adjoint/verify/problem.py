@@ -4,7 +4,8 @@ A problem knows nothing of how it is checked, and the checks know nothing of phy
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +19,11 @@ def no_margins(values: Values) -> np.ndarray:
     """Return no margins: smooth everywhere."""
     del values
     return NO_MARGINS
+
+
+def changed(values: Values, point: Values) -> dict[str, np.ndarray]:
+    """Return the values that are not those of the point: all that has to be made anew."""
+    return {path: value for path, value in values.items() if value is not point[path]}
 
 
 def no_event() -> str:
@@ -63,6 +69,22 @@ class Problem:
     kernel: "Problem | None" = None
     inert: Sequence[str] = ()
     event: Callable[[], str] = no_event
+
+
+def known_at_point(problem: Problem) -> Problem:
+    """Return the problem with its outputs and margins at the point computed once for all checks."""
+
+    def once(f: Callable[[Values], np.ndarray]) -> Callable[[Values], np.ndarray]:
+        at_point = cache(lambda: f(problem.point))
+
+        def found(values: Values) -> np.ndarray:
+            moved = changed(values, problem.point).items()
+            is_point = all(np.array_equal(value, problem.point[path]) for path, value in moved)
+            return at_point() if is_point else f(values)
+
+        return found
+
+    return replace(problem, forward=once(problem.forward), margins=once(problem.margins))
 
 
 @dataclass(frozen=True)

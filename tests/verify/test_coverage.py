@@ -9,7 +9,7 @@ import pytest
 from adjoint.verify import coverage
 from adjoint.verify.coverage import Coverage, check_cell, check_system, missing_parameters, select
 from adjoint.verify.declared import declared_parameters
-from adjoint.verify.problem import Problem
+from adjoint.verify.problem import Problem, known_at_point
 from adjoint.verify.systems import bodies, contacts, pixels, solids
 from render.soft_raster import rasterize
 from tests.sharing import found_once
@@ -186,6 +186,43 @@ def test_a_parameter_called_inert_that_acts_fails():
     for x in (problem.point["x"], np.zeros(3)):  # at 0 too, where no factor would move it
         cell = check_cell("toy", dataclasses.replace(problem, point={"x": x}), "x")
         assert "outputs, jvp, vjp not zero" in cell.reason
+
+
+def test_what_a_problem_is_at_its_point_is_computed_once():
+    asked, problem = [], quadratic()
+
+    def forward(values):
+        asked.append(values["x"])
+        return problem.forward(values)
+
+    known = known_at_point(dataclasses.replace(problem, forward=forward))
+    x = problem.point["x"]
+    for same in (x, x.copy()):
+        np.testing.assert_array_equal(known.forward({"x": same}), problem.forward(problem.point))
+    assert len(asked) == 1
+    np.testing.assert_array_equal(known.forward({"x": x + 1.0}), problem.forward({"x": x + 1.0}))
+    assert len(asked) == 2
+    cell, plain = (check_cell("toy", p, "x") for p in (known, problem))
+    assert dataclasses.replace(cell, seconds=0.0) == dataclasses.replace(
+        plain, seconds=0.0, dot_kernel=cell.dot_kernel
+    )
+    assert sum(np.array_equal(at, x) for at in asked) == 1
+
+
+def test_a_picture_keeps_what_does_not_move():
+    picture = pixels.glossy()
+    point = picture.parameters()
+    assert picture.at({}).scene is picture.scene
+    color = picture.at({"near.face_colors": 0.5 * point["near.face_colors"]})
+    near, far = color.scene.objects.values()
+    np.testing.assert_array_equal(near.face_colors, 0.5 * point["near.face_colors"])
+    assert near.material is picture.scene.objects["near"].material
+    assert far is picture.scene.objects["far"]
+    assert color.camera is picture.camera
+    assert color.rasterizer is picture.rasterizer
+    for path, value in point.items():
+        moved = picture.at({path: 1.01 * value}).parameters()
+        assert {p for p, x in moved.items() if not np.array_equal(x, point[p])} == {path}
 
 
 def test_the_distance_to_a_kink_keeps_the_steps_inside():

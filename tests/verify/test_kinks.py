@@ -8,7 +8,7 @@ import pytest
 from adjoint import gradcheck, kink_distance, rollout_margins, taylor_test
 from adjoint.rollout import record
 from adjoint.verify.coverage import Coverage, check_system
-from adjoint.verify.systems.pixel_margins import _pixel_margins
+from adjoint.verify.systems.pixel_margins import _felt_places, _pixel_margins
 from adjsim.contact_margins import contact_margins, nearest_touch
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
@@ -159,9 +159,8 @@ def test_faces_swap_where_the_depth_of_their_lens_says():
     # At the middle the corners count a third each: their mean depth is 3, the harmonic one 1.8.
     corners = np.array([[-1.0, -1.0], [1.0, -1.0], [0.0, 2.0]])
     depths = np.array([[1.0, 2.0, 6.0], [3.001, 3.001, 3.001]])
-    triangles = np.stack([np.column_stack([corners, z]) for z in depths])
+    triangles, soft = np.stack([np.column_stack([corners, z]) for z in depths]), SoftRasterizer()
     for is_orthographic, ahead in ((True, 3.0 - 3.001), (False, 1.8 - 3.001)):
-        margins = _pixel_margins(
-            triangles, SoftRasterizer(), (1, 1), is_orthographic=is_orthographic
-        )
+        places = _felt_places(triangles, soft, (1, 1))
+        margins = _pixel_margins(triangles, places, soft, is_orthographic=is_orthographic)
         assert margins[-1] == pytest.approx(ahead, rel=1e-9)

@@ -192,6 +192,23 @@ def test_rounding_noise_is_measured_and_nothing_is_claimed_below_it():
     assert not test.passed
     assert "above the noise" in test.reason
     assert 1e-7 < test.noise < 1e-5
+    told = gradcheck(noisy, np.cos(0.3), 0.3, step=1e-3, noise=test.noise)
+    assert told.rounding == pytest.approx(3.0 * test.noise / 1e-3 / (0.3 * np.cos(0.3)))
+    assert "hides" in told.reason
+
+
+def test_a_noise_that_is_known_is_not_measured_again():
+    seen = []
+
+    def counted(x):
+        seen.append(float(x))
+        return float(np.sin(x))
+
+    noise = taylor_test(counted, np.cos(0.3), 0.3).noise
+    assert len(seen) == 9 + 17 + 1  # for the noise, the steps and at x
+    seen.clear()
+    assert gradcheck(counted, np.cos(0.3), 0.3, step=1e-3, noise=noise).passed
+    assert len(seen) == 1 + 4
 
 
 def test_a_linear_function_passes_only_with_its_own_gradient():
@@ -287,6 +304,10 @@ def test_a_gradient_laid_out_otherwise_is_refused_by_name(rng):
         (
             lambda: taylor_test(np.sum, np.ones(2), np.ones(2), np.zeros(2)),
             "`direction` must be finite and not zero",
+        ),
+        (
+            lambda: gradcheck(np.sum, np.ones(2), np.ones(2), noise=-1.0),
+            "`noise` must not be negative",
         ),
     ],
 )

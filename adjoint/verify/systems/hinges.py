@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from adjoint.verify.problem import Problem, System, Values
+from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.solids import N_STEPS, Scene, rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.hinges import Hinges, dihedral_angle
@@ -65,12 +65,12 @@ def folds(scene: Scene) -> np.ndarray:
 
 def hinge_problem(build: Callable[[int], Scene]) -> Problem:
     """Return the rollout of a scene of hinges, and its distance from a full fold."""
-    scene = build(N_STEPS)
+    scene, problem = build(N_STEPS), rollout_problem(build)
 
     def margins(values: Values) -> np.ndarray:
-        return folds(scene.at(values))
+        return folds(scene.at(changed(values, problem.point)))
 
-    return dataclasses.replace(rollout_problem(build), margins=margins)
+    return dataclasses.replace(problem, margins=margins)
 
 
 SYSTEMS = (

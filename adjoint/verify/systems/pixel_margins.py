@@ -35,21 +35,19 @@ def picture_margins(
     frames = [
         {name: x[i] if x.ndim == 3 else x for name, x in vertices.items()} for i in range(n_frames)
     ]
-    margins = [
-        part
-        for frame in frames
-        for part in (
-            *_pixel_margins(
-                _triangles(scene, camera, frame),
-                rasterizer,
-                size,
-                is_orthographic=camera.optics.is_orthographic,
-            ),
+    margins = []
+    for frame in frames:
+        triangles = _triangles(scene, camera, frame)
+        places = _felt_places(triangles, rasterizer, size)
+        flat = camera.optics.is_orthographic
+        weights = places[1] if flat else places[1] / triangles[None, :, :, 2]
+        felt = places[2] > np.log(FAINT)
+        margins += [
+            *_pixel_margins(triangles, places, rasterizer, is_orthographic=flat),
             *_light_margins(scene, frame),
-            *_shade_margins(scene, camera, frame, rasterizer, size),
-            *_texel_margins(scene, camera, frame, rasterizer, size),
-        )
-    ]
+            *_shade_margins(scene, camera, frame, weights, felt),
+            *_texel_margins(scene, weights, felt),
+        ]
     return np.concatenate([part.ravel() for part in margins])
 
 
@@ -96,13 +94,13 @@ def _felt_places(
 
 def _pixel_margins(
     triangles: np.ndarray,
+    places: tuple[np.ndarray, ...],
     rasterizer: SoftRasterizer,
-    size: tuple[int, int],
     *,
     is_orthographic: bool,
 ) -> list[np.ndarray]:
     """Return the margins of all pairs of pixel and face, and of pairs of faces."""
-    b, clipped, y, is_inside, medial = _felt_places(triangles, rasterizer, size)
+    b, clipped, y, is_inside, medial = places
     coverage = _coverage(y, rasterizer)
     felt = coverage > FAINT
     if rasterizer.seamless:  # kinks outside too; edges that share their nearest point stay tied
@@ -184,28 +182,28 @@ def _shade_margins(
     scene: Scene,
     camera: AnyCamera,
     vertices: Mapping[str, np.ndarray],
-    rasterizer: SoftRasterizer,
-    size: tuple[int, int],
+    weights: np.ndarray,
+    felt: np.ndarray,
 ) -> list[np.ndarray]:
     """Return n.l of all pixels, faces with smooth normals, and lights; r.e of glossy ones."""
-    triangles, normals, towards, rounded = _triangles(scene, camera, vertices), [], [], []
+    meshes, normals, towards, rounded = scene.objects, [], [], []
+    if not any(m.smooth_normals or m.material.specular is not None for m in meshes.values()):
+        return []
     eye, axes = camera.pose()
-    for name, mesh in scene.objects.items():
+    for name, mesh in meshes.items():
         x, m = vertices[name][mesh.faces], np.zeros_like(vertices[name])
-        np.add.at(m, mesh.faces, np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])[:, None])
-        m /= np.linalg.norm(m, axis=-1, keepdims=True)
         one = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])[:, None]
+        np.add.at(m, mesh.faces, one)
+        m /= np.linalg.norm(m, axis=-1, keepdims=True)
         normals.append(np.where(mesh.smooth_normals, m[mesh.faces], one))
         v = np.where(camera.optics.is_orthographic, -axes[2], eye - x)
         towards.append(np.where(mesh.material.specular is None, np.nan, v))
         rounded.append(np.full(len(x), mesh.smooth_normals))
-    _, clipped, y, _, _ = _felt_places(triangles, rasterizer, size)
-    weights = clipped if camera.optics.is_orthographic else clipped / triangles[None, :, :, 2]
     n = np.einsum("pfk,fkc->pfc", weights, np.concatenate(normals))
     n /= np.linalg.norm(n, axis=-1, keepdims=True)
     e = np.einsum("pfk,fkc->pfc", weights, np.concatenate(towards))
     e /= np.linalg.norm(e, axis=-1, keepdims=True)
-    felt, margins = y > np.log(FAINT), []
+    margins = []
     for light in scene.lights.values():
         if isinstance(light, DirectionalLight):
             c = n @ light.unit_direction()
@@ -215,27 +213,21 @@ def _shade_margins(
     return margins
 
 
-def _texel_margins(
-    scene: Scene,
-    camera: AnyCamera,
-    vertices: Mapping[str, np.ndarray],
-    rasterizer: SoftRasterizer,
-    size: tuple[int, int],
-) -> list[np.ndarray]:
+def _texel_margins(scene: Scene, weights: np.ndarray, felt: np.ndarray) -> list[np.ndarray]:
     """Return sines that vanish where u or v of a pixel passes the centre of a texel."""
-    triangles, uv, n_texels = _triangles(scene, camera, vertices), [], []
+    uv, n_texels = [], []
+    if not any(mesh.texture for mesh in scene.objects.values()):
+        return []
     for mesh in scene.objects.values():
         shape = mesh.texture.texels.shape[:2] if mesh.texture else (1, 1)
         corners = mesh.faces if mesh.uv_faces is None else mesh.uv_faces
         known = mesh.uv[corners] if mesh.texture else np.full((*corners.shape, 2), np.nan)
         uv.append(known)
         n_texels.append(np.broadcast_to((shape[1], shape[0]), (len(corners), 2)))
-    _, clipped, y, _, _ = _felt_places(triangles, rasterizer, size)
-    weights = clipped if camera.optics.is_orthographic else clipped / triangles[None, :, :, 2]
     weights = weights / weights.sum(axis=-1, keepdims=True)
     places = np.einsum("pfk,fkc->pfc", weights, np.concatenate(uv)) * np.concatenate(n_texels)
     sines = np.sin(np.pi * (places - 0.5))
-    return [np.where((y > np.log(FAINT))[..., None], sines, np.nan)]
+    return [np.where(felt[..., None], sines, np.nan)]
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:

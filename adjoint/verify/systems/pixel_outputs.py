@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from adjoint.render.outputs import rasterize_outputs_jvp, record_outputs
-from adjoint.verify.problem import Problem, System, Values
+from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.pixels import Picture, picture_problem, smooth_sky
 from render.outputs import Output, rasterize_outputs
 
@@ -19,11 +19,12 @@ def flattened(images: dict[str, np.ndarray]) -> np.ndarray:
 
 def outputs_problem(build: Callable[[], Picture]) -> Problem:
     """Return a picture as a problem; its outputs are the numbers of all its outputs."""
-    picture = build()
+    picture, as_images = build(), picture_problem(build)
     run = record_outputs(*picture.arguments)
 
     def forward(values: Values) -> np.ndarray:
-        return flattened(rasterize_outputs(*picture.at(values).arguments))
+        moved = picture.at(changed(values, as_images.point))
+        return flattened(rasterize_outputs(*moved.arguments))
 
     def jvp(tangents: Values) -> np.ndarray:
         return flattened(rasterize_outputs_jvp(*picture.arguments, tangents=tangents)[1])
@@ -33,7 +34,6 @@ def outputs_problem(build: Callable[[], Picture]) -> Problem:
         parts = zip(Output, np.split(adj, ends), strict=True)
         return run.vjp({o: part.reshape(run.images[o].shape) for o, part in parts}, wrt)
 
-    as_images = picture_problem(build)
     return dataclasses.replace(as_images, forward=forward, jvp=jvp, vjp=vjp)
 
 

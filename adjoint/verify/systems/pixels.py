@@ -5,15 +5,15 @@ moves through two frames. The pictures are small and soft, so that no kink is ne
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from adjoint.render.soft_raster import rasterize_jvp, record_images
-from adjoint.verify.problem import Problem, System, Values
+from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.pixel_margins import picture_margins
 from render.blending import DIBR, Hard, Over, Softmax
 from render.camera import Camera
@@ -75,34 +75,36 @@ class Picture:
         return {path: np.asarray(value, dtype=np.float64) for path, value in found.items()}
 
     def at(self, values: Values) -> "Picture":
-        """Return the picture with other values of its parameters."""
+        """Return the picture with other values of some parameters; what has none is kept."""
 
-        def own(name: str, keys: Sequence[str]) -> dict[str, np.ndarray]:
-            return {key: values[f"{name}.{key}"] for key in keys if f"{name}.{key}" in values}
+        def moved(part: Any, name: str, keys: Iterable[str], **parts: Any) -> Any:
+            own = {key: new for key, new in parts.items() if new is not getattr(part, key)}
+            own |= {key: values[f"{name}.{key}"] for key in keys if f"{name}.{key}" in values}
+            return dataclasses.replace(part, **own) if own else part
 
         objects = {
-            name: dataclasses.replace(
+            name: moved(
                 mesh,
-                **own(name, _MESH),
-                texture=mesh.texture and dataclasses.replace(mesh.texture, **own(name, _TEXTURE)),
-                material=Material(**own(name, tuple(mesh.material.parameters()))),
+                name,
+                _MESH,
+                texture=mesh.texture and moved(mesh.texture, name, _TEXTURE),
+                material=moved(mesh.material, name, mesh.material.parameters()),
             )
             for name, mesh in self.scene.objects.items()
         }
         lights = {
-            name: type(light)(**own(name, [field.name for field in fields(light)]))
+            name: moved(light, name, [field.name for field in fields(light)])
             for name, light in self.scene.lights.items()
         }
+        blend = moved(self.rasterizer.blend, "rasterizer", _BLEND)
+        seen = {p[7:]: value for p, value in values.items() if p.startswith("camera.")}
+        same = objects == self.scene.objects and lights == self.scene.lights
         return dataclasses.replace(
             self,
-            scene=Scene(objects, lights),
-            camera=self.camera.with_values(own("camera", tuple(self.camera.parameters()))),
-            rasterizer=dataclasses.replace(
-                self.rasterizer,
-                blend=dataclasses.replace(self.rasterizer.blend, **own("rasterizer", _BLEND)),
-                **own("rasterizer", _RASTERIZER),
-            ),
-            vertices={name: values[f"{name}.vertices"] for name in objects},
+            scene=self.scene if same else Scene(objects, lights),
+            camera=self.camera.with_values(seen) if seen else self.camera,
+            rasterizer=moved(self.rasterizer, "rasterizer", _RASTERIZER, blend=blend),
+            vertices={n: values.get(f"{n}.vertices", x) for n, x in self.vertices.items()},
         )
 
 
@@ -121,7 +123,7 @@ def picture_problem(build: Callable[[], Picture]) -> Problem:
     in_sky = any(isinstance(m, SphericalHarmonics) for m in picture.scene.lights.values())
 
     def forward(values: Values) -> np.ndarray:
-        return rasterize(*picture.at(values).arguments).ravel()
+        return rasterize(*picture.at(changed(values, point)).arguments).ravel()
 
     def jvp(tangents: Values) -> np.ndarray:
         return rasterize_jvp(*picture.arguments, tangents=tangents)[1].ravel()
@@ -135,7 +137,7 @@ def picture_problem(build: Callable[[], Picture]) -> Problem:
         forward=forward,
         jvp=jvp,
         vjp=vjp,
-        margins=lambda values: picture_margins(*picture.at(values).arguments),
+        margins=lambda values: picture_margins(*picture.at(changed(values, point)).arguments),
         inert=tuple(
             path
             for path in point

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from adjoint.verify.problem import Problem, System, Values
+from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.solids import N_STEPS, Scene, rollout_problem
 from adjsim.courses import Signal
 from adjsim.forces.lift_drag import LiftDrag
@@ -98,12 +98,12 @@ def normal_speeds(scene: Scene) -> np.ndarray:
 
 def windy_problem(build: Callable[[int], Scene]) -> Problem:
     """Return the rollout of a scene with `air`, and its distance from the kink."""
-    scene = build(N_STEPS)
+    scene, problem = build(N_STEPS), rollout_problem(build)
 
     def margins(values: Values) -> np.ndarray:
-        return normal_speeds(scene.at(values))
+        return normal_speeds(scene.at(changed(values, problem.point)))
 
-    return dataclasses.replace(rollout_problem(build), margins=margins)
+    return dataclasses.replace(problem, margins=margins)
 
 
 SYSTEMS = (

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
-from adjoint.verify.problem import Problem, System, Values, no_margins
+from adjoint.verify.problem import Problem, System, Values, changed, no_margins
 from adjsim.contact_margins import ContactMargins, contact_margins, nearest_touch
 from adjsim.courses import Policy
 from adjsim.forces.contact import Contact
@@ -59,16 +59,15 @@ class Scene:
         return {path: owners[path] for path in self.parameters()}
 
     def at(self, values: Values) -> "Scene":
-        """Return the scene with other values of its parameters."""
-        known = self.parameters()
-        changed = {path: value for path, value in values.items() if value is not known[path]}
-        model, state = self.model.with_values(self.state, changed)
+        """Return the scene with other values of some parameters."""
+        model, state = self.model.with_values(self.state, values)
         return dataclasses.replace(self, model=model, state=state)
 
 
 def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Problem:
     """Return the rollout of a scene as a problem: nodes and bodies at two frames."""
     scene = build(n_steps)
+    point = scene.parameters()
     run = record(scene.model, scene.state, scene.dt, scene.n_steps, frames=scene.frames)
     scales = {path: float(np.std(part)) for path, part in fields_of(run.trajectory).items()}
 
@@ -77,7 +76,7 @@ def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Pr
         return np.concatenate([part.ravel() / scales[path] for path, part in found.items()])
 
     def forward(values: Values) -> np.ndarray:
-        s = scene.at(values)
+        s = scene.at(changed(values, point))
         return outputs(rollout(s.model, s.state, s.dt, s.n_steps, frames=s.frames))
 
     def jvp(tangents: Values) -> np.ndarray:
@@ -99,14 +98,17 @@ def rollout_problem(build: Callable[[int], Scene], n_steps: int = N_STEPS) -> Pr
             bodies[name][key] = part
         return run.vjp(adj_x, adj_v, bodies=bodies, wrt=wrt)
 
+    def margins(values: Values) -> np.ndarray:
+        return kink_margins(scene.at(changed(values, point)))
+
     touches = any(isinstance(f, Contact) for f in scene.model.forces.values())
     return Problem(
-        point=scene.parameters(),
+        point=point,
         owners=scene.owners(),
         forward=forward,
         jvp=jvp,
         vjp=vjp,
-        margins=(lambda values: kink_margins(scene.at(values))) if touches else no_margins,
+        margins=margins if touches else no_margins,
         dot_tolerance=ROLLOUT_TOLERANCE if n_steps > 1 else KERNEL_TOLERANCE,
         kernel=rollout_problem(build, 1) if n_steps > 1 else None,
         inert=scene.inert,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from adjoint.render.soft_raster import rasterize_jvp, record_images
-from adjoint.verify.problem import Problem, System, Values
+from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems import pixels
 from adjoint.verify.systems.pixel_margins import picture_margins
 from adjsim.rotations import rotation_matrix
@@ -36,11 +36,12 @@ VIEWS: tuple[AnyCamera, ...] = (
 
 
 def at(values: Values) -> list[AnyCamera]:
-    """Return the cameras with other values of their parameters."""
-    return [
-        view.with_values({name: values[f"camera.{k}.{name}"] for name in view.parameters()})
-        for k, view in enumerate(VIEWS)
-    ]
+    """Return the cameras with other values of some parameters."""
+    own: list[dict[str, np.ndarray]] = [{} for _ in VIEWS]
+    for path, value in values.items():
+        _, k, name = path.split(".")
+        own[int(k)][name] = value
+    return [view.with_values(new) if new else view for view, new in zip(VIEWS, own, strict=True)]
 
 
 def several() -> Problem:
@@ -62,7 +63,7 @@ def several() -> Problem:
     run = record_images(scene, VIEWS, soft, vertices, SIZE)
 
     def forward(values: Values) -> np.ndarray:
-        return rasterize(scene, at(values), soft, vertices, SIZE).ravel()
+        return rasterize(scene, at(changed(values, point)), soft, vertices, SIZE).ravel()
 
     def jvp(tangents: Values) -> np.ndarray:
         return rasterize_jvp(scene, VIEWS, soft, vertices, SIZE, tangents)[1].ravel()
@@ -71,7 +72,8 @@ def several() -> Problem:
         return run.vjp(adj.reshape(run.images.shape), wrt)
 
     def margins(values: Values) -> np.ndarray:
-        parts = [picture_margins(scene, view, soft, vertices, SIZE) for view in at(values)]
+        seen = at(changed(values, point))
+        parts = [picture_margins(scene, view, soft, vertices, SIZE) for view in seen]
         return np.concatenate(parts)
 
     return Problem(point, owners, forward, jvp, vjp, margins)

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from adjoint.rollout import record, rollout_jvp
-from adjoint.verify.problem import Problem, System, Values
+from adjoint.verify.problem import Problem, System, Values, changed
 from adjoint.verify.systems.bodies import brick, poses
 from adjoint.verify.systems.solids import (
     DENSITY,
@@ -62,8 +62,7 @@ def batch_problem(n_steps: int = N_STEPS) -> Problem:
         return np.concatenate([part.ravel() for part in fields])
 
     def at(values: Values) -> tuple[Batch, list[State]]:
-        changed = {path: value for path, value in values.items() if value is not point[path]}
-        return batch.with_values(states, changed)
+        return batch.with_values(states, changed(values, point))
 
     def jvp(tangents: Values) -> np.ndarray:
         own = [of_world(tangents, k) for k in range(batch.n_worlds)]
