@@ -160,24 +160,23 @@ def reverse_on_grid(args):
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
     grid = CUDA.cg.this_grid()
     dt, k0, with_forces, n_steps = numbers[0], rows[0], rows[1] > 0, rows.size - 2
-    if with_forces:
-        last = rows[n_steps + 1]
-        FORCE_CHAIN(start, stride, k0 + n_steps - 1, packed, (X[last], V[last]), f_slots)
-        grid.sync()
-    for back in range(n_steps):
-        k = n_steps - 1 - back
-        row = rows[k + 2]
-        begin_on_grid(
-            start, stride, dt, frame_of[k], with_forces, loads, bodies, f_slots, frames, P[row], adj
-        )
-        grid.sync()
-        CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), out)
-        REST_CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), adj_consts)
-        if with_forces and k > 0:
+    for back in range(n_steps + 1):
+        k = n_steps - back  # is undone, except that there is no step n_steps
+        row = rows[k + 2] if back > 0 else 0
+        if back > 0:
+            begin_on_grid(
+                start, stride, dt, frame_of[k], with_forces, loads, bodies, f_slots, frames,
+                P[row], adj,
+            )  # fmt: skip
+            grid.sync()
+            CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), out)
+            REST_CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), adj_consts)
+        if with_forces and k > 0:  # of the step before, which is undone next: written once
             before = rows[k + 1]
             FORCE_CHAIN(start, stride, k0 + k - 1, packed, (X[before], V[before]), f_slots)
         grid.sync()
-        end_on_grid(start, stride, loads, bodies, adj_x_slots, adj_v_slots, P[row], adj)
+        if back > 0:
+            end_on_grid(start, stride, loads, bodies, adj_x_slots, adj_v_slots, P[row], adj)
 
 
 @device_fn
