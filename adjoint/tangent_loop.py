@@ -8,7 +8,7 @@ from numba import prange
 from adjoint.assembly import JVP_LAYOUT, REST_JVP_LAYOUT
 from adjoint.timeloop import call_of, tangent_signature
 from adjsim.assembly import DTYPES
-from adjsim.backend import cpu_kernel, device_fn
+from adjsim.backend import device_fn, shared_fn
 from adjsim.calls import NO_FUNCTION, make_call
 from adjsim.parts import BODY_HI, BODY_LO, FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO, WORLD
 from adjsim.timeloop import part_forces, part_step
@@ -80,7 +80,7 @@ def tangent_part(
             return
 
 
-TANGENT_PART = cpu_kernel(tangent_part)
+TANGENT_PART = shared_fn(tangent_part)
 
 
 def tangent_alone(

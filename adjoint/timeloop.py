@@ -27,7 +27,7 @@ from adjoint.rigid.points import (
     undo_body_step,
 )
 from adjsim.assembly import DTYPES, tile_signature
-from adjsim.backend import cpu_kernel, device_fn, lit, prefetch, specialise
+from adjsim.backend import cpu_kernel, device_fn, lit, prefetch, shared_fn, specialise
 from adjsim.calls import NO_FUNCTION, make_call
 from adjsim.node_sum import node_sum, node_sums
 from adjsim.parts import BODY_HI, BODY_LO, FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
@@ -248,7 +248,7 @@ def reverse_part(
             )
 
 
-PART = cpu_kernel(reverse_part)
+PART = shared_fn(reverse_part)
 
 
 def reverse_alone(

@@ -123,6 +123,15 @@ def device_fn(fn: Callable) -> Callable:
     return fn if JIT_DISABLED else Element(fn, targetoptions={"forceinline": True, **CPU_OPTIONS})
 
 
+def shared_fn(fn: Callable) -> Callable:
+    """Compile a function for loops on the CPU that call one copy of it and never inline it.
+
+    So its numbers are equal to the bit in all of them: a copy that is inlined may contract
+    otherwise. From Python it is called as a copy of its own.
+    """
+    return fn if JIT_DISABLED else Element(fn, targetoptions={"forceinline": False, **CPU_OPTIONS})
+
+
 def is_hashed(fn: Callable) -> bool:
     """Whether the source of a function is part of the key of the cache."""
     return fn.__module__.split(".")[0] in KERNEL_PACKAGES

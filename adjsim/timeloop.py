@@ -27,7 +27,7 @@ import numpy as np
 from numba import prange
 
 from adjsim.assembly import DTYPES, FORCE_LAYOUT, force_kernel, tile_signature
-from adjsim.backend import cpu_kernel, device_fn, lit, specialise
+from adjsim.backend import cpu_kernel, device_fn, lit, shared_fn, specialise
 from adjsim.calls import function_table, make_call
 from adjsim.node_sum import node_sum
 from adjsim.packing import PackedModels
@@ -162,7 +162,7 @@ def advance_part(
             return
 
 
-PART = cpu_kernel(advance_part)
+PART = shared_fn(advance_part)
 
 
 def advance_alone(

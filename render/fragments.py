@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.backend import device_fn, lit, shared_fn
 from adjsim.vec3 import axpy, scale
 from render.barycentrics import fragment_place
 from render.blending import NEAREST, OVER
@@ -258,7 +258,7 @@ def _cover_fragments(n, blend, fragments):
         fragments.D[q], fragments.rest[q] = sigmoid_parts(y, exp_minus(abs(y)))
 
 
-cover_fragments = cpu_kernel(_cover_fragments)  # one copy: equal bits wherever it is called
+cover_fragments = shared_fn(_cover_fragments)  # one copy: equal bits wherever it is called
 
 
 @device_fn
@@ -318,4 +318,4 @@ def _gather_tile(tile, grid, scene, faces, tiles, settings, fragments):
             )
 
 
-gather_tile = cpu_kernel(_gather_tile)
+gather_tile = shared_fn(_gather_tile)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjsim.backend import cpu_kernel, device_fn
+from adjsim.backend import cpu_kernel, device_fn, shared_fn
 from render.blending import background_at, blend_body
 from render.face_setup import Faces, setup_faces
 from render.fragments import Grid, Tiles, gather_tile, tile_area
@@ -115,7 +115,7 @@ def _draw_tile(tile, scene, settings, faces, tiles, grid, fragments, image):
     tile_body(tile, grid, settings, scene.background, fragments, image)
 
 
-draw_tile = cpu_kernel(_draw_tile)  # one copy: equal bits wherever it is called
+draw_tile = shared_fn(_draw_tile)  # one copy: equal bits wherever it is called
 
 
 def _draw_tiles(turn, scene, settings, faces, tiles, grid, fragments, image):

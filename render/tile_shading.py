@@ -9,7 +9,7 @@ Adjoint: `adjoint/render/tile_shading.py`. Tests: `tests/render/test_tile_shadin
 
 import numpy as np
 
-from adjsim.backend import cpu_kernel, device_fn
+from adjsim.backend import device_fn, shared_fn
 from adjsim.vec3 import add, scale
 from render.face_setup import load3, load_corners
 from render.harmonics import harmonic_shade
@@ -153,4 +153,4 @@ def _shade_tile(tile, scene, faces, tiles, fragments):
             shade_face(f, fragments.pair[k], fragments.pair[k + 1], faces, scene, fragments)
 
 
-shade_tile = cpu_kernel(_shade_tile)
+shade_tile = shared_fn(_shade_tile)

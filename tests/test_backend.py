@@ -19,6 +19,7 @@ from adjsim.backend import (
     device_fn,
     lit,
     prefetch,
+    shared_fn,
     specialise,
     thread_count,
 )
@@ -55,6 +56,31 @@ def test_specialise_binds_globals_and_leaves_the_template_alone():
 def test_specialised_copies_compile_apart():
     kernels = [numba.njit(specialise(shifted, f"shifted_{k}", OFFSET=float(k))) for k in (10, 20)]
     assert [kernel(1.0) for kernel in kernels] == [11.0, 21.0]
+
+
+@shared_fn
+def halve_one(i, out, x):
+    out[i] = half(x[i])
+
+
+def halve_each(out, x):
+    for i in range(x.size):
+        halve_one(i, out, x)
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason="asks the compiler")
+def test_what_is_shared_is_in_a_loop_once_and_called_and_what_it_calls_is_inlined():
+    out, x = np.empty(3), np.arange(3.0)
+    kernel = cpu_kernel(halve_each, cached=False)
+    kernel(out, x)
+    np.testing.assert_array_equal(out, 0.5 * x)
+    (code,) = kernel.inspect_llvm().values()
+    lines = [line for line in code.splitlines() if line.startswith("define") or " call " in line]
+    shared = [line for line in lines if "9halve_one" in line]
+    assert sorted(line.startswith("define") for line in shared) == [False, True]
+    assert not [line for line in lines if "4half" in line]
+    halve_one(2, out, np.full(3, 8.0))
+    assert out.tolist() == [0.0, 0.5, 4.0]
 
 
 def test_what_is_inlined_is_compiled_without_machine_code_and_by_itself_with_it():

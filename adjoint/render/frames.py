@@ -33,7 +33,7 @@ from adjoint.render.textures import (
 )
 from adjoint.render.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.tile_shading import pixels_vjp_tile
-from adjsim.backend import cpu_kernel, device_fn, specialise
+from adjsim.backend import cpu_kernel, device_fn, shared_fn, specialise
 from render.blending import background_at
 from render.fragments import gather_tile, tile_area
 from render.frames import Frame
@@ -124,7 +124,7 @@ def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
             )
 
 
-shade_tile_vjp = cpu_kernel(_shade_tile_vjp)
+shade_tile_vjp = shared_fn(_shade_tile_vjp)
 # Two kernels, since the one that undoes shading takes three times as long to compile.
 draw_plain_vjp = cpu_kernel(specialise(_draw_tiles_vjp, "draw_plain_vjp", UNDO_SHADING=nothing_vjp))
 draw_shaded_vjp = cpu_kernel(

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.backend import Device, cpu_kernel, device_fn
+from adjsim.backend import Device, cpu_kernel, device_fn, shared_fn
 from render.blending import OVER
 from render.fragments import Fragments, cover_fragments, fill_colors, tile_area
 from render.frames import Frame, draw_tile, setup_frame
@@ -159,7 +159,7 @@ def _draw_tiles_kept(turn, scene, settings, frame, fragments, kept, image):
         tile = take_turn(turn)
 
 
-recall_tile = cpu_kernel(_recall_tile)
+recall_tile = shared_fn(_recall_tile)
 draw_tiles_kept = cpu_kernel(_draw_tiles_kept)
 
 

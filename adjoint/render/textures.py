@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.backend import cpu_kernel, device_fn, lit, shared_fn
 from adjsim.gathering import add_scaled
 from adjsim.vec3 import axpy, dot, sub
 from render.textures import (
@@ -134,7 +134,7 @@ def _add_texels(at, step, part, first, stride, n, adj_texels):
                 add_scaled(adj_texels, np.uint64(places[c]), texel_weight(c, f, g), adj_C)
 
 
-add_texels = cpu_kernel(_add_texels)  # one signature, one copy: the same bits everywhere
+add_texels = shared_fn(_add_texels)  # one signature, one copy: the same bits everywhere
 
 
 def _add_tiles(at, part, place, count, adj_texels):
