@@ -15,7 +15,7 @@ from adjsim.timeloop import part_forces, part_step
 
 
 call_jvp, call_rest_jvp = call_of(JVP_LAYOUT), call_of(REST_JVP_LAYOUT)
-call_tangent = make_call(*(tangent_signature(dtype) for dtype in DTYPES))
+call_tangent = make_call([tangent_signature(dtype) for dtype in DTYPES])
 
 
 @device_fn

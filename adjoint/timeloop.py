@@ -361,11 +361,11 @@ def _types(dtype: np.dtype) -> tuple:
 
 def call_of(layout: str) -> Callable:
     """Return the call of the tile functions of a layout."""
-    return make_call(*(tile_signature(dtype, layout) for dtype in DTYPES))
+    return make_call([tile_signature(dtype, layout) for dtype in DTYPES])
 
 
 call_vjp, call_rest_vjp = call_of(VJP_LAYOUT), call_of(REST_VJP_LAYOUT)
-call_turn = make_call(*(turn_signature(dtype) for dtype in DTYPES))
+call_turn = make_call([turn_signature(dtype) for dtype in DTYPES])
 
 
 @cache

@@ -7,7 +7,7 @@ functions are called, never inlined, so every loop gets the same bits from them.
 raise: no loop over elements does, and nobody looks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any
 
@@ -42,11 +42,11 @@ def _address(kernel: Any) -> int:
     return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
-def make_call(*signatures: Any) -> Callable:
+def make_call(signatures: Collection[Any]) -> Callable:
     """Return `call(table, k, args)` for compiled code: the k-th function of a table, called.
 
-    `args` is a tuple, and its types choose among the signatures; that the functions of the table
-    have the chosen one is the caller's business.
+    `args` is a tuple, and its types choose among the signatures, those there are when the call
+    is compiled; that the functions of the table have the chosen one is the caller's business.
     """
     if JIT_DISABLED:
         return _call_in_python

@@ -100,9 +100,9 @@ def place_signature(dtype: np.dtype) -> Any:
 
 
 STEP, PLACE = range(2)  # in the table of what a step does after its forces
-call_force = make_call(*(tile_signature(dtype, FORCE_LAYOUT) for dtype in DTYPES))
-call_step = make_call(*(step_signature(dtype) for dtype in DTYPES))
-call_place = make_call(*(place_signature(dtype) for dtype in DTYPES))
+call_force = make_call([tile_signature(dtype, FORCE_LAYOUT) for dtype in DTYPES])
+call_step = make_call([step_signature(dtype) for dtype in DTYPES])
+call_place = make_call([place_signature(dtype) for dtype in DTYPES])
 
 
 @device_fn

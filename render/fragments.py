@@ -292,7 +292,7 @@ def tile_area(tile, grid):
     return row, min(row + side, height), column, min(column + side, width)
 
 
-def _gather_tile(tile, grid, scene, faces, tiles, settings, fragments):
+def gather_tile(tile, grid, scene, faces, tiles, settings, fragments):
     """Find the fragments of a tile, list them by pixel and, for Over, sort by depth."""
     area = tile_area(tile, grid)
     n = 0
@@ -316,6 +316,3 @@ def _gather_tile(tile, grid, scene, faces, tiles, settings, fragments):
                 fragments.order,
                 fragments.spare,
             )
-
-
-gather_tile = shared_fn(_gather_tile)

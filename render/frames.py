@@ -11,20 +11,21 @@ A thread keeps the last for the frames that follow, if it is not large.
 Adjoint: `adjoint/render/frames.py`. Tests: `tests/render/test_soft_raster.py`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, shared_fn
 from render.blending import background_at, blend_body
 from render.face_setup import Faces, setup_faces
-from render.fragments import Grid, Tiles, gather_tile, tile_area
+from render.fragments import Grid, Tiles, tile_area
 from render.lists import BINS, count_tiles, fill_tiles, order_faces
 from render.packing import Job
 from render.pool import Pool
 from render.reach import find_reach
 from render.rooms import empty_fragments, own_room, tile_size
 from render.seamless import find_soft
+from render.tile_calls import GATHER, call_gather, gather_table
 from render.turns import take_turn
 
 
@@ -37,6 +38,7 @@ class Frame(NamedTuple):
     faces: Faces
     tiles: Tiles
     grid: Grid
+    calls: Any  # table of the function that finds the fragments of a tile
 
 
 def setup_frame(job: Job, frame: int) -> Frame:
@@ -73,7 +75,8 @@ def setup_frame(job: Job, frame: int) -> Frame:
         shift -= 1
     tiles = Tiles(start, np.empty(start[-1], np.int64), capacity)
     fill_tiles(faces.box, shift, n_across, near_to_far(faces), start.copy(), tiles.faces)
-    return Frame(faces, tiles, job.grid._replace(shift=shift))
+    grid = job.grid._replace(shift=shift)
+    return Frame(faces, tiles, grid, gather_table(job, faces, tiles, grid))
 
 
 def near_to_far(faces: Faces) -> np.ndarray:
@@ -91,7 +94,7 @@ def draw_frame(job: Job, frame: int, image: np.ndarray, pool: Pool) -> None:
 
     def draw(turn: np.ndarray) -> None:
         fragments = own_room(empty_fragments, size)
-        draw_tiles(turn, job.scene, job.settings, *ready, fragments, image)
+        draw_tiles(turn, job.scene, job.settings, tuple(ready), fragments, image)
 
     pool.over_tiles(draw)
 
@@ -109,20 +112,21 @@ def tile_body(tile, grid, settings, background, fragments, image):
             image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
 
 
-def _draw_tile(tile, scene, settings, faces, tiles, grid, fragments, image):
+def _draw_tile(tile, scene, settings, frame, fragments, image):
     """Draw one tile of a frame."""
-    gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+    faces, tiles, grid, calls = frame
+    call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
     tile_body(tile, grid, settings, scene.background, fragments, image)
 
 
 draw_tile = shared_fn(_draw_tile)  # one copy: equal bits wherever it is called
 
 
-def _draw_tiles(turn, scene, settings, faces, tiles, grid, fragments, image):
+def _draw_tiles(turn, scene, settings, frame, fragments, image):
     """Draw the tiles of a frame whose turn it is."""
-    tile = take_turn(turn)
+    tiles, tile = frame[1], take_turn(turn)
     while tile < tiles.capacity.shape[0]:
-        draw_tile(tile, scene, settings, faces, tiles, grid, fragments, image)
+        draw_tile(tile, scene, settings, frame, fragments, image)
         tile = take_turn(turn)
 
 

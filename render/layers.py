@@ -16,13 +16,14 @@ import numpy as np
 from adjsim.backend import cpu_kernel, device_fn, lit
 from render.barycentrics import fragment_place
 from render.face_setup import face_normal, load3, load_corners
-from render.fragments import Fragments, gather_tile
+from render.fragments import Fragments
 from render.frames import setup_frame, tile_body
 from render.normals import unit_mean
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
 from render.pool import Pool
 from render.rooms import TileSize, empty_fragments, own_room, tile_size
+from render.tile_calls import GATHER, call_gather
 from render.turns import take_turn
 
 
@@ -97,11 +98,11 @@ def layer_body(q, kind, scene, faces, flat, fragments, layered):
 
 def _draw_layers(turn, scene, settings, frame, scratch, layers, flat, images):
     """Draw all layers of the tiles of a frame whose turn it is."""
-    faces, tiles, grid = frame
+    faces, tiles, grid, calls = frame
     fragments, layered = scratch
     tile = take_turn(turn)
     while tile < tiles.capacity.shape[0]:
-        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+        call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
         n = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
         tile_body(tile, grid, settings, scene.background, fragments, images[0])
         for i in range(1, layers.kinds.shape[0]):

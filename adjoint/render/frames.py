@@ -35,11 +35,12 @@ from adjoint.render.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.tile_shading import pixels_vjp_tile
 from adjsim.backend import cpu_kernel, device_fn, shared_fn, specialise
 from render.blending import background_at
-from render.fragments import gather_tile, tile_area
+from render.fragments import tile_area
 from render.frames import Frame
 from render.packing import Job
 from render.pool import Pool
 from render.rooms import own_room, tile_size
+from render.tile_calls import GATHER, call_gather
 from render.turns import take_turn
 
 
@@ -89,7 +90,7 @@ UNDO_SHADING: Any = None  # bound by `specialise`
 
 def _draw_tiles_vjp(turn, scene, settings, frame, kept, scratch, adj_image, slots):
     """Fill the slots of the pairs, and the sums and parts, of each tile whose turn it is."""
-    faces, tiles, grid = frame
+    faces, tiles, grid, calls = frame
     spare, adj = scratch
     tile = take_turn(turn)
     while tile < tiles.capacity.shape[0]:
@@ -97,7 +98,7 @@ def _draw_tiles_vjp(turn, scene, settings, frame, kept, scratch, adj_image, slot
         if kept.place.shape[0] > 0:
             recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments)
         else:
-            gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+            call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
         sums = slots.tiles[tile]
         sums[:] = 0
         tile_vjp_body(

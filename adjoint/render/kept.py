@@ -151,11 +151,11 @@ def _recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments):
 
 def _draw_tiles_kept(turn, scene, settings, frame, fragments, kept, image):
     """Draw the tiles of a frame whose turn it is, and keep their fragments."""
-    faces, tiles, grid = frame
+    tiles = frame[1]
     tile = take_turn(turn)
     while tile < tiles.capacity.shape[0]:
         room = tile_room(tile, tiles, kept, fragments)
-        draw_tile(tile, scene, settings, faces, tiles, grid, room, image)
+        draw_tile(tile, scene, settings, frame, room, image)
         tile = take_turn(turn)
 
 

@@ -22,13 +22,14 @@ from adjsim.backend import cpu_kernel, device_fn, lit
 from adjsim.vec3 import add
 from render.barycentrics import fragment_place
 from render.face_setup import load3, load_corners
-from render.fragments import Fragments, gather_tile
+from render.fragments import Fragments
 from render.frames import setup_frame
 from render.layers import DEPTH, NORMALS, Layers, frame_normals, layer_body
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
 from render.pool import Pool
 from render.rooms import TileSize, own_room, tile_size
+from render.tile_calls import GATHER, call_gather
 from render.turns import take_turn
 
 
@@ -66,13 +67,13 @@ def _draw_layers_jvp(
     turn, scenes, settings, tan_numbers, frame, tan_faces, scratch, layers, flats, tan_images
 ):
     """Tangents of all layers of the tiles of a frame whose turn it is."""
-    faces, tiles, grid = frame
+    faces, tiles, grid, calls = frame
     fragments, layered, tangents, tan_layered = scratch
     scene, tan_scene = scenes
     flat, tan_flat = flats
     tile = take_turn(turn)
     while tile < tiles.capacity.shape[0]:
-        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+        call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
         n = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
         tile_tangents_body(
             tile, scene, tan_scene, settings, tan_numbers, faces, tan_faces, tiles,

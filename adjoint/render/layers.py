@@ -29,13 +29,14 @@ from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch
 from adjsim.backend import cpu_kernel, device_fn, lit
 from render.barycentrics import fragment_place
 from render.face_setup import load3, load_corners
-from render.fragments import Fragments, gather_tile
+from render.fragments import Fragments
 from render.frames import setup_frame
 from render.layers import DEPTH, Layers, frame_normals, layer_body
 from render.packing import Job
 from render.pixel_shading import corner_rows, weighted
 from render.pool import Pool
 from render.rooms import TileSize, own_room, tile_size
+from render.tile_calls import GATHER, call_gather
 from render.turns import take_turn
 
 
@@ -82,11 +83,11 @@ def _draw_layers_vjp(
     turn, scene, settings, frame, scratch, layers, flat, adj_images, slots, normal_slots
 ):
     """Fill the slots of the tiles of a frame whose turn it is from all its layers."""
-    faces, tiles, grid = frame
+    faces, tiles, grid, calls = frame
     fragments, layered, adj, adj_layer = scratch
     nowhere, tile = slots.behind[:0], take_turn(turn)
     while tile < tiles.capacity.shape[0]:
-        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+        call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
         begin, end = tiles.start[tile], tiles.start[tile + 1]
         sums, others, n = slots.tiles[tile], normal_slots.tiles[tile], fragments.pair[end - begin]
         sums[:] = 0

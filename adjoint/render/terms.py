@@ -32,12 +32,12 @@ from adjoint.render.tile_tangents import (
 )
 from adjsim.backend import cpu_kernel, lit
 from render.camera import AnyCamera
-from render.fragments import gather_tile
 from render.frames import setup_frame
 from render.packing import Job
 from render.rooms import own_room, tile_size
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, draw_samples, empty_images
+from render.tile_calls import GATHER, call_gather
 
 
 class Term(StrEnum):
@@ -139,12 +139,12 @@ def _draw_tiles_term(
     n_tiles, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, keep, tan_image
 ):
     """Tangents of the pixels from those of y, z or the colours of fragments: those to keep."""
-    faces, tiles, grid = frame
+    faces, tiles, grid, calls = frame
     fragments, tangents = scratch
     keep_y, keep_z, keep_rgb = keep
     zero = lit(0.0, settings.sigma)
     for tile in range(n_tiles):
-        gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+        call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
         tile_tangents_body(
             tile, scene, tan_scene, settings, tan_numbers, faces, tan_faces, tiles,
             fragments, tangents,

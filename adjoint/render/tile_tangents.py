@@ -17,13 +17,14 @@ from adjoint.render.fragments import pair_jvp_body
 from adjoint.render.kept import KeptFrame, recall_frame, recall_tile, tile_room
 from adjsim.backend import Device, cpu_kernel, device_fn
 from render.blending import background_at
-from render.fragments import Fragments, gather_tile, tile_area
+from render.fragments import Fragments, tile_area
 from render.frames import Frame
 from render.packing import Job
 from render.pool import Pool, for_each_frame
 from render.rooms import TileSize, empty_fragments, own_room, tile_size
 from render.soft_raster import draw_samples, empty_images
 from render.supersampling import average
+from render.tile_calls import GATHER, call_gather
 from render.turns import take_turn
 
 
@@ -63,7 +64,7 @@ def _draw_tiles_jvp(
     turn, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, kept, tan_image
 ):
     """Tangents of the pixels of the tiles whose turn it is."""
-    faces, tiles, grid = frame
+    faces, tiles, grid, calls = frame
     spare, tangents = scratch
     tile = take_turn(turn)
     while tile < tiles.capacity.shape[0]:
@@ -71,7 +72,7 @@ def _draw_tiles_jvp(
         if kept.place.shape[0] > 0:
             recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments)
         else:
-            gather_tile(tile, grid, scene, faces, tiles, settings, fragments)
+            call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
         tile_tangents_body(
             tile, scene, tan_scene, settings, tan_numbers, faces, tan_faces, tiles,
             fragments, tangents,

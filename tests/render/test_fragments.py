@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 
+from adjsim.calls import function_table
 from render.blending import DIBR, Hard, Over, Softmax
-from render.fragments import gather_tile, tile_area
+from render.fragments import tile_area
 from render.frames import setup_frame
 from render.packing import pack
 from render.rooms import empty_fragments, tile_size
 from render.scene import Mesh, Scene
+from render.tile_calls import gather_kernel
 from render.tile_rows import LANES
 from tests.render.scenes import camera, soft, two_tetrahedra
 
@@ -35,11 +37,12 @@ def test_every_face_is_found_at_every_pixel_it_reaches_and_nowhere_else(rng, siz
     scene, vertices = two_tetrahedra(rng)
     job = pack(scene, [camera()], soft(blend=Over(), sigma=1e-2), vertices, size)[0]
     frame = setup_frame(job, 0)
+    gather = gather_kernel(job, *frame[:3])
     found = np.zeros((len(job.scene.faces), *size), int)
     largest = tile_size(frame.tiles, frame.grid)
     for tile, capacity in enumerate(frame.tiles.capacity):
         fragments = empty_fragments(largest._replace(fragments=int(capacity)))
-        gather_tile(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
+        gather(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
         top, bottom, left, right = tile_area(tile, frame.grid)
         for k in range((bottom - top) << frame.grid.shift):
             here = fragments.order[fragments.start[k] : fragments.start[k + 1]]
@@ -69,10 +72,11 @@ def test_slivers_across_many_tiles_are_found_at_every_pixel_they_reach(rng, blen
     vertices = {"slivers": corners.reshape(-1, 3)}
     job = pack(scene, [camera()], soft(blend=blend, sigma=1e-4), vertices, (150, 170))[0]
     frame = setup_frame(job, 0)
+    gather = gather_kernel(job, *frame[:3])
     found = np.zeros((n, 150, 170), int)
     fragments = empty_fragments(tile_size(frame.tiles, frame.grid))
     for tile in range(len(frame.tiles.capacity)):
-        gather_tile(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
+        gather(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
         top, _, left, _ = tile_area(tile, frame.grid)
         count = fragments.pair[frame.tiles.start[tile + 1] - frame.tiles.start[tile]]
         k = fragments.pixel[:count]
@@ -99,3 +103,20 @@ def reached(faces, f, job):
     drawn = faces.box[f, 0] < faces.box[f, 1]
     d = np.min(squared, axis=0) * np.where(inside, 1.0, -1.0)
     return drawn & (d / job.settings.sigma >= job.settings.lowest)
+
+
+def test_all_loops_over_tiles_of_one_type_call_one_function(rng):
+    scene, vertices = two_tetrahedra(rng)
+    kernels = []
+    for dtype, blend, size in (
+        (np.float64, Over(), (33, 31)),
+        (np.float64, Hard(), (70, 40)),
+        (np.float32, Over(), (33, 31)),
+    ):
+        own = {name: x.astype(dtype) for name, x in vertices.items()}
+        job = pack(scene, [camera()], soft(blend=blend), own, size)[0]
+        frame = setup_frame(job, 0)
+        kernels.append(gather_kernel(job, *frame[:3]))
+        np.testing.assert_array_equal(frame.calls, function_table([kernels[-1]]))
+    assert kernels[0] is kernels[1]
+    assert kernels[0] is not kernels[2]

@@ -11,11 +11,11 @@ from adjoint.render.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.tile_rows import SCRATCH_VJP, SUMS, add_sums
 from adjoint.render.tile_shading import pixels_vjp_tile, power_slopes_vector
 from render.blending import Hard, Over, Softmax
-from render.fragments import gather_tile
 from render.frames import setup_frame
 from render.packing import pack
 from render.rooms import tile_size
 from render.textures import is_textured
+from render.tile_calls import gather_kernel
 from render.tile_rows import SHADED
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
 from tests.render.test_tile_shading import in_a_sky
@@ -45,14 +45,13 @@ def given_fragments(rng, look, rasterizer):
     scene, vertices = two_tetrahedra(rng)
     job = pack(look(scene), [camera()], rasterizer, vertices, (64, 64))[0]
     frame = setup_frame(job, 0)
+    gather = gather_kernel(job, *frame[:3])
     fragments, adj = empty_scratch(tile_size(frame.tiles, frame.grid))
 
     def each_tile():
         for tile in range(len(frame.tiles.capacity)):
             fragments.shade[:] = np.nan  # nothing rests on what was left there
-            gather_tile(
-                tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments
-            )
+            gather(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
             n = fragments.pair[frame.tiles.start[tile + 1] - frame.tiles.start[tile]]
             for array in (adj.y, adj.z, adj.w):
                 array[:n], array[n:] = rng.normal(size=n), np.nan

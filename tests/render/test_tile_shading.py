@@ -3,12 +3,12 @@ import pytest
 
 from render.barycentrics import fragment_place
 from render.face_setup import load_corners
-from render.fragments import gather_tile
 from render.frames import setup_frame
 from render.packing import pack
 from render.pixel_shading import face_light, pixel_color
 from render.rooms import empty_fragments, tile_size
 from render.scene import Scene, SphericalHarmonics
+from render.tile_calls import gather_kernel
 from render.tile_rows import SHADED, log_vector, power_vector
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
 
@@ -25,10 +25,11 @@ def test_every_fragment_of_a_block_has_the_colour_of_its_pixel(rng, look):
     scene, vertices = two_tetrahedra(rng)
     job = pack(look(scene), [camera()], soft(sigma=1e-2), vertices, (64, 64))[0]
     frame = setup_frame(job, 0)
+    gather = gather_kernel(job, *frame[:3])
     fragments = empty_fragments(tile_size(frame.tiles, frame.grid))
     n_checked, longest = 0, 0
     for tile in range(len(frame.tiles.capacity)):
-        gather_tile(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
+        gather(tile, frame.grid, job.scene, frame.faces, frame.tiles, job.settings, fragments)
         pairs = range(frame.tiles.start[tile], frame.tiles.start[tile + 1])
         for k, f in enumerate(frame.tiles.faces[pairs.start : pairs.stop]):
             first, last = fragments.pair[k], fragments.pair[k + 1]
