@@ -146,11 +146,12 @@ def cpu_kernel(
 ) -> Callable:
     """Compile a loop for the CPU, cached on disk; it releases the GIL and allocates nothing.
 
-    A loop with `numba.prange` may be compiled twice, serial and parallel. Loops that are
-    passed on as first-class functions need their `signatures` given. One with a function
-    bound into it whose source is not hashed must not be `cached`.
+    A loop with `numba.prange` may be compiled twice, serial and parallel. Loops that are called
+    through a table (`adjsim/calls.py`) need their `signatures` given; none is called from C. One
+    with a function bound into it whose source is not hashed must not be `cached`.
     """
     options = {**CPU_OPTIONS, "cache": cached, "nogil": True, "parallel": parallel}
+    options["no_cfunc_wrapper"] = True
     options["_nrt"] = parallel  # `prange` allocates its own bookkeeping
     if signatures is None or JIT_DISABLED:
         return numba.njit(**options)(fn)
