@@ -22,7 +22,7 @@ from adjoint.render.blending import blend_vjp_body
 from adjoint.render.face_setup import PIXEL_SLOT, SLOT, setup_faces_vjp, undo_corners
 from adjoint.render.fragments import sum_pairs, sum_pixel_pairs
 from adjoint.render.kept import KEPT_BYTES, KeptFrame, recall_tile, tile_room
-from adjoint.render.pixel_shading import ShadeParts, own_parts, zero_parts
+from adjoint.render.pixel_shading import ShadeParts, zero_parts
 from adjoint.render.supersampling import repeat_vjp
 from adjoint.render.textures import (
     TexelRecords,
@@ -32,8 +32,9 @@ from adjoint.render.textures import (
     record_bytes,
 )
 from adjoint.render.tile_adjoints import empty_scratch, pair_vjp_tile
-from adjoint.render.tile_shading import pixels_vjp_tile
-from adjsim.backend import cpu_kernel, device_fn, shared_fn, specialise
+from adjoint.render.tile_calls import UNSHADE, call_unshade, unshade_table
+from adjsim.backend import cpu_kernel, device_fn
+from adjsim.calls import function_table
 from render.blending import background_at
 from render.fragments import tile_area
 from render.frames import Frame
@@ -80,14 +81,6 @@ def pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots):
         )  # fmt: skip
 
 
-@device_fn
-def nothing_vjp(tile, scene, faces, tiles, fragments, adj, slots):
-    """Undo the shading of a scene without faces that are shaded pixel by pixel."""
-
-
-UNDO_SHADING: Any = None  # bound by `specialise`
-
-
 def _draw_tiles_vjp(turn, scene, settings, frame, kept, scratch, adj_image, slots):
     """Fill the slots of the pairs, and the sums and parts, of each tile whose turn it is."""
     faces, tiles, grid, calls = frame
@@ -105,32 +98,12 @@ def _draw_tiles_vjp(turn, scene, settings, frame, kept, scratch, adj_image, slot
             tile, scene.background, settings, grid, fragments, adj, adj_image, sums, slots.behind
         )
         pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
-        UNDO_SHADING(tile, scene, faces, tiles, fragments, adj, slots)
+        if faces.towards.shape[0] > 0:
+            call_unshade(slots.calls, UNSHADE, (tile, scene, faces, tiles, fragments, adj, slots))
         tile = take_turn(turn)
 
 
-def _shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
-    """Undo the colours of the fragments of a tile whose faces are shaded pixel by pixel."""
-    records, first = slots.records, slots.place[tile]
-    own = own_parts(tile, slots.parts)
-    if records.at.shape[1] > 0:
-        slots.written[tile] = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
-        records.at[0, first : first + slots.written[tile]] = -1
-    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
-        f, k = np.uint64(tiles.faces[pair]), pair - tiles.start[tile]
-        if scene.by_pixel[f]:
-            row = np.uint64(scene.owner[f])
-            pixels_vjp_tile(
-                k, f, scene, faces, fragments, adj, pair, slots.pairs, own, row, records, first
-            )
-
-
-shade_tile_vjp = shared_fn(_shade_tile_vjp)
-# Two kernels, since the one that undoes shading takes three times as long to compile.
-draw_plain_vjp = cpu_kernel(specialise(_draw_tiles_vjp, "draw_plain_vjp", UNDO_SHADING=nothing_vjp))
-draw_shaded_vjp = cpu_kernel(
-    specialise(_draw_tiles_vjp, "draw_shaded_vjp", UNDO_SHADING=shade_tile_vjp)
-)
+draw_tiles_vjp = cpu_kernel(_draw_tiles_vjp)
 
 
 class Slots(NamedTuple):
@@ -143,6 +116,7 @@ class Slots(NamedTuple):
     records: TexelRecords  # of all fragments, or of none where they are added at once
     place: np.ndarray  # (n_tiles + 1,) int64, where the records of a tile begin
     written: np.ndarray  # (n_tiles,) int64, how many there are of it
+    calls: Any  # table of the function that undoes the shading of a tile
 
 
 def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
@@ -156,7 +130,7 @@ def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
     by_pixel = len(ready.faces.towards) > 0
     width = PIXEL_SLOT if by_pixel else SLOT
     is_image = len(job.background_shape) == 3
-    return Slots(
+    slots = Slots(
         np.empty((n_pairs, width), dtype),
         np.empty((n_tiles, 6), dtype),
         np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype),
@@ -164,7 +138,9 @@ def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
         empty_records(np, int(place[-1]), dtype)._replace(total=total),
         place,
         np.zeros(n_tiles, np.int64),
+        function_table([None]),
     )
+    return slots._replace(calls=unshade_table(job, ready, slots))
 
 
 def sharing(job: Job, ready: Frame, pool: Pool) -> Pool:
@@ -185,7 +161,6 @@ def draw_frame_vjp(
     pool = sharing(job, ready, pool)
     slots = empty_slots(job, ready, alone=pool.threads == 1)
     size = tile_size(ready.tiles, ready.grid)
-    draw_tiles_vjp = draw_shaded_vjp if len(ready.faces.towards) else draw_plain_vjp
 
     def draw(turn: np.ndarray) -> None:
         scratch = own_room(empty_scratch, size)

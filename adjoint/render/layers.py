@@ -18,7 +18,6 @@ from adjoint.render.fragments import place_slots_vjp
 from adjoint.render.frames import (
     empty_slots,
     pairs_vjp_body,
-    shade_tile_vjp,
     sharing,
     tile_vjp_body,
     undo_frame,
@@ -26,6 +25,7 @@ from adjoint.render.frames import (
 from adjoint.render.normals import unit_mean_vjp
 from adjoint.render.pixel_shading import add_corners, no_corners, weighted_vjp
 from adjoint.render.tile_adjoints import empty_adjoints, empty_scratch
+from adjoint.render.tile_calls import UNSHADE, call_unshade
 from adjsim.backend import cpu_kernel, device_fn, lit
 from render.barycentrics import fragment_place
 from render.face_setup import load3, load_corners
@@ -109,7 +109,7 @@ def _draw_layers_vjp(
         sums[2] += others[2]
         pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
         if faces.towards.shape[0] > 0:
-            shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots)
+            call_unshade(slots.calls, UNSHADE, (tile, scene, faces, tiles, fragments, adj, slots))
         if flat.shape[0] > 0:  # the last layer is that of normals
             for pair in range(begin, end):
                 normals_vjp_body(
