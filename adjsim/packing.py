@@ -21,8 +21,11 @@ from adjsim.tiles import join, to_tiles
 
 
 T = TypeVar("T")
-KEPT = 10_000  # elements of a force whose rows are kept: packing more takes no time beside steps
+# Elements of a force whose rows are kept, and numbers of a series: packing more takes no time
+# beside steps.
+KEPT = 10_000
 _kept_rows: dict[int, dict[int, np.ndarray]] = {}  # by the id of a force, as long as it lives
+_kept_series: dict[int, tuple[int, np.ndarray]] = {}  # the same; for how many steps, and the rows
 
 
 @dataclass(frozen=True)
@@ -138,10 +141,7 @@ def _pack_bodies(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> tu
 
 
 def _pack_force(name: str, force: Force, n_steps: int, dtype: np.dtype) -> dict[int, np.ndarray]:
-    """Return the rows of a force by column; a force never changes, so a small one's are kept.
-
-    Not those of a series: they are many, and depend on the number of steps.
-    """
+    """Return the rows of a force by column; a force never changes, so a small one's are kept."""
     force.check_steps(n_steps, name)
     rows = _kept_rows.get(id(force))
     if rows is None:
@@ -150,12 +150,23 @@ def _pack_force(name: str, force: Force, n_steps: int, dtype: np.dtype) -> dict[
             _kept_rows[id(force)] = rows
             finalize(force, _kept_rows.pop, id(force), None)  # two threads may both keep them
     force.check_precision(rows[CONSTS], dtype, name)
-    if SERIES in rows:
-        return rows
+    return {**rows, SERIES: _pack_series(force, n_steps)}
+
+
+def _pack_series(force: Force, n_steps: int) -> np.ndarray:
+    """Return the rows of a force's series; the last ones are kept unless they are many."""
+    kept = _kept_series.get(id(force))
+    if kept is not None:
+        steps, series = kept
+        is_constant = steps > 1 and len(series) == 1  # of one step a series has one row too
+        if is_constant or steps == n_steps:
+            return series
     series = force.pack_series(n_steps)
-    if n_steps > 1 and len(series) == 1:  # of one step a series has one row too
-        rows[SERIES] = series
-    return {**rows, SERIES: series}
+    if series.size <= KEPT:
+        _kept_series[id(force)] = n_steps, series
+        if kept is None:
+            finalize(force, _kept_series.pop, id(force), None)
+    return series
 
 
 def _each_once(models: Sequence[Model], make: Callable[[str, Force], T]) -> list[list[T]]:

@@ -34,11 +34,11 @@ def whole_groups(packed: PackedModels, *, merged: bool = True) -> Parts:
     as if they were the first of them: a call less per world and step.
     """
     n_forces = len(packed.kinds)
-    tiles = [
-        [(row - g * n_forces, row, 0, packed.table[row, N_TILES]) for row in rows]
-        for g in range(packed.n_groups)
-        for rows in [range(g * n_forces, (g + 1) * n_forces)]
-    ]
+    tiles = np.zeros((n_forces * packed.n_groups, 4), np.int64)
+    tiles[:, ROW] = np.arange(len(tiles))
+    tiles[:, FORCE] = tiles[:, ROW] % max(n_forces, 1)
+    tiles[:, TILE_HI] = packed.table[:, N_TILES]
+    tile_ptr = np.arange(packed.n_groups + 1) * n_forces
     starts = np.ones(packed.n_worlds, bool)
     if merged:
         starts[1:] = (packed.gravity[1:] != packed.gravity[:-1]).any(axis=1)
@@ -48,7 +48,7 @@ def whole_groups(packed: PackedModels, *, merged: bool = True) -> Parts:
     nodes, bodies = packed.node_ends[ends], packed.body_ends[ends]
     ranges = np.stack([worlds, nodes[:-1], nodes[1:], bodies[:-1], bodies[1:]], axis=1)
     range_ptr = np.searchsorted(worlds, packed.group_ends).astype(np.int64)
-    return (*_listed(tiles, 4), range_ptr, ranges)
+    return tile_ptr, tiles, range_ptr, ranges
 
 
 def even_shares(packed: PackedModels, n_parts: int) -> Parts:

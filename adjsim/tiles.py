@@ -14,6 +14,8 @@ from adjsim.assembly import TILE
 def to_tiles(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Return (..., n, k) rows by tiles, flat; the last tile repeats the last element."""
     *steps, n, k = rows.shape
+    if rows.size == 0:
+        return np.empty(0, dtype)
     n_tiles = -(-n // TILE)
     padded = rows[..., np.minimum(np.arange(n_tiles * TILE), n - 1), :]
     return padded.reshape(*steps, n_tiles, TILE, k).swapaxes(-1, -2).astype(dtype, "C").ravel()
@@ -29,7 +31,9 @@ def from_tiles(flat: np.ndarray, n: int, k: int) -> np.ndarray:
 def join(rows: Sequence[Sequence[np.ndarray]], group_ends: np.ndarray) -> list[np.ndarray]:
     """Join `rows[world][force]`, (..., n_elements, n), along elements: one array per table row."""
     return [
-        np.concatenate([own[f] for own in rows[first:last]], axis=-2)
+        rows[first][f]
+        if last == first + 1
+        else np.concatenate([own[f] for own in rows[first:last]], axis=-2)
         for first, last in pairwise(group_ends)
         for f in range(len(rows[first]))
     ]

@@ -24,7 +24,7 @@ from adjsim.courses import Signal
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.model import Model, State
-from adjsim.packing import _kept_rows, pack
+from adjsim.packing import KEPT, _kept_rows, _kept_series, pack
 from adjsim.rollout import rollout
 from adjsim.stepper import make_stepper
 from adjsim.tiles import from_tiles, to_tiles
@@ -210,6 +210,31 @@ def element_of(slot, packed):
     return row, int(tile * TILE + lane), int(local)
 
 
+def test_a_series_is_packed_anew_for_another_number_of_steps_alone(rng, monkeypatch):
+    model, state = sliding_box(rng, 1)
+    signal = Signal([0.0, 5.0], 0.1 * rng.standard_normal((2, 40)))
+    model, _ = model.with_values(state, {"solid.actuation": signal})
+    asked, packs = [], NeoHookeanTets.pack_series
+    monkeypatch.setattr(
+        NeoHookeanTets,
+        "pack_series",
+        lambda force, n_steps: asked.append(n_steps) or packs(force, n_steps),
+    )
+    for n_steps in (7, 7, 3, 1, 1, 7):
+        flat = to_tiles(packs(model.forces["solid"], n_steps), F64)
+        found = pack([model], n_steps, F64).series[: flat.size]
+        np.testing.assert_array_equal(found, flat)
+    assert asked == [7, 3, 1, 7]
+    assert id(model.forces["solid"]) in _kept_series
+    pack([model], KEPT // 40 + 1, F64)  # too many rows to keep
+    pack([model], KEPT // 40 + 1, F64)
+    assert asked[4:] == [KEPT // 40 + 1] * 2
+    solid = id(model.forces["solid"])
+    del model
+    gc.collect()
+    assert solid not in _kept_series
+
+
 def test_a_force_is_packed_once_but_its_series_for_every_number_of_steps(rng, monkeypatch):
     model, state = sliding_box(rng, 1)
     signal = Signal([0.0, 5.0], 0.1 * rng.standard_normal((2, 40)))
@@ -279,7 +304,7 @@ import numpy as np
 from adjsim.backend import device_fn
 from adjsim.element import ElementKind, Force
 from adjsim.model import Model, State
-from adjsim.packing import _kept_rows, pack
+from adjsim.packing import KEPT, _kept_rows, _kept_series, pack
 from adjsim.tiles import from_tiles, to_tiles
 from adjsim.rollout import rollout
 

@@ -64,6 +64,8 @@ class Layout:
 
     def split(self, flat: np.ndarray) -> dict[str, np.ndarray]:
         """Return the blocks of a flat vector by name, each in its shape."""
+        if len(self.shapes) == 1:
+            return {key: flat.reshape(shape) for key, shape in self.shapes.items()}
         sizes = [int(np.prod(shape)) for shape in self.shapes.values()]
         parts = np.split(flat, np.cumsum(sizes)[:-1])
         return {
