@@ -20,6 +20,7 @@ TINY_COLOR = 1e-17  # a smaller difference of colours is 0 up to rounding, and i
 FEW = 8  # directions that have a tick each
 NEAR_SLOPE = 0.1  # how near to a slope a remainder follows it
 LEAST_BAND = 0.012  # of the height of its axes: a lower one lies within the line of an estimate
+GAP = 0.03  # between pictures, of their width
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
 
@@ -259,23 +260,11 @@ def compared(images: Mapping[str, np.ndarray], titles: Sequence[str]) -> tuple[b
     difference = shown["fitted"] - shown["target"]
     gain = difference_gain(float(np.abs(difference).max()))
     shown["difference"] = 0.5 + gain * difference
-    n, height, width = difference.shape[:3]
-    is_below = n <= 2
-    rows, columns = (n, len(shown)) if is_below else (len(shown), n)
-    figure, axes = make_axes(rows, columns, (9.0, 9.2 * rows / columns * height / width))
-    for r, (label, one) in enumerate(shown.items()):
-        for c, title in enumerate(titles):
-            ax = axes[c * columns + r] if is_below else axes[r * columns + c]
-            ax.imshow(np.clip(one[c], 0.0, 1.0), interpolation="nearest")
-            ax.set(xticks=[], yticks=[])
-            ax.grid(visible=False)
-            ax.spines[:].set_visible(False)
-            above, beside = (label, title) if is_below else (title, label)
-            if (r if is_below else c) == 0:
-                ax.set_ylabel(beside, fontsize=10, color=INK)
-            if (c if is_below else r) == 0:
-                ax.set_title(above, fontsize=10, color=INK)
-    return png(figure), gain
+    rows = [list(one) for one in shown.values()]
+    if len(titles) <= 2:
+        below = list(zip(*rows, strict=True))
+        return pictures(below, titles, list(shown), interpolation="nearest"), gain
+    return pictures(rows, list(shown), titles, interpolation="nearest"), gain
 
 
 def grid(rows: Sequence[Sequence[np.ndarray]], titles: Sequence[str]) -> bytes:
@@ -283,21 +272,40 @@ def grid(rows: Sequence[Sequence[np.ndarray]], titles: Sequence[str]) -> bytes:
 
     Rows of one picture stand side by side, their titles above.
     """
+    if len(rows[0]) == 1:
+        return pictures([[row[0] for row in rows]], [], titles)
+    return pictures(rows, titles, [])
+
+
+def pictures(
+    rows: Sequence[Sequence[np.ndarray]],
+    beside: Sequence[str],
+    above: Sequence[str],
+    interpolation: str | None = None,
+) -> bytes:
+    """Draw rows of pictures (height, width, 3 or 4) of one size, with names of rows and columns.
+
+    They are one image in one pair of axes, whose ticks are the names: with axes for each, it took
+    three times as long.
+    """
     height, width = rows[0][0].shape[:2]
-    is_turned = len(rows[0]) == 1
-    down, count = (1, len(rows)) if is_turned else (len(rows), len(rows[0]))
+    down, count, gap = len(rows), len(rows[0]), max(1, round(GAP * width))
+    tall, wide = height + gap, width + gap
+    canvas = np.ones((down * tall - gap, count * wide - gap, 3))
+    for r, row in enumerate(rows):
+        for c, one in enumerate(row):
+            place = np.s_[r * tall : r * tall + height, c * wide : c * wide + width]
+            canvas[place] = np.clip(one[..., :3], 0.0, 1.0)
     across = min(9.0, 2.6 * count)
-    figure, axes = make_axes(down, count, (across, across / count * height / width * down))
-    shown = [one for row in rows for one in row]
-    for k, (ax, one) in enumerate(zip(axes, shown, strict=True)):
-        ax.imshow(np.clip(one[..., :3], 0.0, 1.0))
-        ax.set(xticks=[], yticks=[])
-        ax.grid(visible=False)
-        ax.spines[:].set_visible(False)
-        if is_turned:
-            ax.set_title(titles[k], fontsize=9, color=INK)
-        elif k % count == 0:
-            ax.set_ylabel(titles[k // count], fontsize=9, color=INK)
+    size = across, across * canvas.shape[0] / canvas.shape[1] + (0.25 if len(above) else 0.0)
+    figure, (ax,) = make_axes(1, 1, size)
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+    ax.imshow(canvas, interpolation=interpolation)
+    ax.set_xticks(0.5 * (width - 1) + wide * np.arange(len(above)), above, fontsize=10)
+    middles = 0.5 * (height - 1) + tall * np.arange(len(beside))
+    ax.set_yticks(middles, beside, fontsize=10, rotation=90.0, va="center")
+    ax.tick_params(length=0.0, labeltop=True, labelbottom=False)
     return png(figure)
 
 

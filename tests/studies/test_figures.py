@@ -96,3 +96,39 @@ def test_few_singular_values_are_stems_and_many_a_line(kept):
     assert few.get_xticks().tolist() == [1, 2]
     assert many.lines[0].get_linestyle() == "-"
     assert not many.collections
+
+
+def tile(figure, size, row=None, column=None):
+    """Return the part of the one image of a figure that stands beside and below these names."""
+    (ax,) = figure.axes
+    (image,) = ax.images
+    firsts = [0, 0]
+    for k, (axis, name) in enumerate(((ax.yaxis, row), (ax.xaxis, column))):
+        if name is not None:
+            names = [label.get_text() for label in axis.get_ticklabels()]
+            middle = axis.get_ticklocs()[names.index(name)]
+            firsts[k] = round(middle - 0.5 * (size[k] - 1))
+    return image.get_array()[firsts[0] : firsts[0] + size[0], firsts[1] : firsts[1] + size[1]]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_pictures_stand_beside_and_below_their_names(kept, rng, count):
+    images = {key: rng.random((count, 4, 6, 4)) for key in figures.COMPARED}
+    titles = [f"{k} ms" for k in range(count)]
+    _, gain = figures.compared(images, titles)
+    for k, title in enumerate(titles):
+        difference = 0.5 + gain * (images["fitted"][k] - images["target"][k])
+        shown = {key: images[key][k] for key in images} | {"difference": difference}
+        for key, one in shown.items():
+            row, column = (title, key) if count == 2 else (key, title)
+            found = tile(kept[0], (4, 6), row, column)
+            np.testing.assert_array_equal(found, np.clip(one[..., :3], 0.0, 1.0))
+
+
+def test_a_grid_has_a_name_for_each_row_or_for_each_of_its_single_pictures(kept, rng):
+    rows, names = rng.random((3, 2, 5, 4, 3)), ["a", "b", "c"]
+    figures.grid(list(rows), names)
+    figures.grid(list(rows[:, :1]), names)
+    for row, name in zip(rows, names, strict=True):
+        np.testing.assert_array_equal(tile(kept[0], (5, 4), row=name), row[0])
+        np.testing.assert_array_equal(tile(kept[1], (5, 4), column=name), row[0])
