@@ -50,7 +50,10 @@ SHORTEST, LONGER = 1e-12, 1e3  # step in theta whose change shows a rough loss, 
 ROUGH, FLAT = 1e-7, 0.1  # part of the loss, and of the change over the longer step
 MOST_SMOOTH = 0.25  # part of the steps that may change little; a jump leaves one side smooth: half
 
+MOST_KEPT = 2**28  # bytes of the images of a sweep
+
 Say = Callable[[str], None]
+Images = Callable[[np.ndarray], np.ndarray]
 
 
 class RoughLossError(ArithmeticError):
@@ -303,8 +306,9 @@ def _directions(theta: np.ndarray, seed: int) -> np.ndarray:
 def _sweep(
     problem: ImageProblem, theta: np.ndarray, direction: np.ndarray, eps0: float
 ) -> tuple[TaylorTest, int]:
-    smooth = smooth_pixels(problem, theta, direction, eps0)
-    loss_at, gradient = partial_loss(problem, smooth)
+    drawn = kept_images(problem)
+    smooth = smooth_pixels(problem, theta, direction, eps0, drawn=drawn)
+    loss_at, gradient = partial_loss(problem, smooth, drawn)
     test = taylor_test(
         loss_at,
         gradient(theta),
@@ -319,15 +323,34 @@ def _sweep(
     return test, int(np.sum(~smooth))
 
 
+def kept_images(problem: ImageProblem) -> Images:
+    """Return what gives the images at a point, and draws those of a sweep once if they are few.
+
+    Most of its points are asked for twice: to find pixels that jump, and for the loss without them.
+    """
+    kept: dict[bytes, np.ndarray] = {}
+
+    def images(theta: np.ndarray) -> np.ndarray:
+        key = theta.tobytes()
+        if key in kept:
+            return kept[key]
+        drawn = problem.images(theta)
+        if (len(kept) + 1) * drawn.nbytes <= MOST_KEPT:
+            kept[key] = drawn
+        return drawn
+
+    return images
+
+
 def smooth_pixels(
-    problem: ImageProblem, theta: np.ndarray, direction: np.ndarray, eps0: float
+    problem: ImageProblem, theta: np.ndarray, direction: np.ndarray, eps0: float, *, drawn: Images
 ) -> np.ndarray:
     """Return the pixels that do not jump within a sweep, (n_frames, height, width) bool."""
     images, tangent = problem.images_jvp(theta, direction)
     smooth = np.ones(images.shape[:-1], bool)
     before = None
     for eps in eps0 * 0.5 ** np.arange(HALVINGS + 1):
-        moved = problem.images(theta + eps * direction)
+        moved = drawn(theta + eps * direction)
         deviation = np.abs(moved - images - eps * tangent).max(axis=-1)
         if before is not None:
             smooth &= LEAST_FALL * deviation <= before + ROUNDING
@@ -337,7 +360,7 @@ def smooth_pixels(
 
 
 def partial_loss(
-    problem: ImageProblem, kept: np.ndarray
+    problem: ImageProblem, kept: np.ndarray, drawn: Images
 ) -> tuple[Callable[[np.ndarray], float], Callable[[np.ndarray], np.ndarray]]:
     """Return the loss and its gradient with all but the `kept` pixels set to the target."""
     targets, mask = problem.targets, kept[..., None]
@@ -346,7 +369,7 @@ def partial_loss(
         return np.where(mask, images[..., : targets.shape[-1]], targets)
 
     def loss_at(theta: np.ndarray) -> float:
-        return problem.loss(shown(problem.images(theta)), targets) + problem.penalty(theta)[0]
+        return problem.loss(shown(drawn(theta)), targets) + problem.penalty(theta)[0]
 
     def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
         adj_images = np.zeros_like(images)

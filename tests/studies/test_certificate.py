@@ -118,7 +118,7 @@ def test_a_rough_loss_costs_one_sweep_and_every_sweep_that_fails_is_told(monkeyp
     problem, told = toy_fit().problem, []
     theta = problem.parameters.start
     nothing = np.ones(problem.targets.shape[:-1], bool)
-    monkeypatch.setattr(certificates, "smooth_pixels", lambda *_: nothing)
+    monkeypatch.setattr(certificates, "smooth_pixels", lambda *_, **__: nothing)
     wrong = (lambda _: 1.0, lambda _: np.ones_like(theta))
     monkeypatch.setattr(certificates, "partial_loss", lambda *_: wrong)
     sweeps = taylor_sweeps(problem, theta, 0, told.append)
@@ -130,3 +130,19 @@ def test_a_rough_loss_costs_one_sweep_and_every_sweep_that_fails_is_told(monkeyp
     assert len(told) == 1
     assert point["verdict"] == "not made"
     assert "`time.dt` too long for the stiffness reached." in point["reason"]
+
+
+def test_a_sweep_draws_each_point_once_if_it_may_keep_its_images(monkeypatch):
+    problem, drawn, found = toy_fit().problem, [], []
+    images, theta = type(problem).images, problem.parameters.start
+    monkeypatch.setattr(
+        type(problem), "images", lambda self, at: drawn.append(at.tobytes()) or images(self, at)
+    )
+    for most in (certificates.MOST_KEPT, 0):
+        monkeypatch.setattr(certificates, "MOST_KEPT", most)
+        drawn.clear()
+        test, left_out = certificates._sweep(problem, theta, np.array([0.6, 0.8]), 1e-3)
+        assert (len(set(drawn)) == len(drawn)) == (most > 0)
+        found.append((test.to_dict(), left_out))
+    assert found[0] == found[1]
+    assert found[0][0]["passed"]
