@@ -345,6 +345,7 @@ def test_a_run_resumes_only_as_it_was_started(finished, adjsim, arguments, messa
     assert message in err
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_fit_that_is_cut_short_and_explains_nothing_is_warned_of(adjsim, tmp_path):
     path = tmp_path / "run"
     code, out, _ = adjsim("run", "beam", *OVERRIDES, "optimizer.max_evaluations=1", "--out", path)

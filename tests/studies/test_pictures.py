@@ -172,28 +172,6 @@ def test_a_noisy_camera_gives_intervals_that_hold_the_light(tmp_path):
     assert sum(covered.values()) >= 90
 
 
-def test_the_report_shows_light_on_a_ball(tmp_path):
-    folder, job = running.start("light", TOYS["light"].overrides, tmp_path / "run", {})
-    job.run(folder)
-    text = folder.file("report.html").read_text()
-    assert "A white ball under the light" in text
-    assert "What the start feels" not in text  # silhouettes say nothing of light
-    assert (folder.path / "figures" / "ball.png").stat().st_size > 5_000
-
-
-def test_the_report_says_what_the_start_of_a_camera_feels(tmp_path):
-    folder, job = running.start("camera", TOYS["camera"].overrides, tmp_path / "run", {})
-    job.run(folder)
-    result = folder.read_json("result.json")
-    assert [row["reason"] for row in result["diagnosis"]] == ["its gradient is not zero"] * 2
-    assert result["diagnosis"][0]["softness"] == pytest.approx(1.5)
-    assert result["softness"] == pytest.approx([1.5, 0.5])
-    text = folder.file("report.html").read_text()
-    assert "Which faces feel the loss at the start" in text
-    assert "What the start feels" in text
-    assert "The search had 2 stages, with grey dashed lines between them: 1/2: edges 1.5" in text
-
-
 def test_wide_edges_bring_a_camera_home_where_sharp_ones_end_in_a_wrong_place(tmp_path):
     small = ("image.height=24", "image.width=24", "loss.levels=3", "optimizer.starts=1")
     missed = {}

@@ -174,6 +174,7 @@ def test_a_bad_setting_is_named(override, message, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_instances_are_told_by_measures_that_are_no_relative_errors(tmp_path):
     overrides = (*TINY, "instances=2", "optimizer.max_evaluations=3")
     folder, job = running.start("shape", overrides, tmp_path / "run", {})

@@ -15,7 +15,10 @@ from tests.studies.toys import TOYS
 from tests.studies.undrawn import undrawn
 
 
-studies = pytest.mark.parametrize("toy", TOYS.values(), ids=list(TOYS))
+@pytest.fixture(scope="module", params=TOYS.values(), ids=list(TOYS))
+def toy(request):
+    """A study in its tiny version; for the whole module, so that tests of one run follow it."""
+    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,6 @@ def arrays_of(toy):
     return "parameters.npz", "pictures.npz"
 
 
-@studies
 def test_the_truth_is_found_and_certified(toy, finished):
     folder = finished(toy)
     result = folder.read_json("result.json")
@@ -66,6 +68,26 @@ def test_a_search_that_did_not_end_well_is_certified_where_it_stopped(finished):
     assert found["end of the search"] is certified["points"]["optimum"]
 
 
+def test_the_report_shows_light_on_a_ball(finished):
+    folder = finished(TOYS["light"])
+    text = folder.file("report.html").read_text()
+    assert "A white ball under the light" in text
+    assert "What the start feels" not in text  # silhouettes say nothing of light
+    assert (folder.path / "figures" / "ball.png").stat().st_size > 5_000
+
+
+def test_the_report_says_what_the_start_of_a_camera_feels(finished):
+    folder = finished(TOYS["camera"])
+    result = folder.read_json("result.json")
+    assert [row["reason"] for row in result["diagnosis"]] == ["its gradient is not zero"] * 2
+    assert result["diagnosis"][0]["softness"] == pytest.approx(1.5)
+    assert result["softness"] == pytest.approx([1.5, 0.5])
+    text = folder.file("report.html").read_text()
+    assert "Which faces feel the loss at the start" in text
+    assert "What the start feels" in text
+    assert "The search had 2 stages, with grey dashed lines between them: 1/2: edges 1.5" in text
+
+
 def test_one_frame_is_not_many(finished):
     folder = finished(TOYS["bounce"])
     result = folder.read_json("result.json")
@@ -73,7 +95,6 @@ def test_one_frame_is_not_many(finished):
     assert video_report.facts({**result, "frames": [7]})["video"].startswith("1 frame of 24 x 48")
 
 
-@studies
 def test_the_start_is_not_the_truth(toy, finished):
     with np.load(finished(toy).file("parameters.npz")) as arrays:
         assert np.abs(arrays["history"][0] - arrays["truth"]).max() > 0.0
@@ -104,7 +125,6 @@ def test_what_is_not_free_is_known(study, free, tmp_path):
     assert fit.problem.loss_at(fit.problem.parameters.start) > 1e-9
 
 
-@studies
 def test_a_run_that_was_stopped_ends_with_the_same_numbers(toy, finished, tmp_path, monkeypatch):
     folder, job = running.start(toy.study, toy.overrides, tmp_path / "run", {})
     stop_after(4, job, folder, monkeypatch)
@@ -197,7 +217,8 @@ def test_an_instance_that_fails_is_told_apart_and_the_others_go_on(tmp_path, mon
     tried = failing(monkeypatch, errors)
     overrides = (*TOYS["bounce"].overrides, "instances=4")
     folder, job = running.start("bounce", overrides, tmp_path / "run", {})
-    text = job.run(folder)
+    with undrawn():
+        text = job.run(folder)
     assert "relative errors over 1 instance:" in text
     assert "3 of 4 instances failed, and are not in these:" in text
     table = folder.read_json("instances.json")

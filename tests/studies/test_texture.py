@@ -200,6 +200,7 @@ def test_the_colours_of_a_picture_may_be_the_bounds(tmp_path):
     assert apart[arrays["texels"]].max() <= 1e-8
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_instances_differ_in_shape_and_texture(tmp_path):
     overrides = (*TINY, 'mesh.shapes=["cube", "cylinder"]', "instances=2")
     folder, job = running.start("texture", overrides, tmp_path / "run", {})

@@ -54,6 +54,7 @@ def test_instances_of_a_scene_differ(finished):
         assert len({one["errors"][path]["truth"] for one in records}) == 2
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_where_the_video_cannot_tell_the_report_shows_the_spectrum(tmp_path):
     scene = settings_of("contact", CONTACT, "push.force=[0.0, 0.0, 0.0]", "optimizer.starts=1")
     overrides = ("count=1", scene, 'methods=["video"]')
