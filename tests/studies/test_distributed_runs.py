@@ -13,14 +13,15 @@ from studies.distribution import connected
 from studies.errors import StudyError
 from tests.studies.dask_commands import dask, scheduler
 from tests.studies.datasets.toy import TOY as SCENES
-from tests.studies.tables.toy import TABLE1, TABLE2
+from tests.studies.tables.toy import TABLE1, settings_of
 from tests.studies.toys import TOYS
 from tests.studies.undrawn import undrawn
 
 
 pytest.importorskip("distributed")
 __all__ = ["dask", "scheduler"]  # fixtures
-PENDULUM = (*TOYS["pendulum"].overrides, "instances=3")
+PENDULUM = (*TOYS["pendulum"].overrides, 'free=["length"]', "instances=3")
+CONTACT = settings_of("contact", TOYS["rigid-contact"].overrides, "optimizer.starts=1")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def test_a_worker_of_the_command_has_the_same_bits(scheduler, dask, tmp_path):
     address, runs = (
         scheduler[1],
         {
-            "table2": ((*TABLE2, "count=1"), "records.csv"),
+            "table2": (("count=1", 'methods=["video"]', CONTACT), "records.csv"),
             "pendulum": ((*PENDULUM, "instances=2"), "instances.csv"),
         },
     )

@@ -17,7 +17,7 @@ TABLE1 = (
     settings_of("mass", TOYS["rigid-mass"].overrides),
     "reinforce.steps=4",
 )
-TABLE2 = ("count=2", settings_of("contact", TOYS["rigid-contact"].overrides))
+TABLE2 = ("count=2", settings_of("contact", TOYS["rigid-contact"].overrides, "optimizer.starts=1"))
 TABLE3 = (
     "count=2",
     settings_of("masses", BALL, 'free=["mass"]'),
