@@ -59,6 +59,14 @@ def summed(x):
     return float(numbers @ np.sin(numbers)), numbers.sum().hex()
 
 
+def summed_by(x):
+    return summed(x), slow_pid(x)
+
+
+def surroundings(x):
+    return threads_of_kernels(x), counted_threads(x), scratch(x)
+
+
 def sleepy(x):
     """Come at once five times, then not within the hour."""
     time.sleep(0.2 if x < 5 else 3600.0)

@@ -38,10 +38,10 @@ def cluster():
 
 @pytest.fixture
 def brittle():
-    """Two workers of a scheduler that allows a piece one failure."""
+    """Two workers of a scheduler that allows a piece no failure."""
     from dask import config
 
-    allowed = {"distributed.scheduler.allowed-failures": 1}
+    allowed = {"distributed.scheduler.allowed-failures": 0}
     with config.set(allowed), connected("local:2") as spread:
         yield spread
 

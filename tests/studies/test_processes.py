@@ -16,14 +16,13 @@ from studies.errors import StudyError
 from studies.processes import Processes, firsts, on_this_machine
 from studies.registry import RunOptions, find_study
 from tests.studies.pieces import (
-    counted_threads,
     deadly,
     refused,
-    scratch,
     slow_pid,
     squared,
     summed,
-    threads_of_kernels,
+    summed_by,
+    surroundings,
 )
 from tests.studies.tables.toy import TABLE1
 from tests.studies.undrawn import undrawn
@@ -54,20 +53,20 @@ def test_processes_are_so_many_that_each_has_enough_to_do():
 
 def test_over_processes_bits_are_those_of_the_series(two):
     pieces = range(12)
-    assert dict(two(summed, pieces)) == dict(HERE(summed, pieces))
+    ran = list(two(summed_by, pieces))
     assert two.lifelines
-    ran = list(two(slow_pid, pieces))
-    assert ran[0] == (0, os.getpid())
-    assert len({pid for _, pid in ran[1:]} - {os.getpid()}) == 2
+    assert {piece: sums for piece, (sums, _) in ran} == dict(HERE(summed, pieces))
+    (first, (_, pid)), *others = ran
+    assert (first, pid) == (0, os.getpid())
+    assert len({pid for _, (_, pid) in others} - {os.getpid()}) == 2
 
 
 def test_a_process_has_its_share_of_threads_and_a_folder_that_goes(two):
     before = dict(os.environ)
-    found = dict(two(threads_of_kernels, range(9)))
-    assert found[8] == 1
+    of_kernels, of_sums, place = dict(two(surroundings, range(9)))[8]
     assert dict(os.environ) == before
-    assert dict(two(counted_threads, range(9)))[8] == [1] * len(blas_thread_counts())
-    place = dict(two(scratch, range(9)))[8]
+    assert of_kernels == 1
+    assert of_sums == [1] * len(blas_thread_counts())
     assert "adjsim-" in place
     assert not os.path.exists(place)
 

@@ -6,7 +6,7 @@ import time
 from studies.scans.survey import Survey
 
 
-SOON = 40  # points that are made at once
+SOON = 6  # points that are made at once
 
 
 class Lasting(Survey):

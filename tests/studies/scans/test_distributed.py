@@ -20,7 +20,7 @@ from tests.studies.undrawn import undrawn
 
 pytest.importorskip("distributed")
 
-OVER = ("mass=0.5:2.5:12",)
+OVER = (f"mass=0.5:2.5:{2 * SOON}",)
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +85,13 @@ def test_pieces_share_their_settings_and_are_many_enough_for_all_workers():
     assert [i for piece in survey.pieces(order, workers=3) for i in piece] == order
 
 
-def started(out, over):
+def started(out):
     """Start the command, which cannot end, with two workers; wait until a point is written."""
     command = [
         sys.executable, "-m", "tests.studies.scans.run_lasting", "scan", "pushed-cube", *CUBE,
     ]  # fmt: skip
     process = subprocess.Popen(
-        [*command, "--over", over, "--out", str(out), "--scheduler", "local:2"],
+        [*command, "--over", *OVER, "--out", str(out), "--scheduler", "local:2"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -109,11 +109,9 @@ def started(out, over):
 @pytest.mark.slow
 @pytest.mark.usefixtures("unpainted")
 @pytest.mark.parametrize("by", ["kill", "Ctrl-C"])
-def test_a_client_that_ends_early_keeps_what_came(by, tmp_path):
-    over = f"mass=0.5:2.5:{2 * SOON}"
-    whole, _ = run(tmp_path / "whole", "pushed-cube", CUBE, over)
+def test_a_client_that_ends_early_keeps_what_came(by, whole, tmp_path):
     out = tmp_path / "stopped"
-    process = started(out, over)
+    process = started(out)
     try:
         if by == "kill":
             process.kill()
