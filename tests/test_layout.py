@@ -6,7 +6,9 @@ that carry derivatives, `# (1)` to `# (n)`, or when it is a force.
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -30,14 +32,46 @@ def python_files(root, *folders):
     return sorted(path for path in found if not any(part.startswith(".") for part in path.parts))
 
 
-def imported(tree):
-    """Every module a file imports, at any depth: `from a import b` counts as a and a.b."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+class Facts(NamedTuple):
+    """What the rules ask of a file."""
+
+    imports: list[str]  # at any depth: `from a import b` counts as a and a.b
+    functions: list[tuple[str, int]]  # names and numbers of lines
+    has_device_functions: bool
+    choices: list[int]  # lines of loops over `prange` whose argument holds a choice
+
+
+@cache
+def facts(path):
+    """Return the facts of a file, whose tree is walked once for all rules."""
+    found = Facts([], [], False, [])
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.imports.extend(imported(node))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            found.functions.append((node.name, lines))
+            if "device_fn" in (getattr(name, "id", "") for name in node.decorator_list):
+                found = found._replace(has_device_functions=True)
+        elif isinstance(node, ast.Call) and has_choice_in_prange(node):
+            found.choices.append(node.lineno)
+    return found
+
+
+def has_choice_in_prange(call):
+    """Whether a call is one of `prange` whose argument holds a choice."""
+    return getattr(call.func, "id", "") == "prange" and any(
+        isinstance(part, ast.IfExp | ast.BoolOp) for part in ast.walk(call)
+    )
+
+
+def imported(node):
+    """What an import names."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif node.module:
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def against_the_arrow(root):
@@ -45,7 +79,7 @@ def against_the_arrow(root):
     return [
         f"{path} imports {name}"
         for path in python_files(root, *MAY_IMPORT)
-        for name in imported(ast.parse((root / path).read_text()))
+        for name in facts(root / path).imports
         if name.split(".")[0]
         in {*MAY_IMPORT, "tests"} - MAY_IMPORT[path.parts[0]] - {path.parts[0]}
     ]
@@ -57,26 +91,17 @@ def outside_the_backend(root):
         f"{path} imports {name}"
         for path in python_files(root, *MAY_IMPORT)
         if path != Path("adjsim/backend.py")
-        for name in imported(ast.parse((root / path).read_text()))
+        for name in facts(root / path).imports
         if name == "numba.cuda" or name.startswith("numba.cuda.") or name.split(".")[0] == "cupy"
     ]
-
-
-def has_device_functions(tree):
-    """Whether a function is decorated with `device_fn`."""
-    return any(
-        isinstance(name, ast.Name) and name.id == "device_fn"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef)
-        for name in node.decorator_list
-    )
 
 
 def is_differentiated(root, path):
     """Whether a file is on the differentiated path."""
     text = (root / path).read_text()
     is_force = path.parts[:2] == ("adjsim", "forces")
-    return has_device_functions(ast.parse(text)) and (is_force or bool(NUMBERED.search(text)))
+    is_on_path = is_force or bool(NUMBERED.search(text))
+    return facts(root / path).has_device_functions and is_on_path
 
 
 def twin(path):
@@ -105,15 +130,12 @@ def too_long(root):
     """Files and functions above the limits."""
     found = []
     for path in python_files(root, *MAY_IMPORT, "tests", "docs"):
-        text = (root / path).read_text()
-        lines = len(text.splitlines())
+        lines = len((root / path).read_text().splitlines())
         if lines > MAX_FILE:
             found.append(f"{path} has {lines} lines")
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > MAX_FUNCTION:
-                    found.append(f"{path}: {node.name} has {lines} lines")
+        for name, lines in facts(root / path).functions:
+            if lines > MAX_FUNCTION:
+                found.append(f"{path}: {name} has {lines} lines")
     return found
 
 
@@ -123,13 +145,9 @@ def serial_loops(root):
     It does so where the argument holds a choice, which is a block of its own.
     """
     return [
-        f"{path}:{node.lineno} has a choice inside `prange`"
+        f"{path}:{line} has a choice inside `prange`"
         for path in python_files(root, *MAY_IMPORT)
-        for node in ast.walk(ast.parse((root / path).read_text()))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "prange"
-        and any(isinstance(part, ast.IfExp | ast.BoolOp) for part in ast.walk(node))
+        for line in facts(root / path).choices
     ]
 
 
