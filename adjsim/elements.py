@@ -9,16 +9,21 @@ time where many arguments are arrays, and without the rest five sixths of that.
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numba
+from llvmlite.ir import IRBuilder
 from numba import _dynfunc  # pyright: ignore[reportAttributeAccessIssue]
+from numba.core.callconv import CPUCallConv
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, _LowerResult
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.errors import UnsupportedError
 from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
+
+from adjsim.whole_arguments import call_of, convention_of, declare
 
 
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -41,14 +46,25 @@ class LinkedLibrary(JITCodeLibrary):
 
 
 class ElementLower(Lower):
-    """Writes LLVM's code of a function, which is inlined everywhere or nowhere."""
+    """Writes LLVM's code of a function, which takes its arguments whole if it is inlined."""
 
-    def pre_lower(self) -> None:
-        """Forbid to inline what need not be."""
-        super().pre_lower()
-        flags: Any = self.flags
-        if not flags.forceinline:
-            self.builder.function.attributes.add("noinline")
+    @property
+    def call_conv(self) -> CPUCallConv:
+        """The convention by which the function is called."""
+        return convention_of(self.context, self.fndesc)
+
+    def setup_function(self, fndesc: Any) -> None:
+        """Begin the function: as Numba does, but for how it is declared."""
+        self.function = declare(self.context, self.module, fndesc)
+        self.entry_block = self.function.append_basic_block("entry")
+        self.builder = IRBuilder(self.entry_block)
+        self.call_helper = self.call_conv.init_call_helper(self.builder)
+
+    def lower_static_raise(self, inst: Any) -> NoReturn:
+        """Refuse to compile what raises: who calls an element function does not ask."""
+        raise UnsupportedError("An element function cannot raise: no loop would notice.", inst.loc)
+
+    lower_dynamic_raise = lower_static_raise
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -73,7 +89,8 @@ class ElementLowering(NativeLowering):
             found.fndesc.lookup_module(), found.fndesc.qualname.split(".")[-1], "", nowhere,
             found.env, (state.library,),
         )  # fmt: skip
-        state.targetctx.insert_user_function(entry, found.fndesc, [state.library])
+        call = call_of(found.fndesc, [state.library])
+        state.targetctx.insert_func_defn([(call, entry, found.fndesc.argtypes)])
         state["cr"] = _LowerResult(found.fndesc, found.call_helper, cfunc=entry, env=found.env)
         return True
 
