@@ -99,10 +99,14 @@ def started(out):
         start_new_session=True,
     )
     deadline = time.monotonic() + 120.0
-    while not ((out / POINTS).exists() and (out / POINTS).stat().st_size):
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    try:
+        while not ((out / POINTS).exists() and (out / POINTS).stat().st_size):
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+    except BaseException:  # also where the tests are stopped: it does not end by itself
+        process.kill()
+        raise
     return process
 
 
