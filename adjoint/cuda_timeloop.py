@@ -161,7 +161,7 @@ def reverse_on_grid(args):
     grid = CUDA.cg.this_grid()
     dt, k0, with_forces, n_steps = numbers[0], rows[0], rows[1] > 0, rows.size - 2
     for back in range(n_steps + 1):
-        k = n_steps - back  # is undone, except that there is no step n_steps
+        k = n_steps - back  # the step that this pass undoes; the first pass undoes none
         row = rows[k + 2] if back > 0 else 0
         if back > 0:
             begin_on_grid(
@@ -171,7 +171,7 @@ def reverse_on_grid(args):
             grid.sync()
             CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), out)
             REST_CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), adj_consts)
-        if with_forces and k > 0:  # of the step before, which is undone next: written once
+        if with_forces and k > 0:  # of the step that is undone next: NVVM inlines each call
             before = rows[k + 1]
             FORCE_CHAIN(start, stride, k0 + k - 1, packed, (X[before], V[before]), f_slots)
         grid.sync()

@@ -54,9 +54,10 @@ def make_call(signatures: Collection[Any]) -> Callable:
     @intrinsic
     def call(typing_context, table, k, args):
         given = tuple(args.types) if isinstance(args, types.Tuple | types.UniTuple) else ()
-        fitting = [one for one in signatures if _fits(typing_context, given, one.args)]
+        known = tuple(signatures)
+        fitting = [one for one in known if _fits(typing_context, given, one.args)]
         if len(fitting) != 1:
-            raise TypingError(f"A function of {signatures} is called with {tuple(given)}.")
+            raise TypingError(f"A function of {known} is called with {tuple(given)}.")
         wanted, result = fitting[0].args, fitting[0].return_type
 
         def generate(context, builder, called, values):

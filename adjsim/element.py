@@ -115,7 +115,10 @@ class Force(ABC):
 
     @abstractmethod
     def pack_series(self, n_steps: int) -> np.ndarray:
-        """Packed series, (1 or n_steps, n_elements, kind.n_series); one row means constant."""
+        """Packed series, (1 or n_steps, n_elements, kind.n_series); one row means constant.
+
+        It may be kept: an array that does not change.
+        """
 
     @property
     def series_steps(self) -> int | None:

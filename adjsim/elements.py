@@ -14,6 +14,7 @@ from typing import Any, Literal, NoReturn
 import numba
 from llvmlite.ir import IRBuilder
 from numba import _dynfunc  # pyright: ignore[reportAttributeAccessIssue]
+from numba.core import types
 from numba.core.callconv import CPUCallConv
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, _LowerResult
@@ -33,7 +34,7 @@ class LinkedLibrary(JITCodeLibrary):
     """The code of an element function, which is linked into loops and never run by itself.
 
     It has no address, so that no element function can be passed on as a value; and Numba is told
-    nothing of its environment, so that none can print or raise with what it computed.
+    nothing of its environment, so that none can print what it computed.
     """
 
     def _optimize_final_module(self) -> None:
@@ -62,9 +63,29 @@ class ElementLower(Lower):
 
     def lower_static_raise(self, inst: Any) -> NoReturn:
         """Refuse to compile what raises: who calls an element function does not ask."""
-        raise UnsupportedError("An element function cannot raise: no loop would notice.", inst.loc)
+        raise UnsupportedError(
+            "An element function can neither raise nor assert: no loop would notice. Check what "
+            "comes in where it is handed over, or return NaN.",
+            inst.loc,
+        )
 
     lower_dynamic_raise = lower_static_raise
+
+    def _lower_call_RecursiveCall(self, fnty: Any, expr: Any, signature: Any) -> NoReturn:
+        del signature
+        raise UnsupportedError(f"An element function cannot call itself, as {fnty} does.", expr.loc)
+
+
+def refuse(state: Any) -> None:
+    """Raise if a function takes or returns what is not passed whole."""
+    name = state.func_id.func_qualname
+    if isinstance(state.return_type, types.Optional):
+        raise UnsupportedError(
+            f"The element function {name} returns {state.return_type.type} on one way and None on "
+            "another. Return one kind of value."
+        )
+    if any(isinstance(kind, types.StarArgTuple | types.StarArgUniTuple) for kind in state.args):
+        raise UnsupportedError(f"The element function {name} has *args. Take one tuple instead.")
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -80,6 +101,7 @@ class ElementLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> Literal[True]:
         """Write LLVM's code of a function, and have others link it."""
+        refuse(state)
         state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)

@@ -3,7 +3,9 @@
 Numba's own convention passes each number in them by itself, for callers that are not LLVM's code:
 of the packed arrays of a frame there are a thousand. To take them apart and to put them together
 again, at each call and in each function, and to look after each call for what it raised, was most
-of the code that LLVM was given. A call that is inlined needs none of it, and nothing raises.
+of the code that LLVM was given. A call that is inlined needs none of it. An element function that
+raises is not compiled; what Numba itself may find wrong in one, such as an index beyond a tuple,
+ends it early, and is looked at only where indices are checked (NUMBA_BOUNDSCHECK=1).
 Where a loop calls one copy and does not inline it, the convention is Numba's: what is passed as
 numbers and addresses is faster to call.
 """
@@ -11,9 +13,12 @@ numbers and addresses is faster to call.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numba.core import cgutils
+from numba.core import cgutils, config as numba_config
 from numba.core.callconv import CPUCallConv
 from numba.core.imputils import impl_ret_new_ref
+
+
+config: Any = numba_config  # its members are set when it is loaded
 
 
 class WholeArguments:
@@ -86,17 +91,24 @@ def declare(context: Any, module: Any, described: Any) -> Any:
 def call_of(described: Any, libraries: Sequence[Any]) -> Callable:
     """Return what writes a call of an element function; in the place of Numba's `user_function`.
 
-    What the function says of its success is not looked at.
+    What the function says of its success is looked at only where indices are checked.
     """
 
     def write(context: Any, builder: Any, _: Any, args: Sequence[Any]) -> Any:
         function = declare(context, builder.module, described)
+        result, convention = described.restype, convention_of(context, described)
+        if config.BOUNDSCHECK:
+            status, value = convention.call_function(
+                builder, function, result, described.argtypes, args
+            )
+            with cgutils.if_unlikely(builder, status.is_error):
+                context.call_conv.return_status_propagate(builder, status)
+            return impl_ret_new_ref(context, builder, result, value)
         found, problem = (
             cgutils.alloca_once(builder, place.type.pointee) for place in function.args[:2]
         )
-        passed = convention_of(context, described)._get_arg_packer(described.argtypes)
+        passed = convention._get_arg_packer(described.argtypes)
         builder.call(function, [found, problem, *passed.as_arguments(builder, args)])
-        result = described.restype
         value = context.get_returned_value(builder, result, builder.load(found))
         return impl_ret_new_ref(context, builder, result, value)
 

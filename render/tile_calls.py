@@ -6,6 +6,7 @@ the time of LLVM went into it. A loop calls it through a table, and every loop g
 Tests: `tests/render/test_fragments.py`.
 """
 
+import os
 from collections.abc import Callable
 from threading import Lock
 from typing import Any
@@ -22,22 +23,25 @@ from render.rooms import TileSize, empty_fragments
 
 
 GATHER = 0  # in the table
-_signatures: list[Any] = []  # of what is compiled; a loop is compiled when its table is there
-call_gather = make_call(_signatures)
+_signatures: dict[np.dtype, Any] = {}  # a loop is compiled when its table is there
+call_gather = make_call(_signatures.values())
 _kernels: dict[np.dtype, Callable] = {}
 _lock = Lock()  # frames are set up by several threads
+os.register_at_fork(
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+)
 
 
 def gather_kernel(job: Job, faces: Faces, tiles: Tiles, grid: Grid) -> Callable:
     """Return the compiled `gather_tile`; its types follow from that of the vertices."""
     dtype = job.x.dtype
-    with _lock:
-        if dtype not in _kernels:
-            room = empty_fragments(TileSize(0, 0, grid.shift, dtype))
-            args = (0, grid, job.scene, faces, tiles, job.settings, room)
-            signature = numba.void(*(numba.typeof(arg) for arg in args))
-            _signatures.append(signature)
-            _kernels[dtype] = cpu_kernel(gather_tile, [signature])
+    if dtype not in _kernels:
+        with _lock:
+            if dtype not in _kernels:
+                room = empty_fragments(TileSize(0, 0, grid.shift, dtype))
+                args = (0, grid, job.scene, faces, tiles, job.settings, room)
+                _signatures[dtype] = numba.void(*(numba.typeof(arg) for arg in args))
+                _kernels[dtype] = cpu_kernel(gather_tile, [_signatures[dtype]])
     return _kernels[dtype]
 
 

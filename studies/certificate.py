@@ -50,7 +50,7 @@ SHORTEST, LONGER = 1e-12, 1e3  # step in theta whose change shows a rough loss, 
 ROUGH, FLAT = 1e-7, 0.1  # part of the loss, and of the change over the longer step
 MOST_SMOOTH = 0.25  # part of the steps that may change little; a jump leaves one side smooth: half
 
-MOST_KEPT = 2**28  # bytes of the images of a sweep
+MOST_KEPT = 2**28  # bytes of the images that a sweep keeps, in each process that certifies
 
 Say = Callable[[str], None]
 Images = Callable[[np.ndarray], np.ndarray]

@@ -268,7 +268,7 @@ def compared(images: Mapping[str, np.ndarray], titles: Sequence[str]) -> tuple[b
 
 
 def grid(rows: Sequence[Sequence[np.ndarray]], titles: Sequence[str]) -> bytes:
-    """Draw rows of pictures (height, width, 3 or 4), a title beside each row.
+    """Draw rows of pictures (height, width, 3 or 4) of one size, a title beside each row.
 
     Rows of one picture stand side by side, their titles above.
     """

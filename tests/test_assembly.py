@@ -304,8 +304,6 @@ import numpy as np
 from adjsim.backend import device_fn
 from adjsim.element import ElementKind, Force
 from adjsim.model import Model, State
-from adjsim.packing import KEPT, _kept_rows, _kept_series, pack
-from adjsim.tiles import from_tiles, to_tiles
 from adjsim.rollout import rollout
 
 @device_fn

@@ -83,44 +83,6 @@ def test_what_is_shared_is_in_a_loop_once_and_called_and_what_it_calls_is_inline
     assert out.tolist() == [0.0, 0.5, 4.0]
 
 
-@device_fn
-def mixed(parts, nothing, flag, scale):
-    (low, arrays), _ = parts, nothing
-    rows, weights = arrays
-    value = rows[np.uint64(1), low] * weights[low] * scale
-    return (value, -value), flag, ()
-
-
-def mix(out, rows, weights):
-    for i in range(out.size):
-        pair, flag, _ = mixed((i, (rows, weights)), None, i > 0, 2)
-        out[i] = pair[0] if flag else pair[1]
-
-
-def test_tuples_arrays_and_nothing_are_passed_to_what_is_inlined():
-    rows, weights, out = np.arange(6.0).reshape(2, 3), np.array([0.5, 1.0, 3.0]), np.empty(3)
-    cpu_kernel(mix, cached=False)(out, rows, weights)
-    assert out.tolist() == [-3.0, 8.0, 30.0]
-
-
-@device_fn
-def refuse_negative(x):
-    if x < 0:
-        raise ValueError("negative")
-    return x
-
-
-def refuse_all(x):
-    for i in range(x.size):
-        x[i] = refuse_negative(x[i])
-
-
-@pytest.mark.skipif(JIT_DISABLED, reason="asks the compiler")
-def test_what_is_inlined_cannot_raise():
-    with pytest.raises(numba.core.errors.UnsupportedError, match="element function cannot raise"):
-        cpu_kernel(refuse_all, cached=False)(np.ones(2))
-
-
 def test_what_is_inlined_is_compiled_without_machine_code_and_by_itself_with_it():
     out, x = np.empty(3, np.float32), np.arange(3, dtype=np.float32)
     cpu_kernel(halve_all, cached=False)(out, x)

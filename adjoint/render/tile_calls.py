@@ -6,6 +6,7 @@ that are shaded pixel by pixel need it: for others it is not compiled.
 Tests: `tests/render/test_tile_adjoints.py`.
 """
 
+import os
 from collections.abc import Callable
 from threading import Lock
 from typing import Any
@@ -28,6 +29,9 @@ _signatures: dict[np.dtype, Any] = {}
 call_unshade = make_call(_signatures.values())
 _kernels: dict[np.dtype, Callable] = {}
 _lock = Lock()  # frames are undone by several threads
+os.register_at_fork(
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+)
 
 
 def shade_tile_vjp(tile, scene, faces, tiles, fragments, adj, slots):
@@ -51,14 +55,13 @@ def unshade_table(job: Job, ready: Frame, slots: Any) -> Any:
 
     The types of `slots`, those of this table included, follow from that of the vertices.
     """
-    dtype = job.x.dtype
-    with _lock:
-        if dtype not in _signatures:
-            fragments, adj = empty_scratch(TileSize(0, 0, ready.grid.shift, dtype))
-            args = (0, job.scene, ready.faces, ready.tiles, fragments, adj, slots)
-            _signatures[dtype] = numba.void(*(numba.typeof(arg) for arg in args))
-        if len(ready.faces.towards) == 0:
-            return function_table([None])
-        if dtype not in _kernels:
-            _kernels[dtype] = cpu_kernel(shade_tile_vjp, [_signatures[dtype]])
-    return function_table([_kernels[dtype]])
+    dtype, is_needed = job.x.dtype, len(ready.faces.towards) > 0
+    if dtype not in (_kernels if is_needed else _signatures):
+        with _lock:
+            if dtype not in _signatures:
+                fragments, adj = empty_scratch(TileSize(0, 0, ready.grid.shift, dtype))
+                args = (0, job.scene, ready.faces, ready.tiles, fragments, adj, slots)
+                _signatures[dtype] = numba.void(*(numba.typeof(arg) for arg in args))
+            if is_needed and dtype not in _kernels:
+                _kernels[dtype] = cpu_kernel(shade_tile_vjp, [_signatures[dtype]])
+    return function_table([_kernels[dtype] if is_needed else None])

@@ -117,7 +117,7 @@ def gradcheck(
     x : array, or mapping of names to arrays
         The point.
     n_directions : int
-        If x has no more entries: an orthonormal basis, and the largest error of any is judged.
+        How many, drawn at random; if x has no more entries, a basis, judged by its largest error.
     step : float, optional
         Step in units of `scale`; by default the one with the least estimated error.
     scale : like x, optional
@@ -125,7 +125,7 @@ def gradcheck(
     tolerance : float
         Bound on |<G, u> - difference quotient| / |G|.
     kink : float
-        Distance to the nearest kink, from `kink_distance`: the step stays below an eighth of it.
+        Distance to the nearest kink in units of `scale`, from `kink_distance`: 8 steps or more.
     noise : float, optional
         Rounding noise of f where it is known, as from `taylor_test`; None: it is measured.
     seed : int

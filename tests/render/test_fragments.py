@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 
 from adjsim.calls import function_table
+from render import tile_calls
 from render.blending import DIBR, Hard, Over, Softmax
 from render.fragments import tile_area
 from render.frames import setup_frame
 from render.packing import pack
 from render.rooms import empty_fragments, tile_size
 from render.scene import Mesh, Scene
+from render.soft_raster import rasterize
 from render.tile_calls import gather_kernel
 from render.tile_rows import LANES
 from tests.render.scenes import camera, soft, two_tetrahedra
@@ -103,6 +105,21 @@ def reached(faces, f, job):
     drawn = faces.box[f, 0] < faces.box[f, 1]
     d = np.min(squared, axis=0) * np.where(inside, 1.0, -1.0)
     return drawn & (d / job.settings.sigma >= job.settings.lowest)
+
+
+def test_a_compilation_that_was_cut_short_leaves_nothing_behind(rng, monkeypatch):
+    scene, vertices = two_tetrahedra(rng)
+    rasterize(scene, camera(), soft(), vertices, (9, 9))
+    dtype = np.dtype(np.float64)
+    monkeypatch.setattr(tile_calls, "_kernels", {})
+    with monkeypatch.context() as cut:
+        cut.setattr(tile_calls, "cpu_kernel", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            rasterize(scene, camera(), soft(), vertices, (9, 9))
+    assert not tile_calls._kernels
+    rasterize(scene, camera(), soft(), vertices, (9, 9))
+    assert list(tile_calls._kernels) == [dtype]
+    assert len([one for one in tile_calls._signatures if one == dtype]) == 1
 
 
 def test_all_loops_over_tiles_of_one_type_call_one_function(rng):

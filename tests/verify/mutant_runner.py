@@ -305,15 +305,18 @@ def started(work):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        text = "ERROR it did not end"
+        text, code = "ERROR it did not end", 1
         try:
             text = work()
         except Exception as error:
             text = f"ERROR {type(error).__name__}: {error}"
         finally:
-            with os.fdopen(writer, "w") as pipe:
-                pipe.write(text)
-            os._exit(0)
+            try:
+                with os.fdopen(writer, "w", encoding="utf-8", errors="replace") as pipe:
+                    pipe.write(text)
+                code = 0
+            finally:
+                os._exit(code)
     os.close(writer)
     return child, reader
 
@@ -321,7 +324,7 @@ def started(work):
 def answer(running):
     """Return the text of a child process when it has ended."""
     child, reader = running
-    with os.fdopen(reader, errors="replace") as pipe:
+    with os.fdopen(reader, encoding="utf-8", errors="replace") as pipe:
         text = pipe.read()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return text if status == 0 else f"ERROR it ended with {status}"
