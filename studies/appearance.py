@@ -37,7 +37,7 @@ from studies.parameters import Parameters, positive_block
 from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
 from studies.run_folder import RunFolder
-from studies.search import Search, make_loss, make_options, make_search
+from studies.search.local import Search, make_loss, make_options, make_search
 from studies.settings import bounds_of, require_chosen
 from studies.synthetic import film
 from studies.truth import Truth

@@ -25,7 +25,7 @@ from studies.instances import Bar, make_job
 from studies.motion import Motion
 from studies.parameters import Block, Parameters, lame_block, positive_block
 from studies.registry import Job, RunOptions
-from studies.search import make_loss, make_search
+from studies.search.local import make_loss, make_search
 from studies.settings import (
     bounds_of,
     draw,

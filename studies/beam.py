@@ -17,7 +17,7 @@ from studies.motion import Motion
 from studies.noise import Noise
 from studies.parameters import Parameters, lame_block
 from studies.registry import RunOptions
-from studies.search import make_loss, make_search
+from studies.search.local import make_loss, make_search
 from studies.settings import bounds_of, require_vectors
 from studies.timeline import frame_steps
 from studies.truth import Truth

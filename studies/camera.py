@@ -26,7 +26,7 @@ from studies.picture_fit import PictureFit
 from studies.picture_problem import PictureProblem
 from studies.registry import Job, RunOptions
 from studies.scenery import Scenery, make_rasterizer, photographed
-from studies.search import make_loss, make_search
+from studies.search.local import make_loss, make_search
 from studies.settings import bounds_of, draw, draw_each, require_chosen, require_positive, sun
 from studies.subjects import find_mesh, place_colors, require_outside
 from studies.transforms import Identity, Log

@@ -27,7 +27,7 @@ from studies.instances import Bar, make_job
 from studies.motion import Motion
 from studies.parameters import Parameters, block
 from studies.registry import Job, RunOptions
-from studies.search import make_loss, make_search
+from studies.search.local import make_loss, make_search
 from studies.settings import bounds_of, draw_each, require_not_negative, require_positive
 from studies.synthetic import film
 from studies.timeline import frame_steps

@@ -7,7 +7,7 @@ from studies import figures, run_folder
 from studies.optimizers.evaluations import Evaluation
 from studies.report_parts import counted
 from studies.run_folder import RunFolder
-from studies.search import read_search
+from studies.search.local import read_search
 
 
 SHOWN_PARAMETERS = 6

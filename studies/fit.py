@@ -9,7 +9,7 @@ from studies import outcome
 from studies.image_fit import ImageFit
 from studies.optimizers.problem import NOT_FINITE
 from studies.run_folder import RunFolder
-from studies.search import Found
+from studies.search.local import Found
 from studies.video_problem import VideoProblem
 
 

@@ -33,7 +33,7 @@ from studies.footage import (
 from studies.motion import Motion
 from studies.parameters import Block, Parameters, block, lame_block, positive_block
 from studies.registry import RunOptions
-from studies.search import make_loss, make_search
+from studies.search.local import make_loss, make_search
 from studies.settings import (
     bounds_of,
     ends,

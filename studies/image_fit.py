@@ -17,7 +17,7 @@ from studies.progress import EvaluationProgress
 from studies.registry import RunOptions
 from studies.report import write_report
 from studies.run_folder import RunFolder
-from studies.search import Found, Search, search
+from studies.search.local import Found, Search, search
 from studies.truth import Truth
 from studies.uncertainty import Uncertainty, uncertainty
 

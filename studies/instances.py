@@ -31,7 +31,7 @@ from studies.registry import Job, RunOptions
 from studies.report_parts import counted
 from studies.run_folder import RunFolder
 from studies.scans.progress import PointProgress
-from studies.search import Found
+from studies.search.local import Found
 from studies.uncertainty import Uncertainty
 
 

@@ -29,7 +29,7 @@ from studies.picture_fit import PictureFit
 from studies.picture_problem import PictureProblem
 from studies.registry import Job, RunOptions
 from studies.scenery import Scenery, make_rasterizer, photographed
-from studies.search import make_loss, make_search
+from studies.search.local import make_loss, make_search
 from studies.settings import draw
 from studies.subjects import cameras_around, find_mesh, require_outside, view_names
 from studies.transforms import Identity

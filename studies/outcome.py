@@ -12,7 +12,7 @@ from studies.motion import Motion, trajectory_fields
 from studies.optimizers.evaluations import Evaluation
 from studies.optimizers.problem import NOT_FINITE
 from studies.run_folder import RunFolder
-from studies.search import Found, read_search
+from studies.search.local import Found, read_search
 from studies.stable_steps import steps_at
 from studies.uncertainty import Uncertainty
 from studies.video_problem import VideoProblem

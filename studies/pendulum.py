@@ -28,7 +28,7 @@ from studies.motion import Motion
 from studies.parameters import Block, Parameters, block
 from studies.registry import Job, RunOptions
 from studies.rods import HangingRods
-from studies.search import make_loss, make_search
+from studies.search.local import make_loss, make_search
 from studies.settings import bounds_of, draw, require_chosen, require_positive
 from studies.synthetic import film
 from studies.timeline import frame_steps

@@ -12,7 +12,7 @@ from studies.looks import Look, diagnosis, gradient_look, write_looks
 from studies.outcome import accepted
 from studies.picture_problem import PictureProblem
 from studies.run_folder import RunFolder
-from studies.search import Found, read_search
+from studies.search.local import Found, read_search
 
 
 @dataclass(frozen=True, eq=False)

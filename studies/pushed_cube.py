@@ -27,7 +27,7 @@ from studies.fit import Fit
 from studies.motion import Motion
 from studies.parameters import Parameters, positive_block
 from studies.registry import RunOptions
-from studies.search import make_loss, make_search
+from studies.search.local import make_loss, make_search
 from studies.settings import bounds_of, require_positive
 from studies.synthetic import film
 from studies.timeline import frame_steps

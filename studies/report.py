@@ -20,7 +20,7 @@ from studies.doubts import doubts
 from studies.outcome import LARGEST_LIST, interval_text
 from studies.report_parts import breakable, gallery, page, provenance, rows, run_facts
 from studies.run_folder import RunFolder
-from studies.search import read_search
+from studies.search.local import read_search
 
 
 TEMPLATE = Path(__file__).resolve().parent / "assets" / "report.html"

@@ -31,7 +31,7 @@ from studies.instances import Bar, make_job
 from studies.motion import Motion
 from studies.parameters import Parameters, positive_block
 from studies.registry import Job, RunOptions
-from studies.search import make_loss, make_search
+from studies.search.local import make_loss, make_search
 from studies.settings import (
     bounds_of,
     draw,

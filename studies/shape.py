@@ -36,7 +36,7 @@ from studies.picture_problem import PictureProblem
 from studies.registry import Job, RunOptions
 from studies.run_folder import RunFolder
 from studies.scenery import Scenery, make_rasterizer, photographed
-from studies.search import Found, make_loss, make_search, read_search
+from studies.search.local import Found, make_loss, make_search, read_search
 from studies.settings import draw
 from studies.shape_measures import (
     POINTS,

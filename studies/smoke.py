@@ -22,7 +22,7 @@ from studies.instances import make_job
 from studies.motion import Motion
 from studies.parameters import Parameters, block
 from studies.registry import Job, RunOptions
-from studies.search import make_loss, make_search
+from studies.search.local import make_loss, make_search
 from studies.settings import draw, require_positive
 from studies.smoke_filming import SmokeFilming
 from studies.synthetic import film

@@ -40,7 +40,7 @@ from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
 from studies.run_folder import RunFolder
 from studies.scenery import Scenery, photographed
-from studies.search import Found, make_search
+from studies.search.local import Found, make_search
 from studies.settings import sun
 from studies.subjects import cameras_around, find_textured, require_outside, view_names
 from studies.texels import Told, averaged, drawn, on_faces, texel_matrix

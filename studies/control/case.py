@@ -24,7 +24,7 @@ from studies.fit import Fit
 from studies.motion import Motion, pull_frames
 from studies.parameters import Parameters, block
 from studies.registry import RunOptions
-from studies.search import make_loss, make_search
+from studies.search.local import make_loss, make_search
 from studies.transforms import Identity
 from studies.truth import Truth
 from studies.video_problem import VideoProblem

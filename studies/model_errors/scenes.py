@@ -39,7 +39,7 @@ from studies.motion import Motion
 from studies.parameters import Parameters, positive_block
 from studies.registry import RunOptions
 from studies.rigid import BODY, PATHS
-from studies.search import make_loss
+from studies.search.local import make_loss
 from studies.settings import bounds_of, draw, require_positive
 from studies.synthetic import film
 from studies.truth import Truth

@@ -18,7 +18,7 @@ from studies.instances import make_job
 from studies.model_errors import scenes
 from studies.model_errors.scenes import MASS, Case, Kind
 from studies.registry import Job, RunOptions
-from studies.search import make_search
+from studies.search.local import make_search
 from studies.truth import Truth
 
 

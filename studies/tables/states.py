@@ -20,7 +20,7 @@ from studies.motion import Motion, pull_frames
 from studies.optimizers.problem import Status
 from studies.parameters import Parameters
 from studies.run_folder import RunFolder
-from studies.search import search
+from studies.search.local import search
 from studies.tables.from_video import silent
 from studies.tables.table import Case, Estimate, Settings
 from studies.timeline import first_part

@@ -196,7 +196,7 @@ def test_an_interrupt_says_how_to_resume(adjsim, tmp_path, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("studies.search.minimize", interrupt)
+    monkeypatch.setattr("studies.search.local.minimize", interrupt)
     path = tmp_path / "my run"
     code, _, err = adjsim("run", "beam", *OVERRIDES, "--out", path)
     assert code == 130

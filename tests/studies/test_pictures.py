@@ -22,7 +22,7 @@ from studies.picture_problem import PictureProblem
 from studies.progress import EvaluationProgress
 from studies.registry import STUDIES, RunOptions
 from studies.scenery import Scenery
-from studies.search import search
+from studies.search.local import search
 from studies.subjects import cameras_around, find_mesh, place_colors
 from studies.transforms import Identity
 from tests.studies.toys import TOYS

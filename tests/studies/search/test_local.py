@@ -12,7 +12,7 @@ from studies.errors import StudyError
 from studies.optimizers.evaluations import read_log
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
-from studies.search import log_names, make_search, read_search, search
+from studies.search.local import log_names, make_search, read_search, search
 from tests.studies.toy import Decay
 
 

@@ -1,0 +1,1 @@
+"""How a parameter is looked for: a coarse set, basins of the loss, stages, local searches."""
