@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.render.losses import loss_vjp
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
 from studies.between_kinks import BetweenKinks, compare_sides, events_between, reach
@@ -369,11 +368,11 @@ def partial_loss(
         return np.where(mask, images[..., : targets.shape[-1]], targets)
 
     def loss_at(theta: np.ndarray) -> float:
-        return problem.loss(shown(drawn(theta)), targets) + problem.penalty(theta)[0]
+        return problem.loss_of(shown(drawn(theta))) + problem.penalty(theta)[0]
 
     def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
         adj_images = np.zeros_like(images)
-        adj_shown = loss_vjp(problem.loss, shown(images), targets)
+        adj_shown = problem.loss_cotangent(shown(images))
         adj_images[..., : targets.shape[-1]] = np.where(mask, adj_shown, 0.0)
         return 0.0, adj_images
 

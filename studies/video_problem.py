@@ -81,17 +81,17 @@ class VideoProblem(ImageProblem):
         """Return the problem of this part of the frames, at least one."""
         if stage == 1.0:
             return self
-        return self.first_frames(first_part(len(self.motion.frames), stage))
+        return self.frames_between(0, first_part(len(self.motion.frames), stage))
 
     def name_of_stage(self, stage: float) -> str:
         """Return how many frames are looked at in a stage."""
         count = len(self.motion.frames)
         return f"{first_part(count, stage)} of {count} frames"
 
-    def first_frames(self, count: int) -> "VideoProblem":
-        """Return the problem of the first frames only; its rollout ends with them."""
-        motion = self.motion.at(self.motion.frames[:count])
-        return replace(self, motion=motion, targets=self.targets[:count])
+    def frames_between(self, first: int, stop: int) -> "VideoProblem":
+        """Return the problem that compares only these frames; its rollout ends with them."""
+        motion = self.motion.at(self.motion.frames[first:stop])
+        return replace(self, motion=motion, targets=self.targets[first:stop])
 
     def motion_at(self, theta: np.ndarray) -> Motion:
         """Return the motion with the values at theta."""

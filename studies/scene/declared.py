@@ -1,0 +1,482 @@
+"""The tables of a scene file, as dataclasses with the same names.
+
+A scene file is TOML; `studies.scene.reading.read_scene` turns it into a `SceneFile`, and the same
+can be written in Python with these classes. Units are SI, angles are in degrees. What is None is
+chosen when the scene is built, from the mesh, the material or the footage.
+
+    SceneFile = Scene (bodies, obstacles, cameras, lights, world)
+              + observations + free + search
+"""
+
+from dataclasses import field
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+
+STRICT = ConfigDict(extra="forbid", strict=False, allow_inf_nan=False)
+Vector = tuple[float, float, float]
+Color = tuple[
+    Annotated[float, Field(ge=0.0, le=1.0)],
+    Annotated[float, Field(ge=0.0, le=1.0)],
+    Annotated[float, Field(ge=0.0, le=1.0)],
+]
+Positive = Annotated[float, Field(gt=0.0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
+Name = str  # of a body, camera, light, obstacle or observation
+FieldName = str  # "field:NAME", per-element values that the mesh file holds
+Series = str  # path of a CSV file with a column `time` [s], and one column for each value
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Box:
+    """The nodes in a box: its lower and upper corner [m]."""
+
+    lower: Vector
+    upper: Vector
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Plane:
+    """The nodes on a plane and behind it: a point of it [m] and its normal [-]."""
+
+    point: Vector
+    normal: Vector
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Ball:
+    """The nodes within a distance of a point [m]."""
+
+    center: Vector
+    radius: Positive
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Held:
+    """The nodes that are held: all that any of these selects, in the world's coordinates."""
+
+    box: Box | None = None
+    plane: Plane | None = None
+    ball: Ball | None = None
+    nodes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Look:
+    """How a surface looks.
+
+    `color` is ignored where `vertex_colors` (an array of the mesh file by name) or `texture` (a
+    picture; the mesh must have texture coordinates, or `unwrap = true` makes them) is given.
+    """
+
+    color: Color = (0.7, 0.7, 0.7)
+    vertex_colors: str | None = None
+    texture: str | None = None
+    unwrap: bool = False
+    smooth: bool = True
+    ambient: NotNegative = 0.5
+    diffuse: NotNegative = 0.5
+    specular: NotNegative | None = None
+    shininess: Positive = 32.0
+    fit: bool = True  # fit colour and light to the first frame
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class _Body:
+    """What all bodies with a mesh have.
+
+    Attributes
+    ----------
+    mesh : str
+        A file (any format that PyVista or meshio reads, or .tet), "pyvista:NAME",
+        or a generator: "shape:NAME", "box", "ball", "sheet", "gear", "chain".
+    size : tuple of float
+        Of a generator [m]: edges of a box or a sheet, radius of a ball.
+    cells : tuple of int
+        Of a generator: how many cells along each edge.
+    scale : float
+        Factor from the mesh's units to metres.
+    rotation : Vector
+        Rotation vector about the mesh's origin: axis times angle [deg].
+    position : Vector
+        Where the mesh's origin is in the world [m].
+    velocity, spin : Vector
+        At the start [m/s], and about the centre of mass [rad/s].
+    """
+
+    mesh: str | None = None
+    size: tuple[float, ...] | None = None
+    cells: tuple[int, ...] | None = None
+    scale: Positive = 1.0
+    position: Vector = (0.0, 0.0, 0.0)
+    rotation: Vector = (0.0, 0.0, 0.0)
+    velocity: Vector = (0.0, 0.0, 0.0)
+    spin: Vector = (0.0, 0.0, 0.0)
+    held: Held | None = None
+    look: Look = field(default_factory=Look)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Soft(_Body):
+    """A soft solid: E and nu, or mu and lam, in the small-strain sense [Pa].
+
+    A closed surface is filled with tetrahedra of `edge_length` times the bounding box's diagonal.
+    `actuation` is a number or a series: a > 0 swells.
+    """
+
+    kind: Literal["soft"] = "soft"
+    edge_length: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.08
+    E: Positive | FieldName | None = None
+    nu: Annotated[float, Field(gt=-1.0, lt=0.5)] | None = None
+    mu: Positive | FieldName | None = None
+    lam: float | FieldName | None = None
+    density: Positive | FieldName = 1000.0
+    viscosity: NotNegative = 0.0
+    actuation: float | Series | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Cloth(_Body):
+    """A thin shell of a triangle mesh.
+
+    E and nu [Pa, -] and `thickness` [m] give the membrane's and the bending stiffness; `bending`
+    [N m], the flexural rigidity D, replaces the latter. `density` is that of the material [kg/m3].
+    """
+
+    kind: Literal["cloth"] = "cloth"
+    thickness: Positive = 1e-3
+    E: Positive | FieldName | None = None
+    nu: Annotated[float, Field(gt=-1.0, lt=1.0)] = 0.3
+    bending: NotNegative | None = None
+    bending_damping: NotNegative = 0.0
+    density: Positive | FieldName = 1000.0
+    viscosity: NotNegative = 0.0
+    drag: NotNegative = 0.0
+    lift: NotNegative = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Rigid(_Body):
+    """A rigid body, given its density [kg/m3] or its mass [kg]; `held` is not allowed."""
+
+    kind: Literal["rigid"] = "rigid"
+    density: Positive | None = None
+    mass: Positive | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Springs(_Body):
+    """Masses on the points of a mesh, and a damped spring on every edge."""
+
+    kind: Literal["springs"] = "springs"
+    stiffness: Positive = 1e3  # [N/m]
+    damping: NotNegative = 0.0  # [N s/m]
+    mass: Positive = 1.0  # of the whole body [kg]
+    radius: Positive = 0.01  # of the tubes that are drawn, where the mesh has no faces [m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Pendulum:
+    """One rod and bob, or two that hang on each other: lists with one value a link.
+
+    It swings in the plane through `pivot` whose normal is `axis`; angles are from the vertical.
+    """
+
+    kind: Literal["pendulum"] = "pendulum"
+    length: tuple[Positive, ...]  # [m]
+    angle: tuple[float, ...]  # [deg]
+    rate: tuple[float, ...] | None = None  # [deg/s]
+    mass: tuple[Positive, ...] | None = None  # [kg]
+    damping: tuple[NotNegative, ...] | None = None  # one link: [kg/s], two: [N m s]
+    torque: Series | None = None  # [N m]
+    pivot: Vector = (0.0, 0.0, 0.0)
+    bob_radius: Positive = 0.1
+    rod_radius: Positive = 0.02
+    look: Look = field(default_factory=Look)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Smoke:
+    """Smoke on a periodic grid, drawn as an image: pictures of the start, red and green of u."""
+
+    kind: Literal["smoke"] = "smoke"
+    density: str  # picture of the density at the start
+    velocity: str | None = None  # .npy, (height, width, 2) [cells per step]; None: at rest
+    steps_per_second: Positive = 30.0
+
+
+Body = Annotated[Soft | Cloth | Rigid | Springs | Pendulum | Smoke, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class _Obstacle:
+    """What all obstacles have; a None is chosen from the masses and sizes of the bodies.
+
+    `bodies` are the names of those that may touch it, all by default.
+    """
+
+    stiffness: Positive | None = None  # of each node [N/m]
+    damping: NotNegative | None = None  # [N s/m]
+    friction: NotNegative = 0.3  # coefficient mu [-]
+    friction_stiffness: Positive | None = None  # [N s/m]
+    bodies: tuple[Name, ...] | None = None
+    draw: bool = False
+    look: Look = field(default_factory=Look)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class PlaneObstacle(_Obstacle):
+    """The half-space behind a plane."""
+
+    kind: Literal["plane"] = "plane"
+    point: Vector = (0.0, 0.0, 0.0)
+    normal: Vector = (0.0, 1.0, 0.0)
+    extent: Positive = 10.0  # edge of the square that is drawn [m]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SphereObstacle(_Obstacle):
+    """A sphere."""
+
+    kind: Literal["sphere"] = "sphere"
+    center: Vector
+    radius: Positive
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class BoxObstacle(_Obstacle):
+    """A box: centre, edges and rotation vector [deg]."""
+
+    kind: Literal["box"] = "box"
+    center: Vector
+    size: tuple[Positive, Positive, Positive]
+    rotation: Vector = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class CapsuleObstacle(_Obstacle):
+    """All points within `radius` of the segment between two ends."""
+
+    kind: Literal["capsule"] = "capsule"
+    ends: tuple[Vector, Vector]
+    radius: Positive
+
+
+Obstacle = Annotated[
+    PlaneObstacle | SphereObstacle | BoxObstacle | CapsuleObstacle, Field(discriminator="kind")
+]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Camera:
+    """A pinhole camera: eye, target, up and fov_y [deg]; or K, R and t as OpenCV has them.
+
+    Attributes
+    ----------
+    K, R, t
+        Intrinsics [pixels of the film], and x_c = R x_w + t with x right, y down, z ahead.
+    distortion : tuple of float
+        Radial k1, k2 of OpenCV. Films and tracked points are undistorted when they are read.
+    fit : bool
+        Fit pose and field of view too, to the first frame and then with everything else.
+    position_error, angle_error, fov_error : float
+        How well they are known, one standard deviation: part of the distance to the target [-],
+        rotation [deg], and part of the field of view [-].
+    """
+
+    eye: Vector | None = None
+    target: Vector | None = None
+    up: Vector = (0.0, 1.0, 0.0)
+    fov_y: Annotated[float, Field(gt=0.0, lt=180.0)] | None = None
+    K: tuple[Vector, Vector, Vector] | None = None
+    R: tuple[Vector, Vector, Vector] | None = None
+    t: Vector | None = None
+    distortion: tuple[float, float] = (0.0, 0.0)
+    fit: bool = True
+    position_error: Positive = 0.01
+    angle_error: Positive = 1.0
+    fov_error: Positive = 0.01
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Light:
+    """A light from far away; `direction` points towards it. Fitted with the looks."""
+
+    direction: Vector = (1.0, 2.0, 1.0)
+    color: tuple[NotNegative, NotNegative, NotNegative] = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class World:
+    """What acts on everything; `dt` [s] is chosen unless it is given, `duration` [s] likewise."""
+
+    gravity: Vector = (0.0, -9.81, 0.0)
+    wind: Vector = (0.0, 0.0, 0.0)
+    dt: Positive | None = None
+    duration: Positive | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class _Observation:
+    """What all observations have.
+
+    `start` is the scene's time of the first frame or of time 0 in a table [s]; it may be free as
+    "observations.NAME.start". With `validate` it is not fitted but predicted, to judge the answer.
+    """
+
+    weight: Positive = 1.0
+    start: float = 0.0
+    validate: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Background:
+    """What is behind the bodies: found in the film (None), a colour, or a picture."""
+
+    color: Color | None = None
+    picture: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Film(_Observation):
+    """A film, or one still picture, from a camera.
+
+    Attributes
+    ----------
+    video : str
+        mp4, gif, a folder of PNG frames, or one PNG or JPEG picture.
+    compare : str
+        "rgb", or "silhouette": only where the bodies are.
+    masks : str
+        Film or folder of pictures of the same size and length, white where the bodies are.
+    fps : float
+        Frames per second; by default as the file says.
+    frames : tuple of int
+        First frame and end (the first frame that is left out).
+    downsample : int
+        Blocks of so many pixels a side become one; by default so that about 160 rows are left.
+    softness : float
+        Width of soft edges, sqrt(sigma) [pixels].
+    """
+
+    kind: Literal["film"] = "film"
+    video: str
+    camera: Name | None = None  # may be left out where there is one camera
+    compare: Literal["rgb", "silhouette"] = "rgb"
+    masks: str | None = None
+    fps: Positive | None = None
+    frames: tuple[int, int] | None = None
+    downsample: Annotated[int, Field(ge=1)] | None = None
+    softness: Positive = 0.4
+    background: Background = field(default_factory=Background)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Points(_Observation):
+    """Tracked points of a body: a CSV file with the columns time, point, and x, y, z or u, v.
+
+    x, y, z are in metres; u, v in pixels of the camera's film: column and row, whole numbers at
+    the centres of pixels. `at` says where points are on the body at its start, by name: [x, y, z]
+    in the world. Points that it does not name are put where their first row has them, which for
+    u, v is the surface that the camera sees there.
+    """
+
+    kind: Literal["points"] = "points"
+    file: str
+    body: Name
+    camera: Name | None = None
+    error: Positive | None = None  # one standard deviation [m] or [pixels]; 1 mm, 1 pixel
+    at: dict[str, Vector] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class States(_Observation):
+    """Positions of all nodes of a body: .npz with `times` (n,) [s] and `x` (n, n_nodes, 3) [m]."""
+
+    kind: Literal["states"] = "states"
+    file: str
+    body: Name
+    error: Positive = 1e-3  # one standard deviation [m]
+
+
+Observation = Annotated[Film | Points | States, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Prior:
+    """A Gaussian prior: mean, and the standard deviation in the value's unit.
+
+    A positive parameter is searched in its logarithm; its prior is on the logarithm then, with the
+    standard deviation divided by the mean.
+    """
+
+    mean: float | tuple[float, ...]
+    error: Positive
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Free:
+    """A free parameter; what is None is its default in the scene.
+
+    `tied_to` is another free path: the value is then `factor` times that one.
+    """
+
+    start: float | tuple[float, ...] | None = None
+    bounds: tuple[float, float] | None = None
+    transform: Literal["log", "linear"] | None = None
+    prior: Prior | None = None
+    tied_to: str | None = None
+    factor: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Search:
+    """How the answer is searched.
+
+    Attributes
+    ----------
+    coarse : int
+        Points of the coarse set; None: 13 for one free number, 49 for two, 64 for more. 0: none.
+    basins : int
+        Local searches start from so many of the best basins.
+    stages : tuple of float
+        Parts of the film that are looked at one after the other.
+    held_back : float
+        Part of the frames at the end that is predicted before it is used; 0: none.
+    max_evaluations : int
+        Of each local search.
+    loss : str
+        Of films: "pyramid" (blurred levels too) or "mse".
+    """
+
+    coarse: Annotated[int, Field(ge=0)] | None = None
+    basins: Annotated[int, Field(ge=1)] = 3
+    stages: tuple[Annotated[float, Field(gt=0.0, le=1.0)], ...] = (0.3, 0.6, 1.0)
+    held_back: Annotated[float, Field(ge=0.0, lt=0.9)] = 0.2
+    max_evaluations: Annotated[int, Field(ge=1)] = 200
+    tolerance: Positive = 1e-5
+    loss: Literal["pyramid", "mse"] = "pyramid"
+    levels: Annotated[int, Field(ge=1)] = 4
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Scene:
+    """Bodies, obstacles, cameras, lights, and what acts on them."""
+
+    bodies: dict[Name, Body]
+    obstacles: dict[Name, Obstacle] = field(default_factory=dict)
+    cameras: dict[Name, Camera] = field(default_factory=dict)
+    lights: dict[Name, Light] = field(default_factory=dict)
+    world: World = field(default_factory=World)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SceneFile(Scene):
+    """A scene, what was observed of it, what is free, and how that is searched."""
+
+    title: str = ""
+    observations: dict[Name, Observation] = field(default_factory=dict)
+    free: dict[str, Free] = field(default_factory=dict)
+    search: Search = field(default_factory=Search)
