@@ -25,7 +25,7 @@ import numpy as np
 
 from adjsim.system import RolloutError
 from studies.errors import StudyError
-from studies.optimizers.problem import NotFiniteError, Problem
+from studies.optimizers.problem import NotFiniteError, Problem, Stall
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,19 @@ class BudgetSpentError(Exception):
     """Raised inside an optimizer when the next evaluation would exceed the budget."""
 
 
+class SettledError(Exception):
+    """Raised inside an optimizer when the loss has hardly fallen over the last trials."""
+
+
+def has_settled(history: list[Evaluation], stall: Stall) -> bool:
+    """Return whether the best loss hardly fell over the last trials of a history."""
+    losses = [e.loss for e in history if e.kind != "jacobian" and np.isfinite(e.loss)]
+    if len(losses) <= stall.trials:
+        return False
+    before = min(losses[: -stall.trials])
+    return before - min(losses) <= stall.least_fall * before
+
+
 class Evaluator:
     """Answers an optimizer from the log first, then from the problem, within a budget."""
 
@@ -150,9 +163,11 @@ class Evaluator:
         log: Path | None = None,
         callback: Callable[[Evaluation], None] | None = None,
         stage: str = "",
+        stall: Stall | None = None,
     ) -> None:
         self._problem = problem
         self._stage = stage
+        self._stall = stall
         self._budget = max_evaluations
         self._log = log
         self._callback = callback
@@ -189,6 +204,8 @@ class Evaluator:
     def _request(self, kind: str, theta: np.ndarray, cost: int) -> Evaluation:
         if self.spent + cost > self._budget:
             raise BudgetSpentError
+        if self._stall is not None and has_settled(self.history, self._stall):
+            raise SettledError
         theta = np.array(theta, np.float64)
         index = len(self.history)
         if index < len(self._recorded):

@@ -7,9 +7,14 @@ import numpy as np
 
 from adjsim import checks
 from studies.optimizers import first_order, scipy_methods
-from studies.optimizers.evaluations import BudgetSpentError, Evaluation, Evaluator
+from studies.optimizers.evaluations import (
+    BudgetSpentError,
+    Evaluation,
+    Evaluator,
+    SettledError,
+)
 from studies.optimizers.polyak import polyak
-from studies.optimizers.problem import Method, Options, Problem, Result, Status
+from studies.optimizers.problem import Method, Options, Problem, Result, Stall, Status
 
 
 ROUNDINGS = 10.0  # a step or a gradient below so many is noise
@@ -26,6 +31,7 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
     log: Path | None = None,
     callback: Callable[[Evaluation], None] | None = None,
     stage: str = "",
+    stall: Stall | None = None,
 ) -> Result:
     """Lower a problem's loss from `theta0`, logging every evaluation.
 
@@ -52,6 +58,8 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
         Called with every `Evaluation`, replayed ones included.
     stage : str
         Name of the stage of a search that has several, for the log.
+    stall : Stall, optional
+        When the loss counts as settled, which ends the search; never by default.
 
     Returns
     -------
@@ -69,7 +77,9 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
     checks.positive("tolerance", tolerance)
     tolerance = max(tolerance, ROUNDINGS * float(np.finfo(problem.dtype).eps))
     start = checks.array("theta0", theta0, ("n",))
-    evaluator = Evaluator(problem, max_evaluations, log=log, callback=callback, stage=stage)
+    evaluator = Evaluator(
+        problem, max_evaluations, log=log, callback=callback, stage=stage, stall=stall
+    )
     status = _search(problem, evaluator, start, method=method, tolerance=tolerance, options=options)
     if (best := evaluator.best) is None:
         return Result(start, np.inf, Status.NOT_FINITE, evaluator.spent)
@@ -97,5 +107,7 @@ def _search(
         is_momentum = method is Method.GRADIENT_DESCENT
         step = (first_order.momentum_step if is_momentum else first_order.adam_step)(options)
         return first_order.descend(evaluator, start, step, tolerance=tolerance, bounds=bounds)
+    except SettledError:
+        return Status.SETTLED
     except BudgetSpentError:
         return Status.MAX_EVALUATIONS

@@ -62,6 +62,7 @@ class Status(enum.Enum):
     """How a minimization ended; the value is the message."""
 
     CONVERGED = "The tolerance is reached."
+    SETTLED = "The loss no longer falls."
     MAX_EVALUATIONS = (
         "The evaluations are spent before the tolerance is reached. Raise "
         "`optimizer.max_evaluations`, or loosen `optimizer.tolerance`."
@@ -75,6 +76,29 @@ class Status(enum.Enum):
         "The loss is not finite: the rollout blew up. Lower `time.dt`, move the start, or "
         "tighten the bounds."
     )
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the search went as far as it can: more evaluations would not help."""
+        return self in (Status.CONVERGED, Status.SETTLED)
+
+
+@dataclass(frozen=True)
+class Stall:
+    """When a loss counts as settled: it has hardly fallen over the last trials.
+
+    A trial is an evaluation with a finite loss at a new theta; Jacobians do not count.
+
+    Attributes
+    ----------
+    least_fall : float
+        The best loss must fall by more than this part of itself over `trials` trials [-].
+    trials : int
+        First-order methods, whose curves have plateaus, need more than line searches do.
+    """
+
+    least_fall: float = 1e-4
+    trials: int = 8
 
 
 @dataclass(frozen=True)

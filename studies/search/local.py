@@ -13,10 +13,13 @@ from studies import run_folder
 from studies.errors import StudyError
 from studies.optimizers.evaluations import Evaluation, read_log
 from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Method, Options, Problem, Result
+from studies.optimizers.problem import Method, Options, Problem, Result, Stall
 from studies.parameters import Parameters
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
+
+
+STALL_TRIALS = {True: 8, False: 30}  # with and without a line search, see `Stall.trials`
 
 
 class Staged(Problem, Protocol):
@@ -58,6 +61,8 @@ class Search:
         Stages of the second start, which then is the given start again; none: it is drawn. A loss
         that is rough, as where many vertices touch, has its optimum in so narrow a place that a
         search must be in it already when the part of the video grows.
+    stall : Stall, optional
+        When the loss counts as settled, which ends a local search; none: never.
     """
 
     method: Method
@@ -68,6 +73,7 @@ class Search:
     enough: float = 0.0
     stages: tuple[float, ...] = (1.0,)
     finer: tuple[float, ...] = ()
+    stall: Stall | None = None
 
     def stages_of(self, start: int) -> tuple[float, ...]:
         """Return the stages of a start."""
@@ -171,6 +177,7 @@ def search(
                 log=folder.file(names[number]),
                 callback=watch,
                 stage=name,
+                stall=how.stall,
             )
             at, spent = result.theta, spent + result.evaluations
             if k == number == 0:
@@ -239,7 +246,16 @@ def make_search(table: dict[str, Any], without: Collection[Method] = ()) -> Sear
         enough=enough,
         stages=stages,
         finer=finer,
+        stall=make_stall(table, method),
     )
+
+
+def make_stall(table: Mapping[str, Any], method: Method) -> Stall | None:
+    """Return when the loss counts as settled by the key `stall` of a table; 0 or none: never."""
+    least_fall = table.get("stall", 0.0)
+    checks.non_negative("optimizer.stall", least_fall)
+    has_line_search = method in (Method.LBFGSB, Method.GAUSS_NEWTON)
+    return Stall(least_fall, STALL_TRIALS[has_line_search]) if least_fall else None
 
 
 def make_options(table: Mapping[str, Any], name: str = "optimizer") -> Options:

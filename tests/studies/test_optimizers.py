@@ -5,15 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from adjsim.system import RolloutError
 from studies.errors import StudyError
-from studies.optimizers.evaluations import Evaluation, read_log, reduce_residuals
+from studies.optimizers.evaluations import Evaluation, has_settled, read_log, reduce_residuals
 from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Method, Options, Status
+from studies.optimizers.problem import Method, Options, Stall, Status
 from studies.optimizers.scipy_methods import is_rough
 from tests.studies.toy import TRUTH, Decay
 
@@ -253,3 +254,49 @@ def test_no_search_asks_for_more_than_its_numbers_can_tell(method, monkeypatch):
         problem.dtype = dtype
         minimize(problem, np.zeros(3), method, max_evaluations=5, tolerance=1e-9)
     assert asked == [1e-9, pytest.approx(10 * 2.0**-23)]
+
+
+class Rugged(Decay):
+    """A gradient that is a little off, as that of a loss with jumps is."""
+
+    def loss_and_gradient(self, theta):
+        loss, gradient = super().loss_and_gradient(theta)
+        return loss, gradient + np.array([1e-4, -1e-4, 2e-4])
+
+
+def test_a_loss_that_no_longer_falls_ends_the_search():
+    how = {"problem": Rugged(noise=0.02), "tolerance": 1e-12}
+    plain, watched = (solve(Method.LBFGSB, **how, stall=stall) for stall in (None, Stall()))
+    assert watched.status is Status.SETTLED
+    assert watched.status.is_finished
+    assert watched.evaluations < 0.7 * plain.evaluations
+    assert watched.loss <= (1.0 + 1e-4) * plain.loss
+
+
+def test_a_blown_up_trial_is_no_sign_of_a_settled_loss():
+    losses = [1.0, 0.5, np.inf, np.inf, np.inf, 0.4]
+    history = [SimpleNamespace(kind="gradient", loss=loss) for loss in losses]
+    assert not has_settled(history, Stall(1e-4, 2))
+    flat = [*history, *history[-1:] * 2]
+    assert has_settled(flat, Stall(1e-4, 2))
+    assert not has_settled(flat, Stall(1e-4, 3))
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_a_loss_that_falls_geometrically_has_not_settled(method):
+    trials = 8 if method in (Method.LBFGSB, Method.GAUSS_NEWTON) else 30
+    plain, watched = (solve(method, tolerance=1e-7, stall=s) for s in (None, Stall(1e-4, trials)))
+    assert plain.status is watched.status is Status.CONVERGED
+    assert np.array_equal(plain.theta, watched.theta)
+
+
+def test_a_search_that_settles_is_resumed_to_the_same_bits(tmp_path):
+    problem = Decay(noise=0.02)
+    how = {"tolerance": 1e-300, "stall": Stall(1e-2, 3), "log": tmp_path / "log"}
+    first = solve(Method.LBFGSB, problem, **how)
+    lines = (tmp_path / "log").read_bytes().splitlines(keepends=True)
+    (tmp_path / "log").write_bytes(b"".join(lines[:3]))
+    again = solve(Method.LBFGSB, problem, **how)
+    assert first.status is again.status is Status.SETTLED
+    assert np.array_equal(first.theta, again.theta)
+    assert len((tmp_path / "log").read_bytes().splitlines()) == len(lines)
