@@ -1,0 +1,162 @@
+"""The coarse set: points inside the bounds where the loss is evaluated before any local search.
+
+One to three axes have a grid of cell centres, more have a scrambled Sobol sample. All of this
+happens in theta, so a grid over a positive parameter is even in its logarithm. Components of theta
+that are no axes keep their start values. Point 0 is the start itself.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import qmc
+
+from studies.errors import StudyError
+from studies.parameters import Parameters
+from studies.transforms import LINEAR
+
+
+GRID_AXES = 3  # as many axes have a grid
+FACTOR = 100.0  # range of a positive parameter without bounds: its start divided and multiplied
+SPAN = 2.0  # range of another one without bounds: so many times |start| to both sides
+COUNTS = {1: 13, 2: 49}  # points unless the caller says
+COUNT = 64  # of three axes and more
+ROUNDING = 1e-9  # of a cell
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseSet:
+    """Points and which of them are neighbours.
+
+    Attributes
+    ----------
+    points : numpy.ndarray
+        (n_points, n_theta); the first one is the start.
+    axes : tuple of int
+        Components of theta that differ between the points.
+    lower, upper : numpy.ndarray
+        Range of each axis in theta, (n_axes,).
+    neighbours : numpy.ndarray
+        (n_points, n_points) bool, symmetric, False on the diagonal.
+    """
+
+    points: np.ndarray
+    axes: tuple[int, ...]
+    lower: np.ndarray
+    upper: np.ndarray
+    neighbours: np.ndarray
+
+
+def coarse_set(
+    parameters: Parameters, axes: Sequence[int], count: int | None = None, seed: Sequence[int] = ()
+) -> CoarseSet:
+    """Return the start and about `count` points inside the bounds.
+
+    A grid has the same number of cells, at least two, along each axis, and therefore not always
+    exactly `count` points. 0 gives the start alone. An axis without finite bounds has the range of
+    `axis_range`; one that has no range is left out.
+
+    Raises
+    ------
+    StudyError
+        If `count` is negative.
+    """
+    ranges = {axis: axis_range(parameters, axis) for axis in axes}
+    axes = tuple(axis for axis, one in ranges.items() if one is not None)
+    count = COUNTS.get(len(axes), COUNT) if count is None else count
+    if count < 0:
+        raise StudyError(
+            f"`search.coarse` must not be negative, got {count}. Give 0 for no coarse set."
+        )
+    lower, upper = np.array([ranges[axis] for axis in axes]).reshape(-1, 2).T
+    if not axes or not count:
+        unit = np.empty((0, len(axes)))
+    elif len(axes) <= GRID_AXES:
+        unit = _grid(len(axes), count)
+    else:
+        unit = _sample(len(axes), count, seed)
+    points = np.tile(parameters.start, (1 + len(unit), 1))
+    points[1:, axes] = lower + (upper - lower) * unit
+    places = (points[:, axes] - lower) / (upper - lower)
+    is_grid = len(axes) <= GRID_AXES
+    cells = round(len(unit) ** (1.0 / len(axes))) if len(unit) else 1
+    neighbours = _in_next_cell(places, cells) if is_grid else _nearest(places)
+    return CoarseSet(points, axes, lower, upper, neighbours)
+
+
+def coarse_points(
+    parameters: Parameters, axes: Sequence[int], count: int | None = None, seed: Sequence[int] = ()
+) -> np.ndarray:
+    """Return the points of the coarse set, (n_points, n_theta)."""
+    return coarse_set(parameters, axes, count, seed).points
+
+
+def axis_range(parameters: Parameters, axis: int) -> tuple[float, float] | None:
+    """Return the range of a component of theta: its bounds where they are finite.
+
+    An infinite bound of a positive parameter is replaced by its start divided or multiplied by
+    `FACTOR`, that of another one by its start minus or plus `SPAN` times its size. The latter has
+    no range (None) where the start is zero.
+    """
+    start = float(parameters.start[axis])
+    low, high = float(parameters.lower[axis]), float(parameters.upper[axis])
+    half = math.log(FACTOR) if is_log(parameters)[axis] else SPAN * abs(start)
+    low = low if math.isfinite(low) else start - half
+    high = high if math.isfinite(high) else start + half
+    return (low, high) if low < high else None
+
+
+def is_log(parameters: Parameters) -> np.ndarray:
+    """Return which components of theta are logarithms, (n_theta,) bool."""
+    return np.concatenate(
+        [
+            np.full(block.start.size, not isinstance(block.transform, LINEAR))
+            for block in parameters.blocks
+        ]
+    )
+
+
+def local_minima(coarse: CoarseSet, values: np.ndarray) -> np.ndarray:
+    """Return the indices of the points that are no higher than all their neighbours, best first.
+
+    `values` is (n_points,), infinite where there is no loss; such a point is no minimum. Of equal
+    neighbours the first one counts.
+    """
+    order = np.argsort(values, kind="stable")
+    rank = np.empty(len(values), int)
+    rank[order] = np.arange(len(values))
+    least_beside = np.where(coarse.neighbours, rank, len(values)).min(axis=1)
+    return np.array([i for i in order if np.isfinite(values[i]) and rank[i] < least_beside[i]], int)
+
+
+def _grid(n_axes: int, count: int) -> np.ndarray:
+    """Return the centres of the cells of the unit box, (n_points, n_axes)."""
+    cells = max(2, round(count ** (1.0 / n_axes)))
+    along = (np.arange(cells) + 0.5) / cells
+    return np.stack(np.meshgrid(*[along] * n_axes, indexing="ij"), axis=-1).reshape(-1, n_axes)
+
+
+def _sample(n_axes: int, count: int, seed: Sequence[int]) -> np.ndarray:
+    """Return the beginning of a scrambled Sobol sequence, (count, n_axes)."""
+    sampler = qmc.Sobol(n_axes, scramble=True, rng=np.random.default_rng([*seed, 2]))
+    return sampler.random_base2(math.ceil(math.log2(count)))[:count]
+
+
+def _in_next_cell(places: np.ndarray, cells: int) -> np.ndarray:
+    """Return which points are at most one cell apart along every axis."""
+    apart = np.abs(places[:, None] - places).max(axis=2, initial=0.0)
+    neighbours = apart <= (1.0 + ROUNDING) / cells
+    np.fill_diagonal(neighbours, val=False)
+    return neighbours
+
+
+def _nearest(places: np.ndarray) -> np.ndarray:
+    """Return which points are among the 2 n_axes nearest ones of each other, in either order."""
+    apart = np.linalg.norm(places[:, None] - places, axis=2)
+    np.fill_diagonal(apart, np.inf)
+    nearest = np.argsort(apart, axis=1, kind="stable")[:, : 2 * places.shape[1]]
+    neighbours = np.zeros(apart.shape, bool)
+    np.put_along_axis(neighbours, nearest, values=True, axis=1)
+    np.fill_diagonal(neighbours, val=False)  # where there are fewer points than that
+    return neighbours | neighbours.T
