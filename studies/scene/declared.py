@@ -25,8 +25,11 @@ Color = tuple[
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 Name = str  # of a body, camera, light, obstacle or observation
-FieldName = str  # "field:NAME", per-element values that the mesh file holds
-Series = str  # path of a CSV file with a column `time` [s], and one column for each value
+# Texts in these annotations say what is expected; those that begin with "path" are resolved
+# against the folder of the scene file.
+FieldName = Annotated[str, Field(pattern=r"^field:.+"), '"field:NAME"']  # an array of the mesh file
+File = Annotated[str, "path of a file"]
+Series = Annotated[str, "path of a CSV file"]  # columns `time` [s], and one for each value
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -73,7 +76,7 @@ class Look:
 
     color: Color = (0.7, 0.7, 0.7)
     vertex_colors: str | None = None
-    texture: str | None = None
+    texture: File | None = None
     unwrap: bool = False
     smooth: bool = True
     ambient: NotNegative = 0.5
@@ -106,7 +109,7 @@ class _Body:
         At the start [m/s], and about the centre of mass [rad/s].
     """
 
-    mesh: str | None = None
+    mesh: File | None = None
     size: tuple[float, ...] | None = None
     cells: tuple[int, ...] | None = None
     scale: Positive = 1.0
@@ -202,8 +205,8 @@ class Smoke:
     """Smoke on a periodic grid, drawn as an image: pictures of the start, red and green of u."""
 
     kind: Literal["smoke"] = "smoke"
-    density: str  # picture of the density at the start
-    velocity: str | None = None  # .npy, (height, width, 2) [cells per step]; None: at rest
+    density: File  # picture of the density at the start
+    velocity: File | None = None  # .npy, (height, width, 2) [cells per step]; None: at rest
     steps_per_second: Positive = 30.0
 
 
@@ -336,7 +339,7 @@ class Background:
     """What is behind the bodies: found in the film (None), a colour, or a picture."""
 
     color: Color | None = None
-    picture: str | None = None
+    picture: File | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -362,10 +365,10 @@ class Film(_Observation):
     """
 
     kind: Literal["film"] = "film"
-    video: str
+    video: File
     camera: Name | None = None  # may be left out where there is one camera
     compare: Literal["rgb", "silhouette"] = "rgb"
-    masks: str | None = None
+    masks: File | None = None
     fps: Positive | None = None
     frames: tuple[int, int] | None = None
     downsample: Annotated[int, Field(ge=1)] | None = None
@@ -384,7 +387,7 @@ class Points(_Observation):
     """
 
     kind: Literal["points"] = "points"
-    file: str
+    file: File
     body: Name
     camera: Name | None = None
     error: Positive | None = None  # one standard deviation [m] or [pixels]; 1 mm, 1 pixel
@@ -396,7 +399,7 @@ class States(_Observation):
     """Positions of all nodes of a body: .npz with `times` (n,) [s] and `x` (n, n_nodes, 3) [m]."""
 
     kind: Literal["states"] = "states"
-    file: str
+    file: File
     body: Name
     error: Positive = 1e-3  # one standard deviation [m]
 

@@ -1,0 +1,297 @@
+"""What the tables of a scene must agree on: names, references, cameras, films, bounds and ties."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from studies.errors import StudyError
+from studies.scene.declared import (
+    Camera,
+    Cloth,
+    Film,
+    Free,
+    Held,
+    Pendulum,
+    PlaneObstacle,
+    Points,
+    Rigid,
+    Scene,
+    SceneFile,
+    Smoke,
+    Soft,
+    Springs,
+    States,
+)
+from studies.scene.tables import joined, unknown
+
+
+RESERVED = (
+    "world", "cameras", "lights", "observations", "mass", "gravity", "state", "camera", "rasterizer"
+)  # fmt: skip
+LOOKS_AT = ("eye", "target", "fov_y")
+OPENCV = ("K", "R", "t")
+ORTHONORMAL = 1e-3  # largest entry of R R^T - 1
+
+
+def check_scene(scene: Scene) -> None:
+    """Raise a StudyError on the first thing in a scene, or scene file, that does not fit."""
+    _check_names(scene)
+    for name, body in scene.bodies.items():
+        _check_body(joined("bodies", name), body)
+    for name, obstacle in scene.obstacles.items():
+        key = f"obstacles.{name}"
+        for body in obstacle.bodies or ():
+            _check_reference(f"{key}.bodies", "body", body, scene.bodies)
+        if isinstance(obstacle, PlaneObstacle):
+            _check_direction(f"{key}.normal", obstacle.normal)
+    for name, camera in scene.cameras.items():
+        check_camera(f"cameras.{name}", camera)
+    for name, light in scene.lights.items():
+        _check_direction(f"lights.{name}.direction", light.direction)
+    if isinstance(scene, SceneFile):
+        for name, observation in scene.observations.items():
+            _check_observation(f"observations.{name}", observation, scene)
+        for path, free in scene.free.items():
+            _check_free(path, free, scene)
+
+
+def camera_of(key: str, camera: str | None, scene: Scene) -> str:
+    """Return the name of the camera of an observation: the one that it names, or the only one."""
+    if camera is not None:
+        _check_reference(f"{key}.camera", "camera", camera, scene.cameras)
+        return camera
+    if not scene.cameras:
+        raise StudyError(
+            f"`{key}` needs a camera: add a table [cameras.NAME] with eye, target and fov_y, or "
+            "with K, R and t."
+        )
+    if len(scene.cameras) > 1:
+        raise StudyError(
+            f"`{key}.camera` is missing: with several cameras, say which of "
+            f"{', '.join(scene.cameras)} it is."
+        )
+    return next(iter(scene.cameras))
+
+
+def check_camera(key: str, camera: Camera) -> None:
+    """Raise if a camera is given neither way or both ways, or its axes are none."""
+    at = [name for name in LOOKS_AT if getattr(camera, name) is not None]
+    cv = [name for name in OPENCV if getattr(camera, name) is not None]
+    ways = "Give either eye, target and fov_y, or K, R and t."
+    if at and cv:
+        raise StudyError(f"`{key}` has both {', '.join(at)} and {', '.join(cv)}. {ways}")
+    missing = [name for name in (OPENCV if cv else LOOKS_AT) if name not in at + cv]
+    if missing:
+        given = f"it has only {', '.join(at + cv)}" if at or cv else "it has none of them"
+        raise StudyError(f"`{key}` needs {' and '.join(missing)}: {given}. {ways}")
+    if cv:
+        _check_opencv(key, camera)
+    else:
+        assert camera.eye is not None
+        assert camera.target is not None
+        view = [b - a for a, b in zip(camera.eye, camera.target, strict=True)]
+        if not any(view):
+            raise StudyError(f"`{key}.target` must differ from eye, got {list(camera.target)}.")
+        _check_direction(f"{key}.up", camera.up)
+        if _sine(view, camera.up) < 1e-6:
+            raise StudyError(
+                f"`{key}.up` must not be along the view from eye to target, got {list(camera.up)}."
+            )
+
+
+def _check_names(scene: Scene) -> None:
+    """Raise if a name is no identifier, reserved, or taken."""
+    taken: dict[str, str] = {}
+    if not scene.bodies:
+        raise StudyError("`bodies` must hold at least one body: add a table [bodies.NAME].")
+    for table in ("bodies", "obstacles", "cameras", "lights", "observations"):
+        for name in getattr(scene, table, {}):
+            key = joined(table, name)
+            if not name.isidentifier():
+                raise StudyError(
+                    f"`{key}`: a name must be letters, digits and _, not first a digit, got "
+                    f"{name!r}."
+                )
+            if table == "observations":
+                continue
+            if name in RESERVED:
+                raise StudyError(f"`{key}`: the name {name!r} has a meaning of its own. Rename it.")
+            if name in taken:
+                raise StudyError(
+                    f"`{key}`: the name {name!r} is that of `{taken[name]}.{name}` already. Rename "
+                    "one of the two."
+                )
+            taken[name] = table
+
+
+def _check_body(key: str, body: Any) -> None:
+    """Raise if a body has no mesh, or is held where it cannot be."""
+    if isinstance(body, Soft | Cloth | Rigid | Springs):
+        if body.mesh is None:
+            raise StudyError(
+                f"`{key}.mesh` is missing: give a file, "
+                '"pyvista:NAME", "shape:NAME", or a generator such as "box".'
+            )
+        if body.held is not None:
+            if isinstance(body, Rigid):
+                raise StudyError(
+                    f"`{key}.held`: a rigid body has no nodes to hold. Leave it out, or make an "
+                    "obstacle of it."
+                )
+            _check_held(f"{key}.held", body.held)
+    if isinstance(body, Pendulum):
+        _check_pendulum(key, body)
+
+
+def _check_held(key: str, held: Held) -> None:
+    if held == Held():
+        raise StudyError(f"`{key}` selects nothing: give box, plane, ball or nodes.")
+    if held.box and any(a > b for a, b in zip(held.box.lower, held.box.upper, strict=True)):
+        raise StudyError(
+            f"`{key}.box.lower` must not be above upper, got {list(held.box.lower)} and "
+            f"{list(held.box.upper)}."
+        )
+    if held.plane:
+        _check_direction(f"{key}.plane.normal", held.plane.normal)
+
+
+def _check_pendulum(key: str, body: Pendulum) -> None:
+    """Raise if a pendulum has not one or two links, or lists of other lengths."""
+    n_links = len(body.length)
+    if n_links not in (1, 2):
+        raise StudyError(f"`{key}.length` must have one or two links, got {n_links}.")
+    for name in ("angle", "rate", "mass", "damping"):
+        values = getattr(body, name)
+        if values is not None and len(values) != n_links:
+            raise StudyError(
+                f"`{key}.{name}` must have one value for each link, {n_links} as `length` has, got "
+                f"{len(values)}."
+            )
+
+
+def _check_opencv(key: str, camera: Camera) -> None:
+    """Raise if K is no matrix of intrinsics, or R no rotation."""
+    assert camera.K is not None
+    assert camera.R is not None
+    (fx, _, _), (k10, fy, _), last = camera.K
+    if not (fx > 0.0 and fy > 0.0 and k10 == 0.0 and last == (0.0, 0.0, 1.0)):
+        raise StudyError(
+            f"`{key}.K` must read [[fx, s, cx], [0, fy, cy], [0, 0, 1]] with positive fx and fy, "
+            f"got {[list(row) for row in camera.K]}."
+        )
+    a, b, c = camera.R
+    off = max(abs(_dot(p, q) - (p is q)) for p in camera.R for q in camera.R)
+    if off > ORTHONORMAL or _dot(_cross(a, b), c) < 0.0:
+        raise StudyError(
+            f"`{key}.R` must be a rotation: its rows orthogonal, of length 1 and right-handed, got "
+            f"{[list(row) for row in camera.R]}."
+        )
+
+
+def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:
+    """Raise if an observation names a body or camera that is not there."""
+    if isinstance(observation, Points | States):
+        _check_reference(f"{key}.body", "body", observation.body, scene.bodies)
+    if isinstance(observation, Points) and observation.camera is not None:
+        camera_of(key, observation.camera, scene)
+    if isinstance(observation, Film):
+        is_smoke = all(isinstance(body, Smoke) for body in scene.bodies.values())
+        if not is_smoke or observation.camera is not None:
+            camera_of(key, observation.camera, scene)
+        if observation.frames and not 0 <= observation.frames[0] < observation.frames[1]:
+            raise StudyError(
+                f"`{key}.frames` must be [first, end] with 0 <= first < end, got "
+                f"{list(observation.frames)}."
+            )
+        background = observation.background
+        if background.color is not None and background.picture is not None:
+            raise StudyError(f"`{key}.background` has both color and picture: give one of them.")
+
+
+def _check_free(path: str, free: Free, scene: SceneFile) -> None:
+    """Raise if a free path leads nowhere, or its bounds, start or tie do not fit."""
+    key = joined("free", path)
+    head, *rest = path.split(".")
+    named = {table: getattr(scene, table) for table in ("cameras", "lights", "observations")}
+    if not rest:
+        raise StudyError(
+            f"`{key}` must be a path such as duck.E or cameras.front.position, got {path!r}."
+        )
+    if head in named:
+        _check_reference(key, f"name in `{head}`", rest[0], named[head])
+    elif head != "world":
+        known = (*scene.bodies, *scene.obstacles, "world", *named)
+        _check_reference(key, "body or obstacle", head, known)
+    _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)
+    if free.tied_to is not None:
+        _check_tie(key, path, free.tied_to, scene)
+
+
+def _check_bounds(key: str, free: Free, start: Any) -> None:
+    """Raise if the bounds are none, or exclude the start."""
+    if free.bounds is None:
+        return
+    low, high = free.bounds
+    if not low < high:
+        raise StudyError(
+            f"`{key}.bounds` must be [low, high] with low < high, got [{low:g}, {high:g}]."
+        )
+    if free.transform == "log" and not low > 0.0:
+        raise StudyError(
+            f'`{key}.bounds` must be positive where transform is "log", got [{low:g}, {high:g}].'
+        )
+    numbers = start if isinstance(start, tuple) else (start,)
+    for number in numbers:
+        if isinstance(number, float | int) and not low <= number <= high:
+            where = "`start`" if free.start is not None else "the scene's value"
+            raise StudyError(
+                f"`{key}.bounds` must hold {where}, {number:g}, got [{low:g}, {high:g}]. Widen "
+                "them, or start elsewhere."
+            )
+
+
+def _start_in_scene(path: str, scene: SceneFile) -> Any:
+    """Return the value that the scene file has at a path, None if it has none there."""
+    here: Any = scene
+    parts = path.split(".")
+    if parts[0] in scene.bodies:
+        here = scene.bodies
+    elif parts[0] in scene.obstacles:
+        here = scene.obstacles
+    for part in parts:
+        here = here.get(part) if isinstance(here, dict) else getattr(here, part, None)
+    return here
+
+
+def _check_tie(key: str, path: str, other: str, scene: SceneFile) -> None:
+    """Raise if a value is tied to itself, to what is not free, or to what is tied."""
+    others = [name for name in scene.free if name != path]
+    _check_reference(f"{key}.tied_to", "free path", other, others)
+    if scene.free[other].tied_to is not None:
+        raise StudyError(
+            f"`{key}.tied_to`: {other} is tied to {scene.free[other].tied_to} itself. Tie both to "
+            "that one."
+        )
+
+
+def _check_reference(key: str, what: str, name: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise StudyError(f"`{key}`: {unknown(what, name, known)}")
+
+
+def _check_direction(key: str, vector: Sequence[float]) -> None:
+    if not any(vector):
+        raise StudyError(f"`{key}` must not be zero: it is a direction.")
+
+
+def _dot(a: Sequence[float], b: Sequence[float]) -> float:
+    return sum(p * q for p, q in zip(a, b, strict=True))
+
+
+def _cross(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def _sine(a: Sequence[float], b: Sequence[float]) -> float:
+    """Return the sine of the angle between two vectors."""
+    return math.hypot(*_cross(a, b)) / (math.hypot(*a) * math.hypot(*b))

@@ -1,0 +1,96 @@
+"""Settings of a scene file by dotted key: bodies.duck.E=2e5, free."duck.E".bounds=[1e3, 1e6].
+
+Keys are TOML's. What stands behind `free.` may be written without quotes, in a file and in an
+override, because a shell takes quotes away: free.duck.E.bounds=[1e3, 1e6] is the same, whether
+"duck.E" is there already or not.
+"""
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from studies.errors import StudyError
+from studies.scene.declared import Free
+
+
+FREE_KEYS = frozenset(field.name for field in dataclasses.fields(Free))
+
+
+def set_override(values: dict[str, Any], text: str) -> None:
+    """Set key=value in the tables of a scene file; a text may stand without quotes.
+
+    A table replaces what was there, but for tables of `free`, which are added to.
+    """
+    keys, value = _parsed(text)
+    if keys[0] == "free" and len(keys) > 1:
+        for key in reversed(keys[1:]):
+            value = {key: value}
+        free = joined_free(values.get("free", {}))
+        values["free"] = _merged(free, joined_free(value))
+        return
+    here: Any = values
+    for depth, key in enumerate(keys[:-1], start=1):
+        here = here.setdefault(key, {})
+        if not isinstance(here, dict):
+            raise StudyError(f"`{'.'.join(keys[:depth])}` is no table, so {text!r} cannot be set.")
+    here[keys[-1]] = value
+
+
+def joined_free(tables: Any) -> Any:
+    """Return the table `free` with one key for each path: duck = {E = {}} becomes "duck.E"."""
+    if not isinstance(tables, Mapping):
+        return tables
+    found: dict[str, Any] = {}
+    for name, table in tables.items():
+        _join(found, str(name), table)
+    return found
+
+
+def _join(found: dict[str, Any], path: str, table: Any) -> None:
+    if not isinstance(table, Mapping) or _is_free(path, table):
+        found[path] = table
+        return
+    for name, inner in table.items():
+        _join(found, f"{path}.{name}", inner)
+
+
+def _merged(old: Any, new: Any) -> Any:
+    """Return tables with others added, whose values win."""
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        return new
+    return {**old, **{key: _merged(old.get(key), item) for key, item in new.items()}}
+
+
+def _is_free(path: str, table: Mapping[str, Any]) -> bool:
+    """Whether a table says how a value is free, rather than holding such tables."""
+    if "." not in path and not FREE_KEYS.issuperset(table):
+        return False
+    holds_numbers = not all(isinstance(item, Mapping) for item in table.values())
+    return not table or holds_numbers or set(table) == {"prior"}
+
+
+def _parsed(text: str) -> tuple[list[str], Any]:
+    """Return the keys and the value of "key=value"."""
+    key, equals, raw = text.partition("=")
+    try:
+        nested: Any = tomllib.loads(f"{key} = 0") if equals and "\n" not in key else None
+    except tomllib.TOMLDecodeError:
+        nested = None
+    if nested is None:
+        raise StudyError(
+            f"A setting must read key=value with a key of the scene file, got {text!r}. "
+            "E.g. bodies.duck.E=2e5."
+        )
+    keys = []
+    while isinstance(nested, dict):
+        ((name, nested),) = nested.items()
+        keys.append(name)
+    try:
+        return keys, tomllib.loads(f"value = {raw.strip()}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        if not raw.strip() or raw.strip()[0] in "[{\"'":
+            raise StudyError(
+                f"`{key.strip()}`: {raw.strip()!r} is no TOML value: {error}."
+            ) from error
+        return keys, raw.strip()

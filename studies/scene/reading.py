@@ -1,0 +1,147 @@
+"""Scene files: TOML in, checked dataclasses out, and back.
+
+`kind` may be left out of an observation (a `video` is a film, a `file` .csv holds points, .npz
+states) and of an obstacle (`ends`: capsule, `radius`: sphere, `size`: box, else plane). File names
+are relative to the folder of the scene file; "adjsim:NAME" is a file of studies/assets.
+"""
+
+import copy
+import dataclasses
+import functools
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from studies.errors import StudyError
+from studies.scene.checking import check_scene
+from studies.scene.declared import SceneFile
+from studies.scene.overrides import joined_free, set_override
+from studies.scene.tables import check_table, each_path, expected, field_at
+
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+GENERATORS = ("box", "ball", "sheet", "gear", "chain")
+PREFIXES = ("pyvista:", "shape:")  # of meshes that are no files
+
+
+def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
+    """Read a scene file, with overrides such as "bodies.duck.E=2e5" applied.
+
+    Raises
+    ------
+    StudyError
+        On the first mistake, by its key.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise StudyError(f"There is no scene file {path}.")
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"{path} is not valid TOML: {_in_words(error)}.") from error
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path} is no text in UTF-8: {error}.") from error
+    for text in overrides:
+        set_override(values, text)
+    return scene_from_dict(values, path.parent)
+
+
+def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> SceneFile:
+    """Return the scene that the tables of a scene file declare; paths are relative to `folder`."""
+    values = copy.deepcopy(dict(values))
+    if "free" in values:
+        values["free"] = joined_free(values["free"])
+    _infer_kinds(values)
+    if not values.get("bodies"):
+        raise StudyError(
+            "`bodies` is missing: a scene needs a table [bodies.NAME] with its kind, such as soft."
+        )
+    check_table(SceneFile, values, "")
+    for table, key, where in each_path(SceneFile, values):
+        table[key] = _resolved(table[key], where, Path(folder))
+    scene = _validated(values)
+    check_scene(scene)
+    return scene
+
+
+def to_toml(scene: SceneFile) -> str:
+    """Return a scene as TOML without what is at its default; to read it gives an equal scene."""
+    import tomlkit
+
+    return tomlkit.dumps(_changed(scene))
+
+
+def _in_words(error: tomllib.TOMLDecodeError) -> str:
+    """Return an error of the TOML parser; that of a table that is there twice in plain words."""
+    twice = re.match(r"Cannot declare \((.*?),?\) twice(.*)", str(error))
+    if not twice:
+        return str(error)
+    names = re.findall(r"'([^']*)'", twice[1])
+    what = names[0] if names[0] in ("bodies", "obstacles", "cameras", "lights") else "tables"
+    return f"two {what} with one name, [{'.'.join(names)}]{twice[2]}. Rename one of them"
+
+
+def _infer_kinds(values: dict[str, Any]) -> None:
+    """Set the kinds of observations and obstacles that their other keys give away."""
+    for table in _tables(values.get("observations")):
+        suffix = Path(str(table.get("file", ""))).suffix.lower()
+        kind = "film" if "video" in table else {".csv": "points", ".npz": "states"}.get(suffix)
+        if kind:
+            table.setdefault("kind", kind)
+    for table in _tables(values.get("obstacles")):
+        keys = {"ends": "capsule", "radius": "sphere", "size": "box"}
+        table.setdefault("kind", next((keys[key] for key in keys if key in table), "plane"))
+
+
+def _tables(named: Any) -> list[dict[str, Any]]:
+    tables = named.values() if isinstance(named, dict) else ()
+    return [table for table in tables if isinstance(table, dict)]
+
+
+def _resolved(name: str, key: str, folder: Path) -> str:
+    """Return the absolute path of a file that must be there; what is no file as it is."""
+    if key.endswith(".mesh") and (name in GENERATORS or name.startswith(PREFIXES)):
+        return name
+    path = ASSETS / name[7:] if name.startswith("adjsim:") else folder / Path(name).expanduser()
+    if not path.exists():
+        others = f", nor is it one of {', '.join(GENERATORS)}" if key.endswith(".mesh") else ""
+        raise StudyError(f"`{key}`: there is no file {path}{others}.")
+    return str(path.resolve())
+
+
+@functools.cache
+def _adapter() -> TypeAdapter[SceneFile]:
+    return TypeAdapter(SceneFile)
+
+
+def _validated(values: dict[str, Any]) -> SceneFile:
+    """Return the dataclasses; the types must be right, as those of JSON."""
+    try:
+        return _adapter().validate_json(json.dumps(values, default=str), strict=True)
+    except ValidationError as error:
+        location = error.errors()[0]["loc"]
+        path, hint, value = field_at(SceneFile, values, location)
+        raise StudyError(f"`{path}` must be {expected(hint)}, got {value!r}.") from error
+
+
+def _changed(value: Any) -> Any:
+    """Return a dataclass as tables without None and defaults; the kind is kept."""
+    if isinstance(value, tuple | list):
+        return [_changed(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _changed(item) for key, item in value.items()}
+    if not dataclasses.is_dataclass(value):
+        return value
+    tables = {}
+    for field in sorted(dataclasses.fields(value), key=lambda field: field.name != "kind"):
+        item, default = getattr(value, field.name), field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        if field.name == "kind" or (item is not None and item != default):
+            tables[field.name] = _changed(item)
+    return tables
