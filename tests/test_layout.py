@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "adjoint": {"adjsim", "render"},
     "studies": {"adjsim", "render", "adjoint"},
     "baselines": {"adjsim", "render", "adjoint", "studies"},
+    "benchmarks": {"adjsim", "render", "adjoint", "studies", "baselines"},
 }
 MAX_FILE = 400
 MAX_FUNCTION = 60

@@ -1,0 +1,1 @@
+"""Timing, and films of other simulators and renderers. May import anything."""

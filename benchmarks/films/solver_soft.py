@@ -1,0 +1,230 @@
+"""A finite element solver for soft solids: linear tetrahedra and central differences in time.
+
+    v_{k+1/2} = v_{k-1/2} + dt M^-1 (f(x_k, v_{k-1/2}) + M g),   x_{k+1} = x_k + dt v_{k+1/2}
+
+The energies have the same constants at small strain, mu and lam of Hooke's law:
+
+    log     mu/2 (I_C - 3 - 2 log J) + lam/2 (log J)^2
+    volume  mu/2 (I_C - 3 - 2 log J) + lam/2 (J - 1)^2
+    stvk    mu E:E + lam/2 tr(E)^2,  E = (F^T F - 1)/2
+
+A floor is hard: a node that would end below it gets the impulse that puts it on the floor
+(Moreau's time stepping without restitution), and friction up to Coulomb's bound.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import factorized
+
+
+ENERGIES = {"log": 0, "volume": 1, "stvk": 2}
+COURANT = 0.2  # part of the time a pressure wave takes through the thinnest tetrahedron
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solid:
+    """A soft solid.
+
+    Attributes
+    ----------
+    points, tets : ndarray
+        Rest positions, (n, 3) [m], and corners, (n_tets, 4), of positive volume.
+    E, nu, density, viscosity : float
+        [Pa], [-], [kg/m3], and of Kelvin and Voigt [Pa s].
+    held : ndarray
+        Mask of the nodes that do not move, (n,).
+    energy : str
+        A name of `ENERGIES`.
+    consistent : bool
+        Whether the mass matrix is the consistent one, instead of masses at the nodes.
+    """
+
+    points: np.ndarray
+    tets: np.ndarray
+    E: float
+    nu: float
+    density: float
+    viscosity: float = 0.0
+    held: np.ndarray
+    energy: str = "log"
+    consistent: bool = False
+
+    def lame(self) -> tuple[float, float]:
+        """Return mu and lam [Pa]."""
+        mu = self.E / (2 * (1 + self.nu))
+        return mu, 2 * mu * self.nu / (1 - 2 * self.nu)
+
+    def rest(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the inverse of every rest edge matrix, (n_tets, 3, 3), and the volumes."""
+        x = self.points[self.tets]
+        edges = np.swapaxes(x[:, 1:] - x[:, :1], 1, 2)
+        return np.linalg.inv(edges), np.linalg.det(edges) / 6
+
+    def stable_step(self) -> float:
+        """Return a time step well below the limit of central differences [s]."""
+        mu, lam = self.lame()
+        gradients, _ = self.rest()
+        last = -gradients.sum(axis=1, keepdims=True)
+        heights = 1 / np.linalg.norm(np.concatenate([gradients, last], axis=1), axis=2)
+        h = heights.min()
+        wave = h / np.sqrt((lam + 2 * mu) / self.density)
+        creep = h * h * self.density / (4 * self.viscosity) if self.viscosity else np.inf
+        return COURANT * min(wave, creep)
+
+    def acceleration(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the function from forces to accelerations, both (n, 3)."""
+        _, volumes = self.rest()
+        n = len(self.points)
+        if not self.consistent:
+            mass = np.bincount(self.tets.ravel(), np.repeat(volumes, 4) * self.density / 4, n)
+            weights = np.where(self.held, 0.0, 1 / mass)[:, None]
+            return lambda forces: weights * forces
+        rows, columns = self.tets[:, :, None], self.tets[:, None, :]
+        shares = volumes[:, None, None] * self.density / 20 * (1 + np.eye(4))
+        rows, columns = np.broadcast_to(rows, shares.shape), np.broadcast_to(columns, shares.shape)
+        matrix = sparse.csc_array((shares.ravel(), (rows.ravel(), columns.ravel())), (n, n))
+        free = np.flatnonzero(~self.held)
+        solve = factorized(sparse.csc_matrix(matrix[free][:, free]))
+
+        def accelerate(forces: np.ndarray) -> np.ndarray:
+            out = np.zeros_like(forces)
+            for axis in range(3):
+                out[free, axis] = solve(forces[free, axis])
+            return out
+
+        return accelerate
+
+
+def simulate(
+    solid: Solid,
+    x: np.ndarray,
+    v: np.ndarray,
+    times: np.ndarray,
+    *,
+    gravity: np.ndarray,
+    floor: float | None = None,
+    friction: float = 0.0,
+) -> np.ndarray:
+    """Return the positions at evenly spaced times from 0, (n_times, n, 3) [m].
+
+    Raises
+    ------
+    FloatingPointError
+        If an element turns inside out.
+    """
+    substeps = int(np.ceil((times[1] - times[0]) / solid.stable_step()))
+    dt = (times[1] - times[0]) / substeps
+    accelerate, forces_at = solid.acceleration(), _forces(solid)
+    pull = np.where(solid.held[:, None], 0.0, np.asarray(gravity))
+    x, v = x.copy(), np.where(solid.held[:, None], 0.0, v)
+    v -= dt / 2 * (accelerate(forces_at(x, v)) + pull)
+    frames = [x.copy()]
+    for _ in times[1:]:
+        for _ in range(substeps):
+            v += dt * (accelerate(forces_at(x, v)) + pull)
+            if floor is not None:
+                hit_floor(x, v, dt, height=floor, friction=friction)
+            x += dt * v
+        if not np.isfinite(x).all():
+            raise FloatingPointError("an element turned inside out")
+        frames.append(x.copy())
+    return np.array(frames)
+
+
+def hit_floor(x: np.ndarray, v: np.ndarray, dt: float, *, height: float, friction: float) -> None:
+    """Change velocities so that no node ends below the floor, with Coulomb friction."""
+    below = np.flatnonzero(x[:, 1] + dt * v[:, 1] < height)
+    needed = (height - x[below, 1]) / dt
+    push = needed - v[below, 1]
+    slip = v[below][:, [0, 2]]
+    speed = np.linalg.norm(slip, axis=1)
+    left = np.maximum(0.0, 1 - friction * push / np.maximum(speed, 1e-12))
+    v[below, 0], v[below, 2] = left * slip[:, 0], left * slip[:, 1]
+    v[below, 1] = needed
+
+
+def energy(solid: Solid, x: np.ndarray) -> float:
+    """Return the elastic energy [J]."""
+    inverse, volumes = solid.rest()
+    corners = x[solid.tets]
+    F = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2) @ inverse
+    mu, lam = solid.lame()
+    C = np.swapaxes(F, 1, 2) @ F
+    if solid.energy == "stvk":
+        G = (C - np.eye(3)) / 2
+        density = mu * (G * G).sum((1, 2)) + lam / 2 * np.trace(G, axis1=1, axis2=2) ** 2
+    else:
+        J = np.linalg.det(F)
+        bulk = np.log(J) if solid.energy == "log" else J - 1
+        density = mu / 2 * (np.trace(C, axis1=1, axis2=2) - 3 - 2 * np.log(J)) + lam / 2 * bulk**2
+    return float(volumes @ density)
+
+
+def _forces(solid: Solid) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    inverse, volumes = solid.rest()
+    mesh = (np.ascontiguousarray(solid.tets, dtype=np.int64), inverse, volumes)
+    material = (*solid.lame(), float(solid.viscosity), ENERGIES[solid.energy])
+    return lambda x, v: element_forces(x, v, mesh, material)
+
+
+@numba.njit(cache=True)
+def element_forces(x, v, mesh, material):
+    """Return the elastic and viscous forces on the nodes, (n, 3) [N]."""
+    tets, inverse, volumes = mesh
+    mu, lam, eta, law = material
+    forces = np.zeros_like(x)
+    edges, rates = np.empty((3, 3)), np.empty((3, 3))
+    one = np.eye(3)
+    for t in range(len(tets)):
+        first = tets[t, 0]
+        for k in range(3):
+            for i in range(3):
+                edges[i, k] = x[tets[t, k + 1], i] - x[first, i]
+                rates[i, k] = v[tets[t, k + 1], i] - v[first, i]
+        B = inverse[t]
+        F, rate = product(edges, B), product(rates, B)
+        S = np.zeros((3, 3))
+        if law == 2:
+            green = 0.5 * (product(F.T, F) - one)
+            S += 2 * mu * green + lam * (green[0, 0] + green[1, 1] + green[2, 2]) * one
+        if eta > 0.0:
+            turn = product(F.T, rate)
+            S += eta * (turn + turn.T)
+        P = product(F, S)
+        if law < 2:
+            J, cofactors = determinant(F)
+            bulk = np.log(J) if law == 0 else (J - 1) * J
+            P += mu * F + (lam * bulk - mu) / J * cofactors
+        H = product(P, B.T)
+        for i in range(3):
+            for k in range(3):
+                forces[tets[t, k + 1], i] -= volumes[t] * H[i, k]
+                forces[first, i] += volumes[t] * H[i, k]
+    return forces
+
+
+@numba.njit(cache=True)
+def product(a, b):
+    """Return a b of 3 x 3 matrices."""
+    out = np.empty((3, 3))
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
+    return out
+
+
+@numba.njit(cache=True)
+def determinant(F):
+    """Return det F and the matrix of cofactors, det F F^-T; NaN where it is not positive."""
+    c = np.empty((3, 3))
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        for a in range(3):
+            b, d = (a + 1) % 3, (a + 2) % 3
+            c[i, a] = F[j, b] * F[k, d] - F[j, d] * F[k, b]
+    J = F[0, 0] * c[0, 0] + F[0, 1] * c[0, 1] + F[0, 2] * c[0, 2]
+    return (J if J > 0.0 else np.nan), c
