@@ -1,0 +1,1 @@
+"""What the answer of a search is worth: intervals, prediction of held-back frames, a verdict."""

@@ -1,0 +1,175 @@
+"""What a verdict rests on: the answer, its intervals, what it explains, and other basins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from studies.answer.held_back import Explained
+from studies.answer.intervals import Intervals, positive_values
+from studies.optimizers.problem import Status
+from studies.parameters import Parameters
+
+
+BLOCKS = 8  # of frames, for the standard error of a difference of losses
+# Part of the motion that is left anyway: below it, a factor between two basins says nothing.
+LEAST_UNEXPLAINED = 1e-3
+NAMED, LEAST_NAMED = 3, 0.05  # components named of a combination
+
+
+@dataclass(frozen=True, eq=False)
+class Basin:
+    """A local optimum: theta, its loss, and the sum of squares left in every frame if known."""
+
+    theta: np.ndarray
+    loss: float
+    residual_squares: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a verdict rests on.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    theta : numpy.ndarray
+        The answer, `(p,)`.
+    status : Status
+        How its search ended.
+    loss : float
+    gradient : numpy.ndarray, optional
+        Of the loss at the answer, `(p,)`; its sign says whether a bound holds the answer.
+    intervals : Intervals, optional
+    answers : sequence of int
+        Components of theta that are asked for; None: all.
+    explained : Explained, optional
+        Of a film: what is left of its motion.
+    unexplained_pictures : float, optional
+        Of pictures that do not move: the part of their variance that is left.
+    residual_squares, still_squares : numpy.ndarray, optional
+        Of the answer by frame, to compare other basins with.
+    basins : sequence of Basin
+        All basins; the answer may be among them.
+    worst_direction : dict
+        Weights of theta's components in the combination that is determined worst, by label; used
+        where there are no intervals.
+    loss_at_start : float
+        A loss that fell to rounding of it ends a search; 0 if unknown.
+    truth : numpy.ndarray, optional
+        Natural values that a synthetic film was made with, `(p,)`.
+    """
+
+    parameters: Parameters
+    theta: np.ndarray
+    status: Status
+    loss: float
+    gradient: np.ndarray | None = None
+    intervals: Intervals | None = None
+    answers: Sequence[int] | None = None
+    explained: Explained | None = None
+    unexplained_pictures: float | None = None
+    residual_squares: np.ndarray | None = None
+    still_squares: np.ndarray | None = None
+    basins: Sequence[Basin] = ()
+    worst_direction: dict[str, float] = field(default_factory=dict)
+    loss_at_start: float = 0.0
+    truth: np.ndarray | None = None
+
+    @property
+    def asked(self) -> list[int]:
+        """The components that are asked for."""
+        return list(range(self.parameters.size) if self.answers is None else self.answers)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether there are intervals with model error."""
+        return self.intervals is not None and not self.intervals.reason
+
+
+def relative_half_widths(found: Evidence) -> np.ndarray:
+    """Return the half-width of the interval with model error of every value, relative, `(p,)`.
+
+    Relative to the value where it is positive, otherwise to the length of the vector that it is a
+    component of, or to a tenth of its bounds if that is more.
+    """
+    assert found.intervals is not None
+    low, high = found.intervals.model
+    value = found.parameters.natural(found.theta)
+    half = np.where(
+        positive_values(found.parameters), np.maximum(high - value, 0.0), (high - low) / 2.0
+    )
+    return half / np.maximum(value_scale(found), 1e-300)
+
+
+def worst_combination(found: Evidence) -> dict[str, float]:
+    """Return the weights of the direction in theta of the largest variance, by label."""
+    assert found.intervals is not None
+    asked = found.asked
+    own = found.intervals.covariance[np.ix_(asked, asked)]
+    scale = theta_scale(found)[asked]
+    direction = np.linalg.eigh(own / np.outer(scale, scale))[1][:, -1]
+    order = np.argsort(-np.abs(direction))[:NAMED]
+    sign = np.sign(direction[order[0]])
+    labels = found.parameters.theta_labels
+    return {
+        labels[asked[i]]: float(sign * direction[i])
+        for i in order
+        if abs(direction[i]) > LEAST_NAMED
+    }
+
+
+def differences(found: Evidence, basin: Basin, least: float) -> list[int]:
+    """Return the answers in which a basin differs: by this part of it, outside the interval."""
+    value, other = (found.parameters.natural(theta) for theta in (found.theta, basin.theta))
+    scale = value_scale(found)
+    smaller = np.minimum(scale, np.abs(other))  # twice the value and half of it differ alike
+    scale = np.where(positive_values(found.parameters), smaller, scale)
+    apart = np.abs(other - value) / np.maximum(scale, 1e-300)
+    is_other = apart > least
+    if found.has_intervals and found.intervals is not None:
+        low, high = found.intervals.model
+        is_other &= (other < low) | (other > high)
+    return sorted((i for i in found.asked if is_other[i]), key=lambda i: -apart[i])
+
+
+def how_much_worse(found: Evidence, basin: Basin) -> float:
+    """Return how much more of the motion a basin leaves than the answer, as a factor.
+
+    By frames: what the appearance gets wrong in the first frame is subtracted from both. The
+    standard error of their difference over blocks of frames counts in favour of the basin.
+    """
+    own, other, still = found.residual_squares, basin.residual_squares, found.still_squares
+    if own is None or other is None or still is None or len(own) < 2 or not still[1:].any():
+        return basin.loss / max(found.loss, 1e-300)
+    motion = float(still[1:].mean())
+    least = LEAST_UNEXPLAINED * motion
+    mine = max(float(own[1:].mean() - own[0]), least)
+    theirs = mine + float((other - own)[1:].mean()) - _standard_error((other - own)[1:])
+    return max(theirs, 0.0) / mine
+
+
+def _standard_error(values: np.ndarray, blocks: int = BLOCKS) -> float:
+    """Return the standard error of the mean of correlated values, by blocks."""
+    means = [part.mean() for part in np.array_split(values, min(blocks, len(values)))]
+    return float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
+
+
+def value_scale(found: Evidence) -> np.ndarray:
+    """Return what a natural value is compared with, `(p,)`."""
+    parameters = found.parameters
+    value = parameters.natural(found.theta)
+    scale, first = np.abs(value), 0
+    positive = positive_values(parameters)
+    for own in parameters.values(found.theta).values():
+        part = slice(first, first + np.size(own))
+        first = part.stop
+        if not positive[part].any():
+            scale[part] = np.linalg.norm(value[part])
+    width = np.concatenate([(block.upper - block.lower).ravel() for block in parameters.blocks])
+    return np.maximum(scale, np.where(np.isfinite(width) & ~positive, 0.1 * width, 0.0))
+
+
+def theta_scale(found: Evidence) -> np.ndarray:
+    """Return the scale of theta, `(p,)`: 1 for a logarithm, otherwise that of the value."""
+    return np.where(positive_values(found.parameters), 1.0, value_scale(found))

@@ -1,0 +1,99 @@
+"""How much of the motion in a film a fit leaves unexplained, also in frames held back from it.
+
+What is wrong with the appearance is wrong in the first frame already. What is wrong with the motion
+grows from there. So the residual of the first frame is subtracted from those of later frames, and
+the rest is compared with the motion that is there to explain:
+
+    unexplained = max(0, mean_k e_k - e_0) / mean_k m_k,    k = 1, 2, ...
+
+with e_k the sum of squares of prediction - target in frame k, and m_k that of target_k - target_0.
+A fit whose body stays where it is has about 1. Frames held back are compared with the motion of the
+whole film too: a body that swings back to where it began has little motion there.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from studies.errors import StudyError
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What a fit leaves unexplained of a film.
+
+    Attributes
+    ----------
+    unexplained : float
+        Part of the motion in the frames after the first that is left, from 0.
+    predicted_unexplained : float or None
+        The same part in the frames held back, by the fit of the others; None without such frames.
+    growth : float or None
+        Residual of the last third of the frames over that of the first frame (sums of squares);
+        None where the first frame has none.
+    frames, held_back : int
+        Number of frames, and of those held back.
+    """
+
+    unexplained: float
+    predicted_unexplained: float | None
+    growth: float | None
+    frames: int
+    held_back: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON."""
+        return asdict(self)
+
+
+def explained(
+    residual_squares: np.ndarray,
+    still_squares: np.ndarray,
+    *,
+    predicted_squares: np.ndarray | None = None,
+    n_fitted: int | None = None,
+) -> Explained | None:
+    """Return what is left unexplained; None for less than two frames, or if nothing moves.
+
+    Parameters
+    ----------
+    residual_squares : numpy.ndarray
+        Sum of squares of prediction - target in every frame at the answer, `(n_frames,)`.
+    still_squares : numpy.ndarray
+        Sum of squares of target - first target in every frame, `(n_frames,)`.
+    predicted_squares : numpy.ndarray, optional
+        As `residual_squares`, at the optimum of the first `n_fitted` frames alone.
+    n_fitted : int, optional
+        How many frames that optimum was fitted to; the others were held back.
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, a number is negative or not finite, or no frame is left to predict.
+    """
+    left = checks.array("residual_squares", residual_squares, ("n_frames",))
+    moved = checks.array("still_squares", still_squares, left.shape)
+    checks.non_negative("residual_squares", left)
+    checks.non_negative("still_squares", moved)
+    if len(left) < 2 or not moved[1:].any():
+        return None
+    motion = float(moved[1:].mean())
+    predicted = None
+    if predicted_squares is not None:
+        own = checks.array("predicted_squares", predicted_squares, left.shape)
+        if n_fitted is None or not 1 <= n_fitted < len(left):
+            raise StudyError(
+                f"`n_fitted` must be from 1 to {len(left) - 1}, got {n_fitted}. Hold back at least "
+                "one of the frames, and fit at least one."
+            )
+        predicted = max(0.0, float(own[n_fitted:].mean() - own[0])) / motion
+    last = float(left[-max(1, len(left) // 3) :].mean())
+    return Explained(
+        max(0.0, float(left[1:].mean() - left[0])) / motion,
+        predicted,
+        last / float(left[0]) if left[0] > 0.0 else None,
+        len(left),
+        0 if n_fitted is None or predicted is None else len(left) - n_fitted,
+    )

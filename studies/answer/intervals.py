@@ -1,0 +1,354 @@
+r"""95 % intervals of parameters fitted to a film: of pixel noise alone, and with model error.
+
+Both start from the residuals r, (n,), and their Jacobian J, (n, p), at the optimum, H = J^T J.
+
+Pixel noise is independent in every pixel, which gives s^2 H^-1 with s^2 = r @ r / (n - p).
+
+Model error (another energy law, a camera that is 1 % off, a texture) lasts for many frames and
+covers many pixels. Four estimates of the covariance it causes are combined:
+
+    lasting    H^-1 sum_{s,t} (J_t^T r_s)(J_t^T r_s)^T H^-1    over all pairs of frames s, t
+    jackknife  (B-1)/B sum_b d_b d_b^T,  d_b = (H - H_b)^-1 g_b,  g_b = J_b^T r_b
+    drift      mean of (theta_k - theta)(theta_k - theta)^T over the stages k of the search
+    assumed    H^-1 (J^T A)(J^T A)^T H^-1,  A = change of r by one standard deviation of each
+               quantity that was assumed (a camera, a frame rate)
+
+`lasting` is cluster-robust: its terms s = t are the usual estimate with one cluster a frame. The
+other terms let the residual of any frame s last through the whole film, with the signs that do
+most harm: (sum_t J_t^T r_s)^2 <= n_frames sum_t (J_t^T r_s)^2. Where frames do not correspond row
+by row, the terms s = t are multiplied by the number of frames instead.
+`jackknife` leaves out one of B blocks of consecutive frames, by one Gauss-Newton step.
+
+The covariance with model error is the smallest matrix that is above `lasting` and `jackknife`, plus
+`drift` and `assumed`. Intervals use Student's quantile with B - 1 degrees of freedom. An error that
+the parameters absorb leaves no residual and no estimate finds it; `floor` adds a relative standard
+deviation for it.
+
+Sources: Cameron & Miller, "A practitioner's guide to cluster-robust inference", J. Human Resources
+2015; Efron & Tibshirani, An Introduction to the Bootstrap, 1993, ch. 11.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import stdtrit
+
+from adjsim import checks
+from studies.errors import StudyError
+from studies.parameters import Parameters
+from studies.transforms import LINEAR
+
+
+LEVEL = 0.95
+BLOCKS = 8  # of frames for the jackknife: each long enough to be nearly independent
+# Part of the information on a direction that one block may hold in the jackknife. A step without
+# the block is not small beyond that, and its linear estimate means nothing.
+MOST_LEVERAGE = 0.9
+SINGULAR = 1e-11  # ratio of diagonal entries of R at which J counts as singular
+STRIPS = 16  # clusters of a single picture
+# Relative standard deviation of the parameters of a film from outside by errors that they absorb:
+# with a camera known to 1 %, and laws of material that differ, a stiffness is off by a percent or
+# two though the film is matched. A film that adjsim drew itself has none.
+FOOTAGE_FLOOR = 0.015
+FEW_FRAMES = 4  # below that, frames are cut in strips
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Two intervals for every natural parameter; `reason` says why there are none.
+
+    Attributes
+    ----------
+    pixel, model : tuple of numpy.ndarray
+        Lower and upper ends, `(p,)` each: pixel noise only, and with model error.
+    covariance : numpy.ndarray
+        Of theta with model error, `(p, p)`.
+    half_width : numpy.ndarray
+        Of theta with model error, `(p,)`.
+    remaining : numpy.ndarray
+        The Gauss-Newton step in theta that is left at the optimum, `(p,)`; 0 towards a bound.
+    parts : dict
+        Standard deviation of theta by source: pixel, lasting, jackknife, drift, assumed, floor.
+    """
+
+    pixel: tuple[np.ndarray, np.ndarray]
+    model: tuple[np.ndarray, np.ndarray]
+    covariance: np.ndarray
+    half_width: np.ndarray
+    remaining: np.ndarray
+    parts: dict[str, np.ndarray] = field(default_factory=dict)
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sources of the interval with model error, ready for JSON."""
+        return {"reason": self.reason, "sources": {k: v.tolist() for k, v in self.parts.items()}}
+
+
+def no_intervals(n: int, reason: str) -> Intervals:
+    """Return intervals of n parameters that could not be computed, with the reason."""
+    nan = np.full(n, np.nan)
+    return Intervals((nan, nan), (nan, nan), np.full((n, n), np.nan), nan, nan, reason=reason)
+
+
+def intervals(  # noqa: PLR0913 -- what an interval may rest on
+    parameters: Parameters,
+    theta: np.ndarray,
+    residuals: np.ndarray,
+    jacobian: np.ndarray,
+    *,
+    frames: np.ndarray,
+    aligned: bool = True,
+    pixel_covariance: np.ndarray | None = None,
+    stages: Sequence[np.ndarray] = (),
+    assumed: np.ndarray | None = None,
+    floor: float = 0.0,
+) -> Intervals:
+    """Return the intervals of a fit.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    theta : numpy.ndarray
+        The optimum, `(p,)`.
+    residuals, jacobian : numpy.ndarray
+        r, `(n,)`, with loss = r @ r, and dr/dtheta, `(n, p)`.
+    frames : numpy.ndarray
+        Frame of each row, `(n,)` int; -1 for the rows of priors, which count in H only.
+    aligned : bool
+        Whether row i of one frame is the same pixel as row i of another. It is used only where all
+        frames have equally many rows.
+    pixel_covariance : numpy.ndarray, optional
+        Of theta by pixel noise, `(p, p)`; by default s^2 H^-1.
+    stages : sequence of numpy.ndarray
+        Optima of earlier windows of the film, `(p,)` each, e.g. of 60 % and 80 % of the frames.
+    assumed : numpy.ndarray, optional
+        Change of r by one standard deviation of each assumed quantity, `(n, q)`.
+    floor : float
+        Relative standard deviation that model error has at least (in theta, for a logarithm).
+
+    Raises
+    ------
+    ValueError
+        If a shape or a number is wrong.
+    """
+    r, J, frames = _checked(theta, residuals, jacobian, frames)
+    n, p = J.shape
+    R = np.asarray(np.linalg.qr(J, mode="r")) if n >= p else np.zeros((p, p))
+    diagonal = np.abs(np.diag(R))
+    if n <= p:
+        return no_intervals(p, "the film has no more values than there are parameters")
+    if not diagonal.min() > SINGULAR * diagonal.max():
+        return no_intervals(p, "a direction of theta leaves no trace in the images")
+    fit = _Whitened(J, r, frames, R)
+    pixel = float(r @ r) / (n - p) * np.eye(p)
+    if pixel_covariance is not None:
+        pixel = R @ checks.array("pixel_covariance", pixel_covariance, (p, p)) @ R.T
+    sources = {
+        "pixel": pixel,
+        "lasting": fit.lasting(aligned=aligned),
+        "jackknife": fit.jackknife(),
+        "drift": fit.drift(theta, stages),
+        "assumed": fit.assumed(assumed),
+        "floor": checks.non_negative("floor", floor) ** 2 * fit.relative(_scale(parameters, theta)),
+    }
+    both = upper_bound(upper_bound(sources["pixel"], sources["lasting"]), sources["jackknife"])
+    with_model = both + sources["drift"] + sources["assumed"] + sources["floor"]
+    quantile = float(stdtrit(max(fit.n_blocks - 1, 1), 0.5 + LEVEL / 2.0))
+    covariance = fit.in_theta(with_model)
+    z = float(stdtrit(n - p, 0.5 + LEVEL / 2.0))
+    return Intervals(
+        natural_interval(parameters, theta, fit.in_theta(pixel), z),
+        natural_interval(parameters, theta, covariance, quantile),
+        covariance,
+        quantile * _deviation(covariance),
+        _remaining(parameters, theta, J, r),
+        {name: _deviation(fit.in_theta(own)) for name, own in sources.items()},
+    )
+
+
+class _Whitened:
+    """A linear fit in coordinates R theta, in which H is 1 and every covariance is compared."""
+
+    def __init__(self, J: np.ndarray, r: np.ndarray, frames: np.ndarray, R: np.ndarray) -> None:
+        self.R, self.J, self.r = R, J, r
+        order = np.argsort(frames, kind="stable")
+        order = order[frames[order] >= 0]
+        is_sorted = bool((np.diff(order) == 1).all())
+        rows = slice(order[0], order[-1] + 1) if is_sorted else order  # a view if possible
+        self.rows_J, self.rows_r, own = J[rows], r[rows], frames[rows]
+        starts = np.flatnonzero(np.diff(own, prepend=-1))
+        self.bounds = np.append(starts, len(own))
+        self.n_frames = len(starts)
+        self.n_blocks = min(BLOCKS, self.n_frames)
+
+    def white(self, vectors: np.ndarray) -> np.ndarray:
+        """Return R^-T v of vectors in rows, `(m, p)`: a gradient in the new coordinates."""
+        return solve_triangular(self.R, vectors.T, trans=1).T
+
+    def in_theta(self, covariance: np.ndarray) -> np.ndarray:
+        """Return R^-1 C R^-T."""
+        half = solve_triangular(self.R, covariance)
+        return solve_triangular(self.R, half.T).T
+
+    def lasting(self, *, aligned: bool) -> np.ndarray:
+        """Return the covariance by residuals that last through the film."""
+        sizes = np.diff(self.bounds)
+        if aligned and (sizes == sizes[0]).all() and self.n_frames > 1:
+            by_frame = self.rows_r.reshape(self.n_frames, -1)
+            p = self.J.shape[1]
+            columns = [
+                (self.rows_J[:, k].reshape(self.n_frames, -1) @ by_frame.T).ravel()
+                for k in range(p)
+            ]
+            scores = self.white(np.stack(columns, axis=1))  # of all pairs of frames
+            return scores.T @ scores
+        scores = self.white(self.scores(self.bounds))
+        return self.n_frames * scores.T @ scores
+
+    def scores(self, bounds: np.ndarray) -> np.ndarray:
+        """Return J_c^T r_c of clusters of consecutive rows, `(n_clusters, p)`."""
+        ends = itertools.pairwise(bounds)
+        return np.stack([self.rows_J[a:b].T @ self.rows_r[a:b] for a, b in ends])
+
+    def jackknife(self) -> np.ndarray:
+        """Return the covariance by leaving out blocks of consecutive frames."""
+        if self.n_blocks < 2:
+            return np.zeros_like(self.R)
+        B = self.n_blocks
+        bounds = self.bounds[np.rint(np.linspace(0, self.n_frames, B + 1)).astype(int)]
+        total = np.zeros_like(self.R)
+        scores = self.white(self.scores(bounds))
+        for g, (a, b) in zip(scores, itertools.pairwise(bounds), strict=True):
+            own = self.rows_J[a:b].T @ self.rows_J[a:b]
+            share, axes = np.linalg.eigh(self.white(self.white(own).T))
+            step = axes @ ((axes.T @ g) / (1.0 - np.clip(share, 0.0, MOST_LEVERAGE)))
+            total += np.outer(step, step)
+        return (B - 1) / B * total
+
+    def drift(self, theta: np.ndarray, stages: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the covariance by the change of the optimum between stages."""
+        if not len(stages):
+            return np.zeros_like(self.R)
+        earlier = checks.array("stages", np.stack(stages), ("n_stages", len(theta)))
+        moved = (earlier - theta) @ self.R.T
+        return moved.T @ moved / len(moved)
+
+    def relative(self, scale: np.ndarray) -> np.ndarray:
+        """Return the covariance of independent errors of theta of this variance, `(p,)`."""
+        return (self.R * scale) @ self.R.T
+
+    def assumed(self, changes: np.ndarray | None) -> np.ndarray:
+        """Return the covariance by what was assumed."""
+        if changes is None:
+            return np.zeros_like(self.R)
+        changes = checks.array("assumed", changes, (len(self.r), "n_assumed"))
+        scores = self.white(changes.T @ self.J)
+        return scores.T @ scores
+
+
+def upper_bound(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return the smallest covariance C with C - A and C - B positive semidefinite, `(p, p)`.
+
+    It is A + the positive part of B - A, in coordinates in which A is 1.
+    """
+    values, axes = np.linalg.eigh(A)
+    root = np.sqrt(np.maximum(values, 1e-14 * max(np.trace(A), np.trace(B), 1e-300)))
+    out = axes / root  # columns: to coordinates in which A is 1
+    share, turned = np.linalg.eigh(out.T @ B @ out)
+    back = (axes * root) @ turned
+    return (back * np.maximum(share, 1.0)) @ back.T
+
+
+def natural_interval(
+    parameters: Parameters, theta: np.ndarray, covariance: np.ndarray, quantile: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of intervals of the natural values, `(p,)` each, by the delta method.
+
+    The interval of a value that its transform keeps positive is one of its logarithm.
+    """
+    value = parameters.natural(theta)
+    D = parameters.natural_jacobian(theta)
+    spread = quantile * _deviation(D @ covariance @ D.T)
+    positive = positive_values(parameters)
+    with np.errstate(over="ignore"):  # not determined at all: from 0 to infinity
+        factor = np.exp(np.where(positive, spread / np.where(positive, value, 1.0), 0.0))
+    low = np.where(positive, value / factor, value - spread)
+    high = np.where(positive, value * factor, value + spread)
+    return low, high
+
+
+def positive_values(parameters: Parameters) -> np.ndarray:
+    """Return which natural values their transform keeps positive, `(p,)` bool."""
+    return np.concatenate(
+        [
+            np.full(block.start.size, not isinstance(block.transform, LINEAR))
+            for block in parameters.blocks
+        ]
+    )
+
+
+def row_clusters(n_rows: int, n_frames: int) -> tuple[np.ndarray, bool]:
+    """Return the cluster of each residual row, `(n_rows,)`, and whether clusters correspond.
+
+    A cluster is a frame. A few pictures are cut in strips of consecutive rows instead, which do
+    not correspond row by row.
+    """
+    if n_frames >= FEW_FRAMES:
+        return np.repeat(np.arange(n_frames), n_rows // n_frames), True
+    return np.arange(n_rows) * STRIPS * n_frames // n_rows, False
+
+
+def _scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
+    """Return the square of theta's scale for a relative error: 1 for a logarithm."""
+    return np.where(positive_values(parameters), 1.0, np.square(theta))
+
+
+def _deviation(covariance: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+
+def _remaining(
+    parameters: Parameters, theta: np.ndarray, J: np.ndarray, r: np.ndarray
+) -> np.ndarray:
+    """Return the Gauss-Newton step from theta; a component that leaves the bounds stays."""
+    gradient = J.T @ r
+    near = 1e-3 * np.minimum(parameters.upper - parameters.lower, 1.0)
+    is_out = (gradient > 0.0) & (theta - parameters.lower <= near)
+    is_out |= (gradient < 0.0) & (parameters.upper - theta <= near)
+    step = np.zeros_like(theta)
+    if not is_out.all():
+        step[~is_out] = -np.linalg.lstsq(J[:, ~is_out], r, rcond=None)[0]
+    return step
+
+
+def _checked(
+    theta: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray, frames: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return residuals, Jacobian and frames; raise for wrong shapes or numbers."""
+    r, J = np.asarray(residuals, np.float64), np.asarray(jacobian, np.float64)
+    frames = np.asarray(frames)
+    if r.ndim != 1 or J.shape != (r.size, len(theta)):
+        raise StudyError(
+            f"`residuals` must have shape (n,) and `jacobian` (n, {len(theta)}), got {r.shape} and "
+            f"{J.shape}. Give one row for each residual."
+        )
+    if not (np.isfinite(r).all() and np.isfinite(J).all()):  # without the copy of checks.array
+        raise StudyError(
+            "`residuals` and `jacobian` must be finite. Give those of a theta where the rollout "
+            "stays finite."
+        )
+    if frames.shape != r.shape or frames.dtype.kind not in "iu":
+        raise StudyError(
+            f"`frames` must be one integer for each of the {len(r)} residuals, got shape "
+            f"{frames.shape} of {frames.dtype}. Give the frame of each row, or -1 for a prior."
+        )
+    if frames.min() < -1 or not (frames >= 0).any():
+        raise StudyError(
+            f"`frames` must be 0 or more, or -1 for a prior, and not all -1; got {frames.min()} to "
+            f"{frames.max()}."
+        )
+    return r, J, frames

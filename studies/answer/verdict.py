@@ -1,0 +1,311 @@
+"""The verdict on the answer of a search: one of six kinds, with the numbers behind it.
+
+The kinds are tested in this order, and the first that applies is the verdict:
+
+    search not finished           a step that matters is left: later tests would judge a point on
+                                  the way
+    does not explain the footage  the motion is wrong, whatever the values are
+    several answers               another basin explains it as well
+    at a bound                    a bound stops the search
+    not determined                the interval with model error is too wide
+    found                         none of these
+
+Only `found` is green. The thresholds are part of the manual: keep `docs` in step.
+"""
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from studies.answer.evidence import (
+    Evidence,
+    differences,
+    how_much_worse,
+    relative_half_widths,
+    theta_scale,
+    worst_combination,
+)
+from studies.answer.intervals import positive_values
+from studies.optimizers.problem import Status
+
+
+# Part of the motion that may stay unexplained. Wrong basins leave half of it or more; a law of
+# material that differs from the film's leaves a few hundredths.
+UNEXPLAINED = 0.15
+# The same in frames held back: an error of 2 % in a frequency has grown to a visible phase there.
+PREDICTED = 0.3
+# Of pictures that do not move: part of their variance about the mean colour.
+UNEXPLAINED_PICTURES = 0.15
+# Relative half-width of an interval with model error beyond which a value is not an answer.
+WIDE = 0.2
+# Relative difference from which another basin is another answer.
+OTHER = 0.1
+# Another basin is clearly worse if it leaves more than this factor of the best one's motion
+# unexplained. Two fits whose model is wrong differ by less by chance.
+WORSE = 1.3
+# Part of the range of theta from a bound within which a search counts as at the bound; the
+# trust-region method ends just inside.
+NEAR_BOUND = 1e-3
+# A Gauss-Newton step left at the end of a search matters beyond this part of the half-width of the
+# interval, and beyond this in theta (2 % of a value under a logarithm).
+STEP_OF_INTERVAL, STEP = 0.5, 0.02
+ROUNDING = 1e-12  # part of the loss at the start: as far as a search can go
+SHOWN = 3  # components of a combination that are named
+
+
+class Kind(enum.StrEnum):
+    """What a verdict says."""
+
+    FOUND = "found"
+    AT_A_BOUND = "at a bound"
+    NOT_DETERMINED = "not determined"
+    SEVERAL_ANSWERS = "several answers"
+    DOES_NOT_EXPLAIN = "does not explain the footage"
+    NOT_FINISHED = "search not finished"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A kind, the reason in two sentences (what, and what to do), and the numbers behind it."""
+
+    kind: Kind
+    reason: str
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the answer may be used: only then it is shown in green."""
+        return self.kind is Kind.FOUND
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict, ready for JSON."""
+        return {"kind": str(self.kind), "reason": self.reason, "numbers": self.numbers}
+
+
+def judge(found: Evidence) -> Verdict:
+    """Return the verdict on an answer."""
+    tests = (
+        not_finished,
+        does_not_explain,
+        several_answers,
+        at_a_bound,
+        not_determined,
+        misses_truth,
+    )
+    verdict = next((own for test in tests if (own := test(found)) is not None), None)
+    return verdict or _found(found)
+
+
+def not_finished(found: Evidence) -> Verdict | None:
+    """Return the verdict of a search with a step left that matters."""
+    if found.status is Status.NOT_FINITE or not np.isfinite(found.loss):
+        return Verdict(
+            Kind.NOT_FINISHED,
+            "The loss is not finite: the simulation blew up. Lower the time step, move the start, "
+            "or tighten the bounds.",
+            {"status": found.status.name},
+        )
+    if found.status is Status.CONVERGED or found.loss <= ROUNDING * found.loss_at_start:
+        return None
+    if not found.has_intervals:
+        if found.status is Status.STALLED:
+            return None
+        return Verdict(
+            Kind.NOT_FINISHED,
+            "The evaluations are spent before the search converged, and no step left can be "
+            "estimated. Allow more evaluations and resume.",
+            {"status": found.status.name},
+        )
+    assert found.intervals is not None
+    step = np.abs(found.intervals.remaining)
+    scale = theta_scale(found)
+    half = np.minimum(found.intervals.half_width, WIDE * scale)  # far from an optimum it is wide
+    matters = np.maximum(STEP * scale, STEP_OF_INTERVAL * half)
+    worst = int(np.argmax(step / np.maximum(matters, 1e-300)))
+    if step[worst] <= matters[worst]:
+        return None
+    label = found.parameters.theta_labels[worst]
+    return Verdict(
+        Kind.NOT_FINISHED,
+        f"The search ended ({found.status.name.lower().replace('_', ' ')}) with a step of "
+        f"{found.intervals.remaining[worst]:+.2g} left in {label}. Allow more evaluations, or "
+        "start from where it ended.",
+        {"status": found.status.name, "remaining_step": float(step[worst]), "parameter": label},
+    )
+
+
+def does_not_explain(found: Evidence) -> Verdict | None:
+    """Return the verdict of a fit that leaves too much of the motion, or of the pictures."""
+    if (left := found.unexplained_pictures) is not None and left > UNEXPLAINED_PICTURES:
+        return Verdict(
+            Kind.DOES_NOT_EXPLAIN,
+            f"The fit leaves {left:.0%} of the variance in the pictures unexplained (at most "
+            f"{UNEXPLAINED_PICTURES:.0%} is accepted). Check camera, light and what is held fixed.",
+            {"unexplained": left, "threshold": UNEXPLAINED_PICTURES},
+        )
+    if found.explained is None:
+        return None
+    numbers = found.explained.to_dict()
+    what_to_do = (
+        "Compare the films side by side: check scale, camera, frame rate, held nodes, the kind of "
+        "body, and the bounds."
+    )
+    if (left := found.explained.unexplained) > UNEXPLAINED:
+        return Verdict(
+            Kind.DOES_NOT_EXPLAIN,
+            f"The fit leaves {left:.0%} of the motion in the film unexplained (at most "
+            f"{UNEXPLAINED:.0%} is accepted). {what_to_do}",
+            {**numbers, "threshold": UNEXPLAINED},
+        )
+    left = found.explained.predicted_unexplained
+    if left is not None and left > PREDICTED:
+        return Verdict(
+            Kind.DOES_NOT_EXPLAIN,
+            f"The fit of the first frames leaves {left:.0%} of the motion unexplained in the "
+            f"{found.explained.held_back} frames held back (at most {PREDICTED:.0%} is accepted). "
+            f"{what_to_do}",
+            {**numbers, "threshold": PREDICTED},
+        )
+    return None
+
+
+def several_answers(found: Evidence) -> Verdict | None:
+    """Return the verdict where another basin with other values is not clearly worse."""
+    value = found.parameters.natural(found.theta)
+    for basin in sorted(found.basins, key=lambda one: one.loss):
+        if not np.isfinite(basin.loss) or not (differ := differences(found, basin, OTHER)):
+            continue
+        ratio = how_much_worse(found, basin)
+        if ratio > WORSE:
+            continue
+        other = found.parameters.natural(basin.theta)
+        named = ", ".join(
+            f"{found.parameters.labels[i]} = {other[i]:.4g} instead of {value[i]:.4g}"
+            for i in differ[:SHOWN]
+        )
+        return Verdict(
+            Kind.SEVERAL_ANSWERS,
+            f"Another optimum explains the film as well (it leaves {ratio:.2g} times as much): "
+            f"{named}. Narrow the bounds to exclude one of them, or film more: a longer film, "
+            "another view, another motion.",
+            {"ratio": ratio, "threshold": WORSE, "loss": found.loss, "other_loss": basin.loss},
+        )
+    return None
+
+
+def at_a_bound(found: Evidence) -> Verdict | None:
+    """Return the verdict where a bound stops the search in some parameter."""
+    parameters, theta = found.parameters, found.theta
+    width = parameters.upper - parameters.lower
+    near = NEAR_BOUND * np.where(np.isfinite(width), width, 1.0)
+    slope = np.zeros_like(theta) if found.gradient is None else found.gradient
+    for end, distance, is_out in (
+        ("lower", theta - parameters.lower, slope >= 0.0),
+        ("upper", parameters.upper - theta, slope <= 0.0),
+    ):
+        for i in np.flatnonzero((distance <= near) & is_out):
+            label = parameters.labels[i]
+            return Verdict(
+                Kind.AT_A_BOUND,
+                f"The {end} bound of {label} stops the search at "
+                f"{parameters.natural(theta)[i]:.4g}: the optimum lies at the bound or beyond. "
+                "Widen the bound if values beyond it are possible, or check what is held fixed.",
+                {"parameter": label, "bound": end, "slope": float(slope[i])},
+            )
+    return None
+
+
+def not_determined(found: Evidence) -> Verdict | None:
+    """Return the verdict where the interval with model error of an answer is too wide."""
+    if found.intervals is None:
+        return None
+    if found.intervals.reason:
+        if not found.worst_direction:  # too many parameters for intervals
+            return None
+        along = combination(found.worst_direction)
+        return Verdict(
+            Kind.NOT_DETERMINED,
+            f"No intervals: {found.intervals.reason}. The combination determined worst is {along}. "
+            "Fix one of these, or film a motion that shows it.",
+            {"worst_direction": found.worst_direction},
+        )
+    widths = relative_half_widths(found)
+    asked = found.asked
+    worst = max(asked, key=lambda i: widths[i])
+    if widths[worst] <= WIDE:
+        return None
+    weights = worst_combination(found)
+    label = found.parameters.labels[worst]
+    along = (
+        f" The combination determined worst is {combination(weights)}." if len(asked) > 1 else ""
+    )
+    return Verdict(
+        Kind.NOT_DETERMINED,
+        f"The 95 % interval of {label} with model error is ± {widths[worst]:.0%} (at most "
+        f"± {WIDE:.0%} is accepted).{along} Fix a value that you know, or film a motion that shows "
+        "it better.",
+        {
+            "parameter": label,
+            "relative_half_width": float(min(widths[worst], 1e6)),
+            "threshold": WIDE,
+            "worst_direction": weights,
+        },
+    )
+
+
+def misses_truth(found: Evidence) -> Verdict | None:
+    """Return the verdict of a synthetic study whose answer is far from the truth all the same."""
+    if found.truth is None:
+        return None
+    value = found.parameters.natural(found.theta)
+    off = np.abs(value - found.truth) / np.maximum(np.abs(found.truth), 1e-300)
+    off = np.where(positive_values(found.parameters), off, 0.0)
+    worst = max(found.asked, key=lambda i: off[i])
+    if off[worst] <= WIDE:
+        return None
+    label = found.parameters.labels[worst]
+    return Verdict(
+        Kind.NOT_DETERMINED,
+        f"{label} is {off[worst]:.0%} off the value that the film was made with. Film a motion "
+        "that shows it better.",
+        {"parameter": label, "relative_error": float(off[worst]), "threshold": WIDE},
+    )
+
+
+def _found(found: Evidence) -> Verdict:
+    """Return the verdict of an answer against which nothing was found."""
+    numbers: dict[str, Any] = {}
+    parts = []
+    if found.has_intervals:
+        widths = relative_half_widths(found)
+        worst = max(found.asked, key=lambda i: widths[i])
+        numbers["relative_half_width"] = float(widths[worst])
+        label = found.parameters.labels[worst]
+        parts.append(
+            f"the widest 95 % interval with model error is that of {label}, "
+            f"± {widths[worst]:.2g} of its value"
+        )
+    if found.explained is not None:
+        numbers |= found.explained.to_dict()
+        parts.append(f"{found.explained.unexplained:.1%} of the motion is unexplained")
+        if found.explained.predicted_unexplained is not None:
+            parts.append(
+                f"{found.explained.predicted_unexplained:.1%} in the frames that were held back"
+            )
+    if found.unexplained_pictures is not None:
+        numbers["unexplained"] = found.unexplained_pictures
+        parts.append(f"{found.unexplained_pictures:.1%} of the pictures' variance is unexplained")
+    text = "; ".join(parts) or f"the loss is {found.loss:.2e}"
+    return Verdict(
+        Kind.FOUND,
+        f"{text[0].upper()}{text[1:]}. Quote the interval with model error.",
+        numbers,
+    )
+
+
+def combination(weights: dict[str, float]) -> str:
+    """Return a direction in words: "0.71 log a - 0.71 log b"."""
+    text = " ".join(f"{'-' if w < 0.0 else '+'} {abs(w):.2f} {name}" for name, w in weights.items())
+    return text.removeprefix("+ ")

@@ -1,0 +1,47 @@
+"""What a fit leaves of the motion, and of frames that it did not use."""
+
+import numpy as np
+import pytest
+
+from studies.answer.held_back import explained
+from studies.errors import StudyError
+
+
+STILL = np.array([0.0, 1.0, 4.0, 9.0, 16.0, 20.0])
+
+
+def test_wrong_appearance_is_subtracted_and_wrong_motion_is_not():
+    look = explained(np.full(6, 3.0), STILL)
+    assert look is not None
+    assert (look.unexplained, look.growth) == (0.0, 1.0)
+    wrong = explained(3.0 + 0.5 * STILL, STILL)
+    assert wrong is not None
+    assert wrong.unexplained == pytest.approx(0.5)
+    assert wrong.growth == pytest.approx(4.0)
+    still = explained(STILL, STILL)  # a fit in which nothing moves
+    assert still is not None
+    assert (still.unexplained, still.growth) == (1.0, None)
+
+
+def test_frames_that_were_held_back_are_judged_by_the_fit_of_the_others():
+    found = explained(
+        np.zeros(6), STILL, predicted_squares=np.array([0.0, 0, 0, 0, 5.0, 5.0]), n_fitted=4
+    )
+    assert found is not None
+    assert found.predicted_unexplained == pytest.approx(5.0 / STILL[1:].mean())
+    assert found.held_back == 2
+    assert found.to_dict()["unexplained"] == 0.0
+
+
+def test_without_motion_nothing_is_said():
+    assert explained(np.ones(1), np.zeros(1)) is None
+    assert explained(np.ones(4), np.zeros(4)) is None
+
+
+def test_wrong_inputs_are_refused():
+    with pytest.raises(ValueError, match="`still_squares` must have shape"):
+        explained(np.ones(6), np.ones(5))
+    with pytest.raises(ValueError, match="`residual_squares` must not be negative"):
+        explained(-np.ones(6), STILL)
+    with pytest.raises(StudyError, match="`n_fitted` must be from 1 to 5, got 6"):
+        explained(np.ones(6), STILL, predicted_squares=np.ones(6), n_fitted=6)

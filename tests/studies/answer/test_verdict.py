@@ -1,0 +1,212 @@
+"""Each kind of verdict, and what takes precedence."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from studies.answer.evidence import Basin, Evidence
+from studies.answer.held_back import Explained, explained
+from studies.answer.intervals import intervals, no_intervals
+from studies.answer.verdict import Kind, judge
+from studies.optimizers.problem import Status
+from studies.parameters import Parameters, block, positive_block
+from studies.transforms import Identity
+from tests.studies.answer.films import FRAMES, TIMES, fit, jacobian, predict
+
+
+TRUTH = np.log([6.0, 0.4])
+
+
+def parameters(low=1.0, high=50.0):
+    return Parameters(
+        [
+            positive_block("bar.k", 0.5 * (low + high), {"bar.k": (low, high)}),
+            positive_block("bar.c", 0.5, {"bar.c": (0.01, 5.0)}),
+        ]
+    )
+
+
+def moved(theta, step):
+    return theta + np.array(step)
+
+
+def by_frame(squares):
+    return squares.reshape(len(TIMES), -1).sum(axis=1)
+
+
+def evidence(theta, film, own=None, **more):
+    """Return the evidence that a fit of the bar would collect."""
+    r, J = predict(theta) - film, jacobian(theta)
+    own = own or parameters()
+    still = by_frame((film.reshape(len(TIMES), -1) - film[: len(film) // len(TIMES)]) ** 2)
+    return Evidence(
+        own,
+        theta,
+        more.pop("status", Status.CONVERGED),
+        float(r @ r),
+        gradient=2.0 * J.T @ r,
+        intervals=intervals(own, theta, r, J, frames=FRAMES),
+        explained=explained(by_frame(r**2), still),
+        residual_squares=by_frame(r**2),
+        still_squares=still,
+        **more,
+    )
+
+
+@pytest.fixture
+def film(rng):
+    clean = predict(TRUTH)
+    return clean + 0.02 * rng.standard_normal(clean.shape)
+
+
+def test_a_good_answer_is_found(film):
+    theta = fit(film.reshape(len(TIMES), -1), TRUTH)
+    verdict = judge(evidence(theta, film))
+    assert verdict.kind is Kind.FOUND
+    assert verdict.is_found
+    assert "95 % interval with model error" in verdict.reason
+    assert verdict.numbers["unexplained"] < 0.01
+    assert verdict.to_dict()["kind"] == "found"
+
+
+def test_a_wrong_basin_does_not_explain_the_footage(film):
+    wrong = TRUTH + np.log([2.2, 1.0])
+    verdict = judge(evidence(wrong, film))
+    assert verdict.kind is Kind.DOES_NOT_EXPLAIN
+    assert verdict.numbers["unexplained"] > 0.15
+    assert "of the motion in the film unexplained" in verdict.reason
+
+
+def test_frames_that_are_not_predicted_are_not_explained(film):
+    good = evidence(TRUTH, film)
+    assert good.explained is not None
+    verdict = judge(replace(good, explained=replace(good.explained, predicted_unexplained=0.6)))
+    assert verdict.kind is Kind.DOES_NOT_EXPLAIN
+    assert "60%" in verdict.reason
+
+
+def test_pictures_are_held_against_their_variance(film):
+    good = replace(evidence(TRUTH, film), explained=None)
+    assert judge(replace(good, unexplained_pictures=0.01)).is_found
+    assert judge(replace(good, unexplained_pictures=0.5)).kind is Kind.DOES_NOT_EXPLAIN
+
+
+def test_an_answer_at_a_bound_is_said_to_be_there(film):
+    own = parameters(low=6.6)  # the truth is below
+    theta = np.array([own.lower[0] + 1e-4, TRUTH[1]])
+    theta[1] = fit(film.reshape(len(TIMES), -1), theta)[1]
+    verdict = judge(evidence(theta, film, own))
+    assert verdict.kind is Kind.AT_A_BOUND
+    assert verdict.numbers == {
+        "parameter": "bar.k",
+        "bound": "lower",
+        "slope": pytest.approx(verdict.numbers["slope"]),
+    }
+    assert verdict.numbers["slope"] > 0.0
+    assert "The lower bound of bar.k stops the search at 6.6" in verdict.reason
+
+
+def test_a_wide_interval_is_not_determined_and_names_the_combination(rng, film):
+    noisy = film + 1.5 * rng.standard_normal(film.shape)
+    theta = fit(noisy.reshape(len(TIMES), -1), TRUTH)
+    found = replace(evidence(theta, noisy), explained=None)
+    verdict = judge(found)
+    assert verdict.kind is Kind.NOT_DETERMINED
+    assert verdict.numbers["relative_half_width"] > 0.2
+    assert "The combination determined worst is" in verdict.reason
+    assert judge(replace(found, answers=(0,))).numbers["parameter"] == "bar.k"
+
+
+def test_a_direction_without_a_trace_is_not_determined(film):
+    none = no_intervals(2, "a direction of theta leaves no trace in the images")
+    worst = {"log bar.k": 0.71, "log bar.c": -0.71}
+    verdict = judge(replace(evidence(TRUTH, film), intervals=none, worst_direction=worst))
+    assert verdict.kind is Kind.NOT_DETERMINED
+    assert "0.71 log bar.k - 0.71 log bar.c" in verdict.reason
+    many = replace(evidence(TRUTH, film), intervals=no_intervals(2, "more than 256 parameters"))
+    assert judge(many).is_found  # nothing is known against it
+
+
+def test_several_answers_are_basins_that_explain_as_much(film):
+    good = evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film)
+    assert good.residual_squares is not None
+    other = moved(good.theta, [0.5, 0.0])
+    close = Basin(other, 1.05 * good.loss, 1.0001 * good.residual_squares)
+    verdict = judge(replace(good, basins=[Basin(good.theta, good.loss), close]))
+    assert verdict.kind is Kind.SEVERAL_ANSWERS
+    assert f"bar.k = {np.exp(other[0]):.4g} instead of" in verdict.reason
+    left = by_frame((predict(other) - film) ** 2)
+    worse = Basin(other, float(left.sum()), left)
+    assert judge(replace(good, basins=[worse])).is_found
+    same = Basin(moved(good.theta, [0.01, 0.0]), good.loss)  # the same basin, a little off
+    assert judge(replace(good, basins=[same, Basin(other, np.inf)])).is_found
+    assert judge(replace(good, basins=[Basin(other, 1.2 * good.loss)])).kind is Kind.SEVERAL_ANSWERS
+    nuisance = Basin(moved(good.theta, [0.0, 0.9]), good.loss)
+    assert judge(replace(good, basins=[nuisance], answers=(0,))).is_found
+
+
+def test_what_looks_wrong_from_the_first_frame_does_not_hide_a_worse_basin(film):
+    """A loss is dominated by appearance, and only a little of it is motion."""
+    good = evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film)
+    assert good.residual_squares is not None
+    other = moved(good.theta, [0.5, 0.0])
+    left = by_frame((predict(other) - film) ** 2)
+    look = 20.0 * left.max()
+    same_look = replace(
+        good, residual_squares=good.residual_squares + look, loss=good.loss + 31 * look
+    )
+    worse = Basin(other, float(left.sum()) + 31 * look, left + look)
+    assert worse.loss < 1.1 * same_look.loss
+    assert judge(replace(same_look, basins=[worse])).is_found
+
+
+@pytest.mark.parametrize("status", [Status.STALLED, Status.MAX_EVALUATIONS])
+def test_a_search_is_finished_if_no_step_that_matters_is_left(film, status):
+    at_optimum = fit(film.reshape(len(TIMES), -1), TRUTH)
+    assert judge(evidence(at_optimum, film, status=status)).is_found
+    verdict = judge(evidence(moved(at_optimum, [0.1, 0.3]), film, status=status))
+    assert verdict.kind is Kind.NOT_FINISHED
+    assert "left in log bar" in verdict.reason
+
+
+def test_a_search_without_intervals_is_finished_by_its_status_or_at_rounding(film):
+    blind = replace(evidence(TRUTH, film), intervals=no_intervals(2, "more than 256 parameters"))
+    spent = replace(blind, status=Status.MAX_EVALUATIONS)
+    assert judge(spent).kind is Kind.NOT_FINISHED
+    assert judge(replace(spent, loss=1e-20, loss_at_start=1.0)).is_found
+    assert judge(replace(blind, status=Status.NOT_FINITE)).kind is Kind.NOT_FINISHED
+
+
+def test_the_truth_of_a_synthetic_study_is_used_against_a_wrong_answer(film):
+    found = replace(evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film), truth=np.exp(TRUTH))
+    assert judge(found).is_found
+    verdict = judge(replace(found, truth=np.array([9.0, 0.4])))
+    assert verdict.kind is Kind.NOT_DETERMINED
+    assert "bar.k is 33% off" in verdict.reason
+
+
+def test_precedence(film):
+    """A wrong basin at a bound, with a search that is not finished, is never green."""
+    wrong = evidence(moved(TRUTH, [1.0, 0.5]), film, status=Status.MAX_EVALUATIONS)
+    assert judge(wrong).kind is Kind.NOT_FINISHED
+    assert judge(replace(wrong, status=Status.CONVERGED)).kind is Kind.DOES_NOT_EXPLAIN
+    own = parameters(low=15.0)
+    held = evidence(np.array([own.lower[0], TRUTH[1]]), film, own)
+    assert judge(held).kind is Kind.DOES_NOT_EXPLAIN
+
+
+def test_a_vector_is_held_against_its_length_not_against_a_component_near_zero(rng):
+    own = Parameters([block(("v",), Identity(), [np.array([1.0, 0.0, 0.0])])])
+    J, r = rng.standard_normal((310, 3)), 0.05 * rng.standard_normal(310)
+    theta = np.array([2.0, 1e-4, 0.0])
+    r -= J @ np.linalg.lstsq(J, r, rcond=None)[0]
+    found = Evidence(
+        own,
+        theta,
+        Status.CONVERGED,
+        float(r @ r),
+        intervals=intervals(own, theta, r, J, frames=np.repeat(np.arange(31), 10)),
+        explained=Explained(0.0, None, 1.0, 31, 0),
+    )
+    assert judge(found).is_found
