@@ -76,7 +76,7 @@ def read_video(
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"`video`: there is no file or folder {path}.")
-    fps, frames = _open(path)
+    fps, frames = open_video(path)
     images = [area_mean(as_float(frame), downsample) for frame in frames]
     if not images:
         raise ValueError(f"`video`: {path} has no frames.")
@@ -230,8 +230,8 @@ def _encode(path: Path, pixels: np.ndarray, rate: Fraction, crf: int) -> None:
         container.mux(stream.encode())
 
 
-def _open(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
-    """Return the frame rate, and an iterator over frames of unsigned integers."""
+def open_video(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
+    """Return the frame rate [1/s] and the frames one by one, (H, W, 3 or 4) uint8 or uint16."""
     if path.is_dir():
         files = sorted(
             (f for f in path.iterdir() if f.suffix.lower() == ".png" and f.name[0] != "."),

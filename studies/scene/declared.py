@@ -359,7 +359,8 @@ class Film(_Observation):
     frames : tuple of int
         First frame and end (the first frame that is left out).
     downsample : int
-        Blocks of so many pixels a side become one; by default so that about 160 rows are left.
+        Blocks of so many pixels a side become one; by default as large as leave 120 rows and 160
+        columns.
     softness : float
         Width of soft edges, sqrt(sigma) [pixels].
     """
