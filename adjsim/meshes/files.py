@@ -18,6 +18,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,29 @@ def read_mesh(path: str | os.PathLike, *, scale: float = 1.0) -> TetMesh | Trian
         If it cannot be read, has no cells or faces, has cells that cannot be cut into
         tetrahedra, or is not a valid mesh; the message names the file.
     """
+    return read_mesh_data(path, scale=scale).mesh
+
+
+@dataclass(frozen=True, eq=False)
+class MeshData:
+    """A mesh, and the arrays that its file has for cells and points, by name.
+
+    Attributes
+    ----------
+    mesh : TetMesh or TriangleMesh
+    cells : dict
+        Rows for the tetrahedra or triangles of the mesh, (n_cells,) or (n_cells, k).
+    points : dict
+        Rows for the points of the mesh, (n_points,) or (n_points, k).
+    """
+
+    mesh: TetMesh | TriangleMesh
+    cells: dict[str, np.ndarray]
+    points: dict[str, np.ndarray]
+
+
+def read_mesh_data(path: str | os.PathLike, *, scale: float = 1.0) -> MeshData:
+    """Read a mesh as `read_mesh` does, with the arrays of its file."""
     checks.positive("scale", checks.number("scale", scale))
     path = find_mesh(path)
     data = _unstructured(read_data(path), path)
@@ -196,7 +220,11 @@ def _between_corners(grid: Any) -> Any:
     nodes = np.asarray(grid.cell_connectivity)[place < np.repeat(corners, sizes)]
     cells = np.insert(nodes, np.concatenate([[0], np.cumsum(corners)[:-1]]), corners)
     linear = [SECOND_ORDER[k][0] if k in SECOND_ORDER else k for k in kinds]
-    return pyvista.UnstructuredGrid(cells, np.array(linear, np.uint8), grid.points)
+    out = pyvista.UnstructuredGrid(cells, np.array(linear, np.uint8), grid.points)
+    for mine, theirs in ((out.cell_data, grid.cell_data), (out.point_data, grid.point_data)):
+        for name in theirs:
+            mine[name] = theirs[name]
+    return out
 
 
 def _dimensions(data: Any) -> np.ndarray:
@@ -211,7 +239,7 @@ def _dimensions(data: Any) -> np.ndarray:
     return np.vectorize(dimension.get, otypes=[int])(data.celltypes)
 
 
-def _tet_mesh(grid: Any, scale: float) -> TetMesh:
+def _tet_mesh(grid: Any, scale: float) -> MeshData:
     """Return the tetrahedra of volume cells."""
     kinds = set(grid.celltypes.tolist())
     if kinds != {TETRA}:
@@ -223,23 +251,44 @@ def _tet_mesh(grid: Any, scale: float) -> TetMesh:
             f"its volume cells (VTK types {sorted(kinds)}) cannot be cut into tetrahedra. "
             "Save it with tetrahedra, hexahedra, wedges or pyramids."
         )
+    given = tets
     points, tets = used_points(np.asarray(grid.points, np.float64) * scale, tets)
+    arrays = _arrays(grid.cell_data), _rows(_arrays(grid.point_data), given, tets, len(points))
     if (signed_volumes(points, tets) < 0.0).all():
         tets = tets[:, [0, 1, 3, 2]]
-    return TetMesh(points, tets)
+    return MeshData(TetMesh(points, tets), *arrays)
 
 
-def _triangle_mesh(data: Any, scale: float) -> TriangleMesh:
+def _triangle_mesh(data: Any, scale: float) -> MeshData:
     """Return the triangles of faces; points at one position become one."""
     surface = data.triangulate()
     faces = surface.cells_dict.get(TRIANGLE)
     if faces is None:
         raise ValueError("it has neither volume cells nor faces.")
+    given = faces
     points, faces = merged_points(np.asarray(surface.points, np.float64) * scale, faces)
-    flat = (faces == np.roll(faces, 1, axis=1)).any(axis=1)
-    points, faces = used_points(points, faces[~flat])
+    is_face = ~(faces == np.roll(faces, 1, axis=1)).any(axis=1)
+    points, faces = used_points(points, faces[is_face])
     mesh = TriangleMesh(points, faces)
-    return mesh if mesh.volume > 0.0 else _outward_if_closed(mesh)
+    of_faces = surface.celltypes == TRIANGLE
+    cells = {name: rows[of_faces][is_face] for name, rows in _arrays(surface.cell_data).items()}
+    rows = _rows(_arrays(surface.point_data), given[is_face], faces, len(points))
+    return MeshData(mesh if mesh.volume > 0.0 else _outward_if_closed(mesh), cells, rows)
+
+
+def _arrays(data: Any) -> dict[str, np.ndarray]:
+    """Return the arrays of numbers of a data set by name."""
+    found = {name: np.asarray(data[name]) for name in data}
+    return {name: array for name, array in found.items() if array.dtype.kind in "biuf"}
+
+
+def _rows(
+    arrays: dict[str, np.ndarray], before: np.ndarray, after: np.ndarray, n: int
+) -> dict[str, np.ndarray]:
+    """Return rows of points whose numbers in cells were `before` and are `after`."""
+    source = np.empty(n, np.int64)
+    source[after.ravel()] = before.ravel()
+    return {name: array[source] for name, array in arrays.items()}
 
 
 def _outward_if_closed(mesh: TriangleMesh) -> TriangleMesh:

@@ -1,0 +1,1 @@
+"""The bodies of a scene, one file for each kind."""

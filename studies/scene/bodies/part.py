@@ -1,0 +1,118 @@
+"""What every body made of nodes gives to the model, and helpers for its values."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from adjsim.element import Force
+from render.scene import Mesh
+from studies.scene.maps import ParameterMap, Value
+
+
+WIDE = 30.0  # times its declared value, within which a positive one is searched by default
+
+
+@dataclass(frozen=True, eq=False)
+class NodePart:
+    """A body made of nodes, before it has its rows in the model.
+
+    Attributes
+    ----------
+    name : str
+    points : ndarray
+        Nodes at rest in the world, (n, 3) [m].
+    held : ndarray
+        Mask of held nodes, (n,).
+    mass : ndarray
+        At the declared values, (n,) [kg].
+    touching : ndarray
+        The nodes that may touch obstacles, (n_touching,).
+    values : dict
+        Of its material, by path.
+    forces : callable
+        forces(rest, first): by name, from the rest positions of all nodes of the model and the
+        number of the body's first node.
+    maps : callable
+        maps(rows, n): from the body's rows in the model and the number of all nodes.
+    mesh : Mesh
+        What is drawn.
+    skin : csr_array
+        Drawn vertices over the nodes, (n_vertices, n).
+    offset : array
+        Of drawn vertices from these, (n_vertices, 3) or () [m].
+    time_series : dict
+        Times and values by target.
+    notes : tuple of str
+    """
+
+    name: str
+    points: np.ndarray
+    held: np.ndarray
+    mass: np.ndarray
+    touching: np.ndarray
+    values: dict[str, Value]
+    forces: Callable[[np.ndarray, int], dict[str, Force]]
+    maps: Callable[[slice, int], list[ParameterMap]]
+    mesh: Mesh
+    skin: scipy.sparse.csr_array
+    offset: Any = 0.0
+    time_series: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def vertices(self) -> np.ndarray:
+        """Drawn vertices at rest, (n_vertices, 3) [m]."""
+        return self.skin @ self.points + self.offset
+
+    @property
+    def center(self) -> np.ndarray:
+        """Centre of mass at rest, (3,) [m]."""
+        return self.mass @ self.points / self.mass.sum()
+
+    @property
+    def size(self) -> float:
+        """Longest edge of the bounding box [m]."""
+        return float(np.ptp(self.points, axis=0).max())
+
+
+def array_of(value: Any) -> np.ndarray:
+    """Return a value as a float64 array."""
+    return np.array(value, np.float64)
+
+
+def positive(value: Any, unit: str, wide: float = WIDE) -> Value:
+    """Return a positive value, searched by its logarithm; one that may be 0 is linear there."""
+    given = array_of(value)
+    if given.min() > 0.0:
+        return Value(given, unit, "log", (float(given.min()) / wide, float(given.max()) * wide))
+    return Value(given, unit, "linear", (0.0, np.inf))
+
+
+def linear(value: Any, unit: str, reach: float) -> Value:
+    """Return a value of any sign, searched up to a distance `reach` from the declared one."""
+    given = array_of(value)
+    return Value(given, unit, "linear", (float(given.min()) - reach, float(given.max()) + reach))
+
+
+def motion_values(name: str, body: Any, size: float, gravity: float) -> dict[str, Value]:
+    """Return position, rotation, velocity and spin of a body; size [m] and gravity [m/s2]."""
+    speed = 4.0 * math.sqrt((gravity or 9.81) * size)
+    return {
+        f"{name}.position": linear(body.position, "m", size),
+        f"{name}.rotation": linear(np.zeros(3), "rad", 1.0),
+        f"{name}.velocity": linear(body.velocity, "m/s", speed + math.hypot(*body.velocity)),
+        f"{name}.spin": linear(body.spin, "rad/s", 20.0 + math.hypot(*body.spin)),
+    }
+
+
+def own_names(name: str, targets: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the parameters of one force by their own names."""
+    return {
+        path.removeprefix(f"{name}."): value
+        for path, value in targets.items()
+        if path.startswith(f"{name}.")
+    }

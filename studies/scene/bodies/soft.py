@@ -1,0 +1,153 @@
+r"""Soft bodies: tetrahedra of stable neo-Hookean material.
+
+E and nu, or mu and lam, are small-strain constants (`studies/scene/bodies/materials.py`); the
+energy's rest is stable for lam > mu/8, which every E > 0 and -1 < nu < 1/2 satisfies, and Lame
+constants with lam_L > -2/3 mu_L do.
+
+Tests: `tests/studies/scene/bodies/test_soft.py`.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from adjsim.element import Force
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from studies.errors import StudyError
+from studies.scene.bodies.materials import require_pair, solid_curves
+from studies.scene.bodies.part import NodePart, array_of, linear, own_names, positive
+from studies.scene.declared import Soft
+from studies.scene.held import held_nodes
+from studies.scene.looks import drawn_mesh
+from studies.scene.maps import Moduli, ParameterMap, Scaled, Spread, Value, all_targets
+from studies.scene.mesh_source import FIELD, Source, read_source, skin_of, volume_of
+from studies.scene.series import read_series
+
+
+NU = 0.4  # where only E is given
+NU_BOUNDS = (0.0, 0.49)
+
+
+def make_soft(name: str, body: Soft, free: frozenset[str]) -> NodePart:
+    """Return a soft body; `free` are the scene's free paths."""
+    key = f"bodies.{name}"
+    notes: list[str] = []
+    has_E = require_pair(key, body)
+    if has_E and body.nu is None:
+        notes.append(f"`{key}.nu` is not given: {NU} is taken.")
+    source = read_source(key, body)
+    volume = volume_of(key, source, body.edge_length)
+    is_filled = volume is not source.mesh
+    if is_filled:
+        notes.append(
+            f"`{key}.mesh` is a surface: it was filled with {volume.n_tets} tetrahedra of "
+            f"`edge_length` = {body.edge_length:g}, on which the answer depends a little."
+        )
+    skin, surface = skin_of(source, volume)
+    values = _material(name, body, source, is_filled=is_filled)
+    series = {}
+    if isinstance(body.actuation, str):
+        series[f"{name}.actuation"] = read_series(
+            f"{key}.actuation", body.actuation, {1, volume.n_tets}
+        )
+    elif body.actuation is not None or f"{name}.actuation" in free:
+        values[f"{name}.actuation"] = linear(body.actuation or 0.0, "-", 1.0)
+    if body.viscosity > 0.0 or f"{name}.viscosity" in free:
+        values[f"{name}.viscosity"] = positive(body.viscosity, "Pa s", 100.0)
+    lumping = lumping_of(volume.tets, volume.volumes, volume.n_points)
+    density = values[f"{name}.density"].value
+    mass = lumping @ np.broadcast_to(density, volume.n_tets)
+    own = {path: value.value for path, value in values.items()}
+    material = _material_maps(name, values)
+    _check_stable(key, all_targets(material, own), name)
+
+    def forces(rest: np.ndarray, first: int) -> dict[str, Force]:
+        given: Any = own_names(name, all_targets(material, own))
+        return {name: NeoHookeanTets(first + volume.tets, rest, **given)}
+
+    def maps(rows: slice, n: int) -> list[ParameterMap]:
+        matrix = lumping if density.ndim else np.asarray(lumping.sum(axis=1)).ravel()
+        return [*material, Spread(f"{name}.density", "mass", matrix, rows, n)]
+
+    return NodePart(
+        name, volume.points, held_nodes(key, body.held, volume.points, numbered=not is_filled),
+        mass, volume.surface().nodes, values, forces, maps,
+        drawn_mesh(f"{key}.look", body.look, surface, source),
+        skin, time_series=series, notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _material(name: str, body: Soft, source: Source, *, is_filled: bool) -> dict[str, Value]:
+    """Return the values of the material by path."""
+
+    def read(which: str) -> Any:
+        return field_or_number(
+            f"bodies.{name}.{which}", getattr(body, which), source, is_filled=is_filled
+        )
+
+    values = {f"{name}.density": positive(read("density"), "kg/m3")}
+    if body.E is not None:
+        nu = NU if body.nu is None else body.nu
+        low, high = NU_BOUNDS
+        bounds = (min(low, 1.1 * nu), max(high, 0.5 * (nu + 0.5)))
+        values[f"{name}.E"] = positive(read("E"), "Pa")
+        values[f"{name}.nu"] = Value(array_of(nu), "-", "linear", bounds)
+        return values
+    values[f"{name}.mu"] = positive(read("mu"), "Pa")
+    lam = array_of(read("lam"))
+    values[f"{name}.lam"] = (
+        positive(lam, "Pa")
+        if lam.min() > 0.0
+        else linear(lam, "Pa", 30.0 * float(values[f"{name}.mu"].value.max()))
+    )
+    return values
+
+
+def field_or_number(key: str, given: Any, source: Source, *, is_filled: bool = False) -> np.ndarray:
+    """Return a number, or a field of the mesh file with one for each element."""
+    if not isinstance(given, str):
+        return array_of(given)
+    if not given.startswith(FIELD):
+        raise StudyError(f'`{key}` must be a number or "{FIELD}NAME", got {given!r}.')
+    if is_filled:
+        raise StudyError(
+            f"`{key}` must be a number for a surface that is filled with tetrahedra, got "
+            f"{given!r}. Give a volume mesh with that array."
+        )
+    values = source.field(key, given)
+    if not key.endswith(".lam") and not values.min() > 0.0:
+        raise StudyError(f"`{key}` must be positive, but {given!r} has {values.min():g}.")
+    return values
+
+
+def _material_maps(name: str, values: dict[str, Value]) -> list[ParameterMap]:
+    """Return the maps to the energy's parameters."""
+    maps: list[ParameterMap] = []
+    if f"{name}.E" in values:
+        maps.append(Moduli(f"{name}.E", f"{name}.nu", solid_curves(name), {}))
+    else:
+        mu, lam = f"{name}.mu", f"{name}.lam"
+        maps += [Scaled(mu, {mu: 4.0 / 3.0, lam: 5.0 / 6.0}), Scaled(lam, {lam: 1.0})]
+    for more in ("viscosity", "actuation"):
+        if (path := f"{name}.{more}") in values:
+            maps.append(Scaled(path, {path: 1.0}))
+    return maps
+
+
+def _check_stable(key: str, targets: dict[str, np.ndarray], name: str) -> None:
+    mu, lam = targets[f"{name}.mu"], targets[f"{name}.lam"]
+    stable = lam > mu / 8.0
+    if not np.all(stable):
+        raise StudyError(
+            f"`{key}.lam` must be above -2/3 of `{key}.mu` (a positive bulk modulus), as "
+            "small-strain constants. Raise it, or give `E` and `nu`."
+        )
+
+
+def lumping_of(cells: np.ndarray, measure: np.ndarray, n: int) -> scipy.sparse.csr_array:
+    """Return the matrix from densities of elements to node masses, (n, n_elements)."""
+    each = cells.shape[1]
+    entries = np.repeat(measure / each, each)
+    columns = np.repeat(np.arange(len(cells)), each)
+    return scipy.sparse.csr_array((entries, (cells.ravel(), columns)), shape=(n, len(cells)))

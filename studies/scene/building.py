@@ -1,0 +1,300 @@
+"""A declared scene as something that runs and can be drawn: `build(scene)`.
+
+All bodies made of nodes and all rigid bodies of a scene are in one `Model`; nodes are in the order
+of the bodies. Forces have the names of their bodies: "flag", its hinges "flag_bending" and its air
+"flag_air"; contacts are named after obstacle and body, "floor_flag".
+
+Tests: `tests/studies/scene/test_building.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from adjsim.element import Force
+from adjsim.forces.lift_drag import LiftDrag
+from adjsim.model import Model, State
+from adjsim.system import System
+from render.scene import DirectionalLight, Mesh
+from studies.errors import StudyError
+from studies.filming import Hulls, Skin, Still, Subject
+from studies.scene.bodies.part import NodePart, linear, motion_values
+from studies.scene.bodies.rigid import RigidPart, make_rigid
+from studies.scene.bodies.soft import make_soft
+from studies.scene.contacts import Touching
+from studies.scene.declared import Light, Rigid, Scene, Soft
+from studies.scene.maps import ParameterMap, Scaled, Value, all_targets
+from studies.scene.motions import NodeMotion
+from studies.scene.obstacles import Contacts, drawn_obstacle, make_contacts
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A scene at its own values.
+
+    Attributes
+    ----------
+    system, state
+        What `adjsim.rollout` advances, and where it begins.
+    meshes : dict of str to Mesh
+        What is drawn, by body or drawn obstacle.
+    subjects : dict of str to Subject
+        Where its vertices are.
+    lights : dict of str to DirectionalLight
+    values : dict of str to Value
+        What may be free, by scene path.
+    maps : tuple of ParameterMap
+        From the values to the parameters of the system; where several end at one, they add up.
+    held : ndarray or None
+        Mask of held nodes, (n_nodes,); None without nodes.
+    nodes : dict of str to slice
+        Rows of each body's nodes.
+    notes : list of str
+        What was chosen and should be known.
+    time_series : dict
+        Times (n,) [s] and values (n,) or (n, k) of parameters of the system that vary, by path;
+        `system` has those of the first time.
+    dt : float or None
+        The step of a system that has a fixed one [s]: smoke.
+    """
+
+    system: System[Any, Any]
+    state: Any
+    meshes: dict[str, Mesh]
+    subjects: dict[str, Subject]
+    lights: dict[str, DirectionalLight]
+    values: dict[str, Value]
+    maps: tuple[ParameterMap, ...]
+    held: np.ndarray | None
+    nodes: dict[str, slice]
+    notes: list[str] = field(default_factory=list)
+    time_series: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    dt: float | None = None
+
+    def targets(self) -> dict[str, np.ndarray]:
+        """Return the system's parameters by path at the scene's own values."""
+        return all_targets(self.maps, {path: v.value for path, v in self.values.items()})
+
+
+def build(scene: Scene) -> Built:
+    """Return a scene ready to run and to draw.
+
+    Of a `SceneFile`, the paths under `free` add parameters that are left out of a model where they
+    are 0: viscosity, bending damping, lift, drag and actuation.
+
+    Raises
+    ------
+    StudyError
+        If something is missing or does not fit; the message names its key.
+    """
+    free = frozenset(getattr(scene, "free", {}))
+    _check_names(scene)
+    gravity = float(np.linalg.norm(scene.world.gravity))
+    nodes: list[NodePart] = []
+    rigid: list[RigidPart] = []
+    for name, body in scene.bodies.items():
+        if isinstance(body, Rigid):
+            rigid.append(make_rigid(name, body, gravity))
+        elif isinstance(body, Soft):
+            nodes.append(make_soft(name, body, free))
+    return _assembled(_Parts(scene, nodes, rigid))
+
+
+def lights_of(scene: Scene) -> dict[str, DirectionalLight]:
+    """Return the lights of a scene; "sun", the default one, where there is none."""
+    given = scene.lights or {"sun": Light()}
+    out = {}
+    for name, light in given.items():
+        if not np.any(light.direction):
+            raise StudyError(f"`lights.{name}.direction` must not be zero: it points to the light.")
+        out[name] = DirectionalLight(light.direction, light.color)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """The bodies of a scene, and which rows of the model are whose nodes."""
+
+    scene: Scene
+    nodes: Sequence[NodePart]
+    rigid: Sequence[RigidPart]
+
+    @cached_property
+    def gravity(self) -> float:
+        """Its length [m/s2]."""
+        return float(np.linalg.norm(self.scene.world.gravity))
+
+    @cached_property
+    def rows(self) -> dict[str, slice]:
+        """Rows of each body's nodes."""
+        ends = np.cumsum([0, *(len(part.points) for part in self.nodes)]).tolist()
+        return {part.name: slice(*ends[k : k + 2]) for k, part in enumerate(self.nodes)}
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return sum(len(part.points) for part in self.nodes)
+
+    def joined(self, key: str, *row: int, kind: type = float) -> np.ndarray:
+        """Return an array of all nodes from those of the bodies."""
+        return np.concatenate([np.zeros((0, *row), kind), *(getattr(p, key) for p in self.nodes)])
+
+
+def _assembled(parts: _Parts) -> Built:
+    """Return bodies, obstacles and the world as one model."""
+    scene, rows = parts.scene, parts.rows
+    rest, held = parts.joined("points", 3), parts.joined("held", kind=bool)
+    forces: dict[str, Force] = {}
+    for part in parts.nodes:
+        forces |= part.forces(rest, rows[part.name].start)
+    touching = _touching(parts, _stiffness(forces, parts.n))
+    contacts = make_contacts(scene.obstacles, touching, parts.gravity)
+    values, maps = _values(parts, forces)
+    values |= contacts.values
+    maps += contacts.maps
+    model = Model(
+        parts.joined("mass"),
+        _joined(forces, contacts),
+        gravity=scene.world.gravity,
+        pinned=held,
+        bodies={part.name: part.bodies for part in parts.rigid},
+    )
+    start = State(rest if parts.n else None, bodies={p.name: p.state for p in parts.rigid})
+    targets = all_targets(maps, {path: value.value for path, value in values.items()})
+    system, state = model.with_values(start, targets)
+    meshes, subjects = _drawn(parts)
+    return Built(
+        system,
+        state,
+        meshes,
+        subjects,
+        lights_of(scene),
+        values,
+        tuple(maps),
+        held if parts.n else None,
+        rows,
+        [note for part in (*parts.nodes, *parts.rigid) for note in part.notes],
+        {path: series for part in parts.nodes for path, series in part.time_series.items()},
+    )
+
+
+def _values(parts: _Parts, forces: dict[str, Force]) -> tuple[dict[str, Value], list[ParameterMap]]:
+    """Return the values and maps of the bodies and the world."""
+    world = parts.scene.world
+    values: dict[str, Value] = {"world.gravity": linear(world.gravity, "m/s2", 10.0)}
+    maps: list[ParameterMap] = [Scaled("world.gravity", {"gravity": 1.0})]
+    windy = [name for name, force in forces.items() if isinstance(force, LiftDrag)]
+    if windy:
+        values["world.wind"] = linear(world.wind, "m/s", 20.0)
+        maps.append(Scaled("world.wind", {f"{name}.wind": 1.0 for name in windy}))
+    for part in parts.nodes:
+        body: Any = parts.scene.bodies[part.name]
+        rows, position = parts.rows[part.name], np.asarray(body.position)
+        values |= part.values | motion_values(part.name, body, part.size, parts.gravity)
+        maps += part.maps(rows, parts.n)
+        is_free = ~part.held
+        maps.append(
+            NodeMotion(part.name, part.points, part.center, position, is_free, rows, parts.n)
+        )
+    for part in parts.rigid:
+        values |= part.values
+        maps += part.maps
+    return values, maps
+
+
+def _stiffness(forces: dict[str, Force], n: int) -> np.ndarray:
+    """Return what the elements of each node hold it with, (n_nodes,) [N/m]."""
+    k = np.zeros(n)
+    for force in forces.values():
+        each = force.nodes.shape[1]
+        k += np.bincount(force.nodes.ravel(), np.repeat(force.stiffness_bound(), each), n)
+    return k
+
+
+def _touching(parts: _Parts, stiffness: np.ndarray) -> list[Touching]:
+    """Return all bodies as contacts see them, in the order of the scene."""
+    found = {}
+    bodies: Mapping[str, Any] = parts.scene.bodies
+    for part in parts.nodes:
+        own = part.touching
+        rows = parts.rows[part.name].start + own
+        found[part.name] = Touching(
+            name=part.name,
+            is_rigid=False,
+            nodes=rows,
+            points=part.points[own],
+            mass=part.mass[own],
+            held_with=stiffness[rows],
+            size=part.size,
+            speed=float(np.linalg.norm(bodies[part.name].velocity)),
+        )
+    for part in parts.rigid:
+        found[part.name] = Touching(
+            name=part.name,
+            is_rigid=True,
+            nodes=None,
+            points=part.bodies.arms[part.bodies.hull],
+            mass=part.bodies.masses[0],
+            held_with=0.0,
+            size=part.size,
+            speed=float(np.linalg.norm(bodies[part.name].velocity)),
+        )
+    return [found[name] for name in bodies]
+
+
+def _joined(forces: dict[str, Force], contacts: Contacts) -> dict[str, Force]:
+    """Return all forces; complain of two with one name."""
+    for name in contacts.forces:
+        if name in forces:
+            raise StudyError(
+                f"`obstacles` and `bodies` must not make one name, but {name!r} is a body's and "
+                "that of the contact between an obstacle and another body. Rename one of them."
+            )
+    return forces | contacts.forces
+
+
+def _drawn(parts: _Parts) -> tuple[dict[str, Mesh], dict[str, Subject]]:
+    """Return what is drawn, and where its vertices are, by name."""
+    meshes: dict[str, Mesh] = {part.name: part.mesh for part in (*parts.nodes, *parts.rigid)}
+    subjects: dict[str, Subject] = {part.name: Hulls(part.name) for part in parts.rigid}
+    for part in parts.nodes:
+        own = scipy.sparse.coo_array(part.skin)
+        row, column = own.coords
+        placed = (own.data, (row, parts.rows[part.name].start + column))
+        skin = scipy.sparse.csr_array(placed, shape=(len(part.vertices), parts.n))
+        subjects[part.name] = Skin(skin, part.offset)
+    for name, obstacle in parts.scene.obstacles.items():
+        if obstacle.draw:
+            meshes[name], points = drawn_obstacle(name, obstacle)
+            subjects[name] = Still(points)
+    return meshes, subjects
+
+
+RESERVED = (
+    "mass", "gravity", "state", "camera", "rasterizer", "world", "cameras", "lights", "bodies",
+    "obstacles", "observations",
+)  # fmt: skip
+
+
+def _check_names(scene: Scene) -> None:
+    """Complain of names that cannot begin a path, or that are there twice."""
+    if not scene.bodies:
+        raise StudyError("`bodies` must have one body or more: there is nothing to move.")
+    owner: dict[str, str] = {}
+    for table in ("bodies", "obstacles", "lights"):
+        for name in getattr(scene, table):
+            if not name.isidentifier() or name in RESERVED:
+                raise StudyError(
+                    f"`{table}.{name}` must have a name of letters, digits and underscores that "
+                    f"does not begin with a digit, other than {', '.join(RESERVED)}."
+                )
+            if name in owner:
+                raise StudyError(
+                    f"`{table}.{name}` must have a name of its own, but `{owner[name]}.{name}` is "
+                    "called the same."
+                )
+            owner[name] = table

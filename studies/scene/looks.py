@@ -1,0 +1,117 @@
+"""How a body looks: a declared look and a surface become a mesh that can be drawn.
+
+One colour is put into the material, ambient = k_a C and diffuse = k_d C with white vertices, so
+that colour and light are parameters of the material alone.
+
+Tests: `tests/studies/scene/test_looks.py`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.meshes.tet_mesh import TetMesh
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from render.scene import Material, Mesh
+from render.textured_files import read_texture, read_textured
+from render.unwrapping import box_uv
+from studies.errors import StudyError
+from studies.scene.declared import Look
+from studies.scene.mesh_source import Source, tried
+
+
+def material_of(look: Look) -> Material:
+    """Return the material, with a flat colour in it; (3,) coefficients."""
+    has_own_colors = look.texture is not None or look.vertex_colors is not None
+    color = np.ones(3) if has_own_colors else np.asarray(look.color)
+    specular = None if look.specular is None else np.full(3, look.specular)
+    return Material(look.ambient * color, look.diffuse * color, specular, look.shininess)
+
+
+def drawn_mesh(key: str, look: Look, surface: TriangleMesh, source: Source) -> Mesh:
+    """Return how a surface is drawn.
+
+    Parameters
+    ----------
+    key : str
+        Of the look, e.g. "bodies.duck.look".
+    look : Look
+    surface : TriangleMesh
+        Vertices at rest and faces.
+    source : Source
+        The file that has texture coordinates and colours. The vertices are its points, or of
+        tetrahedra those on the surface.
+    """
+    more: dict[str, Any] = {"material": material_of(look), "smooth_normals": look.smooth}
+    if look.texture is not None:
+        if look.vertex_colors is not None:
+            raise StudyError(f"`{key}` must have `texture` or `vertex_colors`, got both.")
+        uv, uv_faces = _texture_coordinates(key, look, surface, source)
+        texture = tried(f"{key}.texture", lambda: read_texture(str(look.texture)))
+        more |= {"texture": texture, "uv": uv, "uv_faces": uv_faces}
+    elif look.vertex_colors is not None:
+        more["vertex_colors"] = _vertex_colors(key, look.vertex_colors, source)
+    return Mesh(surface.faces, **more)
+
+
+def _vertex_colors(key: str, name: str, source: Source) -> np.ndarray:
+    """Return an array of the mesh file as colours, (n_vertices, 3) from 0 to 1."""
+    if name not in source.points:
+        raise StudyError(
+            f"`{key}.vertex_colors` must name an array of the mesh's points, got {name!r}."
+            f"{checks.known_names(name, source.points)}"
+        )
+    given = source.points[name]
+    if given.ndim != 2 or given.shape[1] not in (3, 4):
+        raise StudyError(
+            f"`{key}.vertex_colors`: {name!r} must have three or four numbers for each point, got "
+            f"shape {given.shape}."
+        )
+    colors = given[:, :3] / (255.0 if given.dtype == np.uint8 else 1.0)
+    if not (np.isfinite(colors).all() and colors.min() >= 0.0 and colors.max() <= 1.0):
+        raise StudyError(f"`{key}.vertex_colors`: {name!r} must be from 0 to 1, or bytes.")
+    mesh = source.mesh
+    return colors[mesh.surface().nodes] if isinstance(mesh, TetMesh) else colors
+
+
+def _texture_coordinates(
+    key: str, look: Look, surface: TriangleMesh, source: Source
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the corners of the faces lie on the texture: uv, and its row by corner."""
+    file = source.file
+    if file is not None and Path(file).suffix.lower() == ".obj":
+        _require_materials(key, file)
+    if look.unwrap:
+        return box_uv(surface.points, surface.faces)
+    if file is None or Path(file).suffix.lower() != ".obj":
+        raise StudyError(
+            f"`{key}.texture` needs texture coordinates, but {file or 'a generated mesh'} is no "
+            f".obj file that has them. Give one, or set `{key}.unwrap` = true."
+        )
+    texture = tried(f"{key}.texture", lambda: read_texture(str(look.texture)))
+    _, mesh = tried(f"{key}.texture", lambda: read_textured(file, texture=texture))
+    uv_faces = mesh.faces if mesh.uv_faces is None else mesh.uv_faces
+    if np.array_equal(mesh.faces, surface.faces):
+        return mesh.uv, uv_faces
+    if np.array_equal(mesh.faces[:, ::-1], surface.faces):
+        return mesh.uv, uv_faces[:, ::-1]
+    raise StudyError(
+        f"`{key}.texture`: the faces of {file} with texture coordinates are not those of the mesh."
+        f" Export it again, as triangles, or set `{key}.unwrap` = true."
+    )
+
+
+def _require_materials(key: str, file: str) -> None:
+    """Complain of material files that an .obj file names and that are not there."""
+    path = Path(file)
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        word, _, names = line.partition(" ")
+        if word != "mtllib" or (path.parent / names.strip()).is_file():
+            continue
+        if not all((path.parent / name).is_file() for name in names.split()):
+            raise StudyError(
+                f"`{key}.texture` is given, but the materials that {file} names are missing: "
+                f"{names.strip()}. Put the file beside it, or remove the line `mtllib`."
+            )

@@ -1,0 +1,253 @@
+r"""From the values of a scene to the parameters of its system.
+
+    Scaled       target = factor * value                          "floor.friction", "world.gravity"
+    Spread       rows of the target = A value                     density -> mass
+    Moduli       targets = E g(nu)                                E, nu -> mu, lam, stiffness
+    NodeMotion   velocity, spin, position, rotation               -> state.x, state.v
+    BodyMotion   the same of a rigid body                         -> position, rotation, ...
+
+Where several maps end at one target, their results add up. All differentiate: `jvp` pushes
+tangents of the values, `vjp` pulls cotangents of the targets back.
+
+Tests: `tests/studies/scene/test_maps.py`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A parameter of a scene that may be free.
+
+    Attributes
+    ----------
+    value : ndarray
+        In its unit, float64.
+    unit : str
+    transform : str
+        "log" or "linear": what a search looks at.
+    bounds : tuple of float
+        By default.
+    """
+
+    value: np.ndarray
+    unit: str
+    transform: str
+    bounds: tuple[float, float]
+
+
+class ParameterMap(ABC):
+    """A differentiable map from values of a scene, by path, to parameters of its system."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    @abstractmethod
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return the parameters by target."""
+
+    @abstractmethod
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return their tangents from those of the values; missing ones are zero."""
+
+    @abstractmethod
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return the cotangents of the values from those of the targets; missing ones are zero."""
+
+
+def add_up(parts: Iterable[Arrays]) -> dict[str, np.ndarray]:
+    """Return the sums of arrays by name."""
+    total: dict[str, np.ndarray] = {}
+    for part in parts:
+        for name, array in part.items():
+            total[name] = total[name] + array if name in total else array
+    return total
+
+
+def all_targets(maps: Iterable[ParameterMap], sources: Arrays) -> dict[str, np.ndarray]:
+    """Return the system's parameters by path from all values of a scene."""
+    return add_up(part.values(sources) for part in maps)
+
+
+def sum_to(shape: tuple[int, ...], array: np.ndarray) -> np.ndarray:
+    """Return the transpose of broadcasting a shape to that of an array."""
+    array = np.asarray(array)
+    extra = array.ndim - len(shape)
+    array = array.sum(axis=tuple(range(extra)))
+    spread = tuple(k for k, n in enumerate(shape) if n == 1 and array.shape[k] != 1)
+    return array.sum(axis=spread, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(ParameterMap):
+    """Targets that are a value times constant factors; factor and value are broadcast.
+
+    Attributes
+    ----------
+    source : str
+    factors : mapping of str to array
+        By target.
+    """
+
+    source: str
+    factors: Mapping[str, Any]
+
+    @property
+    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The one value."""
+        return (self.source,)
+
+    @property
+    def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The targets of the factors."""
+        return tuple(self.factors)
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return the value times the factors."""
+        value = np.asarray(sources[self.source])
+        return {target: np.asarray(factor * value) for target, factor in self.factors.items()}
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return the tangent times the factors."""
+        value = sources[self.source]
+        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return the sum of the cotangents times the factors."""
+        shape = np.shape(sources[self.source])
+        parts = [
+            sum_to(shape, factor * adjoints[target])
+            for target, factor in self.factors.items()
+            if target in adjoints
+        ]
+        return {self.source: np.sum(parts, axis=0) if parts else np.zeros(shape)}
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(ParameterMap):
+    """A matrix times a value: some rows of the target, and 0 elsewhere.
+
+    Attributes
+    ----------
+    source, target : str
+    matrix : array or sparse array
+        (n_rows, n) for a value (n,), or (n_rows,) for a value ().
+    rows : slice
+        Which rows of the target they are.
+    n : int
+        Rows of the target.
+    """
+
+    source: str
+    target: str
+    matrix: Any
+    rows: slice
+    n: int
+
+    @property
+    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The one value."""
+        return (self.source,)
+
+    @property
+    def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The one target."""
+        return (self.target,)
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return the rows in their places."""
+        out, value = np.zeros(self.n), sources[self.source]
+        out[self.rows] = self.matrix @ value if np.ndim(value) else self.matrix * value
+        return {self.target: out}
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return the matrix times the tangent."""
+        value = sources[self.source]
+        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return the transposed matrix times the rows of the cotangent."""
+        if self.target not in adjoints:
+            return {self.source: np.zeros_like(sources[self.source])}
+        return {self.source: np.asarray(self.matrix.T @ adjoints[self.target][self.rows])}
+
+
+Curve = Callable[[Any], tuple[Any, Any]]  # g(nu) and its derivative
+
+
+@dataclass(frozen=True, eq=False)
+class Moduli(ParameterMap):
+    """Stiffnesses that are proportional to Young's modulus: A (E g(nu)).
+
+    Attributes
+    ----------
+    E, nu : str
+        Paths of the two values.
+    curves : mapping of str to callable
+        By target: g(nu) and dg/dnu.
+    averages : mapping of str to sparse array
+        A of targets that belong to other elements than E does, used where E is an array.
+    """
+
+    E: str
+    nu: str
+    curves: Mapping[str, Curve]
+    averages: Mapping[str, scipy.sparse.csr_array]
+
+    @property
+    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """E and nu."""
+        return (self.E, self.nu)
+
+    @property
+    def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The targets of the curves."""
+        return tuple(self.curves)
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return A (E g(nu))."""
+        E, nu = sources[self.E], sources[self.nu]
+        return {
+            target: self._spread(target, np.asarray(E * curve(nu)[0]))
+            for target, curve in self.curves.items()
+        }
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return A (tan_E g + E g' tan_nu)."""
+        E, nu = sources[self.E], sources[self.nu]
+        tan_E, tan_nu = tangents.get(self.E, np.zeros_like(E)), tangents.get(self.nu, 0.0)
+        out = {}
+        for target, curve in self.curves.items():
+            g, slope = curve(nu)
+            out[target] = self._spread(target, np.asarray(tan_E * g + E * slope * tan_nu))
+        return out
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return the cotangents of E and nu."""
+        E, nu = np.asarray(sources[self.E]), sources[self.nu]
+        adj_E, adj_nu = np.zeros_like(E), np.zeros(())
+        for target, curve in self.curves.items():
+            if target not in adjoints:
+                continue
+            g, slope = curve(nu)
+            adj = self._gather(target, adjoints[target], E.shape)
+            adj_E = adj_E + g * adj
+            adj_nu = adj_nu + np.sum(E * slope * adj)
+        return {self.E: adj_E, self.nu: adj_nu}
+
+    def _spread(self, target: str, values: np.ndarray) -> np.ndarray:
+        return self.averages[target] @ values if values.ndim and target in self.averages else values
+
+    def _gather(self, target: str, adj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        if shape and target in self.averages:
+            return self.averages[target].T @ adj
+        return sum_to(shape, adj)

@@ -1,0 +1,243 @@
+"""The mesh of a body: from a file or a generator, in the world, in its declared pose.
+
+Generators are centred at the mesh's origin. Each gives what the kind of body asks for: "box",
+"ball" and "gear" tetrahedra to a soft body and their surface to the others, "shape:NAME" a closed
+surface, "sheet" a rectangle in the plane z = 0, "chain" points along x.
+
+Tests: `tests/studies/scene/test_mesh_source.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse
+
+from adjsim import checks
+from adjsim.meshes.ball import ball_tets
+from adjsim.meshes.chains import Chain, chain
+from adjsim.meshes.embedding import embedding
+from adjsim.meshes.files import read_mesh_data
+from adjsim.meshes.gears import gear_tets
+from adjsim.meshes.grid import box_tets
+from adjsim.meshes.shapes import SHAPES, shape
+from adjsim.meshes.sheets import sheet
+from adjsim.meshes.tet_mesh import TetMesh
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from adjsim.rotations import rotation_matrix
+from studies.errors import StudyError
+from studies.fillings import filled
+
+
+SHAPE, FIELD = "shape:", "field:"
+FILE_MARKS = (".", "/", "\\")  # a mesh whose name has none of these is a generator
+CELLS = {"box": 8, "sheet": 12}  # along the longest edge
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A mesh in the world, and what its file says of it.
+
+    Attributes
+    ----------
+    mesh : TetMesh, TriangleMesh or Chain
+    file : str or None
+        None of a generator.
+    cells, points : dict
+        Arrays of the file by name, with rows for cells and points of the mesh.
+    """
+
+    mesh: TetMesh | TriangleMesh | Chain
+    file: str | None = None
+    cells: dict[str, np.ndarray] = field(default_factory=dict)
+    points: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def field(self, key: str, name: str) -> np.ndarray:
+        """Return a field of the file with one number for each cell, (n_cells,).
+
+        An array of points is averaged over the corners of each cell.
+        """
+        wanted = name.removeprefix(FIELD)
+        mesh = self.mesh
+        if wanted in self.cells:
+            values = self.cells[wanted]
+        elif wanted in self.points and not isinstance(mesh, Chain):
+            corners = mesh.tets if isinstance(mesh, TetMesh) else mesh.faces
+            values = self.points[wanted][corners].mean(axis=1)
+        else:
+            known = {*self.cells, *self.points}
+            raise StudyError(
+                f"`{key}` must name an array of the mesh, got {name!r}."
+                f"{checks.known_names(wanted, sorted(known))}"
+            )
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise StudyError(
+                f"`{key}`: the array {wanted!r} of the mesh must have one finite number for each "
+                f"cell, got shape {values.shape}."
+            )
+        return values.astype(np.float64)
+
+
+def tried(key: str, make: Callable[[], T]) -> T:
+    """Return what a function makes; its complaints become those of a key."""
+    try:
+        return make()
+    except (ValueError, TypeError, FileNotFoundError, ImportError) as error:
+        if isinstance(error, StudyError):
+            raise
+        raise StudyError(f"`{key}`: {str(error).removeprefix('`mesh`: ')}") from error
+
+
+def read_source(key: str, body: Any) -> Source:
+    """Return the mesh of a body in the world; `key` is the body's, e.g. "bodies.duck"."""
+    name = body.mesh
+    if not name:
+        raise StudyError(
+            f"`{key}.mesh` must name a mesh file or a generator, got none. Generators: "
+            f"{', '.join(GENERATORS)}, {SHAPE}NAME."
+        )
+    if name.startswith(SHAPE) or not any(mark in name for mark in FILE_MARKS):
+        source = Source(tried(f"{key}.mesh", lambda: _generated(key, body)))
+    else:
+        for given in ("size", "cells"):
+            if getattr(body, given) is not None:
+                raise StudyError(
+                    f"`{key}.{given}` is for generated meshes, but `{key}.mesh` is the file "
+                    f"{name}. Leave it out; `{key}.scale` sizes a file."
+                )
+        data = tried(f"{key}.mesh", lambda: read_mesh_data(name))
+        source = Source(data.mesh, name, data.cells, data.points)
+    return replace(source, mesh=_moved(source.mesh, placing(body)))
+
+
+def placing(body: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function that takes points of the mesh's file to the world."""
+    R = rotation_matrix(np.radians(body.rotation))
+    turned = np.any(body.rotation)
+
+    def place(points: np.ndarray) -> np.ndarray:
+        scaled = body.scale * points
+        return (scaled @ R.T if turned else scaled) + np.asarray(body.position)
+
+    return place
+
+
+def volume_of(key: str, source: Source, edge_length: float) -> TetMesh:
+    """Return the tetrahedra of a mesh; a closed surface is filled."""
+    mesh = source.mesh
+    if isinstance(mesh, TetMesh):
+        return mesh
+    if isinstance(mesh, Chain):
+        raise StudyError(f"`{key}.mesh` must be a solid, got a chain. It is for springs.")
+    tried(f"{key}.mesh", mesh.require_closed)
+    return tried(f"{key}.mesh", lambda: filled(mesh, edge_length))
+
+
+def surface_of(key: str, source: Source) -> TriangleMesh:
+    """Return the triangles of a mesh; of tetrahedra those on the outside."""
+    mesh = source.mesh
+    if isinstance(mesh, TetMesh):
+        surface = mesh.surface()
+        return TriangleMesh(mesh.points[surface.nodes], surface.local_faces)
+    if isinstance(mesh, Chain):
+        raise StudyError(f"`{key}.mesh` must have faces, got a chain. It is for springs.")
+    return mesh
+
+
+def skin_of(source: Source, volume: TetMesh) -> tuple[scipy.sparse.csr_array, TriangleMesh]:
+    """Return S, the drawn vertices over the nodes, and the surface of these vertices at rest."""
+    if source.mesh is volume:
+        surface = volume.surface()
+        rows = np.arange(len(surface.nodes))
+        entries = (np.ones(len(rows)), (rows, surface.nodes))
+        skin = scipy.sparse.csr_array(entries, shape=(len(rows), volume.n_points))
+        return skin, TriangleMesh(volume.points[surface.nodes], surface.local_faces)
+    assert isinstance(source.mesh, TriangleMesh)
+    return embedding(volume, source.mesh.points), source.mesh
+
+
+def _generated(key: str, body: Any) -> TetMesh | TriangleMesh | Chain:
+    """Return the mesh of a generator, around the origin."""
+    if body.mesh.startswith(SHAPE):
+        name = checks.known_key("shape", body.mesh.removeprefix(SHAPE), SHAPES)
+        _refuse(key, body, "cells")
+        return shape(name, *_sizes(key, body, 1, (1.0,)))
+    name = checks.known_key("generator", body.mesh, (*GENERATORS, SHAPE + "NAME"))
+    return GENERATORS[name](key, body)
+
+
+def _box(key: str, body: Any) -> TetMesh:
+    size = _sizes(key, body, 3, (1.0, 1.0, 1.0))
+    default = (1, 1, 1) if body.kind == "rigid" else _cells_along(size, CELLS["box"])
+    return box_tets(_counts(key, body, 3, default), size, [-0.5 * edge for edge in size])
+
+
+def _ball(key: str, body: Any) -> TetMesh:
+    (radius,) = _sizes(key, body, 1, (1.0,))
+    return ball_tets(_counts(key, body, 1, (4,))[0], radius)
+
+
+def _sheet(key: str, body: Any) -> TriangleMesh:
+    size = _sizes(key, body, 2, (1.0, 1.0))
+    counts = _counts(key, body, 2, _cells_along(size, CELLS["sheet"]))
+    return sheet(counts, size, (-0.5 * size[0], -0.5 * size[1], 0.0))
+
+
+def _gear(key: str, body: Any) -> TetMesh:
+    _refuse(key, body, "cells")
+    (tip,) = _sizes(key, body, 1, (2.5,))
+    gear = gear_tets()
+    return TetMesh(gear.points * (tip / 2.5), gear.tets)
+
+
+def _chain(key: str, body: Any) -> Chain:
+    (length,) = _sizes(key, body, 1, (1.0,))
+    (links,) = _counts(key, body, 1, (10,))
+    return chain(links + 1, (-0.5 * length, 0.0, 0.0), (0.5 * length, 0.0, 0.0))
+
+
+GENERATORS: dict[str, Callable[[str, Any], Any]] = {
+    "box": _box, "ball": _ball, "sheet": _sheet, "gear": _gear, "chain": _chain,
+}  # fmt: skip
+
+
+def _cells_along(size: tuple[float, ...], longest: int) -> tuple[int, ...]:
+    return tuple(max(1, round(longest * edge / max(size))) for edge in size)
+
+
+def _sizes(key: str, body: Any, n: int, default: tuple[float, ...]) -> tuple[float, ...]:
+    given = default if body.size is None else tuple(body.size)
+    if len(given) != n or not min(given) > 0.0:
+        raise StudyError(
+            f"`{key}.size` must be {n} positive number(s) for {body.mesh!r} [m], got {list(given)}."
+        )
+    return given
+
+
+def _counts(key: str, body: Any, n: int, default: tuple[int, ...]) -> tuple[int, ...]:
+    given = default if body.cells is None else tuple(body.cells)
+    if len(given) != n or min(given) < 1:
+        raise StudyError(
+            f"`{key}.cells` must be {n} whole number(s) of at least 1 for {body.mesh!r}, got "
+            f"{list(given)}."
+        )
+    return given
+
+
+def _refuse(key: str, body: Any, name: str) -> None:
+    if getattr(body, name) is not None:
+        raise StudyError(f"`{key}.{name}` means nothing for the mesh {body.mesh!r}: leave it out.")
+
+
+def _moved(mesh: Any, place: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """Return a mesh whose points are placed."""
+    points = place(np.asarray(mesh.points))
+    if isinstance(mesh, TetMesh):
+        return TetMesh(points, mesh.tets)
+    return (
+        TriangleMesh(points, mesh.faces)
+        if isinstance(mesh, TriangleMesh)
+        else Chain(points, mesh.edges)
+    )

@@ -1,0 +1,163 @@
+r"""Where bodies start and how they move there: a rigid motion on top of the declared pose.
+
+With the declared nodes X, their centre of mass C, R = exp([theta]x) and r = R (X - C),
+
+    x = X + (p - p0) + (R - 1)(X - C),   v = velocity + spin x r
+
+where p is the value "B.position", p0 the declared position, and theta the value "B.rotation", a
+rotation vector in world axes [rad] that is 0 at the declared rotation. The rotation is about
+the centre of mass, so position and rotation are independent. Held nodes move with the body to
+where it starts, and have v = 0. A rigid body has the same by its own parameters:
+
+    position = C + p - p0,   rotation = theta,   angular_velocity = R^T spin     in body axes
+
+whose axes are those of the world in the declared pose. Along theta',
+
+    R' = [w]x R,  w = J(theta) theta'
+
+with J of `adjsim/rotations.py`. Tests: `tests/studies/scene/test_motions.py`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adjsim.rotations import rotation_matrix, rotation_rate
+from studies.scene.maps import Arrays, ParameterMap
+
+
+NAMES = ("position", "rotation", "velocity", "spin")
+
+
+class Motion(ParameterMap):
+    """What both motions have: the paths of a body's four vectors."""
+
+    name: str
+
+    @property
+    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The four vectors of the body."""
+        return tuple(f"{self.name}.{key}" for key in NAMES)
+
+    def _vectors(self, sources: Arrays) -> list[np.ndarray]:
+        """Return position, rotation, velocity and spin; missing ones are zero."""
+        return [np.asarray(sources.get(path, np.zeros(3))) for path in self.sources]
+
+    def _by_path(self, *vectors: np.ndarray) -> dict[str, np.ndarray]:
+        return dict(zip(self.sources, vectors, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class NodeMotion(Motion):
+    """The start of a body made of nodes.
+
+    Attributes
+    ----------
+    name : str
+        Of the body.
+    points : ndarray
+        X, (n_own, 3) [m].
+    center, position : ndarray
+        C and p0, (3,) [m].
+    is_free : ndarray
+        Mask of the nodes that are not held, (n_own,).
+    rows : slice
+        Which nodes of the model they are.
+    n : int
+        Nodes of the model.
+    """
+
+    name: str
+    points: np.ndarray
+    center: np.ndarray
+    position: np.ndarray
+    is_free: np.ndarray
+    rows: slice
+    n: int
+
+    targets = ("state.x", "state.v")
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return positions and velocities of all nodes, 0 for those of other bodies."""
+        position, rotation, velocity, spin = self._vectors(sources)
+        R = rotation_matrix(rotation)
+        about = self.points - self.center
+        x = self.points + (position - self.position) + about @ (R - np.eye(3)).T
+        v = velocity + np.cross(spin, about @ R.T)
+        return self._placed(x, v)
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return their tangents."""
+        _, rotation, _, spin = self._vectors(sources)
+        tan_position, tan_rotation, tan_velocity, tan_spin = self._vectors(tangents)
+        r = (self.points - self.center) @ rotation_matrix(rotation).T
+        tan_r = np.cross(rotation_rate(rotation) @ tan_rotation, r)
+        tan_v = tan_velocity + np.cross(tan_spin, r) + np.cross(spin, tan_r)
+        return self._placed(tan_position + tan_r, tan_v)
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return the cotangents of the four vectors."""
+        _, rotation, _, spin = self._vectors(sources)
+        nothing = np.zeros((self.n, 3))
+        adj_x = adjoints.get("state.x", nothing)[self.rows]
+        adj_v = adjoints.get("state.v", nothing)[self.rows] * self.is_free[:, None]
+        r = (self.points - self.center) @ rotation_matrix(rotation).T
+        adj_r = adj_x + np.cross(adj_v, spin)
+        adj_rotation = rotation_rate(rotation).T @ np.cross(r, adj_r).sum(axis=0)
+        adj_spin = np.cross(r, adj_v).sum(axis=0)
+        return self._by_path(adj_x.sum(axis=0), adj_rotation, adj_v.sum(axis=0), adj_spin)
+
+    def _placed(self, x: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+        out = np.zeros((2, self.n, 3))
+        out[0, self.rows], out[1, self.rows] = x, v * self.is_free[:, None]
+        return {"state.x": out[0], "state.v": out[1]}
+
+
+@dataclass(frozen=True, eq=False)
+class BodyMotion(Motion):
+    """The start of a rigid body whose axes are the world's in its declared pose.
+
+    Attributes
+    ----------
+    name : str
+        Of the body.
+    center, position : ndarray
+        C and p0, (3,) [m].
+    """
+
+    name: str
+    center: np.ndarray
+    position: np.ndarray
+
+    @property
+    def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The state of the body."""
+        keys = ("position", "rotation", "velocity", "angular_velocity")
+        return tuple(f"{self.name}.{key}" for key in keys)
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return the state of the body, rows of one."""
+        position, rotation, velocity, spin = self._vectors(sources)
+        omega = rotation_matrix(rotation).T @ spin
+        return self._rows(self.center + (position - self.position), rotation, velocity, omega)
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return its tangent."""
+        _, rotation, _, spin = self._vectors(sources)
+        tan_position, tan_rotation, tan_velocity, tan_spin = self._vectors(tangents)
+        turning = rotation_rate(rotation) @ tan_rotation
+        tan_omega = rotation_matrix(rotation).T @ (tan_spin - np.cross(turning, spin))
+        return self._rows(tan_position, tan_rotation, tan_velocity, tan_omega)
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return the cotangents of the four vectors."""
+        _, rotation, _, spin = self._vectors(sources)
+        adj = [np.reshape(adjoints.get(target, np.zeros(3)), 3) for target in self.targets]
+        adj_position, adj_rotation, adj_velocity, adj_omega = adj
+        adj_spin = rotation_matrix(rotation) @ adj_omega
+        turned = rotation_rate(rotation).T @ np.cross(adj_spin, spin)
+        return self._by_path(adj_position, adj_rotation + turned, adj_velocity, adj_spin)
+
+    def _rows(self, *vectors: np.ndarray) -> dict[str, np.ndarray]:
+        rows = [np.array(vector, float)[None] for vector in vectors]
+        return dict(zip(self.targets, rows, strict=True))

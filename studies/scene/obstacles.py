@@ -1,0 +1,237 @@
+"""Obstacles: a contact force for each obstacle and body, and how obstacles are drawn.
+
+The force of "floor" and "duck" is called "floor_duck". The scene's value "floor.friction" goes to
+all forces of the floor; so does "floor.stiffness", in proportion to the numbers that were chosen
+for each point (`studies/scene/contacts.py`) where the scene gives none: the value is the mean of
+those of the first body.
+
+Tests: `tests/studies/scene/test_obstacles.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.element import Force
+from adjsim.forces.box import BoxContact
+from adjsim.forces.capsule import CapsuleContact
+from adjsim.forces.half_space import HalfSpaceContact
+from adjsim.forces.sphere import SphereContact
+from adjsim.meshes.ball import ball_tets
+from adjsim.meshes.grid import box_tets
+from adjsim.meshes.sheets import sheet
+from adjsim.meshes.surfaces import turned
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from adjsim.rotations import rotation_matrix
+from render.scene import Mesh
+from studies.errors import StudyError
+from studies.scene.bodies.part import linear, positive
+from studies.scene.contacts import Touching, chosen_damping, chosen_stiffness
+from studies.scene.declared import (
+    BoxObstacle,
+    CapsuleObstacle,
+    Obstacle,
+    PlaneObstacle,
+    SphereObstacle,
+)
+from studies.scene.looks import drawn_mesh
+from studies.scene.maps import ParameterMap, Scaled, Value
+from studies.scene.mesh_source import Source
+
+
+UNITS = {"stiffness": "N/m", "damping": "N s/m", "friction_stiffness": "N s/m"}
+DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the camera are left out
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """Contact forces by name, their values by path, and the maps between them."""
+
+    forces: dict[str, Force] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
+    maps: list[ParameterMap] = field(default_factory=list)
+
+
+def make_contacts(
+    obstacles: Mapping[str, Obstacle], bodies: Sequence[Touching], gravity: float
+) -> Contacts:
+    """Return the contacts of all obstacles; `gravity` [m/s2] is its length."""
+    out = Contacts()
+    for name, obstacle in obstacles.items():
+        chosen = _chosen(name, obstacle, bodies)
+        _add_contacts(out, name, chosen, _Given(obstacle, gravity))
+    return out
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The numbers of an obstacle; those that it leaves out are chosen for each body."""
+
+    obstacle: Obstacle
+    gravity: float
+
+    def law(self, body: Touching) -> dict[str, np.ndarray]:
+        """Return the numbers for each point of a body, () or (n,), by name."""
+        own = {key: getattr(self.obstacle, key) for key in UNITS}
+        k = own["stiffness"]
+        k = chosen_stiffness(body, self.gravity) if k is None else np.array(k, float)
+        damping = chosen_damping(body, k)
+        chosen = {"stiffness": k, "damping": damping, "friction_stiffness": damping}
+        return {
+            key: chosen[key] if number is None else np.array(number, float)
+            for key, number in own.items()
+        }
+
+
+def _chosen(name: str, obstacle: Obstacle, bodies: Sequence[Touching]) -> list[Touching]:
+    """Return the bodies that may touch an obstacle."""
+    if obstacle.bodies is None:
+        return list(bodies)
+    by_name = {body.name: body for body in bodies}
+    for other in obstacle.bodies:
+        if other not in by_name:
+            raise StudyError(
+                f"`obstacles.{name}.bodies` must name bodies, got {other!r}."
+                f"{checks.known_names(other, by_name)}"
+            )
+    if not obstacle.bodies:
+        raise StudyError(
+            f"`obstacles.{name}.bodies` must name one body or more. Leave it out for all of them."
+        )
+    return [by_name[other] for other in dict.fromkeys(obstacle.bodies)]
+
+
+def _add_contacts(out: Contacts, name: str, bodies: list[Touching], given: _Given) -> None:
+    """Add the contacts of one obstacle."""
+    obstacle, (kind, pose) = given.obstacle, _geometry(name, given.obstacle)
+    numbers: dict[str, dict[str, np.ndarray]] = {key: {} for key in UNITS}
+    pairs = [f"{name}_{body.name}" for body in bodies]
+    for pair, body in zip(pairs, bodies, strict=True):
+        nodes = _convex(body) if isinstance(obstacle, PlaneObstacle) else body.nodes
+        law = {key: _of_nodes(each, nodes, body) for key, each in given.law(body).items()}
+        for key, number in law.items():
+            numbers[key][f"{pair}.{key}"] = number
+        out.forces[pair] = kind(
+            **pose,
+            **law,
+            friction=obstacle.friction,
+            contact_nodes=nodes,
+            body=body.name if body.is_rigid else None,
+        )
+    for key, each in numbers.items():
+        value = float(np.mean(each[f"{pairs[0]}.{key}"]))
+        out.values[f"{name}.{key}"] = positive(value, UNITS[key])
+        factors = {
+            path: number / value if value else np.ones_like(number) for path, number in each.items()
+        }
+        out.maps.append(Scaled(f"{name}.{key}", factors))
+    out.values[f"{name}.friction"] = positive(obstacle.friction, "-", 10.0)
+    out.maps.append(Scaled(f"{name}.friction", {f"{pair}.friction": 1.0 for pair in pairs}))
+    if isinstance(obstacle, PlaneObstacle):
+        reach = max(body.size for body in bodies)
+        out.values[f"{name}.height"] = linear(pose["height"], "m", reach)
+        out.maps.append(Scaled(f"{name}.height", {f"{pair}.height": 1.0 for pair in pairs}))
+
+
+def _of_nodes(number: np.ndarray, nodes: np.ndarray | None, body: Touching) -> np.ndarray:
+    """Return numbers of all points as those of the chosen ones."""
+    if number.ndim == 0 or nodes is body.nodes:
+        return number
+    return number[nodes]
+
+
+def _convex(body: Touching) -> np.ndarray | None:
+    """Return the vertices of a rigid body that can touch a plane: those of its convex hull."""
+    if not body.is_rigid:
+        return body.nodes
+    from scipy.spatial import ConvexHull
+
+    return np.sort(ConvexHull(body.points).vertices).astype(np.int64)
+
+
+def _geometry(name: str, obstacle: Obstacle) -> tuple[type[Any], dict[str, Any]]:
+    """Return the class of an obstacle's contact, and its pose and sizes."""
+    match obstacle:
+        case PlaneObstacle():
+            normal = np.asarray(obstacle.normal)
+            length = float(np.linalg.norm(normal))
+            if length == 0.0:
+                raise StudyError(f"`obstacles.{name}.normal` must not be zero.")
+            normal = normal / length
+            height = float(normal @ np.asarray(obstacle.point))
+            return HalfSpaceContact, {"normal": normal, "height": height}
+        case SphereObstacle():
+            return SphereContact, {"center": obstacle.center, "sphere_radius": obstacle.radius}
+        case BoxObstacle():
+            return BoxContact, {
+                "center": obstacle.center,
+                "rotation": np.radians(obstacle.rotation),
+                "half_extents": 0.5 * np.asarray(obstacle.size),
+            }
+        case CapsuleObstacle():
+            return CapsuleContact, _capsule(name, obstacle)
+
+
+def _capsule(name: str, obstacle: CapsuleObstacle) -> dict[str, Any]:
+    """Return the pose and sizes of a capsule; its axis is where y is turned to."""
+    first, last = (np.asarray(end) for end in obstacle.ends)
+    length = float(np.linalg.norm(last - first))
+    if length == 0.0:
+        raise StudyError(
+            f"`obstacles.{name}.ends` must be two points, got {list(obstacle.ends[0])} twice. With "
+            "one centre it is a sphere."
+        )
+    return {
+        "center": 0.5 * (first + last),
+        "rotation": turn_to((last - first) / length),
+        "half_length": 0.5 * length,
+        "capsule_radius": obstacle.radius,
+    }
+
+
+def turn_to(direction: np.ndarray) -> np.ndarray:
+    """Return the rotation vector [rad] that turns the y axis to a unit vector."""
+    axis = np.cross([0.0, 1.0, 0.0], direction)
+    sine = float(np.linalg.norm(axis))
+    if sine < 1e-12:
+        return np.array([0.0 if direction[1] > 0.0 else np.pi, 0.0, 0.0])
+    return axis / sine * np.arctan2(sine, direction[1])
+
+
+def drawn_obstacle(name: str, obstacle: Obstacle) -> tuple[Mesh, np.ndarray]:
+    """Return how an obstacle is drawn, and its vertices, (n_vertices, 3) [m]."""
+    surface = _surface(name, obstacle)
+    mesh = drawn_mesh(f"obstacles.{name}.look", obstacle.look, surface, Source(surface))
+    return mesh, surface.points
+
+
+def _surface(name: str, obstacle: Obstacle) -> TriangleMesh:
+    _, pose = _geometry(name, obstacle)
+    match obstacle:
+        case PlaneObstacle():
+            edge = obstacle.extent
+            flat = sheet((DRAWN_CELLS,) * 2, (edge, edge), (-0.5 * edge, -0.5 * edge, 0.0))
+            R = rotation_matrix(turn_to(pose["normal"]))
+            points = flat.points[:, [1, 2, 0]] @ R.T + np.asarray(obstacle.point)  # z to y
+            return TriangleMesh(points, flat.faces)
+        case SphereObstacle():
+            ball = ball_tets(5, obstacle.radius, obstacle.center)
+            outside = ball.surface()
+            return TriangleMesh(ball.points[outside.nodes], outside.local_faces)
+        case BoxObstacle():
+            size = np.asarray(obstacle.size)
+            box = box_tets((4, 4, 4), size.tolist(), (-0.5 * size).tolist())
+            outside = box.surface()
+            points = box.points[outside.nodes] @ rotation_matrix(pose["rotation"]).T
+            return TriangleMesh(points + np.asarray(obstacle.center), outside.local_faces)
+        case CapsuleObstacle():
+            t = np.linspace(0.0, 0.5 * np.pi, 7)
+            arc = obstacle.radius * np.column_stack([np.cos(t), np.sin(t)])
+            arc[-1, 0] = 0.0
+            top = arc + np.array([0.0, pose["half_length"]])
+            round_ = turned(np.concatenate([(top * (1.0, -1.0))[::-1], top]), 24)
+            points = round_.points @ rotation_matrix(pose["rotation"]).T
+            return TriangleMesh(points + pose["center"], round_.faces)

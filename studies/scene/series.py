@@ -1,0 +1,57 @@
+"""Series over time from CSV files: a column `time` [s], and one column for each value.
+
+Tests: `tests/studies/scene/test_series.py`.
+"""
+
+import csv
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+
+from studies.errors import StudyError
+
+
+def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return times (n,) [s] and values (n,), or (n, k) where there are several columns.
+
+    Parameters
+    ----------
+    key : str
+        That names the file.
+    file : str
+    n_values : collection of int
+        How many columns of values there may be.
+
+    Raises
+    ------
+    StudyError
+        If the file is missing or damaged, or its times do not increase.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise StudyError(f"`{key}`: there is no file {path}.")
+    with path.open(newline="", encoding="utf-8-sig") as stream:
+        header, *rows = [row for row in csv.reader(stream) if row] or [[]]
+    names = [name.strip() for name in header]
+    if "time" not in names:
+        raise StudyError(
+            f"`{key}`: {path} must have a column `time`, got the columns "
+            f"{', '.join(names) or 'none'}. The first line names the columns."
+        )
+    if len(names) - 1 not in n_values:
+        raise StudyError(
+            f"`{key}`: {path} must have {' or '.join(map(str, sorted(n_values)))} column(s) beside "
+            f"`time`, got {len(names) - 1}."
+        )
+    try:
+        numbers = np.array([[float(cell) for cell in row] for row in rows])
+    except ValueError as error:
+        raise StudyError(f"`{key}`: {path} must hold numbers: {error}.") from error
+    if numbers.ndim != 2 or numbers.shape[1] != len(names) or not np.isfinite(numbers).all():
+        raise StudyError(f"`{key}`: {path} must have {len(names)} finite numbers in every row.")
+    at = names.index("time")
+    times, values = numbers[:, at], np.delete(numbers, at, axis=1)
+    if not (np.diff(times) > 0.0).all():
+        raise StudyError(f"`{key}`: the times in {path} must increase from row to row.")
+    return times, values[:, 0] if values.shape[1] == 1 else values
