@@ -1,0 +1,274 @@
+"""What is free in a scene: paths with start, bounds, transform and prior, as one vector theta."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from studies.errors import StudyError
+from studies.parameters import Block, Parameters
+from studies.scene import declared
+from studies.transforms import Identity, Log, Scaled, Transform
+
+
+WIDE = 100.0  # default bounds of a positive parameter: its start divided and multiplied by this
+GROUPS = {"pose": ("rotation", "translation")}  # what stands for several paths
+
+
+@dataclass(frozen=True, eq=False)
+class Free:
+    """One free path.
+
+    Attributes
+    ----------
+    path, unit : str
+    start : numpy.ndarray
+        () or (n,).
+    bounds : tuple of float
+    transform : Transform
+    prior : tuple of numpy.ndarray, optional
+        Mean and standard deviation of theta.
+    is_answer : bool
+        Whether it is asked for; a nuisance such as a camera is not.
+    """
+
+    path: str
+    unit: str
+    start: np.ndarray
+    bounds: tuple[float, float]
+    transform: Transform
+    prior: tuple[np.ndarray, np.ndarray] | None = None
+    is_answer: bool = True
+
+    def block(self) -> Block:
+        """Return the block of parameters."""
+        start = np.asarray(self.start, np.float64)[None]
+        low, high = (np.broadcast_to(end, start.shape) for end in self.bounds)
+        return Block((self.path,), self.transform, start, low, high)
+
+
+class FreeParameters(Parameters):
+    """Free parameters of a scene; paths that are tied follow others.
+
+    Attributes
+    ----------
+    free : tuple of Free
+    ties : mapping of str to (str, float)
+        Tied path: the path that it follows, and the factor.
+    prior_mean, prior_error : numpy.ndarray
+        Of theta, (size,); the error is infinite where there is no prior.
+    """
+
+    def __init__(
+        self, free: tuple[Free, ...], ties: Mapping[str, tuple[str, float]] | None = None
+    ) -> None:
+        super().__init__([one.block() for one in free])
+        self.free, self.ties = free, dict(ties or {})
+        mean, error = [], []
+        for one, block in zip(free, self.blocks, strict=True):
+            shape = block.start.shape
+            known = one.prior or (np.zeros(shape), np.full(shape, np.inf))
+            mean.append(np.broadcast_to(known[0], shape).ravel())
+            error.append(np.broadcast_to(known[1], shape).ravel())
+        self.prior_mean, self.prior_error = np.concatenate(mean), np.concatenate(error)
+
+    @property
+    def answers(self) -> tuple[int, ...]:
+        """Components of theta that are asked for."""
+        flags = [np.full(one.start.size, one.is_answer) for one in self.free]
+        return tuple(np.flatnonzero(np.concatenate(flags)).tolist())
+
+    def units(self) -> dict[str, str]:
+        """Return the unit of every free path."""
+        return {one.path: one.unit for one in self.free}
+
+    def scene_values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the value of every free and tied path at theta."""
+        return self._with_tied(self.values(theta))
+
+    def scene_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the tangent of every path that moves with a tangent of theta."""
+        tangents = self.natural_tangents(theta, tan_theta)
+        return self._with_tied({path: tan for path, tan in tangents.items() if np.any(tan)})
+
+    def scene_gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
+        """Return the gradient in theta from cotangents by path; missing ones are 0."""
+        values = self.values(theta)
+        gathered = {
+            path: np.asarray(adjoints.get(path, 0.0), np.float64) + np.zeros_like(value)
+            for path, value in values.items()
+        }
+        for path, (source, factor) in self.ties.items():
+            if path in adjoints:
+                gathered[source] = gathered[source] + factor * np.asarray(adjoints[path])
+        return self.gradient(theta, gathered)
+
+    def held_at(self, theta: np.ndarray, keep: tuple[int, ...] | None = None) -> "FreeParameters":
+        """Return the parameters that start at theta; with `keep`, only blocks that it touches."""
+        values = self.values(theta)
+        free = tuple(replace(one, start=_inside(values[one.path], one)) for one in self.free)
+        if keep is not None:
+            ends = np.cumsum([one.start.size for one in free])
+            which = {int(np.searchsorted(ends, i, side="right")) for i in keep}
+            free = tuple(one for k, one in enumerate(free) if k in which)
+        kept = {one.path for one in free}
+        ties = {path: tie for path, tie in self.ties.items() if tie[0] in kept}
+        return FreeParameters(free, ties)
+
+    def held_at_values(self, values: Mapping[str, np.ndarray]) -> "FreeParameters":
+        """Return the parameters that start at these values, where there are any."""
+        free = tuple(
+            replace(one, start=_inside(values[one.path], one)) if one.path in values else one
+            for one in self.free
+        )
+        return FreeParameters(free, self.ties)
+
+    def _with_tied(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        tied = {
+            path: factor * values[source]
+            for path, (source, factor) in self.ties.items()
+            if source in values
+        }
+        return {**values, **tied}
+
+
+def _inside(value: np.ndarray, one: Free) -> np.ndarray:
+    """Return a value strictly inside the bounds, which a search may have ended at."""
+    low, high = one.bounds
+    span = high - low if np.isfinite(high - low) else 1.0
+    margin = 1e-9 * (span if one.bounds[0] <= 0.0 else min(span, low))
+    return np.clip(value, low + margin, high - margin)
+
+
+def make_free(
+    given: Mapping[str, declared.Free], values: Mapping[str, Any], nuisances: tuple[Free, ...]
+) -> FreeParameters:
+    """Return the parameters of a scene file's table `free`, and nuisances beside them.
+
+    Parameters
+    ----------
+    given : mapping of str to declared.Free
+    values : mapping of str to Value
+        Everything that may be free (`studies.scene.building.Value`), by path.
+    nuisances : tuple of Free
+        Those that the table names are left to it.
+
+    Raises
+    ------
+    StudyError
+        If a path is unknown, a start or bound does not fit, or a tie leads nowhere.
+    """
+    table = _ungrouped(given, values)
+    ties, answers = {}, []
+    for path, one in table.items():
+        if path not in values:
+            raise StudyError(_unknown(path, values))
+        if one.tied_to is None:
+            answers.append(_answer(path, one, values[path]))
+            continue
+        if one.tied_to not in table or table[one.tied_to].tied_to is not None:
+            raise StudyError(
+                f'`free."{path}".tied_to` must be another free path that is not tied itself, got '
+                f"{one.tied_to!r}. Free ones: {', '.join(p for p in table if p != path) or 'none'}."
+            )
+        ties[path] = (one.tied_to, one.factor)
+    others = tuple(one for one in nuisances if one.path not in table)
+    if not answers:
+        raise StudyError(
+            "`free` must name at least one parameter to find, e.g. "
+            f'[free."{next(iter(values))}"]. Known: {", ".join(values)}.'
+        )
+    return FreeParameters((*answers, *others), ties)
+
+
+def _ungrouped(
+    given: Mapping[str, declared.Free], values: Mapping[str, Any]
+) -> dict[str, declared.Free]:
+    """Return the table with groups such as "cameras.front.pose" replaced by their paths."""
+    table: dict[str, declared.Free] = {}
+    for path, one in given.items():
+        owner, _, name = path.rpartition(".")
+        members = [f"{owner}.{part}" for part in GROUPS.get(name, ())]
+        if path not in values and members and all(member in values for member in members):
+            table |= dict.fromkeys(members, one)
+        else:
+            table[path] = one
+    return table
+
+
+def _unknown(path: str, values: Mapping[str, Any]) -> str:
+    try:
+        checks.known_key("path in `free`", path, values)
+    except ValueError as error:
+        return str(error)
+    return path
+
+
+def _answer(path: str, given: declared.Free, value: Any) -> Free:
+    """Return a free path from the table's row and what the scene says of it."""
+    key = f'free."{path}"'
+    default = np.asarray(value.value, np.float64)
+    start = default if given.start is None else np.asarray(given.start, np.float64)
+    if start.shape != default.shape and start.shape != ():
+        raise StudyError(f"`{key}.start` must be one number or {default.size}, got {start.size}.")
+    start = np.broadcast_to(start, default.shape).copy()
+    kind = given.transform or value.transform
+    low, high = given.bounds or _default_bounds(start, kind, value.bounds)
+    if not low < high:
+        raise StudyError(f"`{key}.bounds` must be [lower, upper], got [{low:g}, {high:g}].")
+    if not ((low < start) & (start < high)).all():
+        raise StudyError(
+            f"`{key}.bounds` = [{low:g}, {high:g}] must have the start inside, got "
+            f"{np.array2string(start, precision=6)}. Widen the bounds, or move `{key}.start`."
+        )
+    if kind == "log" and low <= 0.0:
+        raise StudyError(
+            f"`{key}.bounds` must be positive for a parameter that is searched in its logarithm, "
+            f'got [{low:g}, {high:g}]. Raise the lower one, or set `{key}.transform = "linear"`.'
+        )
+    width = np.full(start.shape, _width(start, (low, high)))
+    transform = Log() if kind == "log" else Scaled(width[None])
+    prior = None if given.prior is None else _prior(given.prior, kind, width)
+    return Free(path, value.unit, start, (low, high), transform, prior)
+
+
+def _default_bounds(
+    start: np.ndarray, kind: str, allowed: tuple[float, float]
+) -> tuple[float, float]:
+    """Return bounds for a parameter that has none: two decades either way, or what is allowed."""
+    if kind != "log":
+        return allowed
+    low, high = float(start.min()) / WIDE, float(start.max()) * WIDE
+    return max(low, allowed[0]), min(high, allowed[1])
+
+
+def _width(start: np.ndarray, bounds: tuple[float, float]) -> float:
+    """Return the unit of theta of a linear parameter: a tenth of its bounds, or its size."""
+    span = bounds[1] - bounds[0]
+    return span / 10.0 if np.isfinite(span) else max(float(np.abs(start).max()), 1.0)
+
+
+def _prior(given: declared.Prior, kind: str, width: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of theta."""
+    mean = np.broadcast_to(np.asarray(given.mean, np.float64), width.shape)
+    if kind == "log":
+        return np.log(mean), given.error / mean
+    return mean / width, given.error / width
+
+
+def nuisance(path: str, value: Any, error: Any, unit: str = "-") -> Free:
+    """Return a parameter that is fitted beside the answers, with a Gaussian prior around its start.
+
+    Theta is the deviation from 0 in units of `error`, the standard deviation.
+    """
+    start = np.asarray(value, np.float64)
+    width = np.broadcast_to(np.asarray(error, np.float64), start.shape).copy()
+    transform = Scaled(width[None]) if start.ndim else Scaled(width.reshape(1))
+    mean = start / width
+    bounds = (-np.inf, np.inf)
+    return Free(path, unit, start, bounds, transform, (mean, np.ones_like(mean)), is_answer=False)
+
+
+__all__ = ["Free", "FreeParameters", "Identity", "make_free", "nuisance"]

@@ -1,0 +1,465 @@
+"""From a scene file to a problem: read what was observed, fit what is not asked for, put together.
+
+Cameras, lights and colours are nuisances: they are fitted to the first frames, where every body is
+where the scene has it, and cameras go on being fitted with the answers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.ndimage
+
+from render.annealing import softness
+from render.camera import AnyCamera
+from render.posed_camera import PosedCamera
+from render.scene import Material, Mesh, Scene
+from render.soft_raster import SoftRasterizer
+from studies.errors import StudyError
+from studies.motion import Motion
+from studies.observations.advice import advice_on_film
+from studies.observations.films import FilmData, plate_of, read_film, silhouettes
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import Method, Stall
+from studies.problem.free import Free, FreeParameters, make_free, nuisance
+from studies.problem.observers import FilmObserver, Observer, camera_names
+from studies.problem.problem import SceneProblem
+from studies.problem.steps import first_steps
+from studies.problem.tracked import point_observer, state_observer
+from studies.scene import declared
+from studies.scene.building import Built, build
+from studies.scene.cameras import render_camera
+from studies.scene.maps import Value
+
+
+SAME_TIME = 1e-6  # [s]: instants that are nearer are one
+VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
+MARGIN = 0.03  # of the height: how far a body may be from where an unfitted camera sees it
+COLOR_ERROR, DIRECTION_ERROR = 0.3, 0.5  # of colours and directions before they are fitted
+FIRST_EVALUATIONS, FIRST_TOLERANCE = 400, 1e-4
+INTERVAL = 1.0 / 30.0  # between instants where there is no film [s]
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A problem, and what was found on the way to it.
+
+    Attributes
+    ----------
+    problem : SceneProblem
+    validation : SceneProblem, optional
+        Of the observations that are predicted, not fitted.
+    notes : list of str
+        What a user should know: defaults that were taken, what the first frame shows.
+    """
+
+    problem: SceneProblem
+    validation: SceneProblem | None
+    notes: list[str]
+
+
+def make_problem(
+    file: declared.SceneFile,
+    *,
+    dtype: str = "float64",
+    device: str = "cpu",
+    checkpoint: str = "1GB",
+    say: Say = lambda _text: None,
+) -> Made:
+    """Return the problem of a scene file.
+
+    Raises
+    ------
+    ValueError
+        If something in it does not fit; the message names its key.
+    FileNotFoundError
+        If a file is missing.
+    """
+    if not file.observations:
+        raise StudyError(
+            "`observations` must hold at least one film, table of points or states, got none."
+        )
+    films = {
+        name: read_film(one, file.cameras[camera_name(file, one)], f"observations.{name}")
+        for name, one in file.observations.items()
+        if isinstance(one, declared.Film)
+    }
+    built = build(file)
+    notes = list(built.notes)
+    for name, data in films.items():
+        notes += advice_on_film(data, f"observations.{name}")
+    observers = _observers(file, built, films)
+    cameras = _cameras(file, observers)
+    values = {**built.values, **_more_values(observers)}
+    fitted_beside = _nuisances(file, observers, cameras)
+    parameters = make_free(file.free, values, fitted_beside)
+    shared = {"dtype": dtype, "device": device, "checkpoint": checkpoint}
+    problem = _problem(file, built, observers, parameters, **shared)
+    problem = problem.with_steps_for(problem.parameters.start)
+    looks = _look_nuisances(file, built, observers)
+    problem = fit_first_frames(problem, films, file, looks, say=say)
+    fitted = [one for one in problem.observers if not file.observations[one.name].validate]
+    held = [one for one in problem.observers if file.observations[one.name].validate]
+    if not fitted:
+        raise StudyError("`observations` must hold one without `validate`, to be fitted.")
+    validation = _on_one_timeline(problem, held) if held else None
+    return Made(_on_one_timeline(problem, fitted), validation, notes)
+
+
+def camera_name(file: declared.SceneFile, one: declared.Film | declared.Points) -> str:
+    """Return the name of the camera of an observation: the only one, if it names none."""
+    return one.camera or next(iter(file.cameras))
+
+
+def _problem(
+    file: declared.SceneFile,
+    built: Built,
+    observers: Sequence[Observer],
+    parameters: FreeParameters,
+    **shared: Any,
+) -> SceneProblem:
+    gaps = [np.diff(one.times).min() for one in observers if len(one.times) > 1]
+    steps = first_steps(float(min(gaps, default=INTERVAL)), file.world.dt)
+    return _on_one_timeline(
+        SceneProblem(built, tuple(observers), parameters, steps, **shared), observers
+    )
+
+
+def _on_one_timeline(problem: SceneProblem, observers: Sequence[Observer]) -> SceneProblem:
+    """Return a problem of these observers, whose instants are counted together."""
+    instants = np.sort(np.concatenate([one.start + one.times for one in observers]))
+    new = np.concatenate([[True], np.diff(instants) > SAME_TIME])
+    timeline = instants[new]
+    placed = tuple(
+        replace(
+            one,
+            index=np.searchsorted(timeline, one.start + one.times + SAME_TIME, side="right") - 1,
+        )
+        for one in observers
+    )
+    return replace(problem, observers=placed, n_frames=len(timeline))
+
+
+def _observers(
+    file: declared.SceneFile, built: Built, films: Mapping[str, FilmData]
+) -> list[Observer]:
+    """Return what is observed; films are still without a background."""
+    center = _center(file, built)
+    found: list[Observer] = []
+    for name, one in file.observations.items():
+        if isinstance(one, declared.Film):
+            found.append(_film_observer(file, built, name, films[name], center))
+        elif isinstance(one, declared.Points):
+            camera = _point_camera(file, one, films, center)
+            spec = None if one.camera is None else file.cameras[one.camera]
+            found.append(point_observer(name, one, built, camera, center, spec))
+        else:
+            found.append(state_observer(name, one, built))
+    return found
+
+
+def _center(file: declared.SceneFile, built: Built) -> np.ndarray:
+    """Return the middle of everything that moves at the start, (3,) [m]."""
+    surfaces = start_surfaces(built)
+    points = np.concatenate([surfaces[name] for name in file.bodies])
+    return 0.5 * (points.min(axis=0) + points.max(axis=0))
+
+
+def start_surfaces(built: Built) -> dict[str, np.ndarray]:
+    """Return the vertices of everything that is drawn at the start, by name, (n, 3) [m]."""
+    motion = Motion(built.system, built.state, 1e-9, np.array([0, 1]))
+    run = motion.run()
+    return {name: one.vertices(motion, run)[0] for name, one in built.subjects.items()}
+
+
+def posed(camera: AnyCamera, center: np.ndarray) -> PosedCamera:
+    """Return a camera as one that looks at points minus `center`, so that it turns about there."""
+    eye, axes = camera.pose()
+    nominal = axes * [[1.0], [1.0], [-1.0]]
+    fov_y = camera.fov_y if camera.lens is None else None
+    return PosedCamera(
+        np.zeros(3),
+        nominal @ (center - eye),
+        nominal,
+        fov_y=fov_y,
+        near=camera.near,
+        far=camera.far,
+        lens=camera.lens,
+    )
+
+
+def _film_observer(
+    file: declared.SceneFile, built: Built, name: str, data: FilmData, center: np.ndarray
+) -> FilmObserver:
+    one = file.observations[name]
+    assert isinstance(one, declared.Film)
+    which = camera_name(file, one)
+    camera = posed(render_camera(file.cameras[which], data.full_size, which), center)
+    is_rgb = one.compare == "rgb"
+    scene = Scene(built.meshes, built.lights) if is_rgb else _white(built.meshes)
+    sigma = softness(one.softness, data.frames.shape[1])
+    return FilmObserver(
+        name,
+        one.weight,
+        data.times,
+        one.start,
+        np.arange(len(data.times)),
+        data.frames,
+        scene,
+        camera,
+        center,
+        f"cameras.{which}",
+        SoftRasterizer(sigma=sigma, seamless=True),
+        file.search.levels if file.search.loss == "pyramid" else 1,
+        _look_paths(built) if is_rgb else {},
+        data.frames[0],
+    )
+
+
+def _point_camera(
+    file: declared.SceneFile,
+    one: declared.Points,
+    films: Mapping[str, FilmData],
+    center: np.ndarray,
+) -> tuple[str, PosedCamera, tuple[int, int]] | None:
+    """Return path, camera and size of the picture that points are given in; None in space."""
+    if one.camera is None:
+        return None
+    for name, data in films.items():
+        film = file.observations[name]
+        if isinstance(film, declared.Film) and camera_name(file, film) == one.camera:
+            camera = render_camera(file.cameras[one.camera], data.full_size, one.camera)
+            return f"cameras.{one.camera}", posed(camera, center), data.full_size
+    spec = file.cameras[one.camera]
+    if spec.K is None:
+        raise StudyError(
+            f"`cameras.{one.camera}` must have a film, or K, R and t, for points in its pixels: "
+            "without them the size of its picture is not known."
+        )
+    size = (round(2 * spec.K[1][2]) + 1, round(2 * spec.K[0][2]) + 1)
+    return f"cameras.{one.camera}", posed(render_camera(spec, size, one.camera), center), size
+
+
+def _white(meshes: Mapping[str, Mesh]) -> Scene:
+    """Return the bodies in white, whatever the light."""
+    white = Material(ambient=np.ones(3), diffuse=np.zeros(3))
+    return Scene({name: Mesh(mesh.faces, material=white) for name, mesh in meshes.items()})
+
+
+def _look_paths(built: Built) -> dict[str, str]:
+    """Return the scene paths of looks and lights by the renderer's."""
+    paths = {
+        f"{name}.{key}": f"{name}.look.{key}"
+        for name in built.meshes
+        for key in ("ambient", "diffuse")
+    }
+    lights = {
+        f"{name}.{key}": f"lights.{name}.{key}"
+        for name in built.lights
+        for key in ("direction", "color")
+    }
+    return paths | lights
+
+
+# Nuisances
+
+
+def _cameras(
+    file: declared.SceneFile, observers: Sequence[Observer]
+) -> dict[str, tuple[declared.Camera, PosedCamera]]:
+    """Return the cameras that observers look through, by path, as declared and as drawn."""
+    found = {}
+    for one in observers:
+        camera = getattr(one, "camera", None)
+        if camera is not None:
+            path = one.camera_path  # pyright: ignore[reportAttributeAccessIssue]
+            found[path] = (file.cameras[path.partition(".")[2]], camera)
+    return found
+
+
+def _more_values(observers: Sequence[Observer]) -> dict[str, Value]:
+    """Return what may be free beside the system: cameras, looks, lights and start times."""
+    out: dict[str, Value] = {}
+    wide = (-np.inf, np.inf)
+    for one in observers:
+        out[one.start_path] = Value(np.asarray(one.start), "s", "linear", (-1e3, 1e3))
+        if isinstance(one, FilmObserver):
+            for target, path in one.paths.items():
+                owner, _, key = target.rpartition(".")
+                part = one.scene.lights.get(owner) or one.scene.objects[owner].material
+                value = np.asarray(getattr(part, key), np.float64)
+                out[path] = Value(value, "-", "linear", wide)
+        camera = getattr(one, "camera", None)
+        if camera is not None:
+            known = camera.parameters()
+            units = {"rotation": "rad", "translation": "m", "fov_y": "deg", "focal": "pixels"}
+            for name in camera_names(camera):
+                path = f"{one.camera_path}.{name}"  # pyright: ignore[reportAttributeAccessIssue]
+                out[path] = Value(known[name], units[name], "linear", wide)
+    return out
+
+
+def _nuisances(
+    file: declared.SceneFile,
+    observers: Sequence[Observer],
+    cameras: Mapping[str, tuple[declared.Camera, PosedCamera]],
+) -> tuple[Free, ...]:
+    """Return what is fitted beside the answers: pose and lens of every camera with `fit`."""
+    del file, observers
+    out: list[Free] = []
+    for path, (spec, camera) in cameras.items():
+        if not spec.fit:
+            continue
+        known = camera.parameters()
+        distance = float(np.linalg.norm(camera.translation))
+        angle = np.radians(spec.angle_error)
+        # the middle of what is filmed moves sideways by position and by view
+        sideways = distance * np.hypot(spec.position_error, angle)
+        errors = {
+            "rotation": np.hypot(angle, spec.position_error),
+            "translation": np.array([sideways, sideways, distance * spec.position_error]),
+        }
+        for name in camera_names(camera):
+            error = errors.get(name, spec.fov_error * known[name])
+            out.append(nuisance(f"{path}.{name}", known[name], error))
+    return tuple(out)
+
+
+def _look_nuisances(
+    file: declared.SceneFile, built: Built, observers: Sequence[Observer]
+) -> tuple[Free, ...]:
+    """Return the looks that are fitted to the first frames: of films in RGB."""
+    films = [one for one in observers if isinstance(one, FilmObserver) and one.paths]
+    if not films:
+        return ()
+    asked = set(file.free)
+    values = _more_values(films)
+    looks = {**file.bodies, **{k: v for k, v in file.obstacles.items() if v.draw}}
+    out = [
+        nuisance(path, values[path].value, COLOR_ERROR)
+        for name, one in looks.items()
+        if name in built.meshes and hasattr(one, "look") and one.look.fit
+        for path in (f"{name}.look.ambient", f"{name}.look.diffuse")
+        if path not in asked
+    ]
+    if out:
+        out += [
+            nuisance(path, values[path].value, DIRECTION_ERROR * np.ones(3))
+            for path in (f"lights.{name}.direction" for name in built.lights)
+            if path not in asked
+        ]
+    return tuple(out)
+
+
+# First frames
+
+
+def fit_first_frames(
+    problem: SceneProblem,
+    films: Mapping[str, FilmData],
+    file: declared.SceneFile,
+    looks: tuple[Free, ...],
+    *,
+    say: Say,
+) -> SceneProblem:
+    """Return the problem with backgrounds, and with cameras and looks as the first frames show them.
+
+    Two rounds: the background is found around where the cameras see the bodies, then cameras and
+    looks are fitted; then both again.
+
+    Raises
+    ------
+    StudyError
+        If a camera does not see the bodies.
+    """
+    cameras = tuple(one for one in problem.parameters.free if not one.is_answer)
+    if not films:
+        return problem
+    for margin in (MARGIN, MARGIN / 3.0):
+        problem = _with_backgrounds(problem, films, file, margin)
+        free = (*cameras, *looks)
+        if not free:
+            return problem
+        say("fitting cameras and looks to the first frame")
+        nuisances = FreeParameters(free).held_at_values(problem.fixed)
+        first = replace(_first_of_films(problem), parameters=nuisances)
+        found = minimize(
+            first,
+            nuisances.start,
+            Method.GAUSS_NEWTON,
+            max_evaluations=FIRST_EVALUATIONS,
+            tolerance=FIRST_TOLERANCE,
+            stall=Stall(1e-3, 3),
+        )
+        values = nuisances.scene_values(found.theta)
+        problem = replace(
+            problem,
+            fixed={**problem.fixed, **values},
+            parameters=problem.parameters.held_at_values(values),
+        )
+    return _with_backgrounds(problem, films, file, MARGIN / 3.0)
+
+
+def _first_of_films(problem: SceneProblem) -> SceneProblem:
+    """Return the problem of the first frame of every film."""
+    firsts = [
+        replace(one.between(np.arange(len(one.times)) == 0))
+        for one in problem.observers
+        if isinstance(one, FilmObserver)
+    ]
+    return _on_one_timeline(problem, firsts)
+
+
+def _with_backgrounds(
+    problem: SceneProblem,
+    films: Mapping[str, FilmData],
+    file: declared.SceneFile,
+    margin: float,
+) -> SceneProblem:
+    """Return the problem with the background of every film found outside the bodies."""
+    values = problem._values(problem.parameters.start)
+    first = _first_of_films(problem)
+    _, motion, samplings = first._moment(problem.parameters.start)
+    moved = first._moved(motion, motion.run())
+    found = {}
+    for one, at in zip(first.observers, samplings, strict=True):
+        assert isinstance(one, FilmObserver)
+        declared_film = file.observations[one.name]
+        assert isinstance(declared_film, declared.Film)
+        alpha = one.as_images(one.predict(moved, at, values))[0, ..., 3]
+        if alpha.sum() < VISIBLE:
+            raise StudyError(_unseen(one, moved))
+        reach = max(int(np.ceil(margin * one.size[0])), 2)
+        covered = scipy.ndimage.binary_dilation(alpha > 0.01, iterations=reach)
+        plate = plate_of(declared_film, films[one.name], covered)
+        frames = films[one.name].frames
+        if declared_film.compare == "silhouette":
+            mask = silhouettes(films[one.name], plate)
+            frames = np.repeat(mask[..., None], 3, axis=-1)
+            plate = np.zeros_like(plate)
+        found[one.name] = (frames, plate)
+    observers = tuple(
+        replace(
+            one,
+            frames=found[one.name][0],
+            first=found[one.name][0][0],
+            rasterizer=replace(one.rasterizer, background=found[one.name][1]),
+        )
+        if isinstance(one, FilmObserver)
+        else one
+        for one in problem.observers
+    )
+    return replace(problem, observers=observers)
+
+
+def _unseen(one: FilmObserver, moved: Any) -> str:
+    points = np.concatenate([moved.surfaces[name][0] for name in one.scene.objects])
+    low, high = (end.round(4).tolist() for end in (points.min(axis=0), points.max(axis=0)))
+    return (
+        f"`{one.camera_path}` does not see the bodies: they cover less than {VISIBLE:g} pixels of "
+        f"the first frame of `observations.{one.name}`. They reach from {low} to {high} m. Check "
+        "eye and target, the bodies' `position` and `scale`, or run `adjsim preview`."
+    )

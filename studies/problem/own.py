@@ -1,0 +1,173 @@
+r"""Residuals of the user's own: a Python function of the bodies' surfaces, and its cotangent.
+
+    def residuals(surfaces):            # {"duck": (n_frames, n_vertices, 3) [m], ...}
+        ...
+        return r                        # (n_frames, m)
+    def vjp(surfaces, adj_r):
+        return {"duck": adj_vertices}   # cotangents of the surfaces that r depends on
+
+The loss is the mean over frames of the squares of r, times the weight. Gauss-Newton needs the
+tangent of r too: give `jvp(surfaces, tan_surfaces)`, or it is taken by central differences of
+`residuals` along the tangent.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from studies.errors import StudyError
+from studies.problem.observers import Cotangents, Moved, Observer, Recorded, Values
+from studies.problem.sampling import Sampling
+
+
+Surfaces = Mapping[str, np.ndarray]
+STEP = 1e-6  # of the differences, relative to the largest coordinate over the largest tangent
+
+
+@dataclass(frozen=True, eq=False)
+class OwnResiduals:
+    """Residuals of the user's own.
+
+    Attributes
+    ----------
+    times : array
+        Of the frames, increasing, (n_frames,) [s].
+    residuals, vjp, jvp : callable
+        As above.
+    weight : float
+    """
+
+    times: np.ndarray
+    residuals: Callable[[Surfaces], np.ndarray]
+    vjp: Callable[[Surfaces, np.ndarray], Surfaces]
+    jvp: Callable[[Surfaces, Surfaces], np.ndarray] | None = None
+    weight: float = 1.0
+    start: float = field(default=0.0, kw_only=True)
+    validate: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnObserver(Observer):
+    """Residuals of the user's own as an observer: rows are the residuals, in threes.
+
+    Attributes
+    ----------
+    own : OwnResiduals
+    count : int
+        Rows of each frame: a third of the residuals, rounded up.
+    """
+
+    own: OwnResiduals
+    count: int
+
+    def rows_per_frame(self) -> int:
+        """Return the number of rows of a frame."""
+        return self.count
+
+    def targets(self) -> np.ndarray:
+        """Return 0: what residuals should be."""
+        return np.zeros((len(self.times) * self.count, 3))
+
+    def still(self) -> np.ndarray:
+        """Return 0: of residuals it is not known what they would be without motion."""
+        return self.targets()
+
+    def between(self, keep: np.ndarray) -> "OwnObserver":
+        """Raise unless all frames are kept, or cut the frames after the last one kept."""
+        return replace(self, times=self.times[keep], index=self.index[keep])
+
+    def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedOwn":
+        """Evaluate the residuals."""
+        del values
+        surfaces = {name: at.at(rows) for name, rows in moved.surfaces.items()}
+        r = np.asarray(self.own.residuals(surfaces), np.float64)
+        if r.ndim != 2 or len(r) != len(self.times) or r.shape[1] > 3 * self.count:
+            raise StudyError(
+                f"`observations.{self.name}.residuals` must return one row for each of the "
+                f"{len(self.times)} frames, (n_frames, m), got shape {r.shape}."
+            )
+        return RecordedOwn(self, moved, at, surfaces, self.in_rows(r))
+
+    def in_rows(self, r: np.ndarray) -> np.ndarray:
+        """Return residuals (n_frames, m) in rows of four."""
+        padded = np.zeros((len(r), 3 * self.count))
+        padded[:, : r.shape[1]] = r
+        out = np.zeros((len(r) * self.count, 4))
+        out[:, :3] = padded.reshape(-1, 3)
+        return out
+
+    @property
+    def _scale(self) -> float:
+        return float(np.sqrt(self.weight / len(self.times)))
+
+    def residuals(self, rows: np.ndarray) -> np.ndarray:
+        """Return the residuals, scaled so that r @ r is their weighted mean over frames."""
+        return self._scale * rows[:, :3].ravel()
+
+    def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
+        """Return the tangent of r."""
+        return self.residuals(tan_rows)
+
+    def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
+        """Return the cotangent of the rows."""
+        out = np.zeros((len(adj_r) // 3, 4))
+        out[:, :3] = self._scale * adj_r.reshape(-1, 3)
+        return out
+
+    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return the weighted squares by frame."""
+        off = np.square(rows[:, :3] - other[:, :3]).reshape(len(self.times), -1)
+        return self.weight * off.sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedOwn(Recorded):
+    """Residuals of the user's own, evaluated."""
+
+    observer: OwnObserver
+    moved: Moved
+    at: Sampling
+    surfaces: dict[str, np.ndarray]
+    rows: np.ndarray
+
+    def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
+        """Return the tangent of the rows."""
+        shift = tan_values.get(self.observer.start_path)
+        tangents = {name: np.zeros_like(rows) for name, rows in self.surfaces.items()}
+        for name in tangents:
+            if tan is not None:
+                tangents[name] += self.at.at(tan.surfaces[name])
+            if shift is not None:
+                tangents[name] += float(shift) * self.at.slope(self.moved.surfaces[name])
+        return self.observer.in_rows(self._pushed(tangents))
+
+    def _pushed(self, tangents: Surfaces) -> np.ndarray:
+        own = self.observer.own
+        if own.jvp is not None:
+            return np.asarray(own.jvp(self.surfaces, tangents))
+        size = max(float(np.abs(rows).max(initial=0.0)) for rows in self.surfaces.values())
+        slope = max(float(np.abs(rows).max(initial=0.0)) for rows in tangents.values())
+        h = STEP * max(size, 1e-3) / slope if slope > 0.0 else 1.0
+        ahead, behind = (
+            np.asarray(
+                own.residuals(
+                    {name: rows + sign * h * tangents[name] for name, rows in self.surfaces.items()}
+                )
+            )
+            for sign in (1.0, -1.0)
+        )
+        return (ahead - behind) / (2.0 * h)
+
+    def vjp(self, adj_rows: np.ndarray) -> Cotangents:
+        """Pull the cotangent of the rows back to the surfaces."""
+        own, out = self.observer, Cotangents()
+        padded = adj_rows[:, :3].reshape(len(own.times), -1)
+        m = np.asarray(own.own.residuals(self.surfaces)).shape[1]
+        slope = 0.0
+        for name, adj in own.own.vjp(self.surfaces, padded[:, :m]).items():
+            rows = self.moved.surfaces[name]
+            slope += float(np.sum(adj * self.at.slope(rows)))
+            out.surfaces[name] = self.at.spread(np.asarray(adj, rows.dtype), len(rows))
+        out.values[own.start_path] = np.float64(slope)
+        return out

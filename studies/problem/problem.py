@@ -1,0 +1,450 @@
+r"""A scene, its observations and what is free of it, as a problem for search and answer.
+
+    theta -> values by path -> model and state -> rollout -> surfaces -> predictions -> residuals
+                            -> cameras, looks, lights, start times ----^
+
+The rows of all observations follow each other. Priors are rows of the residuals too:
+r = (theta - mean)/(error sqrt(EVIDENCE)), as if an observation were as much evidence as EVIDENCE
+independent numbers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from adjsim.model import Model
+from adjsim.rollout import rollout
+from adjsim.system import OnDivergence
+from adjsim.worlds import stack
+from studies.filming import Pulled
+from studies.image_problem import ImageProblem, Judge, filled_columns
+from studies.motion import Motion, pull_frames
+from studies.optimizers.problem import NOT_FINITE
+from studies.problem.free import FreeParameters
+from studies.problem.observers import Cotangents, Moved, Observer, Recorded
+from studies.problem.reach import Reach
+from studies.problem.sampling import Sampling, sample_steps
+from studies.problem.steps import Steps
+from studies.scene.building import Built
+
+
+EVIDENCE = 1000.0
+MOST_WORLDS = 32  # rolled out side by side
+
+
+@dataclass(frozen=True, eq=False)
+class SceneProblem(ImageProblem):
+    """A `studies.image_problem.ImageProblem`: predict observations of a scene.
+
+    Attributes
+    ----------
+    built : Built
+    observers : tuple of Observer
+        Their `index` counts the instants of all observations.
+    parameters : FreeParameters
+    fixed : mapping
+        Scene values that are neither free nor the scene's own, such as a fitted look, by path.
+    steps : Steps
+        Size of the time step.
+    n_frames : int
+        Instants of all observations.
+    dtype, device, checkpoint
+        As `studies.motion.Motion` takes them.
+    """
+
+    built: Built
+    observers: tuple[Observer, ...]
+    parameters: FreeParameters  # pyright: ignore[reportIncompatibleVariableOverride]
+    steps: Steps
+    n_frames: int = 0  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    fixed: Mapping[str, np.ndarray] = field(default_factory=dict)
+    dtype: str = "float64"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    device: str = "cpu"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    threads: int | None = None
+    checkpoint: str = "1GB"
+
+    @property
+    def loss(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What is compared, in words."""
+        return ", ".join(f"{one.name}: {type(one).__name__}" for one in self.observers)
+
+    @property
+    def targets(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What was observed, (n_rows, 3)."""
+        return np.concatenate([one.targets() for one in self.observers])
+
+    @property
+    def answers(self) -> tuple[int, ...]:
+        """Components of theta that are asked for."""
+        return self.parameters.answers
+
+    @property
+    def schedule(self) -> str | None:
+        """Which states of the rollout are kept to be reversed, in words."""
+        return self._moment(self.parameters.start)[1].plan().told()
+
+    # What the problem is restricted to
+
+    def with_targets(self, targets: np.ndarray) -> "SceneProblem":
+        """Raise: observations are read from files."""
+        raise TypeError("A problem of a scene has the targets that were observed.")
+
+    def with_dtype(self, dtype: str) -> "SceneProblem":
+        """Return the same problem computed in another precision."""
+        return replace(self, dtype=dtype)
+
+    def on_one_thread(self) -> "SceneProblem":
+        """Return the same problem computed by one thread."""
+        return replace(self, threads=1)
+
+    def at_stage(self, stage: float) -> "SceneProblem":
+        """Return the problem of this part of the frames, at least two."""
+        if stage == 1.0:
+            return self
+        return self.frames_between(0, max(2, int(np.ceil(stage * self.n_frames))))
+
+    def name_of_stage(self, stage: float) -> str:
+        """Return how many frames are looked at in a stage."""
+        return f"{self.at_stage(stage).n_frames} of {self.n_frames} frames"
+
+    def frames_between(self, first: int, stop: int) -> "SceneProblem":
+        """Return the problem that compares only these instants; its rollout begins at 0."""
+        kept = []
+        for one in self.observers:
+            keep = (one.index >= first) & (one.index < stop)
+            if keep.any():
+                part = one.between(keep)
+                kept.append(replace(part, index=part.index - first))
+        return replace(self, observers=tuple(kept), n_frames=min(stop, self.n_frames) - first)
+
+    def at(self, theta: np.ndarray, keep: tuple[int, ...] | None = None) -> "SceneProblem":
+        """Return the problem that starts at theta; with `keep`, with all else fixed there."""
+        fixed = {**self.fixed, **self.parameters.scene_values(theta)}
+        return replace(self, parameters=self.parameters.held_at(theta, keep), fixed=fixed)
+
+    def with_steps_for(self, theta: np.ndarray) -> "SceneProblem":
+        """Return the problem with a time step that suits the stiffness at theta."""
+        system, _ = self._system(self._values(theta), self.steps.dt)
+        return replace(self, steps=self.steps.suited_to(system))
+
+    def steps_are_long(self, theta: np.ndarray) -> bool:
+        """Whether the time step is too long for theta."""
+        system, _ = self._system(self._values(theta), self.steps.dt)
+        return self.steps.are_long(system)
+
+    # From theta to predictions
+
+    def _values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """Return every value that is not the scene's own, by path."""
+        return {**self.fixed, **self.parameters.scene_values(theta)}
+
+    def _system(self, values: Mapping[str, np.ndarray], dt: float) -> tuple[Any, Any]:
+        """Return system and state with values by scene path."""
+        reach = Reach(self.built, dt)
+        return self.built.system.with_values(self.built.state, reach.values(values))
+
+    @property
+    def duration(self) -> float:
+        """Time of the last instant [s]."""
+        values = self.fixed | self.parameters.scene_values(self.parameters.start)
+        return max(float(one.instants(values).max()) for one in self.observers)
+
+    def _moment(self, theta: np.ndarray) -> tuple[dict[str, np.ndarray], Motion, list[Sampling]]:
+        """Return the values, the motion, and where the instants of each observation lie."""
+        values = self._values(theta)
+        dt = self.steps.dt
+        steps, samplings = sample_steps(
+            [one.instants(values) for one in self.observers],
+            dt,
+            moves=[one.start_path in self.parameters.paths for one in self.observers],
+        )
+        system, state = self._system(values, dt)
+        motion = Motion(
+            system,
+            state,
+            dt,
+            steps,
+            self.dtype,
+            device=self.device,
+            threads=self.threads,
+            checkpoint=self.checkpoint,
+        )
+        return values, motion, samplings
+
+    def motion_at(self, theta: np.ndarray) -> Motion:
+        """Return the motion at theta."""
+        return self._moment(theta)[1]
+
+    def _moved(self, motion: Motion, run: Any) -> Moved:
+        surfaces = {
+            name: subject.vertices(motion, run) for name, subject in self.built.subjects.items()
+        }
+        return Moved(surfaces, getattr(run, "x", None))
+
+    def _tangent_of_motion(
+        self, motion: Motion, tangents: Mapping[str, np.ndarray], values: Mapping[str, np.ndarray]
+    ) -> Moved | None:
+        """Return what moves for tangents by scene path; None where nothing of the system does."""
+        reached = Reach(self.built, motion.dt).jvp(values, tangents)
+        if not reached:
+            return None
+        run, tan_run = motion.jvp(reached)
+        surfaces = {
+            name: subject.vertices_jvp(motion, run, tan_run, reached)
+            for name, subject in self.built.subjects.items()
+        }
+        return Moved(surfaces, getattr(tan_run, "x", None))
+
+    def images(self, theta: np.ndarray) -> np.ndarray:
+        """Return all predictions at theta, (n_rows, 4)."""
+        values, motion, samplings = self._moment(theta)
+        moved = self._moved(motion, motion.run())
+        return self._predicted(moved, samplings, values)
+
+    def _predicted(
+        self, moved: Moved, samplings: Sequence[Sampling], values: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        pairs = zip(self.observers, samplings, strict=True)
+        return np.concatenate([one.predict(moved, at, values) for one, at in pairs])
+
+    def images_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the predictions at theta and their derivative along `tan_theta`."""
+        rows, push = self.pushing(theta)
+        return rows, push(tan_theta)
+
+    def pushing(self, theta: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """Return the predictions, made once, and what pushes any number of directions to them."""
+        values, motion, samplings = self._moment(theta)
+        moved = self._moved(motion, motion.run())
+        records = self._recorded(moved, samplings, values)
+
+        def push(tan_theta: np.ndarray) -> np.ndarray:
+            tangents = self.parameters.scene_tangents(theta, tan_theta)
+            tan = self._tangent_of_motion(motion, tangents, values)
+            return np.concatenate([record.jvp(tan, tangents) for record in records])
+
+        return np.concatenate([record.rows for record in records]), push
+
+    def _recorded(
+        self, moved: Moved, samplings: Sequence[Sampling], values: Mapping[str, np.ndarray]
+    ) -> list[Recorded]:
+        pairs = zip(self.observers, samplings, strict=True)
+        return [one.record(moved, at, values) for one, at in pairs]
+
+    def pull_back(self, theta: np.ndarray, judge: Judge) -> tuple[float, np.ndarray]:
+        """Return the value and the gradient in theta of `judge(rows) -> value, adj_rows`."""
+        values, motion, samplings = self._moment(theta)
+        recorded = motion.record()
+        run = recorded.trajectory
+        records = self._recorded(self._moved(motion, run), samplings, values)
+        value, adj_rows = judge(np.concatenate([record.rows for record in records]))
+        gathered = Cotangents()
+        ends = np.cumsum([len(record.rows) for record in records])
+        for record, part in zip(records, np.split(adj_rows, ends[:-1]), strict=True):
+            gathered.add(record.vjp(part))
+        pulled = self._pulled_to_run(motion, run, gathered)
+        adjoints = self._pulled_to_values(recorded, pulled, values, motion.dt)
+        for path, adj in gathered.values.items():
+            adjoints[path] = adjoints[path] + adj if path in adjoints else adj
+        return value, self.parameters.scene_gradient(theta, adjoints)
+
+    def _pulled_to_run(self, motion: Motion, run: Any, gathered: Cotangents) -> Pulled:
+        pulled = Pulled()
+        for name, adj in gathered.surfaces.items():
+            pulled.add(self.built.subjects[name].vertices_vjp(motion, run, adj))
+        if gathered.x is not None:
+            pulled.add(Pulled({"x": gathered.x}))
+        return pulled
+
+    def _pulled_to_values(
+        self, recorded: Any, pulled: Pulled, values: Mapping[str, np.ndarray], dt: float
+    ) -> dict[str, np.ndarray]:
+        """Return cotangents of scene paths from those of frames and of the system's parameters."""
+        reach = Reach(self.built, dt)
+        wanted = reach.targets(self.parameters.scene_values(self.parameters.start))
+        adjoints: dict[str, np.ndarray] = {}
+        if wanted:
+            adjoints = dict(pull_frames(recorded, pulled.frames, wanted))
+        for path, adj in pulled.values.items():
+            if path in wanted:
+                adjoints[path] = adjoints.get(path, 0.0) + adj
+        return reach.vjp(values, adjoints)
+
+    # Residuals and losses
+
+    def residuals_of(self, images: np.ndarray) -> np.ndarray:
+        """Return r of predictions, without priors."""
+        return self._joined(lambda one, rows: one.residuals(rows), images)
+
+    def residuals_tangent(self, images: np.ndarray, tan_images: np.ndarray) -> np.ndarray:
+        """Return the tangent of r, without priors."""
+        del images
+        return self._joined(lambda one, rows: one.residuals_jvp(rows), tan_images)
+
+    def residuals_cotangent(self, images: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
+        """Return the cotangent of predictions, in as many columns as they have."""
+        r_ends = np.cumsum(self._residual_counts())
+        parts = np.split(adj_r, r_ends[:-1])
+        rows = [one.residuals_vjp(part) for one, part in zip(self.observers, parts, strict=True)]
+        return np.concatenate(rows)[:, : images.shape[-1]]
+
+    def _residual_counts(self) -> list[int]:
+        blank = [np.zeros((one.rows_per_frame() * len(one.times), 4)) for one in self.observers]
+        pairs = zip(self.observers, blank, strict=True)
+        return [len(one.residuals_jvp(rows)) for one, rows in pairs]
+
+    def _joined(
+        self, of: Callable[[Observer, np.ndarray], np.ndarray], rows: np.ndarray
+    ) -> np.ndarray:
+        ends = np.cumsum([one.rows_per_frame() * len(one.times) for one in self.observers])
+        parts = np.split(rows, ends[:-1])
+        return np.concatenate([of(one, p) for one, p in zip(self.observers, parts, strict=True)])
+
+    def loss_of(self, images: np.ndarray) -> float:
+        """Return r @ r."""
+        r = self.residuals_of(images)
+        return float(r @ r)
+
+    def loss_cotangent(self, images: np.ndarray) -> np.ndarray:
+        """Return the gradient of r @ r in the predictions."""
+        return self.residuals_cotangent(images, 2.0 * self.residuals_of(images))
+
+    def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the squares of the priors and their gradient."""
+        r, scale = self._prior(theta)
+        return float(r @ r), 2.0 * scale * r
+
+    def _prior(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the residuals of the priors, 0 where there is none, and their slopes."""
+        scale = 1.0 / (self.parameters.prior_error * np.sqrt(EVIDENCE))
+        return scale * (theta - self.parameters.prior_mean), scale
+
+    def residuals(self, theta: np.ndarray) -> np.ndarray:
+        """Return r at theta; the last rows are the priors."""
+        return np.concatenate([super().residuals(theta), self._prior(theta)[0]])
+
+    def residuals_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
+        """Return the derivative of r along `tan_theta`."""
+        own = super().residuals_jvp(theta, tan_theta)
+        return np.concatenate([own, self._prior(theta)[1] * tan_theta])
+
+    def residuals_vjp(self, theta: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
+        """Return the gradient in theta for a cotangent of r."""
+        n = len(theta)
+        return super().residuals_vjp(theta, adj_r[:-n]) + self._prior(theta)[1] * adj_r[-n:]
+
+    def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return r and its Jacobian, one tangent sweep a column; columns share the threads."""
+        rows, push = self.on_one_thread().pushing(theta)
+        own, (prior, scale) = self.residuals_of(rows), self._prior(theta)
+        n, count = len(theta), len(own)
+
+        def column(direction: np.ndarray) -> np.ndarray:
+            return np.concatenate(
+                [self.residuals_tangent(rows, push(direction)), scale * direction]
+            )
+
+        jacobian = filled_columns(column, (count + n, n), self.device)
+        return np.concatenate([own, prior]), jacobian
+
+    def frames_of_rows(self) -> np.ndarray:
+        """Return the instant of every residual, (n_residuals,); -1 for priors."""
+        own = [
+            np.repeat(one.index, count // len(one.times))
+            for one, count in zip(self.observers, self._residual_counts(), strict=True)
+        ]
+        return np.concatenate([*own, np.full(self.parameters.size, -1)])
+
+    def frame_losses(self, images: np.ndarray) -> np.ndarray:
+        """Return the loss of every instant alone, (n_frames,): what is observed then."""
+        r = self.residuals_of(images)
+        frames = self.frames_of_rows()[: len(r)]
+        squares = np.bincount(frames, r * r, self.n_frames)
+        # the loss of an observation is a mean over its frames: alone, a frame counts whole
+        counts = np.zeros(self.n_frames)
+        for one in self.observers:
+            counts[one.index] += 1.0 / len(one.times)
+        return squares / np.where(counts > 0.0, counts, 1.0)
+
+    def residual_squares(self, theta: np.ndarray) -> np.ndarray:
+        """Return the weighted mean squares of prediction - observation by instant."""
+        return self._squares(self.images(theta), lambda one: one.targets())
+
+    def still_squares(self) -> np.ndarray:
+        """Return those of first frame - observation: the motion that is there to explain."""
+        return self._squares(self.targets, lambda one: one.still())
+
+    def _squares(self, rows: np.ndarray, other: Callable[[Observer], np.ndarray]) -> np.ndarray:
+        out = np.zeros(self.n_frames)
+        ends = np.cumsum([one.rows_per_frame() * len(one.times) for one in self.observers])
+        for one, part in zip(self.observers, np.split(rows, ends[:-1]), strict=True):
+            out[one.index] += one.squares(part, other(one))
+        return out
+
+    # Many points at once
+
+    def losses_by_frame(self, thetas: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the loss of every instant at many points, (n_points, n_frames); inf if it blows up.
+
+        Points are worlds of one batch where the system is a `Model`; each has the time step that
+        suits it.
+        """
+        found = np.full((len(thetas), self.n_frames), np.inf)
+        by_step: dict[float, list[int]] = {}
+        suited = []
+        for k, theta in enumerate(thetas):
+            suited.append(self.with_steps_for(theta))
+            by_step.setdefault(suited[k].steps.dt, []).append(k)
+        for members in by_step.values():
+            for first in range(0, len(members), MOST_WORLDS):
+                self._fill_losses(found, suited, thetas, members[first : first + MOST_WORLDS])
+        return found
+
+    def _fill_losses(
+        self,
+        found: np.ndarray,
+        suited: Sequence["SceneProblem"],
+        thetas: Sequence[np.ndarray],
+        members: Sequence[int],
+    ) -> None:
+        """Fill the rows of points that share a time step."""
+        moments = [suited[k]._moment(thetas[k]) for k in members]
+        for k, (values, motion, samplings), run in zip(
+            members, moments, _runs([motion for _, motion, _ in moments]), strict=True
+        ):
+            if run is not None:
+                moved = self._moved(motion, run)
+                rows = self._predicted(moved, samplings, values)
+                found[k] = self.frame_losses(rows)
+
+
+def _runs(motions: Sequence[Motion]) -> list[Any]:
+    """Return the trajectories of motions with one time step; None where one blows up."""
+    first = motions[0]
+    same = all(np.array_equal(one.frames, first.frames) for one in motions)
+    if not isinstance(first.system, Model) or not same:
+        return [_run(one) for one in motions]
+    found = rollout(
+        stack([one.system for one in motions]),
+        [one.state for one in motions],
+        first.dt,
+        first.n_steps,
+        frames=first.frames,
+        dtype=first.dtype,
+        device=first.device,
+        threads=first.threads,
+        on_divergence=OnDivergence.MARK,
+    )
+    return [run if run.diverged is None else None for run in found]
+
+
+def _run(motion: Motion) -> Any:
+    try:
+        return motion.run()
+    except NOT_FINITE:
+        return None
+
+
+__all__ = ["SceneProblem"]

@@ -1,0 +1,141 @@
+r"""From values of a scene to the parameters of its system, through all parameter maps.
+
+A parameter of the system is the sum of what all maps that end at it give. Beside the scene's own
+maps there is the start half a step early: the velocities of semi-implicit Euler are those of
+leapfrog at half steps, so that with
+
+    v_0 = v(0) - dt/2 g
+
+positions are right to second order in dt, where they would be to first order with v_0 = v(0): a
+free fall is exact at every step.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from adjsim.model import Model
+from studies.scene.building import Built
+from studies.scene.maps import ParameterMap, add_up
+
+
+GRAVITY = "world.gravity"
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class HalfStep(ParameterMap):
+    """What gravity takes from the velocities in half a step: -dt/2 g, 0 where a node is held.
+
+    Attributes
+    ----------
+    half : float
+        dt/2 [s].
+    moving : numpy.ndarray
+        1 or 0 of every node, (n_nodes,).
+    bodies : dict
+        Number of bodies in each set of rigid bodies.
+    """
+
+    half: float
+    moving: np.ndarray
+    bodies: dict[str, int]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Return gravity's path."""
+        return (GRAVITY,)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Return the paths of velocities."""
+        nodes = ("state.v",) if len(self.moving) else ()
+        return (*nodes, *(f"{name}.velocity" for name in self.bodies))
+
+    def values(self, sources: Values) -> dict[str, np.ndarray]:
+        """Return what is taken, by path."""
+        g = -self.half * np.asarray(sources[GRAVITY], np.float64)
+        out = {f"{name}.velocity": np.tile(g, (n, 1)) for name, n in self.bodies.items()}
+        if len(self.moving):
+            out["state.v"] = np.multiply.outer(self.moving, g)
+        return out
+
+    def jvp(self, sources: Values, tangents: Values) -> dict[str, np.ndarray]:
+        """Return the tangents: the map is linear."""
+        del sources
+        return self.values(tangents) if GRAVITY in tangents else {}
+
+    def vjp(self, sources: Values, adjoints: Values) -> dict[str, np.ndarray]:
+        """Return the cotangent of gravity."""
+        del sources
+        adj = np.zeros(3)
+        for name in self.bodies:
+            adj += np.asarray(adjoints.get(f"{name}.velocity", np.zeros((1, 3)))).sum(axis=0)
+        if "state.v" in adjoints:
+            adj += self.moving @ adjoints["state.v"]
+        return {GRAVITY: -self.half * adj}
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """All parameter maps of a built scene at one time step.
+
+    Attributes
+    ----------
+    built : Built
+    dt : float
+        [s].
+    """
+
+    built: Built
+    dt: float
+
+    @cached_property
+    def maps(self) -> tuple[ParameterMap, ...]:
+        """The scene's maps, and the start half a step early."""
+        system = self.built.system
+        if not isinstance(system, Model):
+            return tuple(self.built.maps)
+        moving = np.where(system.pinned, 0.0, 1.0)
+        bodies = {name: part.n_bodies for name, part in system.bodies.items()}
+        return (*self.built.maps, HalfStep(self.dt / 2.0, moving, bodies))
+
+    @property
+    def _always(self) -> tuple[str, ...]:
+        """Parameters that no built scene has right: those of the start half a step early."""
+        last = self.maps[-1] if self.maps else None
+        return last.targets if isinstance(last, HalfStep) else ()
+
+    @cached_property
+    def defaults(self) -> dict[str, np.ndarray]:
+        """The scene's own values, by path."""
+        return {path: one.value for path, one in self.built.values.items()}
+
+    def targets(self, paths: Values) -> tuple[str, ...]:
+        """Return the parameters of the system that scene paths reach."""
+        reached = (t for one in self.maps if set(one.sources) & set(paths) for t in one.targets)
+        return tuple(dict.fromkeys(reached))
+
+    def values(self, given: Values) -> dict[str, np.ndarray]:
+        """Return the system's parameters that differ from those of the built scene."""
+        known = {**self.defaults, **given}
+        wanted = {*self.targets(given), *self._always}
+        summed = add_up(one.values(known) for one in self._ending_at(wanted))
+        return {path: value for path, value in summed.items() if path in wanted}
+
+    def jvp(self, given: Values, tangents: Values) -> dict[str, np.ndarray]:
+        """Return the tangents of the system's parameters for tangents of scene paths."""
+        known = {**self.defaults, **given}
+        moved = [one for one in self.maps if set(one.sources) & set(tangents)]
+        return add_up(one.jvp(known, tangents) for one in moved)
+
+    def vjp(self, given: Values, adjoints: Values) -> dict[str, np.ndarray]:
+        """Return the cotangents of scene paths for those of the system's parameters."""
+        known = {**self.defaults, **given}
+        return add_up(one.vjp(known, adjoints) for one in self._ending_at(set(adjoints)))
+
+    def _ending_at(self, targets: set[str]) -> list[ParameterMap]:
+        return [one for one in self.maps if set(one.targets) & targets]

@@ -1,0 +1,274 @@
+"""Search the answer of a scene, predict what was held back, and judge it.
+
+answers alone, frames that are not held back      coarse set, basins, stages
+answers and cameras, the same frames              from the best basin
+held-back frames                                  predicted by that, then used
+answers and cameras, all frames                   the answer, its intervals, the verdict
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from studies.answer import evidence
+from studies.answer.evidence import Evidence
+from studies.answer.held_back import Explained, explained
+from studies.answer.intervals import FOOTAGE_FLOOR, Intervals, intervals, no_intervals
+from studies.answer.verdict import Verdict, judge
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall
+from studies.problem.making import Made
+from studies.problem.problem import SceneProblem
+from studies.progress import EvaluationProgress
+from studies.run_folder import RunFolder
+from studies.scene import declared
+from studies.search.found import Basin, Found
+from studies.search.robust import robust_search
+from studies.search.robust_settings import MOST_TANGENTS, RobustSearch
+
+
+JOINT, FINAL = "iterations-joint.jsonl", "iterations-all.jsonl"
+STALL = Stall(1e-3, 3)  # steps of Gauss-Newton are long: three without a gain are enough
+LEAST_FITTED = 3  # frames that must be left when some are held back
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The answer of a scene and what it is worth.
+
+    Attributes
+    ----------
+    problem : SceneProblem
+        Of all frames, with the time step of the answer; its `parameters` are answers and cameras.
+    result : Result
+        The last local search.
+    found : Found
+        Of the answers alone, on the frames that were not held back.
+    searched : SceneProblem
+        The problem of `found`.
+    spread : Intervals
+    verdict : Verdict
+    explained : Explained, optional
+    evaluations : int
+    validation : dict
+        Loss and part of the motion that is left of observations with `validate`, by name.
+    """
+
+    problem: SceneProblem
+    result: Result
+    found: Found
+    searched: SceneProblem
+    spread: Intervals
+    verdict: Verdict
+    explained: Explained | None
+    evaluations: int
+    validation: dict[str, Any] = field(default_factory=dict)
+
+
+def solve(
+    made: Made,
+    how: declared.Search,
+    folder: RunFolder,
+    progress: EvaluationProgress,
+    *,
+    seed: int = 0,
+) -> Solved:
+    """Search, or go on where the folder's logs end, and judge the answer.
+
+    Parameters
+    ----------
+    made : Made
+    how : declared.Search
+    folder : RunFolder
+        Gets the logs and the coarse set.
+    progress : EvaluationProgress
+    seed : int
+    """
+    problem = made.problem
+    n_fitted = fitted_frames(problem.n_frames, how.held_back)
+    part = problem.frames_between(0, n_fitted)
+    searched = part.at(part.parameters.start, keep=part.answers)
+    found = robust_search(searched, robust(how), folder, progress, seed=(seed,))
+    spent = found.evaluations
+    start = joint_start(part, searched, found.best.theta)
+    joint = _local(part, start, how, folder, progress, log=JOINT, stage="with cameras")
+    predicted = _squares(problem, joint.theta) if n_fitted < problem.n_frames else None
+    result = joint
+    whole = problem.with_steps_for(joint.theta)
+    if n_fitted < problem.n_frames:
+        result = _local(problem, joint.theta, how, folder, progress, log=FINAL, stage="all frames")
+        whole = problem.with_steps_for(result.theta)
+        spent += result.evaluations
+    spent += joint.evaluations
+    progress.say("judging the answer")
+    left = _squares(whole, result.theta)
+    still = whole.still_squares()
+    part_left = None
+    if left is not None:
+        part_left = explained(
+            left,
+            still,
+            predicted_squares=predicted,
+            n_fitted=None if predicted is None else n_fitted,
+        )
+    spread = _spread(whole, result.theta, [joint.theta])
+    rivals = _rivals(whole, searched, found, result.theta)
+    _, gradient = whole.loss_and_gradient(result.theta)
+    verdict = judge(
+        Evidence(
+            parameters=whole.parameters,
+            theta=result.theta,
+            status=result.status,
+            loss=result.loss,
+            gradient=gradient,
+            intervals=spread,
+            answers=whole.answers,
+            explained=part_left,
+            residual_squares=left,
+            still_squares=still,
+            basins=rivals,
+        )
+    )
+    return Solved(
+        whole,
+        result,
+        found,
+        searched,
+        spread,
+        verdict,
+        part_left,
+        spent,
+        validated(made.validation, whole, result.theta),
+    )
+
+
+def fitted_frames(n_frames: int, held_back: float) -> int:
+    """Return how many of the frames are fitted before the rest is predicted."""
+    count = n_frames - int(np.floor(held_back * n_frames))
+    return n_frames if count < LEAST_FITTED else count
+
+
+def robust(how: declared.Search) -> RobustSearch:
+    """Return the settings of the search of the answers alone."""
+    return RobustSearch(
+        coarse=how.coarse,
+        basins=how.basins,
+        stages=how.stages,
+        max_evaluations=how.max_evaluations,
+        tolerance=how.tolerance,
+    )
+
+
+def joint_start(part: SceneProblem, searched: SceneProblem, theta: np.ndarray) -> np.ndarray:
+    """Return theta of answers and cameras, from that of the answers alone."""
+    start = part.parameters.start.copy()
+    start[list(part.answers)] = theta
+    del searched
+    return start
+
+
+def _local(
+    problem: SceneProblem,
+    theta: np.ndarray,
+    how: declared.Search,
+    folder: RunFolder,
+    progress: EvaluationProgress,
+    *,
+    log: str,
+    stage: str,
+) -> Result:
+    """Return the end of a local search, repeated while its end needs shorter time steps."""
+    is_large = problem.parameters.size > MOST_TANGENTS
+    spent = 0
+    for attempt in range(3):
+        stepped = problem.with_steps_for(theta)
+        name = log if attempt == 0 else log.replace(".", f"-steps-{attempt + 1}.")
+        progress.begin(stage)
+        result = minimize(
+            stepped,
+            theta,
+            Method.LBFGSB if is_large else Method.GAUSS_NEWTON,
+            max_evaluations=how.max_evaluations,
+            tolerance=how.tolerance,
+            log=folder.file(name),
+            callback=progress,
+            stage=stage,
+            stall=STALL,
+        )
+        spent += result.evaluations
+        theta = result.theta
+        if not stepped.steps_are_long(theta):
+            break
+    return replace(result, evaluations=spent)
+
+
+def _squares(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
+    """Return what is left of every frame; None where the rollout blows up."""
+    try:
+        return problem.with_steps_for(theta).residual_squares(theta)
+    except NOT_FINITE:
+        return None
+
+
+def _spread(problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray]) -> Intervals:
+    """Return the intervals at the answer."""
+    if problem.parameters.size > MOST_TANGENTS:
+        return no_intervals(problem.parameters.size, f"more than {MOST_TANGENTS} parameters")
+    try:
+        r, J = problem.residuals_and_jacobian(theta)
+    except NOT_FINITE as error:
+        return no_intervals(problem.parameters.size, str(error))
+    return intervals(
+        problem.parameters,
+        theta,
+        r,
+        J,
+        frames=problem.frames_of_rows(),
+        stages=stages,
+        floor=FOOTAGE_FLOOR,
+    )
+
+
+def _rivals(
+    whole: SceneProblem, searched: SceneProblem, found: Found, theta: np.ndarray
+) -> list[evidence.Basin]:
+    """Return the other basins with the cameras of the answer, and what they leave in each frame."""
+    out = []
+    for basin in found.basins:
+        there = theta.copy()
+        there[list(whole.answers)] = basin.theta
+        if _is_answer(basin, found):
+            continue
+        left = _squares(whole, there)
+        if left is not None:
+            out.append(evidence.Basin(there, basin.loss, left))
+    del searched
+    return out
+
+
+def _is_answer(basin: Basin, found: Found) -> bool:
+    return bool(np.array_equal(basin.theta, found.best.theta))
+
+
+def validated(
+    validation: SceneProblem | None, whole: SceneProblem, theta: np.ndarray
+) -> dict[str, Any]:
+    """Return how well the answer predicts what was kept from the search."""
+    if validation is None:
+        return {}
+    values = {**whole.fixed, **whole.parameters.scene_values(theta)}
+    own = replace(
+        validation,
+        fixed={**validation.fixed, **values},
+        parameters=whole.parameters.held_at(theta),
+        steps=whole.steps,
+    )
+    out = {}
+    for one in own.observers:
+        alone = replace(own, observers=(replace(one, index=np.arange(len(one.times))),))
+        alone = replace(alone, n_frames=len(one.times))
+        left = _squares(alone, alone.parameters.start)
+        still = alone.still_squares()
+        out[one.name] = None if left is None else float(left.mean() / max(still.mean(), 1e-300))
+    return out

@@ -1,0 +1,221 @@
+"""Tracked points and states as observers: where on a body each point is."""
+
+import numpy as np
+import scipy.sparse
+
+from render.posed_camera import PosedCamera
+from studies.errors import StudyError
+from studies.motion import Motion
+from studies.observations.points import PointData, read_points
+from studies.observations.states import read_states
+from studies.problem.observers import PointObserver
+from studies.scene import declared
+from studies.scene.building import Built
+
+
+PIXEL, MILLIMETRE = 1.0, 1e-3  # default standard deviations
+NEAR = 0.05  # part of a body's size: how far from its surface a point may be
+
+
+def point_observer(
+    name: str,
+    one: declared.Points,
+    built: Built,
+    seen_by: tuple[str, PosedCamera, tuple[int, int]] | None,
+    center: np.ndarray,
+    spec: declared.Camera | None = None,
+) -> PointObserver:
+    """Return tracked points as an observer.
+
+    Parameters
+    ----------
+    name, one
+        The table of the scene file.
+    built : Built
+    seen_by : tuple, optional
+        Path, camera and size of its picture, of points in pixels.
+    center : numpy.ndarray
+        What the camera's points are relative to, (3,) [m].
+    spec : declared.Camera, optional
+        The same camera as declared, whose distortion is taken off.
+
+    Raises
+    ------
+    StudyError
+        If the body is not drawn, or a point is not on it.
+    """
+    size = None if seen_by is None else seen_by[2]
+    data = read_points(one, spec, size, f"observations.{name}")
+    if one.body not in built.subjects:
+        raise StudyError(
+            f"`observations.{name}.body` must be a body with a surface, got {one.body!r}. Known: "
+            f"{', '.join(built.subjects)}."
+        )
+    motion = Motion(built.system, built.state, 1e-9, np.array([0, 1]))
+    surface = built.subjects[one.body].vertices(motion, motion.run())[0]
+    faces = np.asarray(built.meshes[one.body].faces)
+    places = _places(name, one, data, seen_by, center, surface, faces)
+    path, camera, picture = seen_by or ("", None, (1, 1))
+    return PointObserver(
+        name,
+        one.weight,
+        data.times,
+        one.start,
+        np.arange(len(data.times)),
+        data.values,
+        one.error or (MILLIMETRE if camera is None else PIXEL),
+        on_surface(surface, faces, places),
+        one.body,
+        camera,
+        path,
+        center,
+        picture,
+    )
+
+
+def state_observer(name: str, one: declared.States, built: Built) -> PointObserver:
+    """Return positions of all nodes of a body as an observer.
+
+    Raises
+    ------
+    StudyError
+        If the body has no nodes, or another number of them.
+    """
+    data = read_states(one, f"observations.{name}")
+    if one.body not in built.nodes:
+        raise StudyError(
+            f"`observations.{name}.body` must be a body with nodes, got {one.body!r}. Known: "
+            f"{', '.join(built.nodes) or 'none'}."
+        )
+    rows = np.arange(built.system.n_nodes)[built.nodes[one.body]]
+    if data.values.shape[1] != len(rows):
+        raise StudyError(
+            f"`observations.{name}.file` must have the {len(rows)} nodes of "
+            f"`bodies.{one.body}`, got {data.values.shape[1]}: `x` is (n_times, n_nodes, 3)."
+        )
+    shape = (len(rows), built.system.n_nodes)
+    matrix = scipy.sparse.csr_array((np.ones(len(rows)), (np.arange(len(rows)), rows)), shape=shape)
+    return PointObserver(
+        name,
+        one.weight,
+        data.times,
+        one.start,
+        np.arange(len(data.times)),
+        data.values,
+        one.error,
+        matrix,
+        "",
+    )
+
+
+def _places(
+    name: str,
+    one: declared.Points,
+    data: PointData,
+    seen_by: tuple[str, PosedCamera, tuple[int, int]] | None,
+    center: np.ndarray,
+    surface: np.ndarray,
+    faces: np.ndarray,
+) -> np.ndarray:
+    """Return where every point is on the body at its start, (n_points, 3) [m]."""
+    places = np.zeros((len(data.names), 3))
+    for k, point in enumerate(data.names):
+        if point in one.at:
+            places[k] = one.at[point]
+            continue
+        first = data.values[np.argmax(np.isfinite(data.values[:, k, 0])), k]
+        if seen_by is None:
+            places[k] = first
+        else:
+            _, camera, size = seen_by
+            hit = first_hit(camera, size, first, surface - center, faces)
+            if hit is None:
+                raise StudyError(
+                    f"`observations.{name}`: point {point!r} begins at pixel "
+                    f"({first[0]:.1f}, {first[1]:.1f}), where the camera does not see "
+                    f"`bodies.{one.body}`. Say where it is by `at.{point} = [x, y, z]`, or check "
+                    "the camera."
+                )
+            places[k] = hit + center
+    return places
+
+
+def on_surface(
+    surface: np.ndarray, faces: np.ndarray, places: np.ndarray
+) -> scipy.sparse.csr_array:
+    """Return W, (n_points, n_vertices), whose rows weigh the corners of the nearest triangle.
+
+    Parameters
+    ----------
+    surface : numpy.ndarray
+        Vertices, (n_vertices, 3) [m].
+    faces : numpy.ndarray
+        (n_faces, 3).
+    places : numpy.ndarray
+        (n_points, 3) [m].
+    """
+    import pyvista
+
+    mesh = pyvista.PolyData.from_regular_faces(surface, faces)
+    cells, nearest = mesh.find_closest_cell(places, return_closest_point=True)
+    corners = faces[np.atleast_1d(cells)]
+    size = float(np.linalg.norm(np.ptp(surface, axis=0)))
+    far = np.linalg.norm(nearest - places, axis=1)
+    if (far > NEAR * size).any():
+        k = int(np.argmax(far))
+        raise StudyError(
+            f"A tracked point must begin on its body, but {places[k].round(4).tolist()} is "
+            f"{far[k]:.3g} m away from it. Check units and pose of the points and the body."
+        )
+    weights = _barycentric(surface[corners], nearest)
+    rows = np.repeat(np.arange(len(places)), 3)
+    shape = (len(places), len(surface))
+    return scipy.sparse.csr_array((weights.ravel(), (rows, corners.ravel())), shape=shape)
+
+
+def _barycentric(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return weights (n, 3) of corners (n, 3, 3) that sum up to points (n, 3) in their planes."""
+    a, b = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    d = points - corners[:, 0]
+    aa, ab, bb = (np.einsum("ij,ij->i", p, q) for p, q in ((a, a), (a, b), (b, b)))
+    da, db = np.einsum("ij,ij->i", d, a), np.einsum("ij,ij->i", d, b)
+    area = np.maximum(aa * bb - ab**2, np.finfo(float).tiny)
+    u, v = (bb * da - ab * db) / area, (aa * db - ab * da) / area
+    return np.stack([1.0 - u - v, u, v], axis=1)
+
+
+def first_hit(
+    camera: PosedCamera,
+    size: tuple[int, int],
+    pixel: np.ndarray,
+    surface: np.ndarray,
+    faces: np.ndarray,
+) -> np.ndarray | None:
+    """Return where the ray through a pixel (u, v) first meets a surface, (3,) [m]; None: nowhere.
+
+    Source: Moeller & Trumbore, Fast, minimum storage ray/triangle intersection, 1997.
+    """
+    height, width = size
+    f_x, k, c_x, f_y, c_y = camera.optics.numbers()
+    s_x = (2.0 * pixel[0] + 1 - width) / height
+    s_y = (height - 1 - 2.0 * pixel[1]) / height
+    y = (s_y - c_y) / f_y
+    x = (s_x - c_x - k * y) / f_x
+    eye, axes = camera.pose()
+    ray = np.array([x, y, 1.0]) @ axes
+    origin, a, b = (
+        surface[faces[:, 0]],
+        *(surface[faces[:, i]] - surface[faces[:, 0]] for i in (1, 2)),
+    )
+    p = np.cross(ray, b)
+    area = np.einsum("ij,ij->i", a, p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        d = eye - origin
+        u = np.einsum("ij,ij->i", d, p) / area
+        q = np.cross(d, a)
+        v = q @ ray / area
+        depth = np.einsum("ij,ij->i", b, q) / area
+    is_hit = (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0) & (depth > 0.0)
+    if not is_hit.any():
+        return None
+    return eye + depth[is_hit].min() * ray
