@@ -17,6 +17,7 @@ from studies.optimizers.problem import Method, Options, Problem, Result, Stall
 from studies.parameters import Parameters
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
+from studies.search.found import Found
 
 
 STALL_TRIALS = {True: 8, False: 30}  # with and without a line search, see `Stall.trials`
@@ -78,31 +79,6 @@ class Search:
     def stages_of(self, start: int) -> tuple[float, ...]:
         """Return the stages of a start."""
         return self.finer if start == 1 and self.finer else self.stages
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The best of all starts, and how each of them ended.
-
-    Attributes
-    ----------
-    best : Result
-        Of all frames.
-    start : int
-        Which start it is.
-    all : tuple of Result
-        The last stage of every start.
-    logs : tuple of tuple of str
-        For every start the logs of its stages.
-    evaluations : int
-        Rollouts of all starts and stages together.
-    """
-
-    best: Result
-    start: int
-    all: tuple[Result, ...]
-    logs: tuple[tuple[str, ...], ...]
-    evaluations: int
 
 
 def log_names(start: int, stages: int, place: str = "") -> tuple[str, ...]:

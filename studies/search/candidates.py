@@ -1,0 +1,139 @@
+"""Where local searches begin: the best local minima of the losses over the coarse set."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from studies.errors import StudyError
+from studies.optimizers.problem import Status
+from studies.progress import EvaluationProgress
+from studies.run_folder import RunFolder
+from studies.search.coarse import GRID_AXES, CoarseSet, coarse_set, local_minima
+from studies.search.found import Basin, CoarseLosses
+from studies.search.robust_settings import RobustProblem, RobustSearch, answers_of
+from studies.timeline import first_part
+
+
+COARSE = "coarse.npz"
+MOST_AXES = 20  # a sample of more dimensions shows nothing
+FEW, HALVINGS, LEAST_FRAMES = 2, 2, 3  # see `stages_for`
+CLEAR = 0.9  # of the median: a minimum above it tells nothing
+
+
+def coarse_losses(
+    problem: RobustProblem,
+    how: RobustSearch,
+    folder: RunFolder,
+    progress: EvaluationProgress,
+    *,
+    seed: Sequence[int],
+    name: str,
+) -> tuple[np.ndarray, CoarseSet]:
+    """Return the losses by frame of the coarse set from the folder, or evaluate them first."""
+    parameters = problem.parameters
+    axes = answers_of(problem) if how.axes is None else how.axes
+    if len(axes) > MOST_AXES and how.coarse is None:
+        progress.say(f"no coarse set: {len(axes)} components are free, more than {MOST_AXES}")
+        axes = ()
+    points = coarse_set(parameters, axes, how.coarse, seed)
+    if folder.has(name):
+        stored = folder.read_npz(name)
+        if not np.array_equal(stored["points"], points.points):
+            raise StudyError(
+                f"`{name}` in {folder.path} has other points than this search. It belongs to "
+                "another run: start a new one in another folder."
+            )
+        return stored["losses_by_frame"], points
+    progress.say(f"coarse set: evaluating {len(points.points)} points")
+    losses = np.asarray(problem.losses_by_frame(list(points.points)), np.float64)
+    losses = np.where(np.isfinite(losses), losses, np.inf)
+    folder.write_npz(
+        name,
+        points=points.points,
+        axes=np.array(points.axes, int),
+        labels=np.array(parameters.labels),
+        losses_by_frame=losses,
+    )
+    return losses, points
+
+
+def stages_for(
+    stages: Sequence[float], by_frame: np.ndarray, points: CoarseSet
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Return the stages of a search, and how many frames each of them compares.
+
+    Stages with the same number of frames are one. As long as the curve of the first one has more
+    than `FEW` minima on a grid, half of its frames are a stage before it: at most `HALVINGS` times,
+    and only if the loss of so few frames depends on the parameters at all.
+    """
+    n_frames = by_frame.shape[1]
+    by_count = {first_part(n_frames, stage): stage for stage in stages}  # the last of equals
+    counts = list(by_count)
+    for _ in range(HALVINGS if len(counts) > 1 and len(points.axes) <= GRID_AXES else 0):
+        half = counts[0] // 2
+        minima = local_minima(points, by_frame[:, : counts[0]].mean(axis=1))
+        if len(minima) <= FEW or half < LEAST_FRAMES:
+            break
+        if not _clear_minima(points, by_frame[:, :half].mean(axis=1)):
+            break
+        counts.insert(0, half)
+        by_count[half] = half / n_frames
+    return tuple(by_count[count] for count in counts), tuple(counts)
+
+
+def candidates(coarse: CoarseLosses, count: int) -> list[Basin]:
+    """Return the best local minima of the curves of all stages, as basins not yet searched.
+
+    They are ranked by loss over median loss of the stage; the minimum of the whole film is always
+    the first. Of neighbours the better one stays, and begins at the earlier of both first stages.
+    """
+    score: dict[int, float] = {}
+    first: dict[int, int] = {}
+    curves = coarse.by_stage
+    for number, curve in enumerate(curves):
+        for i, part in _clear_minima(coarse.points, curve).items():
+            score[i] = min(score.get(i, np.inf), part)
+            first.setdefault(i, number)
+    for i in map(int, local_minima(coarse.points, curves[-1])[:1]):
+        score[i] = -1.0
+        first.setdefault(i, len(curves) - 1)
+    chosen: list[int] = []
+    for i in sorted(score, key=lambda i: score[i]):
+        beside = [j for j in chosen if coarse.points.neighbours[i, j]]
+        for j in beside[:1]:
+            first[j] = min(first[j], first[i])
+        if not beside:
+            chosen.append(i)
+    chosen = chosen[:count] or [0]
+    return [
+        _unsearched(number, coarse.points.points[i], first.get(i, 0))
+        for number, i in enumerate(chosen)
+    ]
+
+
+def _clear_minima(points: CoarseSet, curve: np.ndarray) -> dict[int, float]:
+    """Return the local minima below `CLEAR` times the median, and what part of it they are.
+
+    Where nothing has moved yet, or all rollouts fit alike, there are none: its minima are noise.
+    """
+    minima = local_minima(points, curve)
+    if not minima.size:
+        return {}
+    middle = float(np.median(curve[np.isfinite(curve)]))
+    return {int(i): float(curve[i]) / middle for i in minima if curve[i] < CLEAR * middle}
+
+
+def _unsearched(number: int, theta: np.ndarray, first_stage: int) -> Basin:
+    """Return a basin that is no more than its start."""
+    return Basin(
+        number=number,
+        first_stage=first_stage,
+        starts=theta[None],
+        theta=theta,
+        loss=np.inf,
+        status=Status.NOT_FINITE,
+        evaluations=0,
+        logs=(),
+        step_theta=theta,
+        is_searched=False,
+    )

@@ -1,0 +1,118 @@
+"""What a search found: the best answer, the other basins, and what the coarse set showed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from studies.optimizers.problem import Result, Status
+from studies.search.coarse import CoarseSet
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseLosses:
+    """The losses over the coarse set.
+
+    Attributes
+    ----------
+    points : CoarseSet
+    by_frame : numpy.ndarray
+        Loss of each frame alone, (n_points, n_frames); infinite where a rollout blew up.
+    frames : tuple of int
+        How many of the first frames each stage compares.
+    """
+
+    points: CoarseSet
+    by_frame: np.ndarray
+    frames: tuple[int, ...]
+
+    @property
+    def by_stage(self) -> np.ndarray:
+        """Mean loss over the frames of each stage, (n_stages, n_points)."""
+        return np.stack([self.by_frame[:, :count].mean(axis=1) for count in self.frames])
+
+
+@dataclass(frozen=True, eq=False)
+class Basin:
+    """A local minimum of the loss, or where the search for it was given up.
+
+    Attributes
+    ----------
+    number : int
+        Rank of its start among the candidates from the coarse set, from 0.
+    first_stage : int
+        Stage at which its local searches begin.
+    starts : numpy.ndarray
+        (n_starts, n_theta): the point of the coarse set that it was reached from, and those of
+        the branches that arrived at the same point.
+    theta : numpy.ndarray
+        Where its last local search ended, (n_theta,).
+    loss : float
+        At theta, of all frames of the problem; before the search ends, of those of its stage.
+    status : Status
+        How its last local search ended.
+    evaluations : int
+        Rollouts of its local searches.
+    logs : tuple of str
+        Logs of these, one after the other.
+    step_theta : numpy.ndarray
+        The time step of the last local search was chosen for this theta:
+        `problem.with_steps_for(step_theta)` is the problem whose loss this is.
+    is_searched : bool
+        Whether its last local search saw all frames. It did not if the loss of an earlier stage
+        was hopeless; theta is then no minimum of the loss of all frames.
+    """
+
+    number: int
+    first_stage: int
+    starts: np.ndarray
+    theta: np.ndarray
+    loss: float
+    status: Status
+    evaluations: int
+    logs: tuple[str, ...]
+    step_theta: np.ndarray
+    is_searched: bool
+
+    @property
+    def result(self) -> Result:
+        """The same as the result of a local search."""
+        return Result(self.theta, self.loss, self.status, self.evaluations)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best of all starts, and how each of them ended.
+
+    Attributes
+    ----------
+    best : Result
+        Of all frames.
+    start : int
+        Which start it is.
+    all : tuple of Result
+        The last stage of every start.
+    logs : tuple of tuple of str
+        For every start the logs of its stages.
+    evaluations : int
+        Rollouts of all starts and stages together.
+    basins : tuple of Basin
+        Of a robust search, the lowest loss first; `all` and `logs` have the same order.
+    coarse : CoarseLosses, optional
+        Of a robust search.
+    """
+
+    best: Result
+    start: int
+    all: tuple[Result, ...]
+    logs: tuple[tuple[str, ...], ...]
+    evaluations: int
+    basins: tuple[Basin, ...] = ()
+    coarse: CoarseLosses | None = None
+
+
+def found_basins(basins: list[Basin], evaluations: int, coarse: CoarseLosses) -> Found:
+    """Return what a robust search found."""
+    ranked = tuple(sorted(basins, key=lambda basin: (not basin.is_searched, basin.loss)))
+    results = tuple(basin.result for basin in ranked)
+    logs = tuple(basin.logs for basin in ranked)
+    return Found(results[0], 0, results, logs, evaluations, ranked, coarse)

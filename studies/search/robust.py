@@ -1,0 +1,117 @@
+"""A search that a bad start does not mislead: a coarse set, basins, growing parts of the film.
+
+    coarse set -> losses by frame -> local minima of every stage -> the best few basins
+    basin -> local search on the first frames -> on more of them -> on all -> answer
+
+The loss of a whole film has many wrong minima, its first frames have few. A minimum of the coarse
+set begins at the first stage where it is one. Branches that arrive at one point are merged, and
+hopeless ones are given up. Every evaluation is in a log and the coarse set is in `coarse.npz`, so a
+killed search goes on and ends with the same bits.
+"""
+
+from collections.abc import Sequence
+
+from studies.errors import StudyError
+from studies.progress import EvaluationProgress
+from studies.run_folder import RunFolder
+from studies.search.branches import LocalSearches
+from studies.search.candidates import COARSE, candidates, coarse_losses, stages_for
+from studies.search.found import Basin, CoarseLosses, Found, found_basins
+from studies.search.robust_settings import RobustProblem, RobustSearch
+
+
+RIVAL = 2.0  # times the best loss: below this a basin is searched again on all frames
+
+
+def robust_search(
+    problem: RobustProblem,
+    how: RobustSearch,
+    folder: RunFolder,
+    progress: EvaluationProgress,
+    *,
+    seed: Sequence[int] = (),
+    place: str = "",
+) -> Found:
+    """Return the best answer and the other basins, or go on where the folder's files end.
+
+    Parameters
+    ----------
+    problem : RobustProblem
+        Of the frames that are not held back.
+    how : RobustSearch
+    folder : RunFolder
+        Gets `coarse.npz` and the logs.
+    progress : EvaluationProgress
+        Shows evaluations, and says what happens.
+    seed : sequence of int
+        Of the sample, if there are more than three axes.
+    place : str
+        Where in the folder the files are.
+
+    Raises
+    ------
+    StudyError
+        If the folder's files belong to another run.
+    """
+    name = f"{place}/{COARSE}" if place else COARSE
+    by_frame, points = coarse_losses(problem, how, folder, progress, seed=seed, name=name)
+    stages, frames = stages_for(how.stages, by_frame, points)
+    coarse = CoarseLosses(points, by_frame, frames)
+    basins = candidates(coarse, how.basins)
+    n_points, n_basins = len(points.points), len(basins)
+    progress.say(f"coarse set: {_count(n_points, 'point')}, {_count(n_basins, 'basin')}")
+    run = LocalSearches(problem, how, folder, progress, len(stages), place, n_basins)
+    spent = n_points
+    given_up: list[Basin] = []
+    for number, stage in enumerate(stages):
+        staged = problem if stage == 1.0 else problem.at_stage(stage)
+        label = f"{number + 1}/{len(stages)}: {problem.name_of_stage(stage)}"
+        active = [basin for basin in basins if basin.first_stage <= number]
+        waiting = [basin for basin in basins if basin.first_stage > number]
+        ended = [run.search(staged, basin, number, label) for basin in active]
+        spent += sum(b.evaluations - a.evaluations for a, b in zip(active, ended, strict=True))
+        ended = run.merged(ended)
+        if stage < 1.0:
+            ended, hopeless = run.split_hopeless(ended)
+            given_up += hopeless
+        basins = [*ended, *waiting]
+    given_up = [run.evaluated(problem, basin) for basin in given_up]
+    return found_basins([*basins, *given_up], spent + len(given_up), coarse)
+
+
+def refine(
+    problem: RobustProblem,
+    found: Found,
+    how: RobustSearch,
+    folder: RunFolder,
+    *,
+    progress: EvaluationProgress,
+    place: str = "",
+) -> Found:
+    """Return what was found, searched once more with the problem of all frames.
+
+    The best basin and those whose loss is at most `RIVAL` times as large are searched again; of the
+    others the loss is evaluated.
+    """
+    if found.coarse is None:
+        raise StudyError("Only what `robust_search` found can be refined.")
+    stages = len(found.coarse.frames)
+    count = 1 + max(basin.number for basin in found.basins)
+    run = LocalSearches(problem, how, folder, progress, stages, place, count, "-all-frames")
+    best, spent = found.best.loss, found.evaluations
+    searched, others = [], []
+    for basin in found.basins:
+        if basin.is_searched and basin.loss <= RIVAL * best:
+            label = problem.name_of_stage(1.0)
+            ended = run.search(problem, basin, stages - 1, label, compares=False)
+            searched.append(ended)
+        else:
+            ended = run.evaluated(problem, basin)
+            others.append(ended)
+        spent += ended.evaluations - basin.evaluations
+    return found_basins([*run.merged(searched), *others], spent, found.coarse)
+
+
+def _count(number: int, what: str) -> str:
+    """Return a number of things in words."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

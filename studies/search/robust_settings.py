@@ -1,0 +1,94 @@
+"""What a robust search needs to know: its settings, and the problem it searches."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from studies.errors import StudyError
+from studies.optimizers.problem import Method, Options, Stall
+from studies.search.local import Staged
+
+
+MOST_TANGENTS = 40  # with more components of theta a gradient is cheaper than a Jacobian
+
+
+class RobustProblem(Staged, Protocol):
+    """A problem whose loss has parts by frame.
+
+    It may also have `with_steps_for(theta)`, the same problem with time steps that are stable
+    there, and `steps_are_long(theta)`, whether its own steps are too long there.
+    """
+
+    @property
+    def answers(self) -> Sequence[int]:
+        """Components of theta that are the question, not nuisances."""
+        ...
+
+    def losses_by_frame(self, thetas: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the loss of each frame alone, (n_points, n_frames); inf where it blew up."""
+        ...
+
+
+@dataclass(frozen=True)
+class RobustSearch:
+    """How the answer is searched: the table `search` of a scene file.
+
+    Attributes
+    ----------
+    coarse : int, optional
+        Points of the coarse set; None: 13 for one axis, 49 for two, 64 for more. 0: none.
+    basins : int
+        Local searches start from so many of the best basins.
+    stages : tuple of float
+        Growing parts of the film, the last one 1.
+    max_evaluations : int
+        Budget of each local search [rollouts].
+    tolerance : float
+        Of `studies.optimizers.minimize`; stages before the last end at its root.
+    stall : Stall, optional
+        When the loss counts as settled.
+    method : Method, optional
+        None: Gauss-Newton, or L-BFGS-B if theta has more than `MOST_TANGENTS` components.
+    options : Options
+        Settings of the method.
+    axes : tuple of int, optional
+        Components of theta that the coarse set varies; None: the problem's answers.
+    """
+
+    coarse: int | None = None
+    basins: int = 3
+    stages: tuple[float, ...] = (0.3, 0.6, 1.0)
+    max_evaluations: int = 200
+    tolerance: float = 1e-5
+    stall: Stall | None = field(default_factory=Stall)
+    method: Method | None = None
+    options: Options = field(default_factory=Options)
+    axes: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        is_growing = bool(self.stages) and self.stages[0] > 0.0 and self.stages[-1] == 1.0
+        if not is_growing or (np.diff(self.stages) <= 0.0).any():
+            raise StudyError(
+                "`search.stages` must be growing parts of the film that end with 1.0, such as "
+                f"[0.3, 0.6, 1.0]; got {list(self.stages)}."
+            )
+
+
+def answers_of(problem: RobustProblem) -> tuple[int, ...]:
+    """Return the components of theta that are the question."""
+    every = range(problem.parameters.size)
+    return tuple(getattr(problem, "answers", every))
+
+
+def with_steps_for(problem: RobustProblem, theta: np.ndarray) -> RobustProblem:
+    """Return the problem with time steps for theta, if it can choose them."""
+    choose = cast(Callable[[np.ndarray], Any] | None, getattr(problem, "with_steps_for", None))
+    return choose(theta) if choose else problem
+
+
+def steps_are_long(problem: RobustProblem, theta: np.ndarray) -> bool:
+    """Return whether the problem's time steps are too long at theta, if it can say so."""
+    judge = cast(Callable[[np.ndarray], bool] | None, getattr(problem, "steps_are_long", None))
+    return bool(judge(theta)) if judge else False

@@ -1,0 +1,258 @@
+"""A robust search finds the truth from far away, and goes on where it was killed."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from studies.errors import StudyError
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import Method, NotFiniteError, Status
+from studies.parameters import Parameters, positive_block
+from studies.progress import EvaluationProgress
+from studies.run_folder import RunFolder
+from studies.search.local import read_search
+from studies.search.robust import refine, robust_search
+from studies.search.robust_settings import RobustSearch
+from tests.studies.search.toys import (
+    AMPLITUDE,
+    FREQUENCY,
+    TIMES,
+    Stepped,
+    Swing,
+    one_free,
+    two_free,
+    with_offset,
+)
+
+
+def run(path, problem, out=None, **how):
+    folder = RunFolder.create(path)
+    return folder, again(folder, problem, out, **how)
+
+
+def again(folder, problem, out=None, **how):
+    progress = EvaluationProgress(200, Console(file=out or io.StringIO(), width=200))
+    return robust_search(problem, RobustSearch(**how), folder, progress, seed=(3,))
+
+
+def frequency(theta):
+    return float(np.exp(theta[0]))
+
+
+@pytest.mark.parametrize("start", [2.1, 10.0, 42.0, 190.0])
+def test_a_start_up_to_ten_times_off_finds_the_truth(tmp_path, start):
+    problem = Swing(one_free(start), noise=0.1)
+    plain = minimize(
+        problem, problem.parameters.start, Method.GAUSS_NEWTON, max_evaluations=200, tolerance=1e-5
+    )
+    _, found = run(tmp_path / "run", problem)
+    assert abs(frequency(plain.theta) / FREQUENCY - 1.0) > 0.5  # it is hard
+    assert abs(frequency(found.best.theta) / FREQUENCY - 1.0) < 1e-3
+    assert found.best.status.is_finished
+    assert found.best.loss < 0.011
+    assert found.best is found.all[found.start]
+
+
+@pytest.mark.parametrize("truth", np.geomspace(4.0, 80.0, 7))
+@pytest.mark.parametrize("free", [one_free, two_free, with_offset])
+def test_any_truth_is_found(tmp_path, free, truth):
+    answers = (0, 1) if free is two_free else (0,)
+    problem = Swing(free(12.0), noise=0.05, truth=truth, answers=answers)
+    _, found = run(tmp_path / "run", problem, coarse=100 if free is two_free else None)
+    assert abs(frequency(found.best.theta) / truth - 1.0) < 1e-2
+    if free is two_free:
+        assert abs(np.exp(found.best.theta[1]) / AMPLITUDE - 1.0) < 0.05
+
+
+def test_the_search_of_a_good_start_is_short_without_a_coarse_set(tmp_path):
+    _, found = run(tmp_path / "run", Swing(one_free(20.5)), coarse=0)
+    assert abs(frequency(found.best.theta) / FREQUENCY - 1.0) < 1e-6
+    assert len(found.basins) == 1
+    assert found.coarse.by_frame.shape == (1, len(TIMES))
+
+
+def test_basins_have_their_losses_and_the_best_one_is_first(tmp_path):
+    problem = Swing(one_free(60.0), noise=0.1)
+    _, found = run(tmp_path / "run", problem, basins=4)
+    assert len(found.basins) > 1
+    for basin in found.basins:
+        loss = float(np.sum(problem.residuals(basin.theta) ** 2))
+        np.testing.assert_allclose(basin.loss, loss, rtol=1e-12)
+    assert found.basins[0].is_searched
+    assert found.best.loss == min(basin.loss for basin in found.basins)
+    assert [one.theta.tolist() for one in found.all] == [b.theta.tolist() for b in found.basins]
+    starts = np.concatenate([basin.starts for basin in found.basins])
+    assert all((found.coarse.points.points == start).all(axis=1).any() for start in starts)
+
+
+def test_the_logs_hold_every_evaluation(tmp_path):
+    problem = Swing(one_free(60.0), noise=0.1)
+    folder, found = run(tmp_path / "run", problem)
+    log = read_search(folder, found.logs[0])
+    n_stages = len(found.coarse.frames)
+    assert log[-1].stage == f"{n_stages}/{n_stages}: 60 of 60 frames"
+    assert found.best.theta.tolist() in [one.theta.tolist() for one in log]
+    lines = [len(path.read_bytes().splitlines()) for path in folder.path.glob("iterations*.jsonl")]
+    assert found.evaluations == sum(lines) + len(found.coarse.points.points)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 7])
+def test_a_killed_search_goes_on_to_the_same_bits(tmp_path, kept):
+    problem = Swing(two_free(60.0), noise=0.1, answers=(0, 1))
+    folder, first = run(tmp_path / "run", problem)
+    logs = sorted(folder.path.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+    whole = {path.name: path.read_bytes().count(b"\n") for path in logs}
+    for path in logs[kept + 1 :]:
+        path.unlink()
+    half = logs[kept].read_bytes()
+    logs[kept].write_bytes(half[: len(half) // 2])  # a line is cut short
+    problem.calls.clear()
+    second = again(folder, problem)
+    assert {path.name: path.read_bytes().count(b"\n") for path in logs} == whole
+    assert not any(isinstance(one, list) for one in problem.calls)  # no coarse set again
+    assert len(first.basins) == len(second.basins)
+    for a, b in zip(first.basins, second.basins, strict=True):
+        assert np.array_equal(a.theta, b.theta)
+        assert (a.loss, a.status, a.evaluations, a.logs) == (
+            b.loss,
+            b.status,
+            b.evaluations,
+            b.logs,
+        )
+    assert first.evaluations == second.evaluations
+    problem.calls.clear()
+    again(folder, problem)
+    assert not problem.calls
+
+
+def test_files_of_another_search_are_refused(tmp_path):
+    folder, _ = run(tmp_path / "run", Swing(one_free(60.0)))
+    with pytest.raises(StudyError, match=r"`coarse.npz` in .* has other points than this search"):
+        again(folder, Swing(one_free(50.0)))
+
+
+def test_the_losses_of_stages_are_means_over_first_frames(tmp_path):
+    problem = Swing(one_free(60.0))
+    folder, found = run(tmp_path / "run", problem)
+    stored = folder.read_npz("coarse.npz")
+    assert np.array_equal(stored["losses_by_frame"], found.coarse.by_frame)
+    assert stored["labels"].tolist() == ["w"]
+    assert found.coarse.frames[-3:] == (18, 36, 60)
+    theta = found.coarse.points.points[5]
+    loss = float(np.sum(problem.at_stage(0.6).residuals(theta) ** 2))
+    np.testing.assert_allclose(found.coarse.by_stage[-2, 5], loss)
+
+
+class Blind(Swing):
+    """Its first frames show nothing."""
+
+    def differences(self, theta):
+        return np.where(TIMES[: self.n_frames] < 0.8, 0.3, super().differences(theta))
+
+
+def test_first_frames_that_show_nothing_do_no_harm(tmp_path):
+    problem = Blind(one_free(24.0), truth=12.0)
+    _, found = run(tmp_path / "run", problem, coarse=30)
+    assert abs(frequency(found.best.theta) / 12.0 - 1.0) < 0.01
+    assert found.coarse.frames == (18, 36, 60)  # no shorter stages are added
+    assert found.basins[0].first_stage == 2
+
+
+class Walled(Swing):
+    """Its rollouts blow up where the frequency is high."""
+
+    def differences(self, theta):
+        if frequency(theta) > 50.0:
+            raise NotFiniteError("blew up")
+        return super().differences(theta)
+
+
+def test_points_that_blow_up_are_left_alone(tmp_path):
+    _, found = run(tmp_path / "run", Walled(one_free(40.0)))
+    assert np.isinf(found.coarse.by_frame).any()
+    assert abs(frequency(found.best.theta) / FREQUENCY - 1.0) < 1e-6
+    assert all(frequency(basin.starts[0]) < 50.0 for basin in found.basins)
+
+
+def test_a_problem_that_blows_up_everywhere_says_so(tmp_path):
+    problem = Walled(one_free(100.0, (60.0, 200.0)))
+    _, found = run(tmp_path / "run", problem)
+    assert found.best.status is Status.NOT_FINITE
+    assert np.array_equal(found.best.theta, problem.parameters.start)
+
+
+def test_a_search_that_leaves_its_stable_steps_goes_on_with_new_ones(tmp_path):
+    problem = Stepped(one_free(3.0, (2.0, 40.0)), truth=15.0, longest_step=1.0, times=TIMES[:6])
+    problem = replace(problem, dt=0.5 / 3.0)
+    out = io.StringIO()
+    _, found = run(tmp_path / "run", problem, out, coarse=0)
+    assert abs(frequency(found.best.theta) / 15.0 - 1.0) < 1e-6
+    assert "new time step" in out.getvalue()
+    best = found.basins[0]
+    assert any("-steps-2" in name for name in best.logs)
+    stepped = problem.with_steps_for(best.step_theta)
+    np.testing.assert_allclose(best.loss, np.sum(stepped.residuals(best.theta) ** 2), atol=1e-20)
+    assert not stepped.steps_are_long(best.theta)
+
+
+def test_an_answer_beyond_a_bound_ends_at_it(tmp_path):
+    problem = Swing(one_free(40.0, (22.0, 200.0)), times=TIMES[:20])
+    _, found = run(tmp_path / "run", problem)
+    np.testing.assert_allclose(frequency(found.best.theta), 22.0, rtol=1e-3)
+
+
+def test_many_parameters_are_searched_with_gradients(tmp_path):
+    parameters = Parameters([*one_free(24.0).blocks, positive_block("others", np.ones(50))])
+
+    class Large(Swing):
+        def residuals_and_jacobian(self, theta):
+            raise AssertionError("a Jacobian of 51 columns")
+
+        def loss_and_gradient(self, theta):
+            small = Swing(one_free(24.0), self.times)
+            loss, slope = small.loss_and_gradient(theta[:1])
+            return loss + float(theta[1:] @ theta[1:]), np.append(slope, 2.0 * theta[1:])
+
+    _, found = run(tmp_path / "run", Large(parameters, answers=(0,)))
+    assert abs(frequency(found.best.theta) / FREQUENCY - 1.0) < 1e-3
+    problem = Large(parameters, answers=tuple(range(51)))
+    out = io.StringIO()
+    run(tmp_path / "all", problem, out)
+    assert "no coarse set: 51 components are free" in out.getvalue()
+
+
+def test_what_happens_is_said(tmp_path):
+    out = io.StringIO()
+    run(tmp_path / "run", Swing(one_free(60.0)), out)
+    assert "coarse set: evaluating 14 points\n" in out.getvalue()
+    assert "coarse set: 14 points, 3 basins\n" in out.getvalue()
+    assert "basin 1/3, stage 3/5: 18 of 60 frames, evaluation 1/200" in out.getvalue()
+    assert "is given up: its loss" in out.getvalue()
+
+
+def test_the_frames_that_were_held_back_refine_the_answer(tmp_path):
+    problem = Swing(one_free(60.0), noise=0.1)
+    part = replace(problem, times=TIMES[:48])
+    folder, found = run(tmp_path / "run", part)
+    progress = EvaluationProgress(200, Console(file=io.StringIO()))
+    how = RobustSearch()
+    refined = refine(problem, found, how, folder, progress=progress)
+    exact = minimize(
+        problem, np.log([FREQUENCY]), Method.GAUSS_NEWTON, max_evaluations=50, tolerance=1e-9
+    )
+    np.testing.assert_allclose(refined.best.theta, exact.theta, atol=1e-5)
+    assert refined.evaluations > found.evaluations
+    assert refined.logs[0][-1].endswith("-all-frames.jsonl")
+    for basin in refined.basins:
+        np.testing.assert_allclose(basin.loss, np.sum(problem.residuals(basin.theta) ** 2))
+    once_more = refine(problem, found, how, folder, progress=progress)
+    assert np.array_equal(once_more.best.theta, refined.best.theta)
+
+
+def test_stages_must_grow_to_the_whole_film():
+    for stages in ((), (0.5,), (0.6, 0.3, 1.0), (0.0, 1.0)):
+        with pytest.raises(StudyError, match=r"`search.stages` must be growing parts of the film"):
+            RobustSearch(stages=stages)

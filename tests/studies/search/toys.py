@@ -1,0 +1,116 @@
+"""Oscillations sampled at frames: the loss of all has many wrong minima, that of a few has one."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from studies.optimizers.problem import NotFiniteError
+from studies.parameters import Parameters, block, positive_block
+from studies.timeline import first_part
+from studies.transforms import Identity
+
+
+FREQUENCY, AMPLITUDE = 20.0, 1.5
+TIMES = np.linspace(0.02, 1.2, 60)
+
+
+def one_free(start, bounds=(2.0, 200.0)):
+    return Parameters([positive_block("w", start, {"w": bounds})])
+
+
+def two_free(start, amplitude=1.0):
+    bounds = {"w": (2.0, 200.0), "a": (0.1, 10.0)}
+    return Parameters([positive_block("w", start, bounds), positive_block("a", amplitude, bounds)])
+
+
+def with_offset(start):
+    """An offset of the picture is a nuisance; it may have either sign."""
+    offset = block(("offset",), Identity(), [0.0], {"offset": (-1.0, 1.0)})
+    return Parameters([*one_free(start).blocks, offset])
+
+
+@dataclass(frozen=True, eq=False)
+class Swing:
+    """r_k = (a sin(w t_k) + offset - target_k) / sqrt(n), one residual a frame.
+
+    `longest_step` times the frequency is the step above which a rollout blows up.
+    """
+
+    parameters: Parameters
+    times: np.ndarray = field(default_factory=lambda: TIMES)
+    noise: float = 0.0
+    truth: float = FREQUENCY
+    answers: tuple[int, ...] = (0,)
+    dt: float = 0.0
+    longest_step: float = np.inf
+    calls: list = field(default_factory=list)
+
+    dtype = "float64"
+
+    @property
+    def bounds(self):
+        return self.parameters.lower, self.parameters.upper
+
+    @property
+    def n_frames(self):
+        return len(self.times)
+
+    @property
+    def targets(self):
+        noise = self.noise * np.random.default_rng(4).normal(size=len(TIMES))
+        return AMPLITUDE * np.sin(self.truth * self.times) + noise[: len(self.times)]
+
+    def values(self, theta):
+        return {"a": AMPLITUDE, "offset": 0.0} | self.parameters.values(theta)
+
+    def differences(self, theta):
+        value = self.values(theta)
+        if self.dt * value["w"] > self.longest_step:
+            raise NotFiniteError("blew up")
+        swing = value["a"] * np.sin(value["w"] * self.times)
+        return swing + value["offset"] - self.targets
+
+    def residuals(self, theta):
+        self.calls.append(theta)
+        return self.differences(theta) / np.sqrt(self.n_frames)
+
+    def residuals_and_jacobian(self, theta):
+        value = self.values(theta)
+        slopes = {
+            "w": value["a"] * np.cos(value["w"] * self.times) * self.times,
+            "a": np.sin(value["w"] * self.times),
+            "offset": np.ones(self.n_frames),
+        }
+        by_path = np.stack([slopes[path] for path in self.parameters.paths], axis=1)
+        jacobian = by_path @ self.parameters.natural_jacobian(theta)
+        return self.residuals(theta), jacobian / np.sqrt(self.n_frames)
+
+    def loss_and_gradient(self, theta):
+        r, jacobian = self.residuals_and_jacobian(theta)
+        return float(r @ r), 2.0 * jacobian.T @ r
+
+    def losses_by_frame(self, thetas):
+        self.calls.append(thetas)
+        return np.stack([self.differences_or_inf(theta) ** 2 for theta in thetas])
+
+    def differences_or_inf(self, theta):
+        try:
+            return replace(self, dt=0.0).differences(theta)
+        except NotFiniteError:
+            return np.full(self.n_frames, np.inf)
+
+    def at_stage(self, stage):
+        return replace(self, times=self.times[: first_part(self.n_frames, stage)])
+
+    def name_of_stage(self, stage):
+        return f"{first_part(self.n_frames, stage)} of {self.n_frames} frames"
+
+
+class Stepped(Swing):
+    """With time steps that fit a theta: half of what is stable there."""
+
+    def with_steps_for(self, theta):
+        return replace(self, dt=0.5 * self.longest_step / float(self.values(theta)["w"]))
+
+    def steps_are_long(self, theta):
+        return bool(self.dt * self.values(theta)["w"] > 0.7 * self.longest_step)
