@@ -68,6 +68,7 @@ class Verdict(enum.StrEnum):
     """What a certificate says of a gradient, from good to bad."""
 
     PASSED = "passed"
+    SKIPPED = "not made (--no-certificate)"
     BETWEEN_KINKS = "between kinks"
     NOT_MADE = "not made"
     FAILED = "failed"
@@ -99,9 +100,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 def verdict_of(certified: dict[str, Any]) -> Verdict:
     """Return the verdict of a certificate, or of a point of one, as it was written."""
-    if "verdict" in certified:
-        return Verdict(certified["verdict"])
-    return Verdict.PASSED if certified["passed"] else Verdict.FAILED  # by an earlier version
+    return Verdict(certified["verdict"])
 
 
 def certificate(
@@ -109,14 +108,16 @@ def certificate(
 ) -> dict[str, Any]:
     """Return the certificate at the start and at the optimum `theta`, in float64.
 
-    `say` is told of every sweep that cannot be judged, for then others follow.
+    It has no points with `--no-certificate`. `say` is told of every sweep that cannot be judged,
+    for then others follow.
     """
     exact = problem.with_dtype("float64")
+    places = {"start": problem.parameters.start, "optimum": theta} if options.certificate else {}
     points = {
         name: check_point(exact, at, options.seed, lambda text, name=name: say(f"{name}: {text}"))
-        for name, at in (("start", problem.parameters.start), ("optimum", theta))
+        for name, at in places.items()
     }
-    verdict = worst(map(verdict_of, points.values()))
+    verdict = worst(map(verdict_of, points.values())) if points else Verdict.SKIPPED
     return {
         "passed": verdict is Verdict.PASSED,
         "verdict": str(verdict),

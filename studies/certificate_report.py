@@ -12,8 +12,12 @@ Points = dict[str, dict[str, Any]]
 
 
 GOOD = {
-    Verdict.PASSED: True, Verdict.BETWEEN_KINKS: None, Verdict.NOT_MADE: None, Verdict.FAILED: False
-}  # fmt: skip
+    Verdict.PASSED: True,
+    Verdict.SKIPPED: None,
+    Verdict.BETWEEN_KINKS: None,
+    Verdict.NOT_MADE: None,
+    Verdict.FAILED: False,
+}
 
 
 def verdict(found: Verdict) -> tuple[bool | None, str]:
@@ -49,7 +53,7 @@ def section(
     schedule: str | None = None,
     of: str = "",
 ) -> str:
-    """Return the section of the report.
+    """Return the section of the report, folded; nothing of a certificate that was not made.
 
     `jumps` is why pixels may jump; `schedule` says which states were kept to be reversed; `of`
     names what it is about where there are several.
@@ -60,15 +64,17 @@ def section(
     about_points = " ".join(
         [*_vanishing(made), *_left_out(made, jumps), *_touches(made), *_kinks(made)]
     )
+    if not points:
+        return ""
     return f"""<section>
-<h2>Gradient certificate{about}</h2>
+<details><summary>Gradient certificate{about}</summary>
 <div class="scroll">{_table(points)}</div>
 {gallery(images)}
 <p>With the right gradient the remainder of the loss's Taylor series falls with slope 2 (at least
 1.9 over four halvings is asked for), with a wrong one with slope 1. Without any it falls with slope
 1 too, unless the gradient is so small that the curvature outweighs it.
 {about_points} The dot test compares tangent and adjoint of the whole chain from parameters to
-pixels.{kept}</p>
+pixels.{kept}</p></details>
 </section>"""
 
 
@@ -136,8 +142,8 @@ def _vanishing(points: Points) -> list[str]:
 
 
 def _where(name: str, point: dict[str, Any]) -> str:
-    """Return where a point of the certificate lies; those of earlier versions do not say."""
-    beside = point.get("beside", 0.0)
+    """Return where a point of the certificate lies."""
+    beside = point["beside"]
     return f"{beside:g} beside the {name}, where the gradient is 0" if beside else f"at the {name}"
 
 
@@ -158,7 +164,7 @@ def _touches(points: Points) -> list[str]:
     """Return how far theta may move at each point before a touch moves to another step."""
     sentences = []
     for name, point in points.items():
-        touch = point.get("nearest_touch")  # those of earlier versions do not say
+        touch = point["nearest_touch"]
         if touch and touch["distance"] is not None:
             sentences.append(
                 f"At the {name} the touch of point {touch['node']} at step {touch['step']} moves "

@@ -106,16 +106,21 @@ def run(  # noqa: PLR0913 -- the options of a command
         int | None, typer.Option(help="Seed of noise and of all that is drawn. Default: 0.")
     ] = None,
     checkpoint: Checkpoint = None,
+    no_certificate: Annotated[
+        bool,
+        typer.Option("--no-certificate", help="Skip the check of the gradient at the end."),
+    ] = False,
     scheduler: Scheduler = None,
     resume: Resume = False,
 ) -> None:
-    """Run a study: identify, certify, report."""
+    """Run a study: identify, judge, certify, report."""
     from studies import running
     from studies.distribution import connected
     from studies.processes import on_this_machine
 
     begin = running.resume if resume else running.start
     options = {**_options(seed, dtype, device), "checkpoint": checkpoint}
+    options["certificate"] = False if no_certificate else None  # None: as before, or by default
     _tell_of_compiling()
     with connected(scheduler, on_this_machine) as spread:
         folder, job = begin(study, overrides or [], out, options, spread=spread)

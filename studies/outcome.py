@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from studies import certificate, run_folder
-from studies.doubts import doubts, ending, offset
+from studies.answer.image_evidence import image_evidence
+from studies.answer.verdict import judge
+from studies.fit_warnings import ending, fit_warnings, offset
 from studies.image_problem import ImageProblem
 from studies.motion import Motion, trajectory_fields
 from studies.optimizers.evaluations import Evaluation
 from studies.optimizers.problem import NOT_FINITE
+from studies.parameters import Parameters
 from studies.run_folder import RunFolder
-from studies.search.local import Found, read_search
+from studies.search.found import Found
+from studies.search.local import read_search
 from studies.stable_steps import steps_at
 from studies.uncertainty import Uncertainty
 from studies.video_problem import VideoProblem
@@ -29,17 +33,22 @@ def result_json(
     fit: "ImageFit", found: Found, spread: Uncertainty, covered: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Return the result of a fit as plain numbers."""
-    problem, parameters = fit.problem, fit.problem.parameters
-    labels = parameters.theta_labels
-    off = offset(problem.images(found.best.theta), problem.targets)
+    problem, parameters, theta = fit.problem, fit.problem.parameters, found.best.theta
+    labels, images = parameters.theta_labels, problem.images(theta)
+    at_start = _loss_at_start(problem)
+    truth = None if fit.truth is None else fit.truth.flat(parameters.paths)
+    verdict = judge(
+        image_evidence(problem, found, spread, images, loss_at_start=at_start, truth=truth)
+    )
     return {
         "title": fit.title,
+        "verdict": verdict.to_dict(),
         "status": found.best.status.name,
-        "message": ending(found.best.status, off),
-        "offset": off,
-        "steps": steps_at(problem, found.best.theta),
+        "message": ending(found.best.status, verdict.kind),
+        "offset": offset(images, problem.targets),
+        "steps": steps_at(problem, theta),
         "loss": found.best.loss,
-        "loss_at_start": _loss_at_start(problem),
+        "loss_at_start": at_start,
         "evaluations": found.evaluations,
         "method": str(fit.search.method),
         "loss_function": repr(problem.loss),
@@ -47,18 +56,31 @@ def result_json(
         "n_values": problem.n_pixels,
         "what": fit.what,
         **fit.facts(),
-        "parameters": fit.rows(found.best.theta, spread),
+        "parameters": fit.rows(theta, spread),
         "theta_labels": list(labels[:LARGEST_LIST]),
         "uncertainty": spread.to_dict(labels),
         "coverage": covered,
         "start": found.start,
         "logs": [list(names) for names in found.logs],
-        "starts": [
-            {"status": r.status.name, "loss": _finite(r.loss), "evaluations": r.evaluations}
-            for r in found.all
-        ],
-        "findings": fit.findings(found.best.theta) if fit.findings else [],
+        "basins": basins_json(parameters, found),
+        "findings": fit.findings(theta) if fit.findings else [],
     }
+
+
+def basins_json(parameters: Parameters, found: Found) -> list[dict[str, Any]]:
+    """Return where every start ended, the answer among them: values of few parameters, loss."""
+    few = parameters.size <= LARGEST_LIST
+    return [
+        {
+            "values": dict(zip(parameters.labels, map(float, values), strict=True)) if few else {},
+            "loss": _finite(one.loss),
+            "status": one.status.name,
+            "evaluations": one.evaluations,
+            "is_answer": k == found.start,
+        }
+        for k, one in enumerate(found.all)
+        for values in [parameters.natural(one.theta)]
+    ]
 
 
 def _loss_at_start(problem: ImageProblem) -> float | None:
@@ -103,6 +125,7 @@ def rows(fit: "ImageFit", theta: np.ndarray, spread: Uncertainty) -> list[dict[s
                 "start_rms": _root_mean_square(start[own]),
                 "estimate_rms": _root_mean_square(estimate[own]),
                 "interval": None,
+                "pixel_interval": None,
             }
             if truth is not None and errors is not None:
                 row |= {
@@ -113,7 +136,6 @@ def rows(fit: "ImageFit", theta: np.ndarray, spread: Uncertainty) -> list[dict[s
             out.append(row)
             continue
         for i in components:
-            ends = [float(end[i]) for end in spread.interval]
             row = {
                 "name": parameters.labels[i],
                 "index": i,
@@ -121,7 +143,8 @@ def rows(fit: "ImageFit", theta: np.ndarray, spread: Uncertainty) -> list[dict[s
                 "unit": fit.units.get(path, ""),
                 "start": float(start[i]),
                 "estimate": float(estimate[i]),
-                "interval": ends if np.isfinite(ends).all() else None,
+                "interval": _ends(spread.intervals.model, i),
+                "pixel_interval": _ends(spread.interval, i),
             }
             if truth is not None and errors is not None:
                 row |= {"truth": float(truth[i]), "relative_error": float(errors[i])}
@@ -129,11 +152,20 @@ def rows(fit: "ImageFit", theta: np.ndarray, spread: Uncertainty) -> list[dict[s
     return out
 
 
-def interval_text(row: dict[str, Any]) -> str:
-    """Return the interval of a parameter, as terminal and report tell it."""
-    if not row["interval"]:
+def _ends(interval: tuple[np.ndarray, np.ndarray], i: int) -> list[float] | None:
+    """Return the ends of an interval of one value; None if there is none."""
+    ends = [float(end[i]) for end in interval] if len(interval[0]) else [math.nan]
+    return ends if np.isfinite(ends).all() else None
+
+
+def interval_text(row: dict[str, Any], key: str = "interval") -> str:
+    """Return an interval of a parameter for terminal and report.
+
+    `key` is "interval", with model error, or "pixel_interval", of pixel noise only.
+    """
+    if not row[key]:
         return "none"
-    low, high = row["interval"]
+    low, high = row[key]
     half = (high - low) / 2.0
     relative = half / abs(row["estimate"]) if row["estimate"] else math.inf
     if relative < 1e-13:
@@ -143,36 +175,49 @@ def interval_text(row: dict[str, Any]) -> str:
     return f"{low:.6g} to {high:.6g}"
 
 
+def verdict_line(verdict: dict[str, Any]) -> str:
+    """Return a verdict in one line."""
+    return f"verdict: {verdict['kind']}. {verdict['reason']}"
+
+
 def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
-    """Return a few lines for the terminal."""
-    lines = [f"{result['status'].lower()}: {result['message']}"]
-    lines += [f"warning: {doubt}" for doubt in doubts(result)]
-    for row in result["parameters"][:12]:
-        unit = f" {row['unit']}" if row["unit"].strip("-") else ""
-        line = f"  {row['name']} = {row['estimate']:.8g}{unit}"
-        if row["count"] > 1:
-            line = f"  {row['name']}: {row['count']} values, mean {row['estimate']:.6g}{unit}, "
-            line += f"root mean square {row['estimate_rms']:.4g}{unit}"
-        if row["interval"]:
-            line += f"  95 % interval {interval_text(row)}"
-        if "truth" in row:
-            mean = "mean relative error" if row["count"] > 1 else "relative error"
-            line += f"  truth {row['truth']:.6g}, {mean} {row['relative_error']:.1e}"
-        if "largest_error" in row:
-            line += f", largest {row['largest_error']:.1e}"
-        lines.append(line)
-    if any(row["interval"] for row in result["parameters"]):
-        lines.append("  (intervals of pixel noise only, not of errors in mesh, camera or material)")
-    lines.append(f"  loss {result['loss']:.3e} after {result['evaluations']} evaluations")
-    if len(result["starts"]) > 1:
-        lines.append(f"  from start {result['start'] + 1} of {len(result['starts'])} searched")
+    """Return a few lines for the terminal, the verdict first."""
+    lines = [verdict_line(result["verdict"])]
+    lines += [f"warning: {warning}" for warning in fit_warnings(result)]
+    lines += [_parameter_line(row) for row in result["parameters"][:LARGEST_LIST]]
+    lines.append(
+        f"  loss {result['loss']:.3e} after {result['evaluations']} evaluations "
+        f"({result['status'].lower().replace('_', ' ')}: {result['message']})"
+    )
+    if len(result["basins"]) > 1:
+        lines.append(f"  from start {result['start'] + 1} of {len(result['basins'])} searched")
     lines += [f"  {finding}" for finding in result["findings"]]
     if covered := result["coverage"]:
         parts = ", ".join(f"{name} {count}" for name, count in covered["covered"].items())
-        lines.append(f"  intervals held the truth in {parts} of {covered['repeats']} noise seeds")
+        lines.append(
+            f"  pixel-noise intervals held the truth in {parts} of {covered['repeats']} noise seeds"
+        )
     lines.append(f"gradient certificate: {certificate.told(certificate.verdict_of(certified))}")
     lines += [f"warning: {reason}" for reason in certificate.why_not_made(certified)]
     return lines
+
+
+def _parameter_line(row: dict[str, Any]) -> str:
+    """Return what was identified of a parameter, in one line."""
+    unit = f" {row['unit']}" if row["unit"].strip("-") else ""
+    line = f"  {row['name']} = {row['estimate']:.8g}{unit}"
+    if row["count"] > 1:
+        line = f"  {row['name']}: {row['count']} values, mean {row['estimate']:.6g}{unit}, "
+        line += f"root mean square {row['estimate_rms']:.4g}{unit}"
+    if row["interval"]:
+        line += f"  95 % interval with model error {interval_text(row)}"
+        line += f" (pixel noise only: {interval_text(row, 'pixel_interval')})"
+    if "truth" in row:
+        mean = "mean relative error" if row["count"] > 1 else "relative error"
+        line += f"  truth {row['truth']:.6g}, {mean} {row['relative_error']:.1e}"
+    if "largest_error" in row:
+        line += f", largest {row['largest_error']:.1e}"
+    return line
 
 
 def write_parameters(fit: "ImageFit", folder: RunFolder, found: Found, spread: Uncertainty) -> None:

@@ -20,6 +20,7 @@ class RunOptions:
     dtype: str = "float64"
     device: str = "cpu"
     checkpoint: str = "1GB"  # for the states of a reverse sweep
+    certificate: bool = True  # whether the gradient is certified at the end
 
     def __post_init__(self) -> None:
         """Complain of a seed that no generator takes, and of a budget that is no size."""

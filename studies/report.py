@@ -15,14 +15,25 @@ from studies import (
     run_folder,
     video_report,
 )
-from studies.certificate import verdict_of
-from studies.doubts import doubts
+from studies.answer.verdict import Kind
+from studies.certificate import told, verdict_of
+from studies.fit_warnings import fit_warnings
 from studies.outcome import LARGEST_LIST, interval_text
-from studies.report_parts import breakable, gallery, page, provenance, rows, run_facts
+from studies.report_parts import (
+    breakable,
+    gallery,
+    page,
+    provenance,
+    rows,
+    run_facts,
+    table,
+    wide,
+)
 from studies.run_folder import RunFolder
 from studies.search.local import read_search
 
 
+COARSE_FIGURE = "figures/coarse.png"
 TEMPLATE = Path(__file__).resolve().parent / "assets" / "report.html"
 
 
@@ -46,7 +57,9 @@ def write_report(folder: RunFolder) -> Path:
     folder.write_figures({**shown, **convergence, **taylor, **drawn})
     parts = {
         "instances": "" if many is None else instances_report.section(many, gallery(drawn)),
-        "parameters_table": _parameters_table(result),
+        "verdict": verdict_section(result),
+        "parameters_table": parameters_table(result),
+        "basins": basins_section(folder, result),
         "notes": _notes(result),
         "seen": seen,
         "convergence_images": gallery(convergence),
@@ -55,30 +68,48 @@ def write_report(folder: RunFolder) -> Path:
             points, taylor, kind.jumps(folder), schedule=certified.get("schedule")
         ),
         "setup_table": _setup_table(
-            result, manifest, kind.facts(result), log[-1].seconds if log else 0.0
+            result,
+            manifest,
+            kind.facts(result),
+            seconds=log[-1].seconds if log else 0.0,
+            certificate=told(verdict_of(certified)),
         ),
         "provenance": provenance(folder, manifest),
     }
     body = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(parts)
-    verdicts = _verdicts(result, certified)
-    folder.write_text(run_folder.REPORT, page(result["title"], verdicts, body))
+    folder.write_text(run_folder.REPORT, page(result["title"], chips(result), body))
     return folder.file(run_folder.REPORT)
 
 
-def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[bool | None, str]]:
-    """Return what is said first: whether it is good or not, or neither."""
+def chips(result: dict[str, Any]) -> list[tuple[bool | None, str]]:
+    """Return what the page says first, and whether it is good: the verdict, loss, evaluations."""
+    kind = result["verdict"]["kind"]
     return [
-        (result["status"] == "CONVERGED", result["status"].lower().replace("_", " ")),
-        certificate_report.verdict(verdict_of(certified)),
-        (None, f"{result['evaluations']} evaluations"),
+        (kind == Kind.FOUND, kind),
         (None, f"loss {result['loss']:.2e}"),
+        (None, f"{result['evaluations']} evaluations"),
     ]
 
 
-def _parameters_table(result: dict[str, Any]) -> str:
-    known = any("truth" in row for row in result["parameters"])
-    head = ["parameter", "start", "estimate", "95 % interval"]
-    head += ["truth", "relative error"] if known else []
+def verdict_section(result: dict[str, Any]) -> str:
+    """Return the section that begins the page: the reason of the verdict, and warnings."""
+    verdict = result["verdict"]
+    kind = "found" if verdict["kind"] == Kind.FOUND else "not-found"
+    warnings = "".join(
+        f"<p><strong>Warning:</strong> {html.escape(text)}</p>" for text in fit_warnings(result)
+    )
+    return (
+        f'<section class="verdict {kind}">\n<h2>{html.escape(verdict["kind"]).capitalize()}</h2>\n'
+        f"<p>{html.escape(verdict['reason'])}</p>{warnings}\n</section>"
+    )
+
+
+def parameters_table(result: dict[str, Any]) -> str:
+    """Return the table of what was identified."""
+    has_truth = any("truth" in row for row in result["parameters"])
+    head = ["parameter", "start", "estimate", "<b>95 % interval with model error</b>"]
+    head += ["pixel noise only"]
+    head += ["truth", "relative error"] if has_truth else []
     lines = [f"<tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>"]
     for row in result["parameters"]:
         unit = f' <span class="unit">{html.escape(row["unit"])}</span>'
@@ -89,13 +120,42 @@ def _parameters_table(result: dict[str, Any]) -> str:
             f"<b>{breakable(row['name'])}</b>{unit}{count}",
             f"{mean}{row['start']:.4g}{_root(row, 'start')}",
             f"<b>{_digits(row)}</b>{_root(row, 'estimate')}",
-            html.escape(interval_text(row)),
+            f"<b>{html.escape(interval_text(row))}</b>",
+            html.escape(interval_text(row, "pixel_interval")),
         ]
-        if known:
+        if has_truth:
             worst = f", at most {row['largest_error']:.1e}" if "largest_error" in row else ""
             cells += [f"{row['truth']:.8g}", f"{row['relative_error']:.1e}{worst}"]
         lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return f"<table>{''.join(lines)}</table>"
+
+
+def basins_section(folder: RunFolder, result: dict[str, Any]) -> str:
+    """Return the section of all optima that were searched; nothing of a single one.
+
+    The figure of the coarse set stands above, where the run has one.
+    """
+    basins = result["basins"]
+    figure = folder.file(COARSE_FIGURE)
+    if len(basins) < 2 and not figure.is_file():
+        return ""
+    shown = sorted(basins, key=lambda one: math.inf if one["loss"] is None else one["loss"])
+    names = list(basins[0]["values"])
+    lines = [
+        [
+            "answer" if one["is_answer"] else "",
+            *(f"{one['values'][name]:.4g}" for name in names),
+            "not finite" if one["loss"] is None else f"{one['loss']:.3e}",
+            one["status"].lower().replace("_", " "),
+        ]
+        for one in shown
+    ]
+    head = ["", *map(breakable, names), "loss", "search ended"]
+    image = wide(figure.read_bytes(), "losses of the coarse set") if figure.is_file() else ""
+    return (
+        f"<section>\n<h2>Optima</h2>\n{image}\n"
+        f'<div class="scroll">{table(head, lines)}</div>\n</section>'
+    )
 
 
 def _root(row: dict[str, Any], of: str) -> str:
@@ -106,9 +166,9 @@ def _root(row: dict[str, Any], of: str) -> str:
 
 def _digits(row: dict[str, Any]) -> str:
     """Return the estimate with two digits beyond the first uncertain one, at most ten."""
-    if not row["interval"]:
+    if not row["pixel_interval"]:
         return f"{row['estimate']:.6g}"
-    low, high = row["interval"]
+    low, high = row["pixel_interval"]
     width = (high - low) / 2.0 / max(abs(row["estimate"]), 1e-300)
     return f"{row['estimate']:.{int(min(10, max(6, 3 - math.log10(max(width, 1e-9)))))}g}"
 
@@ -116,24 +176,15 @@ def _digits(row: dict[str, Any]) -> str:
 def _notes(result: dict[str, Any]) -> str:
     """Return what the intervals rest on, as paragraphs."""
     spread = result["uncertainty"]
-    notes = [f"<strong>{html.escape(doubt)}</strong>" for doubt in doubts(result)]
-    notes += [html.escape(result["message"]), *map(html.escape, result["findings"])]
-    if len(result["starts"]) > 1:
-        ends = ", ".join(
-            "not finite" if one["loss"] is None else f"{one['loss']:.1e}"
-            for one in result["starts"]
-        )
-        notes.append(
-            f"Searched from {len(result['starts'])} starts, which ended with the losses {ends}; "
-            f"shown is start {result['start'] + 1}."
-        )
+    notes = [*map(html.escape, result["findings"])]
     if spread["reason"]:
         notes.append(f"No intervals: {html.escape(spread['reason'])}.")
     else:
         notes.append(
-            f"Intervals: Student's, from the Gauss-Newton Hessian and a pixel noise of "
-            f"{spread['noise']:.2e} estimated from the residuals. "
-            "The intervals count pixel noise, not what mesh, camera or fixed material get wrong."
+            "The interval with model error allows for residuals that last from frame to frame, and "
+            "for what changes when a part of the frames is left out. The other one counts pixel "
+            f"noise only ({spread['noise']:.2e}, estimated from the residuals), as if mesh, camera "
+            "and laws of material were exact."
         )
     notes += _spectrum(result)
     if covered := result["coverage"]:
@@ -143,8 +194,8 @@ def _notes(result: dict[str, Any]) -> str:
             for name, count in covered["covered"].items()
         )
         notes.append(
-            f"Refitted under {covered['repeats']} other noise seeds, the intervals held the "
-            f"truth of {parts}; of all together in {covered['covered_jointly']}."
+            f"Refitted under {covered['repeats']} other noise seeds, the pixel-noise intervals "
+            f"held the truth of {parts}; of all together in {covered['covered_jointly']}."
         )
     return "".join(f"<p>{note}</p>" for note in notes)
 
@@ -181,13 +232,20 @@ def _spectrum(result: dict[str, Any]) -> list[str]:
 
 
 def _setup_table(
-    result: dict[str, Any], manifest: dict[str, Any], facts: dict[str, str], seconds: float
+    result: dict[str, Any],
+    manifest: dict[str, Any],
+    facts: dict[str, str],
+    *,
+    seconds: float,
+    certificate: str,
 ) -> str:
     return rows(
         {
             "command": manifest["command"],
             **facts,
             "method": f"{result['method']}, {result['loss_function']}",
+            "search ended": f"{result['status'].lower().replace('_', ' ')}: {result['message']}",
+            "gradient certificate": certificate,
             "search took": f"{seconds:.1f} s",
             **run_facts(manifest),
         }

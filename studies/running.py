@@ -18,7 +18,7 @@ from studies.stable_steps import advice_on_steps
 
 
 DTYPES, DEVICES = ("float64", "float32"), ("cpu", "cuda")
-CHECKPOINT = "checkpoint"  # the one option that may change where a run resumes
+CHECKPOINT, CERTIFICATE = "checkpoint", "certificate"  # options that may change in a resumed run
 
 
 def cuda_problem() -> str | None:
@@ -90,8 +90,8 @@ def resume(
 ) -> tuple[RunFolder, Job]:
     """Open a run's folder and prepare the study that it holds, or start where none has begun.
 
-    Settings and options given again must be those of the run; only `checkpoint`, which changes no
-    number, may be another one.
+    Settings and options given again must be those of the run; only `checkpoint` and `certificate`,
+    which change no number, may be other ones.
 
     Raises
     ------
@@ -119,14 +119,16 @@ def resume(
         if given.get(key) is not None:
             _same(out, f"--{key}", given[key], value)
     options = with_budget(RunOptions(**kept), stored.get(CHECKPOINT), given.get(CHECKPOINT))
+    asked_for = given.get(CERTIFICATE)
+    options = replace(options, certificate=stored[CERTIFICATE] if asked_for is None else asked_for)
     check_device(options.device)
     keep_fillings_of(folder)
     job = over(find_study(settings.kind).prepare(settings.values, options), options, spread)
     require_fillings(folder, fillings_of(settings.kind, settings.values))
     folder.clear_parts()
     say_what_is_kept(folder)
-    resumed = {CHECKPOINT: options.checkpoint, "resumed": [*stored["resumed"], now()]}
-    folder.write_json(MANIFEST, {**stored, **resumed})
+    changed = {key: getattr(options, key) for key in (CHECKPOINT, CERTIFICATE)}
+    folder.write_json(MANIFEST, {**stored, **changed, "resumed": [*stored["resumed"], now()]})
     return folder, job
 
 

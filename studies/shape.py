@@ -227,6 +227,7 @@ class ShapeFit(PictureFit):
                 "start": start[name],
                 "estimate": value,
                 "interval": None,
+                "pixel_interval": None,
             }
             for name, value in self.measured(theta).items()
         ]

@@ -7,7 +7,8 @@ taken as independent and equal in every pixel and channel. Then to first order
     cov theta = s^2 H^-1 (A^T J)^T (A^T J) H^-1,   H = J^T J,   s^2 = d @ d / (N - n)
 
 which is s^2 / N H^-1 for `Mse`. Intervals are Student's at 95 %, of theta first; of a
-natural value p by the delta method, in log p where the transform keeps p positive.
+natural value p by the delta method, in log p where the transform keeps p positive. Intervals with
+model error are those of `studies.answer.intervals`.
 
 The spectrum is that of J itself, its singular values: those of H would hide all below the
 root of the rounding error. A direction with a singular value at rounding leaves no trace. Of very
@@ -18,19 +19,25 @@ Sources: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1 and 5.1; Halko
 Tropp, SIAM Review 2011, algorithms 4.3 and 5.1.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
 from adjoint.render.losses import residuals_vjp
+from studies.answer.intervals import (
+    LEVEL,
+    Intervals,
+    intervals,
+    natural_interval,
+    no_intervals,
+    row_clusters,
+)
 from studies.image_problem import ImageProblem
 from studies.optimizers.problem import NOT_FINITE
-from studies.transforms import LINEAR
 
 
-LEVEL = 0.95
 LARGEST = 256  # parameters; beyond, a Jacobian by tangents costs too much
 LEADING, SPARE = 12, 6  # singular values of more parameters, and directions drawn beyond them
 # Ratio of singular values at which a direction counts as invisible; in single precision, of
@@ -46,7 +53,8 @@ class Uncertainty:
     Attributes
     ----------
     interval : tuple of numpy.ndarray
-        Lower and upper ends of the natural values, `(n,)` each; NaN if there are none.
+        Lower and upper ends of the natural values by pixel noise, `(n,)` each; NaN if there are
+        none.
     theta_interval : tuple of numpy.ndarray
         The same in theta.
     noise : float
@@ -54,6 +62,8 @@ class Uncertainty:
     singular_values, directions : numpy.ndarray
         Of J in theta: values descending, `(n,)`, and a unit direction in each row, `(n, n)`; of
         more than `LARGEST` parameters the leading ones only, unless a study knows all values.
+    intervals : Intervals
+        The same and those with model error.
     """
 
     interval: tuple[np.ndarray, np.ndarray]
@@ -62,6 +72,7 @@ class Uncertainty:
     singular_values: np.ndarray
     directions: np.ndarray
     reason: str = ""
+    intervals: Intervals = field(default_factory=lambda: no_intervals(0, "not computed"))
 
     def to_dict(self, labels: tuple[str, ...]) -> dict[str, Any]:
         """Return the spectrum and the noise as plain numbers, ready for JSON."""
@@ -72,6 +83,7 @@ class Uncertainty:
         return {
             "level": LEVEL,
             "reason": self.reason,
+            "sources": self.intervals.to_dict()["sources"],
             "noise": self.noise,
             "singular_values": values.tolist(),
             "condition": float(values[0] / values[-1]) if is_known else None,
@@ -110,7 +122,7 @@ def uncertainty(
             none = _none(n, sigma, f"more than {LARGEST} parameters")
             values, directions = leading(problem, theta)
             return replace(none, singular_values=values, directions=directions)
-        _, jacobian = problem.residuals_and_jacobian(theta)
+        r, jacobian = problem.residuals_and_jacobian(theta)
     except (ValueError, *NOT_FINITE) as error:
         return _none(n, sigma, str(error))
     if not np.isfinite(jacobian).all():
@@ -129,12 +141,22 @@ def uncertainty(
     covariance = sigma**2 * directions.T @ (weighted.T @ weighted) @ directions
     t = float(stdtrit(d.size - n, 0.5 + LEVEL / 2.0))
     spread = t * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    frames, aligned = row_clusters(len(r), len(images))
     return Uncertainty(
-        _natural_interval(problem, theta, covariance, t),
+        natural_interval(problem.parameters, theta, covariance, t),
         (theta - spread, theta + spread),
         sigma,
         values,
         directions,
+        intervals=intervals(
+            problem.parameters,
+            theta,
+            r,
+            jacobian,
+            frames=frames,
+            aligned=aligned,
+            pixel_covariance=covariance,
+        ),
     )
 
 
@@ -166,26 +188,7 @@ def leading(problem: ImageProblem, theta: np.ndarray) -> tuple[np.ndarray, np.nd
     return values[:LEADING], directions[:LEADING]
 
 
-def _natural_interval(
-    problem: ImageProblem, theta: np.ndarray, covariance: np.ndarray, t: float
-) -> tuple[np.ndarray, np.ndarray]:
-    parameters = problem.parameters
-    value = parameters.natural(theta)
-    D = parameters.natural_jacobian(theta)
-    spread = t * np.sqrt(np.maximum(np.diag(D @ covariance @ D.T), 0.0))
-    positive = np.concatenate(
-        [
-            np.full(block.start.size, not isinstance(block.transform, LINEAR))
-            for block in parameters.blocks
-        ]
-    )
-    with np.errstate(over="ignore"):  # not determined at all: from 0 to infinity
-        factor = np.exp(np.where(positive, spread / np.where(positive, value, 1.0), 0.0))
-    low = np.where(positive, value / factor, value - spread)
-    high = np.where(positive, value * factor, value + spread)
-    return low, high
-
-
 def _none(n: int, sigma: float, reason: str) -> Uncertainty:
     nan = np.full(n, np.nan)
-    return Uncertainty((nan, nan), (nan, nan), sigma, np.zeros(0), np.zeros((0, 0)), reason)
+    none = no_intervals(n, reason)
+    return Uncertainty((nan, nan), (nan, nan), sigma, np.zeros(0), np.zeros((0, 0)), reason, none)

@@ -39,7 +39,8 @@ class Evidence:
         How its search ended.
     loss : float
     gradient : numpy.ndarray, optional
-        Of the loss at the answer, `(p,)`; its sign says whether a bound holds the answer.
+        Of the loss at the answer, `(p,)`; its sign says whether a bound stops the search. By
+        default that of the intervals.
     intervals : Intervals, optional
     answers : sequence of int
         Components of theta that are asked for; None: all.
@@ -80,6 +81,13 @@ class Evidence:
     def asked(self) -> list[int]:
         """The components that are asked for."""
         return list(range(self.parameters.size) if self.answers is None else self.answers)
+
+    @property
+    def slope(self) -> np.ndarray:
+        """The gradient of the loss, `(p,)`; 0 if it is unknown."""
+        if self.gradient is not None:
+            return self.gradient
+        return np.zeros_like(self.theta) if self.intervals is None else self.intervals.gradient
 
     @property
     def has_intervals(self) -> bool:

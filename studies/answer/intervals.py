@@ -69,6 +69,8 @@ class Intervals:
         Of theta with model error, `(p, p)`.
     half_width : numpy.ndarray
         Of theta with model error, `(p,)`.
+    gradient : numpy.ndarray
+        Of r @ r, `(p,)`.
     remaining : numpy.ndarray
         The Gauss-Newton step in theta that is left at the optimum, `(p,)`; 0 towards a bound.
     parts : dict
@@ -79,6 +81,7 @@ class Intervals:
     model: tuple[np.ndarray, np.ndarray]
     covariance: np.ndarray
     half_width: np.ndarray
+    gradient: np.ndarray
     remaining: np.ndarray
     parts: dict[str, np.ndarray] = field(default_factory=dict)
     reason: str = ""
@@ -91,7 +94,7 @@ class Intervals:
 def no_intervals(n: int, reason: str) -> Intervals:
     """Return intervals of n parameters that could not be computed, with the reason."""
     nan = np.full(n, np.nan)
-    return Intervals((nan, nan), (nan, nan), np.full((n, n), np.nan), nan, nan, reason=reason)
+    return Intervals((nan, nan), (nan, nan), np.full((n, n), np.nan), nan, nan, nan, reason=reason)
 
 
 def intervals(  # noqa: PLR0913 -- what an interval may rest on
@@ -165,6 +168,7 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         natural_interval(parameters, theta, covariance, quantile),
         covariance,
         quantile * _deviation(covariance),
+        2.0 * J.T @ r,
         _remaining(parameters, theta, J, r),
         {name: _deviation(fit.in_theta(own)) for name, own in sources.items()},
     )

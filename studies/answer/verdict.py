@@ -200,7 +200,7 @@ def at_a_bound(found: Evidence) -> Verdict | None:
     parameters, theta = found.parameters, found.theta
     width = parameters.upper - parameters.lower
     near = NEAR_BOUND * np.where(np.isfinite(width), width, 1.0)
-    slope = np.zeros_like(theta) if found.gradient is None else found.gradient
+    slope = np.nan_to_num(found.slope)
     for end, distance, is_out in (
         ("lower", theta - parameters.lower, slope >= 0.0),
         ("upper", parameters.upper - theta, slope <= 0.0),

@@ -30,7 +30,8 @@ def draw(x, *, scale=1.0, shift=0.0, soft=0.035, texture=0.0):
 
 def predict(theta, times=TIMES):
     """Return the film of log k and log c, flat."""
-    return draw(motion(*np.exp(theta), times)).ravel()
+    k, c = np.exp(theta)
+    return draw(motion(k, c, times)).ravel()
 
 
 def jacobian(theta, times=TIMES, h=1e-5):
@@ -67,7 +68,7 @@ def fit(film, theta, n_frames=None):
     found = least_squares(
         lambda at: predict(at, times) - target,
         theta,
-        jac=lambda at: jacobian(at, times),
+        jac=lambda at: jacobian(at, times),  # pyright: ignore[reportArgumentType]
         max_nfev=20,
     )
     return found.x

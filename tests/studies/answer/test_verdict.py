@@ -45,7 +45,6 @@ def evidence(theta, film, own=None, **more):
         theta,
         more.pop("status", Status.CONVERGED),
         float(r @ r),
-        gradient=2.0 * J.T @ r,
         intervals=intervals(own, theta, r, J, frames=FRAMES),
         explained=explained(by_frame(r**2), still),
         residual_squares=by_frame(r**2),

@@ -1,0 +1,92 @@
+"""Warnings about a fit beside its verdict: a look that is off, time steps that are too long."""
+
+from typing import Any
+
+import numpy as np
+
+from studies.answer.verdict import Kind
+from studies.optimizers.problem import Status
+
+
+CONSTANT = 0.5  # part of the squares left, from which on a constant offset is what is wrong
+VISIBLE = 0.01  # of white: a smaller offset does not matter
+TOO_LONG = 1.2  # times the estimated stable step, which is on the safe side
+BODY, BEHIND = 0.5, 0.05  # alpha above which a pixel shows the body, and below which none
+
+
+def offset(images: np.ndarray, targets: np.ndarray) -> dict[str, Any]:
+    """Return by how much fitted images are brighter than their targets, on the whole.
+
+    A motion that is wrong leaves differences of either sign where outlines are; a light, a colour
+    or a background that is wrong leaves one colour on the body, or behind it. Silhouettes and
+    other grey images have no look that could be off.
+
+    Parameters
+    ----------
+    images : numpy.ndarray
+        RGBA, (n_images, height, width, 4).
+    targets : numpy.ndarray
+        RGB or RGBA, (n_images, height, width, 3 or 4).
+
+    Returns
+    -------
+    dict
+        "body" and "background": the mean difference of RGB there, three numbers; "share": the
+        part of the sum of squares that these two constants explain.
+    """
+    left = np.asarray(images[..., :3] - targets[..., :3], np.float64)
+    if all(not np.ptp(one[..., :3], axis=-1).any() for one in (images, targets)):
+        return {"body": [0.0] * 3, "background": [0.0] * 3, "share": 0.0}
+    alpha, total = images[..., 3], float(np.sum(left**2))
+    found: dict[str, Any] = {}
+    share = 0.0
+    for name, region in (("body", alpha > BODY), ("background", alpha < BEHIND)):
+        count = int(region.sum())
+        mean = left[region].mean(axis=0) if count else np.zeros(3)
+        found[name] = mean.tolist()
+        share += count * float(mean @ mean) / total if total > 0.0 else 0.0
+    return {**found, "share": share}
+
+
+def looks_off(found: dict[str, Any]) -> bool:
+    """Whether most of what a fit leaves is one colour on the body or behind it."""
+    if found["share"] < CONSTANT:
+        return False
+    return max(abs(part) for name in ("body", "background") for part in found[name]) >= VISIBLE
+
+
+def ending(status: Status, kind: Kind) -> str:
+    """Return how a search ended; advice to search longer only where that is the verdict."""
+    what, _, _ = status.value.partition(". ")
+    return status.value if kind is Kind.NOT_FINISHED else f"{what.rstrip('.')}."
+
+
+def fit_warnings(result: dict[str, Any]) -> list[str]:
+    """Return sentences that warn of a result beside its verdict.
+
+    Parameters
+    ----------
+    result : dict
+        What `studies.outcome.result_json` returned.
+    """
+    lines = []
+    if looks_off(found := result["offset"]):
+        body, behind = (
+            "({:+.2f}, {:+.2f}, {:+.2f})".format(*found[name]) for name in ("body", "background")
+        )
+        lines.append(
+            f"{min(found['share'], 1.0):.0%} of the residual is a constant: the fit differs in RGB "
+            f"by {body} on the body and by {behind} behind it, where white is 1. That is not "
+            "motion but the look: light, colours or background do not fit the images, and the "
+            "values may be bent to make up for it. Set them (in `identify`: `appearance.fit`, or "
+            "the rest of `appearance`, and `background`) before you search longer."
+        )
+    steps = result.get("steps")
+    if steps and steps["dt"] > TOO_LONG * steps["stable_dt"]:
+        lines.append(
+            f"The search ended where `time.dt` is too long: a step is {steps['dt']:.3g} s, and for "
+            f"these values the estimated stable one is {steps['stable_dt']:.3g} s. Motion, loss "
+            "and values there may be no more than error of the steps. Set `time.dt` below that and "
+            "search again."
+        )
+    return lines
