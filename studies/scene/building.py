@@ -7,7 +7,7 @@ of the bodies. Forces have the names of their bodies: "flag", its hinges "flag_b
 Tests: `tests/studies/scene/test_building.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,11 +22,15 @@ from adjsim.system import System
 from render.scene import DirectionalLight, Mesh
 from studies.errors import StudyError
 from studies.filming import Hulls, Skin, Still, Subject
+from studies.scene.bodies.cloth import make_cloth
 from studies.scene.bodies.part import NodePart, linear, motion_values
+from studies.scene.bodies.pendulum import drawn_pendulum, make_pendulum
 from studies.scene.bodies.rigid import RigidPart, make_rigid
+from studies.scene.bodies.smoke import make_smoke
 from studies.scene.bodies.soft import make_soft
+from studies.scene.bodies.springs import make_springs
 from studies.scene.contacts import Touching
-from studies.scene.declared import Light, Rigid, Scene, Soft
+from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Smoke, Soft, Springs
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets
 from studies.scene.motions import NodeMotion
 from studies.scene.obstacles import Contacts, drawn_obstacle, make_contacts
@@ -93,15 +97,55 @@ def build(scene: Scene) -> Built:
     """
     free = frozenset(getattr(scene, "free", {}))
     _check_names(scene)
+    for name, body in scene.bodies.items():
+        if isinstance(body, Pendulum | Smoke):
+            return _alone(scene, name, body)
     gravity = float(np.linalg.norm(scene.world.gravity))
     nodes: list[NodePart] = []
     rigid: list[RigidPart] = []
     for name, body in scene.bodies.items():
-        if isinstance(body, Rigid):
-            rigid.append(make_rigid(name, body, gravity))
-        elif isinstance(body, Soft):
-            nodes.append(make_soft(name, body, free))
+        match body:
+            case Soft():
+                nodes.append(make_soft(name, body, free))
+            case Cloth():
+                nodes.append(make_cloth(name, body, free))
+            case Springs():
+                nodes.append(make_springs(name, body))
+            case Rigid():
+                rigid.append(make_rigid(name, body, gravity))
     return _assembled(_Parts(scene, nodes, rigid))
+
+
+def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> Built:
+    """Return a pendulum or smoke."""
+    if len(scene.bodies) > 1:
+        other = next(key for key in scene.bodies if key != name)
+        raise StudyError(
+            f"`bodies.{name}` is a {body.kind}, which must be alone in its scene: take out "
+            f"`bodies.{other}`."
+        )
+    if scene.obstacles:
+        raise StudyError(
+            f"`obstacles` must be left out of a scene of a {body.kind}, which touches nothing."
+        )
+    if isinstance(body, Smoke):
+        system, state, values, maps = make_smoke(name, body)
+        dt = 1.0 / body.steps_per_second
+        return Built(system, state, {}, {}, {}, values, tuple(maps), None, {}, dt=dt)
+    swinging, start, values, maps, series = make_pendulum(name, body, scene.world.gravity)
+    mesh, subject = drawn_pendulum(name, body)
+    return Built(
+        swinging,
+        start,
+        {name: mesh},
+        {name: subject},
+        lights_of(scene),
+        values,
+        tuple(maps),
+        None,
+        {},
+        time_series=series,
+    )
 
 
 def lights_of(scene: Scene) -> dict[str, DirectionalLight]:
@@ -218,7 +262,7 @@ def _stiffness(forces: dict[str, Force], n: int) -> np.ndarray:
 def _touching(parts: _Parts, stiffness: np.ndarray) -> list[Touching]:
     """Return all bodies as contacts see them, in the order of the scene."""
     found = {}
-    bodies: Mapping[str, Any] = parts.scene.bodies
+    bodies: dict[str, Any] = dict(parts.scene.bodies)
     for part in parts.nodes:
         own = part.touching
         rows = parts.rows[part.name].start + own

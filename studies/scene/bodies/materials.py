@@ -12,6 +12,9 @@ Tests: `tests/studies/scene/bodies/test_materials.py`.
 
 from typing import Any
 
+import numpy as np
+import scipy.sparse
+
 from studies.errors import StudyError
 from studies.scene.maps import Curve
 
@@ -82,3 +85,11 @@ def require_pair(key: str, body: Any) -> bool:
         f"`{key}.{missing}` must be given: a soft body needs `E` and `nu`, or `mu` and `lam`, as "
         "small-strain constants [Pa]. Rubber has E = 1e6, soft silicone 1e5, jelly 1e4."
     )
+
+
+def lumping_of(cells: np.ndarray, measure: np.ndarray, n: int) -> scipy.sparse.csr_array:
+    """Return the matrix from densities of elements to node masses, (n, n_elements)."""
+    each = cells.shape[1]
+    entries = np.repeat(measure / each, each)
+    columns = np.repeat(np.arange(len(cells)), each)
+    return scipy.sparse.csr_array((entries, (cells.ravel(), columns)), shape=(n, len(cells)))

@@ -10,7 +10,9 @@ import scipy.sparse
 
 from adjsim.element import Force
 from render.scene import Mesh
+from studies.errors import StudyError
 from studies.scene.maps import ParameterMap, Value
+from studies.scene.mesh_source import FIELD, Source
 
 
 WIDE = 30.0  # times its declared value, within which a positive one is searched by default
@@ -116,3 +118,20 @@ def own_names(name: str, targets: Mapping[str, np.ndarray]) -> dict[str, np.ndar
         for path, value in targets.items()
         if path.startswith(f"{name}.")
     }
+
+
+def field_or_number(key: str, given: Any, source: Source, *, is_filled: bool = False) -> np.ndarray:
+    """Return a number, or a field of the mesh file with one for each element."""
+    if not isinstance(given, str):
+        return array_of(given)
+    if not given.startswith(FIELD):
+        raise StudyError(f'`{key}` must be a number or "{FIELD}NAME", got {given!r}.')
+    if is_filled:
+        raise StudyError(
+            f"`{key}` must be a number for a surface that is filled with tetrahedra, got "
+            f"{given!r}. Give a volume mesh with that array."
+        )
+    values = source.field(key, given)
+    if not key.endswith(".lam") and not values.min() > 0.0:
+        raise StudyError(f"`{key}` must be positive, but {given!r} has {values.min():g}.")
+    return values

@@ -10,18 +10,24 @@ Tests: `tests/studies/scene/bodies/test_soft.py`.
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from adjsim.element import Force
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from studies.errors import StudyError
-from studies.scene.bodies.materials import require_pair, solid_curves
-from studies.scene.bodies.part import NodePart, array_of, linear, own_names, positive
+from studies.scene.bodies.materials import lumping_of, require_pair, solid_curves
+from studies.scene.bodies.part import (
+    NodePart,
+    array_of,
+    field_or_number,
+    linear,
+    own_names,
+    positive,
+)
 from studies.scene.declared import Soft
 from studies.scene.held import held_nodes
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Moduli, ParameterMap, Scaled, Spread, Value, all_targets
-from studies.scene.mesh_source import FIELD, Source, read_source, skin_of, volume_of
+from studies.scene.mesh_source import Source, read_source, skin_of, volume_of
 from studies.scene.series import read_series
 
 
@@ -104,23 +110,6 @@ def _material(name: str, body: Soft, source: Source, *, is_filled: bool) -> dict
     return values
 
 
-def field_or_number(key: str, given: Any, source: Source, *, is_filled: bool = False) -> np.ndarray:
-    """Return a number, or a field of the mesh file with one for each element."""
-    if not isinstance(given, str):
-        return array_of(given)
-    if not given.startswith(FIELD):
-        raise StudyError(f'`{key}` must be a number or "{FIELD}NAME", got {given!r}.')
-    if is_filled:
-        raise StudyError(
-            f"`{key}` must be a number for a surface that is filled with tetrahedra, got "
-            f"{given!r}. Give a volume mesh with that array."
-        )
-    values = source.field(key, given)
-    if not key.endswith(".lam") and not values.min() > 0.0:
-        raise StudyError(f"`{key}` must be positive, but {given!r} has {values.min():g}.")
-    return values
-
-
 def _material_maps(name: str, values: dict[str, Value]) -> list[ParameterMap]:
     """Return the maps to the energy's parameters."""
     maps: list[ParameterMap] = []
@@ -143,11 +132,3 @@ def _check_stable(key: str, targets: dict[str, np.ndarray], name: str) -> None:
             f"`{key}.lam` must be above -2/3 of `{key}.mu` (a positive bulk modulus), as "
             "small-strain constants. Raise it, or give `E` and `nu`."
         )
-
-
-def lumping_of(cells: np.ndarray, measure: np.ndarray, n: int) -> scipy.sparse.csr_array:
-    """Return the matrix from densities of elements to node masses, (n, n_elements)."""
-    each = cells.shape[1]
-    entries = np.repeat(measure / each, each)
-    columns = np.repeat(np.arange(len(cells)), each)
-    return scipy.sparse.csr_array((entries, (cells.ravel(), columns)), shape=(n, len(cells)))

@@ -1,0 +1,183 @@
+r"""Cloth: a triangle mesh that resists stretching, and bending at its edges.
+
+The membrane has the plane-stress response of a sheet of thickness h (E h and nu, `materials.py`).
+Bending has the flexural rigidity D = E h^3/(12 (1 - nu^2)) unless `bending` gives D: a sheet bent
+to a cylinder of curvature kappa stores D kappa^2/2 per area. A hinge stores
+
+    U = 2 k_b c0 (1 - cos(phi/2)) = k_b c0 phi^2/4 + ...,   c0 = l^2/(2 (A1 + A2))
+
+where l is its edge and A1, A2 its triangles. Put the nodes of a mesh on the cylinder
+z = kappa s^2/2, s the coordinate across its axis. On a mesh of equilateral triangles an edge whose
+normal in the sheet makes the angle a with s has the height difference
+
+    phi = kappa l (4 cos^2 a - 1)/(2 sqrt(3)),   c0 = 1/sqrt(3),
+
+the mean of (4 cos^2 a - 1)^2 over the three directions of edges is 3 for every a, and there are
+2 sqrt(3)/l^2 edges per area: together k_b kappa^2/8, in every direction. On squares of edge d with
+alternating diagonals, bent along an edge, diagonals stay flat, and of the other edges half
+have phi = kappa d with c0 = 1/2, one per d^2: k_b kappa^2/8 again. So
+
+    k_b = 4 D
+
+exactly for those two. Squares that are bent along a diagonal store 3/2 times as much, and irregular
+meshes some ten per cent more or less (`test_cloth.py` measures both). Damping: the moment per
+length D kappa + beta dkappa/dt, beta = `bending_damping` [N m s], is k_d = 2 beta.
+
+Source for hinges and their rigidity: Grinspun et al., Discrete Shells, SCA 2003; Tamstorf &
+Grinspun, Discrete bending forces and their Jacobians, Graphical Models 75 (2013). The factor: ours.
+
+Tests: `tests/studies/scene/bodies/test_cloth.py`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from adjsim.element import Force
+from adjsim.forces.hinges import Hinges
+from adjsim.forces.lift_drag import LiftDrag
+from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
+from adjsim.meshes.hinges import mesh_hinges
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from studies.errors import StudyError
+from studies.scene.bodies.materials import combined, lumping_of, plate, sheet_curves
+from studies.scene.bodies.part import NodePart, array_of, field_or_number, own_names, positive
+from studies.scene.declared import Cloth
+from studies.scene.held import held_nodes
+from studies.scene.looks import drawn_mesh
+from studies.scene.maps import Moduli, ParameterMap, Scaled, Spread, Value, all_targets
+from studies.scene.mesh_source import Source, read_source, surface_of, tried
+
+
+HINGE, DAMPED_HINGE = 4.0, 2.0  # k_b over D, k_d over beta
+LEAST_NU = -0.5  # lam of the sheet is positive above
+NU_BOUNDS = (0.0, 0.5)
+
+
+def make_cloth(name: str, body: Cloth, free: frozenset[str]) -> NodePart:
+    """Return a cloth; `free` are the scene's free paths."""
+    key = f"bodies.{name}"
+    if body.E is None:
+        raise StudyError(
+            f"`{key}.E` must be given, Young's modulus of the material [Pa], with `thickness` [m]. "
+            "Cotton has 1e7 to 1e8, a rubber sheet 1e6."
+        )
+    if body.nu <= LEAST_NU:
+        raise StudyError(f"`{key}.nu` must be above {LEAST_NU} for a sheet, got {body.nu:g}.")
+    source = read_source(key, body)
+    sheet = surface_of(key, source)
+    tried(f"{key}.mesh", sheet.require_sound)
+    values = _values(name, body, source, free)
+    own = {path: value.value for path, value in values.items()}
+    hinges = tried(f"{key}.mesh", lambda: mesh_hinges(sheet.faces))
+    parts = _Sheet(name, body.thickness, sheet, hinges)
+    material = parts.maps(values, bends_itself=body.bending is None and len(hinges) > 0)
+    density = own[f"{name}.density"]
+    lumping = lumping_of(sheet.faces, body.thickness * parts.areas, len(sheet.points))
+
+    def maps(rows: slice, n: int) -> list[ParameterMap]:
+        matrix = lumping if density.ndim else np.asarray(lumping.sum(axis=1)).ravel()
+        return [*material, Spread(f"{name}.density", "mass", matrix, rows, n)]
+
+    n = len(sheet.points)
+    return NodePart(
+        name,
+        sheet.points,
+        held_nodes(key, body.held, sheet.points, numbered=source.mesh is sheet),
+        lumping @ np.broadcast_to(density, len(sheet.faces)),
+        np.arange(n),
+        values,
+        lambda rest, first: parts.forces(rest, first, all_targets(material, own)),
+        maps,
+        drawn_mesh(f"{key}.look", body.look, sheet, source),
+        scipy.sparse.csr_array(scipy.sparse.eye_array(n)),
+    )
+
+
+def _values(name: str, body: Cloth, source: Source, free: frozenset[str]) -> dict[str, Value]:
+    """Return the values of the material by path."""
+    key = f"bodies.{name}"
+    low, high = NU_BOUNDS
+    values = {
+        f"{name}.E": positive(field_or_number(f"{key}.E", body.E, source), "Pa"),
+        f"{name}.nu": Value(
+            array_of(body.nu), "-", "linear",
+            (min(low, 0.5 * (body.nu + LEAST_NU)), max(high, 0.5 * (body.nu + 1.0))),
+        ),
+        f"{name}.density": positive(
+            field_or_number(f"{key}.density", body.density, source), "kg/m3"
+        ),
+    }  # fmt: skip
+    if body.bending is not None and (body.bending > 0.0 or f"{name}.bending" in free):
+        values[f"{name}.bending"] = positive(body.bending, "N m", 100.0)
+    more = {"viscosity": "Pa s", "bending_damping": "N m s", "drag": "kg/m3", "lift": "kg/m3"}
+    for which, unit in more.items():
+        number = getattr(body, which)
+        if number > 0.0 or f"{name}.{which}" in free:
+            values[f"{name}.{which}"] = positive(number, unit, 100.0)
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class _Sheet:
+    """A sheet of a thickness, and its hinges (n_hinges, 4)."""
+
+    name: str
+    thickness: float
+    mesh: TriangleMesh
+    hinges: np.ndarray
+
+    @property
+    def areas(self) -> np.ndarray:
+        """Of its triangles, (n_faces,) [m2]."""
+        corners = self.mesh.points[self.mesh.faces]
+        sides = corners[:, 1:] - corners[:, :1]
+        return 0.5 * np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
+
+    def maps(self, values: dict[str, Value], *, bends_itself: bool) -> list[ParameterMap]:
+        """Return the maps to the parameters of the forces."""
+        name, h, bending = self.name, self.thickness, f"{self.name}_bending"
+        curves, averages = sheet_curves(name, h), {}
+        if bends_itself:
+            curves[f"{bending}.stiffness"] = combined((HINGE * h**3, plate))
+            averages[f"{bending}.stiffness"] = self._of_hinges()
+        maps: list[ParameterMap] = [Moduli(f"{name}.E", f"{name}.nu", curves, averages)]
+        factors = {
+            "bending": (f"{bending}.stiffness", HINGE),
+            "viscosity": (f"{name}.viscosity", h),
+            "drag": (f"{name}_air.drag", 1.0),
+            "lift": (f"{name}_air.lift", 1.0),
+        }
+        if bends_itself or f"{name}.bending" in values:
+            factors["bending_damping"] = (f"{bending}.damping", DAMPED_HINGE)
+        for which, (target, factor) in factors.items():
+            if f"{name}.{which}" in values:
+                maps.append(Scaled(f"{name}.{which}", {target: factor}))
+        return maps
+
+    def forces(
+        self, rest: np.ndarray, first: int, targets: dict[str, np.ndarray]
+    ) -> dict[str, Force]:
+        """Return membrane, hinges and air from their parameters by path."""
+        name, faces = self.name, first + self.mesh.faces
+        membrane: Any = own_names(name, targets)
+        forces: dict[str, Force] = {name: NeoHookeanTriangles(faces, rest, **membrane)}
+        bending: Any = own_names(f"{name}_bending", targets)
+        if bending:
+            forces[f"{name}_bending"] = Hinges(first + self.hinges, rest, **bending)
+        air = own_names(f"{name}_air", targets)
+        if air:
+            forces[f"{name}_air"] = LiftDrag(faces, air.get("lift", 0.0), air.get("drag", 0.0))
+        return forces
+
+    def _of_hinges(self) -> scipy.sparse.csr_array:
+        """Return the matrix from numbers of triangles to the means of hinges' two triangles."""
+        faces = np.sort(self.mesh.faces, axis=1).tolist()
+        number = {tuple(corners): face for face, corners in enumerate(faces)}
+        sides = np.sort(self.hinges[:, [[0, 2, 3], [1, 2, 3]]], axis=2).reshape(-1, 3)
+        columns = [number[tuple(corners)] for corners in sides.tolist()]
+        n = len(self.hinges)
+        entries = (np.full(2 * n, 0.5), (np.repeat(np.arange(n), 2), columns))
+        return scipy.sparse.csr_array(entries, shape=(n, len(faces)))

@@ -1,0 +1,107 @@
+"""A pendulum, or two that hang on each other: alone in a scene.
+
+It swings in the plane z = const through its pivot, angles from the vertical down. The values
+"B.angle" and "B.rate" are in degrees, as in the scene file; "world.gravity" is one number, the
+acceleration downwards.
+
+Tests: `tests/studies/scene/bodies/test_pendulum.py`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from adjsim.reduced.double_pendulum import DoublePendulum
+from adjsim.reduced.pendulum import Pendulum as PendulumSystem, PendulumState
+from adjsim.reduced.simple_pendulum import SimplePendulum
+from render.pendulum import RodsAndBobs
+from render.scene import Mesh
+from studies.errors import StudyError
+from studies.rods import HangingRods
+from studies.scene.bodies.part import array_of, linear, positive
+from studies.scene.declared import Pendulum
+from studies.scene.looks import material_of
+from studies.scene.maps import ParameterMap, Scaled, Value
+from studies.scene.mesh_source import tried
+from studies.scene.series import read_series
+
+
+DEGREE = np.pi / 180.0
+LISTS = ("length", "angle", "rate", "mass", "damping")
+MAX_LINKS = 2
+
+
+def make_pendulum(
+    name: str, body: Pendulum, gravity: tuple[float, float, float]
+) -> tuple[PendulumSystem, PendulumState, dict[str, Value], list[ParameterMap], dict[str, Any]]:
+    """Return the system, its state, its values and maps, and its series by path."""
+    key = f"bodies.{name}"
+    links = len(body.length)
+    _check(key, body, links)
+    if gravity[0] or gravity[2]:
+        raise StudyError(
+            f"`world.gravity` must be along y for a pendulum, got {list(gravity)}: it swings in "
+            "the plane of x and y."
+        )
+
+    def of_links(given: tuple[float, ...] | None, default: float) -> np.ndarray:
+        full = array_of([default] * links if given is None else given)
+        return full[0] if links == 1 else full
+
+    values = {
+        f"{name}.length": positive(of_links(body.length, 1.0), "m", 10.0),
+        f"{name}.mass": positive(of_links(body.mass, 1.0), "kg"),
+        f"{name}.damping": positive(
+            of_links(body.damping, 0.0), "kg/s" if links == 1 else "N m s", 100.0
+        ),
+        f"{name}.angle": linear(of_links(body.angle, 0.0), "deg", 90.0),
+        f"{name}.rate": linear(of_links(body.rate, 0.0), "deg/s", 360.0),
+        "world.gravity": positive(-gravity[1], "m/s2", 10.0),
+    }
+    maps: list[ParameterMap] = [
+        Scaled(f"{name}.{which}", {which: 1.0}) for which in ("length", "mass", "damping")
+    ]
+    maps += [
+        Scaled("world.gravity", {"gravity": 1.0}),
+        Scaled(f"{name}.angle", {"state.angle": DEGREE}),
+        Scaled(f"{name}.rate", {"state.rate": DEGREE}),
+    ]
+    targets = {path: part for one in maps for path, part in one.values(_natural(values)).items()}
+    series = {}
+    more: dict[str, Any] = {}
+    if body.torque is not None:
+        series["torque"] = read_series(f"{key}.torque", body.torque, {links})
+        more["torque"] = series["torque"][1][0]
+    kind: Any = SimplePendulum if links == 1 else DoublePendulum
+    own = {which: targets[which] for which in ("length", "mass", "damping", "gravity")}
+    system = tried(key, lambda: kind(**own, **more))
+    state = PendulumState(targets["state.angle"], targets["state.rate"])
+    return system, state, values, maps, series
+
+
+def drawn_pendulum(name: str, body: Pendulum) -> tuple[Mesh, HangingRods]:
+    """Return rods and bobs in one colour, and where their vertices are."""
+    key = f"bodies.{name}"
+    if body.look.texture is not None or body.look.vertex_colors is not None:
+        raise StudyError(f"`{key}.look` must have a `color` for a pendulum.")
+    radii = [body.bob_radius] * len(body.length)
+    shape = tried(key, lambda: RodsAndBobs(radii, body.rod_radius, body.pivot))
+    mesh = Mesh(shape.faces, material=material_of(body.look), smooth_normals=body.look.smooth)
+    return mesh, HangingRods(shape)
+
+
+def _natural(values: dict[str, Value]) -> dict[str, np.ndarray]:
+    return {path: value.value for path, value in values.items()}
+
+
+def _check(key: str, body: Pendulum, links: int) -> None:
+    """Complain of too many links, or of lists of other lengths."""
+    if not 1 <= links <= MAX_LINKS:
+        raise StudyError(f"`{key}.length` must have one value or two, one a link, got {links}.")
+    for which in LISTS:
+        given = getattr(body, which)
+        if given is not None and len(given) != links:
+            raise StudyError(
+                f"`{key}.{which}` must have one value for each link, {links} as `{key}.length` "
+                f"has, got {len(given)}."
+            )

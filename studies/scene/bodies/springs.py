@@ -1,0 +1,124 @@
+"""Springs: equal masses on the points of a mesh, and a damped spring on every edge.
+
+A mesh with faces is drawn by them; a chain as balls along its springs, which look the same from
+all sides however it swings.
+
+Tests: `tests/studies/scene/bodies/test_springs.py`.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import scipy.sparse
+
+from adjsim.element import Force
+from adjsim.forces.springs import Springs as SpringForce
+from adjsim.meshes.ball import icosahedron
+from adjsim.meshes.chains import Chain
+from adjsim.meshes.tet_mesh import TetMesh
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from render.scene import Mesh
+from studies.errors import StudyError
+from studies.scene.bodies.part import NodePart, positive
+from studies.scene.declared import Springs
+from studies.scene.held import held_nodes
+from studies.scene.looks import drawn_mesh, material_of
+from studies.scene.maps import ParameterMap, Scaled, Spread
+from studies.scene.mesh_source import Source, read_source, skin_of, tried
+
+
+SPACING = 1.2  # of the balls, over their radius
+MAX_BALLS = 600
+
+
+def make_springs(name: str, body: Springs) -> NodePart:
+    """Return masses and springs."""
+    key = f"bodies.{name}"
+    source = read_source(key, body)
+    points, edges = source.mesh.points, edges_of(source.mesh)
+    n = len(points)
+    values = {
+        f"{name}.stiffness": positive(body.stiffness, "N/m"),
+        f"{name}.damping": positive(body.damping, "N s/m", 100.0),
+        f"{name}.mass": positive(body.mass, "kg"),
+    }
+    tried(f"{key}.mesh", lambda: SpringForce(edges, 1.0, rest_positions=points))
+
+    def forces(rest: np.ndarray, first: int) -> dict[str, Force]:
+        return {
+            name: SpringForce(
+                first + edges, body.stiffness, damping=body.damping, rest_positions=rest
+            )
+        }
+
+    def maps(rows: slice, n_all: int) -> list[ParameterMap]:
+        own = [Scaled(path, {path: 1.0}) for path in (f"{name}.stiffness", f"{name}.damping")]
+        return [*own, Spread(f"{name}.mass", "mass", np.full(n, 1.0 / n), rows, n_all)]
+
+    mesh, skin, offset = _drawn(key, body, source, edges)
+    return NodePart(
+        name,
+        np.asarray(points),
+        held_nodes(key, body.held, points, numbered=True),
+        np.full(n, body.mass / n),
+        np.arange(n),
+        values,
+        forces,
+        maps,
+        mesh,
+        skin,
+        offset,
+    )
+
+
+def edges_of(mesh: TetMesh | TriangleMesh | Chain) -> np.ndarray:
+    """Return the edges of a mesh, (n_edges, 2)."""
+    if not isinstance(mesh, TetMesh):
+        return mesh.edges
+    pairs = [mesh.tets[:, list(pair)] for pair in itertools.combinations(range(4), 2)]
+    return np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
+
+
+def _drawn(
+    key: str, body: Springs, source: Source, edges: np.ndarray
+) -> tuple[Mesh, scipy.sparse.csr_array, np.ndarray]:
+    """Return what is drawn, and its vertices over the nodes: S and an offset."""
+    look, mesh = body.look, source.mesh
+    if isinstance(mesh, Chain):
+        if look.texture is not None or look.vertex_colors is not None:
+            raise StudyError(f"`{key}.look` must have a `color` for a chain, which has no faces.")
+        faces, skin, offset = beads(mesh.points, edges, body.radius)
+        drawn = Mesh(faces, material=material_of(look), smooth_normals=look.smooth)
+        return drawn, skin, offset
+    if isinstance(mesh, TetMesh):
+        skin, surface = skin_of(source, mesh)
+    else:
+        skin = scipy.sparse.csr_array(scipy.sparse.eye_array(len(mesh.points)))
+        surface = mesh
+    return drawn_mesh(f"{key}.look", look, surface, source), skin, np.zeros(())
+
+
+def beads(
+    points: np.ndarray, edges: np.ndarray, radius: float
+) -> tuple[np.ndarray, scipy.sparse.csr_array, np.ndarray]:
+    """Return balls along edges: faces, S and offsets; their vertices are S x + offset."""
+    length = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
+    spacing = max(SPACING * radius, float(length.sum()) / MAX_BALLS)
+    nodes = np.arange(len(points))
+    first, second, part = [nodes], [nodes], [np.zeros(len(points))]
+    for (i, j), l in zip(edges.tolist(), length.tolist(), strict=True):
+        inner = math.ceil(l / spacing) - 1
+        first.append(np.full(inner, i))
+        second.append(np.full(inner, j))
+        part.append(np.arange(1, inner + 1) / (inner + 1))
+    i, j, t = (np.concatenate(each) for each in (first, second, part))
+    corners, ball = icosahedron()
+    n_balls, each = len(t), len(corners)
+    rows = np.arange(n_balls * each)
+    weights = np.concatenate([np.repeat(1.0 - t, each), np.repeat(t, each)])
+    columns = np.concatenate([np.repeat(i, each), np.repeat(j, each)])
+    shape = (n_balls * each, len(points))
+    skin = scipy.sparse.csr_array((weights, (np.tile(rows, 2), columns)), shape=shape)
+    faces = (each * np.arange(n_balls)[:, None, None] + ball).reshape(-1, 3)
+    return faces, skin, np.tile(radius * corners, (n_balls, 1))

@@ -1,0 +1,125 @@
+"""Declared cameras as cameras that draw.
+
+    eye, target, up with fov_y       `Camera`, parameters eye, target, up, fov_y
+    eye, target, up with K           `Camera` with `Intrinsics`
+    R, t with K or fov_y             `PosedCamera`, whose rotation vector is 0 at R
+
+K counts in pixels of the film as it was taken. A film is drawn smaller by giving `Intrinsics` the
+size of the film: an image of another size and the same aspect shows the same. Distortion is no part
+of a camera here: films and points are undistorted when they are read.
+
+Tests: `tests/studies/scene/test_cameras.py`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from render.camera import AnyCamera, Camera
+from render.lenses import Intrinsics
+from render.posed_camera import PosedCamera
+from studies.errors import StudyError
+from studies.scene import declared
+from studies.scene.mesh_source import tried
+
+
+NEAR, FAR = 0.01, 1000.0  # times the distance to what is looked at
+INSIDE = 0.5  # winding number from which on a point is inside
+
+
+def make_camera(
+    name: str, camera: declared.Camera, size: tuple[int, int], middle: Any = (0.0, 0.0, 0.0)
+) -> AnyCamera:
+    """Return the camera of a film.
+
+    Parameters
+    ----------
+    name : str
+        Of the camera in the scene.
+    camera : declared.Camera
+    size : tuple of int
+        Height and width of the film [pixels], before it is made smaller.
+    middle : array_like
+        Of what is looked at, (3,) [m]: sets the planes near and far.
+
+    Raises
+    ------
+    StudyError
+        If pose or lens is missing, or given twice.
+    """
+    key = f"cameras.{name}"
+    _check(key, camera)
+    lens: dict[str, Any] = {"fov_y": camera.fov_y}
+    if camera.K is not None:
+        matrix = camera.K
+        lens = {"lens": tried(f"{key}.K", lambda: Intrinsics.from_matrix(matrix, size))}
+    if camera.eye is not None:
+        made: AnyCamera = tried(key, lambda: Camera(camera.eye, camera.target, camera.up, **lens))
+    else:
+        extrinsics = np.column_stack([np.array(camera.R), np.array(camera.t)])
+        made = tried(f"{key}.R", lambda: PosedCamera.from_extrinsics(extrinsics, **lens))
+    distance = float(np.linalg.norm(made.pose()[0] - np.asarray(middle)))
+    object.__setattr__(made, "near", NEAR * distance)
+    object.__setattr__(made, "far", FAR * distance)
+    return made
+
+
+def _check(key: str, camera: declared.Camera) -> None:
+    """Complain of a pose or lens that is missing, or given twice."""
+    look_at = (camera.eye, camera.target)
+    calibrated = (camera.R, camera.t)
+    if any(part is not None for part in look_at) and any(part is not None for part in calibrated):
+        raise StudyError(f"`{key}` must have `eye` and `target`, or `R` and `t`, got some of both.")
+    if any(part is None for part in look_at) and any(part is None for part in calibrated):
+        raise StudyError(
+            f"`{key}` must say where it is: give `eye` and `target` [m], or `R` and `t` as OpenCV "
+            "has them."
+        )
+    if (camera.K is None) == (camera.fov_y is None):
+        got = "neither" if camera.K is None else "both"
+        raise StudyError(
+            f"`{key}` must have `fov_y` [deg] or `K` [pixels], got {got}. A phone that films in "
+            "landscape has a `fov_y` of about 40."
+        )
+
+
+def require_outside(name: str, camera: AnyCamera, drawn: Mapping[str, Any]) -> None:
+    """Complain of a camera inside a body.
+
+    Parameters
+    ----------
+    name : str
+        Of the camera in the scene.
+    camera : AnyCamera
+    drawn : mapping
+        Faces and vertices of the bodies by name.
+    """
+    eye = camera.pose()[0]
+    for body, (faces, vertices) in drawn.items():
+        if abs(winding_number(eye, np.asarray(vertices), np.asarray(faces))) > INSIDE:
+            low, high = vertices.min(axis=0), vertices.max(axis=0)
+            raise StudyError(
+                f"`cameras.{name}` must be outside of all bodies, but its eye, {_text(eye)} m, is "
+                f"inside {body!r}, which reaches from {_text(low)} to {_text(high)} m. Check "
+                f"`bodies.{body}.scale`, or move the camera."
+            )
+
+
+def winding_number(point: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> float:
+    """Return how often a surface goes around a point: 1 inside a closed one, 0 outside.
+
+    The sum of the solid angles of the triangles, over 4 pi. Source: Van Oosterom & Strackee, The
+    solid angle of a plane triangle, IEEE Trans. Biomed. Eng. 30 (1983).
+    """
+    a, b, c = (vertices[faces[:, k]] - point for k in range(3))
+    la, lb, lc = (np.linalg.norm(corner, axis=1) for corner in (a, b, c))
+    volume = np.einsum("ij,ij->i", a, np.cross(b, c))
+    below = la * lb * lc
+    for first, second, length in ((a, b, lc), (b, c, la), (c, a, lb)):
+        below = below + np.einsum("ij,ij->i", first, second) * length
+    return float(np.arctan2(volume, below).sum() / (2.0 * np.pi))
+
+
+def _text(point: np.ndarray) -> str:
+    return f"[{', '.join(f'{value:.4g}' for value in point)}]"
