@@ -26,11 +26,11 @@ from studies.scene.tables import joined, unknown
 
 
 RESERVED = (
-    "world", "cameras", "lights", "observations", "mass", "gravity", "state", "camera", "rasterizer"
+    "mass", "gravity", "state", "camera", "rasterizer", "world", "cameras", "lights", "bodies",
+    "obstacles", "observations",
 )  # fmt: skip
-LOOKS_AT = ("eye", "target", "fov_y")
-OPENCV = ("K", "R", "t")
 ORTHONORMAL = 1e-3  # largest entry of R R^T - 1
+PARALLEL = 1e-6  # sine of the angle between view and up
 
 
 def check_scene(scene: Scene) -> None:
@@ -74,26 +74,28 @@ def camera_of(key: str, camera: str | None, scene: Scene) -> str:
 
 
 def check_camera(key: str, camera: Camera) -> None:
-    """Raise if a camera is given neither way or both ways, or its axes are none."""
-    at = [name for name in LOOKS_AT if getattr(camera, name) is not None]
-    cv = [name for name in OPENCV if getattr(camera, name) is not None]
-    ways = "Give either eye, target and fov_y, or K, R and t."
-    if at and cv:
-        raise StudyError(f"`{key}` has both {', '.join(at)} and {', '.join(cv)}. {ways}")
-    missing = [name for name in (OPENCV if cv else LOOKS_AT) if name not in at + cv]
+    """Raise if pose or lens of a camera is missing or there twice, or its axes are none."""
+    ways = "Give eye, target and fov_y, or K, R and t."
+    at = [name for name in ("eye", "target") if getattr(camera, name) is not None]
+    cv = [name for name in ("R", "t") if getattr(camera, name) is not None]
+    lens = [name for name in ("fov_y", "K") if getattr(camera, name) is not None]
+    for one, other in ((at, cv), (lens[:1], lens[1:])):
+        if one and other:
+            both = f"{' and '.join(one)} as well as {' and '.join(other)}"
+            raise StudyError(f"`{key}` has {both}: one is enough. {ways}")
+    pose = ("R", "t") if cv else ("eye", "target")
+    missing = [name for name in pose if name not in at + cv]
+    missing += [] if lens else ["K" if cv else "fov_y"]
     if missing:
-        given = f"it has only {', '.join(at + cv)}" if at or cv else "it has none of them"
+        given = f"it has only {', '.join(at + cv + lens)}" if at + cv + lens else "it has none"
         raise StudyError(f"`{key}` needs {' and '.join(missing)}: {given}. {ways}")
-    if cv:
-        _check_opencv(key, camera)
-    else:
-        assert camera.eye is not None
-        assert camera.target is not None
+    _check_opencv(key, camera)
+    if camera.eye is not None and camera.target is not None:
         view = [b - a for a, b in zip(camera.eye, camera.target, strict=True)]
         if not any(view):
             raise StudyError(f"`{key}.target` must differ from eye, got {list(camera.target)}.")
         _check_direction(f"{key}.up", camera.up)
-        if _sine(view, camera.up) < 1e-6:
+        if _sine(view, camera.up) < PARALLEL:
             raise StudyError(
                 f"`{key}.up` must not be along the view from eye to target, got {list(camera.up)}."
             )
@@ -171,21 +173,21 @@ def _check_pendulum(key: str, body: Pendulum) -> None:
 
 def _check_opencv(key: str, camera: Camera) -> None:
     """Raise if K is no matrix of intrinsics, or R no rotation."""
-    assert camera.K is not None
-    assert camera.R is not None
-    (fx, _, _), (k10, fy, _), last = camera.K
-    if not (fx > 0.0 and fy > 0.0 and k10 == 0.0 and last == (0.0, 0.0, 1.0)):
-        raise StudyError(
-            f"`{key}.K` must read [[fx, s, cx], [0, fy, cy], [0, 0, 1]] with positive fx and fy, "
-            f"got {[list(row) for row in camera.K]}."
-        )
-    a, b, c = camera.R
-    off = max(abs(_dot(p, q) - (p is q)) for p in camera.R for q in camera.R)
-    if off > ORTHONORMAL or _dot(_cross(a, b), c) < 0.0:
-        raise StudyError(
-            f"`{key}.R` must be a rotation: its rows orthogonal, of length 1 and right-handed, got "
-            f"{[list(row) for row in camera.R]}."
-        )
+    if camera.K is not None:
+        (fx, _, _), (k10, fy, _), last = camera.K
+        if not (fx > 0.0 and fy > 0.0 and k10 == 0.0 and last == (0.0, 0.0, 1.0)):
+            raise StudyError(
+                f"`{key}.K` must read [[fx, s, cx], [0, fy, cy], [0, 0, 1]] with positive fx and "
+                f"fy, got {[list(row) for row in camera.K]}."
+            )
+    if camera.R is not None:
+        a, b, c = camera.R
+        off = max(abs(_dot(p, q) - (p is q)) for p in camera.R for q in camera.R)
+        if off > ORTHONORMAL or _dot(_cross(a, b), c) < 0.0:
+            raise StudyError(
+                f"`{key}.R` must be a rotation: its rows orthogonal, of length 1 and right-handed, "
+                f"got {[list(row) for row in camera.R]}."
+            )
 
 
 def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:

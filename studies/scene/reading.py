@@ -41,7 +41,7 @@ def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
     if not path.is_file():
         raise StudyError(f"There is no scene file {path}.")
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"{path} is not valid TOML: {_in_words(error)}.") from error
     except UnicodeDecodeError as error:

@@ -186,7 +186,12 @@ CASES = {
     "no camera": ("[cameras.front]\n" + FRONT, "", ["needs a camera", "[cameras.NAME]"]),
     "camera of nothing": (FRONT, "", ["`cameras.front` needs eye and target and fov_y"]),
     "half a camera": ("fov_y = 40", "", ["`cameras.front` needs fov_y", "only eye, target"]),
-    "camera of both ways": ("fov_y = 40", K + "[[1,0,0],[0,1,0],[0,0,1]]", ["both eye, target"]),
+    "camera of both ways": (
+        "fov_y = 40",
+        K + "[[1,0,0],[0,1,0],[0,0,1]]",
+        ["eye and target as well as R and t"],
+    ),
+    "two lenses": ("fov_y = 40", "fov_y = 40\n" + K.split("\n")[0], ["fov_y as well as K"]),
     "no rotation": (FRONT, K + "[[1,0,0],[0,1,0],[0,0,2]]", ["`cameras.front.R`", "rotation"]),
     "up along the view": ("[0, 1, 3]", "[0, 3, 0]", ["`cameras.front.up`", "along the view"]),
     "points of no body": ('"duck"\nat', '"goose"\nat', ["`observations.marks.body`", "`goose`"]),
