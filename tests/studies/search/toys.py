@@ -29,9 +29,14 @@ def with_offset(start):
     return Parameters([*one_free(start).blocks, offset])
 
 
+def four_free(start):
+    decay = positive_block("decay", 0.5, {"decay": (0.01, 5.0)})
+    return Parameters([*two_free(start).blocks, decay, *with_offset(start).blocks[1:]])
+
+
 @dataclass(frozen=True, eq=False)
 class Swing:
-    """r_k = (a sin(w t_k) + offset - target_k) / sqrt(n), one residual a frame.
+    """r_k = (a exp(-decay t_k) sin(w t_k) + offset - target_k) / sqrt(n), one residual a frame.
 
     `longest_step` times the frequency is the step above which a rollout blows up.
     """
@@ -61,14 +66,14 @@ class Swing:
         return AMPLITUDE * np.sin(self.truth * self.times) + noise[: len(self.times)]
 
     def values(self, theta):
-        return {"a": AMPLITUDE, "offset": 0.0} | self.parameters.values(theta)
+        return {"a": AMPLITUDE, "offset": 0.0, "decay": 0.0} | self.parameters.values(theta)
 
     def differences(self, theta):
         value = self.values(theta)
         if self.dt * value["w"] > self.longest_step:
             raise NotFiniteError("blew up")
-        swing = value["a"] * np.sin(value["w"] * self.times)
-        return swing + value["offset"] - self.targets
+        size = value["a"] * np.exp(-value["decay"] * self.times)
+        return size * np.sin(value["w"] * self.times) + value["offset"] - self.targets
 
     def residuals(self, theta):
         self.calls.append(theta)
@@ -76,10 +81,12 @@ class Swing:
 
     def residuals_and_jacobian(self, theta):
         value = self.values(theta)
+        wave = np.exp(1j * value["w"] * self.times - value["decay"] * self.times)
         slopes = {
-            "w": value["a"] * np.cos(value["w"] * self.times) * self.times,
-            "a": np.sin(value["w"] * self.times),
+            "w": value["a"] * wave.real * self.times,
+            "a": wave.imag,
             "offset": np.ones(self.n_frames),
+            "decay": -value["a"] * wave.imag * self.times,
         }
         by_path = np.stack([slopes[path] for path in self.parameters.paths], axis=1)
         jacobian = by_path @ self.parameters.natural_jacobian(theta)
