@@ -173,6 +173,14 @@ def add_shape(plotter: Any, shape: Shape, shot: Shot, *, k: int, name: str) -> N
         )
 
 
+def pattern(color: Color) -> np.ndarray:
+    """Return a picture with bands and dots of a colour, (128, 128, 3) uint8."""
+    y, x = np.mgrid[:128, :128] / 128.0
+    bands = np.where((8 * y) % 1 < 0.5, 0.8, 1.1)
+    dots = np.where(np.hypot((6 * x) % 1 - 0.5, (6 * y) % 1 - 0.5) < 0.25, 0.65, 1.0)
+    return np.clip(255 * (bands * dots)[..., None] * np.array(color), 0, 255).astype(np.uint8)
+
+
 def around(vertices: np.ndarray) -> np.ndarray:
     """Return texture coordinates of a picture that is wrapped around a body, (n, 2)."""
     p = vertices - vertices.mean(axis=0)

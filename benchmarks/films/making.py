@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import tomlkit
 from PIL import Image
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from benchmarks.films import drawing, meshes
 from benchmarks.films.catalogue import MESHES
-from benchmarks.films.films import Film
+from benchmarks.films.film import Film
 from benchmarks.films.simulation import simulate
 
 
@@ -27,12 +28,16 @@ def make(film: Film, folder: Path) -> float:
         meshes.save(folder / body["mesh"], *MESHES[body["mesh"]]())
     eye = film.scene["cameras"]["front"]
     seed = zlib.crc32(film.name.encode())
-    shapes = simulate(film)
+    x, faces = simulate(film)
+    texture = drawing.pattern(film.color) if film.texture else None
+    shapes = [drawing.Shape(x, faces, film.color, texture, film.sharp)]
     drawing.write(folder / "film.mp4", drawing.draw(shapes, eye, film.shot, seed), film.shot)
     if film.plate == "picture":
         Image.fromarray(drawing.draw([], eye, film.shot, seed + 1)[0]).save(folder / "plate.png")
-    (folder / "scene.toml").write_text(tomlkit.dumps(scene_file(film, seed)))
-    np.savez_compressed(folder / "vertices.npz", x=shapes[0].vertices, faces=shapes[0].faces)
+    scene = scene_file(film, seed)
+    (folder / "scene.toml").write_text(tomlkit.dumps(scene))
+    if "mesh" in body:
+        write_positions(film, scene, x, folder)
     truth = {
         "name": film.name,
         "parameters": {path: value_at(film.scene, path) for path in film.free},
@@ -45,6 +50,21 @@ def make(film: Film, folder: Path) -> float:
     }
     (folder / "truth.json").write_text(json.dumps(truth, indent=1))
     return truth["seconds"]
+
+
+def write_positions(film: Film, scene: dict[str, Any], x: np.ndarray, folder: Path) -> None:
+    """Write the exact positions, and positions.toml: the same scene that is fitted to them.
+
+    It shows how near a fit can come where contact, bending or the mesh differ.
+    """
+    body = film.scene["bodies"][film.body]
+    if "mesh" in film.solver:
+        fine, points = MESHES[film.solver["mesh"]]()[0], MESHES[body["mesh"]]()[0]
+        x = x[:, cKDTree(fine).query(points)[1]]
+    np.savez_compressed(folder / "positions.npz", times=film.shot.times, x=x)
+    states = {"kind": "states", "file": "positions.npz", "body": film.body}
+    text = tomlkit.dumps({**scene, "observations": {"positions": states}})
+    (folder / "positions.toml").write_text(text)
 
 
 def scene_file(film: Film, seed: int) -> dict[str, Any]:
@@ -66,10 +86,7 @@ def scene_file(film: Film, seed: int) -> dict[str, Any]:
         **scene,
         "lights": {"sun": {"direction": [1.0, 1.5, 1.0]}},
         "observations": {"film": {"kind": "film", "video": "film.mp4", **background[film.plate]}},
-        "free": {
-            path: {"start": start, "bounds": list(bounds)}
-            for path, (start, bounds) in film.free.items()
-        },
+        "free": {path: {"bounds": list(bounds)} for path, (_, bounds) in film.free.items()},
     }
 
 

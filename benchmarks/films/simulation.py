@@ -4,49 +4,127 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyvista
 from scipy.spatial.transform import Rotation
 
-from benchmarks.films import solver_soft
+from benchmarks.films import solver_cloth, solver_rigid, solver_soft
 from benchmarks.films.catalogue import MESHES
-from benchmarks.films.drawing import Shape
-from benchmarks.films.films import Film
+from benchmarks.films.film import Film
 from benchmarks.films.meshes import skin
 
 
 STILL = (0.0, 0.0, 0.0)
+Body = dict[str, Any]
+Surface = tuple[np.ndarray, np.ndarray]  # vertices (n_frames, n, 3) [m], and faces
 
 
-def simulate(film: Film) -> list[Shape]:
-    """Return what moves in the film."""
+def simulate(film: Film) -> Surface:
+    """Return the vertices of every frame and the faces of the body.
+
+    Vertices are the points of the film's mesh, in its order; those of a pendulum are drawn ones.
+    """
     body = film.scene["bodies"][film.body]
-    vertices, faces = SOLVERS[body["kind"]](film, body)
-    texture = film.shot.pattern(film.color) if film.texture else None
-    return [Shape(vertices, faces, film.color, texture, film.sharp)]
+    return SOLVERS[body["kind"]](film, body)
 
 
-def soft(film: Film, body: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def soft(film: Film, body: Body) -> Surface:
     """Return vertices and faces of a soft body."""
     options = dict(film.solver)
     points, tets = MESHES[options.pop("mesh", body["mesh"])]()
     x, v = placed(points, body)
-    floor = film.scene.get("obstacles", {}).get("floor")
     solid = solver_soft.Solid(
-        points=points,
+        points=points * body.get("scale", 1.0),
         tets=tets,
         held=held(x, body),
         **{key: body[key] for key in ("E", "nu", "density", "viscosity") if key in body},
         **options,
     )
+    height, friction = floor(film)
     frames = solver_soft.simulate(
-        solid,
-        x,
-        v,
-        film.shot.times,
-        gravity=gravity(film),
-        floor=None if floor is None else floor["point"][1],
-        friction=0.0 if floor is None else floor["friction"],
+        solid, x, v, film.shot.times, gravity=gravity(film), floor=height, friction=friction
     )
     return frames, skin(tets)
+
+
+def cloth(film: Film, body: Body) -> Surface:
+    """Return vertices and faces of a sheet."""
+    points, triangles = MESHES[body["mesh"]]()
+    x, v = placed(points, body)
+    keys = ("E", "nu", "thickness", "density", "bending")
+    sheet = solver_cloth.Sheet(
+        points=points,
+        triangles=triangles,
+        held=held(x, body),
+        **{key: body[key] for key in keys if key in body},
+    )
+    frames = solver_cloth.simulate(sheet, x, v, film.shot.times, gravity=gravity(film))
+    return frames, triangles
+
+
+def rigid(film: Film, body: Body) -> Surface:
+    """Return vertices and faces of a rigid body, in flight or on a floor."""
+    points, faces = MESHES[body["mesh"]]()
+    x, v = placed(points, body)
+    volume, centre, inertia = solver_rigid.mass_properties(x, faces)
+    start = {"centre": centre, "velocity": v[0], "spin": np.array(body.get("spin", STILL))}
+    height, friction = floor(film)
+    times = film.shot.times
+    if height is None:
+        way, turns = solver_rigid.throw(inertia, start, times, gravity(film))
+        turned = [turn.apply(x - centre) for turn in turns]
+        return centre + way[:, None] + np.array(turned), faces
+    frames = solver_rigid.slide(
+        x,
+        inertia / volume,
+        start,
+        times,
+        gravity=gravity(film),
+        floor=height,
+        friction=friction,
+    )
+    return frames, faces
+
+
+def pendulum(film: Film, body: Body) -> Surface:
+    """Return vertices and faces of the rods and bobs of a pendulum in the plane z = 0.
+
+    The second link hangs in front of the first one, by 2.5 radii of a bob.
+    """
+    length = np.array(body["length"])
+    n = len(length)
+    angles = solver_rigid.pendulum(
+        length,
+        np.deg2rad(body["angle"]),
+        film.shot.times,
+        mass=np.array(body.get("mass", (1.0,) * n)),
+        damping=np.array(body.get("damping", (0.0,) * n)),
+    )
+    parts, links = [], []
+    for k in range(n):
+        depth = 2.5 * body["bob_radius"] * k
+        rod = pyvista.Cylinder(
+            (0, -length[k] / 2, depth), (0, 1, 0), body["rod_radius"], length[k], 12
+        )
+        bob = pyvista.Sphere(body["bob_radius"], (0, -length[k], depth))
+        parts += [rod.triangulate(), bob]
+        links += [k] * (parts[-2].n_points + parts[-1].n_points)
+    merged = pyvista.merge(parts, merge_points=False).extract_surface(algorithm=None)
+    faces = merged.regular_faces
+    points, links = np.asarray(merged.points, float), np.array(links)
+    frames = np.empty((len(angles), len(points), 3))
+    for frame, angle in zip(frames, angles, strict=True):
+        joint = np.array(body.get("pivot", STILL))
+        for k in range(n):
+            turn = Rotation.from_euler("z", angle[k])
+            frame[links == k] = joint + turn.apply(points[links == k])
+            joint = joint + turn.apply([0.0, -length[k], 0.0])
+    return frames, faces
+
+
+def floor(film: Film) -> tuple[float | None, float]:
+    """Return the height and the friction of the scene's floor, (None, 0) if it has none."""
+    plane = film.scene.get("obstacles", {}).get("floor")
+    return (plane["point"][1], plane["friction"]) if plane else (None, 0.0)
 
 
 def gravity(film: Film) -> np.ndarray:
@@ -54,26 +132,31 @@ def gravity(film: Film) -> np.ndarray:
     return np.array(film.scene.get("world", {}).get("gravity", (0.0, -9.81, 0.0)))
 
 
-def placed(points: np.ndarray, body: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def placed(points: np.ndarray, body: Body) -> tuple[np.ndarray, np.ndarray]:
     """Return positions and velocities of a mesh's points in the world at the start."""
     turn = Rotation.from_rotvec(body.get("rotation", STILL), degrees=True)
-    x = turn.apply(points) + body.get("position", STILL)
+    x = turn.apply(points * body.get("scale", 1.0)) + body.get("position", STILL)
     return x, np.broadcast_to(np.array(body.get("velocity", STILL)), x.shape).copy()
 
 
-def held(x: np.ndarray, body: dict[str, Any]) -> np.ndarray:
-    """Return the mask of held nodes: those in a box or behind a plane, or by number."""
+def held(x: np.ndarray, body: Body) -> np.ndarray:
+    """Return the mask of held nodes: those in a box, behind a plane, in a ball, or by number."""
     mask = np.zeros(len(x), bool)
     where = body.get("held", {})
     if "box" in where:
         inside = (x >= where["box"]["lower"]) & (x <= where["box"]["upper"])
         mask |= inside.all(axis=1)
     if "plane" in where:
-        mask |= (x - where["plane"]["point"]) @ np.array(where["plane"]["normal"]) <= 1e-9
+        mask |= (x - where["plane"]["point"]) @ np.array(where["plane"]["normal"]) <= 0
+    if "ball" in where:
+        mask |= np.linalg.norm(x - where["ball"]["center"], axis=1) <= where["ball"]["radius"]
     mask[list(where.get("nodes", ()))] = True
     return mask
 
 
-SOLVERS: dict[str, Callable[[Film, dict[str, Any]], tuple[np.ndarray, np.ndarray]]] = {
+SOLVERS: dict[str, Callable[[Film, Body], Surface]] = {
     "soft": soft,
+    "cloth": cloth,
+    "rigid": rigid,
+    "pendulum": pendulum,
 }

@@ -1,0 +1,169 @@
+"""A cloth solver: St. Venant-Kirchhoff triangles, quadratic bending, central differences.
+
+    membrane   A0 h E / (2 (1 - nu^2)) ((1 - nu) G:G + nu tr(G)^2),   G = (F^T F - 1)/2
+    bending    D/2 x^T Q x, one term 3/(A + B) |sum_i c_i x_i|^2 for every inner edge
+
+The bending energy is that of Bergou et al. 2006 (A quadratic bending model for inextensible
+surfaces) for a flat rest shape: half the flexural rigidity D times the squared mean curvature
+k1 + k2, integrated over the sheet. The c_i are sums of cotangents.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+
+COURANT = 0.25
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sheet:
+    """A sheet that is flat at rest.
+
+    Attributes
+    ----------
+    points, triangles : ndarray
+        Rest positions, (n, 3) [m], and corners, (n_triangles, 3).
+    E, nu, thickness, density : float
+        [Pa], [-], [m], [kg/m3].
+    bending : float, optional
+        Flexural rigidity D [N m]; None: E h^3 / (12 (1 - nu^2)).
+    held : ndarray
+        Mask of the nodes that do not move, (n,).
+    """
+
+    points: np.ndarray
+    triangles: np.ndarray
+    E: float
+    nu: float
+    thickness: float
+    density: float
+    bending: float | None = None
+    held: np.ndarray
+
+    @property
+    def rigidity(self) -> float:
+        """Flexural rigidity D [N m]."""
+        if self.bending is not None:
+            return self.bending
+        return self.E * self.thickness**3 / (12 * (1 - self.nu**2))
+
+    @cached_property
+    def areas(self) -> np.ndarray:
+        """Rest areas, (n_triangles,) [m2]."""
+        a, b, c = np.moveaxis(self.points[self.triangles], 1, 0)
+        return np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2
+
+    @cached_property
+    def gradient(self) -> sparse.csr_array:
+        """Matrix from positions (n, 3) to the rows of F^T, (2 n_triangles, 3)."""
+        a, b, c = np.moveaxis(self.points[self.triangles], 1, 0)
+        first = (b - a) / np.linalg.norm(b - a, axis=1, keepdims=True)
+        normal = np.cross(b - a, c - a)
+        second = np.cross(normal / np.linalg.norm(normal, axis=1, keepdims=True), first)
+        edges = np.stack([b - a, c - a], 2)  # (n_triangles, 3, 2)
+        inverse = np.linalg.inv(np.stack([first, second], 1) @ edges)
+        shares = np.concatenate([-inverse.sum(1, keepdims=True), inverse], 1)  # (n_t, 3, 2)
+        n = len(self.triangles)
+        rows = np.broadcast_to(np.arange(2 * n).reshape(n, 1, 2), shares.shape)
+        columns = np.broadcast_to(self.triangles[:, :, None], shares.shape)
+        shape = (2 * n, len(self.points))
+        return sparse.csr_array((shares.ravel(), (rows.ravel(), columns.ravel())), shape)
+
+    @cached_property
+    def bending_matrix(self) -> sparse.csr_array:
+        """Q, (n, n) [1/m2]."""
+        rows, columns, shares = [], [], []
+        for nodes, areas in inner_edges(self.triangles, self.areas):
+            c = edge_weights(self.points[nodes])
+            rows.append(np.repeat(nodes, 4))
+            columns.append(np.tile(nodes, 4))
+            shares.append((3 / areas * np.outer(c, c)).ravel())
+        n = len(self.points)
+        entries = (np.concatenate(rows), np.concatenate(columns))
+        return sparse.csr_array((np.concatenate(shares), entries), (n, n))
+
+    def masses(self) -> np.ndarray:
+        """Return the mass of every node, (n,) [kg]."""
+        own = np.repeat(self.areas * self.density * self.thickness / 3, 3)
+        return np.bincount(self.triangles.ravel(), own, len(self.points))
+
+    def forces(self, x: np.ndarray) -> np.ndarray:
+        """Return the forces on the nodes, (n, 3) [N]."""
+        Ft = (self.gradient @ x).reshape(-1, 2, 3)
+        G = (Ft @ np.swapaxes(Ft, 1, 2) - np.eye(2)) / 2
+        S = self.areas[:, None, None] * self.stress(G)
+        return -(self.gradient.T @ (S @ Ft).reshape(-1, 3)) - self.rigidity * (
+            self.bending_matrix @ x
+        )
+
+    def stress(self, G: np.ndarray) -> np.ndarray:
+        """Return the membrane's stress, (n_triangles, 2, 2) [N/m], of Green's strain."""
+        trace = np.trace(G, axis1=1, axis2=2)[:, None, None]
+        stiffness = self.E * self.thickness / (1 - self.nu**2)
+        return stiffness * ((1 - self.nu) * G + self.nu * trace * np.eye(2))
+
+    def energy(self, x: np.ndarray) -> float:
+        """Return the elastic energy [J]."""
+        Ft = (self.gradient @ x).reshape(-1, 2, 3)
+        G = (Ft @ np.swapaxes(Ft, 1, 2) - np.eye(2)) / 2
+        membrane = self.areas @ (self.stress(G) * G).sum((1, 2)) / 2
+        return float(membrane + self.rigidity / 2 * (x * (self.bending_matrix @ x)).sum())
+
+    def stable_step(self) -> float:
+        """Return a time step well below the limit of central differences [s]."""
+        lengths = np.linalg.norm(self.gradient.toarray().reshape(-1, 2, len(self.points)), axis=1)
+        wave = np.sqrt(self.E / (1 - self.nu**2) / self.density) * lengths.max()
+        bend = self.rigidity * abs(self.bending_matrix).sum(axis=1) / self.masses()
+        return COURANT * min(1 / wave, 2 / np.sqrt(bend.max()))
+
+
+def simulate(
+    sheet: Sheet, x: np.ndarray, v: np.ndarray, times: np.ndarray, *, gravity: np.ndarray
+) -> np.ndarray:
+    """Return the positions at evenly spaced times from 0, (n_times, n, 3) [m]."""
+    substeps = int(np.ceil((times[1] - times[0]) / sheet.stable_step()))
+    dt = (times[1] - times[0]) / substeps
+    free = ~sheet.held[:, None]
+    weights = free / sheet.masses()[:, None]
+    pull = free * gravity
+    x, v = x.copy(), free * v
+    v -= dt / 2 * (weights * sheet.forces(x) + pull)
+    frames = [x.copy()]
+    for _ in times[1:]:
+        for _ in range(substeps):
+            v += dt * (weights * sheet.forces(x) + pull)
+            x += dt * v
+        if not np.isfinite(x).all():
+            raise FloatingPointError("the sheet's solver is unstable")
+        frames.append(x.copy())
+    return np.array(frames)
+
+
+def inner_edges(triangles: np.ndarray, areas: np.ndarray) -> list[tuple[np.ndarray, float]]:
+    """Return, for every edge of two triangles, its ends and their apexes, and both areas' sum."""
+    first: dict[tuple[int, int], tuple[int, float]] = {}
+    found = []
+    for triangle, area in zip(triangles.tolist(), areas, strict=True):
+        for k in range(3):
+            a, b, apex = triangle[k], triangle[(k + 1) % 3], triangle[(k + 2) % 3]
+            if (a, b) in first or (b, a) in first:
+                other, own = first.get((a, b)) or first[b, a]
+                found.append((np.array([a, b, apex, other]), own + area))
+            else:
+                first[a, b] = (apex, area)
+    return found
+
+
+def edge_weights(x: np.ndarray) -> np.ndarray:
+    """Return the c of two triangles with a common edge, of rest positions (4, 3)."""
+
+    def cotangent(corner: int, one: int, two: int) -> float:
+        a, b = x[one] - x[corner], x[two] - x[corner]
+        return a @ b / np.linalg.norm(np.cross(a, b))
+
+    at_0 = [cotangent(0, 1, apex) for apex in (2, 3)]
+    at_1 = [cotangent(1, 0, apex) for apex in (2, 3)]
+    return np.array([sum(at_1), sum(at_0), -at_0[0] - at_1[0], -at_0[1] - at_1[1]])

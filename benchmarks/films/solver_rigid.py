@@ -1,0 +1,154 @@
+"""Rigid bodies: exact flight, hard contact of corners with a floor; and pendula.
+
+In flight Euler's equations and the quaternion are integrated by SciPy to 1e-10. On a floor,
+Moreau's time stepping with small steps: impulses at the corners, without restitution and with
+Coulomb's friction, by sweeps of Gauss and Seidel over the corners.
+"""
+
+from typing import Any
+
+import numba
+import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+
+
+SWEEPS = 40
+
+
+def mass_properties(points: np.ndarray, faces: np.ndarray) -> tuple[float, Any, Any]:
+    """Return volume, centre of mass (3,) and inertia about it (3, 3), of density 1."""
+    corners = points[faces]
+    volumes = np.linalg.det(corners) / 6  # of tetrahedra with the origin
+    volume = volumes.sum()
+    sums = corners.sum(1)
+    centre = volumes @ sums / 4 / volume
+    second = np.einsum("t,ti,tj->ij", volumes, sums, sums)
+    second = (second + np.einsum("t,tki,tkj->ij", volumes, corners, corners)) / 20
+    second -= volume * np.outer(centre, centre)
+    return volume, centre, np.trace(second) * np.eye(3) - second
+
+
+def throw(
+    inertia: np.ndarray, start: dict[str, np.ndarray], times: np.ndarray, gravity: np.ndarray
+) -> tuple[np.ndarray, Rotation]:
+    """Return the way of the centre of mass from its start, (n_times, 3), and the rotations.
+
+    `start` has velocity [m/s] and spin [rad/s] in the world's axes, which are the body's at 0.
+    """
+
+    def rate(_: float, y: np.ndarray) -> np.ndarray:
+        q, w = y[:4], y[4:]
+        turn = Rotation.from_quat(q).as_matrix() @ w
+        spin = np.concatenate([turn, [0.0]])
+        acceleration = np.linalg.solve(inertia, np.cross(inertia @ w, w))
+        return np.concatenate([quaternion_product(spin, q) / 2, acceleration])
+
+    first = np.concatenate([[0.0, 0.0, 0.0, 1.0], start["spin"]])
+    y = solve_ivp(rate, times[[0, -1]], first, t_eval=times, rtol=1e-10, atol=1e-10).y.T
+    t = times[:, None]
+    return t * start["velocity"] + t**2 / 2 * gravity, Rotation.from_quat(y[:, :4])
+
+
+def quaternion_product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return p q of quaternions (x, y, z, w)."""
+    vector = p[3] * q[:3] + q[3] * p[:3] + np.cross(p[:3], q[:3])
+    return np.append(vector, p[3] * q[3] - p[:3] @ q[:3])
+
+
+def slide(
+    points: np.ndarray,
+    inertia: np.ndarray,
+    start: dict[str, np.ndarray],
+    times: np.ndarray,
+    *,
+    gravity: np.ndarray,
+    floor: float,
+    friction: float,
+    step: float = 5e-4,
+) -> np.ndarray:
+    """Return the positions of the points of a body that meets a floor, (n_times, n, 3).
+
+    `points` are in the world at the start, and `inertia` is that of a mass of 1 kg.
+    `start` has the centre of mass, its velocity and the spin.
+    """
+    x, v, w = (start[name].astype(float) for name in ("centre", "velocity", "spin"))
+    body, turn = points - x, Rotation.identity()
+    substeps = int(np.ceil((times[1] - times[0]) / step))
+    dt = (times[1] - times[0]) / substeps
+    frames = [points]
+    for _ in times[1:]:
+        for _ in range(substeps):
+            R = turn.as_matrix()
+            world = R @ inertia @ R.T
+            v = v + dt * gravity
+            w = w + dt * np.linalg.solve(world, np.cross(world @ w, w))
+            arms = turn.apply(body)
+            near = x[1] + arms[:, 1] < floor + 1e-2
+            if near.any():
+                gaps = (floor - x[1] - arms[near, 1]) / dt
+                contact = (np.linalg.inv(world), friction)
+                v, w = bounce(np.stack([v, w]), arms[near], gaps, contact)
+            x, turn = x + dt * v, Rotation.from_rotvec(dt * w) * turn
+        frames.append(x + turn.apply(body))
+    return np.array(frames)
+
+
+@numba.njit(cache=True)
+def bounce(motion, arms, gaps, contact):
+    """Return velocity and spin, (2, 3), after the impulses that part the corners from a floor.
+
+    Afterwards every corner, at its arm (n, 3) from the centre of mass, is at least as fast upwards
+    as its entry of `gaps` says, (n,). `contact` is the inverse inertia and the friction.
+    """
+    inverse, friction = contact
+    v, w = motion[0].copy(), motion[1].copy()
+    impulses = np.zeros_like(arms)
+    compliance = np.empty_like(arms)
+    for k in range(len(arms)):
+        for i in range(3):
+            turn = np.cross(arms[k], np.eye(3)[i])
+            compliance[k, i] = 1 + turn @ inverse @ turn
+    for _ in range(SWEEPS):
+        for k in range(len(arms)):
+            u = v + np.cross(w, arms[k])
+            new = impulses[k] - u / compliance[k]
+            new[1] = max(0.0, new[1] + gaps[k] / compliance[k, 1])
+            bound, size = friction * new[1], np.hypot(new[0], new[2])
+            if size > bound:
+                new[0], new[2] = new[0] * bound / size, new[2] * bound / size
+            change = new - impulses[k]
+            v += change
+            w += inverse @ np.cross(arms[k], change)
+            impulses[k] = new
+    return np.stack((v, w))
+
+
+def pendulum(
+    length: np.ndarray,
+    angle: np.ndarray,
+    times: np.ndarray,
+    *,
+    mass: np.ndarray,
+    damping: np.ndarray,
+    gravity: float = 9.81,
+) -> np.ndarray:
+    """Return the angles of one or two links from rest, (n_times, n_links) [rad].
+
+    The damping is b/m of the rate for one link [kg/s], and a torque for each of two [N m s].
+    """
+    n = len(length)
+
+    def rate(_: float, y: np.ndarray) -> np.ndarray:
+        q, u = y[:n], y[n:]
+        if n == 1:
+            return np.append(u, -gravity / length * np.sin(q) - damping / mass * u)
+        (l1, l2), (m1, m2), d = length, mass, q[0] - q[1]
+        couple = m2 * l1 * l2
+        matrix = [[(m1 + m2) * l1**2, couple * np.cos(d)], [couple * np.cos(d), m2 * l2**2]]
+        torque = couple * np.sin(d) * np.array([-(u[1] ** 2), u[0] ** 2])
+        torque -= gravity * np.sin(q) * np.array([(m1 + m2) * l1, m2 * l2]) + damping * u
+        return np.append(u, np.linalg.solve(matrix, torque))
+
+    start = np.append(angle, np.zeros(n))
+    return solve_ivp(rate, times[[0, -1]], start, t_eval=times, rtol=1e-9, atol=1e-9).y[:n].T
