@@ -10,7 +10,16 @@ from studies import appearance_figures, certificate_report, run_folder
 from studies.appearance_results import held, searches
 from studies.certificate import verdict_of
 from studies.instances_report import failed_table
-from studies.report_parts import FACES_SWAP, counted, page, provenance, rows, run_facts, table, wide
+from studies.report_parts import (
+    FACES_SWAP,
+    counted,
+    provenance,
+    rows,
+    run_facts,
+    table,
+    wide,
+    write_page,
+)
 from studies.run_folder import RunFolder
 
 
@@ -57,8 +66,7 @@ def write_report(folder: RunFolder) -> Path:
         (None, counted(count, "instance") + (f", {len(failed)} failed" if failed else "")),
         (None, f"{result['evaluations']} evaluations each"),
     ]
-    folder.write_text(run_folder.REPORT, page(result["title"], verdicts, "\n\n".join(body)))
-    return folder.file(run_folder.REPORT)
+    return write_page(folder, result["title"], verdicts, "\n\n".join(body))
 
 
 def _table_section(result: dict[str, Any]) -> str:

@@ -1,35 +1,36 @@
-"""One page about many runs: what each one's own report says first, with a link to it.
+"""One page about many runs: the verdict and the result of each, with a link to its own report.
 
-A run that is not finished, or cannot be read, is told as such with what is known of it. The page
-is one self-contained file; its links are relative to it.
+A run that is not finished, or cannot be read, has the reason in place of a result. The page is one
+self-contained file; its links are relative to it.
 """
 
 import html
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from studies.errors import StudyError
-from studies.report_parts import counted, page, rows, run_facts, table
-from studies.report_reader import Medium, Said, Table, read_page
-from studies.run_folder import MANIFEST, REPORT, RESULT, STUDY, RunFolder
+from studies.report import parameters_table
+from studies.report_parts import chip_row, counted, page, rows, run_facts, table, wide
+from studies.run_folder import FIGURES, MANIFEST, REPORT, RESULT, STUDY, SUMMARY, RunFolder
 
 
 INDEX = "index.html"
 MARK = '<meta name="generator" content="adjsim report">'
 GALLERY = "What the renderer draws"  # the title of a gallery's page, which is an index.html too
-MOST_ROWS, MOST_TABLES = 12, 6
-FILMS, PICTURES = 2, 2  # of a run
-TOOK = ("search took", "took")  # in the set-up
+# Figures of a run that are shown, the first two that it has.
+FIRST_FIGURES = ("strip", "pictures", "landscape", "coarse", "table", "spread", "loss")
+SHOWN = 2
 Rebuild = Callable[[RunFolder], Path]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A run as the index tells it.
+    """What the index says of a run.
 
     Attributes
     ----------
@@ -37,23 +38,25 @@ class Entry:
         Its folder.
     page : pathlib.Path, optional
         Its own report.
-    said : Said
+    title : str
+        Without a report that of the command that made it, or the name of its folder.
+    chips : list
+        Pairs of a kind (good, bad, plain) and a text.
+    result : dict
+        What it wrote as its result; empty if it has none.
     facts : dict
-        Its set-up, by name.
+        How and where it was made, by name.
     problem : str
         Why it has no report; empty if it has.
     """
 
     path: Path
     page: Path | None
-    said: Said
-    facts: dict[str, str]
+    title: str
+    chips: list[list[str]] = field(default_factory=list)
+    result: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
     problem: str = ""
-
-    @property
-    def title(self) -> str:
-        """Its title; without a report its study, or the name of its folder."""
-        return self.said.title or self.facts.get("study", self.path.name)
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:
@@ -131,42 +134,34 @@ def write_index(runs: Sequence[Path], out: Path | None, rebuild: Rebuild) -> Pat
 
 
 def read_entry(run: Path, rebuild: Rebuild) -> Entry:
-    """Return what there is to tell of a run, whatever is wrong with it."""
+    """Return what there is to say of a run, whatever is wrong with it."""
     if _is_gallery(run):
-        return Entry(run, run / INDEX, read_page((run / INDEX).read_text(encoding="utf-8")), {})
-    said, report, problem = Said(), run / REPORT, ""
+        return Entry(run, run / INDEX, GALLERY)
+    facts = _facts(run)
     try:
         folder = RunFolder.open(run)
-        if not folder.has(REPORT):
-            report = rebuild(folder)
-        said = read_page(report.read_text(encoding="utf-8"))
+        if not (folder.has(REPORT) and folder.has(SUMMARY)):
+            rebuild(folder)
+        summary = folder.read_json(SUMMARY)
+        result = folder.read_json(RESULT) if folder.has(RESULT) else {}
+        return Entry(run, run / REPORT, summary["title"], summary["chips"], result, facts)
     except (StudyError, FileNotFoundError) as error:
         problem = str(error)
     except Exception as error:
         problem = f"It cannot be read: {type(error).__name__}: {error}"
-    facts = said.set_up() or _known(run)
-    if not problem and "search took" not in facts:
-        facts |= _seconds(run)
-    return Entry(run, None if problem else report, said, facts, problem)
+    chips = [["bad", "not finished, or not readable"]]
+    return Entry(run, None, facts.get("run of", run.name), chips, {}, facts, problem)
 
 
-def _known(run: Path) -> dict[str, str]:
+def _facts(run: Path) -> dict[str, str]:
     """Return what the manifest of a run says, as far as it can be read."""
     try:
         manifest, made_by = RunFolder(run).read_json(MANIFEST), RunFolder(run).command()
         return {
-            "study": made_by.removeprefix("run "),
+            "run of": made_by.removeprefix("run "),
             "command": manifest["command"],
             **run_facts(manifest),
         }
-    except (ValueError, LookupError, TypeError, OSError):
-        return {}
-
-
-def _seconds(run: Path) -> dict[str, str]:
-    """Return how long a run took, where its result says so."""
-    try:
-        return {"took": f"{RunFolder(run).read_json(RESULT)['seconds']:.1f} s"}
     except (ValueError, LookupError, TypeError, OSError):
         return {}
 
@@ -176,68 +171,30 @@ def _overview(entries: Sequence[Entry], anchors: Sequence[str]) -> str:
     lines = []
     for entry, anchor in zip(entries, anchors, strict=True):
         name = f'<a href="#{anchor}">{html.escape(entry.title)}</a>'
-        lines.append([f"{name}<br><small>{html.escape(_about(entry))}</small>", _chips(entry)])
+        seed = re.search(r"seed -?\d+", entry.facts.get("precision", ""))
+        about = ", ".join([entry.path.name, *([seed[0]] if seed else [])])
+        lines.append([f"{name}<br><small>{html.escape(about)}</small>", chip_row(entry.chips)])
     return f'<section>\n<div class="runs">{table(["run", "outcome"], lines)}</div>\n</section>'
-
-
-def _about(entry: Entry) -> str:
-    """Return the folder of a run, its seed, and how long it took, as far as they are known."""
-    seed = re.search(r"seed -?\d+", entry.facts.get("precision", ""))
-    took = [entry.facts[key] for key in TOOK if key in entry.facts]
-    return ", ".join([entry.path.name, *([seed[0]] if seed else []), *took[:1]])
-
-
-def _chips(entry: Entry) -> str:
-    kinds = entry.said.verdicts if not entry.problem else [("bad", "not finished, or not readable")]
-    chips = (f'<span class="chip {kind}">{html.escape(text)}</span>' for kind, text in kinds)
-    return f'<div class="chips">{"".join(chips)}</div>'
 
 
 def _section(entry: Entry, anchor: str, path: Path) -> str:
     """Return the section of a run."""
-    parts = [f'<h2 id="{anchor}">{html.escape(entry.title)}</h2>', _chips(entry)]
+    parts = [f'<h2 id="{anchor}">{html.escape(entry.title)}</h2>', chip_row(entry.chips)]
     if entry.problem:
         parts.append(f"<p>{html.escape(entry.problem)}</p>")
+    if verdict := entry.result.get("verdict"):
+        parts.append(f"<p>{html.escape(verdict['reason'])}</p>")
+        parts.append(f'<div class="scroll">{parameters_table(entry.result)}</div>')
     if entry.page is not None:
         address = quote(Path(os.path.relpath(entry.page, path.parent)).as_posix())
         parts.append(f'<p><a href="{address}">The whole report</a></p>')
-    parts += [_table(one) for one in entry.said.results()[:MOST_TABLES]]
-    parts.append(_media(entry.said))
+    parts += [wide(figure.read_bytes(), figure.stem) for figure in _figures(entry.path)]
     if entry.facts:
         parts.append(f"<details><summary>Set-up</summary>\n{rows(entry.facts)}</details>")
-    return "<section>\n" + "\n".join(part for part in parts if part) + "\n</section>"
+    return "<section>\n" + "\n".join(parts) + "\n</section>"
 
 
-def _table(own: Table) -> str:
-    """Return a table of results, its first rows if they are many."""
-    caption = f"<p><b>{html.escape(own.caption)}</b></p>\n" if own.caption else ""
-    head = [] if own.is_facts else own.rows[:1]
-    lines = own.rows[len(head) :]
-    if own.is_facts:
-        shown = rows({row[0]: row[1] for row in lines[:MOST_ROWS] if len(row) == 2})
-    else:
-        cells = [[html.escape(cell) for cell in line] for line in [*head, *lines[:MOST_ROWS]]]
-        shown = table(cells[0], cells[1:]) if cells else ""
-    more = len(lines) - MOST_ROWS
-    tail = f"<p>{counted(more, 'more row')} in the report.</p>" if more > 0 else ""
-    return f'{caption}<div class="scroll">{shown}</div>{tail}'
-
-
-def _media(said: Said) -> str:
-    """Return the first films and pictures of a report."""
-    films = [one for one in said.media if one.is_film][:FILMS]
-    pictures = [one for one in said.media if not one.is_film][:PICTURES]
-    side_by_side = [_figure(one) for one in [*films, *pictures] if not one.is_wide]
-    shown = [f'<div class="scroll">{_figure(one)}</div>' for one in pictures if one.is_wide]
-    return "\n".join([*shown, f'<div class="pair">{"".join(side_by_side)}</div>'])
-
-
-def _figure(own: Medium) -> str:
-    what = html.escape(own.what)
-    if own.is_film:
-        shown = f'<video src="{own.address}" controls loop muted playsinline></video>'
-    else:
-        kind = ' class="wide"' if own.is_wide else ""
-        shown = f'<img{kind} src="{own.address}" alt="{what}">'
-    caption = f"<figcaption>{what}</figcaption>" if what else ""
-    return f"<figure>{shown}{caption}</figure>"
+def _figures(run: Path) -> list[Path]:
+    """Return the figures of a run that are shown."""
+    files = [run / FIGURES / f"{name}.png" for name in FIRST_FIGURES]
+    return [file for file in files if file.is_file()][:SHOWN]

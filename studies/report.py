@@ -22,12 +22,12 @@ from studies.outcome import LARGEST_LIST, interval_text
 from studies.report_parts import (
     breakable,
     gallery,
-    page,
     provenance,
     rows,
     run_facts,
     table,
     wide,
+    write_page,
 )
 from studies.run_folder import RunFolder
 from studies.search.local import read_search
@@ -77,8 +77,7 @@ def write_report(folder: RunFolder) -> Path:
         "provenance": provenance(folder, manifest),
     }
     body = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(parts)
-    folder.write_text(run_folder.REPORT, page(result["title"], chips(result), body))
-    return folder.file(run_folder.REPORT)
+    return write_page(folder, result["title"], chips(result), body)
 
 
 def chips(result: dict[str, Any]) -> list[tuple[bool | None, str]]:
@@ -99,7 +98,7 @@ def verdict_section(result: dict[str, Any]) -> str:
         f"<p><strong>Warning:</strong> {html.escape(text)}</p>" for text in fit_warnings(result)
     )
     return (
-        f'<section class="verdict {kind}">\n<h2>{html.escape(verdict["kind"]).capitalize()}</h2>\n'
+        f'<section class="verdict {kind}">\n<h2>Verdict: {html.escape(verdict["kind"])}</h2>\n'
         f"<p>{html.escape(verdict['reason'])}</p>{warnings}\n</section>"
     )
 

@@ -18,12 +18,28 @@ POWER = re.compile(r"(?<![\w.])\d[\d.]*e-\d+")  # browsers break it behind its m
 KINDS = {True: "good", False: "bad", None: "plain"}
 
 
+def write_page(
+    folder: RunFolder, title: str, chips: Sequence[tuple[bool | None, str]], body: str
+) -> Path:
+    """Write the page of a run, and its title and chips for an index of runs; return its path."""
+    summary = {"title": title, "chips": [[KINDS[ok], text] for ok, text in chips]}
+    folder.write_json(run_folder.SUMMARY, summary)
+    folder.write_text(run_folder.REPORT, page(title, chips, body))
+    return folder.file(run_folder.REPORT)
+
+
 def page(title: str, verdicts: Sequence[tuple[bool | None, str]], body: str) -> str:
     """Return a whole page: a heading, verdicts in a row (good, bad, or neither), sections."""
-    chips = (f'<span class="chip {KINDS[ok]}">{html.escape(text)}</span>' for ok, text in verdicts)
+    chips = chip_row([(KINDS[ok], text) for ok, text in verdicts])
     return Template(PAGE.read_text(encoding="utf-8")).substitute(
-        title=html.escape(title), chips="".join(chips), body=CELL.sub(_with_whole_numbers, body)
+        title=html.escape(title), chips=chips, body=CELL.sub(_with_whole_numbers, body)
     )
+
+
+def chip_row(chips: Iterable[Sequence[str]]) -> str:
+    """Return chips in a row; each has a kind (good, bad, plain) and a text."""
+    spans = (f'<span class="chip {kind}">{html.escape(text)}</span>' for kind, text in chips)
+    return f'<div class="chips">{"".join(spans)}</div>'
 
 
 def _with_whole_numbers(cell: re.Match[str]) -> str:

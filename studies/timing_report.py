@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from studies.figures import png
-from studies.run_folder import FIGURES, MANIFEST, REPORT, RESULT, RunFolder
+from studies.run_folder import FIGURES, MANIFEST, REPORT, RESULT, SUMMARY, RunFolder
 from studies.timing_cells import Table, fastest, pick
 from studies.timing_laps import BOTH, FORWARD
 from studies.timing_tables import machine_line, sizes, tables, warnings
@@ -67,6 +67,7 @@ def write_report(folder: RunFolder) -> Path:
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         f"<title>{html.escape(result['title'])}</title><style>{STYLE}</style>{''.join(parts)}</html>"
     )
+    folder.write_json(SUMMARY, {"title": result["title"], "chips": []})
     folder.write_text(REPORT, page)
     return folder.file(REPORT)
 

@@ -16,12 +16,12 @@ from studies.report_parts import (
     counted,
     gallery,
     image,
-    page,
     provenance,
     rows,
     run_facts,
     table as html_table,
     wide,
+    write_page,
 )
 from studies.run_folder import RunFolder
 
@@ -88,9 +88,7 @@ def write_report(folder: RunFolder) -> Path:
         f"<section>\n<h2>Set-up</h2>\n{rows(_facts(result, manifest))}\n</section>",
         provenance(folder, manifest),
     ]
-    text = page(result["title"], _verdicts(result, certified), "\n\n".join(body))
-    folder.write_text(run_folder.REPORT, text)
-    return folder.file(run_folder.REPORT)
+    return write_page(folder, result["title"], _verdicts(result, certified), "\n\n".join(body))
 
 
 def _verdicts(result: dict[str, Any], certified: dict[str, Any]) -> list[tuple[bool | None, str]]:

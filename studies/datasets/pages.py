@@ -14,7 +14,16 @@ from studies.datasets.spec import Spec, read_spec
 from studies.errors import StudyError
 from studies.figures import BLUE, INK, make_axes, png
 from studies.media import write_png, write_video
-from studies.report_parts import counted, image, page, provenance, rows, run_facts, table, wide
+from studies.report_parts import (
+    counted,
+    image,
+    provenance,
+    rows,
+    run_facts,
+    table,
+    wide,
+    write_page,
+)
 from studies.run_folder import RunFolder
 
 
@@ -50,9 +59,9 @@ def write_report(folder: RunFolder) -> tuple[Path, list[str]]:
     facts = summary(spec, columns, sum(one.bytes for one in entries))
     body = "\n".join(_sections(folder, spec, facts, drawn))
     title = f"Data set: {spec.kind.summary}"
-    folder.write_text(run_folder.REPORT, page(title, _verdicts(facts), body))
+    path = write_page(folder, title, _verdicts(facts), body)
     told = [f"{key}: {value}" for key, value in facts.items()]
-    return folder.file(run_folder.REPORT), told
+    return path, told
 
 
 def _first_videos(paths: list[Path]) -> np.ndarray:

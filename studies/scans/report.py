@@ -10,7 +10,7 @@ import xarray as xr
 
 from studies import run_folder
 from studies.errors import StudyError
-from studies.report_parts import gallery, page, provenance, rows, run_facts
+from studies.report_parts import gallery, provenance, rows, run_facts, write_page
 from studies.run_folder import RunFolder
 from studies.scans import figures
 from studies.scans.dataset import FILE, read_dataset
@@ -61,9 +61,7 @@ def write_report(folder: RunFolder) -> Path:
         _failures(data),
         _set_up(folder, scan, data, result),
     ]
-    text = page(scan.title, _verdicts(result), "\n".join(part for part in sections if part))
-    folder.write_text(run_folder.REPORT, text)
-    return folder.file(run_folder.REPORT)
+    return write_page(folder, scan.title, _verdicts(result), "\n".join(filter(None, sections)))
 
 
 def draw(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, dict[str, bytes]]:

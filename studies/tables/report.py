@@ -5,19 +5,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from studies import certificate_report, run_folder
+from studies import certificate_report
 from studies.certificate import verdict_of, worst
 from studies.instances import FAILED
 from studies.report_parts import (
     FACES_SWAP,
     counted,
     looks,
-    page,
     provenance,
     rows,
     run_facts,
     table,
     wide,
+    write_page,
 )
 from studies.run_folder import RunFolder
 from studies.tables import figures
@@ -68,9 +68,8 @@ def write_report(folder: RunFolder) -> Path:
         provenance(folder, manifest),
         _scenes_section(folder, result),
     ]
-    text = page(result["title"], _verdicts(result, certified), "\n\n".join(filter(None, body)))
-    folder.write_text(run_folder.REPORT, text)
-    return folder.file(run_folder.REPORT)
+    sections = "\n\n".join(filter(None, body))
+    return write_page(folder, result["title"], _verdicts(result, certified), sections)
 
 
 def _verdicts(

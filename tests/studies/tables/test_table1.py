@@ -10,7 +10,6 @@ import pytest
 from studies import config, rigid, running
 from studies.errors import FailedSearchError, StudyError
 from studies.registry import RunOptions
-from studies.report_reader import read_page
 from studies.run_folder import RunFolder
 from studies.tables.tasks import SECONDS, Task, all_seconds, run_task
 from tests.studies.tables.toy import TABLE1
@@ -71,8 +70,8 @@ def test_the_report_says_how_long_all_tasks_took(finished):
     lines = folder.file(SECONDS).read_text().splitlines()
     assert len(lines) == 3 * 5
     seconds = sum(json.loads(line)["seconds"] for line in lines)
-    said = read_page(folder.file("report.html").read_text())
-    assert said.set_up()["search took"] == f"{seconds:.1f} s"
+    text = folder.file("report.html").read_text()
+    assert f"<th>search took</th><td>{seconds:.1f} s</td>" in text
     with folder.file(SECONDS).open("a") as stream:
         stream.write('{"record": "a line that a ki')
     assert all_seconds(folder) == pytest.approx(seconds)
