@@ -23,7 +23,7 @@ INDEX = "index.html"
 MARK = '<meta name="generator" content="adjsim report">'
 GALLERY = "What the renderer draws"  # the title of a gallery's page, which is an index.html too
 # Figures of a run that are shown, the first two that it has.
-FIRST_FIGURES = ("strip", "pictures", "landscape", "coarse", "table", "spread", "loss")
+FIRST_FIGURES = ("strip", "pictures", "coarse", "landscape", "curves", "errors", "spread")
 SHOWN = 2
 Rebuild = Callable[[RunFolder], Path]
 

@@ -30,6 +30,7 @@ from studies.report_parts import (
     write_page,
 )
 from studies.run_folder import RunFolder
+from studies.scene.files import SCENE
 from studies.search.local import read_search
 
 
@@ -48,7 +49,7 @@ def write_report(folder: RunFolder) -> Path:
     result, certified, manifest = folder.finished()
     log = read_search(folder, result["logs"][result["start"]])
     convergence = convergence_report.drawn(folder, result, log)
-    kind = pictures_report if folder.has(run_folder.PICTURES) else video_report
+    kind = _kind(folder)
     seen, shown = kind.seen(folder, result)
     points = certificate_report.named_points(result["status"], certified)
     taylor = certificate_report.drawn(points, certified)
@@ -78,6 +79,15 @@ def write_report(folder: RunFolder) -> Path:
     }
     body = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(parts)
     return write_page(folder, result["title"], chips(result), body)
+
+
+def _kind(folder: RunFolder) -> Any:
+    """Return the module that shows what was observed and what was fitted."""
+    if folder.study_name() == SCENE:
+        from studies.problem import seen  # it reports through this module
+
+        return seen
+    return pictures_report if folder.has(run_folder.PICTURES) else video_report
 
 
 def chips(result: dict[str, Any]) -> list[tuple[bool | None, str]]:
@@ -149,10 +159,10 @@ def basins_section(folder: RunFolder, result: dict[str, Any]) -> str:
         ]
         for one in shown
     ]
-    head = ["", *map(breakable, names), "loss", "search ended"]
+    head = ["", *map(breakable, names), "loss", "its search"]
     image = wide(figure.read_bytes(), "losses of the coarse set") if figure.is_file() else ""
     return (
-        f"<section>\n<h2>Optima</h2>\n{image}\n"
+        f"<section>\n<h2>Other optima</h2>\n{image}\n"
         f'<div class="scroll">{table(head, lines)}</div>\n</section>'
     )
 

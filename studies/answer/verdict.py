@@ -51,6 +51,7 @@ NEAR_BOUND = 1e-3
 # A Gauss-Newton step left at the end of a search matters beyond this part of the half-width of the
 # interval, and beyond this in theta (2 % of a value under a logarithm).
 STEP_OF_INTERVAL, STEP = 0.5, 0.02
+LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
 ROUNDING = 1e-12  # part of the loss at the start: as far as a search can go
 SHOWN = 3  # components of a combination that are named
 
@@ -123,7 +124,7 @@ def not_finished(found: Evidence) -> Verdict | None:
     scale = theta_scale(found)
     half = np.minimum(found.intervals.half_width, WIDE * scale)  # far from an optimum it is wide
     matters = np.maximum(STEP * scale, STEP_OF_INTERVAL * half)
-    worst = int(np.argmax(step / np.maximum(matters, 1e-300)))
+    worst = max(found.asked, key=lambda i: step[i] / max(matters[i], 1e-300))
     if step[worst] <= matters[worst]:
         return None
     label = found.parameters.theta_labels[worst]
@@ -141,8 +142,9 @@ def does_not_explain(found: Evidence) -> Verdict | None:
     if (left := found.unexplained_pictures) is not None and left > UNEXPLAINED_PICTURES:
         return Verdict(
             Kind.DOES_NOT_EXPLAIN,
-            f"The fit leaves {left:.0%} of the variance in the pictures unexplained (at most "
-            f"{UNEXPLAINED_PICTURES:.0%} is accepted). Check camera, light and what is held fixed.",
+            f"The fit leaves {percent(left)} of the variance in the pictures unexplained (at most "
+            f"{percent(UNEXPLAINED_PICTURES)} is accepted). Check camera, light and what is held "
+            "fixed.",
             {"unexplained": left, "threshold": UNEXPLAINED_PICTURES},
         )
     if found.explained is None:
@@ -155,17 +157,17 @@ def does_not_explain(found: Evidence) -> Verdict | None:
     if (left := found.explained.unexplained) > UNEXPLAINED:
         return Verdict(
             Kind.DOES_NOT_EXPLAIN,
-            f"The fit leaves {left:.0%} of the motion in the film unexplained (at most "
-            f"{UNEXPLAINED:.0%} is accepted). {what_to_do}",
+            f"The fit leaves {percent(left)} of the motion in the film unexplained (at most "
+            f"{percent(UNEXPLAINED)} is accepted). {what_to_do}",
             {**numbers, "threshold": UNEXPLAINED},
         )
     left = found.explained.predicted_unexplained
     if left is not None and left > PREDICTED:
         return Verdict(
             Kind.DOES_NOT_EXPLAIN,
-            f"The fit of the first frames leaves {left:.0%} of the motion unexplained in the "
-            f"{found.explained.held_back} frames held back (at most {PREDICTED:.0%} is accepted). "
-            f"{what_to_do}",
+            f"The fit of the first frames leaves {percent(left)} of the motion unexplained in the "
+            f"{found.explained.held_back} frames held back (at most {percent(PREDICTED)} is "
+            f"accepted). {what_to_do}",
             {**numbers, "threshold": PREDICTED},
         )
     return None
@@ -243,9 +245,9 @@ def not_determined(found: Evidence) -> Verdict | None:
     )
     return Verdict(
         Kind.NOT_DETERMINED,
-        f"The 95 % interval of {label} with model error is ± {widths[worst]:.0%} (at most "
-        f"± {WIDE:.0%} is accepted).{along} Fix a value that you know, or film a motion that shows "
-        "it better.",
+        f"The 95 % interval of {label} with model error is ± {percent(widths[worst])} (at most "
+        f"± {percent(WIDE)} is accepted).{along} Fix a value that you know, or film a motion that "
+        "shows it better.",
         {
             "parameter": label,
             "relative_half_width": float(min(widths[worst], 1e6)),
@@ -268,8 +270,8 @@ def misses_truth(found: Evidence) -> Verdict | None:
     label = found.parameters.labels[worst]
     return Verdict(
         Kind.NOT_DETERMINED,
-        f"{label} is {off[worst]:.0%} off the value that the film was made with. Film a motion "
-        "that shows it better.",
+        f"{label} is {percent(off[worst])} off the value that the film was made with. Film a "
+        "motion that shows it better.",
         {"parameter": label, "relative_error": float(off[worst]), "threshold": WIDE},
     )
 
@@ -285,24 +287,31 @@ def _found(found: Evidence) -> Verdict:
         label = found.parameters.labels[worst]
         parts.append(
             f"the widest 95 % interval with model error is that of {label}, "
-            f"± {widths[worst]:.2g} of its value"
+            f"± {percent(widths[worst])}"
         )
     if found.explained is not None:
         numbers |= found.explained.to_dict()
-        parts.append(f"{found.explained.unexplained:.1%} of the motion is unexplained")
-        if found.explained.predicted_unexplained is not None:
-            parts.append(
-                f"{found.explained.predicted_unexplained:.1%} in the frames that were held back"
-            )
+        parts.append(f"{percent(found.explained.unexplained)} of the motion is unexplained")
+        if (left := found.explained.predicted_unexplained) is not None:
+            parts.append(f"{percent(left)} in the frames that were held back")
     if found.unexplained_pictures is not None:
         numbers["unexplained"] = found.unexplained_pictures
-        parts.append(f"{found.unexplained_pictures:.1%} of the pictures' variance is unexplained")
+        parts.append(
+            f"{percent(found.unexplained_pictures)} of the pictures' variance is unexplained"
+        )
     text = "; ".join(parts) or f"the loss is {found.loss:.2e}"
     return Verdict(
         Kind.FOUND,
         f"{text[0].upper()}{text[1:]}. Quote the interval with model error.",
         numbers,
     )
+
+
+def percent(part: float) -> str:
+    """Return a part in percent, with two digits."""
+    if 0.0 < part < LEAST_SHOWN:
+        return f"less than {100.0 * LEAST_SHOWN:g} %"
+    return f"{100.0 * part:.0f} %" if part >= 0.1 else f"{100.0 * part:.2g} %"
 
 
 def combination(weights: dict[str, float]) -> str:

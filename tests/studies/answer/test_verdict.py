@@ -82,7 +82,7 @@ def test_frames_that_are_not_predicted_are_not_explained(film):
     assert good.explained is not None
     verdict = judge(replace(good, explained=replace(good.explained, predicted_unexplained=0.6)))
     assert verdict.kind is Kind.DOES_NOT_EXPLAIN
-    assert "60%" in verdict.reason
+    assert "60 %" in verdict.reason
 
 
 def test_pictures_are_held_against_their_variance(film):
@@ -182,7 +182,7 @@ def test_the_truth_of_a_synthetic_study_is_used_against_a_wrong_answer(film):
     assert judge(found).is_found
     verdict = judge(replace(found, truth=np.array([9.0, 0.4])))
     assert verdict.kind is Kind.NOT_DETERMINED
-    assert "bar.k is 33% off" in verdict.reason
+    assert "bar.k is 33 % off" in verdict.reason
 
 
 def test_precedence(film):
