@@ -1,15 +1,20 @@
-"""`python -m benchmarks.films make | vary | table`."""
+"""`python -m benchmarks.films make | vary | table`: see the package."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from benchmarks.films.films import FILMS
+from benchmarks.films import table as tables
+from benchmarks.films.film import Film
+from benchmarks.films.films import FILMS, variations
 from benchmarks.films.making import make as make_film
 
 
-app = typer.Typer(add_completion=False, help=__doc__)
+app = typer.Typer(add_completion=False)
+Only = Annotated[str, typer.Option(help="Names of films, with commas between them; default: all.")]
+Out = Annotated[Path, typer.Option(help="Every film gets a folder of its own in this one.")]
 
 
 @app.callback()
@@ -18,18 +23,52 @@ def films() -> None:
 
 
 @app.command()
-def make(
-    only: Annotated[str, typer.Option(help="Names of films, with commas.")] = "",
-    out: Annotated[Path, typer.Option(help="Folder; each film gets one of its own in it.")] = Path(
-        "runs/films"
-    ),
-) -> None:
+def make(only: Only = "", out: Out = Path("runs/films")) -> None:
     """Simulate, draw and compress the films, and write their scene files."""
-    names = only.split(",") if only else [film.name for film in FILMS]
-    for film in FILMS:
-        if film.name in names:
-            seconds = make_film(film, out / film.name)
-            typer.echo(f"{film.name:16s} {seconds:6.1f} s")
+    _make(FILMS, only, out)
+
+
+@app.command()
+def vary(only: Only = "", out: Out = Path("runs/varied-films")) -> None:
+    """Do the same with 50 variations of three films."""
+    _make(variations(), only, out)
+
+
+@app.command()
+def table(
+    folder: Annotated[Path, typer.Argument(help="Where `make` or `vary` put the films.")],
+    *,
+    only: Only = "",
+    scene: Annotated[
+        str, typer.Option(help="scene.toml; or positions.toml, the fit to exact positions.")
+    ] = "scene.toml",
+    again: Annotated[bool, typer.Option(help="Fit films that have a result, too.")] = False,
+    fit: Annotated[bool, typer.Option(help="Fit the films that have no result.")] = True,
+    options: Annotated[str, typer.Option(help="More words for `adjsim run`.")] = "",
+) -> None:
+    """Fit every film with `adjsim run`, and compare the answers with the truth."""
+    rows = []
+    for truth in sorted(folder.glob("*/truth.json")):
+        own = truth.parent
+        if (only and own.name not in only.split(",")) or not (own / scene).exists():
+            continue
+        if fit and (again or not (tables.run_folder(own, scene) / "result.json").exists()):
+            seconds = tables.run(own, scene, *options.split())
+            typer.echo(f"{own.name} {seconds:.0f} s", err=True)
+        rows += tables.rows_of(own, scene)
+    text = tables.table(rows)
+    (folder / f"table-{Path(scene).stem}.md").write_text(text + "\n")
+    typer.echo(text)
+
+
+def _make(films: Sequence[Film], only: str, out: Path) -> None:
+    names = {film.name: film for film in films}
+    chosen = only.split(",") if only else [*names]
+    missing = [name for name in chosen if name not in names]
+    if missing:
+        raise typer.BadParameter(f"there is no film {missing[0]!r}, only {', '.join(names)}")
+    for name in chosen:
+        typer.echo(f"{name:16s} {make_film(names[name], out / name):6.1f} s")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def draw(shapes: Sequence[Shape], camera: dict[str, Any], shot: Shot, seed: int)
     import pyvista
 
     plotter = pyvista.Plotter(off_screen=True, window_size=[2 * n for n in SIZE], lighting="none")
-    plotter.set_background(shot.background)
+    plotter.set_background(list(shot.background))  # pyright: ignore[reportArgumentType]
     look(plotter, camera)
     add_lights(plotter, shot)
     if shot.floor is not None:
@@ -95,7 +95,7 @@ def draw(shapes: Sequence[Shape], camera: dict[str, Any], shot: Shot, seed: int)
     for k in range(n_frames):
         for i, shape in enumerate(shapes):
             add_shape(plotter, shape, shot, k=k, name=f"body{i}")
-        picture = plotter.screenshot(return_img=True).astype(float)
+        picture = np.asarray(plotter.screenshot(return_img=True), float)
         frames.append(picture.reshape(SIZE[1], 2, SIZE[0], 2, 3).mean(axis=(1, 3)))
     plotter.close()
     noise = np.random.default_rng(seed).normal(0.0, 1.0, (n_frames, SIZE[1], SIZE[0], 3))
@@ -125,7 +125,7 @@ def add_floor(plotter: Any, shot: Shot) -> None:
 
     n = 60 if shot.tiles else 1
     floor = pyvista.Plane(
-        center=(0, shot.floor, 0),
+        center=(0.0, shot.floor or 0.0, 0.0),
         direction=(0, 1, 0),
         i_size=6.0,
         j_size=6.0,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tomlkit
 from PIL import Image
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 from scipy.spatial.transform import Rotation
 
 from benchmarks.films import drawing, meshes
@@ -60,7 +60,7 @@ def write_positions(film: Film, scene: dict[str, Any], x: np.ndarray, folder: Pa
     body = film.scene["bodies"][film.body]
     if "mesh" in film.solver:
         fine, points = MESHES[film.solver["mesh"]]()[0], MESHES[body["mesh"]]()[0]
-        x = x[:, cKDTree(fine).query(points)[1]]
+        x = x[:, KDTree(fine).query(points)[1]]
     np.savez_compressed(folder / "positions.npz", times=film.shot.times, x=x)
     states = {"kind": "states", "file": "positions.npz", "body": film.body}
     text = tomlkit.dumps({**scene, "observations": {"positions": states}})

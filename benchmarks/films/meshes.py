@@ -39,7 +39,7 @@ def box(
 
 def fill(surface: Any, edge: float) -> tuple[np.ndarray, np.ndarray]:
     """Return points and tetrahedra inside a closed PyVista surface, with about this edge [m]."""
-    from pytetwild import tetrahedralize
+    from pytetwild.pytetwild import tetrahedralize
 
     faces = surface.triangulate().faces.reshape(-1, 4)[:, 1:]
     with TemporaryDirectory() as folder, chdir(folder):  # it leaves files where it runs

@@ -14,8 +14,8 @@ CLOTH_FILMS = (
                     "mesh": "sheet.ply",
                     "E": 2e4,
                     "nu": 0.3,
-                    "thickness": 6e-3,
-                    "density": 150.0,
+                    "thickness": 8e-3,
+                    "density": 110.0,
                     "held": {
                         "box": {"lower": [-9.0, -9.0, -9.0], "upper": [-0.16, 9.0, -0.16]},
                         "plane": {"point": [0.18, 0.0, -0.18], "normal": [-1.0, 0.0, 1.0]},
@@ -44,7 +44,7 @@ CLOTH_FILMS = (
                     "nu": 0.3,
                     "thickness": 1e-3,
                     "density": 200.0,
-                    "bending": 6e-3,
+                    "bending": 1.5e-2,
                     "held": {
                         "box": {"lower": [-0.001, -9.0, -9.0], "upper": [0.02, 9.0, 9.0]},
                     },
@@ -52,7 +52,7 @@ CLOTH_FILMS = (
             },
             "cameras": camera((0.3, 0.2, 0.6), (0.14, -0.08, 0.0), 35.0),
         },
-        free={"strip.bending": (1.5e-2, (1e-4, 1e-1))},
+        free={"strip.bending": (5e-2, (3e-4, 1.0))},
         color=(0.8, 0.3, 0.3),
         guess=(0.6, 0.4, 0.4),
         law="differs",
@@ -127,7 +127,7 @@ RIGID_FILMS = (
                     "spin": [1.0, 6.0, 3.0],
                 }
             },
-            "cameras": camera((0.1, 0.1, 1.15), (0.0, 0.01, 0.0), 36.0),
+            "cameras": camera((0.1, 0.1, 1.25), (0.0, -0.01, 0.0), 36.0),
         },
         free={
             "cuboid.velocity": ([0.3, 1.3, 0.0], (-8.0, 8.0)),

@@ -1,11 +1,12 @@
 """A cloth solver: St. Venant-Kirchhoff triangles, quadratic bending, central differences.
 
     membrane   A0 h E / (2 (1 - nu^2)) ((1 - nu) G:G + nu tr(G)^2),   G = (F^T F - 1)/2
-    bending    D/2 x^T Q x, one term 3/(A + B) |sum_i c_i x_i|^2 for every inner edge
+    bending    D/2 x^T Q x, one term 1/(A + B) |sum_i c_i x_i|^2 for every inner edge
 
 The bending energy is that of Bergou et al. 2006 (A quadratic bending model for inextensible
-surfaces) for a flat rest shape: half the flexural rigidity D times the squared mean curvature
-k1 + k2, integrated over the sheet. The c_i are sums of cotangents.
+surfaces) for a flat rest shape; the c_i are sums of cotangents, A and B the areas at the edge.
+They have 3/(A + B). A third of it gives a cylinder of curvature k the energy D/2 k^2 per area, D
+the flexural rigidity, on squares with alternating diagonals and on equilateral triangles.
 """
 
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ class Sheet:
             c = edge_weights(self.points[nodes])
             rows.append(np.repeat(nodes, 4))
             columns.append(np.tile(nodes, 4))
-            shares.append((3 / areas * np.outer(c, c)).ravel())
+            shares.append((np.outer(c, c) / areas).ravel())
         n = len(self.points)
         entries = (np.concatenate(rows), np.concatenate(columns))
         return sparse.csr_array((np.concatenate(shares), entries), (n, n))

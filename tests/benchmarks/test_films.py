@@ -1,0 +1,242 @@
+"""The solvers of the test films against closed forms, their drawing, and the table."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.films import drawing, meshes, solver_cloth, solver_rigid, solver_soft
+from benchmarks.films.films import FILMS, variations
+from benchmarks.films.making import make, misjudged, scene_file
+from benchmarks.films.table import rows_of, table
+from studies.scene.reading import read_scene
+
+
+G = np.array([0.0, -9.81, 0.0])
+UP = np.array([0.0, 1.0, 0.0])
+OMEGA = np.pi / 2 / 0.4 * np.sqrt(1e5 / 1000.0)  # of the bar's first mode [rad/s]
+
+
+def bar(energy="log", **more):
+    points, tets = meshes.box((0.4, 0.05, 0.05), (12, 1, 1))
+    held = points[:, 0] < -0.199
+    values = {"E": 1e5, "nu": 0.0, "density": 1000.0, "energy": energy, **more}
+    return solver_soft.Solid(points=points, tets=tets, held=held, **values)
+
+
+def ringing(solid):
+    """Return the velocities of the first mode along the bar, 2 cm/s at its tip."""
+    return 0.02 * np.sin(np.pi / 2 * (solid.points[:, :1] + 0.2) / 0.4) * [1.0, 0.0, 0.0]
+
+
+def tip(solid, frames):
+    end = np.argmax(solid.points[:, 0])
+    return frames[:, end, 0] - solid.points[end, 0]
+
+
+def sheet(bending=None, n=12, **more):
+    points, triangles = meshes.sheet((0.3, 0.1), (n, 4))
+    values = {"E": 1e5, "nu": 0.3, "thickness": 2e-3, "density": 500.0, "bending": bending, **more}
+    return solver_cloth.Sheet(
+        points=points, triangles=triangles, held=points[:, 0] < -0.14, **values
+    )
+
+
+def slopes(energy, x, direction, eps=1e-6):
+    return (energy(x + eps * direction) - energy(x - eps * direction)) / (2 * eps)
+
+
+@pytest.mark.parametrize("energy", solver_soft.ENERGIES)
+def test_forces_of_a_solid_are_the_slopes_of_its_energy(energy):
+    rng = np.random.default_rng(1)
+    solid = bar(energy, nu=0.3)
+    x = solid.points + 0.005 * rng.normal(size=solid.points.shape)
+    direction = rng.normal(size=x.shape)
+    forces = solver_soft._forces(solid)(x, np.zeros_like(x))
+    slope = slopes(lambda y: solver_soft.energy(solid, y), x, direction)
+    assert (forces * direction).sum() == pytest.approx(-slope, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("energy", "consistent"), [("log", False), ("volume", True), ("stvk", False)]
+)
+def test_a_bar_rings_with_the_frequency_of_its_wave(energy, consistent):
+    solid, times = bar(energy, consistent=consistent), np.linspace(0.0, 0.2, 101)
+    frames = solver_soft.simulate(solid, solid.points, ringing(solid), times, gravity=0 * G)
+    expected = 0.02 / OMEGA * np.sin(OMEGA * times)
+    assert abs(tip(solid, frames) - expected).max() < 0.03 * 0.02 / OMEGA
+
+
+def test_a_solid_that_slides_on_the_floor_stops_where_coulomb_says():
+    points, tets = meshes.box((0.1, 0.04, 0.1), (2, 1, 2))
+    held = np.zeros(len(points), bool)
+    solid = solver_soft.Solid(points=points, tets=tets, E=1e5, nu=0.3, density=1e3, held=held)
+    x, v = points + 0.02 * UP, np.broadcast_to([0.8, 0.0, 0.0], points.shape)
+    times = np.linspace(0.0, 0.5, 11)
+    frames = solver_soft.simulate(solid, x, v.copy(), times, gravity=G, floor=0.0, friction=0.3)
+    assert (frames[-1] - x)[:, 0].mean() == pytest.approx(0.8**2 / (2 * 0.3 * 9.81), rel=0.03)
+    assert frames[..., 1].min() > -1e-9
+
+
+def test_viscosity_damps_a_bar():
+    solid, times = bar(viscosity=400.0), np.linspace(0.0, 0.2, 101)
+    frames = solver_soft.simulate(solid, solid.points, ringing(solid), times, gravity=0 * G)
+    rate = 400.0 / 1000.0 * (np.pi / 2 / 0.4) ** 2
+    omega = np.sqrt(OMEGA**2 - rate**2)
+    expected = 0.02 / omega * np.exp(-rate * times) * np.sin(omega * times)
+    assert abs(tip(solid, frames) - expected).max() < 0.03 * 0.02 / OMEGA
+
+
+def test_forces_of_a_sheet_are_the_slopes_of_its_energy():
+    rng = np.random.default_rng(2)
+    cloth = sheet(bending=1e-3)
+    x = cloth.points + 0.002 * rng.normal(size=cloth.points.shape)
+    direction = rng.normal(size=x.shape)
+    slope = slopes(cloth.energy, x, direction, 1e-7)
+    assert (cloth.forces(x) * direction).sum() == pytest.approx(-slope, rel=1e-5)
+
+
+def test_a_rolled_sheet_has_the_bending_energy_of_a_cylinder():
+    cloth = sheet(bending=2e-3, n=30)
+    radius, along = 0.2, cloth.points[:, 0]
+    x = cloth.points.copy()
+    x[:, 0], x[:, 1] = radius * np.sin(along / radius), radius * (1 - np.cos(along / radius))
+    bent = cloth.rigidity / 2 * (x * (cloth.bending_matrix @ x)).sum()
+    inner = (0.3 - 0.3 / 30) * 0.1  # there is no curvature at the boundary
+    assert bent == pytest.approx(2e-3 / 2 / radius**2 * inner, rel=0.03)
+
+
+def test_a_hanging_sheet_keeps_its_energy():
+    cloth = sheet(bending=2e-3)
+    times = np.linspace(0.0, 0.3, 61)
+    frames = solver_cloth.simulate(
+        cloth, cloth.points, np.zeros_like(cloth.points), times, gravity=G
+    )
+    v = (frames[2:] - frames[:-2]) / (times[2] - times[0])
+    mass = cloth.masses()
+    kinetic = (mass[:, None] * v**2).sum((1, 2)) / 2
+    total = kinetic - mass @ frames[1:-1] @ G + [cloth.energy(x) for x in frames[1:-1]]
+    assert np.ptp(total) < 0.02 * kinetic.max()
+
+
+def test_mass_properties_of_a_box():
+    points, tets = meshes.box((0.2, 0.1, 0.4), (1, 1, 1))
+    volume, centre, inertia = solver_rigid.mass_properties(
+        points + np.arange(1.0, 4.0), meshes.skin(tets)
+    )
+    assert volume == pytest.approx(0.008)
+    assert centre == pytest.approx([1, 2, 3])
+    assert inertia == pytest.approx(0.008 / 12 * np.diag([0.17, 0.2, 0.05]), abs=1e-12)
+
+
+def test_a_thrown_body_flies_on_a_parabola_and_precesses():
+    inertia, times = np.diag([2.0, 2.0, 1.0]), np.linspace(0.0, 2.0, 5)
+    start = {"velocity": np.array([1.0, 2.0, 0.0]), "spin": np.array([0.5, 0.0, 3.0])}
+    way, turns = solver_rigid.throw(inertia, start, times, G)
+    assert way[-1] == pytest.approx([2.0, 4.0 - 2 * 9.81, 0.0])
+    momentum = inertia @ start["spin"]
+    axis = np.array([turn.apply([0.0, 0.0, 1.0]) for turn in turns])
+    rate = np.linalg.norm(momentum) / 2.0  # the axis goes around the momentum at |L|/I
+    direction = momentum / np.linalg.norm(momentum)
+    along = axis[0] @ direction * direction
+    across = axis[0] - along
+    phase = rate * times[:, None]
+    around = np.cos(phase) * across + np.sin(phase) * np.cross(direction, across)
+    assert axis == pytest.approx(along + around, abs=1e-7)
+
+
+def test_a_box_slides_to_rest_where_coulomb_says():
+    points, tets = meshes.box((0.1, 0.02, 0.1), (1, 1, 1))
+    volume, _, inertia = solver_rigid.mass_properties(points, meshes.skin(tets))
+    x = points + 0.01 * UP
+    centre = 0.01 * UP
+    start = {"centre": centre, "velocity": np.array([0.6, 0.0, 0.0]), "spin": np.zeros(3)}
+    times = np.linspace(0.0, 0.3, 4)
+    kinds = {"gravity": G, "floor": 0.0, "friction": 0.3}
+    frames = solver_rigid.slide(x, inertia / volume, start, times, **kinds)
+    assert (frames[-1] - x)[:, 0] == pytest.approx(0.6**2 / (2 * 0.3 * 9.81), rel=0.01)
+    assert (frames[-1] - x)[:, 1] == pytest.approx(0.0, abs=1e-4)
+
+
+def test_pendula_swing_with_their_periods_and_keep_their_energy():
+    one = {"mass": np.ones(1), "damping": np.zeros(1)}
+    times = np.array([0.0, np.pi * np.sqrt(0.5 / 9.81)])
+    half = solver_rigid.pendulum(np.array([0.5]), np.array([0.01]), times, **one)
+    assert half[1, 0] == pytest.approx(-0.01, rel=1e-4)
+    length, mass = np.array([0.3, 0.2]), np.array([0.2, 0.1])
+    times = np.linspace(0.0, 1.0, 2001)
+    q = solver_rigid.pendulum(length, np.array([1.0, 0.2]), times, mass=mass, damping=np.zeros(2))
+    links = length[:, None] * np.stack([np.sin(q), -np.cos(q)], 1).transpose(0, 2, 1)
+    places = np.cumsum(links.reshape(-1, 2, 2), axis=1)
+    v = (places[2:] - places[:-2]) / (times[2] - times[0])
+    energy = (mass[:, None] * v**2).sum((1, 2)) / 2 + 9.81 * places[1:-1, :, 1] @ mass
+    assert np.ptp(energy) < 1e-4
+
+
+def test_a_film_shows_a_ball_where_the_camera_sees_it():
+    points, tets = meshes.box((0.2, 0.2, 0.2), (2, 2, 2))
+    shape = drawing.Shape(points[None], meshes.skin(tets), (1.0, 0.0, 0.0))
+    camera = {"eye": [0.1, 0.0, 2.0], "target": [0.1, 0.0, 0.0], "fov_y": 30.0}
+    frame = drawing.draw([shape], camera, drawing.Shot(background=(0.0, 0.0, 1.0)), 0)[0]
+    rows, columns = np.nonzero(frame[..., 2] < 128)
+    pixels = 120 / np.tan(np.deg2rad(15.0)) / 1.9  # a metre at the near face, which is at z = 0.1
+    assert np.ptp(rows) + 1 == pytest.approx(0.2 * pixels, abs=1.5)
+    assert columns.min() == pytest.approx(160 - 0.2 * pixels, abs=1.5)
+
+
+def test_a_misjudged_camera_is_off_by_at_most_one_per_cent_and_one_degree():
+    camera = {"eye": [0.0, 0.0, 2.0], "target": [0.0, 0.0, 0.0], "fov_y": 30.0}
+    for k in range(20):
+        off = misjudged(camera, np.random.default_rng(k))
+        eye, view = np.array(off["eye"]), np.subtract(off["target"], off["eye"])
+        assert 0.005 < np.linalg.norm(eye - camera["eye"]) / 2.0 < 0.0101
+        cosine = -view[2] / np.linalg.norm(view)
+        assert 0.45 < np.rad2deg(np.arccos(cosine)) < 1.01
+        assert 0.004 < abs(off["fov_y"] / 30.0 - 1) < 0.0101
+
+
+def test_there_are_enough_films_and_each_starts_off_the_truth():
+    assert len({film.name for film in FILMS}) == len(FILMS) >= 14
+    assert len({film.name for film in variations()}) == 50
+    for film in FILMS:
+        scene = scene_file(film, 0)
+        for path, (start, (low, high)) in film.free.items():
+            assert path in scene["free"]
+            assert np.all((np.ravel(start) >= low) & (np.ravel(start) <= high))
+
+
+def test_a_film_comes_with_all_that_a_user_has(tmp_path):
+    film = next(film for film in FILMS if film.name == "rigid-throw")
+    make(replace(film, shot=replace(film.shot, n_frames=3)), tmp_path)
+    scene = read_scene(tmp_path / "scene.toml")
+    assert read_scene(tmp_path / "positions.toml").observations.keys() == {"positions"}
+    assert scene.bodies["cuboid"].velocity == (0.3, 1.3, 0.0)
+    truth = json.loads((tmp_path / "truth.json").read_text())
+    assert truth["parameters"]["cuboid.velocity"] == [0.9, 2.6, 0.2]
+
+
+def test_the_table_reads_results(tmp_path):
+    truth = {"parameters": {"a.E": 10.0, "a.velocity": [1.0, 0.0]}, "law": "same"}
+    truth["start"] = {"a.E": 30.0, "a.velocity": [0.0, 0.0]}
+    result = {
+        "verdict": {"kind": "found", "reason": ""},
+        "parameters": [
+            {"name": "a.E", "estimate": 10.2, "interval_model": [9.9, 10.5]},
+            {"name": "a.velocity[0]", "estimate": 1.5, "interval_model": [1.2, 1.8]},
+            {"name": "a.velocity[1]", "estimate": 0.0, "interval_model": [-0.1, 0.1]},
+        ],
+    }
+    run = tmp_path / "film" / "run-scene"
+    run.mkdir(parents=True)
+    (tmp_path / "film" / "truth.json").write_text(json.dumps(truth))
+    (run / "result.json").write_text(json.dumps(result))
+    first, second = rows_of(tmp_path / "film", "scene.toml")
+    assert first.error == pytest.approx(0.02)
+    assert first.covers == (True,)
+    assert second.error == pytest.approx(0.5)
+    assert second.covers == (False, True)
+    text = table([first, second])
+    assert "0 of 1 films" in text
+    assert "more than 20 % off: film." in text
+    assert "truth: 2 of 3" in text
