@@ -70,7 +70,8 @@ def fit_warnings(result: dict[str, Any]) -> list[str]:
         What `studies.outcome.result_json` returned.
     """
     lines = []
-    if looks_off(found := result["offset"]):
+    found = result["offset"]  # None where images are not compared with films as they are
+    if found is not None and looks_off(found):
         body, behind = (
             "({:+.2f}, {:+.2f}, {:+.2f})".format(*found[name]) for name in ("body", "background")
         )

@@ -184,7 +184,7 @@ def _section(entry: Entry, anchor: str, path: Path) -> str:
         parts.append(f"<p>{html.escape(entry.problem)}</p>")
     if verdict := entry.result.get("verdict"):
         parts.append(f"<p>{html.escape(verdict['reason'])}</p>")
-        parts.append(f'<div class="scroll">{parameters_table(entry.result)}</div>')
+        parts.append(f'<div class="scroll">{parameters_table(entry.result["parameters"])}</div>')
     if entry.page is not None:
         address = quote(Path(os.path.relpath(entry.page, path.parent)).as_posix())
         parts.append(f'<p><a href="{address}">The whole report</a></p>')

@@ -2,6 +2,7 @@
 
 import html
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -59,7 +60,8 @@ def write_report(folder: RunFolder) -> Path:
     parts = {
         "instances": "" if many is None else instances_report.section(many, gallery(drawn)),
         "verdict": verdict_section(result),
-        "parameters_table": parameters_table(result),
+        "parameters_table": parameters_table(result["parameters"]),
+        "nuisances": _nuisances(result),
         "basins": basins_section(folder, result),
         "notes": _notes(result),
         "seen": seen,
@@ -113,14 +115,14 @@ def verdict_section(result: dict[str, Any]) -> str:
     )
 
 
-def parameters_table(result: dict[str, Any]) -> str:
+def parameters_table(found: Sequence[dict[str, Any]]) -> str:
     """Return the table of what was identified."""
-    has_truth = any("truth" in row for row in result["parameters"])
+    has_truth = any("truth" in row for row in found)
     head = ["parameter", "start", "estimate", "<b>95 % interval with model error</b>"]
     head += ["pixel noise only"]
     head += ["truth", "relative error"] if has_truth else []
     lines = [f"<tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>"]
-    for row in result["parameters"]:
+    for row in found:
         unit = f' <span class="unit">{html.escape(row["unit"])}</span>'
         unit = unit if row["unit"].strip("-") else ""
         mean = "mean " if row["count"] > 1 else ""
@@ -137,6 +139,16 @@ def parameters_table(result: dict[str, Any]) -> str:
             cells += [f"{row['truth']:.8g}", f"{row['relative_error']:.1e}{worst}"]
         lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return f"<table>{''.join(lines)}</table>"
+
+
+def _nuisances(result: dict[str, Any]) -> str:
+    """Return a folded table of what was fitted beside the answers, such as a camera."""
+    if not (found := result.get("nuisances")):
+        return ""
+    return (
+        f"<details><summary>Also fitted: cameras, lights and looks</summary>\n"
+        f'<div class="scroll">{parameters_table(found)}</div></details>'
+    )
 
 
 def basins_section(folder: RunFolder, result: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ from studies.answer.intervals import (
     natural_interval,
     no_intervals,
     row_clusters,
+    triangle,
 )
 from studies.image_problem import ImageProblem
 from studies.optimizers.problem import NOT_FINITE
@@ -162,7 +163,7 @@ def uncertainty(
 
 def spectrum(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the singular values of J, descending, and their directions in rows."""
-    _, values, directions = np.linalg.svd(np.linalg.qr(jacobian, mode="r"))
+    _, values, directions = np.linalg.svd(triangle(jacobian))
     return values, directions
 
 

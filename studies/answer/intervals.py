@@ -48,6 +48,7 @@ BLOCKS = 8  # of frames for the jackknife: each long enough to be nearly indepen
 # Part of the information on a direction that one block may hold in the jackknife. A step without
 # the block is not small beyond that, and its linear estimate means nothing.
 MOST_LEVERAGE = 0.9
+WELL_CONDITIONED = 1e-8  # ratio of eigenvalues of H above which it has the digits that are needed
 SINGULAR = 1e-11  # ratio of diagonal entries of R at which J counts as singular
 STRIPS = 16  # clusters of a single picture
 # Relative standard deviation of the parameters of a film from outside by errors that they absorb:
@@ -140,12 +141,13 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     """
     r, J, frames = _checked(theta, residuals, jacobian, frames)
     n, p = J.shape
-    R = np.asarray(np.linalg.qr(J, mode="r")) if n >= p else np.zeros((p, p))
-    diagonal = np.abs(np.diag(R))
     if n <= p:
         return no_intervals(p, "the film has no more values than there are parameters")
+    R = triangle(J)
+    diagonal = np.abs(np.diag(R))
     if not diagonal.min() > SINGULAR * diagonal.max():
         return no_intervals(p, "a direction of theta leaves no trace in the images")
+    gradient = J.T @ r
     fit = _Whitened(J, r, frames, R)
     pixel = float(r @ r) / (n - p) * np.eye(p)
     if pixel_covariance is not None:
@@ -168,8 +170,8 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         natural_interval(parameters, theta, covariance, quantile),
         covariance,
         quantile * _deviation(covariance),
-        2.0 * J.T @ r,
-        _remaining(parameters, theta, J, r),
+        2.0 * gradient,
+        _remaining(parameters, theta, R, gradient),
         {name: _deviation(fit.in_theta(own)) for name, own in sources.items()},
     )
 
@@ -254,6 +256,16 @@ class _Whitened:
         return scores.T @ scores
 
 
+def triangle(J: np.ndarray) -> np.ndarray:
+    """Return R of J = Q R, `(p, p)`, by Cholesky where J is well-conditioned: that is fast."""
+    H = J.T @ J
+    scale = np.sqrt(np.maximum(np.diag(H), 1e-300))
+    values = np.linalg.eigvalsh(H / np.outer(scale, scale))
+    if values[0] > WELL_CONDITIONED * values[-1]:
+        return np.linalg.cholesky(H / np.outer(scale, scale)).T * scale
+    return np.asarray(np.linalg.qr(J, mode="r"))
+
+
 def upper_bound(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Return the smallest covariance C with C - A and C - B positive semidefinite, `(p, p)`.
 
@@ -316,16 +328,16 @@ def _deviation(covariance: np.ndarray) -> np.ndarray:
 
 
 def _remaining(
-    parameters: Parameters, theta: np.ndarray, J: np.ndarray, r: np.ndarray
+    parameters: Parameters, theta: np.ndarray, R: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
     """Return the Gauss-Newton step from theta; a component that leaves the bounds stays."""
-    gradient = J.T @ r
     near = 1e-3 * np.minimum(parameters.upper - parameters.lower, 1.0)
     is_out = (gradient > 0.0) & (theta - parameters.lower <= near)
     is_out |= (gradient < 0.0) & (parameters.upper - theta <= near)
     step = np.zeros_like(theta)
     if not is_out.all():
-        step[~is_out] = -np.linalg.lstsq(J[:, ~is_out], r, rcond=None)[0]
+        projected = solve_triangular(R, gradient, trans=1)  # Q^T r with J = Q R
+        step[~is_out] = -np.linalg.lstsq(R[:, ~is_out], projected, rcond=None)[0]
     return step
 
 

@@ -4,9 +4,9 @@ The kinds are tested in this order, and the first that applies is the verdict:
 
     search not finished           a step that matters is left: later tests would judge a point on
                                   the way
+    at a bound                    a bound stops the search; what is wrong otherwise may be due to it
     does not explain the footage  the motion is wrong, whatever the values are
     several answers               another basin explains it as well
-    at a bound                    a bound stops the search
     not determined                the interval with model error is too wide
     found                         none of these
 
@@ -89,9 +89,9 @@ def judge(found: Evidence) -> Verdict:
     """Return the verdict on an answer."""
     tests = (
         not_finished,
+        at_a_bound,
         does_not_explain,
         several_answers,
-        at_a_bound,
         not_determined,
         misses_truth,
     )
@@ -200,6 +200,8 @@ def several_answers(found: Evidence) -> Verdict | None:
 def at_a_bound(found: Evidence) -> Verdict | None:
     """Return the verdict where a bound stops the search in some parameter."""
     parameters, theta = found.parameters, found.theta
+    left = None if found.explained is None else found.explained.unexplained
+    also = "" if left is None else f" {percent(left)} of the motion is unexplained there."
     width = parameters.upper - parameters.lower
     near = NEAR_BOUND * np.where(np.isfinite(width), width, 1.0)
     slope = np.nan_to_num(found.slope)
@@ -212,9 +214,15 @@ def at_a_bound(found: Evidence) -> Verdict | None:
             return Verdict(
                 Kind.AT_A_BOUND,
                 f"The {end} bound of {label} stops the search at "
-                f"{parameters.natural(theta)[i]:.4g}: the optimum lies at the bound or beyond. "
-                "Widen the bound if values beyond it are possible, or check what is held fixed.",
-                {"parameter": label, "bound": end, "slope": float(slope[i])},
+                f"{parameters.natural(theta)[i]:.4g}: the optimum lies at the bound or beyond."
+                f"{also} Widen the bound if values beyond it are possible, or check what is held "
+                "fixed.",
+                {
+                    "parameter": label,
+                    "bound": end,
+                    "slope": float(slope[i]),
+                    "unexplained": left,
+                },
             )
     return None
 
