@@ -28,6 +28,7 @@ from adjsim import checks
 from adjsim.extras import how_to_install
 from adjsim.meshes.cells import merged_points, used_points
 from adjsim.meshes.obj import check_corners
+from adjsim.meshes.tet_files import read_tet_file
 from adjsim.meshes.tet_mesh import TetMesh, signed_volumes
 from adjsim.meshes.triangle_mesh import TriangleMesh
 
@@ -40,6 +41,7 @@ SECOND_ORDER = {
     37: (14, 5),
 }  # fmt: skip
 EXAMPLES = "pyvista:"
+VTK = ("vtk", "VTK")
 
 
 def read_mesh(path: str | os.PathLike, *, scale: float = 1.0) -> TetMesh | TriangleMesh:
@@ -48,7 +50,7 @@ def read_mesh(path: str | os.PathLike, *, scale: float = 1.0) -> TetMesh | Trian
     Parameters
     ----------
     path : path-like
-        The file: .vtu, .vtk, .obj, .stl, .ply, ...; with the extra `mesh`, which brings
+        The file: .vtu, .vtk, .obj, .stl, .ply, .tet, ...; with the extra `mesh`, which brings
         meshio, also .msh (Gmsh 2.2 and 4.1) and others. "pyvista:NAME" is a file that PyVista
         ships, e.g. "pyvista:hexbeam.vtk".
     scale : float
@@ -156,6 +158,10 @@ def read_data(path: Path) -> Any:
 
     if path.suffix.lower() == ".obj":
         check_corners(path)
+    if path.suffix.lower() == ".tet":
+        points, tets = read_tet_file(path)
+        cells = np.hstack([np.full((len(tets), 1), 4), tets])
+        return pyvista.UnstructuredGrid(cells, np.full(len(tets), TETRA, np.uint8), points)
     try:
         with _quiet_readers(), warnings.catch_warnings(record=True) as complaints:
             warnings.simplefilter("always")
@@ -277,8 +283,8 @@ def _triangle_mesh(data: Any, scale: float) -> MeshData:
 
 
 def _arrays(data: Any) -> dict[str, np.ndarray]:
-    """Return the arrays of numbers of a data set by name."""
-    found = {name: np.asarray(data[name]) for name in data}
+    """Return the arrays of numbers of a data set by name, without those that VTK adds."""
+    found = {name: np.asarray(data[name]) for name in data if not name.startswith(VTK)}
     return {name: array for name, array in found.items() if array.dtype.kind in "biuf"}
 
 

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 import pyvista
 
-from adjsim.meshes.files import find_mesh, poly_data, read_mesh, write_tet_mesh
+from adjsim.meshes.files import (
+    find_mesh,
+    poly_data,
+    read_mesh,
+    read_mesh_data,
+    unstructured_grid,
+    write_tet_mesh,
+)
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import shape
 from adjsim.meshes.tet_mesh import TetMesh
@@ -302,3 +309,28 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_scale_must_be_positive(scale):
     with pytest.raises(ValueError, match=r"`scale` must be (positive|finite)"):
         read_mesh("pyvista:hexbeam.vtk", scale=scale)
+
+
+def test_arrays_of_a_file_follow_its_cells_and_points(tmp_path):
+    mesh = box_tets((2, 1, 1))
+    grid = unstructured_grid(mesh)
+    grid.cell_data["E"] = mesh.points[mesh.tets, 0].mean(axis=1)
+    grid.point_data["height"] = mesh.points[:, 1]
+    grid.save(tmp_path / "box.vtu")
+    read = read_mesh_data(tmp_path / "box.vtu")
+    np.testing.assert_allclose(read.cells["E"], read.mesh.points[read.mesh.tets, 0].mean(axis=1))
+    np.testing.assert_array_equal(read.points["height"], read.mesh.points[:, 1])
+
+
+def test_arrays_of_a_surface_follow_points_that_become_one(tmp_path):
+    import pyvista
+
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], float)
+    data = pyvista.PolyData.from_regular_faces(corners, np.array([[0, 1, 2], [3, 4, 5]]))
+    data.point_data["x"] = corners[:, 0]
+    data.cell_data["number"] = np.array([7, 8])
+    data.save(tmp_path / "square.vtp")
+    read = read_mesh_data(tmp_path / "square.vtp")
+    assert len(read.mesh.points) == 4
+    np.testing.assert_array_equal(read.points["x"], read.mesh.points[:, 0])
+    np.testing.assert_array_equal(read.cells["number"], [7, 8])

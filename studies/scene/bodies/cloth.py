@@ -19,9 +19,12 @@ have phi = kappa d with c0 = 1/2, one per d^2: k_b kappa^2/8 again. So
 
     k_b = 4 D
 
-exactly for those two. Squares that are bent along a diagonal store 3/2 times as much, and irregular
-meshes some ten per cent more or less (`test_cloth.py` measures both). Damping: the moment per
-length D kappa + beta dkappa/dt, beta = `bending_damping` [N m s], is k_d = 2 beta.
+exactly for those two, with nodes on the cylinder. Nodes that are free to move off it by a little
+make squares softer (0.83 of D along an edge, 1.46 along a diagonal) and leave equilateral triangles
+as they are; irregular meshes have 1.03 to 1.35 of D, less in the mean the more irregular they are
+(measured; `test_cloth.py`). Diagonals that all run one way have 3.2 of D along them: alternate
+them. Damping: the moment per length D kappa + beta dkappa/dt, beta = `bending_damping` [N m s], is
+k_d = 2 beta.
 
 Source for hinges and their rigidity: Grinspun et al., Discrete Shells, SCA 2003; Tamstorf &
 Grinspun, Discrete bending forces and their Jacobians, Graphical Models 75 (2013). The factor: ours.

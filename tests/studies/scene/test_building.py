@@ -1,0 +1,206 @@
+import numpy as np
+import pytest
+
+from adjsim.rollout import rollout
+from studies.errors import StudyError
+from studies.filming import Hulls, Skin
+from studies.motion import Motion
+from studies.scene.building import build
+from studies.scene.contacts import stable_dt
+from studies.scene.declared import (
+    Cloth,
+    Free,
+    Held,
+    Light,
+    Look,
+    Pendulum,
+    Plane,
+    PlaneObstacle,
+    Rigid,
+    Scene,
+    SceneFile,
+    Soft,
+    Springs,
+    World,
+)
+from studies.scene.maps import add_up, all_targets
+from tests.studies.scene.test_maps import dot, tangents_of
+
+
+BODIES = {
+    "duck": Soft(
+        mesh="box", size=(0.2, 0.1, 0.1), cells=(2, 1, 1), E=1e5, nu=0.3, viscosity=1.0,
+        actuation=0.1, position=(0, 1, 0), rotation=(10, 20, 30), velocity=(1, 2, 3),
+        spin=(3, 2, 1),
+    ),
+    "cube": Rigid(mesh="box", size=(0.1,) * 3, mass=2.0, position=(1, 1, 0), spin=(1, 2, 3)),
+    "flag": Cloth(
+        mesh="sheet", size=(1, 1), cells=(2, 2), E=1e6, drag=1.0, lift=0.5, viscosity=10.0,
+        bending_damping=1e-4, held=Held(plane=Plane(point=(-0.5, 0, 0), normal=(1, 0, 0))),
+        velocity=(0, 0, 1),
+    ),
+    "rope": Springs(mesh="chain", cells=(3,), position=(0, 2, 0), mass=0.5),
+    "jelly": Soft(mesh="ball", size=(0.1,), cells=(1,), mu=1e4, lam=5e4, position=(2, 1, 0)),
+}  # fmt: skip
+SCENE = Scene(
+    bodies=BODIES, obstacles={"floor": PlaneObstacle(draw=True)}, world=World(wind=(1, 0, 0.5))
+)
+BUILT = build(SCENE)
+SOURCES = {path: value.value for path, value in BUILT.values.items()}
+
+
+def parameters(system, state):
+    return {**system.parameters(), **system.state_parameters(state)}
+
+
+def test_targets_at_the_scenes_own_values_change_nothing():
+    own = parameters(BUILT.system, BUILT.state)
+    targets = BUILT.targets()
+    system, state = BUILT.system.with_values(BUILT.state, targets)
+    changed = parameters(system, state)
+    assert set(targets) <= set(own)
+    for path, value in own.items():
+        np.testing.assert_array_equal(changed[path], value, err_msg=path)
+
+
+def test_every_value_moves_something():
+    for path, value in SOURCES.items():
+        tangents = {path: np.ones_like(value)}
+        moved = add_up(part.jvp(SOURCES, tangents) for part in BUILT.maps if path in part.sources)
+        assert any(np.any(tangent) for tangent in moved.values()), path
+        low, high = BUILT.values[path].bounds
+        assert low <= value.min() <= value.max() <= high, path
+
+
+def test_all_maps_together_have_tangents_and_their_transpose():
+    moved = {path: value + 0.01 for path, value in SOURCES.items()}
+    tangents, h = tangents_of(moved), 1e-5
+    pushed = add_up(part.jvp(moved, tangents) for part in BUILT.maps)
+    ahead, behind = (
+        all_targets(BUILT.maps, {p: v + s * h * tangents[p] for p, v in moved.items()})
+        for s in (1, -1)
+    )
+    for path, tangent in pushed.items():
+        difference = (ahead[path] - behind[path]) / (2.0 * h)
+        scale = max(1e-6, float(np.abs(ahead[path]).max()))
+        np.testing.assert_allclose(tangent, difference, rtol=1e-6, atol=1e-7 * scale, err_msg=path)
+    adjoints = tangents_of(pushed)
+    pulled = add_up(part.vjp(moved, adjoints) for part in BUILT.maps)
+    terms = sum(np.abs(pushed[path] * adjoints[path]).sum() for path in pushed)
+    assert abs(dot(pulled, tangents) - dot(pushed, adjoints)) <= 1e-12 * terms
+
+
+def test_bodies_have_their_rows_masses_and_held_nodes():
+    rows, mass = BUILT.nodes, BUILT.system.mass
+    assert [rows[name].stop - rows[name].start for name in rows] == [12, 9, 4, 13]
+    weights = {name: mass[own].sum() for name, own in rows.items()}
+    assert weights["duck"] == pytest.approx(0.2 * 0.1 * 0.1 * 1000.0)
+    assert weights["flag"] == pytest.approx(1e-3 * 1000.0)
+    assert weights["rope"] == pytest.approx(0.5)
+    assert BUILT.held.sum() == 3
+    assert BUILT.held[rows["flag"]].sum() == 3
+    np.testing.assert_array_equal(BUILT.system.pinned, BUILT.held)
+    assert BUILT.system.bodies["cube"].masses == [2.0]
+
+
+def test_bodies_start_as_declared():
+    x, v = BUILT.state.x[BUILT.nodes["duck"]], BUILT.state.v[BUILT.nodes["duck"]]
+    mass = BUILT.system.mass[BUILT.nodes["duck"]]
+    np.testing.assert_allclose(mass @ v / mass.sum(), (1, 2, 3), rtol=1e-12)
+    about = x - mass @ x / mass.sum()
+    np.testing.assert_allclose(v - (1, 2, 3), np.cross((3, 2, 1), about), atol=1e-12)
+    flag = BUILT.nodes["flag"]
+    np.testing.assert_array_equal(BUILT.state.v[flag][BUILT.held[flag]], 0.0)
+    np.testing.assert_array_equal(BUILT.state.bodies["cube"].angular_velocity, [[1, 2, 3]])
+
+
+def test_drawn_vertices_are_on_the_bodies():
+    dt = 0.1 * stable_dt(BUILT.system)
+    motion = Motion(BUILT.system, BUILT.state, dt, np.array([0, 5]))
+    run = motion.run()
+    for name, subject in BUILT.subjects.items():
+        vertices = subject.vertices(motion, run)
+        mesh = BUILT.meshes[name]
+        assert mesh.faces.max() == vertices.shape[1] - 1
+        assert np.isfinite(vertices).all()
+    assert isinstance(BUILT.subjects["duck"], Skin)
+    assert isinstance(BUILT.subjects["cube"], Hulls)
+    duck = BUILT.subjects["duck"].vertices(motion, run)[0]
+    np.testing.assert_allclose(duck, BUILT.state.x[BUILT.nodes["duck"]], atol=1e-14)
+    beads = BUILT.subjects["rope"].vertices(motion, run)[0]
+    rope = BUILT.state.x[BUILT.nodes["rope"]]
+    assert np.ptp(beads, axis=0)[0] == pytest.approx(np.ptp(rope, axis=0)[0] + 0.02, abs=3e-3)
+
+
+def test_free_bodies_fall():
+    scene = Scene(bodies={name: BODIES[name] for name in ("duck", "cube", "jelly", "rope")})
+    built = build(scene)
+    dt, n = 1e-4, 1000
+    end = rollout(built.system, built.state, dt, n, frames=[0, n])
+    t, drop = n * dt, -0.5 * 9.81 * (n * dt) ** 2 * (1 + 1 / n)
+    for name, own in built.nodes.items():
+        mass = built.system.mass[own]
+        x0, x1 = (mass @ end.x[k, own] / mass.sum() for k in (0, 1))
+        v = np.asarray(BODIES[name].velocity)
+        np.testing.assert_allclose(x1 - x0, v * t + (0, drop, 0), atol=1e-9)
+    cube = end.bodies["cube"].position[:, 0]
+    np.testing.assert_allclose(cube[1] - cube[0], (0, drop, 0), atol=1e-12)
+
+
+def test_what_is_zero_is_left_out_unless_it_is_free():
+    body = Soft(mesh="box", cells=(1, 1, 1), E=1e5, nu=0.3)
+    flag = Cloth(mesh="sheet", cells=(2, 2), E=1e5, bending=0.0)
+    paths = ("a.viscosity", "a.actuation", "b.drag", "b.bending")
+    without = build(Scene(bodies={"a": body, "b": flag}))
+    assert not set(paths) & set(without.values)
+    assert set(without.system.forces) == {"a", "b"}
+    free = {path: Free(start=1.0) for path in paths}
+    assert set(paths) <= set(build(SceneFile(bodies={"a": body, "b": flag}, free=free)).values)
+
+
+def test_lights_are_those_of_the_scene_or_one_sun():
+    assert set(BUILT.lights) == {"sun"}
+    lamp = build(Scene(bodies=BODIES, lights={"lamp": Light(direction=(0, 0, 1))})).lights["lamp"]
+    np.testing.assert_array_equal(lamp.direction, (0, 0, 1))
+
+
+BOX = Rigid(mesh="box")
+TWO = {"a": Pendulum(length=(1.0,), angle=(0.0,)), "b": BOX}
+
+
+@pytest.mark.parametrize(
+    ("scene", "message"),
+    [
+        ({"bodies": {}}, "`bodies` must have one body or more"),
+        ({"bodies": {"a b": BOX}}, r"`bodies.a b` must have a name of letters"),
+        ({"bodies": {"mass": BOX}}, r"`bodies.mass` must have a name"),
+        ({"bodies": {"a": BOX}, "obstacles": {"a": PlaneObstacle()}}, "`bodies.a` is called"),
+        (
+            {"bodies": {"a": BOX}, "lights": {"a": Light()}},
+            "`lights.a` must have a name of its own",
+        ),
+        ({"bodies": TWO}, "`bodies.a` is a pendulum, which must be alone"),
+        (
+            {"bodies": {"a": TWO["a"]}, "obstacles": {"f": PlaneObstacle()}},
+            "`obstacles` must be left out",
+        ),
+        (
+            {
+                "bodies": {"a": BOX, "f_a": BODIES["duck"]},
+                "obstacles": {"f": PlaneObstacle(bodies=("a",))},
+            },
+            "'f_a' is a body's",
+        ),
+        (
+            {"bodies": {"a": BOX}, "lights": {"s": Light(direction=(0, 0, 0))}},
+            "`lights.s.direction`",
+        ),
+        (
+            {"bodies": {"a": Rigid(mesh="box", look=Look(texture="a.png"))}},
+            "`bodies.a.look.texture`",
+        ),
+    ],
+)
+def test_scenes_that_make_no_sense_are_told_by_key(scene, message):
+    with pytest.raises(StudyError, match=message):
+        build(Scene(**scene))

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+
+from adjsim.contact_margins import contact_margins
+from adjsim.rollout import rollout
+from studies.scene.building import build
+from studies.scene.contacts import RESTITUTION, stable_dt
+from studies.scene.declared import PlaneObstacle, Rigid, Scene, Soft, World
+
+
+L = 0.1
+DROP = {"position": (0.0, 4.5 * L, 0.0)}  # the bottom is four times the size above the floor
+FALL = np.sqrt(8.0 * L / 9.81)  # [s]
+SPEED = 9.81 * FALL
+
+
+def run(body, duration, part=0.5, **obstacle):
+    scene = Scene(bodies={"a": body}, obstacles={"floor": PlaneObstacle(**obstacle)})
+    model, state = (built := build(scene)).system, built.state
+    dt = part * stable_dt(model)
+    n = int(duration / dt)
+    trajectory = rollout(model, state, dt, n, frames=range(0, n + 1, max(1, n // 2000)))
+    return model, trajectory
+
+
+def depth(model, trajectory):
+    return contact_margins(model, trajectory)["floor_a"].touch.max() / L
+
+
+def test_a_ball_that_falls_on_one_point_sinks_as_deep_and_leaves_as_fast_as_chosen():
+    model, fall = run(Rigid(mesh="shape:sphere", size=(0.5 * L,), **DROP), FALL + 0.02)
+    speed = fall.bodies["a"].velocity[:, 0, 1]
+    assert 0.003 < depth(model, fall) <= 0.0051
+    assert speed.max() / SPEED == pytest.approx(RESTITUTION, abs=0.06)
+
+
+@pytest.mark.parametrize("rotation", [(0.0, 0.0, 0.0), (10.0, 20.0, 30.0)])
+def test_a_rigid_cube_sinks_less_and_comes_to_rest(rotation):
+    size = (L, L, L)
+    model, fall = run(Rigid(mesh="box", size=size, rotation=rotation, **DROP), FALL + 0.8)
+    assert depth(model, fall) <= 0.005
+    assert np.linalg.norm(fall.bodies["a"].velocity[-1]) < 1e-3
+    assert fall.bodies["a"].position[-1, 0, 1] == pytest.approx(0.5 * L, rel=1e-3)
+
+
+@pytest.mark.parametrize(("E", "limit"), [(1e5, 0.01), (1e6, 0.005)])
+def test_a_soft_ball_sinks_little(E, limit):
+    body = Soft(mesh="ball", size=(0.5 * L,), cells=(3,), E=E, nu=0.4, **DROP)
+    model, fall = run(body, FALL + 0.1)
+    assert depth(model, fall) <= limit
+    without = build(Scene(bodies={"a": body})).system.stable_dt()
+    assert 0.4 * without < model.stable_dt() <= without
+
+
+def test_the_stable_step_of_a_rigid_body_is_stable_and_not_far_too_short():
+    body = Rigid(mesh="box", size=(L, L, L), rotation=(10, 20, 30), **DROP)
+    duration = FALL + 0.8
+    _, fall = run(body, duration, part=0.95)
+    assert np.linalg.norm(fall.bodies["a"].velocity[-1]) < 1e-3
+    model, wild = run(body, duration, part=5.0)
+    energy = np.square(wild.bodies["a"].velocity).sum(axis=2).max()
+    assert energy > 1.2 * SPEED**2 or wild.bodies["a"].position[-1, 0, 1] > 0.6 * L
+    assert stable_dt(model) > 2.0 * model.stable_dt()
+
+
+def test_without_contact_a_body_has_any_step_and_nodes_have_the_usual_one():
+    flying = build(Scene(bodies={"a": Rigid(mesh="box")})).system
+    assert stable_dt(flying) == np.inf
+    soft = Soft(mesh="box", cells=(2, 2, 2), E=1e5, nu=0.3)
+    both = build(Scene(bodies={"a": Rigid(mesh="box"), "b": soft})).system
+    alone = build(Scene(bodies={"b": soft})).system
+    assert stable_dt(both) == alone.stable_dt() == stable_dt(alone)
+
+
+def creep(body, friction, degrees=10.0):
+    angle = np.radians(degrees)
+    normal = (np.sin(angle), np.cos(angle), 0.0)
+    placed = {"rotation": (0, 0, -degrees), "position": tuple(0.5 * L * np.array(normal))}
+    _, slide = run(body(placed), 0.5, normal=normal, friction=friction)
+    bodies = slide.bodies
+    return slide, (bodies["a"].velocity[:, 0] if bodies else slide.v.mean(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("body", "limit"),
+    [
+        (lambda placed: Rigid(mesh="box", size=(L, L, L), **placed), 1e-3),
+        (
+            lambda placed: Soft(
+                mesh="box", size=(L, L, L), cells=(4, 4, 4), E=1e5, viscosity=20.0, **placed
+            ),
+            1e-2,
+        ),
+    ],
+)
+def test_bodies_on_a_slope_slide_as_coulomb_says_and_hardly_creep(body, limit):
+    slide, v = creep(body, 0.1)
+    angle = np.radians(10.0)
+    expected = 9.81 * (np.sin(angle) - 0.1 * np.cos(angle)) * slide.times[-1]
+    assert np.linalg.norm(v[-1]) == pytest.approx(expected, rel=0.05)
+    _, v = creep(body, 0.5)
+    assert np.linalg.norm(v[len(v) // 2 :].mean(axis=0)) < limit * np.sqrt(9.81 * L)
+
+
+def test_without_gravity_the_declared_speed_counts():
+    def stiffness(speed):
+        body = Rigid(mesh="box", velocity=(0, -speed, 0))
+        world = World(gravity=(0, 0, 0))
+        scene = Scene(bodies={"a": body}, obstacles={"floor": PlaneObstacle()}, world=world)
+        return float(build(scene).values["floor.stiffness"].value)
+
+    assert stiffness(100.0) > 50.0 * stiffness(1.0)

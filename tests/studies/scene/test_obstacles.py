@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+
+from adjsim.rotations import rotation_matrix
+from studies.errors import StudyError
+from studies.filming import Still
+from studies.scene.building import build
+from studies.scene.declared import (
+    BoxObstacle,
+    CapsuleObstacle,
+    Look,
+    PlaneObstacle,
+    Rigid,
+    Scene,
+    Soft,
+    SphereObstacle,
+)
+from studies.scene.maps import all_targets
+from studies.scene.obstacles import drawn_obstacle, turn_to
+
+
+BODIES = {
+    "soft": Soft(mesh="box", size=(0.1,) * 3, cells=(2, 2, 2), E=1e5, nu=0.3, position=(0, 1, 0)),
+    "cube": Rigid(mesh="shape:sphere", size=(0.1,), density=500.0, position=(1, 1, 0)),
+}
+
+
+def built(**obstacles):
+    return build(Scene(bodies=BODIES, obstacles=obstacles))
+
+
+def test_each_obstacle_and_body_has_a_contact():
+    forces = built(floor=PlaneObstacle(), pole=SphereObstacle(center=(0, 0, 0), radius=1)).system
+    names = {"floor_soft", "floor_cube", "pole_soft", "pole_cube"}
+    assert names < set(forces.forces)
+    only = built(floor=PlaneObstacle(bodies=("cube",)))
+    assert set(only.system.forces) == {"soft", "floor_cube"}
+    contact = forces.forces["floor_soft"]
+    assert len(contact.contact_nodes) == 26  # those on the surface
+    assert forces.forces["floor_cube"].body == "cube"
+
+
+def test_values_go_to_all_contacts_in_their_proportion():
+    one = built(floor=PlaneObstacle(point=(0, 0.2, 0), normal=(0, 2, 0)))
+    sources = {path: value.value for path, value in one.values.items()}
+    at = all_targets(one.maps, sources)
+    moved = all_targets(
+        one.maps,
+        sources
+        | {
+            "floor.stiffness": 3.0 * sources["floor.stiffness"],
+            "floor.friction": np.array(0.7),
+            "floor.height": np.array(0.5),
+        },
+    )
+    assert sources["floor.height"] == pytest.approx(0.2)
+    for body in ("soft", "cube"):
+        pair = f"floor_{body}"
+        np.testing.assert_allclose(moved[f"{pair}.stiffness"], 3.0 * at[f"{pair}.stiffness"])
+        assert moved[f"{pair}.friction"] == 0.7
+        assert moved[f"{pair}.height"] == 0.5
+    mean = np.mean(at["floor_soft.stiffness"])
+    assert sources["floor.stiffness"] == pytest.approx(mean)
+
+
+def test_given_numbers_are_those_of_every_point():
+    given = {"stiffness": 2e3, "damping": 0.0, "friction_stiffness": 5.0, "friction": 0.1}
+    one = built(floor=PlaneObstacle(**given))
+    for key, number in given.items():
+        assert one.values[f"floor.{key}"].value == number
+        for body in ("soft", "cube"):
+            np.testing.assert_allclose(
+                getattr(one.system.forces[f"floor_{body}"], key), number, rtol=1e-15
+            )
+    assert one.values["floor.damping"].transform == "linear"
+
+
+OBSTACLES = {
+    "plane": PlaneObstacle(normal=(1, 2, 3), point=(0.1, 0.2, 0.3), extent=2.0),
+    "sphere": SphereObstacle(center=(1, 2, 3), radius=0.5),
+    "box": BoxObstacle(center=(1, 2, 3), size=(1, 2, 3), rotation=(10, 20, 30)),
+    "capsule": CapsuleObstacle(ends=((0, 0, 1), (1, 1, 1)), radius=0.3),
+}
+
+
+def distance(obstacle, x):
+    """Return the signed distance of points, from the definitions of the shapes."""
+    match obstacle:
+        case PlaneObstacle():
+            n = np.array(obstacle.normal) / np.linalg.norm(obstacle.normal)
+            return (x - obstacle.point) @ n
+        case SphereObstacle():
+            return np.linalg.norm(x - obstacle.center, axis=1) - obstacle.radius
+        case BoxObstacle():
+            y = (x - obstacle.center) @ rotation_matrix(np.radians(obstacle.rotation))
+            return (np.abs(y) - 0.5 * np.array(obstacle.size)).max(axis=1)
+    a, b = np.array(obstacle.ends)
+    t = np.clip((x - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
+    return np.linalg.norm(x - a - t[:, None] * (b - a), axis=1) - obstacle.radius
+
+
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_obstacles_are_drawn_where_they_are_facing_outwards(kind):
+    obstacle = OBSTACLES[kind]
+    mesh, points = drawn_obstacle("a", obstacle)
+    np.testing.assert_allclose(distance(obstacle, points), 0.0, atol=1e-12)
+    corners = points[mesh.faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    outside = corners.mean(axis=1) + 0.2 * normals / np.linalg.norm(normals, axis=1)[:, None]
+    assert (distance(obstacle, outside) > 0.05).all()
+
+
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_contacts_have_the_shape_that_is_drawn(kind):
+    contact = built(a=OBSTACLES[kind]).system.forces["a_soft"]
+    if kind == "plane":
+        assert contact.height == pytest.approx(1.4 / np.sqrt(14))
+    elif kind == "box":
+        np.testing.assert_allclose(contact.half_extents, [0.5, 1.0, 1.5])
+        np.testing.assert_allclose(contact.rotation, np.radians([10, 20, 30]))
+    elif kind == "capsule":
+        axis = rotation_matrix(contact.rotation) @ [0, 1, 0]
+        np.testing.assert_allclose(axis, np.array([1, 1, 0]) / np.sqrt(2), atol=1e-14)
+        np.testing.assert_allclose(contact.center, [0.5, 0.5, 1.0])
+        assert contact.half_length == pytest.approx(np.sqrt(0.5))
+
+
+@pytest.mark.parametrize("direction", [(0, 1, 0), (0, -1, 0), (1, 0, 0), (0.6, 0, -0.8)])
+def test_the_y_axis_is_turned_to_any_direction(direction):
+    turned = rotation_matrix(turn_to(np.array(direction, float))) @ [0, 1, 0]
+    np.testing.assert_allclose(turned, direction, atol=1e-15)
+
+
+def test_only_what_asks_for_it_is_drawn():
+    look = Look(color=(1, 0, 0))
+    one = built(floor=PlaneObstacle(draw=True, look=look), wall=PlaneObstacle(normal=(1, 0, 0)))
+    assert set(one.meshes) == set(one.subjects) == {"soft", "cube", "floor"}
+    assert isinstance(one.subjects["floor"], Still)
+    np.testing.assert_array_equal(one.meshes["floor"].material.diffuse, [0.5, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "message"),
+    [
+        (PlaneObstacle(bodies=("cub",)), r"`obstacles.a.bodies` .* 'cub'. Did you mean `cube`"),
+        (PlaneObstacle(bodies=()), "must name one body or more"),
+        (PlaneObstacle(normal=(0, 0, 0)), "`obstacles.a.normal` must not be zero"),
+        (CapsuleObstacle(ends=((1, 1, 1), (1, 1, 1)), radius=1), "`obstacles.a.ends` must be two"),
+    ],
+)
+def test_what_is_no_obstacle_is_told(obstacle, message):
+    with pytest.raises(StudyError, match=message):
+        built(a=obstacle)

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from studies.errors import StudyError
+from studies.scene.series import read_series
+
+
+def read(tmp_path, text, n_values=(1,)):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    return read_series("bodies.a.actuation", str(path), n_values)
+
+
+def test_columns_are_read_by_name(tmp_path):
+    times, values = read(tmp_path, "a,time\n1.5, 0\n2.5, 0.1\n\n")
+    np.testing.assert_array_equal(times, [0.0, 0.1])
+    np.testing.assert_array_equal(values, [1.5, 2.5])
+    _, values = read(tmp_path, "time,a,b\n0,1,2\n", (1, 2))
+    np.testing.assert_array_equal(values, [[1.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "must have a column `time`, got the columns none"),
+        ("t,a\n0,1", "must have a column `time`, got the columns t, a"),
+        ("time,a,b\n0,1,2", r"must have 1 column\(s\) beside `time`, got 2"),
+        ("time,a\n0,x", "must hold numbers"),
+        ("time,a\n0,nan", "2 finite numbers in every row"),
+        ("time,a", "2 finite numbers in every row"),
+        ("time,a\n1,0\n1,0", "must increase"),
+    ],
+)
+def test_damaged_series_are_told(tmp_path, text, message):
+    with pytest.raises(StudyError, match=message):
+        read(tmp_path, text)
+
+
+def test_rows_of_another_length_and_missing_files_are_told(tmp_path):
+    with pytest.raises(StudyError, match="actuation`"):
+        read(tmp_path, "time,a\n0,1\n2")
+    with pytest.raises(StudyError, match="there is no file"):
+        read_series("bodies.a.actuation", str(tmp_path / "none.csv"), {1})
