@@ -8,7 +8,7 @@ from studies.errors import StudyError
 from studies.optimizers.problem import Status
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
-from studies.search.coarse import GRID_AXES, CoarseSet, coarse_set, local_minima
+from studies.search.coarse import CoarseSet, coarse_set, local_minima
 from studies.search.found import Basin, CoarseLosses
 from studies.search.robust_settings import RobustProblem, RobustSearch, answers_of
 from studies.timeline import first_part
@@ -16,7 +16,7 @@ from studies.timeline import first_part
 
 COARSE = "coarse.npz"
 MOST_AXES = 20  # a sample of more dimensions shows nothing
-FEW, HALVINGS, LEAST_FRAMES = 2, 2, 3  # see `stages_for`
+FEW, HALVINGS, LEAST_FRAMES, HALVED_AXES = 2, 2, 3, 2  # see `stages_for`
 CLEAR = 0.9  # of the median: a minimum above it tells nothing
 
 
@@ -63,13 +63,13 @@ def stages_for(
     """Return the stages of a search, and how many frames each of them compares.
 
     Stages with the same number of frames are one. As long as the curve of the first one has more
-    than `FEW` minima on a grid, half of its frames are a stage before it: at most `HALVINGS` times,
-    and only if the loss of so few frames depends on the parameters at all.
+    than `FEW` minima, half of its frames are a stage before it: at most `HALVINGS` times, with few
+    axes, and only if the loss of so few frames depends on the parameters at all.
     """
     n_frames = by_frame.shape[1]
     by_count = {first_part(n_frames, stage): stage for stage in stages}  # the last of equals
     counts = list(by_count)
-    for _ in range(HALVINGS if len(counts) > 1 and len(points.axes) <= GRID_AXES else 0):
+    for _ in range(HALVINGS if len(counts) > 1 and len(points.axes) <= HALVED_AXES else 0):
         half = counts[0] // 2
         minima = local_minima(points, by_frame[:, : counts[0]].mean(axis=1))
         if len(minima) <= FEW or half < LEAST_FRAMES:

@@ -1,8 +1,9 @@
 """The coarse set: points inside the bounds where the loss is evaluated before any local search.
 
-One to three axes have a grid of cell centres, more have a scrambled Sobol sample. All of this
-happens in theta, so a grid over a positive parameter is even in its logarithm. Components of theta
-that are no axes keep their start values. Point 0 is the start itself.
+One axis has a grid of cell centres. More have a scrambled Sobol sample: a grid of two or three axes
+would have few values of each, and miss a narrow basin. All of this happens in theta, so a grid over
+a positive parameter is even in its logarithm. Components of theta that are no axes keep their start
+values. Point 0 is the start itself.
 """
 
 import math
@@ -17,11 +18,9 @@ from studies.parameters import Parameters
 from studies.transforms import LINEAR
 
 
-GRID_AXES = 3  # as many axes have a grid
 FACTOR = 100.0  # range of a positive parameter without bounds: its start divided and multiplied
 SPAN = 2.0  # range of another one without bounds: so many times |start| to both sides
-COUNTS = {1: 13, 2: 49}  # points unless the caller says
-COUNT = 64  # of three axes and more
+GRID, SAMPLE = 13, 64  # points unless the caller says
 ROUNDING = 1e-9  # of a cell
 
 
@@ -51,11 +50,10 @@ class CoarseSet:
 def coarse_set(
     parameters: Parameters, axes: Sequence[int], count: int | None = None, seed: Sequence[int] = ()
 ) -> CoarseSet:
-    """Return the start and about `count` points inside the bounds.
+    """Return the start and `count` points inside the bounds: by default `GRID` or `SAMPLE`.
 
-    A grid has the same number of cells, at least two, along each axis, and therefore not always
-    exactly `count` points. 0 gives the start alone. An axis without finite bounds has the range of
-    `axis_range`; one that has no range is left out.
+    0 gives the start alone. An axis without finite bounds has the range of `axis_range`; one that
+    has no range is left out.
 
     Raises
     ------
@@ -64,7 +62,9 @@ def coarse_set(
     """
     ranges = {axis: axis_range(parameters, axis) for axis in axes}
     axes = tuple(axis for axis, one in ranges.items() if one is not None)
-    count = COUNTS.get(len(axes), COUNT) if count is None else count
+    is_grid = len(axes) == 1
+    if count is None:
+        count = GRID if is_grid else SAMPLE
     if count < 0:
         raise StudyError(
             f"`search.coarse` must not be negative, got {count}. Give 0 for no coarse set."
@@ -72,16 +72,14 @@ def coarse_set(
     lower, upper = np.array([ranges[axis] for axis in axes]).reshape(-1, 2).T
     if not axes or not count:
         unit = np.empty((0, len(axes)))
-    elif len(axes) <= GRID_AXES:
-        unit = _grid(len(axes), count)
+    elif is_grid:
+        unit = (np.arange(count)[:, None] + 0.5) / count
     else:
         unit = _sample(len(axes), count, seed)
     points = np.tile(parameters.start, (1 + len(unit), 1))
     points[1:, axes] = lower + (upper - lower) * unit
     places = (points[:, axes] - lower) / (upper - lower)
-    is_grid = len(axes) <= GRID_AXES
-    cells = round(len(unit) ** (1.0 / len(axes))) if len(unit) else 1
-    neighbours = _in_next_cell(places, cells) if is_grid else _nearest(places)
+    neighbours = _in_next_cell(places, len(unit)) if is_grid else _nearest(places)
     return CoarseSet(points, axes, lower, upper, neighbours)
 
 
@@ -130,13 +128,6 @@ def local_minima(coarse: CoarseSet, values: np.ndarray) -> np.ndarray:
     return np.array([i for i in order if np.isfinite(values[i]) and rank[i] < least_beside[i]], int)
 
 
-def _grid(n_axes: int, count: int) -> np.ndarray:
-    """Return the centres of the cells of the unit box, (n_points, n_axes)."""
-    cells = max(2, round(count ** (1.0 / n_axes)))
-    along = (np.arange(cells) + 0.5) / cells
-    return np.stack(np.meshgrid(*[along] * n_axes, indexing="ij"), axis=-1).reshape(-1, n_axes)
-
-
 def _sample(n_axes: int, count: int, seed: Sequence[int]) -> np.ndarray:
     """Return the beginning of a scrambled Sobol sequence, (count, n_axes)."""
     sampler = qmc.Sobol(n_axes, scramble=True, rng=np.random.default_rng([*seed, 2]))
@@ -144,9 +135,8 @@ def _sample(n_axes: int, count: int, seed: Sequence[int]) -> np.ndarray:
 
 
 def _in_next_cell(places: np.ndarray, cells: int) -> np.ndarray:
-    """Return which points are at most one cell apart along every axis."""
-    apart = np.abs(places[:, None] - places).max(axis=2, initial=0.0)
-    neighbours = apart <= (1.0 + ROUNDING) / cells
+    """Return which points of one axis are at most one cell apart."""
+    neighbours = np.abs(places - places.T) * cells <= 1.0 + ROUNDING
     np.fill_diagonal(neighbours, val=False)
     return neighbours
 

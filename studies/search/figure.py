@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from studies.figures import BLUE, GREEN, INK, LEAST_LOSS, ORANGE, SOFT, make_axes, png
 from studies.parameters import Parameters
@@ -13,6 +14,8 @@ from studies.search.found import Basin, CoarseLosses, Found
 
 
 PANELS = 6  # of parameters, if there are more than two
+CELLS = 150  # of the map, along each axis
+BLEW_UP = "#c9cfd6"  # where the map has no loss
 SHADES = (0.25, 1.0)  # opacity of the curve of the first and of the last stage
 OTHERS = "Ds^v"  # markers of as many basins beside the answer
 
@@ -161,33 +164,40 @@ def _mark_along(ax: Any, one: _Drawn, number: int) -> None:
 
 
 def _map(one: _Drawn) -> Any:
-    """Draw the loss of all frames over both axes, and paths from starts to answers."""
+    """Draw the loss of all frames over both axes, and paths from starts to answers.
+
+    Every place has the colour of the nearest point, grey where that one blew up.
+    """
     figure, (ax,) = make_axes(1, 1, (6.4, 5.0))
     ax.grid(visible=False)
-    ax.set_facecolor("#d9dee3")  # shows where it blew up
-    edges, losses = _cells(one)
-    drawn = ax.pcolormesh(*edges, losses, norm="log", cmap="viridis_r")
+    ax.set_facecolor(BLEW_UP)
+    edges, losses = _nearest_losses(one)
+    drawn = ax.pcolormesh(*edges, losses, norm="log", cmap="viridis_r", rasterized=True)
+    ax.plot(*one.points.T, ".", color="white", ms=2.5, alpha=0.7)
     bar = figure.colorbar(drawn, ax=ax, pad=0.02)
     bar.set_label("loss of all frames [-]", fontsize=9)
     bar.ax.tick_params(labelsize=9)
     start = one.natural(one.coarse.points.points[:1])[0]
     ax.plot(*start, "X", color="white", mec=INK, mew=0.8, ms=9.0, label="start", ls="")
-    for basin, label, style in one.basins():
+    for basin, label, marker in one.basins():
         end = one.natural(basin.theta[None])[0]
         for begin in one.natural(basin.starts):
-            ax.plot(*zip(begin, end, strict=True), "-", color="white", lw=1.2)
+            ax.plot(*zip(begin, end, strict=True), "-", color="white", lw=1.6)
             ax.plot(*begin, "o", color="white", mec=INK, mew=0.6, ms=4.0)
-        ax.plot(*end, label=label, ls="", mec="white", mew=0.8, clip_on=False, **style)
+        ax.plot(*end, label=label, ls="", mec="white", mew=0.8, clip_on=False, **marker)
     ax.set(xscale=one.scale(0), yscale=one.scale(1), xlabel=one.label(0), ylabel=one.label(1))
     return figure
 
 
-def _cells(one: _Drawn) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Return the corners of the cells of a grid of two axes, and the loss in each cell."""
+def _nearest_losses(one: _Drawn) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Return the corners of many small cells, and the loss of the point nearest to each."""
     points = one.coarse.points
-    side = round(np.sqrt(len(points.points) - 1))
-    ends = np.linspace(points.lower, points.upper, side + 1)
-    corners = np.tile(points.points[0], ((side + 1) ** 2, 1))
-    corners[:, points.axes] = np.stack(np.meshgrid(*ends.T, indexing="ij"), -1).reshape(-1, 2)
-    natural = one.natural(corners).reshape(side + 1, side + 1, 2)
-    return (natural[..., 0], natural[..., 1]), one.whole[1:].reshape(side, side)
+    size = points.upper - points.lower
+    ends = np.arange(CELLS + 1) / CELLS
+    corners = np.tile(points.points[0], ((CELLS + 1) ** 2, 1))
+    grid = np.stack(np.meshgrid(ends, ends, indexing="ij"), axis=-1)
+    corners[:, points.axes] = points.lower + size * grid.reshape(-1, 2)
+    natural = one.natural(corners).reshape(CELLS + 1, CELLS + 1, 2)
+    tree = cKDTree((points.points[:, points.axes] - points.lower) / size)
+    _, nearest = tree.query(grid[:-1, :-1] + 0.5 / CELLS)
+    return (natural[..., 0], natural[..., 1]), one.whole[nearest]

@@ -44,7 +44,7 @@ def robust_search(
     progress : EvaluationProgress
         Shows evaluations, and says what happens.
     seed : sequence of int
-        Of the sample, if there are more than three axes.
+        Of the sample, if there is more than one axis.
     place : str
         Where in the folder the files are.
 

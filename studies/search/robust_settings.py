@@ -38,7 +38,7 @@ class RobustSearch:
     Attributes
     ----------
     coarse : int, optional
-        Points of the coarse set; None: 13 for one axis, 49 for two, 64 for more. 0: none.
+        Points of the coarse set beside the start; None: 13 for one axis, 64 for more. 0: none.
     basins : int
         Local searches start from so many of the best basins.
     stages : tuple of float

@@ -29,9 +29,13 @@ def with_offset(start):
     return Parameters([*one_free(start).blocks, offset])
 
 
-def four_free(start):
+def three_free(start):
     decay = positive_block("decay", 0.5, {"decay": (0.01, 5.0)})
-    return Parameters([*two_free(start).blocks, decay, *with_offset(start).blocks[1:]])
+    return Parameters([*two_free(start).blocks, decay])
+
+
+def four_free(start):
+    return Parameters([*three_free(start).blocks, *with_offset(start).blocks[1:]])
 
 
 @dataclass(frozen=True, eq=False)
