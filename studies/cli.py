@@ -117,15 +117,29 @@ def run(  # noqa: PLR0913 -- the options of a command
     from studies import running
     from studies.distribution import connected
     from studies.processes import on_this_machine
+    from studies.scene.files import scene_file
 
-    begin = running.resume if resume else running.start
     options = {**_options(seed, dtype, device), "checkpoint": checkpoint}
     options["certificate"] = False if no_certificate else None  # None: as before, or by default
     _tell_of_compiling()
+    command = f"adjsim run {shlex.quote(study)}"
+    if scene := scene_file(study):
+        from studies.errors import StudyError
+        from studies.problem.running import resume_scene, start_scene
+
+        if scheduler is not None:
+            raise StudyError("`--scheduler` spreads instances, and a scene is a single search.")
+        folder, job = (resume_scene if resume else start_scene)(
+            scene, overrides or [], out, options
+        )
+        print(f"run folder: {folder.path}", flush=True)
+        _carry_out(job, folder, command, None)
+        return
+    begin = running.resume if resume else running.start
     with connected(scheduler, on_this_machine) as spread:
         folder, job = begin(study, overrides or [], out, options, spread=spread)
         print(f"run folder: {folder.path}", flush=True)
-        _carry_out(job, folder, f"adjsim run {shlex.quote(study)}", scheduler)
+        _carry_out(job, folder, command, scheduler)
 
 
 def _options(seed: int | None, dtype: str | None, device: str | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from studies.datasets.registry import DATASETS
 from studies.registry import STUDIES
+from studies.scene.files import bundled_scenes
 
 
 SCANS = Path(__file__).resolve().parent / "scans" / "configs"
@@ -19,7 +20,7 @@ def listed() -> str:
     }
     datasets = {one.name: one.summary for one in DATASETS.values()}
     groups = {
-        "adjsim run STUDY": studies, "adjsim scan NAME": scans, "adjsim dataset NAME": datasets,
+        "adjsim run SCENE": bundled_scenes(), "adjsim run STUDY": studies, "adjsim scan NAME": scans, "adjsim dataset NAME": datasets,
     }  # fmt: skip
     width = max(len(name) for named in groups.values() for name in named)
     lines = []

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from studies.errors import StudyError
+from studies.scene.files import SCENE
 
 
 if TYPE_CHECKING:
@@ -71,11 +72,6 @@ STUDIES = {
             "beam",
             "studies.beam",
             "identify mu and lam of a soft cantilever from a video with hidden truth",
-        ),
-        Study(
-            "identify",
-            "studies.identify",
-            "identify the material of your own mesh from your own video",
         ),
         Study(
             "bounce",
@@ -225,8 +221,19 @@ STUDIES = {
 }
 
 
+SCENE_RUN = Study(SCENE, "studies.problem.fit", "a scene file")
+
+
 def find_study(name: str) -> Study:
-    """Return a study by name; complain with the nearest known one."""
+    """Return a study by name, or what runs of scene files have in its place.
+
+    Raises
+    ------
+    StudyError
+        If it is unknown; the nearest known one is named.
+    """
+    if name == SCENE:
+        return SCENE_RUN
     from adjsim import checks  # it brings Numba, which `adjsim list` can do without
 
     try:

@@ -41,11 +41,14 @@ def documents(command: str, name: str) -> list[Path]:
     from studies.config import STUDY
     from studies.datasets.spec import FAMILY
     from studies.listing import SCANS
+    from studies.scene.files import scene_file
 
     if command == "dataset":
         return [FAMILY.file(name)] if name in FAMILY.names else []
     if name in STUDY.names:
         return [STUDY.file(name)]
+    if command == "run" and (scene := scene_file(name)):
+        return [scene]
     scan = SCANS / f"{name}.toml"
     if command != "scan" or not scan.is_file():
         return []

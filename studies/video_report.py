@@ -22,10 +22,10 @@ def seen(folder: RunFolder, result: dict[str, Any]) -> tuple[str, dict[str, byte
     text = f"""<section>
 <h2>Target and fit</h2>
 <div class="pair">
-<figure><video src="{_video(folder.file(run_folder.TARGET_VIDEO))}" controls loop muted autoplay \
+<figure><video src="{video_source(folder.file(run_folder.TARGET_VIDEO))}" controls loop muted autoplay \
 playsinline></video>
 <figcaption>target video, {_pace(frames["times"])}</figcaption></figure>
-<figure><video src="{_video(folder.file(run_folder.FITTED_VIDEO))}" controls loop muted autoplay \
+<figure><video src="{video_source(folder.file(run_folder.FITTED_VIDEO))}" controls loop muted autoplay \
 playsinline></video>
 <figcaption>fitted</figcaption></figure>
 </div>
@@ -76,5 +76,6 @@ def _pace(times: np.ndarray) -> str:
     return f"slowed down {slow:.0f} times" if slow >= 2.0 else f"slowed down {slow:.1f} times"
 
 
-def _video(path: Path) -> str:
+def video_source(path: Path) -> str:
+    """Return a film as the source of an element of a page."""
     return f"data:video/mp4;base64,{base64.b64encode(path.read_bytes()).decode()}"

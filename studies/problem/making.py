@@ -24,12 +24,13 @@ from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Stall
 from studies.problem.free import Free, FreeParameters, make_free, nuisance
 from studies.problem.observers import FilmObserver, Observer, camera_names
+from studies.problem.own import OwnResiduals, own_observer
 from studies.problem.problem import SceneProblem
 from studies.problem.steps import first_steps
 from studies.problem.tracked import point_observer, state_observer
 from studies.scene import declared
 from studies.scene.building import Built, build
-from studies.scene.cameras import render_camera
+from studies.scene.cameras import make_camera, require_outside
 from studies.scene.maps import Value
 
 
@@ -63,6 +64,7 @@ class Made:
 
 def make_problem(
     file: declared.SceneFile,
+    own: Mapping[str, OwnResiduals] | None = None,
     *,
     dtype: str = "float64",
     device: str = "cpu",
@@ -71,6 +73,16 @@ def make_problem(
 ) -> Made:
     """Return the problem of a scene file.
 
+    Parameters
+    ----------
+    file : SceneFile
+    own : mapping of str to OwnResiduals, optional
+        Residuals of the user's own, by name.
+    dtype, device, checkpoint : str
+        As the command line takes them.
+    say : callable
+        Gets a line about what is done.
+
     Raises
     ------
     ValueError
@@ -78,7 +90,8 @@ def make_problem(
     FileNotFoundError
         If a file is missing.
     """
-    if not file.observations:
+    own = own or {}
+    if not file.observations and not own:
         raise StudyError(
             "`observations` must hold at least one film, table of points or states, got none."
         )
@@ -92,6 +105,8 @@ def make_problem(
     for name, data in films.items():
         notes += advice_on_film(data, f"observations.{name}")
     observers = _observers(file, built, films)
+    observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
+    is_held = {k for k, one in {**file.observations, **own}.items() if one.validate}
     cameras = _cameras(file, observers)
     values = {**built.values, **_more_values(observers)}
     fitted_beside = _nuisances(file, observers, cameras)
@@ -101,8 +116,8 @@ def make_problem(
     problem = problem.with_steps_for(problem.parameters.start)
     looks = _look_nuisances(file, built, observers)
     problem = fit_first_frames(problem, films, file, looks, say=say)
-    fitted = [one for one in problem.observers if not file.observations[one.name].validate]
-    held = [one for one in problem.observers if file.observations[one.name].validate]
+    fitted = [one for one in problem.observers if one.name not in is_held]
+    held = [one for one in problem.observers if one.name in is_held]
     if not fitted:
         raise StudyError("`observations` must hold one without `validate`, to be fitted.")
     validation = _on_one_timeline(problem, held) if held else None
@@ -197,7 +212,11 @@ def _film_observer(
     one = file.observations[name]
     assert isinstance(one, declared.Film)
     which = camera_name(file, one)
-    camera = posed(render_camera(file.cameras[which], data.full_size, which), center)
+    seen_from = make_camera(which, file.cameras[which], data.full_size, center)
+    surfaces = start_surfaces(built)
+    drawn = {body: (built.meshes[body].faces, surfaces[body]) for body in file.bodies}
+    require_outside(which, seen_from, drawn)
+    camera = posed(seen_from, center)
     is_rgb = one.compare == "rgb"
     scene = Scene(built.meshes, built.lights) if is_rgb else _white(built.meshes)
     sigma = softness(one.softness, data.frames.shape[1])
@@ -231,7 +250,7 @@ def _point_camera(
     for name, data in films.items():
         film = file.observations[name]
         if isinstance(film, declared.Film) and camera_name(file, film) == one.camera:
-            camera = render_camera(file.cameras[one.camera], data.full_size, one.camera)
+            camera = make_camera(one.camera, file.cameras[one.camera], data.full_size, center)
             return f"cameras.{one.camera}", posed(camera, center), data.full_size
     spec = file.cameras[one.camera]
     if spec.K is None:
@@ -240,7 +259,7 @@ def _point_camera(
             "without them the size of its picture is not known."
         )
     size = (round(2 * spec.K[1][2]) + 1, round(2 * spec.K[0][2]) + 1)
-    return f"cameras.{one.camera}", posed(render_camera(spec, size, one.camera), center), size
+    return f"cameras.{one.camera}", posed(make_camera(one.camera, spec, size, center), center), size
 
 
 def _white(meshes: Mapping[str, Mesh]) -> Scene:

@@ -171,3 +171,32 @@ class RecordedOwn(Recorded):
             out.surfaces[name] = self.at.spread(np.asarray(adj, rows.dtype), len(rows))
         out.values[own.start_path] = np.float64(slope)
         return out
+
+
+def own_observer(name: str, one: OwnResiduals, start: Surfaces) -> OwnObserver:
+    """Return residuals of the user's own as an observer.
+
+    Parameters
+    ----------
+    name : str
+    one : OwnResiduals
+    start : mapping of str to array
+        Surfaces at the start, (n_vertices, 3) [m]: the residuals are tried on them.
+
+    Raises
+    ------
+    StudyError
+        If the times do not increase, or the residuals have another shape.
+    """
+    times = np.asarray(one.times, np.float64)
+    if times.ndim != 1 or not times.size or (np.diff(times) <= 0.0).any():
+        raise StudyError(f"`observations.{name}.times` must increase, got {times.tolist()}.")
+    still = {k: np.broadcast_to(x, (len(times), *x.shape)) for k, x in start.items()}
+    r = np.asarray(one.residuals(still))
+    if r.ndim != 2 or len(r) != len(times):
+        raise StudyError(
+            f"`observations.{name}.residuals` must return one row for each of the {len(times)} "
+            f"frames, (n_frames, m), got shape {r.shape}."
+        )
+    count = max(-(-r.shape[1] // 3), 1)
+    return OwnObserver(name, one.weight, times, one.start, np.arange(len(times)), one, count)

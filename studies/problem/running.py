@@ -2,7 +2,6 @@
 
 import hashlib
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,27 +14,8 @@ from studies.registry import RunOptions
 from studies.run_folder import MANIFEST, STUDY, RunFolder, new_folder
 from studies.running import check_device, warn, with_budget
 from studies.scene import declared
+from studies.scene.files import SCENE
 from studies.scene.reading import read_scene, to_toml
-
-
-SCENE = "scene"  # what the manifest of such a run says
-BUNDLED = Path(__file__).resolve().parent.parent / "bundled"
-
-
-def scene_file(name: str) -> Path | None:
-    """Return the file of a scene: a bundled one by name, or a TOML file that has bodies."""
-    bundled = BUNDLED / f"{name}.toml"
-    if "/" not in name and bundled.is_file():
-        return bundled
-    path = Path(name)
-    if path.suffix != ".toml" or not path.is_file():
-        return None
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        text = path.read_bytes()
-        return path if b"[bodies" in text else None  # `read_scene` says what is wrong with it
-    return None if "study" in values else path
 
 
 def start_scene(

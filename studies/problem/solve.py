@@ -14,7 +14,7 @@ import numpy as np
 from studies.answer import evidence
 from studies.answer.evidence import Evidence
 from studies.answer.held_back import Explained, explained
-from studies.answer.intervals import FOOTAGE_FLOOR, Intervals, intervals, no_intervals
+from studies.answer.intervals import FOOTAGE_FLOOR, intervals, no_intervals
 from studies.answer.verdict import Verdict, judge
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall
@@ -26,6 +26,7 @@ from studies.scene import declared
 from studies.search.found import Basin, Found
 from studies.search.robust import robust_search
 from studies.search.robust_settings import MOST_TANGENTS, RobustSearch
+from studies.uncertainty import Uncertainty, spectrum
 
 
 JOINT, FINAL = "iterations-joint.jsonl", "iterations-all.jsonl"
@@ -47,7 +48,7 @@ class Solved:
         Of the answers alone, on the frames that were not held back.
     searched : SceneProblem
         The problem of `found`.
-    spread : Intervals
+    spread : Uncertainty
     verdict : Verdict
     explained : Explained, optional
     evaluations : int
@@ -59,7 +60,7 @@ class Solved:
     result: Result
     found: Found
     searched: SceneProblem
-    spread: Intervals
+    spread: Uncertainty
     verdict: Verdict
     explained: Explained | None
     evaluations: int
@@ -122,7 +123,7 @@ def solve(
             status=result.status,
             loss=result.loss,
             gradient=gradient,
-            intervals=spread,
+            intervals=spread.intervals,
             answers=whole.answers,
             explained=part_left,
             residual_squares=left,
@@ -211,15 +212,19 @@ def _squares(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
         return None
 
 
-def _spread(problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray]) -> Intervals:
-    """Return the intervals at the answer."""
-    if problem.parameters.size > MOST_TANGENTS:
-        return no_intervals(problem.parameters.size, f"more than {MOST_TANGENTS} parameters")
+def _spread(problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray]) -> Uncertainty:
+    """Return the intervals at the answer, and the spectrum of the Jacobian."""
+    n = problem.parameters.size
+    nan, blank = np.full(n, np.nan), np.zeros((0, n))
+    none = Uncertainty((nan, nan), (nan, nan), np.nan, np.zeros(0), blank)
+    if n > MOST_TANGENTS:
+        reason = f"more than {MOST_TANGENTS} parameters"
+        return replace(none, reason=reason, intervals=no_intervals(n, reason))
     try:
         r, J = problem.residuals_and_jacobian(theta)
     except NOT_FINITE as error:
-        return no_intervals(problem.parameters.size, str(error))
-    return intervals(
+        return replace(none, reason=str(error), intervals=no_intervals(n, str(error)))
+    own = intervals(
         problem.parameters,
         theta,
         r,
@@ -228,6 +233,9 @@ def _spread(problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray]) 
         stages=stages,
         floor=FOOTAGE_FLOOR,
     )
+    values, directions = spectrum(J)
+    noise = float(np.sqrt(r @ r))
+    return Uncertainty(own.pixel, (nan, nan), noise, values, directions, own.reason, own)
 
 
 def _rivals(

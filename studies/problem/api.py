@@ -1,0 +1,139 @@
+"""A problem in Python: the same names as in a scene file, and residuals of one's own.
+
+from studies.problem.api import Problem, fit
+from studies.scene.declared import Camera, Film, Free, Scene, Soft
+
+scene = Scene(
+    bodies={"duck": Soft(mesh="duck.vtu", E=2e5, nu=0.4, density=1000.0)},
+    cameras={"front": Camera(eye=(0, 0.3, 2), target=(0, 0.2, 0), fov_y=35)},
+)
+problem = Problem(
+    scene,
+    observations={"film": Film(video="duck.mp4")},
+    free={"duck.E": Free(bounds=(1e4, 1e7))},
+)
+answer = fit(problem)
+answer.values["duck.E"], answer.intervals["duck.E"], answer.verdict.kind
+"""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from studies.answer.verdict import Verdict
+from studies.problem.making import Made, make_problem
+from studies.problem.own import OwnResiduals
+from studies.problem.solve import Solved, solve
+from studies.progress import EvaluationProgress
+from studies.run_folder import RunFolder
+from studies.scene.declared import Free, Observation, Scene, SceneFile, Search
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A scene, what was observed of it, what is free, and how films are compared.
+
+    Attributes
+    ----------
+    scene : Scene
+    observations : mapping of str to Film, Points, States or OwnResiduals
+    free : mapping of str to Free
+        By path, such as "duck.E".
+    loss : str
+        Of films: "pyramid" or "mse".
+    search : Search
+    """
+
+    scene: Scene
+    observations: Mapping[str, Observation | OwnResiduals]
+    free: Mapping[str, Free]
+    loss: Literal["pyramid", "mse"] = "pyramid"
+    search: Search = field(default_factory=Search)
+
+    def file(self) -> SceneFile:
+        """Return the same as a scene file declares it, without residuals of one's own."""
+        scene = {name: getattr(self.scene, name) for name in Scene.__dataclass_fields__}
+        search = {name: getattr(self.search, name) for name in Search.__dataclass_fields__}
+        return SceneFile(
+            **scene,
+            observations={
+                name: one
+                for name, one in self.observations.items()
+                if not isinstance(one, OwnResiduals)
+            },
+            free=dict(self.free),
+            search=Search(**{**search, "loss": self.loss}),
+        )
+
+    def own(self) -> dict[str, OwnResiduals]:
+        """Return the residuals of one's own by name."""
+        return {k: one for k, one in self.observations.items() if isinstance(one, OwnResiduals)}
+
+    def make(self, **options: Any) -> Made:
+        """Read the observations and build the model; `options` as `make_problem` takes them."""
+        from studies.scene.checking import check_scene
+
+        file = self.file()
+        check_scene(file)
+        return make_problem(file, self.own(), **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What was found.
+
+    Attributes
+    ----------
+    values : dict
+        Of the free paths.
+    intervals : dict
+        Their 95 % intervals with model error, (lower, upper).
+    verdict : Verdict
+    solved : Solved
+        Everything else: basins, pixel-noise intervals, the problem at the answer.
+    """
+
+    values: dict[str, np.ndarray]
+    intervals: dict[str, tuple[np.ndarray, np.ndarray]]
+    verdict: Verdict
+    solved: Solved
+
+
+def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> Answer:
+    """Return the answer of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    out : path, optional
+        Folder for the logs of the search, new or empty; with it a killed search can be resumed by
+        calling again. By default they are not kept.
+    seed : int
+
+    Raises
+    ------
+    ValueError
+        If something in the problem does not fit.
+    """
+    made = problem.make()
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "run" if out is None else Path(out)
+        path.mkdir(parents=True, exist_ok=True)
+        with EvaluationProgress(problem.search.max_evaluations) as progress:
+            solved = solve(made, problem.search, RunFolder(path), progress, seed=seed)
+    parameters, theta = solved.problem.parameters, solved.result.theta
+    values = parameters.values(theta)
+    low, high = solved.spread.intervals.model
+    intervals, first = {}, 0
+    for path_of, value in values.items():
+        own = slice(first, first + value.size)
+        first = own.stop
+        intervals[path_of] = (low[own].reshape(value.shape), high[own].reshape(value.shape))
+    return Answer(values, intervals, solved.verdict, solved)
+
+
+__all__ = ["Answer", "OwnResiduals", "Problem", "fit"]

@@ -1,0 +1,187 @@
+"""The run of a scene: search, judge, certify, write results and the report."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from studies import outcome, run_folder
+from studies.certificate import certificate
+from studies.errors import FailedSearchError
+from studies.optimizers.problem import Status
+from studies.problem import seen
+from studies.problem.making import Made, make_problem
+from studies.problem.solve import Solved, solve
+from studies.progress import EvaluationProgress
+from studies.registry import RunOptions
+from studies.report import write_report
+from studies.run_folder import RunFolder
+from studies.scene import declared
+from studies.search.figure import coarse_figure
+from studies.search.local import read_search
+
+
+@dataclass(frozen=True, eq=False)
+class SceneFit:
+    """A `studies.registry.Job`: the search for what is free in a scene.
+
+    Attributes
+    ----------
+    file : SceneFile
+    made : Made
+    options : RunOptions
+    title : str
+        Heading of the report.
+    """
+
+    file: declared.SceneFile
+    made: Made
+    options: RunOptions
+    title: str
+
+    def run(self, folder: RunFolder) -> str:
+        """Search, or go on searching; then write results, figures and report."""
+        how = self.file.search
+        with EvaluationProgress(how.max_evaluations) as progress:
+            solved = solve(self.made, how, folder, progress, seed=self.options.seed)
+        if solved.result.status is Status.NOT_FINITE:
+            raise FailedSearchError(solved.result.message)
+        if self.options.certificate:
+            progress.say("certifying the gradient")
+        theta = solved.result.theta
+        certified = certificate(solved.problem, theta, self.options, progress.say)
+        progress.say("drawing films, figures and the report")
+        result = self.result(solved)
+        folder.write_json(run_folder.RESULT, result)
+        folder.write_json(run_folder.CERTIFICATE, certified)
+        write_parameters(folder, solved)
+        seen.write_seen(folder, self.made.problem, solved)
+        if solved.found.coarse is not None and solved.found.coarse.points.axes:
+            units = solved.problem.parameters.units()
+            figure = coarse_figure(solved.found, solved.searched.parameters, units)
+            folder.write_figures({"coarse": figure})
+        report = write_report(folder)
+        return "\n".join([*outcome.summary(result, certified), f"report: {report}"])
+
+    def result(self, solved: Solved) -> dict[str, Any]:
+        """Return the result as plain numbers."""
+        problem, theta, parameters = solved.problem, solved.result.theta, solved.problem.parameters
+        first = self.made.problem.with_steps_for(self.made.problem.parameters.start)
+        rows = parameter_rows(solved, self.made.problem.parameters.start)
+        return {
+            "title": self.title,
+            "verdict": solved.verdict.to_dict(),
+            "status": solved.result.status.name,
+            "message": outcome.ending(solved.result.status, solved.verdict.kind),
+            "offset": seen.look_offset(problem, theta),
+            "steps": None,
+            "loss": solved.result.loss,
+            "loss_at_start": outcome._finite(outcome._loss_at_start(first) or np.inf),
+            "evaluations": solved.evaluations,
+            "method": "coarse set, stages and Gauss-Newton",
+            "loss_function": self.file.search.loss,
+            "n_parameters": parameters.size,
+            "n_values": int(problem.targets.size),
+            "what": what_moves(self.made),
+            **seen.facts_of(problem),
+            "parameters": [row for row in rows if row["is_answer"]],
+            "nuisances": [row for row in rows if not row["is_answer"]],
+            "theta_labels": list(parameters.theta_labels),
+            "uncertainty": solved.spread.to_dict(parameters.theta_labels),
+            "coverage": None,
+            "start": solved.found.start,
+            "logs": [list(names) for names in solved.found.logs],
+            "basins": outcome.basins_json(solved.searched.parameters, solved.found),
+            "validation": solved.validation,
+            "findings": findings(solved),
+        }
+
+
+def make_fit(file: declared.SceneFile, options: RunOptions, *, title: str) -> SceneFit:
+    """Read the observations of a scene, fit cameras and looks, and return the job.
+
+    Raises
+    ------
+    ValueError
+        If something in the scene does not fit; the message names its key.
+    """
+    made = make_problem(
+        file,
+        dtype=options.dtype,
+        device=options.device,
+        checkpoint=options.checkpoint,
+        say=lambda text: print(text, flush=True),
+    )
+    return SceneFit(file, made, options, title)
+
+
+def what_moves(made: Made) -> str:
+    """Return the bodies in a few words, e.g. "beam: 640 tetrahedra"."""
+    system = made.problem.built.system
+    parts = []
+    for name, force in getattr(system, "forces", {}).items():
+        elements = getattr(force, "tets", None)
+        kind = "tetrahedra" if elements is not None else "triangles"
+        if elements is None:
+            elements = getattr(force, "triangles", None)
+        if elements is not None and name in made.problem.built.meshes and len(elements):
+            parts.append(f"{name}: {len(elements)} {kind}")
+    parts += [f"{name}: rigid" for name in getattr(system, "bodies", {})]
+    return ", ".join(parts) or ", ".join(made.problem.built.meshes)
+
+
+def parameter_rows(solved: Solved, start: np.ndarray) -> list[dict[str, Any]]:
+    """Return one row for each component of answers and nuisances."""
+    parameters, theta = solved.problem.parameters, solved.result.theta
+    estimate, begun = parameters.natural(theta), parameters.natural(start)
+    units, intervals = parameters.units(), solved.spread.intervals
+    answers, rows = set(solved.problem.answers), []
+    paths = [path for path, v in parameters.values(theta).items() for _ in range(np.size(v))]
+    for i, (path, label) in enumerate(zip(paths, parameters.labels, strict=True)):
+        rows.append(
+            {
+                "name": label,
+                "index": i,
+                "count": 1,
+                "unit": units.get(path, ""),
+                "start": float(begun[i]),
+                "estimate": float(estimate[i]),
+                "interval": outcome._ends(intervals.model, i),
+                "pixel_interval": outcome._ends(intervals.pixel, i),
+                "is_answer": i in answers,
+            }
+        )
+    return rows
+
+
+def findings(solved: Solved) -> list[str]:
+    """Return what else is to be said of the answer, in sentences."""
+    out = []
+    for name, left in solved.validation.items():
+        if left is None:
+            out.append(f"`{name}` cannot be predicted: the simulation blows up.")
+        else:
+            out.append(
+                f"`{name}` was not fitted; the answer leaves {left:.1%} of its motion unexplained."
+            )
+    return out
+
+
+def write_parameters(folder: RunFolder, solved: Solved) -> None:
+    """Write the answer with the history of the search and its spectrum."""
+    history = outcome.accepted(read_search(folder, solved.found.logs[solved.found.start]))
+    searched, parameters = solved.searched.parameters, solved.problem.parameters
+    theta = solved.result.theta
+    folder.write_npz(
+        run_folder.PARAMETERS,
+        names=np.array(parameters.labels),
+        theta_names=np.array(parameters.theta_labels),
+        estimate=parameters.natural(theta),
+        theta=theta,
+        evaluations=np.array([one.spent for one in history]),
+        history_theta=np.array([one.theta for one in history]),
+        history=np.array([searched.natural(one.theta) for one in history]),
+        history_loss=np.array([one.loss for one in history]),
+        singular_values=solved.spread.singular_values,
+        directions=solved.spread.directions,
+    )

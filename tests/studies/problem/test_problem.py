@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+
+from studies.problem.sampling import sample_steps
+from tests.studies.problem import scenes
+
+
+MANY_FREE = {
+    "cube.E": {"start": 1.5e4, "bounds": [1e3, 1e6]},
+    "cube.nu": {"start": 0.25},
+    "cube.density": {"tied_to": "cube.E", "factor": 0.06},
+    "cube.velocity": {"start": [0.1, -0.4, 0.1], "prior": {"mean": 0.0, "error": 1.0}},
+    "cube.spin": {"start": [0.5, 0.1, 0.2]},
+    "cube.rotation": {},
+    "floor.friction": {"start": 0.2, "bounds": [0.01, 2.0]},
+    "world.gravity": {"start": [0.1, -9.0, 0.0]},
+    "observations.film.start": {"start": 0.013, "bounds": [-0.1, 0.1]},
+    "cube.look.diffuse": {},
+    "lights.sun.direction": {},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scene")
+    scenes.write_film(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def many(folder):
+    film = {"film": {"video": "film", "fps": scenes.FPS, "downsample": 1, "start": 0.013}}
+    # without damping a touch is a kink, not a jump: differences still show every slope
+    floor = {"floor": {"kind": "plane", "friction": 0.3, "damping": 0.0}}
+    return scenes.problem_of(folder, free=MANY_FREE, observations=film, obstacles=floor)
+
+
+def test_jacobian_agrees_with_the_gradient_and_the_transpose(many):
+    rng = np.random.default_rng(1)
+    theta = scenes.shifted(many, rng)
+    r, jacobian = many.residuals_and_jacobian(theta)
+    loss, gradient = many.loss_and_gradient(theta)
+    assert loss == pytest.approx(r @ r, rel=1e-12)
+    assert np.abs(2.0 * jacobian.T @ r - gradient).max() <= 1e-12 * np.abs(gradient).max()
+    adj, tan = rng.standard_normal(len(r)), rng.standard_normal(len(theta))
+    pushed = many.residuals_jvp(theta, tan)
+    assert pushed @ adj == pytest.approx(tan @ many.residuals_vjp(theta, adj), rel=1e-11)
+    assert np.abs(pushed - jacobian @ tan).max() <= 1e-12 * np.abs(pushed).max()
+
+
+def test_every_column_of_the_jacobian_is_a_difference(many):
+    theta = scenes.shifted(many, np.random.default_rng(2))
+    early = many.frames_between(0, 4)
+    _, jacobian = early.residuals_and_jacobian(theta)
+    assert np.linalg.norm(jacobian, axis=0).min() > 0.0
+    for i, label in enumerate(early.parameters.theta_labels):
+        step = np.zeros_like(theta)
+        step[i] = 1e-5
+        difference = (early.residuals(theta + step) - early.residuals(theta - step)) / 2e-5
+        off = np.linalg.norm(difference - jacobian[:, i]) / np.linalg.norm(jacobian[:, i])
+        assert off < 1e-3, label
+
+
+def test_a_tied_path_follows(many):
+    values = many.parameters.scene_values(many.parameters.start)
+    assert values["cube.density"] == pytest.approx(0.06 * values["cube.E"])
+    assert "cube.density" not in many.parameters.paths
+
+
+def test_losses_by_frame_are_those_of_one_at_a_time(folder):
+    problem = scenes.problem_of(folder)
+    thetas = [problem.parameters.start, problem.parameters.start + 0.5]
+    found = problem.losses_by_frame(thetas)
+    assert found.shape == (2, scenes.FRAMES)
+    for row, theta in zip(found, thetas, strict=True):
+        alone = problem.with_steps_for(theta)
+        assert np.array_equal(row, alone.frame_losses(alone.images(theta)))
+        assert row.mean() == pytest.approx(alone.loss_of(alone.images(theta)), rel=1e-12)
+
+
+def test_frames_of_rows_add_up_to_the_losses(folder):
+    problem = scenes.problem_of(folder)
+    theta = problem.parameters.start
+    r, frames = problem.residuals(theta), problem.frames_of_rows()
+    own = frames >= 0
+    by_frame = np.bincount(frames[own], r[own] ** 2) * scenes.FRAMES
+    assert by_frame == pytest.approx(problem.frame_losses(problem.images(theta)), rel=1e-12)
+
+
+def test_a_camera_that_is_off_is_found_in_the_first_frame(folder):
+    off = {"front": {"eye": [0.31, 0.295, 0.9], "target": [0.01, 0.11, 0.0], "fov_y": 30.2}}
+    problem = scenes.problem_of(folder, cameras=off)
+    left = problem.residual_squares(problem.parameters.start)[0]
+    exact = scenes.problem_of(folder)
+    assert left < 3.0 * exact.residual_squares(exact.parameters.start)[0] + 1e-3
+
+
+def test_free_fall_is_exact_at_every_step(folder):
+    given = scenes.tables()["bodies"]
+    given["cube"] |= {"position": [0.0, 5.0, 0.0], "velocity": [0.3, 0.1, 0.0], "mesh": "box"}
+    camera = {"front": {"eye": [0.3, 5.0, 2.9], "target": [0.0, 4.9, 0.0], "fov_y": 60.0}}
+    problem = scenes.problem_of(folder, bodies=given, cameras=camera)
+    motion = problem.motion_at(problem.parameters.start)
+    run = motion.run()
+    weights = motion.system.mass / motion.system.mass.sum()
+    center = np.einsum("n,tnc->tc", weights, run.x)
+    t = run.times[:, None]
+    expected = center[0] + t * [0.3, 0.1, 0.0] + 0.5 * t**2 * [0.0, -9.81, 0.0]
+    assert np.abs(center - expected).max() < 1e-12
+
+
+def test_instants_between_steps_are_interpolated():
+    steps, (at,) = sample_steps([np.array([0.0, 0.25, 1.0])], 0.1, moves=[False])
+    assert steps.tolist() == [0, 2, 3, 10]
+    rows = np.array([[0.0], [2.0], [3.0], [10.0]])
+    assert at.at(rows).ravel() == pytest.approx([0.0, 2.5, 10.0])
+    adj = np.array([[1.0], [2.0], [3.0]])
+    assert np.sum(at.at(rows) * adj) == pytest.approx(np.sum(rows * at.spread(adj, 4)))
+
+
+@pytest.mark.parametrize(
+    ("free", "words"),
+    [
+        ({"cube.Q": {}}, ["cube.Q", "cube.E"]),
+        ({"cube.E": {"start": 10.0, "bounds": [1e3, 1e6]}}, ["bounds", "inside"]),
+        ({"cube.E": {"tied_to": "cube.nu"}}, ["tied_to", "cube.nu"]),
+        ({}, ["free", "at least one"]),
+    ],
+)
+def test_what_cannot_be_free_is_refused(folder, free, words):
+    with pytest.raises(ValueError, match=words[0].replace(".", r"\.")) as caught:
+        scenes.problem_of(folder, free=free)
+    assert all(word in str(caught.value) for word in words)
