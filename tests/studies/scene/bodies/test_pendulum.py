@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from adjsim.rollout import rollout
+from studies.errors import StudyError
+from studies.motion import Motion
+from studies.scene.building import build
+from studies.scene.declared import Look, Pendulum, Scene, World
+
+
+def built(world=None, **given):
+    return build(Scene(bodies={"a": Pendulum(**given)}, world=world or World()))
+
+
+def test_a_pendulum_swings_with_its_period():
+    one = built(length=(0.5,), angle=(1.0,))
+    period = 2.0 * np.pi * np.sqrt(0.5 / 9.81)
+    n = 2000
+    end = rollout(one.system, one.state, period / n, n, frames=[0, n])
+    np.testing.assert_allclose(np.degrees(end.angle), 1.0, rtol=1e-3)
+
+
+@pytest.mark.parametrize("links", [1, 2])
+def test_values_reach_the_system_in_their_units(links):
+    one = built(length=(1.0,) * links, angle=(30.0,) * links, rate=(90.0,) * links)
+    targets = one.targets()
+    own = {**one.system.parameters(), **one.system.state_parameters(one.state)}
+    for path, value in targets.items():
+        np.testing.assert_array_equal(own[path], value)
+    np.testing.assert_allclose(one.state.angle, np.pi / 6.0)
+    np.testing.assert_allclose(one.state.rate, np.pi / 2.0)
+    assert one.values["a.angle"].unit == "deg"
+    assert one.values["world.gravity"].value == 9.81
+
+
+def test_rods_and_bobs_hang_where_the_angles_are():
+    one = built(length=(1.0, 0.5), angle=(90.0, 0.0), pivot=(0, 2, 0), bob_radius=0.05)
+    motion = Motion(one.system, one.state, 1e-3, np.array([0, 1]))
+    vertices = one.subjects["a"].vertices(motion, motion.run())[0]
+    shape = one.subjects["a"].shape
+    second = vertices[(shape.link == 1) & shape.is_bob].mean(axis=0)
+    np.testing.assert_allclose(second[:2], [1.0, 1.5], atol=1e-12)
+    assert one.meshes["a"].faces.max() == len(vertices) - 1
+
+
+def test_a_series_of_torques_is_kept_with_its_times(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("time,T\n0,0.5\n1,0.7\n")
+    one = built(length=(1.0,), angle=(0.0,), torque=str(path))
+    np.testing.assert_array_equal(one.time_series["torque"][1], [0.5, 0.7])
+    assert one.system.torque == 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"length": (1.0, 1.0), "angle": (1.0,)}, r"`bodies.a.angle` must have one value for each"),
+        ({"length": (1.0,), "angle": (1.0,), "mass": (1.0, 2.0)}, "`bodies.a.mass` must have one"),
+        ({"length": (1.0,) * 3, "angle": (1.0,) * 3}, "`bodies.a.length` must have one value or"),
+        ({"length": (1.0,), "angle": (1.0,), "rod_radius": 1.0}, "`bodies.a`: `rod_radius`"),
+        ({"length": (1.0,), "angle": (1.0,), "look": Look(texture="a.png")}, "`bodies.a.look`"),
+        (
+            {"length": (1.0,), "angle": (1.0,), "world": World(gravity=(1, -9, 0))},
+            "`world.gravity` must be along y",
+        ),
+    ],
+)
+def test_what_is_no_pendulum_is_told(given, message):
+    with pytest.raises(StudyError, match=message):
+        built(**given)

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+from adjsim.meshes.files import unstructured_grid
+from adjsim.meshes.grid import box_tets
+from adjsim.rollout import rollout
+from studies.errors import StudyError
+from studies.scene.building import build
+from studies.scene.declared import Held, Plane, Rigid, Scene, Soft, World
+from studies.scene.maps import all_targets
+
+
+BAR = {"mesh": "box", "size": (0.4, 0.1, 0.1), "cells": (4, 1, 1)}
+
+
+def built(world=None, **given):
+    return build(Scene(bodies={"a": Soft(**given)}, world=world or World()))
+
+
+def test_a_bar_that_is_pulled_answers_with_E_and_nu():
+    E, nu, strain = 1e5, 0.3, 1e-4
+    one = built(**BAR, E=E, nu=nu)
+    stretched = one.state.x * (1.0 + strain * np.array([1.0, -nu, -nu]))
+    model, state = one.system.with_values(one.state, {"state.x": stretched, "gravity": np.zeros(3)})
+    dt = 1e-9
+    end = rollout(model, state, dt, 1, frames=[1])
+    force = model.mass[:, None] * end.v[0] / dt
+    right = one.state.x[:, 0] > 0.19
+    assert -force[right].sum(axis=0)[0] == pytest.approx(E * strain * 0.01, rel=2e-3)
+    assert np.abs(force[:, 1:]).max() < 2e-3 * abs(force[right].sum(axis=0)[0])
+
+
+def test_lame_constants_are_small_strain_ones_too():
+    E, nu = 1e5, 0.3
+    mu, lam = E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
+    first, second = built(**BAR, E=E, nu=nu).system, built(**BAR, mu=mu, lam=lam).system
+    for key in ("mu", "lam"):
+        assert getattr(second.forces["a"], key) == pytest.approx(getattr(first.forces["a"], key))
+
+
+def test_a_cantilever_sags_by_the_order_of_a_beams():
+    edge, length, E, rho = 0.05, 0.4, 5e6, 1000.0
+    held = Held(plane=Plane(point=(-0.5 * length, 0, 0), normal=(1, 0, 0)))
+    bar = {"mesh": "box", "size": (length, edge, edge), "cells": (16, 2, 2), "held": held}
+    one = built(**bar, E=E, nu=0.3, density=rho, viscosity=1e3)
+    dt = 0.5 * one.system.stable_dt()
+    n = int(1.2 / dt)
+    swing = rollout(one.system, one.state, dt, n, frames=range(0, n, 50))
+    tip = one.state.x[:, 0] > 0.499 * length
+    sag = (one.state.x[tip] - swing.x[:, tip].mean(axis=0)).mean(axis=0)[1]
+    beam = rho * 9.81 * edge**2 * length**4 / (8.0 * E * edge**4 / 12.0)
+    assert 0.5 < sag / beam < 1.1  # two linear elements across the edge are too stiff in bending
+
+
+def test_fields_of_the_mesh_are_read_for_each_element(tmp_path):
+    mesh = box_tets((2, 1, 1))
+    grid = unstructured_grid(mesh)
+    grid.cell_data["E"] = np.linspace(1e4, 1e5, mesh.n_tets)
+    grid.cell_data["rho"] = np.linspace(500.0, 1500.0, mesh.n_tets)
+    grid.cell_data["bad"] = -np.ones(mesh.n_tets)
+    grid.save(tmp_path / "a.vtu")
+    file = str(tmp_path / "a.vtu")
+    one = built(mesh=file, E="field:E", nu=0.3, density="field:rho", scale=2.0)
+    np.testing.assert_array_equal(one.values["a.E"].value, grid.cell_data["E"])
+    assert one.system.forces["a"].mu.shape == (mesh.n_tets,)
+    weight = 8.0 * (grid.cell_data["rho"] * mesh.volumes).sum()
+    assert one.system.mass.sum() == pytest.approx(weight)
+    with pytest.raises(StudyError, match=r"`bodies.a.E` must name an array .* Known: E, bad, rho"):
+        built(mesh=file, E="field:none", nu=0.3)
+    with pytest.raises(StudyError, match=r"`bodies.a.density` must be positive"):
+        built(mesh=file, E=1e5, nu=0.3, density="field:bad")
+    with pytest.raises(StudyError, match="must be a number for a surface that is filled"):
+        built(mesh="shape:cube", edge_length=0.3, E="field:E", nu=0.3)
+
+
+def test_what_is_chosen_is_noted():
+    assert built(**BAR, E=1e5).notes == ["`bodies.a.nu` is not given: 0.4 is taken."]
+    filled = built(mesh="shape:cube", edge_length=0.3, E=1e5, nu=0.3)
+    assert "it was filled with" in filled.notes[0]
+    assert filled.system.mass.sum() == pytest.approx(1000.0 * (2.0 / np.sqrt(3.0)) ** 3, rel=0.05)
+
+
+def test_values_reach_the_energy():
+    one = built(**BAR, E=1e5, nu=0.3, viscosity=2.0)
+    sources = {path: value.value for path, value in one.values.items()}
+    doubled = all_targets(one.maps, sources | {"a.E": 2e5 * np.ones(())})
+    np.testing.assert_allclose(doubled["a.mu"], 2.0 * one.system.forces["a"].mu)
+    np.testing.assert_allclose(doubled["a.lam"], 2.0 * one.system.forces["a"].lam)
+    np.testing.assert_allclose(doubled["mass"], one.system.mass)
+    assert doubled["a.viscosity"] == 2.0
+
+
+def test_a_series_of_actuation_is_kept_with_its_times(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("time,a\n0,0\n0.5,0.2\n")
+    one = built(**BAR, E=1e5, nu=0.3, actuation=str(path))
+    times, values = one.time_series["a.actuation"]
+    np.testing.assert_array_equal(times, [0.0, 0.5])
+    np.testing.assert_array_equal(values, [0.0, 0.2])
+    assert "a.actuation" not in one.values
+    assert built(**BAR, E=1e5, nu=0.3, actuation=0.1).system.forces["a"].actuation == 0.1
+
+
+def test_a_rest_that_is_not_stable_is_told():
+    with pytest.raises(StudyError, match=r"`bodies.a.lam` must be above -2/3"):
+        built(**BAR, mu=1e4, lam=-0.7e4)
+    assert built(**BAR, mu=1e4, lam=-0.6e4).values["a.lam"].transform == "linear"
+
+
+def test_held_and_numbers_of_nodes_are_those_of_the_body_itself():
+    far = Soft(**BAR, E=1e5, nu=0.3, position=(5, 0, 0), held=Held(nodes=(0,)))
+    scene = Scene(bodies={"r": Rigid(mesh="box"), "b": Soft(**BAR, E=1e5, nu=0.3), "a": far})
+    one = build(scene)
+    assert np.flatnonzero(one.held).tolist() == [one.nodes["a"].start]
