@@ -168,7 +168,7 @@ def test_the_report_shows_curves_and_looks_side_by_side(finished):
     text = folder.file("report.html").read_text()
     for part in ("How fast the mass is found", "What the videos show", "Why the curves differ"):
         assert part in text
-    assert text.count("<h2>Gradient certificate of ") == len(KINDS)
+    assert text.count("<summary>Gradient certificate of ") == len(KINDS)
     assert not re.search(r'(src|href)="(?!data:)', text)
     names = {path.stem for path in (folder.path / "figures").iterdir()}
     assert {"felt", "landscape", "convergence_adam", "taylor_start_texture"} <= names

@@ -22,7 +22,7 @@ from tests.studies.toy_beam import OVERRIDES
 
 FILES = {
     "study.toml", "manifest.json", "iterations.jsonl", "parameters.npz", "trajectory.npz",
-    "frames.npz", "target.mp4", "fitted.mp4", "result.json", "certificate.json", "report.html",
+    "frames.npz", "target.mp4", "fitted.mp4", "result.json", "certificate.json", "report.html", "report.json",
     "figures",
 }  # fmt: skip
 
@@ -346,17 +346,23 @@ def test_a_run_resumes_only_as_it_was_started(finished, adjsim, arguments, messa
 
 
 @pytest.mark.usefixtures("unpainted")
-def test_a_fit_that_is_cut_short_and_explains_nothing_is_warned_of(adjsim, tmp_path):
+def test_a_fit_that_is_cut_short_is_not_finished(adjsim, tmp_path):
     path = tmp_path / "run"
-    code, out, _ = adjsim("run", "beam", *OVERRIDES, "optimizer.max_evaluations=1", "--out", path)
+    command = ("run", "beam", *OVERRIDES, "optimizer.max_evaluations=1", "--no-certificate")
+    code, out, _ = adjsim(*command, "--out", path)
     assert code == 0
-    assert "warning: The search did not converge" in out
-    assert "warning: The loss fell only from" in out
-    assert "intervals of pixel noise only" in out
+    lines = [line for line in out.splitlines() if not line.startswith("run folder")]
+    assert lines[0].startswith("verdict: search not finished. The search ended (max evaluations)")
+    assert "95 % interval with model error" in out
+    assert "gradient certificate: not made (--no-certificate)" in out
+    verdict = json.loads((path / "result.json").read_text())["verdict"]
+    assert verdict["kind"] == "search not finished"
+    assert verdict["numbers"]["remaining_step"] > 0.02
     text = (path / "report.html").read_text()
-    assert "<strong>The search did not converge" in text
-    assert "<b>at the end of the search</b>" in text
-    assert "The intervals count pixel noise, not what mesh, camera" in text
+    assert '<span class="chip bad">search not finished</span>' in text
+    assert verdict["reason"] in text
+    assert "not made (--no-certificate)" in text
+    assert "<b>at the end of the search</b>" not in text
 
 
 def test_report_of_an_empty_folder_is_one_message(adjsim, tmp_path):
