@@ -12,7 +12,7 @@ CLOTH_FILMS = (
                 "cloth": {
                     "kind": "cloth",
                     "mesh": "sheet.ply",
-                    "E": 2e4,
+                    "E": 4e4,
                     "nu": 0.3,
                     "thickness": 8e-3,
                     "density": 110.0,
@@ -24,7 +24,7 @@ CLOTH_FILMS = (
             },
             "cameras": camera((0.5, 0.25, 0.8), (0.0, -0.14, -0.05), 36.0),
         },
-        free={"cloth.E": (8e4, (2e3, 1e6))},
+        free={"cloth.E": (1.2e4, (2e3, 1e6))},
         shot=Shot(fps=50),
         color=(0.25, 0.5, 0.7),
         guess=(0.3, 0.5, 0.6),
@@ -107,7 +107,7 @@ RIGID_FILMS = (
             "cameras": camera((0.08, 0.3, 0.65), (0.0, 0.1, 0.0), 34.0),
         },
         free={"box.velocity": ([0.2, 0.0, 0.0], (-4.0, 4.0))},
-        shot=Shot(fps=60, floor=0.0, shadow=True, noise=2.0),
+        shot=Shot(fps=75, floor=0.0, shadow=True, noise=2.0),
         color=(0.35, 0.5, 0.3),
         guess=(0.4, 0.5, 0.4),
         sharp=True,
@@ -127,7 +127,7 @@ RIGID_FILMS = (
                     "spin": [1.0, 6.0, 3.0],
                 }
             },
-            "cameras": camera((0.1, 0.1, 1.25), (0.0, -0.01, 0.0), 36.0),
+            "cameras": camera((0.1, 0.1, 1.3), (0.0, -0.04, 0.0), 36.0),
         },
         free={
             "cuboid.velocity": ([0.3, 1.3, 0.0], (-8.0, 8.0)),
