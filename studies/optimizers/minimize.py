@@ -42,13 +42,11 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
     theta0 : numpy.ndarray
         Start, `(n,)`.
     method : Method
-        Gradient descent, Adam, L-BFGS-B, Gauss-Newton or Polyak's.
     max_evaluations : int
         Budget in rollouts; a tangent rollout counts as one, so a Jacobian costs n.
     tolerance : float
-        Gauss-Newton: a step below `tolerance` times |theta| ends the search. The other
-        methods: the gradient's fall relative to the start. Of either, numbers tell no less than
-        some ten of their roundings: 1.2e-6 in float32.
+        Gauss-Newton: a step below `tolerance` times |theta| ends the search. Other methods: the
+        gradient's fall relative to the start. Of either, at least `ROUNDINGS`: 1.2e-6 in float32.
     options : Options, optional
         Settings of the methods.
     log : pathlib.Path, optional
@@ -69,9 +67,7 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
     Raises
     ------
     ValueError
-        If the budget or the tolerance is not positive.
-    StudyError
-        If the log belongs to another run.
+        If the budget or the tolerance is not positive, or the log belongs to another run.
     """
     checks.positive("max_evaluations", max_evaluations)
     checks.positive("tolerance", tolerance)
