@@ -5,6 +5,7 @@ from typing import Any
 
 from studies import figures
 from studies.certificate import Verdict, told, verdict_of
+from studies.optimizers.problem import Status
 from studies.report_parts import gallery
 
 
@@ -27,7 +28,7 @@ def verdict(found: Verdict) -> tuple[bool | None, str]:
 
 def named_points(status: str, certified: dict[str, Any]) -> Points:
     """Return the points of the certificate by what they are: an optimum only if one was found."""
-    end = "optimum" if status == "CONVERGED" else "end of the search"
+    end = "optimum" if Status[status].is_finished else "end of the search"
     return {end if key == "optimum" else key: point for key, point in certified["points"].items()}
 
 

@@ -111,7 +111,7 @@ def not_finished(found: Evidence) -> Verdict | None:
     if found.status is Status.CONVERGED or found.loss <= ROUNDING * found.loss_at_start:
         return None
     if not found.has_intervals:
-        if found.status is Status.STALLED:
+        if found.status in (Status.STALLED, Status.SETTLED):
             return None
         return Verdict(
             Kind.NOT_FINISHED,

@@ -19,6 +19,7 @@ from studies.answer.verdict import Verdict, judge
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall
 from studies.problem.making import Made
+from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
@@ -234,7 +235,7 @@ def _spread(problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray]) 
         floor=FOOTAGE_FLOOR,
     )
     values, directions = spectrum(J)
-    noise = float(np.sqrt(r @ r))
+    noise = SEEN * float(np.sqrt(problem.residual_squares(theta).mean()))
     return Uncertainty(own.pixel, (nan, nan), noise, values, directions, own.reason, own)
 
 
