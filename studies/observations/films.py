@@ -124,30 +124,40 @@ def plate_of(film: Film, data: FilmData, covered: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    Outside `covered` it is what most frames show, where that is what the first one shows too, and
-    the first frame elsewhere. Inside it is what later frames show once a body has left, which is
-    like what surrounds it, and else the surroundings, smoothed.
+    Where the first frame shows what most frames show, outside `covered`, it is that. Elsewhere it
+    is what some frames show that is like the background around, what most frames show unless that
+    has the colour of a body, or the background around, smoothed.
     """
     del film
     if data.backdrop is not None:
         return data.backdrop
-    first = data.frames[0]
-    usual = np.median(data.frames, axis=0)
-    is_usual = _distance(usual, first) < STILL
-    plate = np.where(is_usual[..., None], usual, first)
-    covered = np.asarray(covered, bool)
-    if not covered.any() or covered.all():
-        return plate
-    around = _filled(plate, covered)
-    rows, columns = np.nonzero(covered)
+    first, usual = data.frames[0], np.median(data.frames, axis=0)
+    is_background = (_distance(usual, first) < STILL) & ~np.asarray(covered, bool)
+    if is_background.all() or not is_background.any():
+        return usual
+    around = _filled(usual, ~is_background)
+    rows, columns = np.nonzero(~is_background)
     frames, filled = data.frames[:, rows, columns], around[rows, columns]
     near = _distance(frames, filled) < LIKE
-    left = near & (_distance(frames, first[rows, columns]) > STILL)
-    left |= near & near[0]  # what was background from the first frame on
-    counts = left.sum(axis=0)[:, None]
-    mean = (frames * left[..., None]).sum(axis=0) / np.maximum(counts, 1)
-    plate[rows, columns] = np.where(counts > 0, mean, filled)
+    counts = near.sum(axis=0)[:, None]
+    mean = (frames * near[..., None]).sum(axis=0) / np.maximum(counts, 1)
+    often = usual[rows, columns]
+    lasting = (_distance(frames, often) < STILL).mean(axis=0) > 0.5
+    own = covered[rows, columns] & ~near[0]
+    lasting &= ~_is_like(often, frames[0, own])
+    plate = usual.copy()
+    plate[rows, columns] = np.where(counts > 0, mean, np.where(lasting[:, None], often, filled))
     return plate
+
+
+def _is_like(colors: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return which colours (n, 3) are like one of some others, (n,)."""
+    from scipy.spatial import KDTree
+
+    if not len(others):
+        return np.zeros(len(colors), bool)
+    distances, _ = KDTree(others).query(colors, p=np.inf, distance_upper_bound=LIKE)
+    return np.isfinite(distances)
 
 
 def silhouettes(data: FilmData, plate: np.ndarray, threshold: float = DIFFERENT) -> np.ndarray:

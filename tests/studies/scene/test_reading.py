@@ -191,7 +191,7 @@ CASES = {
         K + "[[1,0,0],[0,1,0],[0,0,1]]",
         ["eye and target as well as R and t"],
     ),
-    "two lenses": ("fov_y = 40", "fov_y = 40\n" + K.split("\n")[0], ["fov_y as well as K"]),
+    "two lenses": ("fov_y = 40", "fov_y = 40\n" + K.split("\n", 1)[0], ["fov_y as well as K"]),
     "no rotation": (FRONT, K + "[[1,0,0],[0,1,0],[0,0,2]]", ["`cameras.front.R`", "rotation"]),
     "up along the view": ("[0, 1, 3]", "[0, 3, 0]", ["`cameras.front.up`", "along the view"]),
     "points of no body": ('"duck"\nat', '"goose"\nat', ["`observations.marks.body`", "`goose`"]),

@@ -1,0 +1,68 @@
+"""A scene at its start values beside and over its films, and what looks wrong about it.
+
+For every film the picture has three rows, the first, the middle and the last frame, and three
+columns: the film, the scene, and the film with the outline of the scene.
+
+Tests: `tests/studies/preview/test_showing.py`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from studies import media
+from studies.errors import StudyError
+from studies.observations.outlines import foreground
+from studies.preview.advice import advice_on_motion, advice_on_start
+from studies.preview.picture import stacked, strip
+from studies.preview.shots import shoot
+from studies.scene.building import build
+from studies.scene.checking import camera_of
+from studies.scene.declared import Film, SceneFile
+from studies.scene.reading import read_scene
+
+
+def preview(
+    scene: SceneFile | Path | str, out: Path | str, overrides: Sequence[str] = ()
+) -> list[str]:
+    """Write a picture of a scene at its start values, and return what looks wrong.
+
+    Parameters
+    ----------
+    scene : SceneFile or path
+    out : path
+        The picture, *.png.
+    overrides : sequence of str
+        Of a scene file, such as "bodies.duck.scale=0.02".
+
+    Raises
+    ------
+    StudyError
+        If the scene cannot be built, or has no camera.
+    """
+    file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
+    built = build(file)
+    warnings = list(built.notes)
+    strips = []
+    for key, camera, film in _views(file):
+        shot, said = shoot(file, built, key, name=camera, film=film)
+        warnings += said
+        if shot.data is not None:
+            seen = foreground(shot.data)
+            warnings += advice_on_start(file, built, shot, seen)
+            warnings += advice_on_motion(file, shot, seen)
+        strips.append(strip(shot))
+    media.write_png(out, stacked(strips, axis=0))
+    return warnings
+
+
+def _views(file: SceneFile) -> list[tuple[str, str, Film | None]]:
+    """Return key, camera and film of what is shown: all films, or else all cameras."""
+    found: list[tuple[str, str, Film | None]] = [
+        (f"observations.{name}", camera_of(f"observations.{name}", one.camera, file), one)
+        for name, one in file.observations.items()
+        if isinstance(one, Film)
+    ]
+    found = found or [(f"cameras.{name}", name, None) for name in file.cameras]
+    if not found:
+        raise StudyError("`cameras` is empty: a preview needs a table [cameras.NAME].")
+    return found
