@@ -36,6 +36,9 @@ from studies.scene.motions import NodeMotion
 from studies.scene.obstacles import Contacts, drawn_obstacle, make_contacts
 
 
+APART = "Bodies do not touch each other, only obstacles."
+
+
 @dataclass(frozen=True, eq=False)
 class Built:
     """A scene at its own values.
@@ -211,6 +214,7 @@ def _assembled(parts: _Parts) -> Built:
     targets = all_targets(maps, {path: value.value for path, value in values.items()})
     system, state = model.with_values(start, targets)
     meshes, subjects = _drawn(parts)
+    bodies = (*parts.nodes, *parts.rigid)
     return Built(
         system,
         state,
@@ -221,7 +225,7 @@ def _assembled(parts: _Parts) -> Built:
         tuple(maps),
         held if parts.n else None,
         rows,
-        [note for part in (*parts.nodes, *parts.rigid) for note in part.notes],
+        [*(note for part in bodies for note in part.notes), *([APART] if len(bodies) > 1 else [])],
         {path: series for part in parts.nodes for path, series in part.time_series.items()},
     )
 

@@ -11,8 +11,9 @@ of a camera here: films and points are undistorted when they are read.
 Tests: `tests/studies/scene/test_cameras.py`.
 """
 
+import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -53,6 +54,7 @@ def make_camera(
     lens: dict[str, Any] = {"fov_y": camera.fov_y}
     if camera.K is not None:
         matrix = camera.K
+        _check_film(f"{key}.K", matrix, size)
         lens = {"lens": tried(f"{key}.K", lambda: Intrinsics.from_matrix(matrix, size))}
     if camera.eye is not None:
         made: AnyCamera = tried(key, lambda: Camera(camera.eye, camera.target, camera.up, **lens))
@@ -60,9 +62,8 @@ def make_camera(
         extrinsics = np.column_stack([np.array(camera.R), np.array(camera.t)])
         made = tried(f"{key}.R", lambda: PosedCamera.from_extrinsics(extrinsics, **lens))
     distance = float(np.linalg.norm(made.pose()[0] - np.asarray(middle)))
-    object.__setattr__(made, "near", NEAR * distance)
-    object.__setattr__(made, "far", FAR * distance)
-    return made
+    changes: dict[str, Any] = {"near": NEAR * distance, "far": FAR * distance}
+    return dataclasses.replace(cast("Any", made), **changes)
 
 
 def _check(key: str, camera: declared.Camera) -> None:
@@ -81,6 +82,17 @@ def _check(key: str, camera: declared.Camera) -> None:
         raise StudyError(
             f"`{key}` must have `fov_y` [deg] or `K` [pixels], got {got}. A phone that films in "
             "landscape has a `fov_y` of about 40."
+        )
+
+
+def _check_film(key: str, K: Any, size: tuple[int, int]) -> None:
+    """Complain of intrinsics of a larger film."""
+    (c_u, c_v), (height, width) = (K[0][2], K[1][2]), size
+    if not (0.0 <= c_u < width - 1 and 0.0 <= c_v < height - 1):
+        raise StudyError(
+            f"`{key}` must be in pixels of the film, which has {width} x {height}, but its "
+            f"principal point is at ({c_u:g}, {c_v:g}). If the film was made smaller after the "
+            "calibration, scale the first two rows of K alike."
         )
 
 

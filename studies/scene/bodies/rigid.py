@@ -81,8 +81,8 @@ def make_rigid(name: str, body: Rigid, gravity: float) -> RigidPart:
     else:
         if body.density is None:
             notes.append(
-                f"`{key}` has neither `density` nor `mass`: {DENSITY:g} kg/m3 is taken. They do "
-                "not matter to a body that flies, or that touches one obstacle at a time."
+                f"`{key}` has neither `density` nor `mass`: {DENSITY:g} kg/m3 is taken. It does "
+                "not matter unless an obstacle's `stiffness` or `damping` is given."
             )
         density = DENSITY if body.density is None else body.density
         which, value = "density", positive(density, "kg/m3")

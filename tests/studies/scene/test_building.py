@@ -158,6 +158,11 @@ def test_what_is_zero_is_left_out_unless_it_is_free():
     assert set(paths) <= set(build(SceneFile(bodies={"a": body, "b": flag}, free=free)).values)
 
 
+def test_several_bodies_are_told_to_pass_through_each_other():
+    assert "Bodies do not touch each other, only obstacles." in BUILT.notes
+    assert not build(Scene(bodies={"cube": BODIES["cube"]})).notes
+
+
 def test_lights_are_those_of_the_scene_or_one_sun():
     assert set(BUILT.lights) == {"sun"}
     lamp = build(Scene(bodies=BODIES, lights={"lamp": Light(direction=(0, 0, 1))})).lights["lamp"]

@@ -70,7 +70,12 @@ def test_a_camera_that_looks_at_a_point_has_it_in_the_middle():
             {"R": matrix(2.0 * R), "t": (0, 0, 1), "K": K},
             r"`cameras.front.R`: .*rotation",
         ),
-        ({"R": matrix(R), "t": (0, 0, 1), "K": matrix(R)}, r"`cameras.front.K`: "),
+        ({"R": matrix(R), "t": (0, 0, 1), "K": matrix(R)}, r"`cameras.front.K`"),
+        ({"R": matrix(R), "t": (0, 0, 1), "K": ((7, 0, 1), (0, 7, 1), (0, 0, 2))}, "last entry"),
+        (
+            {"R": matrix(R), "t": (0, 0, 1), "K": ((9, 0, 960), (0, 9, 540), (0, 0, 1))},
+            r"`cameras.front.K` must be in pixels of the film, which has 640 x 480.*\(960, 540\)",
+        ),
     ],
 )
 def test_cameras_that_are_not_whole_are_told(given, message):
