@@ -152,15 +152,21 @@ def _nuisances(result: dict[str, Any]) -> str:
 
 
 def basins_section(folder: RunFolder, result: dict[str, Any]) -> str:
-    """Return the section of all optima that were searched; nothing of a single one.
-
-    The figure of the coarse set stands above, where the run has one.
-    """
-    basins = result["basins"]
-    figure = folder.file(COARSE_FIGURE)
-    if len(basins) < 2 and not figure.is_file():
+    """Return the section of the coarse set and of all optima; nothing where neither is there."""
+    figure, basins = folder.file(COARSE_FIGURE), result["basins"]
+    parts = []
+    if figure.is_file():
+        parts.append(wide(figure.read_bytes(), "losses of the coarse set"))
+    if len(basins) > 1:
+        parts.append(f'<div class="scroll">{_basins_table(basins)}</div>')
+    if not parts:
         return ""
-    shown = sorted(basins, key=lambda one: math.inf if one["loss"] is None else one["loss"])
+    body = "\n".join(parts)
+    return f"<section>\n<h2>Where the search looked</h2>\n{body}\n</section>"
+
+
+def _basins_table(basins: Sequence[dict[str, Any]]) -> str:
+    """Return the optima with their losses, the lowest first."""
     names = list(basins[0]["values"])
     lines = [
         [
@@ -169,14 +175,9 @@ def basins_section(folder: RunFolder, result: dict[str, Any]) -> str:
             "not finite" if one["loss"] is None else f"{one['loss']:.3e}",
             one["status"].lower().replace("_", " "),
         ]
-        for one in shown
+        for one in sorted(basins, key=lambda one: math.inf if one["loss"] is None else one["loss"])
     ]
-    head = ["", *map(breakable, names), "loss", "its search"]
-    image = wide(figure.read_bytes(), "losses of the coarse set") if figure.is_file() else ""
-    return (
-        f"<section>\n<h2>Other optima</h2>\n{image}\n"
-        f'<div class="scroll">{table(head, lines)}</div>\n</section>'
-    )
+    return table(["", *map(breakable, names), "loss", "its search"], lines)
 
 
 def _root(row: dict[str, Any], of: str) -> str:

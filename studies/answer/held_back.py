@@ -30,6 +30,8 @@ class Explained:
         Part of the motion in the frames after the first that is left, from 0.
     predicted_unexplained : float or None
         The same part in the frames held back, by the fit of the others; None without such frames.
+    first : float
+        Residual of the first frame, as a part of the same motion: what is wrong with the look.
     growth : float or None
         Residual of the last third of the frames over that of the first frame (sums of squares);
         None where the first frame has none.
@@ -39,6 +41,7 @@ class Explained:
 
     unexplained: float
     predicted_unexplained: float | None
+    first: float
     growth: float | None
     frames: int
     held_back: int
@@ -93,6 +96,7 @@ def explained(
     return Explained(
         max(0.0, float(left[1:].mean() - left[0])) / motion,
         predicted,
+        float(left[0]) / motion,
         last / float(left[0]) if left[0] > 0.0 else None,
         len(left),
         0 if n_fitted is None or predicted is None else len(left) - n_fitted,

@@ -36,6 +36,9 @@ from studies.optimizers.problem import Status
 UNEXPLAINED = 0.15
 # The same in frames held back: an error of 2 % in a frequency has grown to a visible phase there.
 PREDICTED = 0.3
+# Residual of the first frame as a part of the motion. Beyond it, the look is wrong by more than all
+# that moves, and a wrong motion may hide behind it.
+FIRST = 1.0
 # Of pictures that do not move: part of their variance about the mean colour.
 UNEXPLAINED_PICTURES = 0.15
 # Relative half-width of an interval with model error beyond which a value is not an answer.
@@ -160,6 +163,13 @@ def does_not_explain(found: Evidence) -> Verdict | None:
             f"The fit leaves {percent(left)} of the motion in the film unexplained (at most "
             f"{percent(UNEXPLAINED)} is accepted). {what_to_do}",
             {**numbers, "threshold": UNEXPLAINED},
+        )
+    if (left := found.explained.first) > FIRST:
+        return Verdict(
+            Kind.DOES_NOT_EXPLAIN,
+            f"The first frame differs by {left:.2g} times the motion in the film (at most "
+            f"{FIRST:g} is accepted). Check camera, pose, colours, light and background first.",
+            {**numbers, "threshold": FIRST},
         )
     left = found.explained.predicted_unexplained
     if left is not None and left > PREDICTED:

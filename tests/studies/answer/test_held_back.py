@@ -13,7 +13,7 @@ STILL = np.array([0.0, 1.0, 4.0, 9.0, 16.0, 20.0])
 def test_wrong_appearance_is_subtracted_and_wrong_motion_is_not():
     look = explained(np.full(6, 3.0), STILL)
     assert look is not None
-    assert (look.unexplained, look.growth) == (0.0, 1.0)
+    assert (look.unexplained, look.first, look.growth) == (0.0, 0.3, 1.0)
     wrong = explained(3.0 + 0.5 * STILL, STILL)
     assert wrong is not None
     assert wrong.unexplained == pytest.approx(0.5)

@@ -77,12 +77,15 @@ def test_a_wrong_basin_does_not_explain_the_footage(film):
     assert "of the motion in the film unexplained" in verdict.reason
 
 
-def test_frames_that_are_not_predicted_are_not_explained(film):
+def test_frames_that_are_not_predicted_or_look_wrong_are_not_explained(film):
     good = evidence(TRUTH, film)
     assert good.explained is not None
     verdict = judge(replace(good, explained=replace(good.explained, predicted_unexplained=0.6)))
     assert verdict.kind is Kind.DOES_NOT_EXPLAIN
     assert "60 %" in verdict.reason
+    verdict = judge(replace(good, explained=replace(good.explained, first=2.0)))
+    assert verdict.kind is Kind.DOES_NOT_EXPLAIN
+    assert "The first frame differs by 2 times the motion" in verdict.reason
 
 
 def test_pictures_are_held_against_their_variance(film):
@@ -204,6 +207,6 @@ def test_a_vector_is_held_against_its_length_not_against_a_component_near_zero(r
         Status.CONVERGED,
         float(r @ r),
         intervals=intervals(own, theta, r, J, frames=np.repeat(np.arange(31), 10)),
-        explained=Explained(0.0, None, 1.0, 31, 0),
+        explained=Explained(0.0, None, 0.1, 1.0, 31, 0),
     )
     assert judge(found).is_found
