@@ -33,7 +33,7 @@ from studies.scene.contacts import Touching
 from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Smoke, Soft, Springs
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets
 from studies.scene.motions import NodeMotion
-from studies.scene.obstacles import Contacts, drawn_obstacle, make_contacts
+from studies.scene.obstacles import Contacts, drawn_obstacle, make_contacts, notes_on_start
 
 
 APART = "Bodies do not touch each other, only obstacles."
@@ -225,7 +225,11 @@ def _assembled(parts: _Parts) -> Built:
         tuple(maps),
         held if parts.n else None,
         rows,
-        [*(note for part in bodies for note in part.notes), *([APART] if len(bodies) > 1 else [])],
+        [
+            *(note for part in bodies for note in part.notes),
+            *([APART] if len(bodies) > 1 else []),
+            *notes_on_start(scene.obstacles, touching),
+        ],
         {path: series for part in parts.nodes for path, series in part.time_series.items()},
     )
 
@@ -285,7 +289,7 @@ def _touching(parts: _Parts, stiffness: np.ndarray) -> list[Touching]:
             name=part.name,
             is_rigid=True,
             nodes=None,
-            points=part.bodies.arms[part.bodies.hull],
+            points=part.bodies.meshes[0].points,
             mass=part.bodies.masses[0],
             held_with=0.0,
             size=part.size,

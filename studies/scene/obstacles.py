@@ -43,6 +43,7 @@ from studies.scene.mesh_source import Source
 
 
 UNITS = {"stiffness": "N/m", "damping": "N s/m", "friction_stiffness": "N s/m"}
+TOO_DEEP = 0.02  # of a body's size, at the start
 DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the camera are left out
 
 
@@ -84,6 +85,38 @@ class _Given:
             key: chosen[key] if number is None else np.array(number, float)
             for key, number in own.items()
         }
+
+
+def notes_on_start(obstacles: Mapping[str, Obstacle], bodies: Sequence[Touching]) -> list[str]:
+    """Return what should be known of bodies that start inside an obstacle."""
+    notes = []
+    for name, obstacle in obstacles.items():
+        for body in _chosen(name, obstacle, bodies):
+            deep = -float(signed_distance(name, obstacle, body.points).min())
+            if deep > TOO_DEEP * body.size:
+                notes.append(
+                    f"`bodies.{body.name}` starts {deep:.3g} m deep inside `obstacles.{name}`, "
+                    f"which will throw it out: it is {body.size:.3g} m large. Move one of them."
+                )
+    return notes
+
+
+def signed_distance(name: str, obstacle: Obstacle, x: np.ndarray) -> np.ndarray:
+    """Return how far points are outside of an obstacle, (n,) [m]; inside it is negative."""
+    _, pose = _geometry(name, obstacle)
+    if isinstance(obstacle, PlaneObstacle):
+        return x @ pose["normal"] - pose["height"]
+    about = x - np.asarray(pose["center"])
+    if isinstance(obstacle, SphereObstacle):
+        return np.linalg.norm(about, axis=1) - obstacle.radius
+    own = about @ rotation_matrix(pose["rotation"])
+    if isinstance(obstacle, BoxObstacle):
+        beyond = np.abs(own) - pose["half_extents"]
+        outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=1)
+        return outside + np.minimum(beyond.max(axis=1), 0.0)
+    half = pose["half_length"]
+    own[:, 1] -= np.clip(own[:, 1], -half, half)
+    return np.linalg.norm(own, axis=1) - obstacle.radius
 
 
 def _chosen(name: str, obstacle: Obstacle, bodies: Sequence[Touching]) -> list[Touching]:

@@ -16,7 +16,7 @@ from studies.scene.declared import (
     SphereObstacle,
 )
 from studies.scene.maps import all_targets
-from studies.scene.obstacles import drawn_obstacle, turn_to
+from studies.scene.obstacles import drawn_obstacle, signed_distance, turn_to
 
 
 BODIES = {
@@ -123,6 +123,28 @@ def test_contacts_have_the_shape_that_is_drawn(kind):
         np.testing.assert_allclose(axis, np.array([1, 1, 0]) / np.sqrt(2), atol=1e-14)
         np.testing.assert_allclose(contact.center, [0.5, 0.5, 1.0])
         assert contact.half_length == pytest.approx(np.sqrt(0.5))
+
+
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_signed_distances_are_those_of_the_shapes(kind):
+    obstacle = OBSTACLES[kind]
+    _, surface = drawn_obstacle("a", obstacle)
+    np.testing.assert_allclose(signed_distance("a", obstacle, surface), 0.0, atol=1e-12)
+    x = np.random.default_rng(0).uniform(-3, 5, (200, 3))
+    found, expected = signed_distance("a", obstacle, x), distance(obstacle, x)
+    np.testing.assert_array_equal(found > 0.0, expected > 0.0)
+    inside = expected < 0.0
+    np.testing.assert_allclose(found[inside], expected[inside], rtol=1e-12)
+    if kind != "plane":
+        near = np.linalg.norm(x[:, None] - surface, axis=2).min(axis=1)
+        assert (found[~inside] <= near[~inside] + 1e-12).all()
+
+
+def test_a_body_that_starts_inside_an_obstacle_is_noted():
+    assert not built(floor=PlaneObstacle(point=(0, 0.85, 0))).notes[1:]
+    notes = built(floor=PlaneObstacle(point=(0, 1, 0))).notes[1:]
+    assert notes[0].startswith("`bodies.soft` starts 0.05 m deep inside `obstacles.floor`")
+    assert notes[1].startswith("`bodies.cube` starts 0.1 m deep")
 
 
 @pytest.mark.parametrize("direction", [(0, 1, 0), (0, -1, 0), (1, 0, 0), (0.6, 0, -0.8)])
