@@ -352,6 +352,32 @@ def view(
         print(screenshot.resolve())
 
 
+@app.command(cls=SettingsCommand)
+def preview(
+    scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="Keys of the scene, e.g. bodies.duck.E=2e5.", metavar="KEY=VALUE"),
+    ] = None,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="The picture; by default SCENE-preview.png, here.")
+    ] = None,
+) -> None:
+    """Show a scene at its start values beside its films, and say what looks wrong."""
+    from studies.errors import StudyError
+    from studies.preview.showing import preview as draw
+    from studies.scene.files import scene_file
+
+    path = scene_file(scene)
+    if path is None:
+        raise StudyError(f"There is no scene {scene}: name a TOML file with a table [bodies.NAME].")
+    picture = out or Path(f"{path.stem}-preview.png")
+    for line in draw(path, picture, overrides or []):
+        print(f"warning: {line}", file=sys.stderr)
+    print(picture.resolve())
+
+
 @app.command()
 def gallery(
     *,

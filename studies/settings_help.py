@@ -47,7 +47,7 @@ def documents(command: str, name: str) -> list[Path]:
         return [FAMILY.file(name)] if name in FAMILY.names else []
     if name in STUDY.names:
         return [STUDY.file(name)]
-    if command == "run" and (scene := scene_file(name)):
+    if command in ("run", "preview") and (scene := scene_file(name)):
         return [scene]
     scan = SCANS / f"{name}.toml"
     if command != "scan" or not scan.is_file():
