@@ -4,7 +4,7 @@ import pytest
 from adjsim.rollout import rollout
 from studies.errors import StudyError
 from studies.filming import Hulls, Skin
-from studies.motion import Motion
+from studies.motion import Motion, pull_frames, trajectory_fields
 from studies.scene.building import build
 from studies.scene.contacts import stable_dt
 from studies.scene.declared import (
@@ -39,7 +39,7 @@ BODIES = {
         bending_damping=1e-4, held=Held(plane=Plane(point=(-0.5, 0, 0), normal=(1, 0, 0))),
         velocity=(0, 0, 1),
     ),
-    "rope": Springs(mesh="chain", cells=(3,), position=(0, 2, 0), mass=0.5),
+    "rope": Springs(mesh="chain", cells=(3,), position=(0, 2, 0), mass=0.5, damping=1.0),
     "jelly": Soft(mesh="ball", size=(0.1,), cells=(1,), mu=1e4, lam=5e4, position=(2, 1, 0)),
 }  # fmt: skip
 SCENE = Scene(
@@ -145,6 +145,33 @@ def test_free_bodies_fall():
         np.testing.assert_allclose(x1 - x0, v * t + (0, drop, 0), atol=1e-9)
     cube = end.bodies["cube"].position[:, 0]
     np.testing.assert_allclose(cube[1] - cube[0], (0, drop, 0), atol=1e-12)
+
+
+def test_values_have_the_gradient_of_a_rollout():
+    bottom = float(BUILT.state.x[BUILT.nodes["duck"], 1].min())
+    low = PlaneObstacle(point=(0, bottom + 0.002, 0), bodies=("duck",))  # it touches at once
+    built = build(Scene(bodies=BODIES, obstacles={"floor": low}, world=World(wind=(1, 0, 0.5))))
+    motion = Motion(built.system, built.state, 0.3 * stable_dt(built.system), np.array([20, 60]))
+    sources = {path: value.value for path, value in built.values.items()}
+    recorded = motion.record()
+    own = trajectory_fields(recorded.trajectory)
+    rng = np.random.default_rng(3)
+    adjoints = {key: rng.standard_normal(own[key].shape) for key in ("x", "cube.position")}
+
+    def loss(given):
+        run = trajectory_fields(motion.with_values(all_targets(built.maps, given)).run())
+        return sum(float(np.sum(adjoints[key] * (run[key] - own[key]))) for key in adjoints)
+
+    wrt = tuple(dict.fromkeys(t for part in built.maps for t in part.targets))
+    of_targets = pull_frames(recorded, adjoints, wrt)
+    gradient = add_up(part.vjp(sources, of_targets) for part in built.maps)
+    assert set(gradient) == set(sources)
+    for path, value in sources.items():
+        tangent = rng.standard_normal(value.shape) * max(1e-3, float(np.abs(value).max()))
+        h = 1e-5
+        ahead, behind = (loss(sources | {path: value + s * h * tangent}) for s in (1, -1))
+        expected = float(np.sum(gradient[path] * tangent))
+        assert (ahead - behind) / (2.0 * h) == pytest.approx(expected, rel=1e-5, abs=1e-8), path
 
 
 def test_what_is_zero_is_left_out_unless_it_is_free():
