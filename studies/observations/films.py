@@ -22,6 +22,7 @@ from studies.scene.declared import Camera, Film
 PICTURES = (".png", ".jpg", ".jpeg")
 ROWS, COLUMNS = 120, 160  # that the default of `downsample` leaves
 STILL = 8.0 / 255.0  # a change that compression and the noise of a camera make too
+SURE = 0.25  # part of the frames that must show a background
 LIKE = 0.08  # a difference in colour that may lie between neighbouring places of a background
 DIFFERENT = 0.15  # a difference from the background that is surely a body
 
@@ -125,14 +126,16 @@ def plate_of(film: Film, data: FilmData, covered: np.ndarray) -> np.ndarray:
     Notes
     -----
     Where the first frame shows what most frames show, outside `covered`, it is that. Elsewhere it
-    is what some frames show that is like the background around, what most frames show unless that
-    has the colour of a body, or the background around, smoothed.
+    is the first of these: what a quarter of the frames show that is like the background around;
+    what most frames show, unless that has the colour of a body; outside `covered` the first frame,
+    unless that has; what any frame shows that is like the background around; this, smoothed.
     """
     del film
     if data.backdrop is not None:
         return data.backdrop
+    covered = np.asarray(covered, bool)
     first, usual = data.frames[0], np.median(data.frames, axis=0)
-    is_background = (_distance(usual, first) < STILL) & ~np.asarray(covered, bool)
+    is_background = (_distance(usual, first) < STILL) & ~covered
     if is_background.all() or not is_background.any():
         return usual
     around = _filled(usual, ~is_background)
@@ -143,10 +146,13 @@ def plate_of(film: Film, data: FilmData, covered: np.ndarray) -> np.ndarray:
     mean = (frames * near[..., None]).sum(axis=0) / np.maximum(counts, 1)
     often = usual[rows, columns]
     lasting = (_distance(frames, often) < STILL).mean(axis=0) > 0.5
-    own = covered[rows, columns] & ~near[0]
-    lasting &= ~_is_like(often, frames[0, own])
+    bodies = frames[0, covered[rows, columns] & ~near[0]]
+    bodies = bodies[~_is_like(bodies, usual[is_background])]
+    lasting &= ~_is_like(often, bodies)
+    begun = ~covered[rows, columns] & ~_is_like(frames[0], bodies)
+    choices = [counts >= SURE * len(frames), lasting[:, None], begun[:, None], counts > 0]
     plate = usual.copy()
-    plate[rows, columns] = np.where(counts > 0, mean, np.where(lasting[:, None], often, filled))
+    plate[rows, columns] = np.select(choices, [mean, often, frames[0], mean], filled)
     return plate
 
 

@@ -3,7 +3,7 @@
 Lengths are in pixels of the frames that are compared. Cameras and looks are fitted later, so what
 that will settle gives no advice.
 
-Tests: `tests/studies/preview/test_advice.py`.
+Tests: `tests/studies/preview/test_showing.py`.
 """
 
 import numpy as np

@@ -148,6 +148,24 @@ def test_the_plate_is_found_in_the_film(tmp_path, noise):
     np.testing.assert_allclose(mask, body, atol=0.01)
 
 
+def test_the_plate_has_a_horizon_behind_the_body_and_no_shadow(tmp_path):
+    """Frames in which the first pixels are left for good, and a shadow goes with the body."""
+    wall = np.full((H, W, 3), 0.9)
+    wall[11:] = 0.5
+    frames = np.repeat(wall[None], N, axis=0)
+    for k in range(N):
+        left = 4 if k == 0 else 20
+        frames[k, 8:14, left : left + 6] = BODY
+        frames[k, 18:20, left : left + 6] = 0.3
+    data = read_film(Film(video=write_folder(tmp_path / "a", frames), fps=5.0), FRONT)
+    covered = np.zeros((H, W), bool)
+    covered[6:16, 2:12] = True
+    plate = plate_of(Film(video="a"), data, covered)
+    off = np.abs(plate - wall).max(axis=-1)
+    assert off[:, :18].max() < 0.01  # what was left, and where the shadow was
+    assert off[8:14, 20:26].max() < 0.01  # where the body came to rest
+
+
 def test_what_a_body_never_leaves_is_filled_from_around_it(tmp_path):
     frames, wall = moving_square()
     film = Film(video=write_folder(tmp_path / "a", frames[:1].repeat(3, axis=0)), fps=5.0)
