@@ -253,11 +253,11 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 
 def _read_picture(path: Path, name: str = "video") -> np.ndarray:
     """Return one image as RGB or RGBA, uint8 or uint16."""
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     try:
-        with Image.open(path) as image:
-            image.load()
+        with Image.open(path) as file:
+            image = ImageOps.exif_transpose(file)  # upright, as the camera was held
             if image.mode.startswith("I;16"):
                 return np.repeat(np.asarray(image)[..., None].astype(np.uint16), 3, axis=2)
             has_alpha = "A" in image.getbands() or "transparency" in image.info
@@ -306,7 +306,8 @@ def _decoded(path: Path) -> Iterator[np.ndarray]:
     try:
         with av.open(str(path)) as container:
             for frame in container.decode(video=0):
-                yield frame.to_ndarray(format="rgb24")
+                turns = round(getattr(frame, "rotation", 0) / 90)  # as a phone was held
+                yield np.rot90(frame.to_ndarray(format="rgb24"), turns)
     except FFmpegError as error:
         raise ValueError(f"`video`: {path} cannot be decoded: {error.strerror}. {KINDS}") from error
 

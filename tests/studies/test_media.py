@@ -1,3 +1,5 @@
+import struct
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -36,6 +38,31 @@ def test_a_video_comes_back_within_a_few_grey_levels(tmp_path):
 def test_a_fractional_rate_survives(tmp_path):
     path = media.write_video(tmp_path / "a.mp4", moving_square(), 30000 / 1001)
     assert media.read_video(path).fps == pytest.approx(30000 / 1001, rel=1e-6)
+
+
+def test_a_video_of_a_phone_that_was_held_upright_is_upright(tmp_path):
+    """A quarter turn clockwise, written into the header of the track."""
+    frames = np.zeros((2, 32, 48, 3))
+    frames[:, :8, :, 0] = 1.0
+    path = media.write_video(tmp_path / "a.mp4", frames, 10.0)
+    data = bytearray(path.read_bytes())
+    matrix = data.index(b"tkhd") + 44
+    turn = (0, 1 << 16, 0, -1 << 16, 0, 0, 32 << 16, 0, 1 << 30)
+    data[matrix : matrix + 36] = struct.pack(">9i", *turn)
+    path.write_bytes(data)
+    upright = media.read_video(path).frames
+    assert upright.shape == (2, 48, 32, 3)
+    np.testing.assert_allclose(upright, np.rot90(frames, -1, axes=(1, 2)), atol=0.2)
+
+
+def test_a_picture_of_a_phone_that_was_held_upright_is_upright(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6  # a quarter turn clockwise
+    pixels = np.zeros((4, 6, 3), np.uint8)
+    pixels[0, :, 0] = 255
+    Image.fromarray(pixels).save(tmp_path / "a.png", exif=exif)
+    upright = media.read_image(tmp_path / "a.png")
+    np.testing.assert_array_equal(upright, np.rot90(pixels, -1) / 255.0)
 
 
 def test_alpha_is_dropped_from_a_video(tmp_path):
