@@ -29,7 +29,7 @@ Sources: Cameron & Miller, "A practitioner's guide to cluster-robust inference",
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,33 +147,47 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     diagonal = np.abs(np.diag(R))
     if not diagonal.min() > SINGULAR * diagonal.max():
         return no_intervals(p, "a direction of theta leaves no trace in the images")
-    gradient = J.T @ r
     fit = _Whitened(J, r, frames, R)
-    pixel = float(r @ r) / (n - p) * np.eye(p)
-    if pixel_covariance is not None:
-        pixel = R @ checks.array("pixel_covariance", pixel_covariance, (p, p)) @ R.T
     sources = {
-        "pixel": pixel,
+        "pixel": _pixel_noise(R, r, n, pixel_covariance),
         "lasting": fit.lasting(aligned=aligned),
         "jackknife": fit.jackknife(),
         "drift": fit.drift(theta, stages),
         "assumed": fit.assumed(assumed),
         "floor": checks.non_negative("floor", floor) ** 2 * fit.relative(_scale(parameters, theta)),
     }
-    both = upper_bound(upper_bound(sources["pixel"], sources["lasting"]), sources["jackknife"])
-    with_model = both + sources["drift"] + sources["assumed"] + sources["floor"]
-    quantile = float(stdtrit(max(fit.n_blocks - 1, 1), 0.5 + LEVEL / 2.0))
+    return _combined(parameters, theta, fit, sources)
+
+
+def _combined(
+    parameters: Parameters, theta: np.ndarray, fit: "_Whitened", sources: Mapping[str, np.ndarray]
+) -> Intervals:
+    """Return the intervals by all sources of error."""
+    n, p = fit.J.shape
+    residual = upper_bound(upper_bound(sources["pixel"], sources["lasting"]), sources["jackknife"])
+    with_model = residual + sources["drift"] + sources["assumed"] + sources["floor"]
     covariance = fit.in_theta(with_model)
-    z = float(stdtrit(n - p, 0.5 + LEVEL / 2.0))
+    by_source = {name: fit.in_theta(own) for name, own in sources.items()}
+    of_noise = float(stdtrit(n - p, 0.5 + LEVEL / 2.0))
+    quantile = float(stdtrit(max(fit.n_blocks - 1, 1), 0.5 + LEVEL / 2.0))
+    gradient = fit.J.T @ fit.r
     return Intervals(
-        natural_interval(parameters, theta, fit.in_theta(pixel), z),
+        natural_interval(parameters, theta, by_source["pixel"], of_noise),
         natural_interval(parameters, theta, covariance, quantile),
         covariance,
         quantile * _deviation(covariance),
         2.0 * gradient,
-        _remaining(parameters, theta, R, gradient),
-        {name: _deviation(fit.in_theta(own)) for name, own in sources.items()},
+        _remaining(parameters, theta, fit.R, gradient),
+        {name: _deviation(own) for name, own in by_source.items()},
     )
+
+
+def _pixel_noise(R: np.ndarray, r: np.ndarray, n: int, given: np.ndarray | None) -> np.ndarray:
+    """Return the covariance by pixel noise, in coordinates R theta."""
+    p = len(R)
+    if given is None:
+        return float(r @ r) / (n - p) * np.eye(p)
+    return R @ checks.array("pixel_covariance", given, (p, p)) @ R.T
 
 
 class _Whitened:
