@@ -37,10 +37,12 @@ def preview(
     Raises
     ------
     StudyError
-        If the scene cannot be built, or has no camera.
+        If the scene cannot be built, has no camera, or nothing that a camera sees.
     """
     file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
     built = build(file)
+    if not built.subjects:
+        raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
     warnings = list(built.notes)
     strips = []
     for key, camera, film in _views(file):

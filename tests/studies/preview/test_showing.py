@@ -174,3 +174,11 @@ def test_a_scene_without_a_camera(tmp_path):
     path.write_text(SCENE.partition("[cameras")[0], encoding="utf-8")
     with pytest.raises(StudyError, match="`cameras` is empty"):
         preview(path, tmp_path / "a.png")
+
+
+def test_smoke_is_not_shown(tmp_path):
+    media.write_png(tmp_path / "smoke.png", np.full((16, 16, 3), 0.5))
+    path = tmp_path / "scene.toml"
+    path.write_text('[bodies.smoke]\nkind = "smoke"\ndensity = "smoke.png"\n', encoding="utf-8")
+    with pytest.raises(StudyError, match="smoke is a picture already"):
+        preview(path, tmp_path / "a.png")
