@@ -1,6 +1,7 @@
 """The run of a scene: search, judge, certify, write results and the report."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -131,27 +132,17 @@ def what_moves(made: Made) -> str:
 
 
 def parameter_rows(solved: Solved, start: np.ndarray) -> list[dict[str, Any]]:
-    """Return one row for each component of answers and nuisances."""
-    parameters, theta = solved.problem.parameters, solved.result.theta
-    estimate, begun = parameters.natural(theta), parameters.natural(start)
-    units, intervals = parameters.units(), solved.spread.intervals
-    answers, rows = set(solved.problem.answers), []
-    paths = [path for path, v in parameters.values(theta).items() for _ in range(np.size(v))]
-    for i, (path, label) in enumerate(zip(paths, parameters.labels, strict=True)):
-        rows.append(
-            {
-                "name": label,
-                "index": i,
-                "count": 1,
-                "unit": units.get(path, ""),
-                "start": float(begun[i]),
-                "estimate": float(estimate[i]),
-                "interval": outcome._ends(intervals.model, i),
-                "pixel_interval": outcome._ends(intervals.pixel, i),
-                "is_answer": i in answers,
-            }
-        )
-    return rows
+    """Return one row for each component of answers and nuisances; many of a path are summed up."""
+    parameters = solved.problem.parameters
+    begun = parameters.held_at(start)  # of the same paths
+    fit: Any = SimpleNamespace(
+        problem=SimpleNamespace(parameters=begun), truth=None, units=parameters.units()
+    )
+    is_answer = {one.path: one.is_answer for one in parameters.free}
+    return [
+        {**row, "is_answer": is_answer[row["name"].partition("[")[0]]}
+        for row in outcome.rows(fit, solved.result.theta, solved.spread)
+    ]
 
 
 def findings(solved: Solved) -> list[str]:

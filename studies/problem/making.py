@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import scipy.ndimage
 
+from adjsim.reduced.smoke import SmokeState
 from render.annealing import softness
 from render.camera import AnyCamera
 from render.posed_camera import PosedCamera
 from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer
 from studies.errors import StudyError
-from studies.motion import Motion
-from studies.observations.advice import advice_on_film
+from studies.observations.advice import advice_on_film, check_lengths
 from studies.observations.films import FilmData, plate_of, read_film, silhouettes
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Stall
@@ -26,7 +26,9 @@ from studies.problem.free import Free, FreeParameters, make_free, nuisance
 from studies.problem.observers import FilmObserver, Observer, camera_names
 from studies.problem.own import OwnResiduals, own_observer
 from studies.problem.problem import SceneProblem
-from studies.problem.steps import first_steps
+from studies.problem.start import start_surfaces
+from studies.problem.smoke import smoke_observer
+from studies.problem.steps import Steps, first_steps
 from studies.problem.tracked import point_observer, state_observer
 from studies.scene import declared
 from studies.scene.building import Built, build
@@ -96,7 +98,7 @@ def make_problem(
             "`observations` must hold at least one film, table of points or states, got none."
         )
     films = {
-        name: read_film(one, file.cameras[camera_name(file, one)], f"observations.{name}")
+        name: read_film(one, _camera_of(file, one), f"observations.{name}")
         for name, one in file.observations.items()
         if isinstance(one, declared.Film)
     }
@@ -104,9 +106,14 @@ def make_problem(
     notes = list(built.notes)
     for name, data in films.items():
         notes += advice_on_film(data, f"observations.{name}")
+    check_lengths(
+        {f"observations.{name}": (file.observations[name], films[name]) for name in films}
+    )  # pyright: ignore[reportArgumentType]
     observers = _observers(file, built, films)
     observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
     is_held = {k for k, one in {**file.observations, **own}.items() if one.validate}
+    if len(is_held) == len(observers):
+        raise StudyError("`observations` must hold one without `validate`, to be fitted.")
     cameras = _cameras(file, observers)
     values = {**built.values, **_more_values(observers)}
     fitted_beside = _nuisances(file, observers, cameras)
@@ -118,8 +125,6 @@ def make_problem(
     problem = fit_first_frames(problem, films, file, looks, say=say)
     fitted = [one for one in problem.observers if one.name not in is_held]
     held = [one for one in problem.observers if one.name in is_held]
-    if not fitted:
-        raise StudyError("`observations` must hold one without `validate`, to be fitted.")
     validation = _on_one_timeline(problem, held) if held else None
     return Made(_on_one_timeline(problem, fitted), validation, notes)
 
@@ -127,6 +132,11 @@ def make_problem(
 def camera_name(file: declared.SceneFile, one: declared.Film | declared.Points) -> str:
     """Return the name of the camera of an observation: the only one, if it names none."""
     return one.camera or next(iter(file.cameras))
+
+
+def _camera_of(file: declared.SceneFile, one: declared.Film) -> declared.Camera | None:
+    """Return the camera of a film; None of a film of smoke, which has none."""
+    return file.cameras[camera_name(file, one)] if file.cameras else None
 
 
 def _problem(
@@ -138,6 +148,8 @@ def _problem(
 ) -> SceneProblem:
     gaps = [np.diff(one.times).min() for one in observers if len(one.times) > 1]
     steps = first_steps(float(min(gaps, default=INTERVAL)), file.world.dt)
+    if built.dt is not None:  # of smoke
+        steps = Steps(built.dt, 1, is_given=True)
     return _on_one_timeline(
         SceneProblem(built, tuple(observers), parameters, steps, **shared), observers
     )
@@ -165,7 +177,11 @@ def _observers(
     center = _center(file, built)
     found: list[Observer] = []
     for name, one in file.observations.items():
-        if isinstance(one, declared.Film):
+        if isinstance(one, declared.Film) and isinstance(built.state, SmokeState):
+            levels = file.search.levels if file.search.loss == "pyramid" else 1
+            grid = built.state.density.shape
+            found.append(smoke_observer(name, one, films[name], grid, levels))
+        elif isinstance(one, declared.Film):
             found.append(_film_observer(file, built, name, films[name], center))
         elif isinstance(one, declared.Points):
             camera = _point_camera(file, one, films, center)
@@ -179,15 +195,10 @@ def _observers(
 def _center(file: declared.SceneFile, built: Built) -> np.ndarray:
     """Return the middle of everything that moves at the start, (3,) [m]."""
     surfaces = start_surfaces(built)
+    if not surfaces:  # smoke
+        return np.zeros(3)
     points = np.concatenate([surfaces[name] for name in file.bodies])
     return 0.5 * (points.min(axis=0) + points.max(axis=0))
-
-
-def start_surfaces(built: Built) -> dict[str, np.ndarray]:
-    """Return the vertices of everything that is drawn at the start, by name, (n, 3) [m]."""
-    motion = Motion(built.system, built.state, 1e-9, np.array([0, 1]))
-    run = motion.run()
-    return {name: one.vertices(motion, run)[0] for name, one in built.subjects.items()}
 
 
 def posed(camera: AnyCamera, center: np.ndarray) -> PosedCamera:
@@ -395,7 +406,7 @@ def fit_first_frames(
         If a camera does not see the bodies.
     """
     cameras = tuple(one for one in problem.parameters.free if not one.is_answer)
-    if not films:
+    if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return problem
     for margin in (MARGIN, MARGIN / 3.0):
         problem = _with_backgrounds(problem, films, file, margin)

@@ -43,18 +43,22 @@ class Moved:
         Vertices of every drawn object, (n_rows, n_vertices, 3) [m].
     x : numpy.ndarray, optional
         Nodes, (n_rows, n_nodes, 3) [m].
+    density : numpy.ndarray, optional
+        Of smoke, (n_rows, height, width) [-].
     """
 
     surfaces: dict[str, np.ndarray]
     x: np.ndarray | None = None
+    density: np.ndarray | None = None
 
 
 @dataclass(eq=False)
 class Cotangents:
-    """What a prediction pulls back: to surfaces and nodes at the kept steps, and to values."""
+    """What a prediction pulls back: to what is at the kept steps, and to values by path."""
 
     surfaces: dict[str, np.ndarray] = field(default_factory=dict)
     x: np.ndarray | None = None
+    density: np.ndarray | None = None
     values: dict[str, np.ndarray] = field(default_factory=dict)
 
     def add(self, other: "Cotangents") -> None:
@@ -62,8 +66,10 @@ class Cotangents:
         for mine, theirs in ((self.surfaces, other.surfaces), (self.values, other.values)):
             for key, value in theirs.items():
                 mine[key] = mine[key] + value if key in mine else value
-        if other.x is not None:
-            self.x = other.x if self.x is None else self.x + other.x
+        for name in ("x", "density"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if theirs is not None:
+                setattr(self, name, theirs if mine is None else mine + theirs)
 
 
 @dataclass(frozen=True, eq=False)

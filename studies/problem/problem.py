@@ -145,12 +145,6 @@ class SceneProblem(ImageProblem):
         reach = Reach(self.built, dt)
         return self.built.system.with_values(self.built.state, reach.values(values))
 
-    @property
-    def duration(self) -> float:
-        """Time of the last instant [s]."""
-        values = self.fixed | self.parameters.scene_values(self.parameters.start)
-        return max(float(one.instants(values).max()) for one in self.observers)
-
     def _moment(self, theta: np.ndarray) -> tuple[dict[str, np.ndarray], Motion, list[Sampling]]:
         """Return the values, the motion, and where the instants of each observation lie."""
         values = self._values(theta)
@@ -161,6 +155,9 @@ class SceneProblem(ImageProblem):
             moves=[one.start_path in self.parameters.paths for one in self.observers],
         )
         system, state = self._system(values, dt)
+        if self.built.time_series:
+            sampled = sampled_series(self.built.time_series, dt, int(steps[-1]))
+            system, state = system.with_values(state, sampled)
         motion = Motion(
             system,
             state,
@@ -181,7 +178,7 @@ class SceneProblem(ImageProblem):
         surfaces = {
             name: subject.vertices(motion, run) for name, subject in self.built.subjects.items()
         }
-        return Moved(surfaces, getattr(run, "x", None))
+        return Moved(surfaces, getattr(run, "x", None), getattr(run, "density", None))
 
     def _tangent_of_motion(
         self, motion: Motion, tangents: Mapping[str, np.ndarray], values: Mapping[str, np.ndarray]
@@ -195,7 +192,7 @@ class SceneProblem(ImageProblem):
             name: subject.vertices_jvp(motion, run, tan_run, reached)
             for name, subject in self.built.subjects.items()
         }
-        return Moved(surfaces, getattr(tan_run, "x", None))
+        return Moved(surfaces, getattr(tan_run, "x", None), getattr(tan_run, "density", None))
 
     def images(self, theta: np.ndarray) -> np.ndarray:
         """Return all predictions at theta, (n_rows, 4)."""
@@ -254,8 +251,9 @@ class SceneProblem(ImageProblem):
         pulled = Pulled()
         for name, adj in gathered.surfaces.items():
             pulled.add(self.built.subjects[name].vertices_vjp(motion, run, adj))
-        if gathered.x is not None:
-            pulled.add(Pulled({"x": gathered.x}))
+        for name in ("x", "density"):
+            if (adj := getattr(gathered, name)) is not None:
+                pulled.add(Pulled({name: adj}))
         return pulled
 
     def _pulled_to_values(
@@ -418,6 +416,18 @@ class SceneProblem(ImageProblem):
                 moved = self._moved(motion, run)
                 rows = self._predicted(moved, samplings, values)
                 found[k] = self.frame_losses(rows)
+
+
+def sampled_series(
+    series: Mapping[str, tuple[np.ndarray, np.ndarray]], dt: float, n_steps: int
+) -> dict[str, np.ndarray]:
+    """Return time series by path with one row for each step, interpolated at its start."""
+    at = dt * np.arange(n_steps)
+    out = {}
+    for path, (times, values) in series.items():
+        columns = [np.interp(at, times, column) for column in np.atleast_2d(values.T)]
+        out[path] = np.stack(columns, axis=1) if values.ndim == 2 else columns[0]
+    return out
 
 
 def _runs(motions: Sequence[Motion]) -> list[Any]:

@@ -13,6 +13,7 @@ from studies.optimizers.problem import NOT_FINITE
 from studies.outcome import enlarged, playback_fps
 from studies.problem.observers import FilmObserver, PointObserver
 from studies.problem.problem import SceneProblem
+from studies.problem.smoke import SmokeObserver
 from studies.problem.solve import Solved
 from studies.report_parts import FACES_SWAP, counted, wide
 from studies.run_folder import RunFolder
@@ -47,7 +48,7 @@ def write_seen(folder: RunFolder, start: SceneProblem, solved: Solved) -> None:
     fitted, begun = _parts(problem, theta), _at_start(start)
     names = []
     for one in problem.observers:
-        if isinstance(one, FilmObserver):
+        if isinstance(one, FilmObserver | SmokeObserver):
             images = one.as_images(fitted[one.name]).astype(np.float32)
             before = one.as_images(begun[one.name]) if begun else np.zeros_like(images)
             _write_film(folder, one, images, before.astype(np.float32))
@@ -75,7 +76,7 @@ def _at_start(start: SceneProblem) -> dict[str, np.ndarray]:
 
 
 def _write_film(
-    folder: RunFolder, one: FilmObserver, fitted: np.ndarray, start: np.ndarray
+    folder: RunFolder, one: FilmObserver | SmokeObserver, fitted: np.ndarray, start: np.ndarray
 ) -> None:
     target = one.frames.astype(np.float32)
     folder.write_npz(
@@ -111,7 +112,7 @@ def facts_of(problem: SceneProblem) -> dict[str, Any]:
         "observations": {
             one.name: {
                 "frames": len(one.times),
-                "size": list(one.size) if isinstance(one, FilmObserver) else None,
+                "size": list(one.size) if isinstance(one, FilmObserver | SmokeObserver) else None,
             }
             for one in problem.observers
         },

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from adjsim.model import Model
+from studies.scene.contacts import stable_dt
 
 
 ROOM = 0.6  # of the estimated stable step: 2.8 times the stiffness is still stable
@@ -40,7 +41,7 @@ class Steps:
         """Return the steps for a system, as many as the estimate asks for."""
         if self.is_given:
             return self
-        stable = system.stable_dt() if isinstance(system, Model) else np.inf
+        stable = stable_dt(system) if isinstance(system, Model) else np.inf
         if not np.isfinite(stable):
             return replace(self, count=SMOOTH)
         count = int(np.ceil(self.interval / (ROOM * stable)))
@@ -50,7 +51,7 @@ class Steps:
         """Whether the steps are too long for a system."""
         if self.is_given or not isinstance(system, Model):
             return False
-        return self.dt > LONG * system.stable_dt()
+        return self.dt > LONG * stable_dt(system)
 
 
 def first_steps(interval: float, given: float | None) -> Steps:

@@ -5,10 +5,10 @@ import scipy.sparse
 
 from render.posed_camera import PosedCamera
 from studies.errors import StudyError
-from studies.motion import Motion
 from studies.observations.points import PointData, read_points
 from studies.observations.states import read_states
 from studies.problem.observers import PointObserver
+from studies.problem.start import start_surfaces
 from studies.scene import declared
 from studies.scene.building import Built
 
@@ -51,8 +51,7 @@ def point_observer(
             f"`observations.{name}.body` must be a body with a surface, got {one.body!r}. Known: "
             f"{', '.join(built.subjects)}."
         )
-    motion = Motion(built.system, built.state, 1e-9, np.array([0, 1]))
-    surface = built.subjects[one.body].vertices(motion, motion.run())[0]
+    surface = start_surfaces(built)[one.body]
     faces = np.asarray(built.meshes[one.body].faces)
     places = _places(name, one, data, seen_by, center, surface, faces)
     path, camera, picture = seen_by or ("", None, (1, 1))
@@ -64,7 +63,7 @@ def point_observer(
         np.arange(len(data.times)),
         data.values,
         one.error or (MILLIMETRE if camera is None else PIXEL),
-        on_surface(surface, faces, places),
+        on_surface(name, surface, faces, places),
         one.body,
         camera,
         path,
@@ -141,12 +140,14 @@ def _places(
 
 
 def on_surface(
-    surface: np.ndarray, faces: np.ndarray, places: np.ndarray
+    name: str, surface: np.ndarray, faces: np.ndarray, places: np.ndarray
 ) -> scipy.sparse.csr_array:
     """Return W, (n_points, n_vertices), whose rows weigh the corners of the nearest triangle.
 
     Parameters
     ----------
+    name : str
+        Of the observation.
     surface : numpy.ndarray
         Vertices, (n_vertices, 3) [m].
     faces : numpy.ndarray
@@ -164,8 +165,9 @@ def on_surface(
     if (far > NEAR * size).any():
         k = int(np.argmax(far))
         raise StudyError(
-            f"A tracked point must begin on its body, but {places[k].round(4).tolist()} is "
-            f"{far[k]:.3g} m away from it. Check units and pose of the points and the body."
+            f"`observations.{name}` must have points on its body at the start, but one is at "
+            f"{places[k].round(4).tolist()} m, {far[k]:.3g} m away from it. Check units and pose "
+            "of the points and the body, or say where they are by `at`."
         )
     weights = _barycentric(surface[corners], nearest)
     rows = np.repeat(np.arange(len(places)), 3)
