@@ -114,7 +114,7 @@ def _advice_on_rate(file: SceneFile, shot: Shot, scene: np.ndarray, film: np.nda
     """Return what is said of films whose free fall, from the start on, is not that of the scene."""
     assert shot.data is not None
     g = float(np.linalg.norm(file.world.gravity))
-    _, (depth,) = seen_at(shot.camera, _center(shot)[None], shot.data.size)
+    _, (depth,) = _seen_at(shot.camera, _center(shot)[None], shot.data.size)
     expected = g * _pixels_per_metre(shot, float(depth))
     times = shot.times[: len(scene)] - shot.times[0]
     for end in range(len(scene), SHORTEST - 1, -1):
@@ -194,7 +194,7 @@ def _advice_on_held(file: SceneFile, built: Built, shot: Shot, off: np.ndarray) 
         points = np.asarray(built.state.x)[rows][built.held[rows]]
         if np.linalg.matrix_rank(points - points[:1], tol=1e-6) < 2:
             continue  # a hinge, about which everything turns
-        pixels, depths = seen_at(shot.camera, points, data.size)
+        pixels, depths = _seen_at(shot.camera, points, data.size)
         columns, lines = np.rint(pixels[depths > 0.0] + off).astype(int).T
         inside = (columns >= 0) & (columns < width) & (lines >= 0) & (lines < height)
         if inside.any() and (moves := changing[lines[inside], columns[inside]].mean()) > MOVED:
@@ -233,7 +233,7 @@ def _down(file: SceneFile, shot: Shot) -> np.ndarray | None:
     center, size = _center(shot), 0.1 * _reach(shot)
     points = center + np.stack([np.zeros(3), size * gravity / np.linalg.norm(gravity)])
     assert shot.data is not None
-    pixels, depths = seen_at(shot.camera, points, shot.data.size)
+    pixels, depths = _seen_at(shot.camera, points, shot.data.size)
     across = size * _pixels_per_metre(shot, float(depths[0]))
     step = pixels[1] - pixels[0]
     length = float(np.linalg.norm(step))
@@ -244,7 +244,7 @@ def _whereabouts(shot: Shot) -> str:
     """Return where the camera has the middle of the scene."""
     assert shot.data is not None
     height, width = shot.data.size
-    (place,), (depth,) = seen_at(shot.camera, _center(shot)[None], shot.data.size)
+    (place,), (depth,) = _seen_at(shot.camera, _center(shot)[None], shot.data.size)
     low, high = (end.round(3).tolist() for end in _box(shot))
     if depth <= 0.0:
         said = "Its middle is behind the camera."
@@ -263,7 +263,7 @@ def _whereabouts(shot: Shot) -> str:
 def _in_space(shot: Shot, off: np.ndarray) -> np.ndarray:
     """Return the way across the view that is `off` pixels in the picture, (3,) [m]."""
     assert shot.data is not None
-    _, (depth,) = seen_at(shot.camera, _center(shot)[None], shot.data.size)
+    _, (depth,) = _seen_at(shot.camera, _center(shot)[None], shot.data.size)
     right, up, _ = shot.camera.pose()[1]
     return (off[0] * right - off[1] * up) / _pixels_per_metre(shot, float(depth))
 
@@ -289,7 +289,7 @@ def _box(shot: Shot) -> tuple[np.ndarray, np.ndarray]:
     return points.min(axis=0), points.max(axis=0)
 
 
-def seen_at(
+def _seen_at(
     camera: AnyCamera, points: np.ndarray, size: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return columns and rows (n, 2) [pixels] and depths (n,) [m] of points in a picture (H, W)."""

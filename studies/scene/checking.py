@@ -45,7 +45,7 @@ def check_scene(scene: Scene) -> None:
         if isinstance(obstacle, PlaneObstacle):
             _check_direction(f"{key}.normal", obstacle.normal)
     for name, camera in scene.cameras.items():
-        check_camera(f"cameras.{name}", camera)
+        _check_camera(f"cameras.{name}", camera)
     for name, light in scene.lights.items():
         _check_direction(f"lights.{name}.direction", light.direction)
     if isinstance(scene, SceneFile):
@@ -73,7 +73,7 @@ def camera_of(key: str, camera: str | None, scene: Scene) -> str:
     return next(iter(scene.cameras))
 
 
-def check_camera(key: str, camera: Camera) -> None:
+def _check_camera(key: str, camera: Camera) -> None:
     """Raise if pose or lens of a camera is missing or there twice, or its axes are none."""
     ways = "Give eye, target and fov_y, or K, R and t."
     at = [name for name in ("eye", "target") if getattr(camera, name) is not None]

@@ -110,6 +110,50 @@ def read_scene_text(folder, text):
     return read(folder, text)
 
 
+def test_all_kinds_come_back(folder):
+    (folder / "push.csv").touch()
+    text = """
+        [bodies.flag]
+        kind = "cloth"
+        mesh = "sheet"
+        E = "field:stiffness"
+        [bodies.net]
+        kind = "springs"
+        mesh = "sheet"
+        [bodies.arm]
+        kind = "pendulum"
+        length = [1.0, 0.5]
+        angle = [10, 20]
+        torque = "push.csv"
+        [bodies.muscle]
+        kind = "soft"
+        mesh = "box"
+        actuation = 0.3
+        [obstacles.pole]
+        ends = [[0, 0, 0], [0, 1, 0]]
+        radius = 0.1
+        [obstacles.crate]
+        center = [1, 2, 3]
+        size = [1, 1, 1]
+        [cameras.left]
+        K = [[100, 0, 32], [0, 100, 24], [0, 0, 1]]
+        R = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+        t = [0, 0, 3]
+        distortion = [-0.1, 0.01]
+        [lights.lamp]
+        color = [2, 1, 1]
+        [free.muscle.actuation]
+        tied_to = "arm.mass"
+        [free.arm.mass]
+        start = [1.0, 2.0]
+        bounds = [0.5, 3.0]
+    """
+    scene = read(folder, text)
+    assert scene.bodies["arm"].torque == str(folder / "push.csv")
+    assert scene.obstacles["pole"].kind == "capsule"
+    assert read_scene_text(folder / "other", to_toml(scene)) == scene
+
+
 def test_overrides(folder):
     scene = read(
         folder,
