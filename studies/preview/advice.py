@@ -128,10 +128,11 @@ def _advice_on_rate(file: SceneFile, shot: Shot, scene: np.ndarray, film: np.nda
         if 1.0 / FAST < b / a < FAST:
             return []
         rate = shot.data.fps or 0.0
+        held = _advice_on_unheld(file) if b < a else ""
         return [
             f"In `{shot.key}` the bodies fall with {b / a:.2g} times the acceleration of the "
             f"scene. Check `fps` (now {rate:g}; {rate / np.sqrt(b / a):.3g} would be the same), "
-            f"`world.gravity` and the scale of the scene.{_advice_on_unheld(file)}"
+            f"`world.gravity` and the scale of the scene.{held}"
         ]
     return []
 
