@@ -1,17 +1,15 @@
 """Tetrahedra that fill a surface: made once, and kept with what was computed from them.
 
 The mesher takes no seed and draws an order from the operating system, so two fillings of one
-surface differ (`adjsim/meshes/tetrahedralise.py`). So a run keeps its own in its folder and
-takes them from there when it is resumed, and a scan takes them along to its workers. A folder
-of the machine's cache serves the next run of the same surface.
+surface differ (`adjsim/meshes/tetrahedralise.py`). So the run of a scene keeps its own in its
+folder and takes them from there when it is resumed. A folder of the machine's cache serves the
+next run of the same surface.
 """
 
 import hashlib
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +17,6 @@ from adjsim.backend import CACHE_DIR
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.tetrahedralise import tetrahedralise
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies.errors import StudyError
-from studies.registry import find_study
 from studies.run_folder import FILLINGS, RunFolder
 
 
@@ -57,21 +53,6 @@ def _cached(path: Path, surface: TriangleMesh, edge_length: float) -> TetMesh:
     return mesh
 
 
-def told_of_filling(edge_length: float) -> str:
-    """Return what an estimate owes to the filling, which no interval counts."""
-    return (
-        f"The surface was filled with tetrahedra, which depend on `body.edge_length` "
-        f"({edge_length:g}), and the estimate with them, often by more than an interval: run again "
-        f"with another, such as `body.edge_length={0.75 * edge_length:.2g}`, to see by how much."
-    )
-
-
-def fillings_of(kind: str, values: Mapping[str, Any]) -> dict[str, TetMesh]:
-    """Return what fills the surfaces of a study with these settings; most studies have none."""
-    find = getattr(import_module(find_study(kind).module), "fillings", None)
-    return {} if find is None else find(values)
-
-
 def write_fillings(folder: RunFolder, fillings: Mapping[str, TetMesh]) -> None:
     """Write fillings, if there are any, into the folder of the run that they are of."""
     arrays = {
@@ -90,21 +71,4 @@ def keep_fillings_of(folder: RunFolder) -> None:
         keys = {name.partition(".")[0] for name in arrays}
         KEPT.update(
             {key: TetMesh(arrays[f"{key}.points"], arrays[f"{key}.tets"]) for key in sorted(keys)}
-        )
-
-
-def require_fillings(folder: RunFolder, fillings: Mapping[str, TetMesh]) -> None:
-    """Complain if a run that goes on would do so with another filling than it began with.
-
-    Raises
-    ------
-    StudyError
-        If its folder has not those that are needed.
-    """
-    there = folder.read_npz(FILLINGS) if folder.has(FILLINGS) else {}
-    if any(f"{key}.points" not in there for key in fillings):
-        raise StudyError(
-            f"`mesh` is not the surface that {folder.path} began with: its {FILLINGS} has no "
-            "tetrahedra of it, and new ones would be others. Give the file as it was, or start a "
-            "new run."
         )

@@ -3,14 +3,12 @@
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from studies import config
 from studies.distribution import HERE, Cluster, Spread
 from studies.errors import StudyError
-from studies.fillings import fillings_of, keep_fillings_of, require_fillings, write_fillings
 from studies.manifest import manifest, now
 from studies.registry import Job, RunOptions, find_study
 from studies.run_folder import ITERATIONS, MANIFEST, SCAN, SPEC, STUDY, RunFolder, new_folder
@@ -69,13 +67,11 @@ def start(
     settings = config.resolve(study, overrides)
     check_device(options.device)
     RunFolder.require_free(out)  # what follows may compile, which takes minutes
-    advise(settings)
     job = over(find_study(settings.kind).prepare(settings.values, options), options, spread)
-    warn([*advice_of(settings.kind, "advice_on_job", job), advice_on_steps(job)])
+    warn([advice_on_steps(job)])
     folder = RunFolder.create(out or new_folder(settings.kind))
     command = " ".join(["adjsim", *sys.argv[1:]])
     folder.write_json(MANIFEST, manifest(settings.kind, vars(options), command))
-    write_fillings(folder, fillings_of(settings.kind, settings.values))
     folder.write_text(STUDY, settings.to_toml())  # last: with it the run has begun
     return folder, job
 
@@ -122,9 +118,7 @@ def resume(
     asked_for = given.get(CERTIFICATE)
     options = replace(options, certificate=stored[CERTIFICATE] if asked_for is None else asked_for)
     check_device(options.device)
-    keep_fillings_of(folder)
     job = over(find_study(settings.kind).prepare(settings.values, options), options, spread)
-    require_fillings(folder, fillings_of(settings.kind, settings.values))
     folder.clear_parts()
     say_what_is_kept(folder)
     changed = {key: getattr(options, key) for key in (CHECKPOINT, CERTIFICATE)}
@@ -149,17 +143,6 @@ def over(job: Job, options: RunOptions, spread: Spread) -> Job:
     if not has_pieces or (options.device == "cuda" and not is_asked):  # the GPU is one
         return job
     return replace(job, spread=spread)  # pyright: ignore[reportArgumentType, reportCallIssue, reportReturnType]
-
-
-def advise(settings: config.StudySettings) -> None:
-    """Print what a study has to say of settings that are allowed and look like a mistake."""
-    warn(advice_of(settings.kind, "advice", settings.values, settings.explicit))
-
-
-def advice_of(kind: str, name: str, *about: Any) -> Iterable[str | None]:
-    """Return what a function of this name in a study's module has to say; nothing without one."""
-    advice = getattr(import_module(find_study(kind).module), name, None)
-    return advice(*about) if advice else []
 
 
 def warn(lines: Iterable[str | None]) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from studies import config
 from studies.distribution import HERE, Spread
 from studies.errors import StudyError
-from studies.fillings import fillings_of, keep_fillings_of, require_fillings, write_fillings
 from studies.manifest import manifest, now
 from studies.run_folder import MANIFEST, RESULT, SCAN, STUDY, RunFolder, new_folder
 from studies.running import CHECKPOINT, check_device, with_budget
@@ -68,8 +67,7 @@ class ScanJob:
 
 def _make_job(scan: Scan, spread: Spread) -> ScanJob:
     survey = Survey(scan)
-    grid = survey.grid
-    return ScanJob(replace(survey, fillings=grid.fillings()), grid, spread)
+    return ScanJob(survey, survey.grid, spread)
 
 
 def start(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFolder, ScanJob]:
@@ -89,7 +87,6 @@ def start(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFol
     command = " ".join(["adjsim", *sys.argv[1:]])
     folder.write_json(MANIFEST, manifest(scan.settings.kind, vars(scan.options), command))
     folder.write_json(SCAN, scan.to_json())
-    write_fillings(folder, job.survey.fillings)
     folder.write_text(STUDY, scan.settings.to_toml())  # last: with it the scan has begun
     return folder, job
 
@@ -128,9 +125,7 @@ def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFo
             _differs(out, key, own, value)
     check_device(stored.options.device)
     options = with_budget(stored.options, asked.options.get(CHECKPOINT))
-    keep_fillings_of(folder)
     job = _make_job(replace(stored, options=options), spread)
-    require_fillings(folder, fillings_of(stored.settings.kind, stored.settings.values))
     folder.clear_parts()
     old = folder.read_json(MANIFEST)
     resumed = {CHECKPOINT: options.checkpoint, "resumed": [*old["resumed"], now()]}

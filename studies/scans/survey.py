@@ -1,11 +1,10 @@
 """Points of a scan as pieces of work: pure, to be made here or by another process.
 
 A piece is the indices of a few points that share their settings. A process keeps the grid of
-the scan, and the problem of the last settings, for the next piece. Where the study fills a
-surface with tetrahedra, the survey brings them: another process would make others.
+the scan, and the problem of the last settings, for the next piece.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
@@ -13,8 +12,6 @@ from math import ceil
 from typing import Any
 from uuid import uuid4
 
-from adjsim.meshes.tet_mesh import TetMesh
-from studies.fillings import KEPT
 from studies.scans.evaluation import in_groups, worlds_at_once
 from studies.scans.points import make_points
 from studies.scans.spec import Scan
@@ -32,13 +29,10 @@ class Survey:
     Attributes
     ----------
     scan : Scan
-    fillings : mapping
-        `Grid.fillings`.
     token : str
     """
 
     scan: Scan = field(compare=False)
-    fillings: Mapping[str, TetMesh] = field(default_factory=dict, compare=False)
     token: str = field(default_factory=lambda: uuid4().hex)
 
     @property
@@ -57,7 +51,6 @@ class Survey:
 
     def __call__(self, piece: Sequence[Index]) -> list[dict[str, Any]]:
         """Return what is kept of the points of a piece; without a problem, the reason of each."""
-        KEPT.update(self.fillings)
         grid = self.grid
         terrain = _terrain(self, tuple(grid.settings(piece[0]).items()))
         if isinstance(terrain, str):

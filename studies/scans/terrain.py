@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from adjsim.meshes.tet_mesh import TetMesh
 from studies import config
 from studies.config import StudySettings
 from studies.errors import StudyError
-from studies.fillings import fillings_of
 from studies.image_fit import ImageFit
 from studies.image_problem import ImageProblem
 from studies.instances import Instances
@@ -159,23 +157,6 @@ class Grid:
                 if isinstance(own, int)
                 else float(axis.values[index[k]])
             )
-        return found
-
-    def fillings(self) -> dict[str, TetMesh]:
-        """Return what fills the surfaces of the study and of all points, by key.
-
-        A surface that cannot be filled is left out: its points say why.
-        """
-        own = self.scan.settings
-        found = fillings_of(own.kind, own.values)
-        if not found:
-            return {}
-        alike = {str(changed): changed for changed in map(self.settings, self.order().tolist())}
-        for changed in alike.values():
-            try:
-                found |= fillings_of(own.kind, changed_values(own, changed))
-            except (ValueError, ArithmeticError):
-                continue
         return found
 
     def natural(self, terrain: Terrain, index: Sequence[int]) -> np.ndarray:

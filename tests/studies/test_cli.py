@@ -386,14 +386,6 @@ def test_the_view_stands_upright(finished):
     plotter.close()
 
 
-def test_a_warning_comes_before_an_error_of_what_it_is_about(adjsim, tmp_path):
-    part = tmp_path / "part.ply"
-    part.write_text("this is no mesh")
-    code, _, err = adjsim("run", "identify", f"mesh={part}", "--out", tmp_path / "run")
-    assert code == 2
-    assert err.index("warning: `mesh` is yours, but `body.scale`") < err.index("`mesh`: ")
-
-
 def test_traceback_on_request(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["adjsim", "--traceback", "run", "beem"])
     with pytest.raises(ValueError, match="Did you mean"):

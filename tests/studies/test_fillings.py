@@ -1,7 +1,6 @@
 """A surface is filled by chance, but a run has one filling from its start to its end."""
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -10,23 +9,29 @@ import pyvista
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies import fillings, running
+from studies import fillings
 from studies.errors import StudyError
 from studies.fillings import KEPT, filled
+from studies.problem.running import resume_scene, start_scene
 from studies.run_folder import FILLINGS, MANIFEST, RunFolder
-from studies.scans import scanning, survey
-from studies.scans.spec import Asked
 
 
-SIZE = (0.05, 0.05, 0.4)
-TINY = (
-    "image.downsample=8", "time.frames=2", "appearance.fit=false", "body.scale=1.0",
-    "pinned.upper=[1, 1, 0.01]", "camera.fov_y=40", "time.dt=1e-3",
-)  # fmt: skip
+SCENE = """
+[bodies.block]
+kind = "soft"
+mesh = "{mesh}"
+E = 1e4
+nu = 0.3
+[observations.marks]
+file = "marks.csv"
+body = "block"
+[free]
+"block.E" = {{ bounds = [1e3, 1e5] }}
+"""
 
 
 @pytest.fixture(autouse=True)
-def chance(monkeypatch, tmp_path):
+def calls(monkeypatch, tmp_path):
     """Fill a box with nodes in other places every time, as the mesher does; return the calls."""
     calls, draws = [], itertools.count()
 
@@ -47,28 +52,31 @@ def chance(monkeypatch, tmp_path):
 def another_machine(monkeypatch, path):
     """Forget what is kept in this process and in the cache."""
     monkeypatch.setattr(fillings, "CACHE_DIR", path / "kernels")
-    for forget in (KEPT.clear, survey._grid.cache_clear, survey._terrain.cache_clear):
-        forget()
+    KEPT.clear()
 
 
-def box(path, size=SIZE):
-    """Write the surface of a box; return the setting that names it."""
-    mesh = box_tets((1, 1, 1), size)
-    pyvista.make_tri_mesh(mesh.points, mesh.surface().faces).save(path)
-    return f"mesh={path}"
+def write_scene(folder, width=0.05, mesh="box.ply"):
+    """Write a scene of a box whose surface is in a file, and return the path."""
+    box = box_tets((1, 1, 1), (0.05, width, 0.4))
+    pyvista.make_tri_mesh(box.points, box.surface().faces).save(folder / "box.ply")
+    rows = [f"{t},corner,0,{-4.9 * t * t},0" for t in (0.0, 0.05, 0.1)]
+    (folder / "marks.csv").write_text("\n".join(["time,point,x,y,z", *rows]))
+    path = folder / "scene.toml"
+    path.write_text(SCENE.format(mesh=mesh))
+    return path
 
 
 def nodes(job):
-    return job.problem.motion.state.x
+    return job.made.problem.built.state.x
 
 
-def test_a_surface_is_filled_once_and_kept(chance, monkeypatch, tmp_path):
+def test_a_surface_is_filled_once_and_kept(calls, monkeypatch, tmp_path):
     mesh = box_tets((1, 1, 1))
     surface = TriangleMesh(mesh.points, mesh.surface().faces)
     made = [filled(surface, edge_length) for edge_length in (0.1, 0.1, 0.2, 0.1)]
     KEPT.clear()
     again = filled(surface, 0.1)
-    assert chance == [0.1, 0.2]
+    assert calls == [0.1, 0.2]
     assert made[0] is made[1] is made[3]
     assert (again.points == made[0].points).all()
     assert (again.tets == made[0].tets).all()
@@ -77,72 +85,35 @@ def test_a_surface_is_filled_once_and_kept(chance, monkeypatch, tmp_path):
 
 
 def test_a_run_goes_on_with_its_filling_on_another_machine(monkeypatch, tmp_path):
-    mesh, out = box(tmp_path / "box.ply"), tmp_path / "run"
-    _, begun = running.start("identify", [mesh, *TINY], out, {})
+    scene, out = write_scene(tmp_path), tmp_path / "run"
+    folder, begun = start_scene(scene, [], out, {})
+    folder.release()
     another_machine(monkeypatch, tmp_path / "two")
-    _, again = running.resume("identify", [], out, {})
+    _, again = resume_scene(scene, [], out, {})
     assert (nodes(again) == nodes(begun)).all()
-    assert again.problem.motion.system.parameters()["mass"].tolist() == (
-        begun.problem.motion.system.parameters()["mass"].tolist()
-    )
 
 
 def test_a_surface_that_was_changed_under_a_run_is_refused(tmp_path):
-    mesh, out = box(tmp_path / "box.ply"), tmp_path / "run"
-    running.start("identify", [mesh, *TINY], out, {})
-    box(tmp_path / "box.ply", (0.05, 0.06, 0.4))
-    with pytest.raises(StudyError, match=r"`mesh` is not the surface that .*/run began with"):
-        running.resume("identify", [], out, {})
+    scene, out = write_scene(tmp_path), tmp_path / "run"
+    folder, _ = start_scene(scene, [], out, {})
+    folder.release()
+    write_scene(tmp_path, width=0.06)
+    with pytest.raises(StudyError, match=r"box\.ply` is not the file that .*/run was started with"):
+        resume_scene(scene, [], out, {})
 
 
-def test_a_start_that_was_killed_behind_its_filling_begins_anew(tmp_path):
+def test_a_run_killed_right_after_its_filling_was_written_starts_again(tmp_path):
     folder = RunFolder.create(tmp_path / "run")
     folder.write_json(MANIFEST, {})
     folder.write_npz(FILLINGS, a=np.zeros(3))
-    mesh = box(tmp_path / "box.ply")
-    _, job = running.resume("identify", [mesh, *TINY], folder.path, {})
+    folder.release()
+    folder, job = resume_scene(write_scene(tmp_path), [], folder.path, {})
     (points,) = (value for key, value in folder.read_npz(FILLINGS).items() if "points" in key)
     assert (points == nodes(job)).all()
 
 
-def test_a_volume_mesh_leaves_no_filling(chance, tmp_path):
-    folder, _ = running.start("identify", TINY[:3], tmp_path / "run", {})
+def test_a_volume_mesh_leaves_no_filling(calls, tmp_path):
+    place = ["bodies.block.size=[0.05, 0.05, 0.4]", "bodies.block.position=[0.025, 0.025, 0.2]"]
+    folder, _ = start_scene(write_scene(tmp_path, mesh="box"), place, tmp_path / "run", {})
     assert not folder.has(FILLINGS)
-    assert chance == []
-
-
-def test_a_run_says_what_its_estimate_owes_to_the_filling(tmp_path):
-    few = (*TINY, "time.dt=2e-4", "optimizer.max_evaluations=2")
-    folder, job = running.start("identify", [box(tmp_path / "box.ply"), *few], tmp_path / "run", {})
-    told = job.run(folder)
-    assert "tetrahedra, which depend on `body.edge_length` (0.08)" in told
-    assert "run again with another, such as `body.edge_length=0.06`" in told
-    report = folder.file("report.html").read_text()
-    assert "tetrahedra, which depend on `body.edge_length`" in report
-    _, job = running.start("identify", few[:3], tmp_path / "volume", {})
-    assert job.findings(job.problem.parameters.start) == []
-
-
-OVER = ("body.edge_length=0.25:1.25:3",)
-
-
-def test_a_scan_brings_its_fillings_to_workers(chance, monkeypatch, tmp_path):
-    asked = Asked("identify", [box(tmp_path / "box.ply"), *TINY], OVER, trust=False)
-    _, job = scanning.start(asked, tmp_path / "scan")
-    assert chance == [0.08, 0.25, 0.75]  # 1.25 is out of range: its point says so
-    sent, pieces = pickle.dumps(job.survey), job.survey.pieces([(0,), (1,)])
-    here = [job.survey(piece) for piece in pieces]
-    another_machine(monkeypatch, tmp_path / "two")
-    there = pickle.loads(sent)
-    assert [there(piece) for piece in pieces] == here
-    assert chance == [0.08, 0.25, 0.75]
-
-
-def test_a_scan_goes_on_with_its_fillings_on_another_machine(chance, monkeypatch, tmp_path):
-    asked = Asked("identify", [box(tmp_path / "box.ply"), *TINY], OVER, trust=False)
-    _, begun = scanning.start(asked, tmp_path / "scan")
-    another_machine(monkeypatch, tmp_path / "two")
-    _, again = scanning.resume(Asked("identify"), tmp_path / "scan")
-    assert chance == [0.08, 0.25, 0.75]
-    for key, mesh in begun.survey.fillings.items():
-        assert (again.survey.fillings[key].points == mesh.points).all()
+    assert calls == []

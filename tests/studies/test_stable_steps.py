@@ -3,15 +3,14 @@
 import dataclasses
 import re
 
-import numpy as np
 import pytest
 
 from adjsim.model import Model
-from studies import config, identify, running
+from studies import config, running
 from studies.motion import Motion
 from studies.registry import STUDIES, RunOptions
 from studies.stable_steps import FAR, advice_on_motion, advice_on_steps, stable_dt, steps_at
-from tests.studies.toy_beam import toy_fit
+from tests.studies.toy_beam import OVERRIDES, toy_fit
 
 
 class Begun(Exception):  # noqa: N818 -- a way out, no error
@@ -47,39 +46,32 @@ def test_far_above_the_stable_step_it_is_said_what_to_set():
     assert advice_on_steps(object()) is None
 
 
-SMALL = ["image.downsample=8", "time.frames=2", "appearance.fit=false"]
-
-
 def test_a_step_that_hardly_carries_the_start_is_warned_of_where_bounds_allow_more():
-    def told(*overrides):
-        settings = config.resolve("identify", [*SMALL, *overrides]).values
-        job = identify.prepare(settings, RunOptions())
-        return advice_on_steps(job), job.problem
+    def warned(part, *overrides):
+        """Warn of steps that are this part of the stable one at the start."""
+        start = toy_fit(*overrides).problem
+        stable = stable_dt(start, start.parameters.start)
+        fit = toy_fit(*overrides, f"time.dt={part * stable}", "time.frames=2")
+        return advice_on_steps(fit), fit.problem
 
-    quiet, problem = told()
-    assert quiet is None
-    stable = stable_dt(problem, problem.parameters.start)
-    tight = f"time.dt={0.9 * stable}"
-    line, problem = told(tight)
+    line, problem = warned(0.9)
     assert "leaves the search little room" in line
-    (carried,) = re.findall(r"carries body.mu only to (\S+), and the bounds allow 1e\+07", line)
-    steps = steps_at(problem, np.log([float(carried)]))
+    (carried,) = re.findall(r"carries beam.mu only to (\S+), and the bounds allow 1e\+06", line)
+    at = problem.parameters.natural(problem.parameters.start)
+    at[0] = float(carried)
+    steps = steps_at(problem, problem.parameters.theta(at))
     assert steps["stable_dt"] == pytest.approx(steps["dt"], rel=1e-2)  # of three digits
     assert steps["dt"] == problem.motion.dt
-    assert told(tight, "bounds.mu=[1e4, 3.1e5]")[0] is None
-    assert told(tight, 'free.parameters=["velocity"]')[0] is None
-    assert told(f"time.dt={0.5 * stable}")[0] is None
-    assert told(f"time.dt={1.3 * stable}", 'free.parameters=["velocity"]')[0] is None
-    assert "carries body.mu only to 3e+05, and" in told(f"time.dt={1.3 * stable}")[0]
-    (label,) = re.findall(r"carries (\S+) only to", told(tight, 'free.parameters=["density"]')[0])
-    assert label == "density"
+    assert warned(0.8, "bounds.mu=[4e4, 6.1e5]", "bounds.lam=[6e4, 3.1e5]")[0] is None
+    assert warned(0.45)[0] is None
+    assert "carries beam.mu only to 6e+05, and" in warned(1.1)[0]
 
 
 def test_it_is_said_before_the_run_folder_is_made(tmp_path, capsys):
-    small = [*SMALL, "time.dt=2e-3"]
+    small = [*OVERRIDES, "time.dt=8e-3", "time.frames=2"]
     (tmp_path / "taken").touch()
     with pytest.raises(ValueError, match="is a file"):
-        running.start("identify", small, tmp_path / "taken", {})
+        running.start("beam", small, tmp_path / "taken", {})
     assert "warning" not in capsys.readouterr().err
-    running.start("identify", small, tmp_path / "run", {})
-    assert "warning: `time.dt` is too large: a step is 0.00198 s" in capsys.readouterr().err
+    running.start("beam", small, tmp_path / "run", {})
+    assert "warning: `time.dt` is too large: a step is 0.008 s" in capsys.readouterr().err
