@@ -79,8 +79,8 @@ def fit_warnings(result: dict[str, Any]) -> list[str]:
             f"{min(found['share'], 1.0):.0%} of the residual is a constant: the fit differs in RGB "
             f"by {body} on the body and by {behind} behind it, where white is 1. That is not "
             "motion but the look: light, colours or background do not fit the images, and the "
-            "values may be bent to make up for it. Set them (in `identify`: `appearance.fit`, or "
-            "the rest of `appearance`, and `background`) before you search longer."
+            "values may be bent to make up for it. Set them (in a scene file: a body's "
+            "`look.color`, `lights` and an observation's `background`) before you search longer."
         )
     steps = result.get("steps")
     if steps and steps["dt"] > TOO_LONG * steps["stable_dt"]:

@@ -5,8 +5,8 @@
 The hexahedral beam that PyVista ships, clamped at one end, falls under its weight. adjsim
 simulates it; VTK draws it off-screen with its own light kit and highlights; the frames are
 compressed to `hexbeam.mp4`, and what was done is written beside it in `hexbeam.toml`. The
-study `identify` finds mu from that video; it needs neither a display nor OpenGL, which
-this script does (on Debian: libegl1 or xvfb).
+bundled scene `identify` finds Young's modulus from that video; it needs neither a display nor
+OpenGL, which this script does (on Debian: libegl1 or xvfb).
 """
 
 from pathlib import Path
