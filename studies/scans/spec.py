@@ -18,6 +18,7 @@ from studies.errors import StudyError
 from studies.registry import STUDIES, RunOptions
 from studies.run_folder import SCAN, SPEC, STUDY, RunFolder
 from studies.scans.axes import Axis, parse_axes
+from studies.scene.files import bundled_scenes
 
 
 CONFIGS = Path(__file__).resolve().parent / "configs"
@@ -181,8 +182,14 @@ def _read(name: str) -> dict[str, Any]:
     if name in files:
         return _parsed(files[name])
     path = Path(name)
-    if path.suffix == ".toml" and path.is_file():
-        record = _parsed(path)
+    is_file = path.suffix == ".toml" and path.is_file()
+    record = _parsed(path) if is_file else {}
+    if "bodies" in record or name in bundled_scenes():
+        raise StudyError(
+            f"Scans of scene files are not possible yet, and {name!r} is one. `adjsim run {name}` "
+            "shows the losses over the bounds of what is free: figure `coarse` of its report."
+        )
+    if is_file:
         return record if _is_scan(record) else {"study": name}
     try:
         scanned = [study.name for study in STUDIES.values() if study.searches]

@@ -24,7 +24,7 @@ from tests.studies.undrawn import undrawn
 
 FILES = {
     "study.toml", "scan.json", "manifest.json", "points.jsonl", "scan.nc", "result.json",
-    "report.html", "figures",
+    "report.html", "report.json", "figures",
 }  # fmt: skip
 OVER = ("mass=0.5:2.5:5",)
 
@@ -324,6 +324,14 @@ def test_a_scan_file_compares_frames_and_a_black_box(tmp_path):
 def test_what_cannot_be_asked_is_told(asked, message):
     with pytest.raises(ValueError, match=message):
         spec.resolve(asked)
+
+
+def test_scenes_cannot_be_scanned_yet(tmp_path):
+    own = tmp_path / "scene.toml"
+    own.write_text('[bodies.cube]\nkind = "soft"\nmesh = "box"\n')
+    for scene in (own, "identify"):
+        with pytest.raises(StudyError, match=f"not possible yet, .* `adjsim run {scene}` shows"):
+            spec.resolve(Asked(str(scene), (), OVER))
 
 
 @pytest.mark.parametrize(
