@@ -1,7 +1,8 @@
 r"""What an observation predicts from a motion, with tangent and cotangent.
 
 Predictions are rows of four numbers: pixels RGBA of a film, x, y, z, 0 of a point in space, and
-u, v, 0, 0 of one in a picture; what was observed are rows of three. A loss is the mean over frames of
+u, v, 0, 0 of one in a picture; what was observed are rows of three. A loss is the mean over frames
+of
 
     film      weight * mean over pixels of (image - target)^2 / SEEN^2, summed over a pyramid
     points    weight * mean over points of |p - p_0|^2 / error^2
@@ -148,7 +149,10 @@ class Observer(ABC):
 class Recorded(ABC):
     """A prediction with its derivatives."""
 
-    rows: np.ndarray
+    @property
+    @abstractmethod
+    def rows(self) -> np.ndarray:
+        """The rows, (n_rows, 4)."""
 
     @abstractmethod
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
@@ -337,7 +341,7 @@ class RecordedFilm(Recorded):
             out.surfaces[name] = self.at.spread(own, len(self.moved.surfaces[name]))
             slope += float(np.sum(own * self.at.slope(self.moved.surfaces[name])))
         out.values = {path: adj[own] for own, path in {**camera, **film.paths}.items()}
-        out.values[film.start_path] = np.float64(slope)
+        out.values[film.start_path] = np.asarray(slope)
         return out
 
 
@@ -459,7 +463,12 @@ class RecordedPoints(Recorded):
     at: Sampling
     points: np.ndarray
     camera: PosedCamera | None
-    rows: np.ndarray
+    predicted: np.ndarray
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The places, (n_frames n_points, 4)."""
+        return self.predicted
 
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
         """Return the tangent of the rows."""
@@ -476,7 +485,11 @@ class RecordedPoints(Recorded):
                 p.removeprefix(prefix): v for p, v in tan_values.items() if p.startswith(prefix)
             }
             shown = to_pixels_jvp(
-                self.camera, self.points - own.center, own.size, tan_points, tangents
+                self.camera,
+                self.points - own.center,
+                own.size,
+                tan_points=tan_points,
+                tangents=tangents,
             )
         out = np.zeros((*shown.shape[:2], 4))
         out[..., : shown.shape[-1]] = shown
@@ -495,7 +508,7 @@ class RecordedPoints(Recorded):
             out.values = {f"{own.camera_path}.{name}": value for name, value in by_name.items()}
         back = np.stack([own.matrix.T @ frame for frame in adj_points])
         rows = own._rows(self.moved)
-        out.values[own.start_path] = np.float64(np.sum(back * self.at.slope(rows)))
+        out.values[own.start_path] = np.asarray(np.sum(back * self.at.slope(rows)))
         spread = self.at.spread(back, len(rows))
         if own.object:
             out.surfaces[own.object] = spread
@@ -521,6 +534,7 @@ def to_pixels_jvp(
     camera: PosedCamera,
     points: np.ndarray,
     size: tuple[int, int],
+    *,
     tan_points: np.ndarray,
     tangents: Values,
 ) -> np.ndarray:

@@ -9,6 +9,9 @@ r"""Residuals of the user's own: a Python function of the bodies' surfaces, and 
 The loss is the mean over frames of the squares of r, times the weight. Gauss-Newton needs the
 tangent of r too: give `jvp(surfaces, tan_surfaces)`, or it is taken by central differences of
 `residuals` along the tangent.
+
+The functions always get all frames. Where a search looks at the first frames only, the surfaces of
+later ones are those of the last frame that is simulated, and their rows of r are left out.
 """
 
 from collections.abc import Callable, Mapping
@@ -56,10 +59,19 @@ class OwnObserver(Observer):
     own : OwnResiduals
     count : int
         Rows of each frame: a third of the residuals, rounded up.
+    kept : numpy.ndarray
+        Which of all frames are compared, (n_frames,).
     """
 
     own: OwnResiduals
     count: int
+    kept: np.ndarray
+
+    @property
+    def filled(self) -> np.ndarray:
+        """Return the compared frame whose surfaces each of all frames has, (n_all_frames,)."""
+        last = np.searchsorted(self.kept, np.arange(np.size(self.own.times)), side="right") - 1
+        return np.maximum(last, 0)
 
     def rows_per_frame(self) -> int:
         """Return the number of rows of a frame."""
@@ -74,23 +86,25 @@ class OwnObserver(Observer):
         return self.targets()
 
     def between(self, keep: np.ndarray) -> "OwnObserver":
-        """Raise unless all frames are kept, or cut the frames after the last one kept."""
-        return replace(self, times=self.times[keep], index=self.index[keep])
+        """Return the residuals of the frames of this mask only."""
+        return replace(self, times=self.times[keep], index=self.index[keep], kept=self.kept[keep])
 
     def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedOwn":
         """Evaluate the residuals."""
         del values
-        surfaces = {name: at.at(rows) for name, rows in moved.surfaces.items()}
+        surfaces = {name: at.at(rows)[self.filled] for name, rows in moved.surfaces.items()}
         r = np.asarray(self.own.residuals(surfaces), np.float64)
-        if r.ndim != 2 or len(r) != len(self.times) or r.shape[1] > 3 * self.count:
+        n_all = np.size(self.own.times)
+        if r.ndim != 2 or len(r) != n_all or r.shape[1] > 3 * self.count:
             raise StudyError(
                 f"`observations.{self.name}.residuals` must return one row for each of the "
-                f"{len(self.times)} frames, (n_frames, m), got shape {r.shape}."
+                f"{n_all} frames, (n_frames, m), got shape {r.shape}."
             )
         return RecordedOwn(self, moved, at, surfaces, self.in_rows(r))
 
     def in_rows(self, r: np.ndarray) -> np.ndarray:
-        """Return residuals (n_frames, m) in rows of four."""
+        """Return residuals of all frames, (n_all_frames, m), in rows of four of compared ones."""
+        r = r[self.kept]
         padded = np.zeros((len(r), 3 * self.count))
         padded[:, : r.shape[1]] = r
         out = np.zeros((len(r) * self.count, 4))
@@ -129,7 +143,12 @@ class RecordedOwn(Recorded):
     moved: Moved
     at: Sampling
     surfaces: dict[str, np.ndarray]
-    rows: np.ndarray
+    evaluated: np.ndarray
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The residuals in rows of four."""
+        return self.evaluated
 
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
         """Return the tangent of the rows."""
@@ -137,9 +156,10 @@ class RecordedOwn(Recorded):
         tangents = {name: np.zeros_like(rows) for name, rows in self.surfaces.items()}
         for name in tangents:
             if tan is not None:
-                tangents[name] += self.at.at(tan.surfaces[name])
+                tangents[name] += self.at.at(tan.surfaces[name])[self.observer.filled]
             if shift is not None:
-                tangents[name] += float(shift) * self.at.slope(self.moved.surfaces[name])
+                slope = self.at.slope(self.moved.surfaces[name])
+                tangents[name] += float(shift) * slope[self.observer.filled]
         return self.observer.in_rows(self._pushed(tangents))
 
     def _pushed(self, tangents: Surfaces) -> np.ndarray:
@@ -163,13 +183,17 @@ class RecordedOwn(Recorded):
         """Pull the cotangent of the rows back to the surfaces."""
         own, out = self.observer, Cotangents()
         padded = adj_rows[:, :3].reshape(len(own.times), -1)
-        m = np.asarray(own.own.residuals(self.surfaces)).shape[1]
+        n_all, m = np.asarray(own.own.residuals(self.surfaces)).shape
+        adj_r = np.zeros((n_all, m))
+        adj_r[own.kept] = padded[:, :m]
         slope = 0.0
-        for name, adj in own.own.vjp(self.surfaces, padded[:, :m]).items():
+        for name, adj_all in own.own.vjp(self.surfaces, adj_r).items():
             rows = self.moved.surfaces[name]
+            adj = np.zeros((len(own.times), *np.shape(adj_all)[1:]))
+            np.add.at(adj, own.filled, adj_all)
             slope += float(np.sum(adj * self.at.slope(rows)))
             out.surfaces[name] = self.at.spread(np.asarray(adj, rows.dtype), len(rows))
-        out.values[own.start_path] = np.float64(slope)
+        out.values[own.start_path] = np.asarray(slope)
         return out
 
 
@@ -199,4 +223,5 @@ def own_observer(name: str, one: OwnResiduals, start: Surfaces) -> OwnObserver:
             f"frames, (n_frames, m), got shape {r.shape}."
         )
     count = max(-(-r.shape[1] // 3), 1)
-    return OwnObserver(name, one.weight, times, one.start, np.arange(len(times)), one, count)
+    every = np.arange(len(times))
+    return OwnObserver(name, one.weight, times, one.start, every, one, count, every)

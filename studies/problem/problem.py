@@ -10,7 +10,7 @@ independent numbers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -89,7 +89,7 @@ class SceneProblem(ImageProblem):
 
     def with_targets(self, targets: np.ndarray) -> "SceneProblem":
         """Raise: observations are read from files."""
-        raise TypeError("A problem of a scene has the targets that were observed.")
+        raise TypeError(f"A scene has the targets that were observed, not {targets.shape} others.")
 
     def with_dtype(self, dtype: str) -> "SceneProblem":
         """Return the same problem computed in another precision."""
@@ -384,10 +384,10 @@ class SceneProblem(ImageProblem):
     # Many points at once
 
     def losses_by_frame(self, thetas: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the loss of every instant at many points, (n_points, n_frames); inf if it blows up.
+        """Return the loss of every instant at many points, (n_points, n_frames).
 
-        Points are worlds of one batch where the system is a `Model`; each has the time step that
-        suits it.
+        It is inf where the rollout blows up. Points are worlds of one batch where the system is a
+        `Model`; each has the time step that suits it.
         """
         found = np.full((len(thetas), self.n_frames), np.inf)
         by_step: dict[float, list[int]] = {}
@@ -437,7 +437,7 @@ def _runs(motions: Sequence[Motion]) -> list[Any]:
     if not isinstance(first.system, Model) or not same:
         return [_run(one) for one in motions]
     found = rollout(
-        stack([one.system for one in motions]),
+        stack([cast(Model, one.system) for one in motions]),
         [one.state for one in motions],
         first.dt,
         first.n_steps,

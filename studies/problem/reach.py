@@ -40,20 +40,11 @@ class HalfStep(ParameterMap):
         Number of bodies in each set of rigid bodies.
     """
 
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
     half: float
     moving: np.ndarray
     bodies: dict[str, int]
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Return gravity's path."""
-        return (GRAVITY,)
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """Return the paths of velocities."""
-        nodes = ("state.v",) if len(self.moving) else ()
-        return (*nodes, *(f"{name}.velocity" for name in self.bodies))
 
     def values(self, sources: Values) -> dict[str, np.ndarray]:
         """Return what is taken, by path."""
@@ -101,7 +92,10 @@ class Reach:
             return tuple(self.built.maps)
         moving = np.where(system.pinned, 0.0, 1.0)
         bodies = {name: part.n_bodies for name, part in system.bodies.items()}
-        return (*self.built.maps, HalfStep(self.dt / 2.0, moving, bodies))
+        nodes = ("state.v",) if len(moving) else ()
+        targets = (*nodes, *(f"{name}.velocity" for name in bodies))
+        half = HalfStep((GRAVITY,), targets, self.dt / 2.0, moving, bodies)
+        return (*self.built.maps, half)
 
     @property
     def _always(self) -> tuple[str, ...]:

@@ -104,7 +104,12 @@ class RecordedSmoke(Recorded):
     film: SmokeObserver
     moved: Moved
     at: Sampling
-    rows: np.ndarray
+    drawn: np.ndarray
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The pixels, (n_frames H W, 4)."""
+        return self.drawn
 
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
         """Return the tangent of the pixels."""
@@ -122,14 +127,14 @@ class RecordedSmoke(Recorded):
         film, density = self.film, self.moved.density
         assert density is not None
         adj = smoke_images_vjp(film.as_images(adj_rows), WHITE, film.background)
-        slope = np.float64(np.sum(adj * self.at.slope(density)))
+        slope = np.asarray(np.sum(adj * self.at.slope(density)))
         return Cotangents(
             density=self.at.spread(adj, len(density)), values={film.start_path: slope}
         )
 
 
 def smoke_observer(
-    name: str, one: declared.Film, data: FilmData, grid: tuple[int, int], levels: int
+    name: str, one: declared.Film, data: FilmData, *, grid: tuple[int, int], levels: int
 ) -> SmokeObserver:
     """Return a film of smoke as an observer.
 

@@ -17,7 +17,7 @@ from studies.answer.held_back import Explained, explained
 from studies.answer.intervals import FOOTAGE_FLOOR, intervals, no_intervals
 from studies.answer.verdict import Verdict, judge
 from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall
+from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
 from studies.problem.making import Made
 from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem
@@ -31,6 +31,7 @@ from studies.uncertainty import Uncertainty, spectrum
 
 
 JOINT, FINAL = "iterations-joint.jsonl", "iterations-all.jsonl"
+ATTEMPTS = 3  # with new time steps
 STALL = Stall(1e-3, 3)  # steps of Gauss-Newton are long: three without a gain are enough
 LEAST_FITTED = 3  # frames that must be left when some are held back
 
@@ -94,12 +95,14 @@ def solve(
     found = robust_search(searched, robust(how), folder, progress, seed=(seed,))
     spent = found.evaluations
     start = joint_start(part, searched, found.best.theta)
-    joint = _local(part, start, how, folder, progress, log=JOINT, stage="with cameras")
+    joint = _local(part, start, how, folder, progress=progress, log=JOINT, stage="with cameras")
     predicted = _squares(problem, joint.theta) if n_fitted < problem.n_frames else None
     result = joint
     whole = problem.with_steps_for(joint.theta)
     if n_fitted < problem.n_frames:
-        result = _local(problem, joint.theta, how, folder, progress, log=FINAL, stage="all frames")
+        result = _local(
+            problem, joint.theta, how, folder, progress=progress, log=FINAL, stage="all frames"
+        )
         whole = problem.with_steps_for(result.theta)
         spent += result.evaluations
     spent += joint.evaluations
@@ -175,15 +178,15 @@ def _local(
     theta: np.ndarray,
     how: declared.Search,
     folder: RunFolder,
-    progress: EvaluationProgress,
     *,
+    progress: EvaluationProgress,
     log: str,
     stage: str,
 ) -> Result:
     """Return the end of a local search, repeated while its end needs shorter time steps."""
     is_large = problem.parameters.size > MOST_TANGENTS
-    spent = 0
-    for attempt in range(3):
+    spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
+    for attempt in range(ATTEMPTS):
         stepped = problem.with_steps_for(theta)
         name = log if attempt == 0 else log.replace(".", f"-steps-{attempt + 1}.")
         progress.begin(stage)

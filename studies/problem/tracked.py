@@ -1,5 +1,7 @@
 """Tracked points and states as observers: where on a body each point is."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 
@@ -22,6 +24,7 @@ def point_observer(
     one: declared.Points,
     built: Built,
     seen_by: tuple[str, PosedCamera, tuple[int, int]] | None,
+    *,
     center: np.ndarray,
     spec: declared.Camera | None = None,
 ) -> PointObserver:
@@ -53,7 +56,7 @@ def point_observer(
         )
     surface = start_surfaces(built)[one.body]
     faces = np.asarray(built.meshes[one.body].faces)
-    places = _places(name, one, data, seen_by, center, surface, faces)
+    places = _places(name, one, data, seen_by, center=center, surface=surface, faces=faces)
     path, camera, picture = seen_by or ("", None, (1, 1))
     return PointObserver(
         name,
@@ -86,13 +89,14 @@ def state_observer(name: str, one: declared.States, built: Built) -> PointObserv
             f"`observations.{name}.body` must be a body with nodes, got {one.body!r}. Known: "
             f"{', '.join(built.nodes) or 'none'}."
         )
-    rows = np.arange(built.system.n_nodes)[built.nodes[one.body]]
+    n_nodes = len(built.state.x)
+    rows = np.arange(n_nodes)[built.nodes[one.body]]
     if data.values.shape[1] != len(rows):
         raise StudyError(
             f"`observations.{name}.file` must have the {len(rows)} nodes of "
             f"`bodies.{one.body}`, got {data.values.shape[1]}: `x` is (n_times, n_nodes, 3)."
         )
-    shape = (len(rows), built.system.n_nodes)
+    shape = (len(rows), n_nodes)
     matrix = scipy.sparse.csr_array((np.ones(len(rows)), (np.arange(len(rows)), rows)), shape=shape)
     return PointObserver(
         name,
@@ -112,6 +116,7 @@ def _places(
     one: declared.Points,
     data: PointData,
     seen_by: tuple[str, PosedCamera, tuple[int, int]] | None,
+    *,
     center: np.ndarray,
     surface: np.ndarray,
     faces: np.ndarray,
@@ -127,7 +132,7 @@ def _places(
             places[k] = first
         else:
             _, camera, size = seen_by
-            hit = first_hit(camera, size, first, surface - center, faces)
+            hit = first_hit(camera, size, first, surface=surface - center, faces=faces)
             if hit is None:
                 raise StudyError(
                     f"`observations.{name}`: point {point!r} begins at pixel "
@@ -158,7 +163,8 @@ def on_surface(
     import pyvista
 
     mesh = pyvista.PolyData.from_regular_faces(surface, faces)
-    cells, nearest = mesh.find_closest_cell(places, return_closest_point=True)
+    found: Any = mesh.find_closest_cell(places, return_closest_point=True)
+    cells, nearest = found
     corners = faces[np.atleast_1d(cells)]
     size = float(np.linalg.norm(np.ptp(surface, axis=0)))
     far = np.linalg.norm(nearest - places, axis=1)
@@ -190,6 +196,7 @@ def first_hit(
     camera: PosedCamera,
     size: tuple[int, int],
     pixel: np.ndarray,
+    *,
     surface: np.ndarray,
     faces: np.ndarray,
 ) -> np.ndarray | None:
