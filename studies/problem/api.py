@@ -18,13 +18,14 @@ answer.values["duck.E"], answer.intervals["duck.E"], answer.verdict.kind
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from studies.answer.verdict import Verdict
+from studies.problem.forward import Simulated, simulate
 from studies.problem.making import Made, make_problem
 from studies.problem.own import OwnResiduals
 from studies.problem.solve import Solved, solve
@@ -77,9 +78,11 @@ class Problem:
         """Read the observations and build the model; `options` as `make_problem` takes them."""
         from studies.scene.checking import check_scene
 
-        file = self.file()
-        check_scene(file)
-        return make_problem(file, self.own(), **options)
+        file, own = self.file(), self.own()
+        of_own = tuple(f"observations.{name}." for name in own)  # which no scene file can have
+        free = {path: one for path, one in file.free.items() if not path.startswith(of_own)}
+        check_scene(replace(file, free=free))
+        return make_problem(file, own, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,4 +139,4 @@ def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> An
     return Answer(values, intervals, solved.verdict, solved)
 
 
-__all__ = ["Answer", "OwnResiduals", "Problem", "fit"]
+__all__ = ["Answer", "OwnResiduals", "Problem", "Simulated", "fit", "simulate"]

@@ -1,0 +1,90 @@
+"""A scene run forward: where everything that is drawn is at given times.
+
+Tests: `tests/studies/problem/test_forward.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from studies.errors import StudyError
+from studies.motion import Motion
+from studies.problem.problem import sampled_series
+from studies.problem.reach import Reach
+from studies.problem.sampling import sample_steps
+from studies.problem.steps import first_steps
+from studies.scene.building import Built, build
+from studies.scene.checking import check_scene
+from studies.scene.declared import Scene
+
+
+SINGLE = 1.0 / 30.0  # between frames where there is one time [s]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """A scene at given times.
+
+    Attributes
+    ----------
+    times : numpy.ndarray
+        (n_times,) [s].
+    surfaces : dict of str to array
+        Vertices of every body and drawn obstacle, by name, (n_times, n_vertices, 3) [m].
+    built : Built
+        `built.meshes` and `built.lights` are what the renderer draws with these vertices.
+    dt : float
+        The time step that was chosen [s].
+    """
+
+    times: np.ndarray
+    surfaces: dict[str, np.ndarray]
+    built: Built
+    dt: float
+
+
+def simulate(scene: Scene, times: Any, values: Mapping[str, Any] | None = None) -> Simulated:
+    """Return where everything that is drawn is at given times.
+
+    Parameters
+    ----------
+    scene : Scene
+    times : array_like
+        From 0 on, increasing, (n_times,) [s].
+    values : mapping, optional
+        Values by scene path that replace the scene's own, e.g. {"duck.E": 2e5}.
+
+    Raises
+    ------
+    ValueError
+        If something in the scene does not fit, or the times do not increase.
+    """
+    check_scene(scene)
+    instants = np.asarray(times, np.float64)
+    if (
+        instants.ndim != 1
+        or not instants.size
+        or instants[0] < 0.0
+        or (np.diff(instants) <= 0.0).any()
+    ):
+        raise StudyError(f"`times` must increase from 0 on, (n_times,) [s], got {times!r}.")
+    given = {path: np.asarray(value, np.float64) for path, value in (values or {}).items()}
+    built = build(scene)
+    for path in given:
+        checks.known_key("path in `values`", path, built.values)
+    gaps = np.diff(instants)
+    steps = first_steps(float(gaps.min()) if gaps.size else SINGLE, scene.world.dt)
+    system, _ = built.system.with_values(built.state, Reach(built, steps.dt).values(given))
+    dt = steps.suited_to(system).dt if built.dt is None else built.dt
+    kept, (at,) = sample_steps([instants], dt, moves=[False])
+    system, state = built.system.with_values(built.state, Reach(built, dt).values(given))
+    if built.time_series:
+        series = sampled_series(built.time_series, dt, int(kept[-1]))
+        system, state = system.with_values(state, series)
+    motion = Motion(system, state, dt, kept)
+    run = motion.run()
+    surfaces = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}
+    return Simulated(instants, surfaces, built, dt)

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from studies.problem.api import OwnResiduals, Problem, fit, simulate
+from studies.scene.declared import Free, PlaneObstacle, Scene, Soft
+
+
+TIMES = np.arange(8) / 24.0
+SCENE = Scene(
+    bodies={
+        "cube": Soft(
+            mesh="box",
+            size=(0.2, 0.2, 0.2),
+            cells=(2, 2, 2),
+            position=(0.0, 0.13, 0.0),
+            E=2e4,
+            nu=0.3,
+        )
+    },
+    obstacles={"floor": PlaneObstacle()},
+)
+
+
+def heights(surfaces):
+    y = surfaces["cube"][:, :, 1]
+    return np.stack([y.mean(axis=1), np.square(y).mean(axis=1)], axis=1)
+
+
+def heights_vjp(surfaces, adj_r):
+    y = surfaces["cube"][:, :, 1]
+    adj = np.zeros_like(surfaces["cube"])
+    adj[:, :, 1] = (adj_r[:, :1] + 2.0 * y * adj_r[:, 1:]) / y.shape[1]
+    return {"cube": adj}
+
+
+def problem(target, **more):
+    own = OwnResiduals(TIMES, lambda s: heights(s) - target, heights_vjp, **more)
+    return Problem(SCENE, {"height": own}, {"cube.E": Free(bounds=(2e3, 2e5))})
+
+
+@pytest.fixture(scope="module")
+def target():
+    return heights(simulate(SCENE, TIMES, {"cube.E": 9e3}).surfaces)
+
+
+def test_a_value_is_found_from_residuals_of_ones_own(target):
+    answer = fit(problem(target))
+    assert answer.values["cube.E"] == pytest.approx(9e3, rel=1e-4)
+    assert answer.verdict.is_found
+
+
+@pytest.mark.parametrize("n", [3, len(TIMES)])
+def test_gradient_and_jacobian_agree_on_the_first_frames(target, n):
+    free = {
+        "cube.E": Free(),
+        "cube.velocity": Free(),
+        "observations.height.start": Free(start=0.005),
+    }
+    given = problem(target, start=0.005)
+    made = Problem(SCENE, given.observations, free).make().problem.frames_between(0, n)
+    theta = made.parameters.start
+    r, jacobian = made.residuals_and_jacobian(theta)
+    loss, gradient = made.loss_and_gradient(theta)
+    assert loss == pytest.approx(r @ r)
+    assert np.abs(2.0 * jacobian.T @ r - gradient).max() <= 1e-6 * np.abs(gradient).max()
+    assert np.linalg.norm(jacobian, axis=0)[[0, 2, -1]].min() > 0.0
+
+
+def test_residuals_of_another_shape_are_refused():
+    own = OwnResiduals(TIMES, lambda s: heights(s)[1:], heights_vjp)
+    with pytest.raises(ValueError, match="one row for each of the 8 frames"):
+        Problem(SCENE, {"height": own}, {"cube.E": Free()}).make()
