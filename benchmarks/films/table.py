@@ -1,6 +1,7 @@
 """Fits every film of a folder, and compares the answers with the truth."""
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -71,15 +72,18 @@ class Row:
 
 
 def run(folder: Path, scene: str, *options: str) -> float:
-    """Fit the film of a folder, and return the seconds it took; its run is RUN-SCENE."""
+    """Fit the film of a folder, and return the seconds it took.
+
+    Beside the run's folder are its log and its seconds; the run before it is deleted.
+    """
     began = time.perf_counter()
     out = run_folder(folder, scene)
-    out.mkdir(exist_ok=True)
+    shutil.rmtree(out, ignore_errors=True)
     command = [str(ADJSIM), "run", str(folder / scene), "--out", str(out), *options]
     with (folder / f"{out.name}.log").open("w") as log:
         subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
     seconds = time.perf_counter() - began
-    (out / "seconds.json").write_text(json.dumps(seconds))
+    (folder / f"{out.name}.seconds.json").write_text(json.dumps(seconds))
     return seconds
 
 
@@ -92,7 +96,8 @@ def rows_of(folder: Path, scene: str) -> list[Row]:
     """Return a row for every free parameter of a film, from truth.json and result.json."""
     truth = json.loads((folder / "truth.json").read_text())
     out = run_folder(folder, scene)
-    result, seconds = loaded(out / "result.json", {}), loaded(out / "seconds.json", float("nan"))
+    result = loaded(out / "result.json", {})
+    seconds = loaded(folder / f"{out.name}.seconds.json", float("nan"))
     verdict = result.get("verdict", {}).get("kind", "no result")
     rows = []
     for path, value in truth["parameters"].items():
