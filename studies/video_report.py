@@ -19,13 +19,15 @@ def seen(folder: RunFolder, result: dict[str, Any]) -> tuple[str, dict[str, byte
     strip, gain = figures.strip(frames)
     flow = _flow(folder, frames)
     enlarged = f"enlarged {gain:g} times" if gain > 1.0 else "not enlarged"
+    target = video_source(folder.file(run_folder.TARGET_VIDEO))
+    fitted = video_source(folder.file(run_folder.FITTED_VIDEO))
     text = f"""<section>
 <h2>Target and fit</h2>
 <div class="pair">
-<figure><video src="{video_source(folder.file(run_folder.TARGET_VIDEO))}" controls loop muted autoplay \
+<figure><video src="{target}" controls loop muted autoplay \
 playsinline></video>
 <figcaption>target video, {_pace(frames["times"])}</figcaption></figure>
-<figure><video src="{video_source(folder.file(run_folder.FITTED_VIDEO))}" controls loop muted autoplay \
+<figure><video src="{fitted}" controls loop muted autoplay \
 playsinline></video>
 <figcaption>fitted</figcaption></figure>
 </div>

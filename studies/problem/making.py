@@ -26,8 +26,8 @@ from studies.problem.free import Free, FreeParameters, make_free, nuisance
 from studies.problem.observers import FilmObserver, Observer, camera_names
 from studies.problem.own import OwnResiduals, own_observer
 from studies.problem.problem import SceneProblem
-from studies.problem.start import start_surfaces
 from studies.problem.smoke import smoke_observer
+from studies.problem.start import start_surfaces
 from studies.problem.steps import Steps, first_steps
 from studies.problem.tracked import point_observer, state_observer
 from studies.scene import declared
@@ -36,6 +36,7 @@ from studies.scene.cameras import make_camera, require_outside
 from studies.scene.maps import Value
 
 
+COLORS = (".texels", ".vertex_colors")  # paths of values between 0 and 1
 SAME_TIME = 1e-6  # [s]: instants that are nearer are one
 VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
 MARGIN = 0.03  # of the height: how far a body may be from where an unfitted camera sees it
@@ -180,13 +181,13 @@ def _observers(
         if isinstance(one, declared.Film) and isinstance(built.state, SmokeState):
             levels = file.search.levels if file.search.loss == "pyramid" else 1
             grid = built.state.density.shape
-            found.append(smoke_observer(name, one, films[name], grid, levels))
+            found.append(smoke_observer(name, one, films[name], grid=grid, levels=levels))
         elif isinstance(one, declared.Film):
-            found.append(_film_observer(file, built, name, films[name], center))
+            found.append(_film_observer(file, built, name, data=films[name], center=center))
         elif isinstance(one, declared.Points):
             camera = _point_camera(file, one, films, center)
             spec = None if one.camera is None else file.cameras[one.camera]
-            found.append(point_observer(name, one, built, camera, center, spec))
+            found.append(point_observer(name, one, built, camera, center=center, spec=spec))
         else:
             found.append(state_observer(name, one, built))
     return found
@@ -218,7 +219,7 @@ def posed(camera: AnyCamera, center: np.ndarray) -> PosedCamera:
 
 
 def _film_observer(
-    file: declared.SceneFile, built: Built, name: str, data: FilmData, center: np.ndarray
+    file: declared.SceneFile, built: Built, name: str, *, data: FilmData, center: np.ndarray
 ) -> FilmObserver:
     one = file.observations[name]
     assert isinstance(one, declared.Film)
@@ -279,12 +280,34 @@ def _white(meshes: Mapping[str, Mesh]) -> Scene:
     return Scene({name: Mesh(mesh.faces, material=white) for name, mesh in meshes.items()})
 
 
+def look_names(mesh: Mesh) -> tuple[str, ...]:
+    """Return what of a look may be free."""
+    names = ["ambient", "diffuse"]
+    if mesh.material.specular is not None:
+        names += ["specular", "shininess"]
+    if mesh.texture is not None:
+        names.append("texels")
+    if mesh.vertex_colors is not None:
+        names.append("vertex_colors")
+    return tuple(names)
+
+
+def look_value(scene: Scene, target: str) -> np.ndarray:
+    """Return the value of a path of a look or a light, as the renderer calls it."""
+    owner, _, name = target.rpartition(".")
+    if owner in scene.lights:
+        return np.asarray(getattr(scene.lights[owner], name), np.float64)
+    mesh = scene.objects[owner]
+    part: Any = {"texels": mesh.texture, "vertex_colors": mesh}.get(name, mesh.material)
+    return np.asarray(getattr(part, name), np.float64)
+
+
 def _look_paths(built: Built) -> dict[str, str]:
     """Return the scene paths of looks and lights by the renderer's."""
     paths = {
         f"{name}.{key}": f"{name}.look.{key}"
-        for name in built.meshes
-        for key in ("ambient", "diffuse")
+        for name, mesh in built.meshes.items()
+        for key in look_names(mesh)
     }
     lights = {
         f"{name}.{key}": f"lights.{name}.{key}"
@@ -318,10 +341,9 @@ def _more_values(observers: Sequence[Observer]) -> dict[str, Value]:
         out[one.start_path] = Value(np.asarray(one.start), "s", "linear", (-1e3, 1e3))
         if isinstance(one, FilmObserver):
             for target, path in one.paths.items():
-                owner, _, key = target.rpartition(".")
-                part = one.scene.lights.get(owner) or one.scene.objects[owner].material
-                value = np.asarray(getattr(part, key), np.float64)
-                out[path] = Value(value, "-", "linear", wide)
+                value = look_value(one.scene, target)
+                bounds = (0.0, 1.0) if path.endswith(COLORS) else wide
+                out[path] = Value(value, "-", "linear", bounds)
         camera = getattr(one, "camera", None)
         if camera is not None:
             known = camera.parameters()
@@ -395,7 +417,7 @@ def fit_first_frames(
     *,
     say: Say,
 ) -> SceneProblem:
-    """Return the problem with backgrounds, and with cameras and looks as the first frames show them.
+    """Return the problem with backgrounds, cameras and looks as the first frames show them.
 
     Two rounds: the background is found around where the cameras see the bodies, then cameras and
     looks are fitted; then both again.

@@ -25,7 +25,7 @@ from adjsim.rotations import rotation_matrix
 from render.lenses import Perspective
 from render.losses import Mse, PyramidMse, residuals
 from render.posed_camera import PosedCamera
-from render.scene import Scene
+from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.sampling import Sampling
 
@@ -286,9 +286,17 @@ def with_look(scene: Scene, paths: Mapping[str, str], values: Values) -> Scene:
         if owner in lights:
             lights[owner] = replace(lights[owner], **{name: values[path]})
         else:
-            material = replace(objects[owner].material, **{name: values[path]})
-            objects[owner] = replace(objects[owner], material=material)
+            objects[owner] = _with_value(objects[owner], name, values[path])
     return Scene(objects, lights)
+
+
+def _with_value(mesh: Mesh, name: str, value: np.ndarray) -> Mesh:
+    """Return a mesh with another texture, colours of vertices, or part of its material."""
+    if name == "texels" and mesh.texture is not None:
+        return replace(mesh, texture=replace(mesh.texture, texels=value))
+    if name == "vertex_colors":
+        return replace(mesh, vertex_colors=value)
+    return replace(mesh, material=replace(mesh.material, **{name: value}))
 
 
 @dataclass(frozen=True, eq=False)

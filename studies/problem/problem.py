@@ -374,6 +374,10 @@ class SceneProblem(ImageProblem):
         """Return those of first frame - observation: the motion that is there to explain."""
         return self._squares(self.targets, lambda one: one.still())
 
+    def variation_squares(self) -> np.ndarray:
+        """Return those of mean colour or place - observation: what pictures show at all."""
+        return self._squares(self.targets, lambda one: _mean_rows(one.targets()))
+
     def _squares(self, rows: np.ndarray, other: Callable[[Observer], np.ndarray]) -> np.ndarray:
         out = np.zeros(self.n_frames)
         ends = np.cumsum([one.rows_per_frame() * len(one.times) for one in self.observers])
@@ -416,6 +420,11 @@ class SceneProblem(ImageProblem):
                 moved = self._moved(motion, run)
                 rows = self._predicted(moved, samplings, values)
                 found[k] = self.frame_losses(rows)
+
+
+def _mean_rows(rows: np.ndarray) -> np.ndarray:
+    """Return the mean row, as often as there are rows."""
+    return np.broadcast_to(rows.mean(axis=0), rows.shape)
 
 
 def sampled_series(

@@ -130,6 +130,7 @@ def solve(
             intervals=spread.intervals,
             answers=whole.answers,
             explained=part_left,
+            unexplained_pictures=_unexplained_pictures(whole, left) if part_left is None else None,
             residual_squares=left,
             still_squares=still,
             basins=rivals,
@@ -146,6 +147,13 @@ def solve(
         spent,
         validated(made.validation, whole, result.theta),
     )
+
+
+def _unexplained_pictures(problem: SceneProblem, left: np.ndarray | None) -> float | None:
+    """Return the part of the variance of pictures that is left, where nothing moves."""
+    if left is None:
+        return None
+    return float(left.sum() / max(problem.variation_squares().sum(), 1e-300))
 
 
 def fitted_frames(n_frames: int, held_back: float) -> int:
