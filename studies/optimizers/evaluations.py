@@ -28,6 +28,9 @@ from studies.errors import StudyError
 from studies.optimizers.problem import NotFiniteError, Problem, Stall
 
 
+BLOCK = 8192  # rows of a Jacobian that are reduced at once
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """One answer to an optimizer: `kind` is gradient, residual or jacobian.
@@ -128,7 +131,12 @@ def reduce_residuals(
     norm = float(np.linalg.norm(residuals))
     unit = residuals / norm if norm > 0.0 else np.zeros_like(residuals)
     along = unit @ jacobian
-    rest = np.linalg.qr(jacobian - np.outer(unit, along), mode="r")
+    # block by block, whose triangles are then reduced together: blocks stay in the cache
+    parts = [
+        np.linalg.qr(jacobian[k : k + BLOCK] - np.outer(unit[k : k + BLOCK], along), mode="r")
+        for k in range(0, len(unit), BLOCK)
+    ]
+    rest = parts[0] if len(parts) == 1 else np.linalg.qr(np.concatenate(parts), mode="r")
     reduced = np.zeros((n + 1, n))
     reduced[0] = along
     reduced[1 : 1 + len(rest)] = rest

@@ -390,14 +390,15 @@ class SceneProblem(ImageProblem):
     def losses_by_frame(self, thetas: Sequence[np.ndarray]) -> np.ndarray:
         """Return the loss of every instant at many points, (n_points, n_frames).
 
-        It is inf where the rollout blows up. Points are worlds of one batch where the system is a
-        `Model`; each has the time step that suits it.
+        It is inf where the rollout blows up. Where the system is a `Model`, the points whose
+        stiffness asks for nearly the same time step are worlds of one batch.
         """
         found = np.full((len(thetas), self.n_frames), np.inf)
         by_step: dict[float, list[int]] = {}
         suited = []
         for k, theta in enumerate(thetas):
-            suited.append(self.with_steps_for(theta))
+            own = self.with_steps_for(theta)
+            suited.append(replace(own, steps=own.steps.rounded()))
             by_step.setdefault(suited[k].steps.dt, []).append(k)
         for members in by_step.values():
             for first in range(0, len(members), MOST_WORLDS):

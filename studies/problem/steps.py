@@ -47,6 +47,12 @@ class Steps:
         count = int(np.ceil(self.interval / (ROOM * stable)))
         return replace(self, count=max(count, LEAST))
 
+    def rounded(self) -> "Steps":
+        """Return as many steps or more: the next power of two, which many systems share."""
+        if self.is_given:
+            return self
+        return replace(self, count=1 << (self.count - 1).bit_length())
+
     def are_long(self, system: Any) -> bool:
         """Whether the steps are too long for a system."""
         if self.is_given or not isinstance(system, Model):
