@@ -111,7 +111,7 @@ def rows_of(folder: Path, scene: str) -> list[Row]:
                 numbers(truth["start"][path]),
                 numbers([entry["estimate"] for entry in entries]),
                 verdict,
-                intervals([entry.get("interval_model") for entry in entries]),
+                intervals([entry.get("interval") for entry in entries]),
                 seconds,
             )
         )

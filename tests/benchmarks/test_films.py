@@ -222,9 +222,9 @@ def test_the_table_reads_results(tmp_path):
     result = {
         "verdict": {"kind": "found", "reason": ""},
         "parameters": [
-            {"name": "a.E", "estimate": 10.2, "interval_model": [9.9, 10.5]},
-            {"name": "a.velocity[0]", "estimate": 1.5, "interval_model": [1.2, 1.8]},
-            {"name": "a.velocity[1]", "estimate": 0.0, "interval_model": [-0.1, 0.1]},
+            {"name": "a.E", "estimate": 10.2, "interval": [9.9, 10.5]},
+            {"name": "a.velocity[0]", "estimate": 1.5, "interval": [1.2, 1.8]},
+            {"name": "a.velocity[1]", "estimate": 0.0, "interval": [-0.1, 0.1]},
         ],
     }
     run = tmp_path / "film" / "run-scene"
