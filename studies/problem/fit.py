@@ -57,7 +57,8 @@ class SceneFit:
         folder.write_json(run_folder.CERTIFICATE, certified)
         write_parameters(folder, solved)
         seen.write_seen(folder, self.made.problem, solved)
-        if solved.found.coarse is not None and solved.found.coarse.points.axes:
+        coarse = solved.found.coarse
+        if coarse is not None and np.isfinite(coarse.by_stage[-1, 1:]).any():
             units = solved.problem.parameters.units()
             figure = coarse_figure(solved.found, solved.searched.parameters, units)
             folder.write_figures({"coarse": figure})

@@ -111,6 +111,9 @@ def make_problem(
         {f"observations.{name}": (file.observations[name], films[name]) for name in films}
     )  # pyright: ignore[reportArgumentType]
     observers = _observers(file, built, films)
+    observers = [
+        replace(one, device=device) if isinstance(one, FilmObserver) else one for one in observers
+    ]
     observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
     is_held = {k for k, one in {**file.observations, **own}.items() if one.validate}
     if len(is_held) == len(observers):

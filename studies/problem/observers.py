@@ -185,6 +185,8 @@ class FilmObserver(Observer):
         Scene paths of looks and lights by the renderer's: {"duck.ambient": "duck.look.ambient"}.
     first : numpy.ndarray
         First frame of the whole film, (H, W, 3).
+    device : str
+        Where it is drawn: cpu or cuda.
     """
 
     frames: np.ndarray
@@ -196,6 +198,7 @@ class FilmObserver(Observer):
     levels: int
     paths: dict[str, str]
     first: np.ndarray
+    device: str = "cpu"
 
     @property
     def size(self) -> tuple[int, int]:
@@ -223,11 +226,12 @@ class FilmObserver(Observer):
     def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedFilm":
         """Draw the film."""
         arguments = self._drawn(moved, at, values)
-        return RecordedFilm(self, moved, at, record_images(*arguments))
+        return RecordedFilm(self, moved, at, record_images(*arguments, device=self.device))
 
     def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
         """Return the pixels, (n_frames H W, 4)."""
-        return rasterize(*self._drawn(moved, at, values)).reshape(-1, 4)
+        images = rasterize(*self._drawn(moved, at, values), device=self.device)
+        return images.reshape(-1, 4)
 
     def _drawn(self, moved: Moved, at: Sampling, values: Values) -> tuple[Any, ...]:
         vertices = {
