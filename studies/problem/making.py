@@ -98,18 +98,20 @@ def make_problem(
         raise StudyError(
             "`observations` must hold at least one film, table of points or states, got none."
         )
+    declared_films = {
+        name: one for name, one in file.observations.items() if isinstance(one, declared.Film)
+    }
     films = {
         name: read_film(one, _camera_of(file, one), f"observations.{name}")
-        for name, one in file.observations.items()
-        if isinstance(one, declared.Film)
+        for name, one in declared_films.items()
     }
     built = build(file)
     notes = list(built.notes)
     for name, data in films.items():
         notes += advice_on_film(data, f"observations.{name}")
     check_lengths(
-        {f"observations.{name}": (file.observations[name], films[name]) for name in films}
-    )  # pyright: ignore[reportArgumentType]
+        {f"observations.{name}": (one, films[name]) for name, one in declared_films.items()}
+    )
     observers = _observers(file, built, films)
     observers = [
         replace(one, device=device) if isinstance(one, FilmObserver) else one for one in observers

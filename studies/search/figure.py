@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from studies.figures import BLUE, GREEN, INK, LEAST_LOSS, ORANGE, SOFT, make_axes, png
 from studies.parameters import Parameters
@@ -198,6 +198,6 @@ def _nearest_losses(one: _Drawn) -> tuple[tuple[np.ndarray, np.ndarray], np.ndar
     grid = np.stack(np.meshgrid(ends, ends, indexing="ij"), axis=-1)
     corners[:, points.axes] = points.lower + size * grid.reshape(-1, 2)
     natural = one.natural(corners).reshape(CELLS + 1, CELLS + 1, 2)
-    tree = cKDTree((points.points[:, points.axes] - points.lower) / size)
+    tree = KDTree((points.points[:, points.axes] - points.lower) / size)
     _, nearest = tree.query(grid[:-1, :-1] + 0.5 / CELLS)
     return (natural[..., 0], natural[..., 1]), one.whole[nearest]
