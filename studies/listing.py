@@ -20,7 +20,8 @@ def listed() -> str:
     }
     datasets = {one.name: one.summary for one in DATASETS.values()}
     groups = {
-        "adjsim run SCENE": bundled_scenes(), "adjsim run STUDY": studies, "adjsim scan NAME": scans, "adjsim dataset NAME": datasets,
+        "adjsim run SCENE": bundled_scenes(), "adjsim run STUDY": studies,
+        "adjsim scan NAME": scans, "adjsim dataset NAME": datasets,
     }  # fmt: skip
     width = max(len(name) for named in groups.values() for name in named)
     lines = []
