@@ -20,6 +20,7 @@ TINY_COLOR = 1e-17  # a smaller difference of colours is 0 up to rounding, and i
 FEW = 8  # directions that have a tick each
 NEAR_SLOPE = 0.1  # how near to a slope a remainder follows it
 LEAST_BAND = 0.012  # of the height of its axes: a lower one lies within the line of an estimate
+FAR = 10.0  # times the values, beyond which no interval is drawn
 GAP = 0.03  # between pictures, of their width
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
@@ -120,11 +121,12 @@ def parameter(
     ax.plot(arrays["evaluations"], values, "o-", color=BLUE, ms=3.5, lw=1.4, label="estimate")
     if "truth" in row:
         ax.axhline(row["truth"], color=ORANGE, lw=1.4, ls="--", label="truth")
-    band = ax.axhspan(*row["interval"], color=BLUE, alpha=0.15, lw=0) if row["interval"] else None
+    interval = _cut(row["interval"], values) if row["interval"] else None
+    band = ax.axhspan(*interval, color=BLUE, alpha=0.15, lw=0) if interval else None
     if (values > 0).all() and values.max() > 2.0 * values.min():
         ax.set_yscale("log")
-    if band is not None:
-        if _part_of_height(ax, *row["interval"]) >= LEAST_BAND:
+    if interval and band is not None:
+        if _part_of_height(ax, *interval) >= LEAST_BAND:
             band.set_label("95 % interval")
         else:  # it would look like a line of the grid
             band.remove()
@@ -132,6 +134,17 @@ def parameter(
     ax.set_ylabel(f"{row['name']}{unit}")
     ax.legend(frameon=False, fontsize=9)
     return png(figure)
+
+
+def _cut(interval: Sequence[float], values: np.ndarray) -> tuple[float, float]:
+    """Return an interval without what lies far from all values, which would hide them."""
+    low, high = float(values.min()), float(values.max())
+    if low > 0.0:
+        least, most = low / FAR, high * FAR
+    else:
+        reach = FAR * ((high - low) or abs(high) or 1.0)
+        least, most = low - reach, high + reach
+    return max(interval[0], least), min(interval[1], most)
 
 
 def _part_of_height(ax: Any, low: float, high: float) -> float:

@@ -86,6 +86,16 @@ def test_an_interval_that_is_no_wider_than_a_line_is_not_in_the_legend(kept):
     assert set(broad) == {"estimate", "truth", "95 % interval"}
 
 
+@pytest.mark.parametrize("values", [[3.0, 1.0], [-1.0, 2.0], [-1.0, -1.0]])
+def test_an_interval_of_a_value_that_is_not_determined_leaves_the_values_visible(kept, values):
+    arrays = {"history": np.array(values)[:, None], "evaluations": np.array([1, 2])}
+    wide = [1e-300 if min(values) > 0.0 else -1e300, 1e300]
+    parameter(arrays, {"name": "mu", "unit": "Pa", "index": 0, "interval": wide})
+    assert png(kept[0])
+    low, high = kept[0].axes[0].get_ylim()
+    assert max(abs(low), abs(high)) < 100.0
+
+
 def test_few_singular_values_are_stems_and_many_a_line(kept):
     spectrum(np.array([0.46, 0.038]))
     spectrum(np.geomspace(1.0, 1e-6, 40))
