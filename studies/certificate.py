@@ -104,15 +104,22 @@ def verdict_of(certified: dict[str, Any]) -> Verdict:
 
 
 def certificate(
-    problem: ImageProblem, theta: np.ndarray, options: RunOptions, say: Say = quiet
+    problem: ImageProblem,
+    theta: np.ndarray,
+    options: RunOptions,
+    say: Say = quiet,
+    *,
+    at_start: bool = True,
 ) -> dict[str, Any]:
-    """Return the certificate at the start and at the optimum `theta`, in float64.
+    """Return the certificate at the optimum `theta` and, with `at_start`, at the start.
 
-    It has no points with `--no-certificate`. `say` is told of every sweep that cannot be judged,
-    for then others follow.
+    It is computed in float64, and has no points with `--no-certificate`. `say` gets a line for
+    every sweep that cannot be judged, for then others follow.
     """
     exact = problem.with_dtype("float64")
-    places = {"start": problem.parameters.start, "optimum": theta} if options.certificate else {}
+    places = {"start": problem.parameters.start} if at_start else {}
+    places |= {"optimum": theta}
+    places = places if options.certificate else {}
     points = {
         name: check_point(exact, at, options.seed, lambda text, name=name: say(f"{name}: {text}"))
         for name, at in places.items()

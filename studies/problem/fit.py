@@ -50,7 +50,7 @@ class SceneFit:
         if self.options.certificate:
             progress.say("certifying the gradient")
         theta = solved.result.theta
-        certified = certificate(solved.problem, theta, self.options, progress.say)
+        certified = certificate(solved.problem, theta, self.options, progress.say, at_start=False)
         progress.say("drawing films, figures and the report")
         result = self.result(solved)
         folder.write_json(run_folder.RESULT, result)
