@@ -150,10 +150,12 @@ def solve(
 
 
 def _unexplained_pictures(problem: SceneProblem, left: np.ndarray | None) -> float | None:
-    """Return the part of the variance of pictures that is left, where nothing moves."""
-    if left is None:
-        return None
-    return float(left.sum() / max(problem.variation_squares().sum(), 1e-300))
+    """Return the part of the variance of pictures that is left, where nothing moves.
+
+    None without pictures: residuals of the user's own have nothing to compare with.
+    """
+    variation = float(problem.variation_squares().sum())
+    return None if left is None or variation == 0.0 else float(left.sum()) / variation
 
 
 def fitted_frames(n_frames: int, held_back: float) -> int:
