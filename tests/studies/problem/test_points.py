@@ -1,0 +1,183 @@
+"""Tracked points, states and residuals of one's own as observations."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from studies.problem.api import OwnResiduals, Problem, fit
+from studies.problem.making import make_problem
+from studies.problem.observers import to_pixels
+from studies.scene.declared import (
+    Camera,
+    Free,
+    Held,
+    Plane,
+    Points,
+    Scene,
+    Search,
+    Soft,
+    States,
+)
+from studies.scene.reading import scene_from_dict
+
+
+TIMES = np.linspace(0.0, 0.21, 8)
+TRUTH, START = 3e4, 9e4
+CORNERS = {"low": (0.3, -0.05, 0.05), "high": (0.3, 0.05, 0.05)}
+SEARCH = Search(coarse=5, stages=(1.0,), held_back=0.0)
+
+
+def beam(stiffness):
+    """Return a small beam, held at its left end."""
+    held = Held(plane=Plane(point=(0.001, 0.0, 0.0), normal=(1.0, 0.0, 0.0)))
+    return Soft(
+        mesh="box", size=(0.3, 0.1, 0.1), cells=(4, 1, 1), position=(0.15, 0.0, 0.0),
+        E=stiffness, nu=0.3, held=held,
+    )  # fmt: skip
+
+
+def scene(stiffness=START):
+    K = ((400.0, 0.0, 159.5), (0.0, 400.0, 119.5), (0.0, 0.0, 1.0))
+    camera = Camera(eye=(0.2, 0.2, 1.2), target=(0.15, 0.0, 0.0), K=K, fit=False)
+    return Scene(bodies={"beam": beam(stiffness)}, cameras={"front": camera})
+
+
+@pytest.fixture(scope="module")
+def truth():
+    """Nodes (n_times, n_nodes, 3) and corners at the true stiffness, and the problem."""
+    free = {"beam.E": Free(start=TRUTH, bounds=(1e3, 1e6))}
+    own = OwnResiduals(TIMES, lambda s: s["beam"].reshape(len(s["beam"]), -1), no_cotangent)
+    problem = Problem(scene(TRUTH), {"all": own}, free).make().problem
+    problem = problem.with_steps_for(problem.parameters.start)
+    _, motion, (at,) = problem._moment(problem.parameters.start)
+    run = motion.run()
+    surface = problem.built.subjects["beam"].vertices(motion, run)
+    corners = {
+        name: int(np.argmin(np.linalg.norm(surface[0] - place, axis=1)))
+        for name, place in CORNERS.items()
+    }
+    vertices = at.at(surface)
+    return at.at(run.x), {name: vertices[:, k] for name, k in corners.items()}, problem
+
+
+def no_cotangent(surfaces, adj):
+    return {"beam": adj.reshape(surfaces["beam"].shape)}
+
+
+def write_points(path, points, columns):
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["time", "point", *columns])
+        for name, places in points.items():
+            for t, place in zip(TIMES, places, strict=True):
+                writer.writerow([t, name, *place])
+
+
+def in_pixels(points):
+    """Return points in the pixels of the camera, by pinhole arithmetic of its own."""
+    camera = scene().cameras["front"]
+    eye, target = np.array(camera.eye), np.array(camera.target)
+    ahead = (target - eye) / np.linalg.norm(target - eye)
+    right = np.cross(ahead, camera.up)
+    right /= np.linalg.norm(right)
+    down = np.cross(ahead, right)
+    K = np.array(camera.K)
+    seen = (points - eye) @ np.stack([right, down, ahead]).T @ K.T
+    return seen[..., :2] / seen[..., 2:]
+
+
+def observations(kind, truth, folder):
+    x, corners, _ = truth
+    if kind == "space":
+        write_points(folder / "p.csv", corners, "xyz")
+        return {"marks": Points(file=str(folder / "p.csv"), body="beam")}
+    if kind == "pixels":
+        seen = {name: in_pixels(places) for name, places in corners.items()}
+        write_points(folder / "p.csv", seen, "uv")
+        file = str(folder / "p.csv")
+        return {"marks": Points(file=file, body="beam", camera="front", at=CORNERS)}
+    if kind == "states":
+        np.savez(folder / "x.npz", times=TIMES, x=x)
+        return {"nodes": States(file=str(folder / "x.npz"), body="beam")}
+    return {"height": OwnResiduals(TIMES, *height_residuals(truth))}
+
+
+def height_residuals(truth):
+    """Return residuals of the mean height of the surface, and their cotangent."""
+    _, _, problem = truth
+    theta = problem.parameters.start
+    _, motion, (at,) = problem._moment(theta)
+    heights = at.at(problem.built.subjects["beam"].vertices(motion, motion.run()))
+    observed = heights[..., 1].mean(axis=1)
+
+    def residuals(surfaces):
+        return ((surfaces["beam"][..., 1].mean(axis=1) - observed) / 1e-3)[:, None]
+
+    def vjp(surfaces, adj):
+        out = np.zeros_like(surfaces["beam"])
+        out[..., 1] = adj / 1e-3 / out.shape[1]
+        return {"beam": out}
+
+    return residuals, vjp
+
+
+@pytest.mark.parametrize("kind", ["space", "pixels", "states", "own"])
+def test_the_stiffness_is_found_from(kind, truth, tmp_path):
+    free = {"beam.E": Free(bounds=(1e3, 1e6))}
+    given = observations(kind, truth, tmp_path)
+    answer = fit(Problem(scene(), given, free, search=SEARCH))
+    assert answer.values["beam.E"] == pytest.approx(TRUTH, rel=1e-3)
+    assert answer.verdict.is_found
+    low, high = answer.intervals["beam.E"]
+    assert low < TRUTH < high
+
+
+@pytest.mark.parametrize("kind", ["space", "pixels", "own"])
+def test_tangent_and_cotangent_agree(kind, truth, tmp_path):
+    free = {
+        "beam.E": Free(bounds=(1e3, 1e6)),
+        "world.gravity": Free(),
+        **{f"observations.{name}.start": Free(start=0.003) for name in ("marks",) if kind != "own"},
+    }
+    if kind == "pixels":
+        free |= {"cameras.front.pose": Free(), "cameras.front.focal": Free()}
+    problem = Problem(scene(), observations(kind, truth, tmp_path), free).make().problem
+    rng = np.random.default_rng(0)
+    theta = problem.parameters.start
+    tan = rng.standard_normal(theta.size)
+    pushed = problem.residuals_jvp(theta, tan)
+    adj = rng.standard_normal(pushed.size)
+    assert np.linalg.norm(pushed) > 0.0
+    assert pushed @ adj == pytest.approx(tan @ problem.residuals_vjp(theta, adj), rel=1e-8)
+    h = 1e-6
+    differences = (problem.residuals(theta + h * tan) - problem.residuals(theta - h * tan)) / (
+        2 * h
+    )
+    assert np.linalg.norm(differences - pushed) < 1e-5 * np.linalg.norm(pushed)
+
+
+def test_pixels_are_those_of_a_pinhole(truth, tmp_path):
+    problem = (
+        Problem(
+            scene(), observations("pixels", truth, tmp_path), {"beam.E": Free(bounds=(1e3, 1e6))}
+        )
+        .make()
+        .problem
+    )
+    (observer,) = problem.observers
+    points = np.random.default_rng(1).uniform(-0.1, 0.1, (5, 3)) + observer.center
+    assert to_pixels(observer.camera, points - observer.center, observer.size) == pytest.approx(
+        in_pixels(points), abs=1e-9
+    )
+
+
+def test_a_point_away_from_its_body_is_refused(tmp_path):
+    write_points(tmp_path / "p.csv", {"far": np.full((8, 3), 0.6)}, "xyz")
+    tables = {
+        "bodies": {"cube": {"kind": "soft", "mesh": "box", "E": 1e4, "nu": 0.3}},
+        "observations": {"marks": {"file": "p.csv", "body": "cube"}},
+        "free": {"cube.E": {}},
+    }
+    with pytest.raises(ValueError, match="must have points on its body"):
+        make_problem(scene_from_dict(tables, tmp_path))
