@@ -12,6 +12,7 @@ from studies.errors import StudyError
 from studies.manifest import manifest, now
 from studies.registry import Job, RunOptions, find_study
 from studies.run_folder import ITERATIONS, MANIFEST, SCAN, SPEC, STUDY, RunFolder, new_folder
+from studies.scene.files import SCENE
 from studies.stable_steps import advice_on_steps
 
 
@@ -104,6 +105,10 @@ def resume(
     if folder.has(SPEC):
         raise StudyError(f"{out} holds a data set. Go on with it by `adjsim dataset`.")
     stored = folder.read_json(MANIFEST)
+    if stored.get("study") == SCENE:
+        raise StudyError(
+            f"{out} holds the run of a scene. Go on with it by `adjsim run SCENE.toml`."
+        )
     settings = config.resolve(str(folder.file(STUDY)))
     asked = config.resolve(study, overrides)
     if asked.kind != settings.kind:

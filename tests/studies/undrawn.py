@@ -26,6 +26,9 @@ class Ignoring:
     def __getitem__(self, key):
         return self
 
+    def __iter__(self):
+        return iter(())
+
     def get_xlim(self):
         """Return the ends of an axis that is empty."""
         return 0.0, 1.0

@@ -1,0 +1,199 @@
+"""Runs of scenes from the command line: what they leave, and how they go on after a kill."""
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import tomlkit
+
+from studies import cli
+from studies.media import read_image, write_png
+from studies.view import drawing_problem
+from tests.studies.problem import scenes
+from tests.studies.undrawn import undrawn
+
+
+TRUTH, START = 2e4, 6e4  # E [Pa]
+LEFT = {
+    "study.toml", "manifest.json", "iterations.jsonl", "coarse.npz", "parameters.npz", "films.json",
+    "trajectory.npz", "result.json", "certificate.json", "report.html", "report.json", "figures",
+    "target-film.mp4", "fitted-film.mp4", "frames-film.npz",
+}  # fmt: skip
+
+
+def adjsim(*args):
+    """Call the command in this process; return exit code, stdout and stderr."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["adjsim", *map(str, args)])
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                cli.main()
+            except SystemExit as exit_:
+                code = exit_.code or 0
+    return code, out.getvalue(), err.getvalue()
+
+
+def write_scene(folder):
+    """Write a film and the scene whose E is to be found; return the path of the latter."""
+    scenes.write_film(folder)
+    path = folder / "cube.toml"
+    free = {"cube.E": {"start": START, "bounds": [1e3, 1e6]}}
+    path.write_text(tomlkit.dumps(scenes.tables(free=free)))
+    return path
+
+
+def read(run, name="result.json"):
+    return json.loads((run / name).read_text())
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    return write_scene(tmp_path_factory.mktemp("scene"))
+
+
+@pytest.fixture(scope="module")
+def finished(scene, tmp_path_factory):
+    """A finished run, and what it printed."""
+    run = tmp_path_factory.mktemp("runs") / "cube"
+    code, out, err = adjsim("run", scene, "--out", run)
+    assert code == 0, err
+    return run, out
+
+
+@pytest.fixture(scope="module")
+def plain(scene, tmp_path_factory):
+    """A finished run without certificate and figures."""
+    run = tmp_path_factory.mktemp("runs") / "plain"
+    with undrawn():
+        code, out, err = adjsim("run", scene, "--no-certificate", "--out", run)
+    assert code == 0, err
+    return run, out
+
+
+def test_the_answer_is_found_from_three_times_the_truth(finished):
+    (row,) = read(finished[0])["parameters"]
+    assert row["name"] == "cube.E"
+    assert row["start"] == pytest.approx(START)
+    assert row["estimate"] == pytest.approx(TRUTH, rel=0.02)
+    low, high = row["interval"]
+    assert low < TRUTH < high
+
+
+def test_the_verdict_comes_first(finished):
+    run, out = finished
+    _, first, *_ = (line for line in out.splitlines() if not line.startswith("fitting cameras"))
+    assert first.startswith("verdict: found. ")
+    result = read(run)
+    assert result["verdict"]["kind"] == "found"
+    assert result["verdict"]["reason"] in first
+    report = (run / "report.html").read_text()
+    body = report[report.index("<body") :]
+    assert body.index(result["verdict"]["reason"]) < body.index("What was identified")
+
+
+def test_a_run_leaves_a_whole_folder(finished):
+    run, out = finished
+    assert {file.name for file in run.iterdir()} >= LEFT
+    result = read(run)
+    assert {row["name"].rpartition(".")[0] for row in result["nuisances"]} == {"cameras.front"}
+    (basin,) = result["basins"]
+    assert basin["values"]["cube.E"] == pytest.approx(TRUTH, rel=0.02)
+    assert read(run, "certificate.json")["passed"]
+    assert "gradient certificate: passed" in out
+    manifest = read(run, "manifest.json")
+    assert (manifest["study"], manifest["name"]) == ("scene", "cube")
+    assert len(manifest["inputs"]) == 1
+
+
+def test_without_certificate_none_is_made(plain):
+    run, out = plain
+    assert read(run, "certificate.json")["points"] == {}
+    assert "gradient certificate: not made (--no-certificate)" in out
+    assert not any("taylor" in file.name for file in (run / "figures").iterdir())
+
+
+def test_the_options_reach_the_run(scene, plain, tmp_path):
+    run = tmp_path / "run"
+    options = ("--seed", 3, "--checkpoint", "200kB", "--no-certificate")
+    with undrawn():
+        code, _, err = adjsim("run", scene, *options, "--out", run)
+    assert code == 0, err
+    manifest = read(run, "manifest.json")
+    kept = [manifest[key] for key in ("seed", "dtype", "checkpoint", "certificate")]
+    assert kept == [3, "float64", "200kB", False]
+    assert read(run) == read(plain[0])  # neither changes a number of this search
+
+
+@pytest.mark.parametrize("lines", [4, 27])
+def test_a_killed_run_goes_on_to_the_same_bits(scene, plain, tmp_path, lines):
+    run = tmp_path / "run"
+    command = ["run", str(scene), "--no-certificate", "--out", str(run)]
+    killed = subprocess.run(
+        [sys.executable, "-m", "tests.studies.run_killed", str(lines), *command],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    assert killed.returncode == -9
+    assert not (run / "result.json").exists()
+    with undrawn():
+        code, _, err = adjsim(*command, "--resume")
+    assert code == 0, err
+    assert read(run) == read(plain[0])
+    assert len(read(run, "manifest.json")["resumed"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["bodies.cube.nu=0.4"], "cube.toml is not the scene that"),
+        (["--seed", "5"], "was run with `--seed` 0, not 5"),
+        (["--dtype", "float32"], "was run with `--dtype` float64, not float32"),
+    ],
+)
+def test_a_run_resumes_only_as_it_was_started(scene, finished, given, message):
+    code, _, err = adjsim("run", scene, *given, "--out", finished[0], "--resume")
+    assert code == 2
+    assert message in err
+
+
+def test_a_changed_film_is_named(scene, finished, tmp_path):
+    film = scene.parent / "film" / "003.png"
+    kept = tmp_path / "kept.png"
+    shutil.copy(film, kept)
+    picture = read_image(film)
+    picture[0, 0] = 255
+    write_png(film, picture)
+    code, _, err = adjsim("run", scene, "--out", finished[0], "--resume")
+    shutil.copy(kept, film)
+    assert code == 2
+    assert f"`{film.parent}` is not the file that" in err
+    assert "start a new run" in err
+
+
+def test_another_study_does_not_go_on_with_a_scene(finished):
+    code, _, err = adjsim("run", "beam", "--out", finished[0], "--resume")
+    assert code == 2
+    assert "holds the run of a scene" in err
+
+
+def test_report_index_and_view_take_the_run_of_a_scene(finished, tmp_path):
+    run = shutil.copytree(finished[0], tmp_path / "cube")
+    (run / "report.html").unlink()
+    assert adjsim("report", run)[:2] == (0, f"{(run / 'report.html').resolve()}\n")
+    assert (run / "report.html").read_text() == (finished[0] / "report.html").read_text()
+    other = shutil.copytree(run, tmp_path / "other")
+    code, _, err = adjsim("report", run, other, "--out", tmp_path / "index.html")
+    assert code == 0, err
+    assert (tmp_path / "index.html").read_text().count("± ") >= 2
+    if drawing_problem(on_screen=False):
+        return
+    code, _, err = adjsim("view", run, "--screenshot", tmp_path / "view.png")
+    assert code == 0, err
+    assert read_image(tmp_path / "view.png").std() > 0.01
