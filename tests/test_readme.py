@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from studies.registry import STUDIES
+from studies.scene.files import bundled_scenes
 
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,7 +56,8 @@ def test_the_extras_and_studies_that_are_named_exist():
     }
     assert extras
     assert extras <= set(project["optional-dependencies"])
-    assert set(re.findall(r"adjsim run ([\w-]+)", README + MEASURED)) - {"STUDY"} <= set(STUDIES)
+    named = set(re.findall(r"adjsim (?:run|preview) ([\w-]+)", README + MEASURED))
+    assert named - {"STUDY", "SCENE"} <= {*STUDIES, *bundled_scenes()}
 
 
 def test_continuous_integration_runs_the_test_command():

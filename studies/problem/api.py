@@ -40,7 +40,7 @@ class Problem:
 
     Attributes
     ----------
-    scene : Scene
+    scene : studies.scene.declared.Scene
     observations : mapping of str to Film, Points, States or OwnResiduals
     free : mapping of str to Free
         By path, such as "duck.E".

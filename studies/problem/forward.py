@@ -51,7 +51,7 @@ def simulate(scene: Scene, times: Any, values: Mapping[str, Any] | None = None) 
 
     Parameters
     ----------
-    scene : Scene
+    scene : studies.scene.declared.Scene
     times : array_like
         From 0 on, increasing, (n_times,) [s].
     values : mapping, optional

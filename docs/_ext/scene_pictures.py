@@ -1,0 +1,95 @@
+"""The pictures of the pages on scene files, from runs of the bundled scene.
+
+Run these first, in a folder RUNS (`held.toml` is the bundled scene without its line `held`):
+
+    adjsim preview identify --out good.png
+    adjsim preview identify bodies.beam.scale=0.05 --out scale.png
+    adjsim preview held.toml --out held.png
+    adjsim run identify --out found
+    adjsim run identify --out bound bodies.beam.E=5e4 'free."beam.E".bounds=[1e4,1e5]'
+    adjsim run identify --out rate observations.film.fps=48
+    adjsim run identify --out density 'free."beam.density"={}'
+    python docs/_ext/scene_pictures.py RUNS
+
+Needs chromium, for the pages of the reports.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+
+
+STATIC = Path(__file__).resolve().parents[1] / "_static"
+WIDE = 1000  # pixels of a page
+ROW, GAP = 360, 6  # of a preview
+TOP, SIDE, CARD = 432, 16, 130  # of a report: what is shown of it, its margin, inside its verdict
+
+
+def write(name, picture, width=None):
+    """Write a picture of few colours, as wide as the page shows it."""
+    if width is not None:
+        picture = picture.resize(
+            (width, round(picture.height * width / picture.width)), Image.Resampling.LANCZOS
+        )
+    path = STATIC / f"{name}.png"
+    picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(path.name, picture.size, f"{path.stat().st_size / 1000:.0f} kB")
+
+
+def page(run):
+    """Return the top of a report."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "page.png"
+        command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars"]
+        command += [f"--window-size={WIDE},1400", f"--screenshot={file}"]
+        address = (run / "report.html").resolve().as_uri()
+        subprocess.run([*command, address], check=True, capture_output=True)
+        return Image.open(file).convert("RGB")
+
+
+def verdict(picture):
+    """Return the verdict at the top of a report."""
+    paper = picture.getpixel((2, 2))
+    column = [picture.getpixel((WIDE // 2, y)) == paper for y in range(picture.height)]
+    first = CARD - column[CARD::-1].index(True)
+    end = CARD + column[CARD:].index(True)
+    return picture.crop((SIDE, first - GAP, WIDE - SIDE, end + GAP))
+
+
+def rows(picture, which):
+    """Return some rows of a preview."""
+    parts = [
+        picture.crop((0, k * (ROW + GAP), picture.width, k * (ROW + GAP) + ROW)) for k in which
+    ]
+    return stacked(parts)
+
+
+def stacked(parts, gap=GAP):
+    """Return pictures below each other, white between them."""
+    height = sum(part.height + gap for part in parts) - gap
+    out = Image.new("RGB", (max(part.width for part in parts), height), "white")
+    y = 0
+    for part in parts:
+        out.paste(part, (0, y))
+        y += part.height + gap
+    return out
+
+
+def main(runs):
+    """Write all of them."""
+    write("preview_good", Image.open(runs / "good.png"), 900)
+    write("preview_scale", rows(Image.open(runs / "scale.png"), [0]), 900)
+    write("preview_held", rows(Image.open(runs / "held.png"), [1]), 900)
+    strip = Image.open(runs / "found" / "figures" / "strip-film.png")
+    write("scene_fit", strip, 900)
+    write("scene_search", Image.open(runs / "found" / "figures" / "coarse.png"), 700)
+    write("report_found", page(runs / "found").crop((SIDE, 0, WIDE - SIDE, TOP)))
+    cards = [verdict(page(runs / name)) for name in ("found", "bound", "rate", "density")]
+    write("report_verdicts", stacked(cards, 0))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
