@@ -23,7 +23,7 @@ from studies.observations.films import FilmData, plate_of, read_film, silhouette
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Stall
 from studies.problem.free import Free, FreeParameters, make_free, nuisance
-from studies.problem.observers import FilmObserver, Observer, camera_names
+from studies.problem.observers import FilmObserver, Observer, camera_names, to_pixels
 from studies.problem.own import OwnResiduals, own_observer
 from studies.problem.problem import SceneProblem
 from studies.problem.smoke import smoke_observer
@@ -40,6 +40,7 @@ COLORS = (".texels", ".vertex_colors")  # paths of values between 0 and 1
 SAME_TIME = 1e-6  # [s]: instants that are nearer are one
 VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
 MARGIN = 0.03  # of the height: how far a body may be from where an unfitted camera sees it
+ELSEWHERE = 0.02  # of the size of the bodies
 COLOR_ERROR, DIRECTION_ERROR = 0.3, 0.5  # of colours and directions before they are fitted
 FIRST_EVALUATIONS, FIRST_TOLERANCE = 400, 1e-4
 INTERVAL = 1.0 / 30.0  # between instants where there is no film [s]
@@ -58,11 +59,15 @@ class Made:
         Of the observations that are predicted, not fitted.
     notes : list of str
         What a user should know: defaults that were taken, what the first frame shows.
+    refitted : callable
+        refitted(problem, say) is a problem whose backgrounds, cameras and looks are fitted to the
+        first frames again, with bodies where its start has them.
     """
 
     problem: SceneProblem
     validation: SceneProblem | None
     notes: list[str]
+    refitted: Callable[[SceneProblem, Say], SceneProblem]
 
 
 def make_problem(
@@ -128,11 +133,15 @@ def make_problem(
     problem = _problem(file, built, observers, parameters, **shared)
     problem = problem.with_steps_for(problem.parameters.start)
     looks = _look_nuisances(file, built, observers)
-    problem = fit_first_frames(problem, films, file, looks, say=say)
+
+    def refitted(problem: SceneProblem, say: Say) -> SceneProblem:
+        return fit_first_frames(problem, films, file, looks, say=say)
+
+    problem = refitted(problem, say)
     fitted = [one for one in problem.observers if one.name not in is_held]
     held = [one for one in problem.observers if one.name in is_held]
     validation = _on_one_timeline(problem, held) if held else None
-    return Made(_on_one_timeline(problem, fitted), validation, notes)
+    return Made(_on_one_timeline(problem, fitted), validation, notes, refitted)
 
 
 def camera_name(file: declared.SceneFile, one: declared.Film | declared.Points) -> str:
@@ -237,7 +246,7 @@ def _film_observer(
     is_rgb = one.compare == "rgb"
     scene = Scene(built.meshes, built.lights) if is_rgb else _white(built.meshes)
     sigma = softness(one.softness, data.frames.shape[1])
-    return FilmObserver(
+    observer = FilmObserver(
         name,
         one.weight,
         data.times,
@@ -253,6 +262,22 @@ def _film_observer(
         _look_paths(built) if is_rgb else {},
         data.frames[0],
     )
+    _require_in_picture(observer, np.concatenate([surfaces[body] for body in file.bodies]))
+    return observer
+
+
+def _require_in_picture(one: FilmObserver, points: np.ndarray) -> None:
+    """Raise if no point is in the picture, or all of them are in too few pixels."""
+    eye, axes = one.camera.pose()
+    ahead = points[(points - one.center - eye) @ axes[2] > 0.0]
+    ends = np.zeros((2, 2))
+    if len(ahead):
+        shown = to_pixels(one.camera, ahead - one.center, one.size)
+        height, width = one.size
+        ends = np.clip([shown.min(axis=0), shown.max(axis=0)], -0.5, [width - 0.5, height - 0.5])
+    sides = ends[1] - ends[0]
+    if not sides.all() or np.prod(sides + 1.0) < VISIBLE:
+        raise StudyError(_unseen(one, points))
 
 
 def _point_camera(
@@ -460,6 +485,25 @@ def fit_first_frames(
     return _with_backgrounds(problem, films, file, MARGIN / 3.0)
 
 
+def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) -> bool:
+    """Whether bodies are elsewhere in the first frames for one theta than for another."""
+    first = _first_of_films(problem)
+    if not first.observers:
+        return False
+    places = []
+    for at in (theta, other):
+        _, motion, samplings = first.with_steps_for(at)._moment(at)
+        moved = first._moved(motion, motion.run())
+        places += [
+            np.concatenate([sampling.at(rows)[0] for rows in moved.surfaces.values()])
+            for sampling in samplings
+        ]
+    half = len(places) // 2
+    size = max(float(np.ptp(place, axis=0).max()) for place in places)
+    pairs = zip(places[:half], places[half:], strict=True)
+    return max(float(np.abs(a - b).max()) for a, b in pairs) > ELSEWHERE * size
+
+
 def _first_of_films(problem: SceneProblem) -> SceneProblem:
     """Return the problem of the first frame of every film."""
     firsts = [
@@ -488,7 +532,8 @@ def _with_backgrounds(
         assert isinstance(declared_film, declared.Film)
         alpha = one.as_images(one.predict(moved, at, values))[0, ..., 3]
         if alpha.sum() < VISIBLE:
-            raise StudyError(_unseen(one, moved))
+            points = np.concatenate([moved.surfaces[name][0] for name in file.bodies])
+            raise StudyError(_unseen(one, points))
         reach = max(int(np.ceil(margin * one.size[0])), 2)
         covered = scipy.ndimage.binary_dilation(alpha > 0.01, iterations=reach)
         plate = plate_of(declared_film, films[one.name], covered)
@@ -512,8 +557,7 @@ def _with_backgrounds(
     return replace(problem, observers=observers)
 
 
-def _unseen(one: FilmObserver, moved: Any) -> str:
-    points = np.concatenate([moved.surfaces[name][0] for name in one.scene.objects])
+def _unseen(one: FilmObserver, points: np.ndarray) -> str:
     low, high = (end.round(4).tolist() for end in (points.min(axis=0), points.max(axis=0)))
     return (
         f"`{one.camera_path}` does not see the bodies: they cover less than {VISIBLE:g} pixels of "

@@ -65,6 +65,14 @@ def camera_inside(given, folder):
     given["cameras"]["front"]["eye"] = [0.05, 0.13, 0.05]
 
 
+def camera_elsewhere(given, folder):
+    given["cameras"]["front"]["target"] = [0.3, 0.3, 2.0]
+
+
+def mesh_in_millimetres(given, folder):
+    given["bodies"]["cube"]["scale"] = 1e-3
+
+
 def nothing_moves(given, folder):
     write_film(folder / "still", step=0)
     given["observations"]["film"]["video"] = "still"
@@ -111,6 +119,8 @@ BAD = {  # what is wrong: the key, and the way out
     points_of_nothing: ("observations.marks.body", "missing"),
     points_off_the_body: ("observations.marks", "Check units and pose"),
     camera_inside: ("cameras.front", "move the camera"),
+    camera_elsewhere: ("cameras.front", "Check eye and target"),
+    mesh_in_millimetres: ("cameras.front", "`scale`"),
     nothing_moves: ("observations.film.video", "Give a film"),
     start_out_of_bounds: ('free."cube.E".bounds', "Widen them"),
     own_value_out_of_bounds: ('free."cube.E".bounds', "Widen them"),
