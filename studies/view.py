@@ -120,9 +120,10 @@ def make_plotter(arrays: dict[str, np.ndarray], *, off_screen: bool) -> tuple[An
         )  # fmt: skip
     plotter.add_axes()  # pyright: ignore[reportCallIssue]
     plotter.view_vector(VIEW_FROM, viewup=UP)  # pyright: ignore[reportArgumentType]
-    everywhere = np.concatenate([arrays[f"vertices.{name}"].reshape(-1, 3) for name in names])
+    moving = [name for name in names if moved_by(arrays, name, -1).any()] or names
+    everywhere = np.concatenate([arrays[f"vertices.{name}"].reshape(-1, 3) for name in moving])
     ends = np.stack([everywhere.min(axis=0), everywhere.max(axis=0)], axis=1)
-    # Room for every frame.
+    # Room for every frame of what moves: a floor may be many times as large.
     plotter.reset_camera(bounds=ends.ravel().tolist())  # pyright: ignore[reportCallIssue]
     return plotter, drawn
 

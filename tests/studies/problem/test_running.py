@@ -8,12 +8,14 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import tomlkit
 
 from studies import cli
 from studies.media import read_image, write_png
-from studies.view import drawing_problem
+from studies.run_folder import RunFolder
+from studies.view import drawing_problem, make_plotter
 from tests.studies.problem import scenes
 from tests.studies.undrawn import undrawn
 
@@ -197,3 +199,21 @@ def test_report_index_and_view_take_the_run_of_a_scene(finished, tmp_path):
     code, _, err = adjsim("view", run, "--screenshot", tmp_path / "view.png")
     assert code == 0, err
     assert read_image(tmp_path / "view.png").std() > 0.01
+
+
+def test_the_view_shows_what_moves_not_the_floor(finished):
+    if drawing_problem(on_screen=False):
+        return
+    arrays = RunFolder.open(finished[0]).read_npz("trajectory.npz")
+    floor = 5.0 * np.array([[-1.0, 0.0, -1.0], [-1.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    more = {
+        "vertices.floor": np.tile(floor, (len(arrays["times"]), 1, 1)),
+        "faces.floor": [[0, 1, 2]],
+    }
+    names = np.array([*arrays["objects"], "floor"])
+    distances = []
+    for own in (arrays, {**arrays, **more, "objects": names}):
+        plotter, _ = make_plotter(own, off_screen=True)
+        distances.append(plotter.camera.distance)
+        plotter.close()
+    assert distances[0] == pytest.approx(distances[1])
