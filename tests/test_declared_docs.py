@@ -2,14 +2,19 @@
 
 import dataclasses
 import re
+import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from studies.scene import declared
+from studies.scene.reading import scene_from_dict
 
 
-PAGE = (Path(__file__).resolve().parent.parent / "docs" / "scene_files.md").read_text("utf-8")
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGE, STEPS = ((DOCS / name).read_text("utf-8") for name in ("scene_files.md", "own_video.md"))
+FREE = PAGE[PAGE.index("## Free\n") :]
 BODY, OBSTACLE = "Keys of every body with a mesh", "Keys of every obstacle"
 OBSERVATION = "Keys of every observation"
 SECTIONS = {
@@ -90,3 +95,42 @@ def test_small_tables_have_all_their_keys():
         line = re.search(rf"^\| `held\.{cls.__name__.lower()}` \|.*$", PAGE, re.MULTILINE)[0]
         for field in dataclasses.fields(cls):
             assert f"`{field.name}`" in line
+
+
+def test_the_complete_example_is_a_scene_file(tmp_path):
+    for name in ("duck.stl", "duck.mp4"):
+        (tmp_path / name).touch()
+    example = re.search(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[1]
+    more = tomllib.loads(textwrap.dedent(re.search(r"(?:^    .*\n)+", FREE, re.MULTILINE)[0]))
+    tables = tomllib.loads(example)
+    scene = scene_from_dict(tables, tmp_path)
+    assert scene.bodies["duck"].held.plane.normal == (0.0, 1.0, 0.0)
+    both = {"duck": tables["bodies"]["duck"], "goose": tables["bodies"]["duck"]}
+    scene = scene_from_dict({**tables, **more, "bodies": both}, tmp_path)
+    assert scene.free["goose.E"].tied_to == "duck.E"
+
+
+def test_the_steps_of_a_scene_file_fit_together(tmp_path):
+    """The blocks of the page for newcomers, one after the other, are one scene file."""
+    for name in ("part.stl", "clip.mp4"):
+        (tmp_path / name).touch()
+    blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", STEPS, re.MULTILINE)
+    tables = {}
+    for block in blocks:
+        if block.lstrip().startswith("["):
+            for path in merged(tables, tomllib.loads(textwrap.dedent(block))):
+                pytest.fail(f"{path} stands in two blocks")
+    scene = scene_from_dict(tables, tmp_path)
+    assert set(scene.free) == {"beam.E"}
+    assert scene.observations["film"].frames == (12, 80)
+
+
+def merged(tables, more, path=""):
+    """Add tables to others; yield the keys that were there."""
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(tables.get(key), dict):
+            yield from merged(tables[key], value, f"{path}{key}.")
+        elif key in tables:
+            yield f"{path}{key}"
+        else:
+            tables[key] = value
