@@ -6,6 +6,7 @@ held-back frames                                  predicted by that, then used
 answers and cameras, all frames                   the answer, its intervals, the verdict
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,18 +19,20 @@ from studies.answer.intervals import FOOTAGE_FLOOR, intervals, no_intervals
 from studies.answer.verdict import Verdict, judge
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
-from studies.problem.making import Made
+from studies.problem.making import Made, first_frames_differ
+from studies.problem.mirror import mirrored
 from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
 from studies.scene import declared
-from studies.search.found import Basin, Found
+from studies.search.found import Basin, Found, found_basins
 from studies.search.robust import robust_search
 from studies.search.robust_settings import MOST_TANGENTS, RobustSearch
 from studies.uncertainty import Uncertainty, spectrum
 
 
+MIRRORED = "iterations-mirrored.jsonl"
 JOINT, FINAL = "iterations-joint.jsonl", "iterations-all.jsonl"
 ATTEMPTS = 3  # with new time steps
 STALL = Stall(1e-3, 3)  # steps of Gauss-Newton are long: three without a gain are enough
@@ -93,8 +96,15 @@ def solve(
     part = problem.frames_between(0, n_fitted)
     searched = part.at(part.parameters.start, keep=part.answers)
     found = robust_search(searched, robust(how), folder, progress, seed=(seed,))
+    found = with_mirrored(searched, found, how, folder, progress=progress)
     spent = found.evaluations
-    start = joint_start(part, searched, found.best.theta)
+    start = joint_start(part, found.best.theta)
+    if first_frames_differ(problem, problem.parameters.start, start):
+        progress.say("the bodies begin elsewhere than at the start: fitting looks once more")
+        fitted = made.refitted(problem.at(start).with_steps_for(start), progress.say)
+        problem = replace(fitted, fixed=without(fitted.fixed, problem.parameters.paths))
+        part = problem.frames_between(0, n_fitted)
+        start = part.parameters.start
     joint = _local(part, start, how, folder, progress=progress, log=JOINT, stage="with cameras")
     predicted = _squares(problem, joint.theta) if n_fitted < problem.n_frames else None
     result = joint
@@ -118,7 +128,7 @@ def solve(
             n_fitted=None if predicted is None else n_fitted,
         )
     spread = _spread(whole, result.theta, [joint.theta])
-    rivals = _rivals(whole, searched, found, result.theta)
+    rivals = _rivals(whole, found, result.theta)
     _, gradient = whole.loss_and_gradient(result.theta)
     verdict = judge(
         Evidence(
@@ -175,12 +185,48 @@ def robust(how: declared.Search) -> RobustSearch:
     )
 
 
-def joint_start(part: SceneProblem, searched: SceneProblem, theta: np.ndarray) -> np.ndarray:
+def joint_start(part: SceneProblem, theta: np.ndarray) -> np.ndarray:
     """Return theta of answers and cameras, from that of the answers alone."""
     start = part.parameters.start.copy()
     start[list(part.answers)] = theta
-    del searched
     return start
+
+
+def without(values: Mapping[str, np.ndarray], paths: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Return values by path but those of some paths."""
+    return {path: value for path, value in values.items() if path not in paths}
+
+
+def with_mirrored(
+    problem: SceneProblem,
+    found: Found,
+    how: declared.Search,
+    folder: RunFolder,
+    *,
+    progress: EvaluationProgress,
+) -> Found:
+    """Return what was found, and the basin of the same motion reflected across the view."""
+    theta = mirrored(problem, found.best.theta)
+    if theta is None or found.coarse is None:
+        return found
+    result = _local(
+        problem, theta, how, folder, progress=progress, log=MIRRORED, stage="reflected in depth"
+    )
+    basin = Basin(
+        number=1 + max(one.number for one in found.basins),
+        first_stage=len(found.coarse.frames) - 1,
+        starts=theta[None],
+        theta=result.theta,
+        loss=result.loss,
+        status=result.status,
+        evaluations=result.evaluations,
+        logs=(MIRRORED,),
+        step_theta=result.theta,
+        is_searched=True,
+    )
+    return found_basins(
+        [*found.basins, basin], found.evaluations + result.evaluations, found.coarse
+    )
 
 
 def _local(
@@ -252,9 +298,7 @@ def _spread(problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray]) 
     return Uncertainty(own.pixel, (nan, nan), noise, values, directions, own.reason, own)
 
 
-def _rivals(
-    whole: SceneProblem, searched: SceneProblem, found: Found, theta: np.ndarray
-) -> list[evidence.Basin]:
+def _rivals(whole: SceneProblem, found: Found, theta: np.ndarray) -> list[evidence.Basin]:
     """Return the other basins with the cameras of the answer, and what they leave in each frame."""
     out = []
     for basin in found.basins:
@@ -265,7 +309,6 @@ def _rivals(
         left = _squares(whole, there)
         if left is not None:
             out.append(evidence.Basin(there, basin.loss, left))
-    del searched
     return out
 
 
