@@ -82,13 +82,15 @@ def options(
 
 @app.command("list")
 def list_studies() -> None:
-    """List studies, bundled scans and data sets, one line each."""
+    """List scenes, studies, bundled scans and data sets, one line each."""
     print(listed())
 
 
 @app.command(cls=SettingsCommand)
 def run(  # noqa: PLR0913 -- the options of a command
-    study: Annotated[str, typer.Argument(help="A study by name (see list), or a TOML file.")],
+    study: Annotated[
+        str, typer.Argument(help="A scene or study by name (see list), or a TOML file of either.")
+    ],
     overrides: Annotated[
         list[str] | None,
         typer.Argument(
@@ -113,7 +115,7 @@ def run(  # noqa: PLR0913 -- the options of a command
     scheduler: Scheduler = None,
     resume: Resume = False,
 ) -> None:
-    """Run a study: identify, judge, certify, report."""
+    """Run a scene or a study: search, judge, certify, report."""
     from studies import running
     from studies.distribution import connected
     from studies.processes import on_this_machine

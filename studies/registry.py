@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from studies.errors import StudyError
-from studies.scene.files import SCENE
+from studies.scene.files import SCENE, bundled_scenes
 
 
 if TYPE_CHECKING:
@@ -236,9 +236,13 @@ def find_study(name: str) -> Study:
         return SCENE_RUN
     from adjsim import checks  # it brings Numba, which `adjsim list` can do without
 
+    scenes = bundled_scenes()
     try:
-        return STUDIES[checks.known_key("study", name, STUDIES)]
+        known = checks.known_key("scene or study", name, [*scenes, *STUDIES])
     except ValueError as error:
         raise StudyError(
-            f'{error} Or give a TOML file that names one: `study = "beam"`.'
+            f'{error} Or give a scene file, or a TOML file that names a study: `study = "beam"`.'
         ) from error
+    if known in scenes:
+        raise StudyError(f"`{name}` is a scene, not a study: use it by `adjsim run {name}`.")
+    return STUDIES[known]

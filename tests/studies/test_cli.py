@@ -233,6 +233,7 @@ def test_an_interrupt_of_any_other_command_is_one_line(adjsim, monkeypatch):
         (["beam", "beam.mu=-1"], "`beam.mu` must be positive, got -1"),
         (["beam", "beam.moo=1"], "Did you mean `beam.mu`"),
         (["beem"], "Did you mean `beam`"),
+        (["identfy"], "Unknown scene or study `identfy`. Did you mean `identify`"),
         (["missing.toml"], "There is no study file missing.toml"),
         (["beam", "beam.cells=[1, 1]"], "`beam.cells` must have shape (3,), got (2,)"),
         (["beam", "beam.size=[1.0]"], "`beam.size` must have shape (3,), got (1,)"),
