@@ -487,9 +487,9 @@ def fit_first_frames(
 
 def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) -> bool:
     """Whether bodies are elsewhere in the first frames for one theta than for another."""
-    first = _first_of_films(problem)
-    if not first.observers:
+    if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return False
+    first = _first_of_films(problem)
     places = []
     for at in (theta, other):
         _, motion, samplings = first.with_steps_for(at)._moment(at)
