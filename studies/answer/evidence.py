@@ -152,7 +152,7 @@ def how_much_worse(found: Evidence, basin: Basin) -> float:
         return basin.loss / max(found.loss, 1e-300)
     motion = float(still[1:].mean())
     least = LEAST_UNEXPLAINED * motion
-    mine = max(float(own[1:].mean() - own[0]), least)
+    mine = max(float(own[1:].mean() - own.min()), least)
     theirs = mine + float((other - own)[1:].mean()) - _standard_error((other - own)[1:])
     return max(theirs, 0.0) / mine
 

@@ -4,9 +4,10 @@ What is wrong with the appearance is wrong in the first frame already. What is w
 grows from there. So the residual of the first frame is subtracted from those of later frames, and
 the rest is compared with the motion that is there to explain:
 
-    unexplained = max(0, mean_k e_k - e_0) / mean_k m_k,    k = 1, 2, ...
+    unexplained = max(0, mean_k e_k - e_look) / mean_k m_k
 
-with e_k the sum of squares of prediction - target in frame k, and m_k that of target_k - target_0.
+with e_k the sum of squares of prediction - target in frame k, e_look that of the first frame, by a
+fit of the looks to that frame alone if there is one, and m_k that of target_k - target_0.
 A fit whose body stays where it is has about 1. Frames held back are compared with the motion of the
 whole film too: a body that swings back to where it began has little motion there.
 """
@@ -57,6 +58,7 @@ def explained(
     *,
     predicted_squares: np.ndarray | None = None,
     n_fitted: int | None = None,
+    appearance: float | None = None,
 ) -> Explained | None:
     """Return what is left unexplained; None for less than two frames, or if nothing moves.
 
@@ -70,6 +72,10 @@ def explained(
         As `residual_squares`, at the optimum of the first `n_fitted` frames alone.
     n_fitted : int, optional
         How many frames that optimum was fitted to; the others were held back.
+    appearance : float, optional
+        What the look alone leaves of the first frame: cameras and looks fitted to that frame only.
+        A fit of the whole film may leave more of it, where it bends a camera to make up for a wrong
+        motion, and that is no appearance. By default what the fit leaves.
 
     Raises
     ------
@@ -83,6 +89,7 @@ def explained(
     if len(left) < 2 or not moved[1:].any():
         return None
     motion = float(moved[1:].mean())
+    base = float(left[0] if appearance is None else min(left[0], appearance))
     predicted = None
     if predicted_squares is not None:
         own = checks.array("predicted_squares", predicted_squares, left.shape)
@@ -91,10 +98,10 @@ def explained(
                 f"`n_fitted` must be from 1 to {len(left) - 1}, got {n_fitted}. Hold back at least "
                 "one of the frames, and fit at least one."
             )
-        predicted = max(0.0, float(own[n_fitted:].mean() - own[0])) / motion
+        predicted = max(0.0, float(own[n_fitted:].mean()) - min(float(own[0]), base)) / motion
     last = float(left[-max(1, len(left) // 3) :].mean())
     return Explained(
-        max(0.0, float(left[1:].mean() - left[0])) / motion,
+        max(0.0, float(left[1:].mean()) - base) / motion,
         predicted,
         float(left[0]) / motion,
         last / float(left[0]) if left[0] > 0.0 else None,

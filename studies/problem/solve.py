@@ -105,6 +105,8 @@ def solve(
         problem = replace(fitted, fixed=without(fitted.fixed, problem.parameters.paths))
         part = problem.frames_between(0, n_fitted)
         start = part.parameters.start
+    looks = _squares(problem, problem.parameters.start)
+    appearance = None if looks is None else float(looks[0])
     joint = _local(part, start, how, folder, progress=progress, log=JOINT, stage="with cameras")
     predicted = _squares(problem, joint.theta) if n_fitted < problem.n_frames else None
     result = joint
@@ -126,6 +128,7 @@ def solve(
             still,
             predicted_squares=predicted,
             n_fitted=None if predicted is None else n_fitted,
+            appearance=appearance,
         )
     spread = _spread(whole, result.theta, [joint.theta])
     rivals = _rivals(whole, found, result.theta)

@@ -86,6 +86,7 @@ def candidates(coarse: CoarseLosses, count: int) -> list[Basin]:
 
     They are ranked by loss over median loss of the stage; the minimum of the whole film is always
     the first. Of neighbours the better one stays, and begins at the earlier of both first stages.
+    With several axes the given start is one more: a sample has gaps, and a user knows something.
     """
     score: dict[int, float] = {}
     first: dict[int, int] = {}
@@ -105,6 +106,9 @@ def candidates(coarse: CoarseLosses, count: int) -> list[Basin]:
         if not beside:
             chosen.append(i)
     chosen = chosen[:count] or [0]
+    if len(coarse.points.axes) > 1 and 0 not in chosen:
+        chosen.append(0)
+        first[0] = 0
     return [
         _unsearched(number, coarse.points.points[i], first.get(i, 0))
         for number, i in enumerate(chosen)

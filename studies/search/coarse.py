@@ -20,7 +20,8 @@ from studies.transforms import LINEAR
 
 FACTOR = 100.0  # range of a positive parameter without bounds: its start divided and multiplied
 SPAN = 2.0  # range of another one without bounds: so many times |start| to both sides
-GRID, SAMPLE = 13, 64  # points unless the caller says
+GRID, SAMPLE, LARGE = 13, 64, 128  # points of one axis, of up to `FEW_AXES`, and of more
+FEW_AXES = 3
 ROUNDING = 1e-9  # of a cell
 
 
@@ -50,7 +51,7 @@ class CoarseSet:
 def coarse_set(
     parameters: Parameters, axes: Sequence[int], count: int | None = None, seed: Sequence[int] = ()
 ) -> CoarseSet:
-    """Return the start and `count` points inside the bounds: by default `GRID` or `SAMPLE`.
+    """Return the start and `count` points inside the bounds, `GRID` to `LARGE` by default.
 
     0 gives the start alone. An axis without finite bounds has the range of `axis_range`; one that
     has no range is left out.
@@ -64,7 +65,7 @@ def coarse_set(
     axes = tuple(axis for axis, one in ranges.items() if one is not None)
     is_grid = len(axes) == 1
     if count is None:
-        count = GRID if is_grid else SAMPLE
+        count = GRID if is_grid else SAMPLE if len(axes) <= FEW_AXES else LARGE
     if count < 0:
         raise StudyError(
             f"`search.coarse` must not be negative, got {count}. Give 0 for no coarse set."
