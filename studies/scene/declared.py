@@ -442,7 +442,8 @@ class Search:
     Attributes
     ----------
     coarse : int
-        Points of the coarse set; None: 13 for one free number, 64 for two or three, 128 for more. 0: none.
+        Points of the coarse set; 0: none. None: 13 for one free number, 64 for two or three, 128
+        for more.
     basins : int
         Local searches start from so many of the best basins.
     stages : tuple of float
