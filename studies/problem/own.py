@@ -36,9 +36,20 @@ class OwnResiduals:
     ----------
     times : array
         Of the frames, increasing, (n_frames,) [s].
-    residuals, vjp, jvp : callable
-        As above.
+    residuals : callable
+        Takes surfaces, a dict of arrays (n_frames, n_vertices, 3) [m] by body; returns r,
+        (n_frames, m).
+    vjp : callable
+        Takes surfaces and a cotangent of r, (n_frames, m); returns cotangents of the surfaces.
+    jvp : callable, optional
+        Takes surfaces and their tangents; returns the tangent of r. By default a central
+        difference.
     weight : float
+        Factor in the loss.
+    start : float
+        Time of the scene at time 0 of `times` [s].
+    validate : bool
+        Predict it only, to judge the answer.
     """
 
     times: np.ndarray
@@ -61,11 +72,14 @@ class OwnObserver(Observer):
         Rows of each frame: a third of the residuals, rounded up.
     kept : numpy.ndarray
         Which of all frames are compared, (n_frames,).
+    motionless : numpy.ndarray
+        Residuals of bodies that stay where they begin, (n_all_frames, m).
     """
 
     own: OwnResiduals
     count: int
     kept: np.ndarray
+    motionless: np.ndarray
 
     @property
     def filled(self) -> np.ndarray:
@@ -82,8 +96,8 @@ class OwnObserver(Observer):
         return np.zeros((len(self.times) * self.count, 3))
 
     def still(self) -> np.ndarray:
-        """Return 0: of residuals it is not known what they would be without motion."""
-        return self.targets()
+        """Return the residuals of bodies that stay where they begin: what there is to explain."""
+        return self.in_rows(self.motionless)[:, :3]
 
     def between(self, keep: np.ndarray) -> "OwnObserver":
         """Return the residuals of the frames of this mask only."""
@@ -224,4 +238,4 @@ def own_observer(name: str, one: OwnResiduals, start: Surfaces) -> OwnObserver:
         )
     count = max(-(-r.shape[1] // 3), 1)
     every = np.arange(len(times))
-    return OwnObserver(name, one.weight, times, one.start, every, one, count, every)
+    return OwnObserver(name, one.weight, times, one.start, every, one, count, every, r)

@@ -47,6 +47,18 @@ def test_a_value_is_found_from_residuals_of_ones_own(target):
     answer = fit(problem(target))
     assert answer.values["cube.E"] == pytest.approx(9e3, rel=1e-4)
     assert answer.verdict.is_found
+    assert answer.solved.explained is not None
+    assert answer.solved.explained.unexplained < 1e-6
+
+
+def test_residuals_are_predicted_to_judge_the_answer(target):
+    fitted = problem(target).observations["height"]
+    off = problem(1.01 * target, validate=True).observations["height"]
+    free = {"cube.E": Free(bounds=(2e3, 2e5))}
+    answer = fit(Problem(SCENE, {"height": fitted, "other": off}, free))
+    r, still = 0.01 * target, 1.01 * target - target[0]
+    expected = np.square(r).sum() / np.square(still).sum()
+    assert answer.solved.validation == {"other": pytest.approx(expected, rel=1e-3)}
 
 
 @pytest.mark.parametrize("n", [3, len(TIMES)])
