@@ -11,7 +11,7 @@ A search that ends in one of the two has found a basin, and the other one is alw
 
 import numpy as np
 
-from studies.problem.observers import FilmObserver
+from studies.problem.films import FilmObserver
 from studies.problem.problem import SceneProblem
 
 

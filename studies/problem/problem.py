@@ -31,6 +31,7 @@ from studies.scene.building import Built
 
 
 EVIDENCE = 1000.0
+SAME_TIME = 1e-6  # [s]: instants that are nearer are one
 MOST_WORLDS = 32  # rolled out side by side
 
 
@@ -421,6 +422,21 @@ class SceneProblem(ImageProblem):
                 moved = self._moved(motion, run)
                 rows = self._predicted(moved, samplings, values)
                 found[k] = self.frame_losses(rows)
+
+
+def on_one_timeline(problem: SceneProblem, observers: Sequence[Observer]) -> SceneProblem:
+    """Return a problem of these observers, whose instants are counted together."""
+    instants = np.sort(np.concatenate([one.start + one.times for one in observers]))
+    new = np.concatenate([[True], np.diff(instants) > SAME_TIME])
+    timeline = instants[new]
+    placed = tuple(
+        replace(
+            one,
+            index=np.searchsorted(timeline, one.start + one.times + SAME_TIME, side="right") - 1,
+        )
+        for one in observers
+    )
+    return replace(problem, observers=placed, n_frames=len(timeline))
 
 
 def _mean_rows(rows: np.ndarray) -> np.ndarray:

@@ -11,7 +11,8 @@ from studies.media import as_uint8, write_video
 from studies.motion import trajectory_fields
 from studies.optimizers.problem import NOT_FINITE
 from studies.outcome import enlarged, playback_fps
-from studies.problem.observers import FilmObserver, PointObserver
+from studies.problem.films import FilmObserver
+from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.problem.smoke import SmokeObserver
 from studies.problem.solve import Solved

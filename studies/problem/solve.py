@@ -19,7 +19,8 @@ from studies.answer.intervals import FOOTAGE_FLOOR, intervals, no_intervals
 from studies.answer.verdict import Verdict, judge
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
-from studies.problem.making import Made, first_frames_differ
+from studies.problem.first_frames import first_frames_differ
+from studies.problem.making import Made
 from studies.problem.mirror import mirrored
 from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem

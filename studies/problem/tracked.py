@@ -9,7 +9,7 @@ from render.posed_camera import PosedCamera
 from studies.errors import StudyError
 from studies.observations.points import PointData, read_points
 from studies.observations.states import read_states
-from studies.problem.observers import PointObserver
+from studies.problem.points import PointObserver
 from studies.problem.start import start_surfaces
 from studies.scene import declared
 from studies.scene.building import Built

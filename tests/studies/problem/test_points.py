@@ -7,7 +7,7 @@ import pytest
 
 from studies.problem.api import OwnResiduals, Problem, fit
 from studies.problem.making import make_problem
-from studies.problem.observers import to_pixels
+from studies.problem.points import to_pixels
 from studies.scene.declared import (
     Camera,
     Free,

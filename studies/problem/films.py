@@ -1,0 +1,217 @@
+"""Films as observations: drawn, compared over a pyramid, with tangent and cotangent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from adjoint.render.losses import residuals_jvp, residuals_vjp
+from adjoint.render.soft_raster import ImageRecord, record_images
+from render.lenses import Perspective
+from render.losses import Mse, PyramidMse, residuals
+from render.posed_camera import PosedCamera
+from render.scene import Mesh, Scene
+from render.soft_raster import SoftRasterizer, rasterize
+from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded, Values
+from studies.problem.sampling import Sampling
+
+
+@dataclass(frozen=True, eq=False)
+class FilmObserver(Observer):
+    """A film.
+
+    Attributes
+    ----------
+    frames : numpy.ndarray
+        (n_frames, H, W, 3).
+    scene : Scene
+    camera : PosedCamera
+        It looks at vertices minus `center`, so that it turns about what it films.
+    center : numpy.ndarray
+        (3,) [m].
+    camera_path : str
+        "cameras.NAME".
+    rasterizer : SoftRasterizer
+    levels : int
+        Of the pyramid; 1: none.
+    paths : dict
+        Scene paths of looks and lights by the renderer's: {"duck.ambient": "duck.look.ambient"}.
+    first : numpy.ndarray
+        First frame of the whole film, (H, W, 3).
+    device : str
+        Where it is drawn: cpu or cuda.
+    """
+
+    frames: np.ndarray
+    scene: Scene
+    camera: PosedCamera
+    center: np.ndarray
+    camera_path: str
+    rasterizer: SoftRasterizer
+    levels: int
+    paths: dict[str, str]
+    first: np.ndarray
+    device: str = "cpu"
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width [pixels]."""
+        return self.frames.shape[1], self.frames.shape[2]
+
+    def targets(self) -> np.ndarray:
+        """Return the pixels in RGB, (n_frames H W, 3)."""
+        return self.frames.reshape(-1, 3)
+
+    def still(self) -> np.ndarray:
+        """Return the pixels of the first frame of the whole film, at every frame."""
+        return np.broadcast_to(self.first, self.frames.shape).reshape(-1, 3)
+
+    def between(self, keep: np.ndarray) -> "FilmObserver":
+        """Return the film of the frames of this mask only."""
+        return replace(
+            self, frames=self.frames[keep], times=self.times[keep], index=self.index[keep]
+        )
+
+    def as_images(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows as images, (n_frames, H, W, 3 or 4)."""
+        return rows.reshape(-1, *self.size, rows.shape[-1])
+
+    def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedFilm":
+        """Draw the film."""
+        arguments = self._drawn(moved, at, values)
+        return RecordedFilm(self, moved, at, record_images(*arguments, device=self.device))
+
+    def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
+        """Return the pixels, (n_frames H W, 4)."""
+        images = rasterize(*self._drawn(moved, at, values), device=self.device)
+        return images.reshape(-1, 4)
+
+    def _drawn(self, moved: Moved, at: Sampling, values: Values) -> tuple[Any, ...]:
+        vertices = {
+            name: at.at(moved.surfaces[name]) - self.center.astype(moved.surfaces[name].dtype)
+            for name in self.scene.objects
+        }
+        scene = with_look(self.scene, self.paths, values)
+        return scene, self.camera_at(values), self.rasterizer, vertices, self.size
+
+    def camera_at(self, values: Values) -> PosedCamera:
+        """Return the camera with the values of its paths."""
+        prefix = f"{self.camera_path}."
+        own = {
+            path.removeprefix(prefix): value
+            for path, value in values.items()
+            if path.startswith(prefix)
+        }
+        return self.camera.with_values(own) if own else self.camera
+
+    @property
+    def loss(self) -> Mse | PyramidMse:
+        """The loss of images, before it is weighted."""
+        return Mse() if self.levels == 1 else PyramidMse(self.levels)
+
+    @property
+    def _scale(self) -> float:
+        return float(np.sqrt(self.weight)) / SEEN
+
+    def residuals(self, rows: np.ndarray) -> np.ndarray:
+        """Return r of the pyramid, frame after frame."""
+        return self._scale * residuals(self.loss, self.as_images(rows), self.frames)
+
+    def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
+        """Return the tangent of r."""
+        tangent = self.as_images(tan_rows)
+        return self._scale * residuals_jvp(self.loss, tangent, self.frames, tangent)
+
+    def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
+        """Return the cotangent of the pixels."""
+        blank = np.zeros((*self.frames.shape[:-1], 4), self.frames.dtype)
+        return residuals_vjp(self.loss, blank, self.frames, self._scale * adj_r).reshape(-1, 4)
+
+    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return weight times the mean square of the difference in RGB by frame, over SEEN^2."""
+        off = self.as_images(rows[:, :3] - other[:, :3])
+        return self.weight / SEEN**2 * np.square(off, dtype=np.float64).mean(axis=(1, 2, 3))
+
+
+def with_look(scene: Scene, paths: Mapping[str, str], values: Values) -> Scene:
+    """Return the scene with the looks and lights that have values."""
+    objects, lights = dict(scene.objects), dict(scene.lights)
+    for target, path in paths.items():
+        if path not in values:
+            continue
+        owner, _, name = target.rpartition(".")
+        if owner in lights:
+            lights[owner] = replace(lights[owner], **{name: values[path]})
+        else:
+            objects[owner] = _with_value(objects[owner], name, values[path])
+    return Scene(objects, lights)
+
+
+def _with_value(mesh: Mesh, name: str, value: np.ndarray) -> Mesh:
+    """Return a mesh with another texture, colours of vertices, or part of its material."""
+    if name == "texels" and mesh.texture is not None:
+        return replace(mesh, texture=replace(mesh.texture, texels=value))
+    if name == "vertex_colors":
+        return replace(mesh, vertex_colors=value)
+    return replace(mesh, material=replace(mesh.material, **{name: value}))
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedFilm(Recorded):
+    """A film that was drawn."""
+
+    film: FilmObserver
+    moved: Moved
+    at: Sampling
+    drawn: ImageRecord
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The pixels."""
+        return self.drawn.images.reshape(-1, 4)
+
+    def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
+        """Return the tangent of the pixels."""
+        film = self.film
+        tangents: dict[str, Any] = {}
+        shift = tan_values.get(film.start_path)
+        for name in film.scene.objects:
+            parts = [] if tan is None else [self.at.at(tan.surfaces[name])]
+            if shift is not None:
+                parts.append(float(shift) * self.at.slope(self.moved.surfaces[name]))
+            if parts:
+                tangents[f"{name}.vertices"] = sum(parts[1:], start=parts[0])
+        prefix = f"{film.camera_path}."
+        for path, value in tan_values.items():
+            if path.startswith(prefix):
+                tangents[f"camera.{path.removeprefix(prefix)}"] = value
+        tangents |= {
+            own: tan_values[path] for own, path in film.paths.items() if path in tan_values
+        }
+        if not tangents:
+            return np.zeros_like(self.rows)
+        return self.drawn.jvp(tangents).reshape(-1, 4)
+
+    def vjp(self, adj_rows: np.ndarray) -> Cotangents:
+        """Pull the cotangent of the pixels back."""
+        film, out = self.film, Cotangents()
+        vertices = [f"{name}.vertices" for name in film.scene.objects]
+        camera = {
+            f"camera.{name}": f"{film.camera_path}.{name}" for name in camera_names(film.camera)
+        }
+        adj = self.drawn.vjp(film.as_images(adj_rows), wrt=[*vertices, *camera, *film.paths])
+        slope = 0.0
+        for name in film.scene.objects:
+            own = adj[f"{name}.vertices"]
+            out.surfaces[name] = self.at.spread(own, len(self.moved.surfaces[name]))
+            slope += float(np.sum(own * self.at.slope(self.moved.surfaces[name])))
+        out.values = {path: adj[own] for own, path in {**camera, **film.paths}.items()}
+        out.values[film.start_path] = np.asarray(slope)
+        return out
+
+
+def camera_names(camera: PosedCamera) -> tuple[str, ...]:
+    """Return the parameters of a camera that may be free."""
+    lens = "fov_y" if isinstance(camera.optics, Perspective) else "focal"
+    return ("rotation", "translation", lens)

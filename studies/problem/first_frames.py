@@ -1,0 +1,142 @@
+"""Backgrounds, cameras and looks as the first frames show them, where bodies are at their start."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import scipy.ndimage
+
+from studies.errors import StudyError
+from studies.observations.films import FilmData, plate_of, silhouettes
+from studies.optimizers.minimize import minimize
+from studies.optimizers.problem import Method, Stall
+from studies.problem.films import FilmObserver
+from studies.problem.free import Free, FreeParameters
+from studies.problem.observing import VISIBLE, unseen
+from studies.problem.problem import SceneProblem, on_one_timeline
+from studies.scene import declared
+
+
+MARGIN = 0.03  # of the height: how far a body may be from where an unfitted camera sees it
+ELSEWHERE = 0.02  # of the size of the bodies
+FIRST_EVALUATIONS, FIRST_TOLERANCE = 400, 1e-4
+
+Say = Callable[[str], None]
+
+
+def fit_first_frames(
+    problem: SceneProblem,
+    films: Mapping[str, FilmData],
+    file: declared.SceneFile,
+    looks: tuple[Free, ...],
+    *,
+    say: Say,
+) -> SceneProblem:
+    """Return the problem with backgrounds, cameras and looks as the first frames show them.
+
+    Two rounds: the background is found around where the cameras see the bodies, then cameras and
+    looks are fitted; then both again.
+
+    Raises
+    ------
+    StudyError
+        If a camera does not see the bodies.
+    """
+    cameras = tuple(one for one in problem.parameters.free if not one.is_answer)
+    if not any(isinstance(one, FilmObserver) for one in problem.observers):
+        return problem
+    for margin in (MARGIN, MARGIN / 3.0):
+        problem = _with_backgrounds(problem, films, file, margin)
+        free = (*cameras, *looks)
+        if not free:
+            return problem
+        say("fitting cameras and looks to the first frame")
+        nuisances = FreeParameters(free).held_at_values(problem.fixed)
+        first = replace(_first_of_films(problem), parameters=nuisances)
+        found = minimize(
+            first,
+            nuisances.start,
+            Method.GAUSS_NEWTON,
+            max_evaluations=FIRST_EVALUATIONS,
+            tolerance=FIRST_TOLERANCE,
+            stall=Stall(1e-3, 3),
+        )
+        values = nuisances.scene_values(found.theta)
+        problem = replace(
+            problem,
+            fixed={**problem.fixed, **values},
+            parameters=problem.parameters.held_at_values(values),
+        )
+    return _with_backgrounds(problem, films, file, MARGIN / 3.0)
+
+
+def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) -> bool:
+    """Whether bodies are elsewhere in the first frames for one theta than for another."""
+    if not any(isinstance(one, FilmObserver) for one in problem.observers):
+        return False
+    first = _first_of_films(problem)
+    places = []
+    for at in (theta, other):
+        _, motion, samplings = first.with_steps_for(at)._moment(at)
+        moved = first._moved(motion, motion.run())
+        places += [
+            np.concatenate([sampling.at(rows)[0] for rows in moved.surfaces.values()])
+            for sampling in samplings
+        ]
+    half = len(places) // 2
+    size = max(float(np.ptp(place, axis=0).max()) for place in places)
+    pairs = zip(places[:half], places[half:], strict=True)
+    return max(float(np.abs(a - b).max()) for a, b in pairs) > ELSEWHERE * size
+
+
+def _first_of_films(problem: SceneProblem) -> SceneProblem:
+    """Return the problem of the first frame of every film."""
+    firsts = [
+        replace(one.between(np.arange(len(one.times)) == 0))
+        for one in problem.observers
+        if isinstance(one, FilmObserver)
+    ]
+    return on_one_timeline(problem, firsts)
+
+
+def _with_backgrounds(
+    problem: SceneProblem,
+    films: Mapping[str, FilmData],
+    file: declared.SceneFile,
+    margin: float,
+) -> SceneProblem:
+    """Return the problem with the background of every film found outside the bodies."""
+    values = problem._values(problem.parameters.start)
+    first = _first_of_films(problem)
+    _, motion, samplings = first._moment(problem.parameters.start)
+    moved = first._moved(motion, motion.run())
+    found = {}
+    for one, at in zip(first.observers, samplings, strict=True):
+        assert isinstance(one, FilmObserver)
+        declared_film = file.observations[one.name]
+        assert isinstance(declared_film, declared.Film)
+        alpha = one.as_images(one.predict(moved, at, values))[0, ..., 3]
+        if alpha.sum() < VISIBLE:
+            points = np.concatenate([moved.surfaces[name][0] for name in file.bodies])
+            raise StudyError(unseen(one, points))
+        reach = max(int(np.ceil(margin * one.size[0])), 2)
+        covered = scipy.ndimage.binary_dilation(alpha > 0.01, iterations=reach)
+        plate = plate_of(declared_film, films[one.name], covered)
+        frames = films[one.name].frames
+        if declared_film.compare == "silhouette":
+            mask = silhouettes(films[one.name], plate)
+            frames = np.repeat(mask[..., None], 3, axis=-1)
+            plate = np.zeros_like(plate)
+        found[one.name] = (frames, plate)
+    observers = tuple(
+        replace(
+            one,
+            frames=found[one.name][0],
+            first=found[one.name][0][0],
+            rasterizer=replace(one.rasterizer, background=found[one.name][1]),
+        )
+        if isinstance(one, FilmObserver)
+        else one
+        for one in problem.observers
+    )
+    return replace(problem, observers=observers)

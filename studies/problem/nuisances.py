@@ -1,0 +1,104 @@
+"""What is fitted beside the answers: cameras, looks and lights, each with a Gaussian prior."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from render.posed_camera import PosedCamera
+from studies.problem.films import FilmObserver, camera_names
+from studies.problem.free import Free, nuisance
+from studies.problem.observers import Observer
+from studies.problem.observing import look_value
+from studies.scene import declared
+from studies.scene.building import Built
+from studies.scene.maps import Value
+
+
+COLORS = (".texels", ".vertex_colors")  # paths of values between 0 and 1
+COLOR_ERROR, DIRECTION_ERROR = 0.3, 0.5  # of colours and directions before they are fitted
+
+
+def seen_cameras(
+    file: declared.SceneFile, observers: Sequence[Observer]
+) -> dict[str, tuple[declared.Camera, PosedCamera]]:
+    """Return the cameras that observers look through, by path, as declared and as drawn."""
+    found = {}
+    for one in observers:
+        camera = getattr(one, "camera", None)
+        if camera is not None:
+            path = one.camera_path  # pyright: ignore[reportAttributeAccessIssue]
+            found[path] = (file.cameras[path.partition(".")[2]], camera)
+    return found
+
+
+def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
+    """Return what may be free beside the system: cameras, looks, lights and start times."""
+    out: dict[str, Value] = {}
+    wide = (-np.inf, np.inf)
+    for one in observers:
+        out[one.start_path] = Value(np.asarray(one.start), "s", "linear", (-1e3, 1e3))
+        if isinstance(one, FilmObserver):
+            for target, path in one.paths.items():
+                value = look_value(one.scene, target)
+                bounds = (0.0, 1.0) if path.endswith(COLORS) else wide
+                out[path] = Value(value, "-", "linear", bounds)
+        camera = getattr(one, "camera", None)
+        if camera is not None:
+            known = camera.parameters()
+            units = {"rotation": "rad", "translation": "m", "fov_y": "deg", "focal": "pixels"}
+            for name in camera_names(camera):
+                path = f"{one.camera_path}.{name}"  # pyright: ignore[reportAttributeAccessIssue]
+                out[path] = Value(known[name], units[name], "linear", wide)
+    return out
+
+
+def camera_nuisances(
+    file: declared.SceneFile,
+    observers: Sequence[Observer],
+    cameras: Mapping[str, tuple[declared.Camera, PosedCamera]],
+) -> tuple[Free, ...]:
+    """Return what is fitted beside the answers: pose and lens of every camera with `fit`."""
+    del file, observers
+    out: list[Free] = []
+    for path, (spec, camera) in cameras.items():
+        if not spec.fit:
+            continue
+        known = camera.parameters()
+        distance = float(np.linalg.norm(camera.translation))
+        angle = np.radians(spec.angle_error)
+        # the middle of what is filmed moves sideways by position and by view
+        sideways = distance * np.hypot(spec.position_error, angle)
+        errors = {
+            "rotation": np.hypot(angle, spec.position_error),
+            "translation": np.array([sideways, sideways, distance * spec.position_error]),
+        }
+        for name in camera_names(camera):
+            error = errors.get(name, spec.fov_error * known[name])
+            out.append(nuisance(f"{path}.{name}", known[name], error))
+    return tuple(out)
+
+
+def look_nuisances(
+    file: declared.SceneFile, built: Built, observers: Sequence[Observer]
+) -> tuple[Free, ...]:
+    """Return the looks that are fitted to the first frames: of films in RGB."""
+    films = [one for one in observers if isinstance(one, FilmObserver) and one.paths]
+    if not films:
+        return ()
+    asked = set(file.free)
+    values = more_values(films)
+    looks = {**file.bodies, **{k: v for k, v in file.obstacles.items() if v.draw}}
+    out = [
+        nuisance(path, values[path].value, COLOR_ERROR)
+        for name, one in looks.items()
+        if name in built.meshes and hasattr(one, "look") and one.look.fit
+        for path in (f"{name}.look.ambient", f"{name}.look.diffuse")
+        if path not in asked
+    ]
+    if out:
+        out += [
+            nuisance(path, values[path].value, DIRECTION_ERROR * np.ones(3))
+            for path in (f"lights.{name}.direction" for name in built.lights)
+            if path not in asked
+        ]
+    return tuple(out)

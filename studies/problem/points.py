@@ -1,0 +1,266 @@
+"""Tracked points and states as observations, in space or in the pixels of a camera."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy.sparse
+
+from adjoint.rotations import rotation_matrix_jvp, rotation_matrix_vjp
+from adjsim.rotations import rotation_matrix
+from render.lenses import Perspective
+from render.posed_camera import PosedCamera
+from studies.problem.films import camera_names
+from studies.problem.observers import Cotangents, Moved, Observer, Recorded, Values
+from studies.problem.sampling import Sampling
+
+
+@dataclass(frozen=True, eq=False)
+class PointObserver(Observer):
+    """Tracked points, as weighted sums of vertices of an object or of nodes.
+
+    Attributes
+    ----------
+    places : numpy.ndarray
+        (n_frames, n_points, 2 or 3), NaN where a point was not tracked.
+    error : float
+        Standard deviation [m or pixels].
+    matrix : csr_array
+        (n_points, n_vertices).
+    object : str
+        Of which vertices; "": of the nodes of the model.
+    camera : PosedCamera, optional
+        Of points in a picture, in pixels (u, v) of an image of `size`; it looks at points minus
+        `center`.
+    """
+
+    places: np.ndarray
+    error: float
+    matrix: scipy.sparse.csr_array
+    object: str
+    camera: PosedCamera | None = None
+    camera_path: str = ""
+    center: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    size: tuple[int, int] = (1, 1)
+
+    def targets(self) -> np.ndarray:
+        """Return the places in rows, 0 where a point was not tracked."""
+        out = np.zeros((*self.places.shape[:2], 3))
+        out[..., : self.places.shape[-1]] = np.nan_to_num(self.places)
+        return out.reshape(-1, 3)
+
+    def still(self) -> np.ndarray:
+        """Return the first place of every point at every frame."""
+        first = np.argmax(np.isfinite(self.places[..., 0]), axis=0)
+        begun = self.places[first, np.arange(self.places.shape[1])]
+        return replace(self, places=np.broadcast_to(begun, self.places.shape)).targets()
+
+    def between(self, keep: np.ndarray) -> "PointObserver":
+        """Return the points at the frames of this mask only."""
+        return replace(
+            self, places=self.places[keep], times=self.times[keep], index=self.index[keep]
+        )
+
+    def points(self, moved: Moved, at: Sampling) -> np.ndarray:
+        """Return the points in space, (n_frames, n_points, 3) [m]."""
+        return self._applied(at.at(self._rows(moved)))
+
+    def _rows(self, moved: Moved) -> np.ndarray:
+        rows = moved.surfaces[self.object] if self.object else moved.x
+        assert rows is not None
+        return rows
+
+    def _applied(self, rows: np.ndarray) -> np.ndarray:
+        return np.stack([self.matrix @ frame for frame in rows])
+
+    def camera_at(self, values: Values) -> PosedCamera | None:
+        """Return the camera with the values of its paths; None of points in space."""
+        if self.camera is None:
+            return None
+        prefix = f"{self.camera_path}."
+        own = {p.removeprefix(prefix): v for p, v in values.items() if p.startswith(prefix)}
+        return self.camera.with_values(own) if own else self.camera
+
+    def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedPoints":
+        """Predict the points."""
+        points, camera = self.points(moved, at), self.camera_at(values)
+        shown = points if camera is None else to_pixels(camera, points - self.center, self.size)
+        rows = np.zeros((*points.shape[:2], 4))
+        rows[..., : shown.shape[-1]] = shown
+        return RecordedPoints(self, moved, at, points, camera, rows.reshape(-1, 4))
+
+    def _factor(self) -> np.ndarray:
+        """Return what scales each row, (n_frames n_points, 1): 0 where nothing was tracked."""
+        is_known = np.isfinite(self.places[..., 0])
+        count = np.maximum(is_known.sum(axis=1, keepdims=True), 1) * len(self.times)
+        scale = np.sqrt(self.weight / count) / self.error
+        return np.where(is_known, scale, 0.0).reshape(-1, 1)
+
+    def residuals(self, rows: np.ndarray) -> np.ndarray:
+        """Return the scaled differences, frame after frame."""
+        return (self._factor() * (rows[:, :3] - self.targets())).ravel()
+
+    def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
+        """Return the tangent of r."""
+        return (self._factor() * tan_rows[:, :3]).ravel()
+
+    def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
+        """Return the cotangent of the rows."""
+        out = np.zeros((len(adj_r) // 3, 4))
+        out[:, :3] = self._factor() * adj_r.reshape(-1, 3)
+        return out
+
+    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return the weighted mean square by frame."""
+        scaled = np.square(self._factor() * (rows[:, :3] - other[:, :3])).reshape(
+            len(self.times), -1
+        )
+        return len(self.times) * scaled.sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedPoints(Recorded):
+    """Predicted points."""
+
+    observer: PointObserver
+    moved: Moved
+    at: Sampling
+    points: np.ndarray
+    camera: PosedCamera | None
+    predicted: np.ndarray
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The places, (n_frames n_points, 4)."""
+        return self.predicted
+
+    def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
+        """Return the tangent of the rows."""
+        own = self.observer
+        tan_points = np.zeros_like(self.points)
+        if tan is not None:
+            tan_points += own._applied(self.at.at(own._rows(tan)))
+        if (shift := tan_values.get(own.start_path)) is not None:
+            tan_points += float(shift) * own._applied(self.at.slope(own._rows(self.moved)))
+        shown = tan_points
+        if self.camera is not None:
+            prefix = f"{own.camera_path}."
+            tangents = {
+                p.removeprefix(prefix): v for p, v in tan_values.items() if p.startswith(prefix)
+            }
+            shown = to_pixels_jvp(
+                self.camera,
+                self.points - own.center,
+                own.size,
+                tan_points=tan_points,
+                tangents=tangents,
+            )
+        out = np.zeros((*shown.shape[:2], 4))
+        out[..., : shown.shape[-1]] = shown
+        return out.reshape(-1, 4)
+
+    def vjp(self, adj_rows: np.ndarray) -> Cotangents:
+        """Pull the cotangent of the rows back."""
+        own, out = self.observer, Cotangents()
+        adj = adj_rows.reshape(*self.points.shape[:2], 4)
+        if self.camera is None:
+            adj_points = adj[..., :3]
+        else:
+            adj_points, by_name = to_pixels_vjp(
+                self.camera, self.points - own.center, own.size, adj[..., :2]
+            )
+            out.values = {f"{own.camera_path}.{name}": value for name, value in by_name.items()}
+        back = np.stack([own.matrix.T @ frame for frame in adj_points])
+        rows = own._rows(self.moved)
+        out.values[own.start_path] = np.asarray(np.sum(back * self.at.slope(rows)))
+        spread = self.at.spread(back, len(rows))
+        if own.object:
+            out.surfaces[own.object] = spread
+        else:
+            out.x = spread
+        return out
+
+
+def to_pixels(camera: PosedCamera, points: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Return column and row (u, v) of points (..., 3) in an image of `size` (height, width)."""
+    height, width = size
+    p = points @ (rotation_matrix(camera.rotation) @ camera.nominal).T + camera.translation  # (1)
+    f_x, k, c_x, f_y, c_y = camera.optics.numbers()
+    z = -p[..., 2]
+    s_x = (f_x * p[..., 0] + k * p[..., 1]) / z + c_x  # (2)
+    s_y = f_y * p[..., 1] / z + c_y  # (3)
+    u = (height * s_x + width - 1) / 2.0  # (4)
+    v = (height - 1 - height * s_y) / 2.0  # (5)
+    return np.stack([u, v], axis=-1)
+
+
+def to_pixels_jvp(
+    camera: PosedCamera,
+    points: np.ndarray,
+    size: tuple[int, int],
+    *,
+    tan_points: np.ndarray,
+    tangents: Values,
+) -> np.ndarray:
+    """Return the tangent of `to_pixels` for tangents of the points and of the camera by name."""
+    height = size[0]
+    R = rotation_matrix(camera.rotation) @ camera.nominal
+    p = points @ R.T + camera.translation
+    tan_p = tan_points @ R.T  # (1)
+    if "rotation" in tangents:
+        tan_R = rotation_matrix_jvp(camera.rotation, tangents["rotation"]) @ camera.nominal
+        tan_p = tan_p + points @ tan_R.T
+    if "translation" in tangents:
+        tan_p = tan_p + tangents["translation"]
+    f_x, k, _, f_y, _ = camera.optics.numbers()
+    tan_f_x, tan_f_y = _focal_rates(camera, size) @ _lens_tangent(camera, tangents)
+    z, tan_z = -p[..., 2], -tan_p[..., 2]
+    a, tan_a = f_x * p[..., 0] + k * p[..., 1], f_x * tan_p[..., 0] + k * tan_p[..., 1]
+    tan_a = tan_a + tan_f_x * p[..., 0]
+    b, tan_b = f_y * p[..., 1], f_y * tan_p[..., 1] + tan_f_y * p[..., 1]
+    tan_u = height / 2.0 * (tan_a - a * tan_z / z) / z  # (2), (4)
+    tan_v = -height / 2.0 * (tan_b - b * tan_z / z) / z  # (3), (5)
+    return np.stack([tan_u, tan_v], axis=-1)
+
+
+def to_pixels_vjp(
+    camera: PosedCamera, points: np.ndarray, size: tuple[int, int], adj: np.ndarray
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Pull the cotangent of `to_pixels` back to the points and to the camera by name."""
+    height = size[0]
+    R = rotation_matrix(camera.rotation) @ camera.nominal
+    p = points @ R.T + camera.translation
+    f_x, k, _, f_y, _ = camera.optics.numbers()
+    z = -p[..., 2]
+    adj_x = height / 2.0 * adj[..., 0] / z  # (4), (2): of the numerator a = f_x x + k y
+    adj_y = -height / 2.0 * adj[..., 1] / z  # (5), (3): of b = f_y y
+    a, b = f_x * p[..., 0] + k * p[..., 1], f_y * p[..., 1]
+    adj_z = -(adj_x * a + adj_y * b) / z
+    adj_p = np.stack([f_x * adj_x, k * adj_x + f_y * adj_y, -adj_z], axis=-1)
+    flat_points, flat = points.reshape(-1, 3), adj_p.reshape(-1, 3)
+    adj_R = flat.T @ flat_points
+    adj_focal = np.array([np.sum(adj_x * p[..., 0]), np.sum(adj_y * p[..., 1])])
+    lens = _focal_rates(camera, size).T @ adj_focal
+    name = camera_names(camera)[2]
+    return adj_p @ R, {
+        "rotation": rotation_matrix_vjp(camera.rotation, adj_R @ camera.nominal.T),  # (1)
+        "translation": flat.sum(axis=0),
+        name: lens.reshape(()) if name == "fov_y" else lens,
+    }
+
+
+def _focal_rates(camera: PosedCamera, size: tuple[int, int]) -> np.ndarray:
+    """Return d(f_x, f_y) / d(fov_y) (2, 1), or / d(focal) (2, 2)."""
+    del size
+    f_x, _, _, f_y, _ = camera.optics.numbers()
+    if isinstance(camera.optics, Perspective):
+        half = np.radians(camera.optics.fov_y) / 2.0
+        rate = -np.radians(0.5) / np.sin(half) ** 2
+        return np.array([[rate], [rate]])
+    focal = np.asarray(camera.optics.focal)  # pyright: ignore[reportAttributeAccessIssue]
+    return np.diag([f_x / focal[0], f_y / focal[1]])
+
+
+def _lens_tangent(camera: PosedCamera, tangents: Values) -> np.ndarray:
+    name = camera_names(camera)[2]
+    size = 1 if name == "fov_y" else 2
+    return np.broadcast_to(np.asarray(tangents.get(name, 0.0), np.float64), (size,))
