@@ -43,6 +43,8 @@ class FilmObserver(Observer):
         Where it is drawn: cpu or cuda.
     """
 
+    KIND = "film"
+
     frames: np.ndarray
     scene: Scene
     camera: PosedCamera

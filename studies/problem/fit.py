@@ -92,7 +92,7 @@ class SceneFit:
             "uncertainty": solved.spread.to_dict(parameters.theta_labels),
             "coverage": None,
             "start": solved.found.start,
-            "logs": [list(names) for names in solved.found.logs],
+            "logs": logs(solved),
             "basins": outcome.basins_json(solved.searched.parameters, solved.found),
             "validation": solved.validation,
             "findings": findings(solved),
@@ -144,6 +144,13 @@ def parameter_rows(solved: Solved, start: np.ndarray) -> list[dict[str, Any]]:
         {**row, "is_answer": is_answer[row["name"].partition("[")[0]]}
         for row in outcome.rows(fit, solved.result.theta, solved.spread)
     ]
+
+
+def logs(solved: Solved) -> list[list[str]]:
+    """Return the logs of every basin; those of the answer go on with cameras and all frames."""
+    found = [list(names) for names in solved.found.logs]
+    found[solved.found.start] += solved.logs
+    return found
 
 
 def findings(solved: Solved) -> list[str]:

@@ -13,7 +13,7 @@ so that a deviation of SEEN in every pixel, or of one standard deviation in ever
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -78,6 +78,8 @@ class Observer(ABC):
     index : numpy.ndarray
         Number of each frame on the timeline of all observations, (n_frames,).
     """
+
+    KIND: ClassVar[str]  # in words
 
     name: str
     weight: float

@@ -76,6 +76,8 @@ class OwnObserver(Observer):
         Residuals of bodies that stay where they begin, (n_all_frames, m).
     """
 
+    KIND = "residuals of one's own"
+
     own: OwnResiduals
     count: int
     kept: np.ndarray

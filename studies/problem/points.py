@@ -33,6 +33,8 @@ class PointObserver(Observer):
         `center`.
     """
 
+    KIND = "points"
+
     places: np.ndarray
     error: float
     matrix: scipy.sparse.csr_array

@@ -69,7 +69,7 @@ class SceneProblem(ImageProblem):
     @property
     def loss(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """What is compared, in words."""
-        return ", ".join(f"{one.name}: {type(one).__name__}" for one in self.observers)
+        return ", ".join(f"{one.KIND} `{one.name}`" for one in self.observers)
 
     @property
     def targets(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -105,7 +105,8 @@ def input_hashes(file: declared.SceneFile) -> dict[str, str]:
     found = {}
     for path in sorted(set(_paths(file))):
         if path.is_file():
-            found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+            with path.open("rb") as stream:
+                found[str(path)] = hashlib.file_digest(stream, "sha256").hexdigest()
         elif path.is_dir():
             digest = hashlib.sha256()
             for one in sorted(p for p in path.iterdir() if p.is_file()):

@@ -174,12 +174,10 @@ def facts(result: dict[str, Any]) -> dict[str, str]:
         frames = counted(one["frames"], "frame")
         size = "" if one["size"] is None else f" of {one['size'][0]} x {one['size'][1]} pixels"
         described.append(f"{name}: {frames}{size}")
-    nuisances = ", ".join(f"{r['name']} = {r['estimate']:.4g}" for r in result["nuisances"])
     return {
         "what moves": result["what"],
         "observations": "; ".join(described),
         "time": f"{result['n_steps']} steps of {result['dt']:g} s",
-        "fitted beside": nuisances or "nothing",
     }
 
 

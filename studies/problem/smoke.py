@@ -34,6 +34,8 @@ class SmokeObserver(Observer):
         First frame of the whole film.
     """
 
+    KIND = "film of smoke"
+
     frames: np.ndarray
     background: np.ndarray
     levels: int

@@ -59,7 +59,9 @@ class Solved:
     explained : Explained, optional
     evaluations : int
     validation : dict
-        Loss and part of the motion that is left of observations with `validate`, by name.
+        Part of the motion that is left of observations with `validate`, by name.
+    logs : tuple of str
+        Of the local searches after `found`, one after the other.
     """
 
     problem: SceneProblem
@@ -71,6 +73,7 @@ class Solved:
     explained: Explained | None
     evaluations: int
     validation: dict[str, Any] = field(default_factory=dict)
+    logs: tuple[str, ...] = ()
 
 
 def solve(
@@ -160,6 +163,7 @@ def solve(
         part_left,
         spent,
         validated(made.validation, whole, result.theta),
+        tuple(name for name in log_names(JOINT) + log_names(FINAL) if folder.has(name)),
     )
 
 
@@ -233,6 +237,12 @@ def with_mirrored(
     )
 
 
+def log_names(log: str) -> list[str]:
+    """Return the logs of a local search and of its repetitions with new time steps."""
+    again = [log.replace(".", f"-steps-{k + 1}.") for k in range(1, ATTEMPTS)]
+    return [log, *again]
+
+
 def _local(
     problem: SceneProblem,
     theta: np.ndarray,
@@ -248,7 +258,7 @@ def _local(
     spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
     for attempt in range(ATTEMPTS):
         stepped = problem.with_steps_for(theta)
-        name = log if attempt == 0 else log.replace(".", f"-steps-{attempt + 1}.")
+        name = log_names(log)[attempt]
         progress.begin(stage)
         result = minimize(
             stepped,
