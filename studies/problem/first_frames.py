@@ -42,7 +42,7 @@ def fit_first_frames(
     StudyError
         If a camera does not see the bodies.
     """
-    cameras = tuple(one for one in problem.parameters.free if not one.is_answer)
+    cameras = tuple(one for one in problem.parameters.free if one.is_view)
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return problem
     for margin in (MARGIN, MARGIN / 3.0):

@@ -42,6 +42,11 @@ class Free:
     prior: tuple[np.ndarray, np.ndarray] | None = None
     is_answer: bool = True
 
+    @property
+    def is_view(self) -> bool:
+        """Whether it is of a camera, a light or a look: what one frame shows, without motion."""
+        return self.path.startswith(("cameras.", "lights.")) or ".look." in self.path
+
     def block(self) -> Block:
         """Return the block of parameters."""
         start = np.asarray(self.start, np.float64)[None]
@@ -79,6 +84,13 @@ class FreeParameters(Parameters):
         """Components of theta that are asked for."""
         flags = [np.full(one.start.size, one.is_answer) for one in self.free]
         return tuple(np.flatnonzero(np.concatenate(flags)).tolist())
+
+    @property
+    def first_answers(self) -> tuple[int, ...]:
+        """Components that are searched first, those of the motion; all answers if there are none."""
+        flags = [np.full(one.start.size, one.is_answer and not one.is_view) for one in self.free]
+        found = tuple(np.flatnonzero(np.concatenate(flags)).tolist())
+        return found or self.answers
 
     def units(self) -> dict[str, str]:
         """Return the unit of every free path."""
@@ -143,7 +155,10 @@ def _inside(value: np.ndarray, one: Free) -> np.ndarray:
 
 
 def make_free(
-    given: Mapping[str, declared.Free], values: Mapping[str, Any], nuisances: tuple[Free, ...]
+    given: Mapping[str, declared.Free],
+    values: Mapping[str, Any],
+    nuisances: tuple[Free, ...],
+    views: Mapping[str, Free] | None = None,
 ) -> FreeParameters:
     """Return the parameters of a scene file's table `free`, and nuisances beside them.
 
@@ -154,6 +169,9 @@ def make_free(
         Everything that may be free (`studies.scene.building.Value`), by path.
     nuisances : tuple of Free
         Those that the table names are left to it.
+    views : mapping of str to Free, optional
+        Cameras, lights and looks with their default priors, by path. Where the table names one
+        beside parameters of the motion, it is a nuisance too: the question is the motion.
 
     Raises
     ------
@@ -166,7 +184,7 @@ def make_free(
         if path not in values:
             raise StudyError(_unknown(path, values))
         if one.tied_to is None:
-            answers.append(_answer(path, one, values[path]))
+            answers.append(_answer(path, one, values[path], (views or {}).get(path)))
             continue
         if one.tied_to not in table or table[one.tied_to].tied_to is not None:
             raise StudyError(
@@ -180,7 +198,13 @@ def make_free(
             "`free` must name at least one parameter to find, e.g. "
             f'[free."{next(iter(values))}"]. Known: {", ".join(values)}.'
         )
-    return FreeParameters((*answers, *others), ties)
+    moving = [one for one in answers if not one.is_view]
+    viewed = [one for one in answers if one.is_view]
+    if moving:
+        viewed = [replace(one, is_answer=False) for one in viewed]
+    else:  # the question itself: only a prior that was asked for counts
+        viewed = [one if table[one.path].prior else replace(one, prior=None) for one in viewed]
+    return FreeParameters((*moving, *viewed, *others), ties)
 
 
 def _ungrouped(
@@ -206,9 +230,15 @@ def _unknown(path: str, values: Mapping[str, Any]) -> str:
     return path
 
 
-def _answer(path: str, given: declared.Free, value: Any) -> Free:
-    """Return a free path from the table's row and what the scene says of it."""
+def _answer(path: str, given: declared.Free, value: Any, view: Free | None = None) -> Free:
+    """Return a free path from the table's row and what the scene says of it.
+
+    `view` is the default of a camera, a light or a look, whose prior and unit stay unless the row
+    says otherwise.
+    """
     key = f'free."{path}"'
+    if view is not None and given.start is given.bounds is given.transform is given.prior is None:
+        return replace(view, is_answer=True)
     default = np.asarray(value.value, np.float64)
     start = default if given.start is None else np.asarray(given.start, np.float64)
     if start.shape not in {default.shape, ()}:

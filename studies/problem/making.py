@@ -16,7 +16,13 @@ from studies.observations.films import read_film
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import fit_first_frames
 from studies.problem.free import FreeParameters, make_free
-from studies.problem.nuisances import camera_nuisances, look_nuisances, more_values, seen_cameras
+from studies.problem.nuisances import (
+    camera_nuisances,
+    look_nuisances,
+    more_values,
+    seen_cameras,
+    views,
+)
 from studies.problem.observers import Observer
 from studies.problem.observing import camera_of, make_observers
 from studies.problem.own import OwnResiduals, own_observer
@@ -111,8 +117,11 @@ def make_problem(
         raise StudyError("`observations` must hold one without `validate`, to be fitted.")
     cameras = seen_cameras(file, observers)
     values = {**built.values, **more_values(observers)}
-    fitted_beside = camera_nuisances(file, observers, cameras)
-    parameters = make_free(file.free, values, fitted_beside)
+    every_camera = camera_nuisances(cameras)
+    fitted_beside = tuple(
+        one for one in every_camera if cameras[one.path.rpartition(".")[0]][0].fit
+    )
+    parameters = make_free(file.free, values, fitted_beside, views(every_camera, values))
     shared = {"dtype": dtype, "device": device, "checkpoint": checkpoint}
     problem = _problem(file, built, observers, parameters, **shared)
     problem = problem.with_steps_for(problem.parameters.start)

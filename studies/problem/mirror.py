@@ -32,7 +32,7 @@ def mirrored(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
     changed = False
     for path, value in values.items():
         name = path.rpartition(".")[2]
-        if value.shape != (3,) or name not in (*VECTORS, *AXIAL):
+        if value.shape != (3,) or name not in (*VECTORS, *AXIAL) or path.startswith("cameras."):
             continue
         other = value - 2.0 * (value @ along) * along
         other = -other if name in AXIAL else other

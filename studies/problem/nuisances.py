@@ -53,16 +53,11 @@ def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
 
 
 def camera_nuisances(
-    file: declared.SceneFile,
-    observers: Sequence[Observer],
     cameras: Mapping[str, tuple[declared.Camera, PosedCamera]],
 ) -> tuple[Free, ...]:
-    """Return what is fitted beside the answers: pose and lens of every camera with `fit`."""
-    del file, observers
+    """Return pose and lens of every camera, with priors as wide as it is declared."""
     out: list[Free] = []
     for path, (spec, camera) in cameras.items():
-        if not spec.fit:
-            continue
         known = camera.parameters()
         distance = float(np.linalg.norm(camera.translation))
         angle = np.radians(spec.angle_error)
@@ -76,6 +71,21 @@ def camera_nuisances(
             error = errors.get(name, spec.fov_error * known[name])
             out.append(nuisance(f"{path}.{name}", known[name], error))
     return tuple(out)
+
+
+def views(cameras: Sequence[Free], values: Mapping[str, Value]) -> dict[str, Free]:
+    """Return cameras, colours and directions of light that may be free, with priors, by path."""
+    looks = {
+        path: nuisance(path, one.value, COLOR_ERROR)
+        for path, one in values.items()
+        if path.endswith((".look.ambient", ".look.diffuse"))
+    }
+    lights = {
+        path: nuisance(path, one.value, DIRECTION_ERROR)
+        for path, one in values.items()
+        if path.startswith("lights.")
+    }
+    return {one.path: one for one in cameras} | looks | lights
 
 
 def look_nuisances(

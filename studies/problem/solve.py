@@ -20,6 +20,7 @@ from studies.answer.verdict import Verdict, judge
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
 from studies.problem.first_frames import first_frames_differ
+from studies.problem.free import FreeParameters
 from studies.problem.making import Made
 from studies.problem.mirror import mirrored
 from studies.problem.observers import SEEN
@@ -98,8 +99,11 @@ def solve(
     problem = made.problem
     n_fitted = fitted_frames(problem.n_frames, how.held_back)
     part = problem.frames_between(0, n_fitted)
-    searched = part.at(part.parameters.start, keep=part.answers)
-    found = robust_search(searched, robust(how), folder, progress, seed=(seed,))
+    first = part.parameters.first_answers
+    searched = part.at(part.parameters.start, keep=first)
+    found = robust_search(
+        searched, robust(how, searched.parameters), folder, progress, seed=(seed,)
+    )
     found = with_mirrored(searched, found, how, folder, progress=progress)
     spent = found.evaluations
     start = joint_start(part, found.best.theta)
@@ -182,10 +186,15 @@ def fitted_frames(n_frames: int, held_back: float) -> int:
     return n_frames if count < LEAST_FITTED else count
 
 
-def robust(how: declared.Search) -> RobustSearch:
-    """Return the settings of the search of the answers alone."""
+def robust(how: declared.Search, parameters: FreeParameters) -> RobustSearch:
+    """Return the settings of the search of the answers alone.
+
+    Cameras, lights and looks have no coarse set: they are fitted to the first frame already.
+    """
+    is_view = all(one.is_view for one in parameters.free)
     return RobustSearch(
         coarse=how.coarse,
+        axes=() if is_view else None,
         basins=how.basins,
         stages=how.stages,
         max_evaluations=how.max_evaluations,
@@ -196,7 +205,7 @@ def robust(how: declared.Search) -> RobustSearch:
 def joint_start(part: SceneProblem, theta: np.ndarray) -> np.ndarray:
     """Return theta of answers and cameras, from that of the answers alone."""
     start = part.parameters.start.copy()
-    start[list(part.answers)] = theta
+    start[list(part.parameters.first_answers)] = theta
     return start
 
 
@@ -317,7 +326,7 @@ def _rivals(whole: SceneProblem, found: Found, theta: np.ndarray) -> list[eviden
     out = []
     for basin in found.basins:
         there = theta.copy()
-        there[list(whole.answers)] = basin.theta
+        there[list(whole.parameters.first_answers)] = basin.theta
         if _is_answer(basin, found):
             continue
         left = _squares(whole, there)
