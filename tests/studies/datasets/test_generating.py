@@ -14,13 +14,15 @@ from studies.datasets import generating
 from studies.datasets.spec import Asked
 from studies.errors import StudyError
 from studies.registry import STUDIES
+from studies.scene.files import bundled_scenes
 from studies.scans import scanning
 from tests.studies.datasets.toy import TOY, made
 
 
 FILES = {
     "study.toml", "dataset.json", "manifest.json", "index.json", "shard-00000.h5",
-    "shard-00001.h5", "result.json", "report.html", "contact-sheet.png", "preview.mp4", "figures",
+    "shard-00001.h5", "result.json", "report.html", "report.json",
+    "contact-sheet.png", "preview.mp4", "figures",
 }  # fmt: skip
 SAME = ("index.json", "shard-00000.h5", "shard-00001.h5", "contact-sheet.png")
 
@@ -191,5 +193,6 @@ def test_the_list_names_studies_scans_and_data_sets(adjsim):
     code, told, _ = adjsim("list")
     assert code == 0
     names = [line.split()[0] for line in told.splitlines() if line.startswith("  ")]
-    assert names[: len(STUDIES)] == list(STUDIES)
+    scenes = list(bundled_scenes())
+    assert names[: len(scenes) + len(STUDIES)] == [*scenes, *STUDIES]
     assert {"figure-4a", "figure-11b", "rigid"} <= set(names)
