@@ -15,6 +15,7 @@ from studies.scene.maps import Value
 
 
 COLORS = (".texels", ".vertex_colors")  # paths of values between 0 and 1
+UNITS = {"rotation": "rad", "translation": "m", "fov_y": "deg", "focal": "pixels"}
 COLOR_ERROR, DIRECTION_ERROR = 0.3, 0.5  # of colours and directions before they are fitted
 
 
@@ -45,10 +46,9 @@ def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
         camera = getattr(one, "camera", None)
         if camera is not None:
             known = camera.parameters()
-            units = {"rotation": "rad", "translation": "m", "fov_y": "deg", "focal": "pixels"}
             for name in camera_names(camera):
                 path = f"{one.camera_path}.{name}"  # pyright: ignore[reportAttributeAccessIssue]
-                out[path] = Value(known[name], units[name], "linear", wide)
+                out[path] = Value(known[name], UNITS[name], "linear", wide)
     return out
 
 
@@ -69,7 +69,7 @@ def camera_nuisances(
         }
         for name in camera_names(camera):
             error = errors.get(name, spec.fov_error * known[name])
-            out.append(nuisance(f"{path}.{name}", known[name], error))
+            out.append(nuisance(f"{path}.{name}", known[name], error, UNITS[name]))
     return tuple(out)
 
 

@@ -14,8 +14,8 @@ from studies.datasets import generating
 from studies.datasets.spec import Asked
 from studies.errors import StudyError
 from studies.registry import STUDIES
-from studies.scene.files import bundled_scenes
 from studies.scans import scanning
+from studies.scene.files import bundled_scenes
 from tests.studies.datasets.toy import TOY, made
 
 
