@@ -87,7 +87,7 @@ class FreeParameters(Parameters):
 
     @property
     def first_answers(self) -> tuple[int, ...]:
-        """Components that are searched first, those of the motion; all answers if there are none."""
+        """Components that are searched first: those of the motion, or all if there are none."""
         flags = [np.full(one.start.size, one.is_answer and not one.is_view) for one in self.free]
         found = tuple(np.flatnonzero(np.concatenate(flags)).tolist())
         return found or self.answers
