@@ -29,6 +29,7 @@ from studies.scene.bodies.rigid import RigidPart, make_rigid
 from studies.scene.bodies.smoke import make_smoke
 from studies.scene.bodies.soft import make_soft
 from studies.scene.bodies.springs import make_springs
+from studies.scene.checking import check_names
 from studies.scene.contacts import Touching
 from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Smoke, Soft, Springs
 from studies.scene.maps import ParameterMap, Scaled, Value, all_targets
@@ -99,7 +100,7 @@ def build(scene: Scene) -> Built:
         If something is missing or does not fit; the message names its key.
     """
     free = frozenset(getattr(scene, "free", {}))
-    _check_names(scene)
+    check_names(scene)
     for name, body in scene.bodies.items():
         if isinstance(body, Pendulum | Smoke):
             return _alone(scene, name, body)
@@ -324,29 +325,3 @@ def _drawn(parts: _Parts) -> tuple[dict[str, Mesh], dict[str, Subject]]:
             meshes[name], points = drawn_obstacle(name, obstacle)
             subjects[name] = Still(points)
     return meshes, subjects
-
-
-RESERVED = (
-    "mass", "gravity", "state", "camera", "rasterizer", "world", "cameras", "lights", "bodies",
-    "obstacles", "observations",
-)  # fmt: skip
-
-
-def _check_names(scene: Scene) -> None:
-    """Complain of names that cannot begin a path, or that are there twice."""
-    if not scene.bodies:
-        raise StudyError("`bodies` must have one body or more: there is nothing to move.")
-    owner: dict[str, str] = {}
-    for table in ("bodies", "obstacles", "lights"):
-        for name in getattr(scene, table):
-            if not name.isidentifier() or name in RESERVED:
-                raise StudyError(
-                    f"`{table}.{name}` must have a name of letters, digits and underscores that "
-                    f"does not begin with a digit, other than {', '.join(RESERVED)}."
-                )
-            if name in owner:
-                raise StudyError(
-                    f"`{table}.{name}` must have a name of its own, but `{owner[name]}.{name}` is "
-                    "called the same."
-                )
-            owner[name] = table

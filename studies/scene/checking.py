@@ -35,7 +35,7 @@ PARALLEL = 1e-6  # sine of the angle between view and up
 
 def check_scene(scene: Scene) -> None:
     """Raise a StudyError on the first thing in a scene, or scene file, that does not fit."""
-    _check_names(scene)
+    check_names(scene)
     for name, body in scene.bodies.items():
         _check_body(joined("bodies", name), body)
     for name, obstacle in scene.obstacles.items():
@@ -53,6 +53,31 @@ def check_scene(scene: Scene) -> None:
             _check_observation(f"observations.{name}", observation, scene)
         for path, free in scene.free.items():
             _check_free(path, free, scene)
+
+
+def check_names(scene: Scene) -> None:
+    """Raise if there is no body, or a name is no identifier, reserved, or taken."""
+    taken: dict[str, str] = {}
+    if not scene.bodies:
+        raise StudyError("`bodies` must hold at least one body: add a table [bodies.NAME].")
+    for table in ("bodies", "obstacles", "cameras", "lights", "observations"):
+        for name in getattr(scene, table, {}):
+            key = joined(table, name)
+            if not name.isidentifier():
+                raise StudyError(
+                    f"`{key}`: a name must be letters, digits and _, not first a digit, got "
+                    f"{name!r}."
+                )
+            if table == "observations":
+                continue
+            if name in RESERVED:
+                raise StudyError(f"`{key}`: the name {name!r} has a meaning of its own. Rename it.")
+            if name in taken:
+                raise StudyError(
+                    f"`{key}`: the name {name!r} is that of `{taken[name]}.{name}` already. Rename "
+                    "one of the two."
+                )
+            taken[name] = table
 
 
 def camera_of(key: str, camera: str | None, scene: Scene) -> str:
@@ -99,31 +124,6 @@ def _check_camera(key: str, camera: Camera) -> None:
             raise StudyError(
                 f"`{key}.up` must not be along the view from eye to target, got {list(camera.up)}."
             )
-
-
-def _check_names(scene: Scene) -> None:
-    """Raise if a name is no identifier, reserved, or taken."""
-    taken: dict[str, str] = {}
-    if not scene.bodies:
-        raise StudyError("`bodies` must hold at least one body: add a table [bodies.NAME].")
-    for table in ("bodies", "obstacles", "cameras", "lights", "observations"):
-        for name in getattr(scene, table, {}):
-            key = joined(table, name)
-            if not name.isidentifier():
-                raise StudyError(
-                    f"`{key}`: a name must be letters, digits and _, not first a digit, got "
-                    f"{name!r}."
-                )
-            if table == "observations":
-                continue
-            if name in RESERVED:
-                raise StudyError(f"`{key}`: the name {name!r} has a meaning of its own. Rename it.")
-            if name in taken:
-                raise StudyError(
-                    f"`{key}`: the name {name!r} is that of `{taken[name]}.{name}` already. Rename "
-                    "one of the two."
-                )
-            taken[name] = table
 
 
 def _check_body(key: str, body: Any) -> None:

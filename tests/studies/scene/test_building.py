@@ -203,13 +203,16 @@ TWO = {"a": Pendulum(length=(1.0,), angle=(0.0,)), "b": BOX}
 @pytest.mark.parametrize(
     ("scene", "message"),
     [
-        ({"bodies": {}}, "`bodies` must have one body or more"),
-        ({"bodies": {"a b": BOX}}, r"`bodies.a b` must have a name of letters"),
-        ({"bodies": {"mass": BOX}}, r"`bodies.mass` must have a name"),
-        ({"bodies": {"a": BOX}, "obstacles": {"a": PlaneObstacle()}}, "`bodies.a` is called"),
+        ({"bodies": {}}, "`bodies` must hold at least one body"),
+        ({"bodies": {"a b": BOX}}, "a name must be letters, digits and _"),
+        ({"bodies": {"mass": BOX}}, "`bodies.mass`: the name 'mass' has a meaning of its own"),
+        (
+            {"bodies": {"a": BOX}, "obstacles": {"a": PlaneObstacle()}},
+            "`obstacles.a`: the name 'a' is that of `bodies.a`",
+        ),
         (
             {"bodies": {"a": BOX}, "lights": {"a": Light()}},
-            "`lights.a` must have a name of its own",
+            "`lights.a`: the name 'a' is that of `bodies.a`",
         ),
         ({"bodies": TWO}, "`bodies.a` is a pendulum, which must be alone"),
         (
