@@ -210,10 +210,10 @@ class Evaluator:
         return self._request("jacobian", theta, len(theta))
 
     def _request(self, kind: str, theta: np.ndarray, cost: int) -> Evaluation:
-        if self.spent + cost > self._budget:
-            raise BudgetSpentError
         if self._stall is not None and has_settled(self.history, self._stall):
             raise SettledError
+        if self.spent + cost > self._budget:
+            raise BudgetSpentError
         theta = np.array(theta, np.float64)
         index = len(self.history)
         if index < len(self._recorded):
