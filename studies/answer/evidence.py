@@ -1,6 +1,6 @@
 """What a verdict rests on: the answer, its intervals, what it explains, and other basins."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,6 +55,17 @@ class Evidence:
     worst_direction : dict
         Weights of theta's components in the combination that is determined worst, by label; used
         where there are no intervals.
+    needs_intervals : bool
+        Whether an answer without intervals is not determined. A texture has too many components for
+        intervals, and is seen; parameters of a motion without intervals may be anything.
+    is_watched : bool
+        Whether the search would have ended where its loss settles. A search that spent its
+        evaluations was then still on its way.
+    bent : tuple of str and float, optional
+        The nuisance, such as a camera, that moved furthest from where the first frame shows it: its
+        label, and how many standard deviations of its prior it moved.
+    predictions : mapping of str to float
+        Part of the motion that is left of observations kept from the search, by name.
     loss_at_start : float
         A loss that fell to rounding of it ends a search; 0 if unknown.
     truth : numpy.ndarray, optional
@@ -74,6 +85,10 @@ class Evidence:
     still_squares: np.ndarray | None = None
     basins: Sequence[Basin] = ()
     worst_direction: dict[str, float] = field(default_factory=dict)
+    needs_intervals: bool = False
+    is_watched: bool = False
+    bent: tuple[str, float] | None = None
+    predictions: Mapping[str, float] = field(default_factory=dict)
     loss_at_start: float = 0.0
     truth: np.ndarray | None = None
 
@@ -180,4 +195,6 @@ def value_scale(found: Evidence) -> np.ndarray:
 
 def theta_scale(found: Evidence) -> np.ndarray:
     """Return the scale of theta, `(p,)`: 1 for a logarithm, otherwise that of the value."""
-    return np.where(positive_values(found.parameters), 1.0, value_scale(found))
+    rate = np.abs(np.diag(found.parameters.natural_jacobian(found.theta)))
+    in_theta = value_scale(found) / np.maximum(rate, 1e-300)
+    return np.where(positive_values(found.parameters), 1.0, in_theta)

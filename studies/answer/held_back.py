@@ -4,10 +4,11 @@ What is wrong with the appearance is wrong in the first frame already. What is w
 grows from there. So the residual of the first frame is subtracted from those of later frames, and
 the rest is compared with the motion that is there to explain:
 
-    unexplained = max(0, mean_k e_k - e_look) / mean_k m_k
+    unexplained = max(0, mean_k (e_k - look_k)) / mean_k m_k
 
-with e_k the sum of squares of prediction - target in frame k, e_look that of the first frame, by a
-fit of the looks to that frame alone if there is one, and m_k that of target_k - target_0.
+with e_k the sum of squares of prediction - target in frame k, look_k that of the first frame of
+what is observed then, by a fit of the looks to that frame alone if there is one, and m_k that of
+target_k - target_0.
 A fit whose body stays where it is has about 1. Frames held back are compared with the motion of the
 whole film too: a body that swings back to where it began has little motion there.
 """
@@ -58,7 +59,7 @@ def explained(
     *,
     predicted_squares: np.ndarray | None = None,
     n_fitted: int | None = None,
-    appearance: float | None = None,
+    appearance: np.ndarray | None = None,
 ) -> Explained | None:
     """Return what is left unexplained; None for less than two frames, or if nothing moves.
 
@@ -72,10 +73,11 @@ def explained(
         As `residual_squares`, at the optimum of the first `n_fitted` frames alone.
     n_fitted : int, optional
         How many frames that optimum was fitted to; the others were held back.
-    appearance : float, optional
-        What the look alone leaves of the first frame: cameras and looks fitted to that frame only.
-        A fit of the whole film may leave more of it, where it bends a camera to make up for a wrong
-        motion, and that is no appearance. By default what the fit leaves.
+    appearance : numpy.ndarray, optional
+        What the look alone leaves at every frame, `(n_frames,)`: of the first frame of each film
+        that is observed then, with cameras and looks fitted to that frame only. A fit of the whole
+        film may leave more of it, where it bends a camera to make up for a wrong motion, and that
+        is no appearance. By default what the fit leaves of the first frame.
 
     Raises
     ------
@@ -89,7 +91,9 @@ def explained(
     if len(left) < 2 or not moved[1:].any():
         return None
     motion = float(moved[1:].mean())
-    base = float(left[0] if appearance is None else min(left[0], appearance))
+    looks = np.full(left.shape, left[0])
+    if appearance is not None:
+        looks = checks.array("appearance", appearance, left.shape)
     predicted = None
     if predicted_squares is not None:
         own = checks.array("predicted_squares", predicted_squares, left.shape)
@@ -98,10 +102,10 @@ def explained(
                 f"`n_fitted` must be from 1 to {len(left) - 1}, got {n_fitted}. Hold back at least "
                 "one of the frames, and fit at least one."
             )
-        predicted = max(0.0, float(own[n_fitted:].mean()) - min(float(own[0]), base)) / motion
+        predicted = max(0.0, float((own - looks)[n_fitted:].mean())) / motion
     last = float(left[-max(1, len(left) // 3) :].mean())
     return Explained(
-        max(0.0, float(left[1:].mean()) - base) / motion,
+        max(0.0, float((left - looks)[1:].mean())) / motion,
         predicted,
         float(left[0]) / motion,
         last / float(left[0]) if left[0] > 0.0 else None,

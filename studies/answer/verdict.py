@@ -5,9 +5,11 @@ The kinds are tested in this order, and the first that applies is the verdict:
     search not finished           a step that matters is left: later tests would judge a point on
                                   the way
     at a bound                    a bound stops the search; what is wrong otherwise may be due to it
+    search not finished           the evaluations are spent while the loss still falls
     does not explain the footage  the motion is wrong, whatever the values are
+    not determined                the interval with model error is too wide; other basins may lie
+                                  along the same valley
     several answers               another basin explains it as well
-    not determined                the interval with model error is too wide
     found                         none of these
 
 Only `found` is green. The thresholds are part of the manual: keep `docs` in step.
@@ -54,6 +56,9 @@ NEAR_BOUND = 1e-3
 # A Gauss-Newton step left at the end of a search matters beyond this part of the half-width of the
 # interval, and beyond this in theta (2 % of a value under a logarithm).
 STEP_OF_INTERVAL, STEP = 0.5, 0.02
+# Standard deviations of its prior by which a camera may move between the fit of the first frame and
+# that of the film. Good fits stay within 4; wrong motions have moved it by 10 and more.
+BENT = 6.0
 LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
 ROUNDING = 1e-12  # part of the loss at the start: as far as a search can go
 SHOWN = 3  # components of a combination that are named
@@ -93,9 +98,10 @@ def judge(found: Evidence) -> Verdict:
     tests = (
         not_finished,
         at_a_bound,
+        evaluations_spent,
         does_not_explain,
-        several_answers,
         not_determined,
+        several_answers,
         misses_truth,
     )
     verdict = next((own for test in tests if (own := test(found)) is not None), None)
@@ -140,6 +146,18 @@ def not_finished(found: Evidence) -> Verdict | None:
     )
 
 
+def evaluations_spent(found: Evidence) -> Verdict | None:
+    """Return the verdict of a search whose evaluations were spent before its loss settled."""
+    if not (found.is_watched and found.status is Status.MAX_EVALUATIONS):
+        return None
+    return Verdict(
+        Kind.NOT_FINISHED,
+        "The evaluations are spent while the loss still falls. Allow more evaluations "
+        "(`search.max_evaluations`).",
+        {"status": found.status.name},
+    )
+
+
 def does_not_explain(found: Evidence) -> Verdict | None:
     """Return the verdict of a fit that leaves too much of the motion, or of the pictures."""
     if (left := found.unexplained_pictures) is not None and left > UNEXPLAINED_PICTURES:
@@ -180,7 +198,35 @@ def does_not_explain(found: Evidence) -> Verdict | None:
             f"accepted). {what_to_do}",
             {**numbers, "threshold": PREDICTED},
         )
+    return _not_predicted(found) or _bent(found)
+
+
+def _not_predicted(found: Evidence) -> Verdict | None:
+    """Return the verdict where an observation kept from the search is not predicted."""
+    for name, left in found.predictions.items():
+        if left > PREDICTED:
+            return Verdict(
+                Kind.DOES_NOT_EXPLAIN,
+                f"`{name}` was kept from the search, and the answer leaves {percent(left)} of its "
+                f"motion unexplained (at most {percent(PREDICTED)} is accepted). Check its camera, "
+                "start time and frame rate, and what differs between the films.",
+                {"observation": name, "unexplained": left, "threshold": PREDICTED},
+            )
     return None
+
+
+def _bent(found: Evidence) -> Verdict | None:
+    """Return the verdict where a camera moved far to make up for a wrong motion."""
+    if found.bent is None or found.bent[1] <= BENT:
+        return None
+    label, far = found.bent
+    return Verdict(
+        Kind.DOES_NOT_EXPLAIN,
+        f"The fit moves {label} by {far:.2g} of its standard deviations from where the first frame "
+        f"shows it (at most {BENT:g} are accepted): it makes up for a wrong motion. Check scale, "
+        "frame rate, held nodes, start velocity and the kind of body.",
+        {"parameter": label, "deviations": far, "threshold": BENT},
+    )
 
 
 def several_answers(found: Evidence) -> Verdict | None:
@@ -242,13 +288,17 @@ def not_determined(found: Evidence) -> Verdict | None:
     if found.intervals is None:
         return None
     if found.intervals.reason:
-        if not found.worst_direction:  # too many parameters for intervals
+        if not found.worst_direction and not found.needs_intervals:
             return None
-        along = combination(found.worst_direction)
+        along = (
+            f" The combination determined worst is {combination(found.worst_direction)}. Fix one "
+            "of these, or film a motion that shows it."
+            if found.worst_direction
+            else " Leave fewer parameters free."
+        )
         return Verdict(
             Kind.NOT_DETERMINED,
-            f"No intervals: {found.intervals.reason}. The combination determined worst is {along}. "
-            "Fix one of these, or film a motion that shows it.",
+            f"No intervals: {found.intervals.reason}.{along}",
             {"worst_direction": found.worst_direction},
         )
     widths = relative_half_widths(found)

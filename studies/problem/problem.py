@@ -371,6 +371,21 @@ class SceneProblem(ImageProblem):
         """Return the weighted mean squares of prediction - observation by instant."""
         return self._squares(self.images(theta), lambda one: one.targets())
 
+    def look_squares(self, theta: np.ndarray) -> np.ndarray:
+        """Return what the looks leave by instant: of the first frame of what is observed then.
+
+        An observation that begins later than the motion may be wrong in its first frame because the
+        motion is: its best frame counts.
+        """
+        values, motion, samplings = self._moment(theta)
+        moved = self._moved(motion, motion.run())
+        out = np.zeros(self.n_frames)
+        for one, at in zip(self.observers, samplings, strict=True):
+            left = one.squares(one.predict(moved, at, values), one.targets())
+            begins_late = one.instants(values)[0] > SAME_TIME
+            out[one.index] += left.min() if begins_late else left[0]
+        return out
+
     def still_squares(self) -> np.ndarray:
         """Return those of first frame - observation: the motion that is there to explain."""
         return self._squares(self.targets, lambda one: one.still())

@@ -113,10 +113,10 @@ def solve(
         problem = replace(fitted, fixed=without(fitted.fixed, problem.parameters.paths))
         part = problem.frames_between(0, n_fitted)
         start = part.parameters.start
-    looks = _squares(problem, problem.parameters.start)
-    appearance = None if looks is None else float(looks[0])
+    first_look = problem.parameters.start
     joint = _local(part, start, how, folder, progress=progress, log=JOINT, stage="with cameras")
     predicted = _squares(problem, joint.theta) if n_fitted < problem.n_frames else None
+    appearance = _appearance(problem, [first_look, joint.theta])
     result = joint
     whole = problem.with_steps_for(joint.theta)
     if n_fitted < problem.n_frames:
@@ -140,14 +140,15 @@ def solve(
         )
     spread = _spread(whole, result.theta, [joint.theta])
     rivals = _rivals(whole, found, result.theta)
-    _, gradient = whole.loss_and_gradient(result.theta)
+    labels = whole.parameters.theta_labels
+    validation = validated(made.validation, whole, result.theta)
     verdict = judge(
         Evidence(
             parameters=whole.parameters,
             theta=result.theta,
             status=result.status,
             loss=result.loss,
-            gradient=gradient,
+            gradient=_gradient(whole, result.theta),
             intervals=spread.intervals,
             answers=whole.answers,
             explained=part_left,
@@ -155,6 +156,11 @@ def solve(
             residual_squares=left,
             still_squares=still,
             basins=rivals,
+            worst_direction=spread.to_dict(labels)["worst_direction"],
+            needs_intervals=any(one.is_answer and not one.is_view for one in whole.parameters.free),
+            is_watched=True,
+            bent=bent(whole, first_look, result.theta),
+            predictions={k: left for k, left in validation.items() if left is not None},
         )
     )
     return Solved(
@@ -166,7 +172,7 @@ def solve(
         verdict,
         part_left,
         spent,
-        validated(made.validation, whole, result.theta),
+        validation,
         tuple(name for name in log_names(JOINT) + log_names(FINAL) if folder.has(name)),
     )
 
@@ -295,6 +301,43 @@ def _squares(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
         return None
 
 
+def _appearance(problem: SceneProblem, thetas: list[np.ndarray]) -> np.ndarray | None:
+    """Return what the looks leave at every frame, by the best of these thetas; None if none is."""
+    found = []
+    for theta in thetas:
+        try:
+            found.append(problem.with_steps_for(theta).look_squares(theta))
+        except NOT_FINITE:
+            continue
+    return np.min(found, axis=0) if found else None
+
+
+def _gradient(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
+    """Return the gradient of the loss; None where the rollout blows up."""
+    try:
+        return problem.loss_and_gradient(theta)[1]
+    except NOT_FINITE:
+        return None
+
+
+def bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[str, float] | None:
+    """Return the nuisance that moved furthest since the first frame, in deviations of its prior."""
+    parameters = problem.parameters
+    is_seen = [
+        np.full(one.start.size, not one.is_answer and _sees(problem, one.path))
+        for one in parameters.free
+    ]
+    far = np.where(np.concatenate(is_seen), np.abs(theta - first) / parameters.prior_error, 0.0)
+    worst = int(np.argmax(far))
+    return (parameters.labels[worst], float(far[worst])) if far[worst] > 0.0 else None
+
+
+def _sees(problem: SceneProblem, path: str) -> bool:
+    """Whether a path is of no camera, or of one that an observation looks through."""
+    cameras = {getattr(one, "camera_path", "") for one in problem.observers}
+    return not path.startswith("cameras.") or path.rpartition(".")[0] in cameras
+
+
 def _spread(problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray]) -> Uncertainty:
     """Return the intervals at the answer, and the spectrum of the Jacobian."""
     n = problem.parameters.size
@@ -345,18 +388,25 @@ def validated(
     """Return how well the answer predicts what was kept from the search."""
     if validation is None:
         return {}
-    values = {**whole.fixed, **whole.parameters.scene_values(theta)}
+    values = whole.parameters.scene_values(theta)
+    # a camera of its own stays where its first frame shows it
+    seen = {path: value for path, value in values.items() if _sees(whole, path)}
     own = replace(
         validation,
-        fixed={**validation.fixed, **values},
-        parameters=whole.parameters.held_at(theta),
+        fixed={**validation.fixed, **whole.fixed, **seen},
+        parameters=validation.parameters.held_at_values(seen),
         steps=whole.steps,
     )
     out = {}
     for one in own.observers:
         alone = replace(own, observers=(replace(one, index=np.arange(len(one.times))),))
         alone = replace(alone, n_frames=len(one.times))
-        left = _squares(alone, alone.parameters.start)
-        still = alone.still_squares()
-        out[one.name] = None if left is None else float(left.mean() / max(still.mean(), 1e-300))
+        theta = alone.parameters.start
+        left, looks = _squares(alone, theta), _appearance(alone, [theta])
+        if left is None:
+            out[one.name] = None
+        elif part := explained(left, alone.still_squares(), appearance=looks):
+            out[one.name] = part.unexplained
+        else:
+            out[one.name] = _unexplained_pictures(alone, left)
     return out

@@ -23,6 +23,14 @@ def test_wrong_appearance_is_subtracted_and_wrong_motion_is_not():
     assert (still.unexplained, still.growth) == (1.0, None)
 
 
+def test_each_frame_has_the_look_of_what_is_observed_then():
+    """A still picture at the start, beside a film, is no look of the film's later frames."""
+    wrong = np.array([6.0, *(1.0 + 0.5 * STILL[1:])])
+    found = explained(wrong, STILL, appearance=np.array([6.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
+    assert found is not None
+    assert found.unexplained == pytest.approx(0.5)
+
+
 def test_frames_that_were_held_back_are_judged_by_the_fit_of_the_others():
     found = explained(
         np.zeros(6), STILL, predicted_squares=np.array([0.0, 0, 0, 0, 5.0, 5.0]), n_fitted=4

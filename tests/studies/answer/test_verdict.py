@@ -11,7 +11,7 @@ from studies.answer.intervals import intervals, no_intervals
 from studies.answer.verdict import Kind, judge
 from studies.optimizers.problem import Status
 from studies.parameters import Parameters, block, positive_block
-from studies.transforms import Identity
+from studies.transforms import Identity, Scaled
 from tests.studies.answer.films import FRAMES, TIMES, fit, jacobian, predict
 
 
@@ -125,6 +125,9 @@ def test_a_direction_without_a_trace_is_not_determined(film):
     assert "0.71 log bar.k - 0.71 log bar.c" in verdict.reason
     many = replace(evidence(TRUTH, film), intervals=no_intervals(2, "more than 256 parameters"))
     assert judge(many).is_found  # nothing is known against it
+    verdict = judge(replace(many, needs_intervals=True))
+    assert verdict.kind is Kind.NOT_DETERMINED
+    assert "more than 256 parameters. Leave fewer parameters free" in verdict.reason
 
 
 def test_several_answers_are_basins_that_explain_as_much(film):
@@ -143,6 +146,39 @@ def test_several_answers_are_basins_that_explain_as_much(film):
     assert judge(replace(good, basins=[Basin(other, 1.2 * good.loss)])).kind is Kind.SEVERAL_ANSWERS
     nuisance = Basin(moved(good.theta, [0.0, 0.9]), good.loss)
     assert judge(replace(good, basins=[nuisance], answers=(0,))).is_found
+
+
+def test_basins_along_a_valley_are_not_determined_rather_than_several_answers(rng, film):
+    noisy = film + 1.5 * rng.standard_normal(film.shape)
+    theta = fit(noisy.reshape(len(TIMES), -1), TRUTH)
+    found = replace(evidence(theta, noisy), explained=None)
+    other = Basin(moved(theta, [3.0, 3.0]), found.loss)
+    assert judge(replace(found, basins=[other])).kind is Kind.NOT_DETERMINED
+
+
+def test_a_search_that_spent_its_evaluations_before_its_loss_settled_is_not_finished(film):
+    theta = fit(film.reshape(len(TIMES), -1), TRUTH)
+    spent = evidence(theta, film, status=Status.MAX_EVALUATIONS, is_watched=True)
+    verdict = judge(spent)
+    assert verdict.kind is Kind.NOT_FINISHED
+    assert "`search.max_evaluations`" in verdict.reason
+    assert judge(replace(spent, status=Status.SETTLED)).is_found
+
+
+def test_a_camera_that_makes_up_for_a_wrong_motion_does_not_explain_the_footage(film):
+    good = evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film)
+    assert judge(replace(good, bent=("cameras.front.fov_y", 4.0))).is_found
+    verdict = judge(replace(good, bent=("cameras.front.fov_y", 11.0)))
+    assert verdict.kind is Kind.DOES_NOT_EXPLAIN
+    assert "moves cameras.front.fov_y by 11 of its standard deviations" in verdict.reason
+
+
+def test_a_second_film_must_be_predicted(film):
+    good = evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film)
+    assert judge(replace(good, predictions={"side": 0.1})).is_found
+    verdict = judge(replace(good, predictions={"side": 0.8}))
+    assert verdict.kind is Kind.DOES_NOT_EXPLAIN
+    assert "`side` was kept from the search, and the answer leaves 80 %" in verdict.reason
 
 
 def test_what_looks_wrong_from_the_first_frame_does_not_hide_a_worse_basin(film):
@@ -210,3 +246,17 @@ def test_a_vector_is_held_against_its_length_not_against_a_component_near_zero(r
         explained=Explained(0.0, None, 0.1, 1.0, 31, 0),
     )
     assert judge(found).is_found
+
+
+def test_a_step_that_is_left_is_held_against_the_value_whatever_the_unit_of_theta(rng):
+    own = Parameters([block(("k",), Scaled(np.array([1e6])), [1e5], {"k": (1e4, 1e7)})])
+    J = rng.standard_normal((310, 1))
+    r = J @ [0.1]  # a step of -1e5 is left, all of the value
+    found = Evidence(
+        own,
+        np.array([0.1]),
+        Status.SETTLED,
+        float(r @ r),
+        intervals=intervals(own, np.array([0.1]), r, J, frames=np.repeat(np.arange(31), 10)),
+    )
+    assert judge(found).kind is Kind.NOT_FINISHED

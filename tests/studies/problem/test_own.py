@@ -56,9 +56,20 @@ def test_residuals_are_predicted_to_judge_the_answer(target):
     off = problem(1.01 * target, validate=True).observations["height"]
     free = {"cube.E": Free(bounds=(2e3, 2e5))}
     answer = fit(Problem(SCENE, {"height": fitted, "other": off}, free))
-    r, still = 0.01 * target, 1.01 * target - target[0]
-    expected = np.square(r).sum() / np.square(still).sum()
-    assert answer.solved.validation == {"other": pytest.approx(expected, rel=1e-3)}
+    r, still = np.square(0.01 * target), np.square(1.01 * (target - target[0]))
+    expected = (r[1:] - r[0]).sum() / still.sum()
+    assert answer.solved.validation == {"other": pytest.approx(max(expected, 0.0), abs=1e-6)}
+
+
+def test_a_value_that_leaves_no_trace_is_not_determined():
+    before_contact = np.arange(6) / 120.0
+    target = heights(simulate(SCENE, before_contact, {"cube.E": 9e3}).surfaces)
+    own = OwnResiduals(before_contact, lambda s: heights(s) - target, heights_vjp)
+    free = {"floor.friction": Free(start=0.3, bounds=(0.01, 1.0))}
+    verdict = fit(Problem(SCENE, {"height": own}, free)).verdict
+    assert str(verdict.kind) == "not determined"
+    assert "leaves no trace" in verdict.reason
+    assert "floor.friction" in verdict.reason
 
 
 @pytest.mark.parametrize("n", [3, len(TIMES)])
