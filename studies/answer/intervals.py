@@ -5,13 +5,11 @@ Both start from the residuals r, (n,), and their Jacobian J, (n, p), at the opti
 Pixel noise is independent in every pixel, which gives s^2 H^-1 with s^2 = r @ r / (n - p).
 
 Model error (another energy law, a camera that is 1 % off, a texture) lasts for many frames and
-covers many pixels. Four estimates of the covariance it causes are combined:
+covers many pixels. Three estimates of the covariance it causes are combined:
 
     lasting    H^-1 sum_{s,t} (J_t^T r_s)(J_t^T r_s)^T H^-1    over all pairs of frames s, t
     jackknife  (B-1)/B sum_b d_b d_b^T,  d_b = (H - H_b)^-1 g_b,  g_b = J_b^T r_b
     drift      mean of (theta_k - theta)(theta_k - theta)^T over the stages k of the search
-    assumed    H^-1 (J^T A)(J^T A)^T H^-1,  A = change of r by one standard deviation of each
-               quantity that was assumed (a camera, a frame rate)
 
 `lasting` is cluster-robust: its terms s = t are the usual estimate with one cluster a frame. The
 other terms let the residual of any frame s last through the whole film, with the signs that do
@@ -20,7 +18,7 @@ by row, the terms s = t are multiplied by the number of frames instead.
 `jackknife` leaves out one of B blocks of consecutive frames, by one Gauss-Newton step.
 
 The covariance with model error is the smallest matrix that is above `lasting` and `jackknife`, plus
-`drift` and `assumed`. Intervals use Student's quantile with B - 1 degrees of freedom. An error that
+`drift`. Intervals use Student's quantile with B - 1 degrees of freedom. An error that
 the parameters absorb leaves no residual and no estimate finds it; `floor` adds a relative standard
 deviation for it.
 
@@ -75,7 +73,7 @@ class Intervals:
     remaining : numpy.ndarray
         The Gauss-Newton step in theta that is left at the optimum, `(p,)`; 0 towards a bound.
     parts : dict
-        Standard deviation of theta by source: pixel, lasting, jackknife, drift, assumed, floor.
+        Standard deviation of theta by source: pixel, lasting, jackknife, drift, floor.
     """
 
     pixel: tuple[np.ndarray, np.ndarray]
@@ -108,7 +106,6 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     aligned: bool = True,
     pixel_covariance: np.ndarray | None = None,
     stages: Sequence[np.ndarray] = (),
-    assumed: np.ndarray | None = None,
     floor: float = 0.0,
 ) -> Intervals:
     """Return the intervals of a fit.
@@ -129,8 +126,6 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         Of theta by pixel noise, `(p, p)`; by default s^2 H^-1.
     stages : sequence of numpy.ndarray
         Optima of earlier windows of the film, `(p,)` each, e.g. of 60 % and 80 % of the frames.
-    assumed : numpy.ndarray, optional
-        Change of r by one standard deviation of each assumed quantity, `(n, q)`.
     floor : float
         Relative standard deviation that model error has at least (in theta, for a logarithm).
 
@@ -153,7 +148,6 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         "lasting": fit.lasting(aligned=aligned),
         "jackknife": fit.jackknife(),
         "drift": fit.drift(theta, stages),
-        "assumed": fit.assumed(assumed),
         "floor": checks.non_negative("floor", floor) ** 2 * fit.relative(_scale(parameters, theta)),
     }
     return _combined(parameters, theta, fit, sources)
@@ -165,7 +159,7 @@ def _combined(
     """Return the intervals by all sources of error."""
     n, p = fit.J.shape
     residual = upper_bound(upper_bound(sources["pixel"], sources["lasting"]), sources["jackknife"])
-    with_model = residual + sources["drift"] + sources["assumed"] + sources["floor"]
+    with_model = residual + sources["drift"] + sources["floor"]
     covariance = fit.in_theta(with_model)
     by_source = {name: fit.in_theta(own) for name, own in sources.items()}
     of_noise = float(stdtrit(n - p, 0.5 + LEVEL / 2.0))
@@ -260,14 +254,6 @@ class _Whitened:
     def relative(self, scale: np.ndarray) -> np.ndarray:
         """Return the covariance of independent errors of theta of this variance, `(p,)`."""
         return (self.R * scale) @ self.R.T
-
-    def assumed(self, changes: np.ndarray | None) -> np.ndarray:
-        """Return the covariance by what was assumed."""
-        if changes is None:
-            return np.zeros_like(self.R)
-        changes = checks.array("assumed", changes, (len(self.r), "n_assumed"))
-        scores = self.white(changes.T @ self.J)
-        return scores.T @ scores
 
 
 def triangle(J: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from adjsim import checks
 from studies.errors import StudyError
 from studies.parameters import Block, Parameters
 from studies.scene import declared
-from studies.transforms import Identity, Log, Scaled, Transform
+from studies.transforms import Log, Scaled, Transform
 
 
 WIDE = 100.0  # default bounds of a positive parameter: its start divided and multiplied by this
@@ -299,6 +299,3 @@ def nuisance(path: str, value: Any, error: Any, unit: str = "-") -> Free:
     mean = start / width
     bounds = (-np.inf, np.inf)
     return Free(path, unit, start, bounds, transform, (mean, np.ones_like(mean)), is_answer=False)
-
-
-__all__ = ["Free", "FreeParameters", "Identity", "make_free", "nuisance"]

@@ -496,6 +496,3 @@ def _run(motion: Motion) -> Any:
         return motion.run()
     except NOT_FINITE:
         return None
-
-
-__all__ = ["SceneProblem"]

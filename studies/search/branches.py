@@ -51,7 +51,6 @@ class LocalSearches:
     n_stages: int
     place: str
     n_basins: int
-    suffix: str = ""
 
     @property
     def method(self) -> Method:
@@ -62,7 +61,7 @@ class LocalSearches:
     def log_name(self, basin: Basin, number: int, ending: str = "") -> str:
         """Return the name of a log of a stage."""
         name = log_names(basin.number, self.n_stages, self.place)[number]
-        return name.replace(".jsonl", f"{self.suffix}{ending}.jsonl")
+        return name.replace(".jsonl", f"{ending}.jsonl")
 
     def search(
         self,
@@ -70,13 +69,11 @@ class LocalSearches:
         basin: Basin,
         number: int,
         label: str,
-        *,
-        compares: bool = True,
     ) -> Basin:
         """Return a basin after a stage, repeated while its end needs shorter time steps."""
         is_whole = number == self.n_stages - 1
         tolerance = self.how.tolerance if is_whole else float(np.sqrt(self.how.tolerance))
-        basin = self._with_better_start(problem, basin, number) if compares else basin
+        basin = self._with_better_start(problem, basin, number)
         for attempt in range(REPEATS + 1):
             name = self.log_name(basin, number, f"-steps-{attempt + 1}" if attempt else "")
             stage = f"{label}, new time step" if attempt else label

@@ -84,13 +84,6 @@ def coarse_set(
     return CoarseSet(points, axes, lower, upper, neighbours)
 
 
-def coarse_points(
-    parameters: Parameters, axes: Sequence[int], count: int | None = None, seed: Sequence[int] = ()
-) -> np.ndarray:
-    """Return the points of the coarse set, (n_points, n_theta)."""
-    return coarse_set(parameters, axes, count, seed).points
-
-
 def axis_range(parameters: Parameters, axis: int) -> tuple[float, float] | None:
     """Return the range of a component of theta: its bounds where they are finite.
 

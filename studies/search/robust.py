@@ -11,16 +11,12 @@ killed search goes on and ends with the same bits.
 
 from collections.abc import Sequence
 
-from studies.errors import StudyError
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
 from studies.search.branches import LocalSearches
 from studies.search.candidates import COARSE, candidates, coarse_losses, stages_for
 from studies.search.found import Basin, CoarseLosses, Found, found_basins
 from studies.search.robust_settings import RobustProblem, RobustSearch
-
-
-RIVAL = 2.0  # times the best loss: below this a basin is searched again on all frames
 
 
 def robust_search(
@@ -77,39 +73,6 @@ def robust_search(
         basins = [*ended, *waiting]
     given_up = [run.evaluated(problem, basin) for basin in given_up]
     return found_basins([*basins, *given_up], spent + len(given_up), coarse)
-
-
-def refine(
-    problem: RobustProblem,
-    found: Found,
-    how: RobustSearch,
-    folder: RunFolder,
-    *,
-    progress: EvaluationProgress,
-    place: str = "",
-) -> Found:
-    """Return what was found, searched once more with the problem of all frames.
-
-    The best basin and those whose loss is at most `RIVAL` times as large are searched again; of the
-    others the loss is evaluated.
-    """
-    if found.coarse is None:
-        raise StudyError("Only what `robust_search` found can be refined.")
-    stages = len(found.coarse.frames)
-    count = 1 + max(basin.number for basin in found.basins)
-    run = LocalSearches(problem, how, folder, progress, stages, place, count, "-all-frames")
-    best, spent = found.best.loss, found.evaluations
-    searched, others = [], []
-    for basin in found.basins:
-        if basin.is_searched and basin.loss <= RIVAL * best:
-            label = problem.name_of_stage(1.0)
-            ended = run.search(problem, basin, stages - 1, label, compares=False)
-            searched.append(ended)
-        else:
-            ended = run.evaluated(problem, basin)
-            others.append(ended)
-        spent += ended.evaluations - basin.evaluations
-    return found_basins([*run.merged(searched), *others], spent, found.coarse)
 
 
 def _count(number: int, what: str) -> str:

@@ -5,7 +5,7 @@ import pytest
 
 from studies.errors import StudyError
 from studies.parameters import Parameters, block, positive_block
-from studies.search.coarse import axis_range, coarse_points, coarse_set, local_minima
+from studies.search.coarse import axis_range, coarse_set, local_minima
 from studies.transforms import Identity
 
 
@@ -17,7 +17,7 @@ def parameters(n_log=1, bounds=(1e3, 1e6)):
 
 def test_one_positive_scalar_has_an_even_grid_in_its_logarithm():
     free = parameters()
-    points = coarse_points(free, [0], 13)
+    points = coarse_set(free, [0], 13).points
     assert points.shape == (14, 4)
     assert np.array_equal(points[0], free.start)
     steps = np.diff(points[1:, 0])
@@ -29,17 +29,17 @@ def test_one_positive_scalar_has_an_even_grid_in_its_logarithm():
 
 def test_more_axes_have_a_sample_with_many_values_of_each():
     for axes in ([0, 1], [0, 1, 2]):
-        points = coarse_points(parameters(), axes)
+        points = coarse_set(parameters(), axes).points
         counts = [len(np.unique(one)) for one in points[1:].T]
         assert counts == [64 if i in axes else 1 for i in range(4)]
 
 
 def test_many_axes_have_a_sample_that_fills_their_ranges():
     free = parameters(3)
-    points = coarse_points(free, range(6), 64, (5, 1))
+    points = coarse_set(free, range(6), 64, (5, 1)).points
     assert points.shape == (65, 6)
-    assert np.array_equal(points, coarse_points(free, range(6), 64, (5, 1)))
-    assert not np.array_equal(points, coarse_points(free, range(6), 64, (6, 1)))
+    assert np.array_equal(points, coarse_set(free, range(6), 64, (5, 1)).points)
+    assert not np.array_equal(points, coarse_set(free, range(6), 64, (6, 1)).points)
     unit = (points[1:] - free.lower) / (free.upper - free.lower)
     counts = [np.histogram(one, 8, (0.0, 1.0))[0] for one in unit.T]
     assert np.array_equal(counts, np.full((6, 8), 8))  # every eighth of every axis alike

@@ -14,7 +14,7 @@ from studies.parameters import Parameters, positive_block
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
 from studies.search.local import read_search
-from studies.search.robust import refine, robust_search
+from studies.search.robust import robust_search
 from studies.search.robust_settings import RobustSearch
 from tests.studies.search.toys import (
     AMPLITUDE,
@@ -233,25 +233,6 @@ def test_what_happens_is_said(tmp_path):
     assert "coarse set: 14 points, 3 basins\n" in out.getvalue()
     assert "basin 1/3, stage 3/5: 18 of 60 frames, evaluation 1/200" in out.getvalue()
     assert "is given up: its loss" in out.getvalue()
-
-
-def test_the_frames_that_were_held_back_refine_the_answer(tmp_path):
-    problem = Swing(one_free(60.0), noise=0.1)
-    part = replace(problem, times=TIMES[:48])
-    folder, found = run(tmp_path / "run", part)
-    progress = EvaluationProgress(200, Console(file=io.StringIO()))
-    how = RobustSearch()
-    refined = refine(problem, found, how, folder, progress=progress)
-    exact = minimize(
-        problem, np.log([FREQUENCY]), Method.GAUSS_NEWTON, max_evaluations=50, tolerance=1e-9
-    )
-    np.testing.assert_allclose(refined.best.theta, exact.theta, atol=1e-5)
-    assert refined.evaluations > found.evaluations
-    assert refined.logs[0][-1].endswith("-all-frames.jsonl")
-    for basin in refined.basins:
-        np.testing.assert_allclose(basin.loss, np.sum(problem.residuals(basin.theta) ** 2))
-    once_more = refine(problem, found, how, folder, progress=progress)
-    assert np.array_equal(once_more.best.theta, refined.best.theta)
 
 
 def test_stages_must_grow_to_the_whole_film():
