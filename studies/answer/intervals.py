@@ -319,8 +319,17 @@ def row_clusters(n_rows: int, n_frames: int) -> tuple[np.ndarray, bool]:
 
 
 def _scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
-    """Return the square of theta's scale for a relative error: 1 for a logarithm."""
-    return np.where(positive_values(parameters), 1.0, np.square(theta))
+    """Return the square of theta's scale for a relative error: 1 for a logarithm.
+
+    The components of a vector share its length: an error of a camera turns it.
+    """
+    lengths, first = np.empty_like(theta), 0
+    for block in parameters.blocks:
+        rows = theta[first : first + block.start.size].reshape(len(block.paths), -1)
+        length = np.linalg.norm(rows, axis=1, keepdims=True)
+        lengths[first : first + block.start.size] = np.broadcast_to(length, rows.shape).ravel()
+        first += block.start.size
+    return np.where(positive_values(parameters), 1.0, np.square(lengths))
 
 
 def _deviation(covariance: np.ndarray) -> np.ndarray:

@@ -25,7 +25,8 @@ from studies.answer.intervals import (
     upper_bound,
 )
 from studies.errors import StudyError
-from studies.parameters import Parameters, positive_block
+from studies.parameters import Parameters, block, positive_block
+from studies.transforms import Identity
 from tests.studies.answer.films import FRAMES, fit, jacobian, make_film, predict
 
 
@@ -163,3 +164,18 @@ def test_wrong_inputs_are_refused(rng, change, message):
     given = {"residuals": r, "jacobian": J, "frames": frames, **change}
     with pytest.raises((StudyError, ValueError), match=message):
         intervals(Parameters([positive_block(name, 1.0) for name in "abc"]), np.zeros(3), **given)
+
+
+def test_the_components_of_a_vector_share_the_floor_of_its_length():
+    own = Parameters([block(("ball.velocity",), Identity(), [np.array([3.0, 4.0, 0.01])])])
+    rng = np.random.default_rng(0)
+    jacobian = rng.standard_normal((400, 3))
+    found = intervals(
+        own,
+        own.start,
+        1e-9 * rng.standard_normal(400),
+        jacobian,
+        frames=np.repeat(np.arange(20), 20),
+        floor=0.01,
+    )
+    assert found.parts["floor"] == pytest.approx([0.05, 0.05, 0.05], rel=1e-6)
