@@ -178,4 +178,4 @@ def test_the_components_of_a_vector_share_the_floor_of_its_length():
         frames=np.repeat(np.arange(20), 20),
         floor=0.01,
     )
-    assert found.parts["floor"] == pytest.approx([0.05, 0.05, 0.05], rel=1e-6)
+    assert found.parts["floor"] == pytest.approx(np.full(3, 0.05), rel=1e-5)
