@@ -16,6 +16,7 @@ from studies.scene.maps import Value
 
 COLORS = (".texels", ".vertex_colors")  # paths of values between 0 and 1
 UNITS = {"rotation": "rad", "translation": "m", "fov_y": "deg", "focal": "pixels"}
+START = 0.25  # of its length: how far the start of a film is searched; of a picture, seconds
 COLOR_ERROR, DIRECTION_ERROR = 0.3, 0.5  # of colours and directions before they are fitted
 
 
@@ -37,7 +38,9 @@ def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
     out: dict[str, Value] = {}
     wide = (-np.inf, np.inf)
     for one in observers:
-        out[one.start_path] = Value(np.asarray(one.start), "s", "linear", (-1e3, 1e3))
+        around = START * (float(np.ptp(one.times)) or 1.0)
+        bounds = (one.start - around, one.start + around)
+        out[one.start_path] = Value(np.asarray(one.start), "s", "linear", bounds)
         if isinstance(one, FilmObserver):
             for target, path in one.paths.items():
                 value = look_value(one.scene, target)

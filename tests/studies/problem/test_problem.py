@@ -132,3 +132,11 @@ def test_what_cannot_be_free_is_refused(folder, free, words):
     with pytest.raises(ValueError, match=words[0].replace(".", r"\.")) as caught:
         scenes.problem_of(folder, free=free)
     assert all(word in str(caught.value) for word in words)
+
+
+def test_a_free_start_time_is_searched_near_the_start(tmp_path):
+    scenes.write_film(tmp_path)
+    parameters = scenes.problem_of(tmp_path, free={"observations.film.start": {}}).parameters
+    start = parameters.free[0]
+    quarter = 0.25 * (scenes.FRAMES - 1) / scenes.FPS
+    assert start.bounds == pytest.approx((-quarter, quarter))
