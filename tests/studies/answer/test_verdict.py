@@ -167,7 +167,7 @@ def test_a_search_that_spent_its_evaluations_before_its_loss_settled_is_not_fini
 
 def test_a_camera_that_makes_up_for_a_wrong_motion_does_not_explain_the_footage(film):
     good = evidence(fit(film.reshape(len(TIMES), -1), TRUTH), film)
-    assert judge(replace(good, bent=("cameras.front.fov_y", 4.0))).is_found
+    assert judge(replace(good, bent=("cameras.front.fov_y", 2.0))).is_found
     verdict = judge(replace(good, bent=("cameras.front.fov_y", 11.0)))
     assert verdict.kind is Kind.DOES_NOT_EXPLAIN
     assert "moves cameras.front.fov_y by 11 of its standard deviations" in verdict.reason
