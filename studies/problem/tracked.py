@@ -127,7 +127,13 @@ def _places(
         if point in one.at:
             places[k] = one.at[point]
             continue
-        first = data.values[np.argmax(np.isfinite(data.values[:, k, 0])), k]
+        row = int(np.argmax(np.isfinite(data.values[:, k, 0])))
+        first, late = data.values[row, k], one.start + data.times[row]
+        if late > 1.01 * np.diff(data.times).min(initial=np.inf):
+            raise StudyError(
+                f"`observations.{name}`: point {point!r} is first seen at {late:.4g} s, when its "
+                f"body has moved. Say where it is at the start by `at.{point} = [x, y, z]`."
+            )
         if seen_by is None:
             places[k] = first
         else:

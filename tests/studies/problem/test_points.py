@@ -1,6 +1,7 @@
 """Tracked points, states and residuals of one's own as observations."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -181,3 +182,16 @@ def test_a_point_away_from_its_body_is_refused(tmp_path):
     }
     with pytest.raises(ValueError, match="must have points on its body"):
         make_problem(scene_from_dict(tables, tmp_path))
+
+
+def test_a_point_that_is_seen_late_must_say_where_it_was_at_the_start(truth, tmp_path):
+    _, corners, _ = truth
+    write_points(tmp_path / "p.csv", corners, "xyz")
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    late = [line for line in lines if ",high," not in line or float(line.split(",")[0]) > 0.1]
+    (tmp_path / "p.csv").write_text("\n".join(late))
+    free = {"beam.E": Free(bounds=(1e3, 1e6))}
+    given = Points(file=str(tmp_path / "p.csv"), body="beam")
+    with pytest.raises(ValueError, match="'high' is first seen at 0.12 s, .* by `at.high = "):
+        Problem(scene(), {"marks": given}, free).make()
+    Problem(scene(), {"marks": replace(given, at={"high": CORNERS["high"]})}, free).make()
