@@ -112,14 +112,13 @@ def default_factor(size: tuple[int, int]) -> int:
     )
 
 
-def plate_of(film: Film, data: FilmData, covered: np.ndarray) -> np.ndarray:
+def plate_of(data: FilmData, covered: np.ndarray) -> np.ndarray:
     """Return the picture without the bodies, (H, W, 3).
 
     Parameters
     ----------
-    film : Film
-        Its background is taken if it is declared.
     data : FilmData
+        Its backdrop is taken if there is one.
     covered : ndarray of bool
         Where bodies may be in the first frame, (H, W).
 
@@ -130,7 +129,6 @@ def plate_of(film: Film, data: FilmData, covered: np.ndarray) -> np.ndarray:
     what most frames show, unless that has the colour of a body; outside `covered` the first frame,
     unless that has; what any frame shows that is like the background around; this, smoothed.
     """
-    del film
     if data.backdrop is not None:
         return data.backdrop
     covered = np.asarray(covered, bool)

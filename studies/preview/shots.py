@@ -103,7 +103,7 @@ def shoot(
     )
     plate = np.array(GREY)
     if data is not None and film is not None:
-        plate = plate_of(film, data, _grown(images[0, ..., 3] > 0.01))
+        plate = plate_of(data, _grown(images[0, ..., 3] > 0.01))
     images[..., :3] += (1.0 - images[..., 3:]) * plate
     return Shot(key, camera, data, indices, times, images, places), said
 

@@ -121,7 +121,7 @@ def _with_backgrounds(
             raise StudyError(unseen(one, points))
         reach = max(int(np.ceil(margin * one.size[0])), 2)
         covered = scipy.ndimage.binary_dilation(alpha > 0.01, iterations=reach)
-        plate = plate_of(declared_film, films[one.name], covered)
+        plate = plate_of(films[one.name], covered)
         frames = films[one.name].frames
         if declared_film.compare == "silhouette":
             mask = silhouettes(films[one.name], plate)

@@ -214,7 +214,7 @@ def to_pixels_jvp(
     if "translation" in tangents:
         tan_p = tan_p + tangents["translation"]
     f_x, k, _, f_y, _ = camera.optics.numbers()
-    tan_f_x, tan_f_y = _focal_rates(camera, size) @ _lens_tangent(camera, tangents)
+    tan_f_x, tan_f_y = _focal_rates(camera) @ _lens_tangent(camera, tangents)
     z, tan_z = -p[..., 2], -tan_p[..., 2]
     a, tan_a = f_x * p[..., 0] + k * p[..., 1], f_x * tan_p[..., 0] + k * tan_p[..., 1]
     tan_a = tan_a + tan_f_x * p[..., 0]
@@ -241,7 +241,7 @@ def to_pixels_vjp(
     flat_points, flat = points.reshape(-1, 3), adj_p.reshape(-1, 3)
     adj_R = flat.T @ flat_points
     adj_focal = np.array([np.sum(adj_x * p[..., 0]), np.sum(adj_y * p[..., 1])])
-    lens = _focal_rates(camera, size).T @ adj_focal
+    lens = _focal_rates(camera).T @ adj_focal
     name = camera_names(camera)[2]
     return adj_p @ R, {
         "rotation": rotation_matrix_vjp(camera.rotation, adj_R @ camera.nominal.T),  # (1)
@@ -250,9 +250,8 @@ def to_pixels_vjp(
     }
 
 
-def _focal_rates(camera: PosedCamera, size: tuple[int, int]) -> np.ndarray:
+def _focal_rates(camera: PosedCamera) -> np.ndarray:
     """Return d(f_x, f_y) / d(fov_y) (2, 1), or / d(focal) (2, 2)."""
-    del size
     f_x, _, _, f_y, _ = camera.optics.numbers()
     if isinstance(camera.optics, Perspective):
         half = np.radians(camera.optics.fov_y) / 2.0

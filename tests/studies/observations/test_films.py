@@ -120,7 +120,7 @@ def test_alpha_is_a_mask_over_the_backdrop(tmp_path):
     data = read_film(film, FRONT)
     np.testing.assert_array_equal(data.masks, alpha[..., 0])
     np.testing.assert_allclose(data.frames[0, 0, 0], [0.0, 1.0, 0.0])
-    np.testing.assert_allclose(plate_of(film, data, alpha[0, ..., 0] > 0), data.backdrop)
+    np.testing.assert_allclose(plate_of(data, alpha[0, ..., 0] > 0), data.backdrop)
 
 
 def test_a_declared_picture_is_the_plate(tmp_path, square):
@@ -128,7 +128,7 @@ def test_a_declared_picture_is_the_plate(tmp_path, square):
     picture = media.write_png(tmp_path / "wall.png", wall)
     film = Film(video=square, fps=5.0, downsample=2, background=Background(picture=str(picture)))
     data = read_film(film, FRONT)
-    plate = plate_of(film, data, np.zeros((12, 16), bool))
+    plate = plate_of(data, np.zeros((12, 16), bool))
     np.testing.assert_allclose(plate, media.area_mean(wall, 2), atol=0.5 / 255)
 
 
@@ -139,7 +139,7 @@ def test_the_plate_is_found_in_the_film(tmp_path, noise):
     data = read_film(film, FRONT)
     covered = np.zeros((H, W), bool)
     covered[7:15, 3:11] = True
-    plate = plate_of(film, data, covered)
+    plate = plate_of(data, covered)
     assert np.abs(plate - wall).max() < 0.01 + 4.0 * noise
     mask = silhouettes(data, plate)
     body = np.zeros((N, H, W))
@@ -160,7 +160,7 @@ def test_the_plate_has_a_horizon_behind_the_body_and_no_shadow(tmp_path):
     data = read_film(Film(video=write_folder(tmp_path / "a", frames), fps=5.0), FRONT)
     covered = np.zeros((H, W), bool)
     covered[6:16, 2:12] = True
-    plate = plate_of(Film(video="a"), data, covered)
+    plate = plate_of(data, covered)
     off = np.abs(plate - wall).max(axis=-1)
     assert off[:, :18].max() < 0.01  # what was left, and where the shadow was
     assert off[8:14, 20:26].max() < 0.01  # where the body came to rest
@@ -172,7 +172,7 @@ def test_what_a_body_never_leaves_is_filled_from_around_it(tmp_path):
     data = read_film(film, FRONT)
     covered = np.zeros((H, W), bool)
     covered[7:15, 3:11] = True
-    assert np.abs(plate_of(film, data, covered) - wall).max() < 0.03
+    assert np.abs(plate_of(data, covered) - wall).max() < 0.03
 
 
 def bad(tmp_path, square):
