@@ -192,6 +192,6 @@ def test_a_point_that_is_seen_late_must_say_where_it_was_at_the_start(truth, tmp
     (tmp_path / "p.csv").write_text("\n".join(late))
     free = {"beam.E": Free(bounds=(1e3, 1e6))}
     given = Points(file=str(tmp_path / "p.csv"), body="beam")
-    with pytest.raises(ValueError, match="'high' is first seen at 0.12 s, .* by `at.high = "):
+    with pytest.raises(ValueError, match=r"'high' is first seen at 0.12 s, .* by `at.high = "):
         Problem(scene(), {"marks": given}, free).make()
     Problem(scene(), {"marks": replace(given, at={"high": CORNERS["high"]})}, free).make()
