@@ -155,12 +155,7 @@ def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> Built:
 def lights_of(scene: Scene) -> dict[str, DirectionalLight]:
     """Return the lights of a scene; "sun", the default one, where there is none."""
     given = scene.lights or {"sun": Light()}
-    out = {}
-    for name, light in given.items():
-        if not np.any(light.direction):
-            raise StudyError(f"`lights.{name}.direction` must not be zero: it points to the light.")
-        out[name] = DirectionalLight(light.direction, light.color)
-    return out
+    return {name: DirectionalLight(one.direction, one.color) for name, one in given.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,7 +295,7 @@ def _touching(parts: _Parts, stiffness: np.ndarray) -> list[Touching]:
 
 
 def _joined(forces: dict[str, Force], contacts: Contacts) -> dict[str, Force]:
-    """Return all forces; complain of two with one name."""
+    """Return all forces; raise if two have one name."""
     for name in contacts.forces:
         if name in forces:
             raise StudyError(

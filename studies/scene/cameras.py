@@ -47,10 +47,10 @@ def make_camera(
     Raises
     ------
     StudyError
-        If pose or lens is missing, or given twice.
+        If the intrinsics do not fit the film. `check_scene` has checked that pose and lens are
+        there.
     """
     key = f"cameras.{name}"
-    _check(key, camera)
     lens: dict[str, Any] = {"fov_y": camera.fov_y}
     if camera.K is not None:
         matrix = camera.K
@@ -66,27 +66,8 @@ def make_camera(
     return dataclasses.replace(cast("Any", made), **changes)
 
 
-def _check(key: str, camera: declared.Camera) -> None:
-    """Complain of a pose or lens that is missing, or given twice."""
-    look_at = (camera.eye, camera.target)
-    calibrated = (camera.R, camera.t)
-    if any(part is not None for part in look_at) and any(part is not None for part in calibrated):
-        raise StudyError(f"`{key}` must have `eye` and `target`, or `R` and `t`, got some of both.")
-    if any(part is None for part in look_at) and any(part is None for part in calibrated):
-        raise StudyError(
-            f"`{key}` must say where it is: give `eye` and `target` [m], or `R` and `t` as OpenCV "
-            "has them."
-        )
-    if (camera.K is None) == (camera.fov_y is None):
-        got = "neither" if camera.K is None else "both"
-        raise StudyError(
-            f"`{key}` must have `fov_y` [deg] or `K` [pixels], got {got}. A phone that films in "
-            "landscape has a `fov_y` of about 40."
-        )
-
-
 def _check_film(key: str, K: Any, size: tuple[int, int]) -> None:
-    """Complain of intrinsics of a larger film."""
+    """Raise if intrinsics are those of a larger film."""
     (c_u, c_v), (height, width) = (K[0][2], K[1][2]), size
     if not (0.0 <= c_u < width - 1 and 0.0 <= c_v < height - 1):
         raise StudyError(
@@ -97,7 +78,7 @@ def _check_film(key: str, K: Any, size: tuple[int, int]) -> None:
 
 
 def require_outside(name: str, camera: AnyCamera, drawn: Mapping[str, Any]) -> None:
-    """Complain of a camera inside a body.
+    """Raise if a camera is inside a body.
 
     Parameters
     ----------

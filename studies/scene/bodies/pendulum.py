@@ -27,8 +27,6 @@ from studies.scene.series import read_series
 
 
 DEGREE = np.pi / 180.0
-LISTS = ("length", "angle", "rate", "mass", "damping")
-MAX_LINKS = 2
 
 
 def make_pendulum(
@@ -37,7 +35,6 @@ def make_pendulum(
     """Return the system, its state, its values and maps, and its series by path."""
     key = f"bodies.{name}"
     links = len(body.length)
-    _check(key, body, links)
     if gravity[0] or gravity[2]:
         raise StudyError(
             f"`world.gravity` must be along y for a pendulum, got {list(gravity)}: it swings in "
@@ -92,16 +89,3 @@ def drawn_pendulum(name: str, body: Pendulum) -> tuple[Mesh, HangingRods]:
 
 def _natural(values: dict[str, Value]) -> dict[str, np.ndarray]:
     return {path: value.value for path, value in values.items()}
-
-
-def _check(key: str, body: Pendulum, links: int) -> None:
-    """Complain of too many links, or of lists of other lengths."""
-    if not 1 <= links <= MAX_LINKS:
-        raise StudyError(f"`{key}.length` must have one value or two, one a link, got {links}.")
-    for which in LISTS:
-        given = getattr(body, which)
-        if given is not None and len(given) != links:
-            raise StudyError(
-                f"`{key}.{which}` must have one value for each link, {links} as `{key}.length` "
-                f"has, got {len(given)}."
-            )

@@ -227,10 +227,6 @@ TWO = {"a": Pendulum(length=(1.0,), angle=(0.0,)), "b": BOX}
             "'f_a' is a body's",
         ),
         (
-            {"bodies": {"a": BOX}, "lights": {"s": Light(direction=(0, 0, 0))}},
-            "`lights.s.direction`",
-        ),
-        (
             {"bodies": {"a": Rigid(mesh="box", look=Look(texture="a.png"))}},
             "`bodies.a.look.texture`",
         ),

@@ -5,6 +5,7 @@ from adjsim.rollout import rollout
 from studies.errors import StudyError
 from studies.motion import Motion
 from studies.scene.building import build
+from studies.scene.checking import check_scene
 from studies.scene.declared import Look, Pendulum, Scene, World
 
 
@@ -56,7 +57,17 @@ def test_a_series_of_torques_is_kept_with_its_times(tmp_path):
     [
         ({"length": (1.0, 1.0), "angle": (1.0,)}, r"`bodies.a.angle` must have one value for each"),
         ({"length": (1.0,), "angle": (1.0,), "mass": (1.0, 2.0)}, "`bodies.a.mass` must have one"),
-        ({"length": (1.0,) * 3, "angle": (1.0,) * 3}, "`bodies.a.length` must have one value or"),
+        ({"length": (1.0,) * 3, "angle": (1.0,) * 3}, "`bodies.a.length` must have one or two"),
+    ],
+)
+def test_links_and_lists_must_agree(given, message):
+    with pytest.raises(StudyError, match=message):
+        check_scene(Scene(bodies={"a": Pendulum(**given)}))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
         ({"length": (1.0,), "angle": (1.0,), "rod_radius": 1.0}, "`bodies.a`: `rod_radius`"),
         ({"length": (1.0,), "angle": (1.0,), "look": Look(texture="a.png")}, "`bodies.a.look`"),
         (
