@@ -35,7 +35,7 @@ from studies.optimizers.problem import Status
 
 # Part of the motion that may stay unexplained. Wrong basins leave half of it or more; a law of
 # material that differs from the film's leaves a few hundredths.
-UNEXPLAINED = 0.15
+UNEXPLAINED = 0.1
 # The same in frames held back: an error of 2 % in a frequency has grown to a visible phase there.
 PREDICTED = 0.3
 # Residual of the first frame as a part of the motion. Beyond it, the look is wrong by more than all
@@ -59,6 +59,8 @@ STEP_OF_INTERVAL, STEP = 0.5, 0.02
 # Standard deviations of its prior by which a camera may move between the fit of the first frame and
 # that of the film. In the test films, right answers moved it by 2 at most, wrong ones by 3.2 up.
 BENT = 3.0
+# A search that was cut short is not called unfinished where it leaves so many times too much.
+HOPELESS = 3.0
 LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
 ROUNDING = 1e-12  # part of the loss at the start: as far as a search can go
 SHOWN = 3  # components of a combination that are named
@@ -150,6 +152,8 @@ def evaluations_spent(found: Evidence) -> Verdict | None:
     """Return the verdict of a search whose evaluations were spent before its loss settled."""
     if not (found.is_watched and found.status is Status.MAX_EVALUATIONS):
         return None
+    if found.explained is not None and found.explained.unexplained > HOPELESS * UNEXPLAINED:
+        return None  # it does not explain the footage, and a longer search would not either
     return Verdict(
         Kind.NOT_FINISHED,
         "The evaluations are spent while the loss still falls. Allow more evaluations "
@@ -223,8 +227,8 @@ def _bent(found: Evidence) -> Verdict | None:
     return Verdict(
         Kind.DOES_NOT_EXPLAIN,
         f"The fit moves {label} by {far:.2g} of its standard deviations from where the first frame "
-        f"shows it (at most {BENT:g} are accepted): it makes up for a wrong motion. Check scale, "
-        "frame rate, held nodes, start velocity and the kind of body.",
+        f"shows it (at most {BENT:g} are accepted), to make up for something else. Check the "
+        "camera, scale, frame rate, held nodes, start velocity and the kind of body.",
         {"parameter": label, "deviations": far, "threshold": BENT},
     )
 

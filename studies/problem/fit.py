@@ -74,7 +74,7 @@ class SceneFit:
             "title": self.title,
             "verdict": solved.verdict.to_dict(),
             "status": solved.result.status.name,
-            "message": outcome.ending(solved.result.status, solved.verdict.kind),
+            "message": solved.result.status.value.partition(". ")[0].rstrip(".") + ".",
             "offset": seen.look_offset(problem, theta),
             "steps": None,
             "loss": solved.result.loss,

@@ -101,7 +101,7 @@ class _Drawn:
         """Return the basins to draw, the answer first, with a label and a style each."""
         answer, *others = self.found.basins
         style = {"marker": "*", "color": ORANGE, "ms": 12.0, "zorder": 5}
-        out = [(answer, f"answer: loss {answer.loss:.3g}", style)]
+        out = [(answer, f"end of this search: loss {answer.loss:.3g}", style)]
         for number, (basin, marker) in enumerate(zip(others, OTHERS, strict=False)):
             ratio = basin.loss / max(answer.loss, LEAST_LOSS)
             loss = f"{ratio:.3g} times as much" if ratio < 1e4 else f"loss {basin.loss:.2g}"

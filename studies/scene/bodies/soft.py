@@ -32,6 +32,7 @@ from studies.scene.series import read_series
 
 
 NU = 0.4  # where only E is given
+LOCKS = 0.45  # above it linear tetrahedra lock
 NU_BOUNDS = (0.0, 0.49)
 
 
@@ -42,6 +43,11 @@ def make_soft(name: str, body: Soft, free: frozenset[str]) -> NodePart:
     has_E = require_pair(key, body)
     if has_E and body.nu is None:
         notes.append(f"`{key}.nu` is not given: {NU} is taken.")
+    if body.nu is not None and body.nu > LOCKS:
+        notes.append(
+            f"`{key}.nu` = {body.nu:g} is near 0.5, where linear tetrahedra are too stiff (they "
+            f"lock), and an E that is fitted comes out too low. Take {LOCKS} or less."
+        )
     source = read_source(key, body)
     volume = volume_of(key, source, body.edge_length)
     is_filled = volume is not source.mesh

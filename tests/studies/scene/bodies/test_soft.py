@@ -112,3 +112,12 @@ def test_held_and_numbers_of_nodes_are_those_of_the_body_itself():
     scene = Scene(bodies={"r": Rigid(mesh="box"), "b": Soft(**BAR, E=1e5, nu=0.3), "a": far})
     one = build(scene)
     assert np.flatnonzero(one.held).tolist() == [one.nodes["a"].start]
+
+
+def test_a_poisson_ratio_near_one_half_is_noted():
+    def notes(nu):
+        body = Soft(mesh="box", size=(1.0, 1.0, 1.0), cells=(1, 1, 1), E=1e4, nu=nu)
+        return build(Scene(bodies={"cube": body})).notes
+
+    assert not notes(0.45)
+    assert "`bodies.cube.nu` = 0.49 is near 0.5" in notes(0.49)[0]
