@@ -9,7 +9,6 @@ Run these first, in a folder RUNS (`held.toml` is the bundled scene without its 
     adjsim run identify --out bound bodies.beam.E=5e4 'free."beam.E".bounds=[1e4,1e5]'
     adjsim run identify --out rate observations.film.fps=48
     adjsim run identify --out density 'free."beam.density"={}'
-    adjsim run identify --out short 'free."beam.nu"={}' 'observations.film.frames=[0,3]'
     python docs/_ext/scene_pictures.py RUNS
 
 Needs chromium, for the pages of the reports.
@@ -88,7 +87,7 @@ def main(runs):
     write("scene_fit", strip, 900)
     write("scene_search", Image.open(runs / "found" / "figures" / "coarse.png"), 700)
     write("report_found", page(runs / "found").crop((SIDE, 0, WIDE - SIDE, TOP)))
-    cards = [verdict(page(runs / name)) for name in ("found", "bound", "rate", "density", "short")]
+    cards = [verdict(page(runs / name)) for name in ("found", "bound", "rate", "density")]
     write("report_verdicts", stacked(cards, 0))
 
 
