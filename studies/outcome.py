@@ -35,7 +35,7 @@ def result_json(
     """Return the result of a fit as plain numbers."""
     problem, parameters, theta = fit.problem, fit.problem.parameters, found.best.theta
     labels, images = parameters.theta_labels, problem.images(theta)
-    at_start = _loss_at_start(problem)
+    at_start = loss_at_start(problem)
     truth = None if fit.truth is None else fit.truth.flat(parameters.paths)
     verdict = judge(
         image_evidence(problem, found, spread, images, loss_at_start=at_start, truth=truth)
@@ -83,7 +83,7 @@ def basins_json(parameters: Parameters, found: Found) -> list[dict[str, Any]]:
     ]
 
 
-def _loss_at_start(problem: ImageProblem) -> float | None:
+def loss_at_start(problem: ImageProblem) -> float | None:
     """Return the loss at the given start; None where it blows up."""
     try:
         return _finite(float(problem.loss_at(problem.parameters.start)))

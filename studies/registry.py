@@ -221,7 +221,7 @@ STUDIES = {
 }
 
 
-SCENE_RUN = Study(SCENE, "studies.problem.fit", "a scene file")
+SCENE_RUN = Study(SCENE, "studies.problem.fit", "a scene file", reporter="studies.problem.seen")
 
 
 def find_study(name: str) -> Study:

@@ -31,7 +31,6 @@ from studies.report_parts import (
     write_page,
 )
 from studies.run_folder import RunFolder
-from studies.scene.files import SCENE
 from studies.search.local import read_search
 
 
@@ -39,8 +38,11 @@ COARSE_FIGURE = "figures/coarse.png"
 TEMPLATE = Path(__file__).resolve().parent / "assets" / "report.html"
 
 
-def write_report(folder: RunFolder) -> Path:
+def write_report(folder: RunFolder, kind: Any = None) -> Path:
     """Draw the figures and write `report.html`; return its path.
+
+    `kind` is the module that shows what was observed and fitted; by default that of pictures where
+    the run has some, and else that of videos.
 
     Raises
     ------
@@ -50,7 +52,8 @@ def write_report(folder: RunFolder) -> Path:
     result, certified, manifest = folder.finished()
     log = read_search(folder, result["logs"][result["start"]])
     convergence = convergence_report.drawn(folder, result, log)
-    kind = _kind(folder)
+    if kind is None:
+        kind = pictures_report if folder.has(run_folder.PICTURES) else video_report
     seen, shown = kind.seen(folder, result)
     points = certificate_report.named_points(result["status"], certified)
     taylor = certificate_report.drawn(points, certified)
@@ -81,15 +84,6 @@ def write_report(folder: RunFolder) -> Path:
     }
     body = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(parts)
     return write_page(folder, result["title"], chips(result), body)
-
-
-def _kind(folder: RunFolder) -> Any:
-    """Return the module that shows what was observed and what was fitted."""
-    if folder.study_name() == SCENE:
-        from studies.problem import seen  # it reports through this module
-
-        return seen
-    return pictures_report if folder.has(run_folder.PICTURES) else video_report
 
 
 def chips(result: dict[str, Any]) -> list[tuple[bool | None, str]]:

@@ -34,10 +34,10 @@ from studies.optimizers.problem import Status
 
 
 # Part of the motion that may stay unexplained. Right answers to the test films and their variations
-# leave at most 6.3 %; a floor that is 3 cm off, and with it an answer that is 44 % off, leaves 9.6 %.
+# leave at most 6.3 %. With a floor 3 cm off, the answer is 44 % off and leaves 9.6 %.
 UNEXPLAINED = 0.08
 # The same in frames held back: an error of 2 % in a frequency has grown to a visible phase there.
-# Right answers leave at most 12.5 %, and those of the floor 3 cm off 23 %.
+# Right answers leave at most 12.5 %; with the floor 3 cm off it is 23 %.
 PREDICTED = 0.2
 # Residual of the first frame as a part of the motion. Beyond it, the look is wrong by more than all
 # that moves, and a wrong motion may hide behind it.

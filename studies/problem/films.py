@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,43 +18,22 @@ from studies.problem.sampling import Sampling
 
 
 @dataclass(frozen=True, eq=False)
-class FilmObserver(Observer):
-    """A film.
+class PictureObserver(Observer):
+    """What is compared picture by picture, over a pyramid.
 
     Attributes
     ----------
     frames : numpy.ndarray
         (n_frames, H, W, 3).
-    scene : Scene
-    camera : PosedCamera
-        It looks at vertices minus `center`, so that it turns about what it films.
-    center : numpy.ndarray
-        (3,) [m].
-    camera_path : str
-        "cameras.NAME".
-    rasterizer : SoftRasterizer
     levels : int
         Of the pyramid; 1: none.
-    paths : dict
-        Scene paths of looks and lights by the renderer's: {"duck.ambient": "duck.look.ambient"}.
     first : numpy.ndarray
         First frame of the whole film, (H, W, 3).
-    device : str
-        Where it is drawn: cpu or cuda.
     """
 
-    KIND = "film"
-
     frames: np.ndarray
-    scene: Scene
-    camera: PosedCamera
-    center: np.ndarray
-    camera_path: str
-    rasterizer: SoftRasterizer
     levels: int
-    paths: dict[str, str]
     first: np.ndarray
-    device: str = "cpu"
 
     @property
     def size(self) -> tuple[int, int]:
@@ -69,7 +48,7 @@ class FilmObserver(Observer):
         """Return the pixels of the first frame of the whole film, at every frame."""
         return np.broadcast_to(self.first, self.frames.shape).reshape(-1, 3)
 
-    def between(self, keep: np.ndarray) -> "FilmObserver":
+    def between(self, keep: np.ndarray) -> Self:
         """Return the film of the frames of this mask only."""
         return replace(
             self, frames=self.frames[keep], times=self.times[keep], index=self.index[keep]
@@ -78,34 +57,6 @@ class FilmObserver(Observer):
     def as_images(self, rows: np.ndarray) -> np.ndarray:
         """Return rows as images, (n_frames, H, W, 3 or 4)."""
         return rows.reshape(-1, *self.size, rows.shape[-1])
-
-    def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedFilm":
-        """Draw the film."""
-        arguments = self._drawn(moved, at, values)
-        return RecordedFilm(self, moved, at, record_images(*arguments, device=self.device))
-
-    def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
-        """Return the pixels, (n_frames H W, 4)."""
-        images = rasterize(*self._drawn(moved, at, values), device=self.device)
-        return images.reshape(-1, 4)
-
-    def _drawn(self, moved: Moved, at: Sampling, values: Values) -> tuple[Any, ...]:
-        vertices = {
-            name: at.at(moved.surfaces[name]) - self.center.astype(moved.surfaces[name].dtype)
-            for name in self.scene.objects
-        }
-        scene = with_look(self.scene, self.paths, values)
-        return scene, self.camera_at(values), self.rasterizer, vertices, self.size
-
-    def camera_at(self, values: Values) -> PosedCamera:
-        """Return the camera with the values of its paths."""
-        prefix = f"{self.camera_path}."
-        own = {
-            path.removeprefix(prefix): value
-            for path, value in values.items()
-            if path.startswith(prefix)
-        }
-        return self.camera.with_values(own) if own else self.camera
 
     @property
     def loss(self) -> Mse | PyramidMse:
@@ -134,6 +85,65 @@ class FilmObserver(Observer):
         """Return weight times the mean square of the difference in RGB by frame, over SEEN^2."""
         off = self.as_images(rows[:, :3] - other[:, :3])
         return self.weight / SEEN**2 * np.square(off, dtype=np.float64).mean(axis=(1, 2, 3))
+
+
+@dataclass(frozen=True, eq=False)
+class FilmObserver(PictureObserver):
+    """A film from a camera.
+
+    Attributes
+    ----------
+    scene : Scene
+    camera : PosedCamera
+        It looks at vertices minus `center`, so that it turns about what it films.
+    center : numpy.ndarray
+        (3,) [m].
+    camera_path : str
+        "cameras.NAME".
+    rasterizer : SoftRasterizer
+    paths : dict
+        Scene paths of looks and lights by the renderer's: {"duck.ambient": "duck.look.ambient"}.
+    device : str
+        Where it is drawn: cpu or cuda.
+    """
+
+    KIND = "film"
+
+    scene: Scene
+    camera: PosedCamera
+    center: np.ndarray
+    camera_path: str
+    rasterizer: SoftRasterizer
+    paths: dict[str, str]
+    device: str = "cpu"
+
+    def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedFilm":
+        """Draw the film."""
+        arguments = self._drawn(moved, at, values)
+        return RecordedFilm(self, moved, at, record_images(*arguments, device=self.device))
+
+    def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
+        """Return the pixels, (n_frames H W, 4)."""
+        images = rasterize(*self._drawn(moved, at, values), device=self.device)
+        return images.reshape(-1, 4)
+
+    def _drawn(self, moved: Moved, at: Sampling, values: Values) -> tuple[Any, ...]:
+        vertices = {
+            name: at.at(moved.surfaces[name]) - self.center.astype(moved.surfaces[name].dtype)
+            for name in self.scene.objects
+        }
+        scene = with_look(self.scene, self.paths, values)
+        return scene, self.camera_at(values), self.rasterizer, vertices, self.size
+
+    def camera_at(self, values: Values) -> PosedCamera:
+        """Return the camera with the values of its paths."""
+        prefix = f"{self.camera_path}."
+        own = {
+            path.removeprefix(prefix): value
+            for path, value in values.items()
+            if path.startswith(prefix)
+        }
+        return self.camera.with_values(own) if own else self.camera
 
 
 def with_look(scene: Scene, paths: Mapping[str, str], values: Values) -> Scene:

@@ -15,7 +15,6 @@ from studies.problem.making import Made, make_problem
 from studies.problem.solve import Solved, solve
 from studies.progress import EvaluationProgress
 from studies.registry import RunOptions
-from studies.report import write_report
 from studies.run_folder import RunFolder
 from studies.scene import declared
 from studies.search.figure import coarse_figure
@@ -62,7 +61,7 @@ class SceneFit:
             units = solved.problem.parameters.units()
             figure = coarse_figure(solved.found, solved.searched.parameters, units)
             folder.write_figures({"coarse": figure})
-        report = write_report(folder)
+        report = seen.write_report(folder)
         return "\n".join([*outcome.summary(result, certified), f"report: {report}"])
 
     def result(self, solved: Solved) -> dict[str, Any]:
@@ -78,7 +77,7 @@ class SceneFit:
             "offset": seen.look_offset(problem, theta),
             "steps": None,
             "loss": solved.result.loss,
-            "loss_at_start": outcome._finite(outcome._loss_at_start(first) or np.inf),
+            "loss_at_start": outcome.loss_at_start(first),
             "evaluations": solved.evaluations,
             "method": "coarse set, stages and Gauss-Newton",
             "loss_function": self.file.search.loss,

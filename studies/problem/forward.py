@@ -12,7 +12,7 @@ import numpy as np
 from adjsim import checks
 from studies.errors import StudyError
 from studies.motion import Motion
-from studies.problem.problem import sampled_series
+from studies.problem.problem import signals
 from studies.problem.reach import Reach
 from studies.problem.sampling import sample_steps
 from studies.problem.steps import first_steps
@@ -82,7 +82,7 @@ def simulate(scene: Scene, times: Any, values: Mapping[str, Any] | None = None) 
     kept, (at,) = sample_steps([instants], dt, moves=[False])
     system, state = built.system.with_values(built.state, Reach(built, dt).values(given))
     if built.time_series:
-        series = sampled_series(built.time_series, dt, int(kept[-1]))
+        series = signals(built.time_series, dt)
         system, state = system.with_values(state, series)
     motion = Motion(system, state, dt, kept)
     run = motion.run()

@@ -105,14 +105,14 @@ def _film_observer(
         one.start,
         np.arange(len(data.times)),
         data.frames,
+        file.search.levels if file.search.loss == "pyramid" else 1,
+        data.frames[0],
         scene,
         camera,
         center,
         f"cameras.{which}",
         SoftRasterizer(sigma=sigma, seamless=True),
-        file.search.levels if file.search.loss == "pyramid" else 1,
         _look_paths(built) if is_rgb else {},
-        data.frames[0],
     )
     _require_in_picture(observer, np.concatenate([surfaces[body] for body in file.bodies]))
     return observer

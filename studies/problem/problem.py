@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from adjsim.courses import Signal
 from adjsim.model import Model
 from adjsim.rollout import rollout
 from adjsim.system import OnDivergence
@@ -157,8 +158,7 @@ class SceneProblem(ImageProblem):
         )
         system, state = self._system(values, dt)
         if self.built.time_series:
-            sampled = sampled_series(self.built.time_series, dt, int(steps[-1]))
-            system, state = system.with_values(state, sampled)
+            system, state = system.with_values(state, signals(self.built.time_series, dt))
         motion = Motion(
             system,
             state,
@@ -459,16 +459,9 @@ def _mean_rows(rows: np.ndarray) -> np.ndarray:
     return np.broadcast_to(rows.mean(axis=0), rows.shape)
 
 
-def sampled_series(
-    series: Mapping[str, tuple[np.ndarray, np.ndarray]], dt: float, n_steps: int
-) -> dict[str, np.ndarray]:
-    """Return time series by path with one row for each step, interpolated at its start."""
-    at = dt * np.arange(n_steps)
-    out = {}
-    for path, (times, values) in series.items():
-        columns = [np.interp(at, times, column) for column in np.atleast_2d(values.T)]
-        out[path] = np.stack(columns, axis=1) if values.ndim == 2 else columns[0]
-    return out
+def signals(series: Mapping[str, tuple[np.ndarray, np.ndarray]], dt: float) -> dict[str, Signal]:
+    """Return time series by path as functions of the step number."""
+    return {path: Signal(times / dt, values) for path, (times, values) in series.items()}
 
 
 def _runs(motions: Sequence[Motion]) -> list[Any]:

@@ -1,11 +1,12 @@
 """What a run of a scene shows: films beside their fits, tracked points, and the motion."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from studies import figures, run_folder
+from studies import figures, report, run_folder
 from studies.fit_warnings import offset
 from studies.media import as_uint8, write_video
 from studies.motion import trajectory_fields
@@ -130,6 +131,11 @@ def look_offset(problem: SceneProblem, theta: np.ndarray) -> dict[str, Any]:
 
 
 # The part of a report, as `studies.report` asks for it
+
+
+def write_report(folder: RunFolder) -> Path:
+    """Write the page of a run of a scene; return its path."""
+    return report.write_report(folder, sys.modules[__name__])
 
 
 def seen(folder: RunFolder, result: dict[str, Any]) -> tuple[str, dict[str, bytes]]:

@@ -1,16 +1,15 @@
 """A film of smoke as an observer: its density is the picture, one pixel for each cell."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from adjoint.render.losses import residuals_jvp, residuals_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
-from render.losses import Mse, PyramidMse, residuals
 from render.smoke import smoke_images
 from studies.errors import StudyError
 from studies.observations.films import FilmData
-from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded, Values
+from studies.problem.films import PictureObserver
+from studies.problem.observers import Cotangents, Moved, Recorded, Values
 from studies.problem.sampling import Sampling
 from studies.scene import declared
 
@@ -19,50 +18,18 @@ WHITE = (1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class SmokeObserver(Observer):
-    """A film of white smoke over a colour.
+class SmokeObserver(PictureObserver):
+    """A film of white smoke over a colour, its frames as large as the grid.
 
     Attributes
     ----------
-    frames : numpy.ndarray
-        (n_frames, H, W, 3), as large as the grid.
     background : numpy.ndarray
         (3,).
-    levels : int
-        Of the pyramid; 1: none.
-    first : numpy.ndarray
-        First frame of the whole film.
     """
 
     KIND = "film of smoke"
 
-    frames: np.ndarray
     background: np.ndarray
-    levels: int
-    first: np.ndarray
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width [pixels]."""
-        return self.frames.shape[1], self.frames.shape[2]
-
-    def targets(self) -> np.ndarray:
-        """Return the pixels in RGB, (n_frames H W, 3)."""
-        return self.frames.reshape(-1, 3)
-
-    def still(self) -> np.ndarray:
-        """Return the pixels of the first frame at every frame."""
-        return np.broadcast_to(self.first, self.frames.shape).reshape(-1, 3)
-
-    def between(self, keep: np.ndarray) -> "SmokeObserver":
-        """Return the film of the frames of this mask only."""
-        return replace(
-            self, frames=self.frames[keep], times=self.times[keep], index=self.index[keep]
-        )
-
-    def as_images(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows as images, (n_frames, H, W, 3 or 4)."""
-        return rows.reshape(-1, *self.size, rows.shape[-1])
 
     def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedSmoke":
         """Draw the film."""
@@ -70,33 +37,6 @@ class SmokeObserver(Observer):
         assert moved.density is not None
         images = smoke_images(at.at(moved.density), WHITE, self.background)
         return RecordedSmoke(self, moved, at, images.reshape(-1, 4))
-
-    @property
-    def _loss(self) -> Mse | PyramidMse:
-        return Mse() if self.levels == 1 else PyramidMse(self.levels)
-
-    @property
-    def _scale(self) -> float:
-        return float(np.sqrt(self.weight)) / SEEN
-
-    def residuals(self, rows: np.ndarray) -> np.ndarray:
-        """Return r of the pyramid, frame after frame."""
-        return self._scale * residuals(self._loss, self.as_images(rows), self.frames)
-
-    def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
-        """Return the tangent of r."""
-        tangent = self.as_images(tan_rows)
-        return self._scale * residuals_jvp(self._loss, tangent, self.frames, tangent)
-
-    def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the pixels."""
-        blank = np.zeros((*self.frames.shape[:-1], 4), self.frames.dtype)
-        return residuals_vjp(self._loss, blank, self.frames, self._scale * adj_r).reshape(-1, 4)
-
-    def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return weight times the mean square of the difference by frame, over SEEN^2."""
-        off = self.as_images(rows[:, :3] - other[:, :3])
-        return self.weight / SEEN**2 * np.square(off, dtype=np.float64).mean(axis=(1, 2, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +94,6 @@ def smoke_observer(
     background = np.asarray(one.background.color or (0.0, 0.0, 0.0))
     index = np.arange(len(data.times))
     return SmokeObserver(
-        name, one.weight, data.times, one.start, index, data.frames, background, levels,
-        data.frames[0],
+        name, one.weight, data.times, one.start, index, data.frames, levels, data.frames[0],
+        background,
     )  # fmt: skip
