@@ -20,14 +20,14 @@ from studies.datasets.spec import Spec, read_spec
 from studies.errors import StudyError
 from studies.instances import FAILURES
 from studies.media import as_uint8
+from studies.paper.tables.more_rows import Row, guess_record, write_row
+from studies.paper.tables.report import write_report
+from studies.paper.tables.table import Case, Scene
+from studies.paper.tables.tasks import find_table
 from studies.registry import RunOptions, find_study
 from studies.report_parts import counted
 from studies.rigid import PATHS
 from studies.run_folder import RunFolder
-from studies.tables.more_rows import Row, guess_record, write_row
-from studies.tables.report import write_report
-from studies.tables.table import Case, Scene
-from studies.tables.tasks import find_table
 
 
 UNSEEN = ("instances", "free", "start", "bounds", "loss", "optimizer")  # in no video
@@ -114,7 +114,7 @@ def read_table(run: Path, dataset: Path) -> Judged:
     manifest = folder.read_json(run_folder.MANIFEST)
     name = manifest["study"]
     study = find_study(name)
-    if not study.module.startswith("studies.tables."):
+    if not study.module.startswith("studies.paper.tables."):
         raise StudyError(f"`--table` must be a run of table1 or table2, got one of `{name}`.")
     if not folder.has(run_folder.RESULT):
         raise StudyError(

@@ -9,7 +9,7 @@ import pytest
 from studies import running
 from studies.errors import StudyError
 from tests.studies.datasets.toy import made
-from tests.studies.tables.toy import settings_of
+from tests.studies.paper.tables.toy import settings_of
 from tests.studies.toys import TOYS
 
 

@@ -13,7 +13,7 @@ from studies.distribution import connected
 from studies.errors import StudyError
 from tests.studies.dask_commands import dask, scheduler
 from tests.studies.datasets.toy import TOY as SCENES
-from tests.studies.tables.toy import TABLE1, settings_of
+from tests.studies.paper.tables.toy import TABLE1, settings_of
 from tests.studies.toys import TOYS
 from tests.studies.undrawn import undrawn
 

@@ -15,6 +15,7 @@ from studies.distribution import HERE, connected
 from studies.errors import StudyError
 from studies.processes import Processes, firsts, on_this_machine
 from studies.registry import RunOptions, find_study
+from tests.studies.paper.tables.toy import TABLE1
 from tests.studies.pieces import (
     deadly,
     refused,
@@ -24,7 +25,6 @@ from tests.studies.pieces import (
     summed_by,
     surroundings,
 )
-from tests.studies.tables.toy import TABLE1
 from tests.studies.undrawn import undrawn
 
 

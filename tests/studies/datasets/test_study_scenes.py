@@ -10,7 +10,7 @@ from studies.datasets.simulation import make_scenes
 from studies.media import as_uint8
 from studies.rigid import PATHS
 from tests.studies.datasets.toy import SEED, made, resolved, settings
-from tests.studies.tables.toy import settings_of
+from tests.studies.paper.tables.toy import settings_of
 from tests.studies.toys import TOYS
 
 
