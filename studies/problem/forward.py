@@ -12,13 +12,13 @@ import numpy as np
 from adjsim import checks
 from studies.errors import StudyError
 from studies.motion import Motion
-from studies.problem.problem import signals
 from studies.problem.reach import Reach
 from studies.problem.sampling import sample_steps
 from studies.problem.steps import first_steps
 from studies.scene.building import Built, build
 from studies.scene.checking import check_scene
 from studies.scene.declared import Scene
+from studies.scene.series import in_steps
 
 
 SINGLE = 1.0 / 30.0  # between frames where there is one time [s]
@@ -81,9 +81,9 @@ def simulate(scene: Scene, times: Any, values: Mapping[str, Any] | None = None) 
     dt = steps.suited_to(system).dt if built.dt is None else built.dt
     kept, (at,) = sample_steps([instants], dt, moves=[False])
     system, state = built.system.with_values(built.state, Reach(built, dt).values(given))
-    if built.time_series:
-        series = signals(built.time_series, dt)
-        system, state = system.with_values(state, series)
+    if built.varying:
+        courses = in_steps(built.varying, system.parameters(), dt)
+        system, state = system.with_values(state, courses)
     motion = Motion(system, state, dt, kept)
     run = motion.run()
     surfaces = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}

@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from adjsim.courses import Signal
 from adjsim.model import Model
 from adjsim.rollout import rollout
 from adjsim.system import OnDivergence
@@ -29,6 +28,7 @@ from studies.problem.reach import Reach
 from studies.problem.sampling import Sampling, sample_steps
 from studies.problem.steps import Steps
 from studies.scene.building import Built
+from studies.scene.series import in_steps
 
 
 EVIDENCE = 1000.0
@@ -150,6 +150,9 @@ class SceneProblem(ImageProblem):
     def _moment(self, theta: np.ndarray) -> tuple[dict[str, np.ndarray], Motion, list[Sampling]]:
         """Return the values, the motion, and where the instants of each observation lie."""
         values = self._values(theta)
+        return values, *self._moment_of(values)
+
+    def _moment_of(self, values: Mapping[str, np.ndarray]) -> tuple[Motion, list[Sampling]]:
         dt = self.steps.dt
         steps, samplings = sample_steps(
             [one.instants(values) for one in self.observers],
@@ -157,8 +160,9 @@ class SceneProblem(ImageProblem):
             moves=[one.start_path in self.parameters.paths for one in self.observers],
         )
         system, state = self._system(values, dt)
-        if self.built.time_series:
-            system, state = system.with_values(state, signals(self.built.time_series, dt))
+        if varying := self.built.varying:
+            courses = in_steps(varying, system.parameters(), dt)
+            system, state = system.with_values(state, courses)
         motion = Motion(
             system,
             state,
@@ -169,7 +173,16 @@ class SceneProblem(ImageProblem):
             threads=self.threads,
             checkpoint=self.checkpoint,
         )
-        return values, motion, samplings
+        return motion, samplings
+
+    def predictions(self, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """Return the predicted rows of every observation for scene values by path."""
+        system, _ = self._system(values, self.steps.dt)
+        own = replace(self, steps=self.steps.suited_to(system))
+        motion, samplings = own._moment_of(values)
+        moved = own._moved(motion, motion.run())
+        pairs = zip(self.observers, samplings, strict=True)
+        return [one.predict(moved, at, values) for one, at in pairs]
 
     def motion_at(self, theta: np.ndarray) -> Motion:
         """Return the motion at theta."""
@@ -457,11 +470,6 @@ def on_one_timeline(problem: SceneProblem, observers: Sequence[Observer]) -> Sce
 def _mean_rows(rows: np.ndarray) -> np.ndarray:
     """Return the mean row, as often as there are rows."""
     return np.broadcast_to(rows.mean(axis=0), rows.shape)
-
-
-def signals(series: Mapping[str, tuple[np.ndarray, np.ndarray]], dt: float) -> dict[str, Signal]:
-    """Return time series by path as functions of the step number."""
-    return {path: Signal(times / dt, values) for path, (times, values) in series.items()}
 
 
 def _runs(motions: Sequence[Motion]) -> list[Any]:

@@ -1,7 +1,9 @@
 r"""From the values of a scene to the parameters of its system.
 
     Scaled       target = factor * value                          "floor.friction", "world.gravity"
-    Spread       rows of the target = A value                     density -> mass
+    Spread       rows of the target = A value                     mass of springs
+    Weighed      rows of the mass = factors * (A density)         density, mass_factors -> mass
+    Placed       some rows of the target = value                  policy -> actuation
     Moduli       targets = E g(nu)                                E, nu -> mu, lam, stiffness
     NodeMotion   velocity, spin, position, rotation               -> state.x, state.v
     BodyMotion   the same of a rigid body                         -> position, rotation, ...
@@ -37,12 +39,15 @@ class Value:
         "log" or "linear": what a search looks at.
     bounds : tuple of float
         By default.
+    scale : array, optional
+        Of a linear one: what theta counts in, () or as the value. None: a tenth of the bounds.
     """
 
     value: np.ndarray
     unit: str
     transform: str
     bounds: tuple[float, float]
+    scale: Any = None
 
 
 class ParameterMap(ABC):
@@ -179,6 +184,111 @@ class Spread(ParameterMap):
         if self.target not in adjoints:
             return {self.source: np.zeros_like(sources[self.source])}
         return {self.source: np.asarray(self.matrix.T @ adjoints[self.target][self.rows])}
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed(ParameterMap):
+    """Masses of nodes: what a density gives, times a factor for each node.
+
+    Attributes
+    ----------
+    density, factors : str
+        Paths of the two values, () or (n_elements,), and (n_rows,).
+    matrix : sparse array
+        From densities of elements to masses, (n_rows, n_elements).
+    rows : slice
+        Which rows of all masses they are.
+    n : int
+        Nodes of the model.
+    """
+
+    density: str
+    factors: str
+    matrix: scipy.sparse.csr_array
+    rows: slice
+    n: int
+
+    targets = ("mass",)
+
+    @property
+    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Density and factors."""
+        return (self.density, self.factors)
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return the masses in their rows."""
+        return self._placed(sources[self.factors] * self._even(sources[self.density]))
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return factors A tan_density + tan_factors A density."""
+        density, factors = sources[self.density], sources[self.factors]
+        tan = tangents.get(self.factors, 0.0) * self._even(density)
+        if self.density in tangents:
+            tan = tan + factors * self._even(tangents[self.density])
+        return self._placed(np.asarray(tan))
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return the cotangents of both."""
+        density, factors = np.asarray(sources[self.density]), sources[self.factors]
+        adj = adjoints["mass"][self.rows] if "mass" in adjoints else np.zeros_like(factors)
+        adj_density = sum_to(density.shape, self.matrix.T @ (factors * adj))
+        return {self.density: adj_density, self.factors: adj * self._even(density)}
+
+    def _even(self, density: Any) -> np.ndarray:
+        """Return what a density gives to each node, (n_rows,)."""
+        return self.matrix @ np.broadcast_to(density, self.matrix.shape[1:])
+
+    def _placed(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        out = np.zeros(self.n, rows.dtype)
+        out[self.rows] = rows
+        return {"mass": out}
+
+
+@dataclass(frozen=True, eq=False)
+class Placed(ParameterMap):
+    """Some rows of the target are those of a value, in order; the others are 0.
+
+    Attributes
+    ----------
+    source, target : str
+    rows : ndarray
+        Numbers of these rows, (n_rows,), all different.
+    n : int
+        Rows of the target.
+    """
+
+    source: str
+    target: str
+    rows: np.ndarray
+    n: int
+
+    @property
+    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The one value."""
+        return (self.source,)
+
+    @property
+    def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The one target."""
+        return (self.target,)
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return the rows in their places."""
+        value = np.asarray(sources[self.source])
+        out = np.zeros((self.n, *value.shape[1:]))
+        out[self.rows] = value
+        return {self.target: out}
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return the tangent in their places."""
+        value = sources[self.source]
+        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return these rows of the cotangent."""
+        if self.target not in adjoints:
+            return {self.source: np.zeros_like(sources[self.source])}
+        return {self.source: np.asarray(adjoints[self.target])[self.rows]}
 
 
 Curve = Callable[[Any], tuple[Any, Any]]  # g(nu) and its derivative

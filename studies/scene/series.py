@@ -1,15 +1,60 @@
-"""Series over time from CSV files: a column `time` [s], and one column for each value.
+"""What varies in time: series from CSV files, and policies.
+
+A CSV file has a column `time` [s], and one column for each value.
 
 Tests: `tests/studies/scene/test_series.py`.
 """
 
 import csv
-from collections.abc import Collection
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from adjsim.courses import Policy, Signal, TimeCourse
 from studies.errors import StudyError
+
+
+class Varying(ABC):
+    """A parameter of a system over time [s]; with the time step known it is a `TimeCourse`."""
+
+    @abstractmethod
+    def course(self, dt: float, values: np.ndarray | None) -> TimeCourse:
+        """Return it over the steps of dt [s]; `values` are what the system has."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series(Varying):
+    """Values (n,) or (n, k) at times (n,) [s], linear between them."""
+
+    times: np.ndarray
+    values: np.ndarray
+
+    def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
+        """Return the series, whatever the system has."""
+        del values
+        return Signal(self.times / dt, self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Sines(Varying):
+    """A policy: its frequency [rad/s] and the bound of its output."""
+
+    frequency: float
+    scale: float
+
+    def course(self, dt: float, values: np.ndarray | None) -> Policy:
+        """Return the policy with the weights that the system has."""
+        return Policy(values, self.frequency * dt, self.scale)
+
+
+def in_steps(
+    varying: Mapping[str, Varying], values: Mapping[str, np.ndarray], dt: float
+) -> dict[str, TimeCourse]:
+    """Return what varies over the steps of dt [s], by path, from what the system has."""
+    return {path: one.course(dt, values.get(path)) for path, one in varying.items()}
 
 
 def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndarray, np.ndarray]:

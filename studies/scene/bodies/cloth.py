@@ -45,12 +45,20 @@ from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from studies.errors import StudyError
-from studies.scene.bodies.materials import combined, lumping_of, plate, sheet_curves
-from studies.scene.bodies.part import NodePart, array_of, field_or_number, own_names, positive
+from studies.scene.bodies.materials import combined, lumping_of, mass_of, plate, sheet_curves
+from studies.scene.bodies.muscles import Actuated, Muscles, make_muscles
+from studies.scene.bodies.part import (
+    NodePart,
+    array_of,
+    field_or_number,
+    mass_factors,
+    own_names,
+    positive,
+)
 from studies.scene.declared import Cloth
 from studies.scene.held import held_nodes
 from studies.scene.looks import drawn_mesh
-from studies.scene.maps import Moduli, ParameterMap, Scaled, Spread, Value, all_targets
+from studies.scene.maps import Moduli, ParameterMap, Scaled, Value, Weighed, all_targets
 from studies.scene.mesh_source import Source, read_source, surface_of, tried
 
 
@@ -72,31 +80,49 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str]) -> NodePart:
     source = read_source(key, body)
     sheet = surface_of(key, source)
     tried(f"{key}.mesh", sheet.require_sound)
-    values = _values(name, body, source, free)
-    own = {path: value.value for path, value in values.items()}
     hinges = tried(f"{key}.mesh", lambda: mesh_hinges(sheet.faces))
+    muscles = _muscles(name, body, sheet, hinges, free=free)
+    weights = mass_factors(name, body, len(sheet.points))
+    values = {**_values(name, body, source, free), **muscles.values, **weights}
+    own = {path: value.value for path, value in values.items()}
     parts = _Sheet(name, body.thickness, sheet, hinges)
-    material = parts.maps(values, bends_itself=body.bending is None and len(hinges) > 0)
-    density = own[f"{name}.density"]
+    bends_itself = body.bending is None and len(hinges) > 0
+    material = [*parts.maps(values, bends_itself=bends_itself), *muscles.maps]
     lumping = lumping_of(sheet.faces, body.thickness * parts.areas, len(sheet.points))
 
     def maps(rows: slice, n: int) -> list[ParameterMap]:
-        matrix = lumping if density.ndim else np.asarray(lumping.sum(axis=1)).ravel()
-        return [*material, Spread(f"{name}.density", "mass", matrix, rows, n)]
+        return [*material, Weighed(f"{name}.density", f"{name}.mass_factors", lumping, rows, n)]
 
     n = len(sheet.points)
     return NodePart(
         name,
         sheet.points,
-        held_nodes(key, body.held, sheet.points, numbered=source.mesh is sheet),
-        lumping @ np.broadcast_to(density, len(sheet.faces)),
+        held_nodes(f"{key}.held", body.held, sheet.points, numbered=source.mesh is sheet),
+        mass_of(name, own, lumping),
         np.arange(n),
         values,
-        lambda rest, first: parts.forces(rest, first, all_targets(material, own)),
+        lambda rest, first: parts.forces(rest, first, muscles.at_work(all_targets(material, own))),
         maps,
         drawn_mesh(f"{key}.look", body.look, sheet, source),
         scipy.sparse.csr_array(scipy.sparse.eye_array(n)),
+        varying=muscles.varying,
     )
+
+
+def _muscles(
+    name: str, body: Cloth, sheet: TriangleMesh, hinges: np.ndarray, *, free: frozenset[str]
+) -> Muscles:
+    """Return the muscles of the triangles and of the hinges."""
+    flat = Actuated(sheet.faces, sheet.points, f"{name}.actuation")
+    bent = Actuated(hinges, sheet.points, f"{name}_bending.actuation", "bending_", "rad")
+    muscles = make_muscles(name, body, flat, free) + make_muscles(name, body, bent, free)
+    is_bent = bent.target in {target for one in muscles.maps for target in one.targets}
+    if (is_bent or bent.target in muscles.varying) and (body.bending == 0.0 or not len(hinges)):
+        raise StudyError(
+            f"`bodies.{name}.bending_actuation` needs hinges to act on: two triangles with an edge "
+            f"in common, and `bodies.{name}.bending` above 0."
+        )
+    return muscles
 
 
 def _values(name: str, body: Cloth, source: Source, free: frozenset[str]) -> dict[str, Value]:
@@ -160,9 +186,7 @@ class _Sheet:
                 maps.append(Scaled(f"{name}.{which}", {target: factor}))
         return maps
 
-    def forces(
-        self, rest: np.ndarray, first: int, targets: dict[str, np.ndarray]
-    ) -> dict[str, Force]:
+    def forces(self, rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
         """Return membrane, hinges and air from their parameters by path."""
         name, faces = self.name, first + self.mesh.faces
         membrane: Any = own_names(name, targets)

@@ -13,6 +13,7 @@ from render.scene import Mesh
 from studies.errors import StudyError
 from studies.scene.maps import ParameterMap, Value
 from studies.scene.mesh_source import FIELD, Source
+from studies.scene.series import Varying
 
 
 WIDE = 30.0  # times its declared value, within which a positive one is searched by default
@@ -46,8 +47,8 @@ class NodePart:
         Drawn vertices over the nodes, (n_vertices, n).
     offset : array
         Of drawn vertices from these, (n_vertices, 3) or () [m].
-    time_series : dict
-        Times and values by target.
+    varying : dict
+        What varies in time, by target.
     notes : tuple of str
     """
 
@@ -62,7 +63,7 @@ class NodePart:
     mesh: Mesh
     skin: scipy.sparse.csr_array
     offset: Any = 0.0
-    time_series: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    varying: dict[str, Varying] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -98,6 +99,17 @@ def linear(value: Any, unit: str, reach: float) -> Value:
     """Return a value of any sign, searched up to a distance `reach` from the declared one."""
     given = array_of(value)
     return Value(given, unit, "linear", (float(given.min()) - reach, float(given.max()) + reach))
+
+
+def mass_factors(name: str, body: Any, n: int) -> dict[str, Value]:
+    """Return by what the mass of each of n nodes is multiplied, by path."""
+    given = np.ones(n) if body.mass_factors is None else array_of(body.mass_factors)
+    if given.shape != (n,):
+        raise StudyError(
+            f"`bodies.{name}.mass_factors` must have one number for each of the {n} nodes, got "
+            f"{given.size}."
+        )
+    return {f"{name}.mass_factors": positive(given, "-")}
 
 
 def motion_values(name: str, body: Any, size: float, gravity: float) -> dict[str, Value]:

@@ -23,7 +23,7 @@ from studies.scene.declared import Pendulum
 from studies.scene.looks import material_of
 from studies.scene.maps import ParameterMap, Scaled, Value
 from studies.scene.mesh_source import tried
-from studies.scene.series import read_series
+from studies.scene.series import Series, read_series
 
 
 DEGREE = np.pi / 180.0
@@ -67,8 +67,8 @@ def make_pendulum(
     series = {}
     more: dict[str, Any] = {}
     if body.torque is not None:
-        series["torque"] = read_series(f"{key}.torque", body.torque, {links})
-        more["torque"] = series["torque"][1][0]
+        series["torque"] = Series(*read_series(f"{key}.torque", body.torque, {links}))
+        more["torque"] = series["torque"].values[0]
     kind: Any = SimplePendulum if links == 1 else DoublePendulum
     own = {which: targets[which] for which in ("length", "mass", "damping", "gravity")}
     system = tried(key, lambda: kind(**own, **more))

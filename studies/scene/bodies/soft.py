@@ -14,21 +14,22 @@ import numpy as np
 from adjsim.element import Force
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from studies.errors import StudyError
-from studies.scene.bodies.materials import lumping_of, require_pair, solid_curves
+from studies.scene.bodies.materials import lumping_of, mass_of, require_pair, solid_curves
+from studies.scene.bodies.muscles import Actuated, make_muscles
 from studies.scene.bodies.part import (
     NodePart,
     array_of,
     field_or_number,
     linear,
+    mass_factors,
     own_names,
     positive,
 )
 from studies.scene.declared import Soft
 from studies.scene.held import held_nodes
 from studies.scene.looks import drawn_mesh
-from studies.scene.maps import Moduli, ParameterMap, Scaled, Spread, Value, all_targets
+from studies.scene.maps import Moduli, ParameterMap, Scaled, Value, Weighed, all_targets
 from studies.scene.mesh_source import Source, read_source, skin_of, volume_of
-from studies.scene.series import read_series
 
 
 NU = 0.4  # where only E is given
@@ -58,35 +59,31 @@ def make_soft(name: str, body: Soft, free: frozenset[str]) -> NodePart:
         )
     skin, surface = skin_of(source, volume)
     values = _material(name, body, source, is_filled=is_filled)
-    series = {}
-    if isinstance(body.actuation, str):
-        series[f"{name}.actuation"] = read_series(
-            f"{key}.actuation", body.actuation, {1, volume.n_tets}
-        )
-    elif body.actuation is not None or f"{name}.actuation" in free:
-        values[f"{name}.actuation"] = linear(body.actuation or 0.0, "-", 1.0)
+    muscles = make_muscles(
+        name, body, Actuated(volume.tets, volume.points, f"{name}.actuation"), free
+    )
+    values |= muscles.values
     if body.viscosity > 0.0 or f"{name}.viscosity" in free:
         values[f"{name}.viscosity"] = positive(body.viscosity, "Pa s", 100.0)
     lumping = lumping_of(volume.tets, volume.volumes, volume.n_points)
-    density = values[f"{name}.density"].value
-    mass = lumping @ np.broadcast_to(density, volume.n_tets)
+    values |= mass_factors(name, body, volume.n_points)
     own = {path: value.value for path, value in values.items()}
-    material = _material_maps(name, values)
+    material = [*_material_maps(name, values), *muscles.maps]
     _check_stable(key, all_targets(material, own), name)
 
     def forces(rest: np.ndarray, first: int) -> dict[str, Force]:
-        given: Any = own_names(name, all_targets(material, own))
+        given: Any = own_names(name, muscles.at_work(all_targets(material, own)))
         return {name: NeoHookeanTets(first + volume.tets, rest, **given)}
 
     def maps(rows: slice, n: int) -> list[ParameterMap]:
-        matrix = lumping if density.ndim else np.asarray(lumping.sum(axis=1)).ravel()
-        return [*material, Spread(f"{name}.density", "mass", matrix, rows, n)]
+        return [*material, Weighed(f"{name}.density", f"{name}.mass_factors", lumping, rows, n)]
 
     return NodePart(
-        name, volume.points, held_nodes(key, body.held, volume.points, numbered=not is_filled),
-        mass, volume.surface().nodes, values, forces, maps,
+        name, volume.points,
+        held_nodes(f"{key}.held", body.held, volume.points, numbered=not is_filled),
+        mass_of(name, own, lumping), volume.surface().nodes, values, forces, maps,
         drawn_mesh(f"{key}.look", body.look, surface, source),
-        skin, time_series=series, notes=tuple(notes),
+        skin, varying=muscles.varying, notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -124,9 +121,8 @@ def _material_maps(name: str, values: dict[str, Value]) -> list[ParameterMap]:
     else:
         mu, lam = f"{name}.mu", f"{name}.lam"
         maps += [Scaled(mu, {mu: 4.0 / 3.0, lam: 5.0 / 6.0}), Scaled(lam, {lam: 1.0})]
-    for more in ("viscosity", "actuation"):
-        if (path := f"{name}.{more}") in values:
-            maps.append(Scaled(path, {path: 1.0}))
+    if (path := f"{name}.viscosity") in values:
+        maps.append(Scaled(path, {path: 1.0}))
     return maps
 
 

@@ -60,7 +60,7 @@ def make_springs(name: str, body: Springs) -> NodePart:
     return NodePart(
         name,
         np.asarray(points),
-        held_nodes(key, body.held, points, numbered=True),
+        held_nodes(f"{key}.held", body.held, points, numbered=True),
         np.full(n, body.mass / n),
         np.arange(n),
         values,

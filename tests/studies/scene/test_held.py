@@ -11,7 +11,7 @@ POINTS = box_tets((4, 1, 1), (0.4, 0.1, 0.1)).points
 
 
 def mask(held, **more):
-    return held_nodes("bodies.a", held, POINTS, numbered=more.pop("numbered", True))
+    return held_nodes("bodies.a.held", held, POINTS, numbered=more.pop("numbered", True))
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_places_add_up_and_none_holds_nothing():
 @pytest.mark.parametrize(
     ("held", "more", "message"),
     [
-        (Held(), {}, r"`bodies.a.held` must hold some nodes .* 0 of 20.*\[0, 0, 0\] to \[0.4"),
-        (Held(ball=Ball(center=(0, 0, 0), radius=9)), {}, "holds 20 of 20"),
+        (Held(), {}, r"`bodies.a.held` must select some nodes .* 0 of 20.*\[0, 0, 0\] to \[0.4"),
+        (Held(ball=Ball(center=(0, 0, 0), radius=9)), {}, "selects 20 of 20"),
         (Held(nodes=(20,)), {}, "numbers from 0 to 19, got 20"),
         (Held(nodes=(0,)), {"numbered": False}, "filled with tetrahedra"),
         (Held(box=Box(lower=(1, 0, 0), upper=(0, 1, 1))), {}, "must not be above"),

@@ -48,7 +48,7 @@ def test_a_series_of_torques_is_kept_with_its_times(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("time,T\n0,0.5\n1,0.7\n")
     one = built(length=(1.0,), angle=(0.0,), torque=str(path))
-    np.testing.assert_array_equal(one.time_series["torque"][1], [0.5, 0.7])
+    np.testing.assert_array_equal(one.varying["torque"].values, [0.5, 0.7])
     assert one.system.torque == 0.5
 
 
