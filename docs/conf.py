@@ -25,7 +25,7 @@ try:
 except metadata.PackageNotFoundError:  # a checkout that is not installed
     release = ""
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
 html_math_renderer = "mathml"
 exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
