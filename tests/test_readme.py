@@ -13,6 +13,7 @@ from studies.scene.files import bundled_scenes
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 MEASURED = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
 
 
@@ -44,7 +45,8 @@ def test_the_example_of_a_picture_runs():
 
 
 def test_the_files_that_are_named_exist():
-    named = set(re.findall(r"`([\w./-]+\.(?:py|toml|md))`", README + MEASURED))
+    named = set(re.findall(r"`([\w./-]+\.(?:py|toml|md))`", README + MEASURED + ARCHITECTURE))
+    named |= set(re.findall(r"\]\(([\w./-]+/[\w./-]+)\)", README))
     assert len(named) > 5
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
