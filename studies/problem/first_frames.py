@@ -1,6 +1,6 @@
 """Backgrounds, cameras and looks as the first frames show them, where bodies are at their start."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +21,15 @@ MARGIN = 0.03  # of the height: how far a body may be from where an unfitted cam
 ELSEWHERE = 0.02  # of the size of the bodies
 FIRST_EVALUATIONS, FIRST_TOLERANCE = 400, 1e-4
 
-Say = Callable[[str], None]
+
+def fitted_first(problem: SceneProblem, looks: tuple[Free, ...]) -> str:
+    """Return in words what is fitted to the first frames: "cameras and looks"; empty if nothing."""
+    if not any(isinstance(one, FilmObserver) for one in problem.observers):
+        return ""
+    paths = [one.path for one in (*problem.parameters.free, *looks) if one.is_view]
+    has_camera = any(path.startswith("cameras.") for path in paths)
+    has_look = any(not path.startswith("cameras.") for path in paths)
+    return " and ".join(["cameras"] * has_camera + ["looks"] * has_look)
 
 
 def fit_first_frames(
@@ -29,8 +37,6 @@ def fit_first_frames(
     films: Mapping[str, FilmData],
     file: declared.SceneFile,
     looks: tuple[Free, ...],
-    *,
-    say: Say,
 ) -> SceneProblem:
     """Return the problem with backgrounds, cameras and looks as the first frames show them.
 
@@ -50,7 +56,6 @@ def fit_first_frames(
         free = (*cameras, *looks)
         if not free:
             return problem
-        say("fitting cameras and looks to the first frame")
         nuisances = FreeParameters(free).held_at_values(problem.fixed)
         first = replace(_first_of_films(problem), parameters=nuisances)
         found = minimize(

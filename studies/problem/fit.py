@@ -55,7 +55,7 @@ class SceneFit:
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)
         write_parameters(folder, solved)
-        seen.write_seen(folder, self.made.problem, solved)
+        seen.write_seen(folder, self.made.everything, solved)
         coarse = solved.found.coarse
         if coarse is not None and np.isfinite(coarse.by_stage[-1, 1:]).any():
             units = solved.problem.parameters.units()
@@ -67,8 +67,9 @@ class SceneFit:
     def result(self, solved: Solved) -> dict[str, Any]:
         """Return the result as plain numbers."""
         problem, theta, parameters = solved.problem, solved.result.theta, solved.problem.parameters
-        first = self.made.problem.with_steps_for(self.made.problem.parameters.start)
-        rows = parameter_rows(solved, self.made.problem.parameters.start)
+        start = self.made.everything.parameters.start
+        first = self.made.everything.with_steps_for(start)
+        rows = parameter_rows(solved, start)
         return {
             "title": self.title,
             "verdict": solved.verdict.to_dict(),
@@ -118,17 +119,17 @@ def make_fit(file: declared.SceneFile, options: RunOptions, *, title: str) -> Sc
 
 def what_moves(made: Made) -> str:
     """Return the bodies in a few words, e.g. "beam: 640 tetrahedra"."""
-    system = made.problem.built.system
+    system = made.everything.built.system
     parts = []
     for name, force in getattr(system, "forces", {}).items():
         elements = getattr(force, "tets", None)
         kind = "tetrahedra" if elements is not None else "triangles"
         if elements is None:
             elements = getattr(force, "triangles", None)
-        if elements is not None and name in made.problem.built.meshes and len(elements):
+        if elements is not None and name in made.everything.built.meshes and len(elements):
             parts.append(f"{name}: {len(elements)} {kind}")
     parts += [f"{name}: rigid" for name in getattr(system, "bodies", {})]
-    return ", ".join(parts) or ", ".join(made.problem.built.meshes)
+    return ", ".join(parts) or ", ".join(made.everything.built.meshes)
 
 
 def parameter_rows(solved: Solved, start: np.ndarray) -> list[dict[str, Any]]:
@@ -157,10 +158,11 @@ def findings(solved: Solved) -> list[str]:
     out = []
     for name, left in solved.validation.items():
         if left is None:
-            out.append(f"`{name}` cannot be predicted: the simulation blows up.")
+            out.append(f"`{name}` could not be predicted: the simulation blew up.")
         else:
             out.append(
-                f"`{name}` was not fitted; the answer leaves {left:.1%} of its motion unexplained."
+                f"`{name}` was predicted by the fit of the others, which left {left:.1%} of its "
+                "motion unexplained; then it was fitted too."
             )
     return out
 

@@ -14,7 +14,7 @@ from studies.errors import StudyError
 from studies.observations.advice import advice_on_film, check_lengths
 from studies.observations.films import read_film
 from studies.problem.films import FilmObserver
-from studies.problem.first_frames import fit_first_frames
+from studies.problem.first_frames import fit_first_frames, fitted_first
 from studies.problem.free import FreeParameters, make_free
 from studies.problem.nuisances import (
     camera_nuisances,
@@ -44,20 +44,33 @@ class Made:
 
     Attributes
     ----------
-    problem : SceneProblem
-    validation : SceneProblem, optional
-        Of the observations that are predicted, not fitted.
+    everything : SceneProblem
+        Of all observations.
+    kept : frozenset of str
+        Names of the observations that are predicted before they are fitted.
     notes : list of str
         What a user should know: defaults that were taken, what the first frame shows.
     refitted : callable
-        refitted(problem, say) is a problem whose backgrounds, cameras and looks are fitted to the
-        first frames again, with bodies where its start has them.
+        refitted(problem) is a problem whose backgrounds, cameras and looks are fitted to the first
+        frames again, with bodies where its start has them.
     """
 
-    problem: SceneProblem
-    validation: SceneProblem | None
+    everything: SceneProblem
+    kept: frozenset[str]
     notes: list[str]
-    refitted: Callable[[SceneProblem, Say], SceneProblem]
+    refitted: Callable[[SceneProblem], SceneProblem]
+
+    @property
+    def problem(self) -> SceneProblem:
+        """The problem of the observations that are fitted from the first."""
+        return self.searched(self.everything)
+
+    def searched(self, everything: SceneProblem) -> SceneProblem:
+        """Return the problem of the observations that are not kept for a prediction."""
+        if not self.kept:
+            return everything
+        fitted = [one for one in everything.observers if one.name not in self.kept]
+        return on_one_timeline(everything, fitted)
 
 
 def make_problem(
@@ -112,8 +125,8 @@ def make_problem(
         replace(one, device=device) if isinstance(one, FilmObserver) else one for one in observers
     ]
     observers += [own_observer(name, one, start_surfaces(built)) for name, one in own.items()]
-    is_held = {k for k, one in {**file.observations, **own}.items() if one.validate}
-    if len(is_held) == len(observers):
+    kept = frozenset(k for k, one in {**file.observations, **own}.items() if one.validate)
+    if len(kept) == len(observers):
         raise StudyError("`observations` must hold one without `validate`, to be fitted.")
     cameras = seen_cameras(file, observers)
     values = {**built.values, **more_values(observers)}
@@ -127,14 +140,12 @@ def make_problem(
     problem = problem.with_steps_for(problem.parameters.start)
     looks = look_nuisances(file, built, observers)
 
-    def refitted(problem: SceneProblem, say: Say) -> SceneProblem:
-        return fit_first_frames(problem, films, file, looks, say=say)
+    def refitted(problem: SceneProblem) -> SceneProblem:
+        return fit_first_frames(problem, films, file, looks)
 
-    problem = refitted(problem, say)
-    fitted = [one for one in problem.observers if one.name not in is_held]
-    held = [one for one in problem.observers if one.name in is_held]
-    validation = on_one_timeline(problem, held) if held else None
-    return Made(on_one_timeline(problem, fitted), validation, notes, refitted)
+    if what := fitted_first(problem, looks):
+        say(f"fitting {what} to the first frame")
+    return Made(refitted(problem), kept, notes, refitted)
 
 
 def _problem(

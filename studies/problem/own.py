@@ -49,7 +49,7 @@ class OwnResiduals:
     start : float
         Time of the scene at time 0 of `times` [s].
     validate : bool
-        Predict it only, to judge the answer.
+        Predict it before it is fitted, to judge the answer.
     """
 
     times: np.ndarray

@@ -2,8 +2,8 @@
 
 answers alone, frames that are not held back      coarse set, basins, stages
 answers and cameras, the same frames              from the best basin
-held-back frames                                  predicted by that, then used
-answers and cameras, all frames                   the answer, its intervals, the verdict
+held-back frames, observations with `validate`    predicted by that, then used
+answers and cameras, everything                   the answer, its intervals, the verdict
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from studies.problem.free import FreeParameters
 from studies.problem.making import Made
 from studies.problem.mirror import mirrored
 from studies.problem.observers import SEEN
-from studies.problem.problem import SceneProblem
+from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
 from studies.scene import declared
@@ -38,6 +38,7 @@ MIRRORED = "iterations-mirrored.jsonl"
 JOINT, FINAL = "iterations-joint.jsonl", "iterations-all.jsonl"
 ATTEMPTS = 3  # with new time steps
 STALL = Stall(1e-3, 3)  # steps of Gauss-Newton are long: three without a gain are enough
+RIVAL_STEPS = 6  # of Gauss-Newton: how far another basin is fitted with cameras of its own
 LEAST_FITTED = 3  # frames that must be left when some are held back
 
 
@@ -48,7 +49,8 @@ class Solved:
     Attributes
     ----------
     problem : SceneProblem
-        Of all frames, with the time step of the answer; its `parameters` are answers and cameras.
+        Of all that was observed, with the time step of the answer; its `parameters` are answers and
+        cameras.
     result : Result
         The last local search.
     found : Found
@@ -60,7 +62,8 @@ class Solved:
     explained : Explained, optional
     evaluations : int
     validation : dict
-        Part of the motion that is left of observations with `validate`, by name.
+        Part of the motion of observations with `validate` that was left before they were fitted,
+        by name; None where the simulation blew up.
     logs : tuple of str
         Of the local searches after `found`, one after the other.
     """
@@ -96,7 +99,7 @@ def solve(
     progress : EvaluationProgress
     seed : int
     """
-    problem = made.problem
+    everything, problem = made.everything, made.problem
     n_fitted = fitted_frames(problem.n_frames, how.held_back)
     part = problem.frames_between(0, n_fitted)
     first = part.parameters.first_answers
@@ -109,39 +112,42 @@ def solve(
     start = joint_start(part, found.best.theta)
     if first_frames_differ(problem, problem.parameters.start, start):
         progress.say("the bodies begin elsewhere than at the start: fitting looks once more")
-        fitted = made.refitted(problem.at(start).with_steps_for(start), progress.say)
-        problem = replace(fitted, fixed=without(fitted.fixed, problem.parameters.paths))
+        fitted = made.refitted(everything.at(start).with_steps_for(start))
+        everything = replace(fitted, fixed=without(fitted.fixed, problem.parameters.paths))
+        problem = made.searched(everything)
         part = problem.frames_between(0, n_fitted)
         start = part.parameters.start
     first_look = problem.parameters.start
-    joint = _local(part, start, how, folder, progress=progress, log=JOINT, stage="with cameras")
-    predicted = _squares(problem, joint.theta) if n_fitted < problem.n_frames else None
-    appearance = _appearance(problem, [first_look, joint.theta])
-    result = joint
-    whole = problem.with_steps_for(joint.theta)
-    if n_fitted < problem.n_frames:
-        result = _local(
-            problem, joint.theta, how, folder, progress=progress, log=FINAL, stage="all frames"
-        )
-        whole = problem.with_steps_for(result.theta)
-        spent += result.evaluations
+    joint = _local(part, start, how, folder, progress=progress, log=JOINT, stage=_beside(part))
     spent += joint.evaluations
-    progress.say("judging the answer")
-    left = _squares(whole, result.theta)
-    still = whole.still_squares()
-    part_left = None
-    if left is not None:
-        part_left = explained(
-            left,
-            still,
-            predicted_squares=predicted,
-            n_fitted=None if predicted is None else n_fitted,
-            appearance=appearance,
+    fitted_to = _seen_only(part, joint.theta, first_look)
+    is_held_back = n_fitted < problem.n_frames
+    looks = [first_look, fitted_to]
+    predicted = None
+    if is_held_back:
+        predicted = _explained(problem, fitted_to, looks=looks, n_fitted=n_fitted)
+    validation = validated(everything, made.kept, fitted_to)
+    result, whole = joint, everything.with_steps_for(fitted_to)
+    if is_held_back or made.kept:
+        stage = "all observations" if made.kept else "all frames"
+        result = _local(
+            everything, fitted_to, how, folder, progress=progress, log=FINAL, stage=stage
         )
+        whole = everything.with_steps_for(result.theta)
+        spent += result.evaluations
+    left, still = _squares(whole, result.theta), whole.still_squares()
+    part_left = _explained(whole, result.theta, looks=looks)
+    if part_left is not None and predicted is not None:
+        part_left = replace(
+            part_left,
+            predicted_unexplained=predicted.predicted_unexplained,
+            held_back=predicted.held_back,
+        )
+    rivals, more = _rivals(whole, found, result.theta, how=how, folder=folder, progress=progress)
+    spent += more
+    progress.say("judging the answer")
     spread = _spread(whole, result.theta, [joint.theta])
-    rivals = _rivals(whole, found, result.theta)
     labels = whole.parameters.theta_labels
-    validation = validated(made.validation, whole, result.theta)
     verdict = judge(
         Evidence(
             parameters=whole.parameters,
@@ -293,6 +299,46 @@ def _local(
     return replace(result, evaluations=spent)
 
 
+def _beside(problem: SceneProblem) -> str:
+    """Return what is fitted beside the answers of the motion, in words."""
+    first = set(problem.parameters.first_answers)
+    ends = np.cumsum([one.start.size for one in problem.parameters.free])
+    paths = [one.path for one, end in zip(problem.parameters.free, ends, strict=True)
+             if int(end) - 1 not in first]  # fmt: skip
+    if any(path.startswith("cameras.") for path in paths):
+        return "with cameras"
+    return "with looks" if paths else "to the end"
+
+
+def _seen_only(problem: SceneProblem, theta: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Return theta, but cameras that no observation looks through as the first frame shows them."""
+    is_seen = [np.full(one.start.size, _sees(problem, one.path)) for one in problem.parameters.free]
+    return np.where(np.concatenate(is_seen), theta, first)
+
+
+def _explained(
+    problem: SceneProblem,
+    theta: np.ndarray,
+    *,
+    looks: list[np.ndarray],
+    n_fitted: int | None = None,
+) -> Explained | None:
+    """Return what theta leaves of the motion; None where nothing moves, or the rollout blows up.
+
+    What the looks leave is that of the best of the thetas in `looks`.
+    """
+    left = _squares(problem, theta)
+    if left is None:
+        return None
+    return explained(
+        left,
+        problem.still_squares(),
+        predicted_squares=None if n_fitted is None else left,
+        n_fitted=n_fitted,
+        appearance=_appearance(problem, looks),
+    )
+
+
 def _squares(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
     """Return what is left of every frame; None where the rollout blows up."""
     try:
@@ -364,49 +410,57 @@ def _spread(problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray]) 
     return Uncertainty(own.pixel, (nan, nan), noise, values, directions, own.reason, own)
 
 
-def _rivals(whole: SceneProblem, found: Found, theta: np.ndarray) -> list[evidence.Basin]:
-    """Return the other basins with the cameras of the answer, and what they leave in each frame."""
-    out = []
+def _rivals(
+    whole: SceneProblem,
+    found: Found,
+    theta: np.ndarray,
+    *,
+    how: declared.Search,
+    folder: RunFolder,
+    progress: EvaluationProgress,
+) -> tuple[list[evidence.Basin], int]:
+    """Return the other basins with cameras of their own, and the evaluations that it took.
+
+    A basin that was given up before it saw all frames has the cameras of the answer.
+    """
+    out, spent = [], 0
+    steps = min(whole.parameters.size, MOST_TANGENTS) + 1  # rollouts of a step
+    short = replace(how, max_evaluations=min(how.max_evaluations, RIVAL_STEPS * steps))
     for basin in found.basins:
-        there = theta.copy()
-        there[list(whole.parameters.first_answers)] = basin.theta
         if _is_answer(basin, found):
             continue
+        there, loss = theta.copy(), basin.loss
+        there[list(whole.parameters.first_answers)] = basin.theta
+        if basin.is_searched:
+            log = f"iterations-rival-{basin.number + 1}.jsonl"
+            stage = f"another basin, {_beside(whole)}"
+            result = _local(whole, there, short, folder, progress=progress, log=log, stage=stage)
+            there, loss = result.theta, result.loss
+            spent += result.evaluations
         left = _squares(whole, there)
         if left is not None:
-            out.append(evidence.Basin(there, basin.loss, left))
-    return out
+            out.append(evidence.Basin(there, loss, left))
+    return out, spent
 
 
 def _is_answer(basin: Basin, found: Found) -> bool:
+    """Whether a basin is the best one."""
     return bool(np.array_equal(basin.theta, found.best.theta))
 
 
 def validated(
-    validation: SceneProblem | None, whole: SceneProblem, theta: np.ndarray
-) -> dict[str, Any]:
-    """Return how well the answer predicts what was kept from the search."""
-    if validation is None:
-        return {}
-    values = whole.parameters.scene_values(theta)
-    # a camera of its own stays where its first frame shows it
-    seen = {path: value for path, value in values.items() if _sees(whole, path)}
-    own = replace(
-        validation,
-        fixed={**validation.fixed, **whole.fixed, **seen},
-        parameters=validation.parameters.held_at_values(seen),
-        steps=whole.steps,
-    )
-    out = {}
-    for one in own.observers:
-        alone = replace(own, observers=(replace(one, index=np.arange(len(one.times))),))
-        alone = replace(alone, n_frames=len(one.times))
-        theta = alone.parameters.start
-        left, looks = _squares(alone, theta), _appearance(alone, [theta])
+    everything: SceneProblem, kept: frozenset[str], theta: np.ndarray
+) -> dict[str, float | None]:
+    """Return how well theta predicts the observations that are kept from the search."""
+    out: dict[str, float | None] = {}
+    for one in everything.observers:
+        if one.name not in kept:
+            continue
+        alone = on_one_timeline(everything, [one]).with_steps_for(theta)
+        left = _squares(alone, theta)
+        part = _explained(alone, theta, looks=[theta])
         if left is None:
             out[one.name] = None
-        elif part := explained(left, alone.still_squares(), appearance=looks):
-            out[one.name] = part.unexplained
         else:
-            out[one.name] = _unexplained_pictures(alone, left)
+            out[one.name] = _unexplained_pictures(alone, left) if part is None else part.unexplained
     return out

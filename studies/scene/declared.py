@@ -326,7 +326,7 @@ class _Observation:
     """What all observations have.
 
     `start` is the scene's time of the first frame or of time 0 in a table [s]; it may be free as
-    "observations.NAME.start". With `validate` it is not fitted but predicted, to judge the answer.
+    "observations.NAME.start". With `validate` it is predicted before it is fitted, to judge the answer.
     """
 
     weight: Positive = 1.0

@@ -61,6 +61,26 @@ def test_residuals_are_predicted_to_judge_the_answer(target):
     assert answer.solved.validation == {"other": pytest.approx(max(expected, 0.0), abs=1e-6)}
 
 
+def test_what_was_predicted_is_fitted_in_the_end(target):
+    """The final fit is that of both, though only one was searched."""
+    fitted = problem(target).observations["height"]
+    other = heights(simulate(SCENE, TIMES, {"cube.E": 9.5e3}).surfaces)
+    kept = problem(other, validate=True).observations["height"]
+    free = {"cube.E": Free(bounds=(2e3, 2e5))}
+    answer = fit(Problem(SCENE, {"height": fitted, "other": kept}, free))
+    both = answer.solved.problem
+    assert {one.name for one in both.observers} == {"height", "other"}
+    _, gradient = both.loss_and_gradient(answer.solved.result.theta)
+    _, before = both.loss_and_gradient(np.log([9e3]))
+    assert np.abs(gradient).max() < 1e-3 * np.abs(before).max()
+    assert 9.1e3 < answer.values["cube.E"] < 9.4e3
+    low, high = answer.intervals["cube.E"]
+    assert low < answer.values["cube.E"] < high
+    left = answer.solved.validation["other"]
+    assert left is not None
+    assert 1e-6 < left < 0.05
+
+
 def test_a_value_that_leaves_no_trace_is_not_determined():
     before_contact = np.arange(6) / 120.0
     target = heights(simulate(SCENE, before_contact, {"cube.E": 9e3}).surfaces)

@@ -217,3 +217,30 @@ def test_the_view_shows_what_moves_not_the_floor(finished):
         distances.append(plotter.camera.distance)
         plotter.close()
     assert distances[0] == pytest.approx(distances[1])
+
+
+def test_a_second_film_is_predicted_then_fitted(tmp_path):
+    scenes.write_film(tmp_path)
+    tables = scenes.tables(free={"cube.E": {"start": START, "bounds": [1e3, 1e6]}})
+    front = tables["cameras"]["front"]
+    tables["cameras"]["other"] = {**front, "eye": [0.3, 0.305, 0.9]}
+    film = tables["observations"]["film"]
+    tables["observations"] = {
+        "film": {**film, "camera": "front"},
+        "again": {**film, "camera": "other", "validate": True},
+    }
+    path, run = tmp_path / "cube.toml", tmp_path / "run"
+    path.write_text(tomlkit.dumps(tables))
+    code, out, err = adjsim("run", path, "--no-certificate", "--out", run)
+    assert code == 0, err
+    result = read(run)
+    assert result["verdict"]["kind"] == "found"
+    assert result["validation"]["again"] < 0.02
+    assert "all observations, evaluation 1/" in err
+    assert (run / "frames-again.npz").is_file()
+    moved = {row["name"]: row for row in result["nuisances"]}
+    eyes = [moved[f"cameras.{name}.translation[1]"] for name in ("front", "other")]
+    assert abs(eyes[0]["estimate"] - eyes[1]["estimate"]) < 1e-3  # of 5 mm: it is the same camera
+    (row,) = result["parameters"]
+    assert row["estimate"] == pytest.approx(TRUTH, rel=0.01)
+    assert out.count("fitting cameras and looks to the first frame") == 1
