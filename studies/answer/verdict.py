@@ -62,6 +62,7 @@ STEP_OF_INTERVAL, STEP = 0.5, 0.02
 BENT = 3.0
 # A search that was cut short is not called unfinished where it leaves so many times too much.
 HOPELESS = 3.0
+COLORS = (".texels", ".vertex_colors")  # paths of values that are bounded by black and white
 LEAST_SHOWN = 1e-5  # a smaller part is not shown in percent
 ROUNDING = 1e-12  # part of the loss at the start: as far as a search can go
 SHOWN = 3  # components of a combination that are named
@@ -259,7 +260,10 @@ def several_answers(found: Evidence) -> Verdict | None:
 
 
 def at_a_bound(found: Evidence) -> Verdict | None:
-    """Return the verdict where a bound stops the search in some parameter."""
+    """Return the verdict where a bound stops the search in some parameter.
+
+    Colours may be black or white: nothing lies beyond.
+    """
     parameters, theta = found.parameters, found.theta
     left = None if found.explained is None else found.explained.unexplained
     also = "" if left is None else f" {percent(left)} of the motion is unexplained there."
@@ -272,6 +276,8 @@ def at_a_bound(found: Evidence) -> Verdict | None:
     ):
         for i in np.flatnonzero((distance <= near) & is_out):
             label = parameters.labels[i]
+            if label.partition("[")[0].endswith(COLORS):
+                continue
             return Verdict(
                 Kind.AT_A_BOUND,
                 f"The {end} bound of {label} stops the search at "

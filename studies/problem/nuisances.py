@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from render.posed_camera import PosedCamera
+from studies.answer.verdict import COLORS
 from studies.problem.films import FilmObserver, camera_names
 from studies.problem.free import Free, nuisance
 from studies.problem.observers import Observer
@@ -14,7 +15,6 @@ from studies.scene.building import Built
 from studies.scene.maps import Value
 
 
-COLORS = (".texels", ".vertex_colors")  # paths of values between 0 and 1
 UNITS = {"rotation": "rad", "translation": "m", "fov_y": "deg", "focal": "pixels"}
 START = 0.25  # of its length: how far the start of a film is searched; of a picture, seconds
 COLOR_ERROR, DIRECTION_ERROR = 0.3, 0.5  # of colours and directions before they are fitted

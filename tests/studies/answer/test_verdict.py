@@ -106,6 +106,17 @@ def test_an_answer_at_a_bound_is_said_to_be_there(film):
     assert "The lower bound of bar.k stops the search at 6.6" in verdict.reason
 
 
+@pytest.mark.parametrize(("path", "kind"), [("look.texels", "found"), ("heights", "at a bound")])
+def test_black_and_white_are_no_bounds_that_stop_a_search(path, kind):
+    theta = np.array([0.0, 0.3, 1.0])
+    key = f"ball.{path}"
+    bounds = {key: (0.0, 1.0)}
+    own = Parameters([block((key,), Identity(), [np.full(3, 0.5)], bounds)])
+    slope = np.array([1.0, 0.0, -1.0])  # the loss falls beyond both
+    found = Evidence(own, theta, Status.CONVERGED, 1e-3, gradient=slope, unexplained_pictures=0.01)
+    assert str(judge(found).kind) == kind
+
+
 def test_a_wide_interval_is_not_determined_and_names_the_combination(rng, film):
     noisy = film + 1.5 * rng.standard_normal(film.shape)
     theta = fit(noisy.reshape(len(TIMES), -1), TRUTH)
