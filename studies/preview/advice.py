@@ -152,7 +152,7 @@ def _acceleration(times: np.ndarray, way: np.ndarray) -> float | None:
 def _advice_on_size(file: SceneFile, ratio: float, where: str) -> str:
     larger = f"{1.0 / ratio:.2g} times larger" if ratio < 1.0 else f"{ratio:.2g} times smaller"
     scales = [
-        f"`bodies.{name}.scale` = {ratio * scale:.3g}"
+        f"`bodies.{name}.scale` = {', '.join(f'{ratio * one:.3g}' for one in np.atleast_1d(scale))}"
         for name, body in file.bodies.items()
         if (scale := getattr(body, "scale", None)) is not None
     ]

@@ -2,13 +2,13 @@
 
 All bodies made of nodes and all rigid bodies of a scene are in one `Model`; nodes are in the order
 of the bodies. Forces have the names of their bodies: "flag", its hinges "flag_bending" and its air
-"flag_air"; contacts are named after obstacle and body, "floor_flag".
+"flag_air"; contacts are named after obstacle and body, "floor_flag", and pushes have their own.
 
 Tests: `tests/studies/scene/test_building.py`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,9 +19,11 @@ from adjsim.element import Force
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.model import Model, State
 from adjsim.system import System
-from render.scene import DirectionalLight, Mesh
+from render.harmonics import N_HARMONICS, Y0
+from render.scene import DirectionalLight, Mesh, SphericalHarmonics
 from studies.errors import StudyError
 from studies.filming import Hulls, Skin, Still, Subject
+from studies.motion import AtRest, NoState
 from studies.scene.bodies.cloth import make_cloth
 from studies.scene.bodies.part import NodePart, linear, motion_values
 from studies.scene.bodies.pendulum import drawn_pendulum, make_pendulum
@@ -31,12 +33,16 @@ from studies.scene.bodies.soft import make_soft
 from studies.scene.bodies.springs import make_springs
 from studies.scene.checking import check_names
 from studies.scene.contacts import Touching
-from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Smoke, Soft, Springs
-from studies.scene.maps import ParameterMap, Scaled, Value, all_targets
+from studies.scene.at_rest import Resting, make_resting
+from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Sky, Smoke, Soft, Springs
+from studies.scene.maps import ParameterMap, Placed, Scaled, Value, all_targets
 from studies.scene.motions import NodeMotion
-from studies.scene.obstacles import Contacts, drawn_obstacle, make_contacts, notes_on_start
+from studies.scene.obstacles import drawn_obstacle, make_contacts, notes_on_start
+from studies.scene.pushes import make_pushes
+from studies.scene.series import Varying
 
 
+Lit = DirectionalLight | SphericalHarmonics
 APART = "Bodies do not touch each other, only obstacles."
 
 
@@ -52,7 +58,7 @@ class Built:
         What is drawn, by body or drawn obstacle.
     subjects : dict of str to Subject
         Where its vertices are.
-    lights : dict of str to DirectionalLight
+    lights : dict of str to DirectionalLight or SphericalHarmonics
     values : dict of str to Value
         What may be free, by scene path.
     maps : tuple of ParameterMap
@@ -63,24 +69,23 @@ class Built:
         Rows of each body's nodes.
     notes : list of str
         What was chosen and should be known.
-    time_series : dict
-        Times (n,) [s] and values (n,) or (n, k) of parameters of the system that vary, by path;
-        `system` has those of the first time.
+    varying : dict
+        Parameters of the system that vary in time, by path; `system` has them for steps of 1 s.
     dt : float or None
         The step of a system that has a fixed one [s]: smoke.
     """
 
-    system: System[Any, Any]
+    system: System[Any, Any] | AtRest
     state: Any
     meshes: dict[str, Mesh]
     subjects: dict[str, Subject]
-    lights: dict[str, DirectionalLight]
+    lights: Mapping[str, Lit]
     values: dict[str, Value]
     maps: tuple[ParameterMap, ...]
     held: np.ndarray | None
     nodes: dict[str, slice]
     notes: list[str] = field(default_factory=list)
-    time_series: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    varying: dict[str, Varying] = field(default_factory=dict)
     dt: float | None = None
 
     def targets(self) -> dict[str, np.ndarray]:
@@ -88,10 +93,10 @@ class Built:
         return all_targets(self.maps, {path: v.value for path, v in self.values.items()})
 
 
-def build(scene: Scene) -> Built:
+def build(scene: Scene, *, at_rest: bool = False) -> Built:
     """Return a scene ready to run and to draw.
 
-    Of a `SceneFile`, the paths under `free` add parameters that are left out of a model where they
+    With `at_rest` nothing moves: bodies with a mesh are no more than that. Of a `SceneFile`, the paths under `free` add parameters that are left out of a model where they
     are 0: viscosity, bending damping, lift, drag and actuation.
 
     Raises
@@ -104,6 +109,11 @@ def build(scene: Scene) -> Built:
     for name, body in scene.bodies.items():
         if isinstance(body, Pendulum | Smoke):
             return _alone(scene, name, body)
+    return _in_sky(scene, _at_rest(scene) if at_rest else _moving(scene, free))
+
+
+def _moving(scene: Scene, free: frozenset[str]) -> Built:
+    """Return bodies, obstacles and the world as one model."""
     gravity = float(np.linalg.norm(scene.world.gravity))
     nodes: list[NodePart] = []
     rigid: list[RigidPart] = []
@@ -118,6 +128,35 @@ def build(scene: Scene) -> Built:
             case Rigid():
                 rigid.append(make_rigid(name, body, gravity))
     return _assembled(_Parts(scene, nodes, rigid))
+
+
+def _at_rest(scene: Scene) -> Built:
+    """Return bodies with a mesh as they are seen where nothing moves."""
+    parts = [make_resting(name, body) for name, body in scene.bodies.items()]
+    meshes, subjects = {}, {}
+    values: dict[str, Value] = {}
+    for part in parts:
+        meshes[part.name], subjects[part.name] = part.mesh, Resting(part.name)
+        values |= part.values
+    _draw_obstacles(scene, meshes, subjects)
+    maps = tuple(part.map for part in parts)
+    system = AtRest(all_targets(maps, {path: value.value for path, value in values.items()}))
+    return Built(system, NoState(), meshes, subjects, lights_of(scene), values, maps, None, {})
+
+
+def _in_sky(scene: Scene, built: Built) -> Built:
+    """Return a scene whose flat colours are those of faces, if a sky lights it.
+
+    The sky takes the place of the material, in which they are otherwise.
+    """
+    if not any(isinstance(light, Sky) for light in scene.lights.values()):
+        return built
+    meshes = dict(built.meshes)
+    for name, mesh in meshes.items():
+        if mesh.vertex_colors is None and mesh.texture is None:
+            own: Any = scene.bodies.get(name) or scene.obstacles[name]
+            meshes[name] = replace(mesh, face_colors=np.tile(own.look.color, (len(mesh.faces), 1)))
+    return replace(built, meshes=meshes)
 
 
 def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> Built:
@@ -148,14 +187,22 @@ def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> Built:
         tuple(maps),
         None,
         {},
-        time_series=series,
+        varying=series,
     )
 
 
-def lights_of(scene: Scene) -> dict[str, DirectionalLight]:
+def lights_of(scene: Scene) -> dict[str, Lit]:
     """Return the lights of a scene; "sun", the default one, where there is none."""
     given = scene.lights or {"sun": Light()}
-    return {name: DirectionalLight(one.direction, one.color) for name, one in given.items()}
+    return {name: _light(one) for name, one in given.items()}
+
+
+def _light(light: Light | Sky) -> Lit:
+    if isinstance(light, Light):
+        return DirectionalLight(light.direction, light.color)
+    even = np.zeros((N_HARMONICS, 3))
+    even[0] = 1.0 / Y0
+    return SphericalHarmonics(even if light.coefficients is None else light.coefficients)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,11 +244,12 @@ def _assembled(parts: _Parts) -> Built:
     touching = _touching(parts, _stiffness(forces, parts.n))
     contacts = make_contacts(scene.obstacles, touching, parts.gravity)
     values, maps = _values(parts, forces)
-    values |= contacts.values
-    maps += contacts.maps
+    pushes = make_pushes(scene.pushes, parts.nodes, rows, parts.rigid)
+    values |= contacts.values | pushes.values
+    maps += [*contacts.maps, *pushes.maps]
     model = Model(
         parts.joined("mass"),
-        _joined(forces, contacts),
+        _joined(forces | pushes.forces, contacts.forces),
         gravity=scene.world.gravity,
         pinned=held,
         bodies={part.name: part.bodies for part in parts.rigid},
@@ -226,7 +274,7 @@ def _assembled(parts: _Parts) -> Built:
             *([APART] if len(bodies) > 1 else []),
             *notes_on_start(scene.obstacles, touching),
         ],
-        {path: series for part in parts.nodes for path, series in part.time_series.items()},
+        {k: v for part in (*parts.nodes, pushes) for k, v in part.varying.items()},
     )
 
 
@@ -248,6 +296,10 @@ def _values(parts: _Parts, forces: dict[str, Force]) -> tuple[dict[str, Value], 
         maps.append(
             NodeMotion(part.name, part.points, part.center, position, is_free, rows, parts.n)
         )
+        own = rows.start + np.flatnonzero(is_free)
+        path, velocity = f"{part.name}.node_velocity", values[f"{part.name}.velocity"]
+        values[path] = replace(velocity, value=np.zeros((len(own), 3)))
+        maps.append(Placed(path, "state.v", own, parts.n))
     for part in parts.rigid:
         values |= part.values
         maps += part.maps
@@ -294,15 +346,15 @@ def _touching(parts: _Parts, stiffness: np.ndarray) -> list[Touching]:
     return [found[name] for name in bodies]
 
 
-def _joined(forces: dict[str, Force], contacts: Contacts) -> dict[str, Force]:
+def _joined(forces: Mapping[str, Force], contacts: Mapping[str, Force]) -> dict[str, Force]:
     """Return all forces; raise if two have one name."""
-    for name in contacts.forces:
+    for name in contacts:
         if name in forces:
             raise StudyError(
-                f"`obstacles` and `bodies` must not make one name, but {name!r} is a body's and "
-                "that of the contact between an obstacle and another body. Rename one of them."
+                f"`obstacles` and `bodies` must not make one name, but {name!r} is that of a body "
+                "or push, and of the contact between an obstacle and another body. Rename one."
             )
-    return forces | contacts.forces
+    return {**forces, **contacts}
 
 
 def _drawn(parts: _Parts) -> tuple[dict[str, Mesh], dict[str, Subject]]:
@@ -315,8 +367,13 @@ def _drawn(parts: _Parts) -> tuple[dict[str, Mesh], dict[str, Subject]]:
         placed = (own.data, (row, parts.rows[part.name].start + column))
         skin = scipy.sparse.csr_array(placed, shape=(len(part.vertices), parts.n))
         subjects[part.name] = Skin(skin, part.offset)
-    for name, obstacle in parts.scene.obstacles.items():
+    _draw_obstacles(parts.scene, meshes, subjects)
+    return meshes, subjects
+
+
+def _draw_obstacles(scene: Scene, meshes: dict[str, Mesh], subjects: dict[str, Subject]) -> None:
+    """Add the obstacles that are drawn."""
+    for name, obstacle in scene.obstacles.items():
         if obstacle.draw:
             meshes[name], points = drawn_obstacle(name, obstacle)
             subjects[name] = Still(points)
-    return meshes, subjects

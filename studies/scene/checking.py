@@ -8,15 +8,18 @@ from studies.errors import StudyError
 from studies.scene.declared import (
     Camera,
     Cloth,
+    Drawn,
     Film,
     Free,
     Held,
     Pendulum,
     PlaneObstacle,
     Points,
+    Push,
     Rigid,
     Scene,
     SceneFile,
+    Sky,
     Smoke,
     Soft,
     Springs,
@@ -27,7 +30,7 @@ from studies.scene.tables import joined, unknown
 
 RESERVED = (
     "mass", "gravity", "state", "camera", "rasterizer", "world", "cameras", "lights", "bodies",
-    "obstacles", "observations",
+    "obstacles", "observations", "pushes",
 )  # fmt: skip
 ORTHONORMAL = 1e-3  # largest entry of R R^T - 1
 PARALLEL = 1e-6  # sine of the angle between view and up
@@ -44,15 +47,33 @@ def check_scene(scene: Scene) -> None:
             _check_reference(f"{key}.bodies", "body", body, scene.bodies)
         if isinstance(obstacle, PlaneObstacle):
             _check_direction(f"{key}.normal", obstacle.normal)
+    for name, push in scene.pushes.items():
+        _check_push(f"pushes.{name}", push, scene)
     for name, camera in scene.cameras.items():
         _check_camera(f"cameras.{name}", camera)
     for name, light in scene.lights.items():
-        _check_direction(f"lights.{name}.direction", light.direction)
+        if isinstance(light, Sky):
+            _check_sky(f"lights.{name}", light, scene)
+        else:
+            _check_direction(f"lights.{name}.direction", light.direction)
     if isinstance(scene, SceneFile):
-        for name, observation in scene.observations.items():
-            _check_observation(f"observations.{name}", observation, scene)
-        for path, free in scene.free.items():
-            _check_free(path, free, scene)
+        _check_file(scene)
+
+
+def _check_file(scene: SceneFile) -> None:
+    """Raise on the first thing that does not fit of observations, truth and what is free."""
+    for name, observation in scene.observations.items():
+        _check_observation(f"observations.{name}", observation, scene)
+    for path, free in scene.free.items():
+        _check_free(path, free, scene)
+        _check_drawn(f"{joined('free', path)}.start", free.start)
+    for path, value in scene.truth.items():
+        check_path(joined("truth", path), path, scene)
+        _check_drawn(joined("truth", path), value)
+    if scene.truth and not any(one.simulate for one in scene.observations.values()):
+        raise StudyError(
+            "`truth` needs an observation that is simulated: give one a table `simulate`."
+        )
 
 
 def check_names(scene: Scene) -> None:
@@ -60,7 +81,7 @@ def check_names(scene: Scene) -> None:
     taken: dict[str, str] = {}
     if not scene.bodies:
         raise StudyError("`bodies` must hold at least one body: add a table [bodies.NAME].")
-    for table in ("bodies", "obstacles", "cameras", "lights", "observations"):
+    for table in ("bodies", "obstacles", "pushes", "cameras", "lights", "observations"):
         for name in getattr(scene, table, {}):
             key = joined(table, name)
             if not name.isidentifier():
@@ -145,6 +166,22 @@ def _check_body(key: str, body: Any) -> None:
         _check_pendulum(key, body)
 
 
+def _check_push(key: str, push: Push, scene: Scene) -> None:
+    """Raise if a push is on no body, or does not say once where and when."""
+    with_mesh = [k for k, body in scene.bodies.items() if not isinstance(body, Pendulum | Smoke)]
+    _check_reference(f"{key}.body", "body with a mesh", push.body, with_mesh)
+    if push.nodes and push.at != "centre":
+        raise StudyError(f"`{key}` must have `at` or `nodes`, got both.")
+    if push.seconds is None:
+        return
+    if isinstance(push.force, str):
+        raise StudyError(f"`{key}.seconds` must be left out beside a series, which has its times.")
+    if not push.seconds[0] < push.seconds[1]:
+        raise StudyError(
+            f"`{key}.seconds` must be [first, last] with first < last, got {list(push.seconds)}."
+        )
+
+
 def _check_held(key: str, held: Held) -> None:
     if held == Held():
         raise StudyError(f"`{key}` selects nothing: give box, plane, ball or nodes.")
@@ -190,8 +227,38 @@ def _check_opencv(key: str, camera: Camera) -> None:
             )
 
 
+def _check_source(key: str, one: Any) -> None:
+    """Raise if an observation is neither from a file nor simulated, or both."""
+    source = "video" if isinstance(one, Film) else "file"
+    if (getattr(one, source) is None) == (one.simulate is None):
+        given = "both" if one.simulate else "neither"
+        raise StudyError(f"`{key}` must have `{source}` or a table `simulate`, got {given}.")
+    if one.simulate is None:
+        return
+    for name in ("masks", "fps", "frames", "downsample"):
+        if getattr(one, name, None) is not None:
+            raise StudyError(f"`{key}.{name}` must be left out of a film that is simulated.")
+
+
+def _check_drawn(key: str, value: Any) -> None:
+    """Raise if a number that is drawn has not one distribution."""
+    if isinstance(value, tuple):
+        for one in value:
+            _check_drawn(key, one)
+    if not isinstance(value, Drawn):
+        return
+    if (value.between is None) == (value.normal is None):
+        raise StudyError(f"`{key}` must be drawn by `between` or `normal`, one of the two.")
+    if value.between and value.between[0] > value.between[1]:
+        raise StudyError(
+            f"`{key}.between` must be [low, high], got [{value.between[0]:g}, "
+            f"{value.between[1]:g}]."
+        )
+
+
 def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:
     """Raise if an observation names a body or camera that is not there."""
+    _check_source(key, observation)
     if isinstance(observation, Points | States):
         _check_reference(f"{key}.body", "body", observation.body, scene.bodies)
     if isinstance(observation, Points) and observation.camera is not None:
@@ -213,8 +280,17 @@ def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:
 def _check_free(path: str, free: Free, scene: SceneFile) -> None:
     """Raise if a free path leads nowhere, or its bounds, start or tie do not fit."""
     key = joined("free", path)
+    check_path(key, path, scene)
+    _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)
+    if free.tied_to is not None:
+        _check_tie(key, path, free.tied_to, scene)
+
+
+def check_path(key: str, path: str, scene: SceneFile) -> None:
+    """Raise if the first names of a scene path, which `key` gives, lead nowhere."""
     head, *rest = path.split(".")
-    named = {table: getattr(scene, table) for table in ("cameras", "lights", "observations")}
+    tables = ("pushes", "cameras", "lights", "observations")
+    named = {table: getattr(scene, table) for table in tables}
     if not rest:
         raise StudyError(
             f"`{key}` must be a path such as duck.E or cameras.front.position, got {path!r}."
@@ -224,9 +300,6 @@ def _check_free(path: str, free: Free, scene: SceneFile) -> None:
     elif head != "world":
         known = (*scene.bodies, *scene.obstacles, "world", *named)
         _check_reference(key, "body or obstacle", head, known)
-    _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)
-    if free.tied_to is not None:
-        _check_tie(key, path, free.tied_to, scene)
 
 
 def _check_bounds(key: str, free: Free, start: Any) -> None:
@@ -279,6 +352,20 @@ def _check_tie(key: str, path: str, other: str, scene: SceneFile) -> None:
 def _check_reference(key: str, what: str, name: str, known: Iterable[str]) -> None:
     if name not in known:
         raise StudyError(f"`{key}`: {unknown(what, name, known)}")
+
+
+def _check_sky(key: str, light: Sky, scene: Scene) -> None:
+    """Raise if a sky is not the only light, or its coefficients are not nine."""
+    if len(scene.lights) > 1:
+        raise StudyError(
+            f"`{key}` is a sky, which stands for all light at once, but there are also "
+            f"{', '.join(name for name in scene.lights if key != f'lights.{name}')}. Leave them out."
+        )
+    if light.coefficients is not None and len(light.coefficients) != 9:
+        raise StudyError(
+            f"`{key}.coefficients` must be nine rows of red, green and blue, got "
+            f"{len(light.coefficients)}."
+        )
 
 
 def _check_direction(key: str, vector: Sequence[float]) -> None:

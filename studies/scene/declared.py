@@ -33,6 +33,30 @@ Series = Annotated[str, "path of a CSV file"]  # columns `time` [s], and one for
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Drawn:
+    """A number that is drawn by the seed of the run and the number of the instance.
+
+    `between` draws evenly between two numbers, `normal` normally with that standard deviation about
+    `mean`. With `shape` it is an array of such numbers.
+    """
+
+    between: tuple[float, float] | None = None
+    normal: NotNegative | None = None
+    mean: float = 0.0
+    shape: tuple[Annotated[int, Field(ge=1)], ...] = ()
+
+
+Number = float | Drawn
+Numbers = Annotated[
+    Number
+    | tuple[Number, ...]
+    | tuple[tuple[Number, ...], ...]
+    | tuple[tuple[tuple[Number, ...], ...], ...],
+    "a number, a list of numbers, or { between = [low, high] }",
+]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Box:
     """The nodes in a box: its lower and upper corner [m]."""
 
@@ -67,23 +91,41 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Policy:
+    """Muscles in open loop: every element has weights W of sinusoids of its own.
+
+    a(t) = scale tanh(sum over j of W_j sin(frequency t + 2 pi j/sines))
+
+    The weights are 0, which is rest, unless they are free as "BODY.policy", or of the hinges of a
+    cloth "BODY.bending_policy", (n_elements, sines). `where` leaves muscles only to the elements
+    all of whose nodes it selects.
+    """
+
+    sines: Annotated[int, Field(ge=1)] = 8
+    frequency: Positive  # [rad/s]
+    scale: Positive  # largest actuation
+    where: Held | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Look:
     """How a surface looks.
 
-    `color` is ignored where `vertex_colors` (an array of the mesh file by name) or `texture` (a
+    `texels` makes a texture of so many rows and columns in `color`, to be found. `color` is ignored where `vertex_colors` (an array of the mesh file by name) or `texture` (a
     picture; the mesh must have texture coordinates, or `unwrap = true` makes them) is given.
     """
 
     color: Color = (0.7, 0.7, 0.7)
     vertex_colors: str | None = None
     texture: File | None = None
+    texels: tuple[Annotated[int, Field(ge=2)], Annotated[int, Field(ge=2)]] | None = None
     unwrap: bool = False
     smooth: bool = True
     ambient: NotNegative = 0.5
     diffuse: NotNegative = 0.5
     specular: NotNegative | None = None
     shininess: Positive = 32.0
-    fit: bool = True  # fit colour and light to the first frame
+    fit: bool | None = None  # fit colour and light to the first frame; None: if it is from a file
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -99,8 +141,8 @@ class _Body:
         Of a generator [m]: edges of a box or a sheet, radius of a ball.
     cells : tuple of int
         Of a generator: how many cells along each edge.
-    scale : float
-        Factor from the mesh's units to metres.
+    scale : float or Vector
+        Factor from the mesh's units to metres, or one along each of its axes.
     rotation : Vector
         Rotation vector about the mesh's origin: axis times angle [deg].
     position : Vector
@@ -112,7 +154,7 @@ class _Body:
     mesh: File | None = None
     size: tuple[float, ...] | None = None
     cells: tuple[int, ...] | None = None
-    scale: Positive = 1.0
+    scale: Positive | tuple[Positive, Positive, Positive] = 1.0
     position: Vector = (0.0, 0.0, 0.0)
     rotation: Vector = (0.0, 0.0, 0.0)
     velocity: Vector = (0.0, 0.0, 0.0)
@@ -126,7 +168,8 @@ class Soft(_Body):
     """A soft solid: E and nu, or mu and lam, in the small-strain sense [Pa].
 
     A closed surface is filled with tetrahedra of `edge_length` times the bounding box's diagonal.
-    `actuation` is a number or a series: a > 0 swells.
+    `actuation` is a number, a series or a policy: a > 0 swells. What `density` gives to each node is
+    multiplied by `mass_factors`, 1 by default.
     """
 
     kind: Literal["soft"] = "soft"
@@ -136,8 +179,9 @@ class Soft(_Body):
     mu: Positive | FieldName | None = None
     lam: float | FieldName | None = None
     density: Positive | FieldName = 1000.0
+    mass_factors: tuple[Positive, ...] | None = None
     viscosity: NotNegative = 0.0
-    actuation: float | Series | None = None
+    actuation: float | Series | Policy | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -146,6 +190,7 @@ class Cloth(_Body):
 
     E and nu [Pa, -] and `thickness` [m] give the membrane's and the bending stiffness; `bending`
     [N m], the flexural rigidity D, replaces the latter. `density` is that of the material [kg/m3].
+    `actuation` a > 0 swells the membrane; `bending_actuation` turns the rest angle of hinges by -2 a.
     """
 
     kind: Literal["cloth"] = "cloth"
@@ -155,18 +200,25 @@ class Cloth(_Body):
     bending: NotNegative | None = None
     bending_damping: NotNegative = 0.0
     density: Positive | FieldName = 1000.0
+    mass_factors: tuple[Positive, ...] | None = None
     viscosity: NotNegative = 0.0
     drag: NotNegative = 0.0
     lift: NotNegative = 0.0
+    actuation: float | Series | Policy | None = None
+    bending_actuation: float | Series | Policy | None = None  # [rad]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Rigid(_Body):
-    """A rigid body, given its density [kg/m3] or its mass [kg]; `held` is not allowed."""
+    """A rigid body, given its density [kg/m3], its mass or that of each vertex [kg].
+
+    With `vertex_mass` all of its mass is at the vertices of the mesh. `held` is not allowed.
+    """
 
     kind: Literal["rigid"] = "rigid"
     density: Positive | None = None
     mass: Positive | None = None
+    vertex_mass: Positive | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -202,11 +254,16 @@ class Pendulum:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Smoke:
-    """Smoke on a periodic grid, drawn as an image: pictures of the start, red and green of u."""
+    """Smoke on a periodic grid, drawn as an image: a picture of the start.
+
+    `waves` adds a wind and waves without divergence to the velocity, up to so many along an edge.
+    They are 0 unless they are free as "BODY.wind" and "BODY.waves".
+    """
 
     kind: Literal["smoke"] = "smoke"
     density: File  # picture of the density at the start
     velocity: File | None = None  # .npy, (height, width, 2) [cells per step]; None: at rest
+    waves: Annotated[int, Field(ge=0)] = 0
     steps_per_second: Positive = 30.0
 
 
@@ -273,6 +330,31 @@ Obstacle = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Push:
+    """A known force on a body, in world axes.
+
+    Attributes
+    ----------
+    body : str
+    force : Vector or str
+        [N], or a CSV file with the columns time [s] and x, y, z [N], linear between its rows.
+    seconds : tuple of float
+        When a constant force acts: from the first to the last [s]; None: always.
+    at : str or Vector
+        "centre" of mass, or a point in the world at the start [m], of which the nearest vertex is
+        pushed. The force at the centre of a body made of nodes is shared by their masses.
+    nodes : tuple of int
+        In place of `at`: vertices of the mesh by number; each gets the whole force.
+    """
+
+    body: Name
+    force: Vector | Series
+    seconds: tuple[NotNegative, NotNegative] | None = None
+    at: Literal["centre"] | Vector = "centre"
+    nodes: tuple[Annotated[int, Field(ge=0)], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Camera:
     """A pinhole camera: eye, target, up and fov_y [deg]; or K, R and t as OpenCV has them.
 
@@ -283,7 +365,8 @@ class Camera:
     distortion : tuple of float
         Radial k1, k2 of OpenCV. Films and tracked points are undistorted when they are read.
     fit : bool
-        Fit pose and field of view too, to the first frame and then with everything else.
+        Fit pose and field of view too, to the first frame and then with everything else. By
+        default unless all observations are simulated.
     position_error, angle_error, fov_error : float
         How well they are known, one standard deviation: part of the distance to the target [-],
         rotation [deg], and part of the field of view [-].
@@ -297,7 +380,7 @@ class Camera:
     R: tuple[Vector, Vector, Vector] | None = None
     t: Vector | None = None
     distortion: tuple[float, float] = (0.0, 0.0)
-    fit: bool = True
+    fit: bool | None = None
     position_error: Positive = 0.01
     angle_error: Positive = 1.0
     fov_error: Positive = 0.01
@@ -307,8 +390,25 @@ class Camera:
 class Light:
     """A light from far away; `direction` points towards it. Fitted with the looks."""
 
+    kind: Literal["sun"] = "sun"
     direction: Vector = (1.0, 2.0, 1.0)
     color: tuple[NotNegative, NotNegative, NotNegative] = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Sky:
+    """Light from everywhere, the only light of its scene. Fitted with the looks.
+
+    `coefficients` are those of the spherical harmonics up to order 2, nine rows of RGB. By default
+    it is white and even, with a shade of 1. Under a sky `ambient` and `diffuse` of looks have no
+    meaning: the sky holds both.
+    """
+
+    kind: Literal["sky"] = "sky"
+    coefficients: tuple[Vector, ...] | None = None
+
+
+AnyLight = Annotated[Light | Sky, Field(discriminator="kind")]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -335,8 +435,42 @@ class _Observation:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Simulated:
+    """An observation that is simulated with the hidden truth, in place of one from a file.
+
+    Attributes
+    ----------
+    frames : int
+        Evenly spaced, the last at the end.
+    duration : float
+        Time of the end [s]; None: that of the world.
+    noise : float
+        Standard deviation of the noise of a pixel, where white is 1, or of a place [m or pixels].
+    seed : int
+        Of the noise; None: drawn by the seed of the run and the number of the instance.
+    """
+
+    frames: Annotated[int, Field(ge=1)]
+    duration: NotNegative | None = None
+    noise: NotNegative = 0.0
+    seed: Annotated[int, Field(ge=0)] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SimulatedFilm(Simulated):
+    """A simulated film of this size [pixels]; with `eight_bit` its colours are rounded to bytes."""
+
+    height: Annotated[int, Field(ge=1)]
+    width: Annotated[int, Field(ge=1)]
+    eight_bit: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Background:
-    """What is behind the bodies: found in the film (None), a colour, or a picture."""
+    """What is behind the bodies: a colour, a picture, or found in the film.
+
+    A simulated film without either has a black one.
+    """
 
     color: Color | None = None
     picture: File | None = None
@@ -350,6 +484,8 @@ class Film(_Observation):
     ----------
     video : str
         mp4, gif, a folder of PNG frames, or one PNG or JPEG picture.
+    simulate : SimulatedFilm
+        In place of `video`: it is filmed with the hidden truth.
     compare : str
         "rgb", or "silhouette": only where the bodies are.
     masks : str
@@ -366,7 +502,8 @@ class Film(_Observation):
     """
 
     kind: Literal["film"] = "film"
-    video: File
+    video: File | None = None
+    simulate: SimulatedFilm | None = None
     camera: Name | None = None  # may be left out where there is one camera
     compare: Literal["rgb", "silhouette"] = "rgb"
     masks: File | None = None
@@ -384,11 +521,13 @@ class Points(_Observation):
     x, y, z are in metres; u, v in pixels of the camera's film: column and row, whole numbers at
     the centres of pixels. `at` says where points are on the body at its start, by name: [x, y, z]
     in the world. Points that it does not name are put where their first row has them, which for
-    u, v is the surface that the camera sees there.
+    u, v is the surface that the camera sees there. With `simulate` in place of `file` they are those
+    of `at`, in space, or in pixels where a camera is given.
     """
 
     kind: Literal["points"] = "points"
-    file: File
+    file: File | None = None
+    simulate: Simulated | None = None
     body: Name
     camera: Name | None = None
     error: Positive | None = None  # one standard deviation [m] or [pixels]; 1 mm, 1 pixel
@@ -397,11 +536,16 @@ class Points(_Observation):
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class States(_Observation):
-    """Positions of all nodes of a body: .npz with `times` (n,) [s] and `x` (n, n_nodes, 3) [m]."""
+    """Positions of all nodes of a body: .npz with `times` (n,) [s] and `x` (n, n_nodes, 3) [m].
+
+    Or `simulate` in place of `file`. With `center` it is their centre of mass alone: n_nodes is 1.
+    """
 
     kind: Literal["states"] = "states"
-    file: File
+    file: File | None = None
+    simulate: Simulated | None = None
     body: Name
+    center: bool = False
     error: Positive = 1e-3  # one standard deviation [m]
 
 
@@ -424,15 +568,23 @@ class Prior:
 class Free:
     """A free parameter; what is None is its default in the scene.
 
-    `tied_to` is another free path: the value is then `factor` times that one.
+    Its path may name one component, as "world.gravity[1]". `tied_to` is another free path: the value is then `factor` times that one.
+
+    The last three are of "BODY.vertices": weights of losses of shape beside that of the pictures,
+    0: none. They are the mean square distance of a vertex from the middle of its neighbours, the
+    mean square change of the lengths of edges, both over the half of the body's longest side, and
+    the mean of 1 - cos of the angle between neighbouring faces.
     """
 
-    start: float | tuple[float, ...] | None = None
+    start: Numbers | None = None
     bounds: tuple[float, float] | None = None
     transform: Literal["log", "linear"] | None = None
     prior: Prior | None = None
     tied_to: str | None = None
     factor: float = 1.0
+    laplacian: NotNegative = 1.0
+    edge_length: NotNegative = 0.02
+    normals: NotNegative = 0.005
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -448,22 +600,53 @@ class Search:
         Local searches start from so many of the best basins.
     stages : tuple of float
         Parts of the film that are looked at one after the other.
+    softness : tuple of float
+        The same for pictures of things at rest: factors of the width of soft edges, from wide to 1.
     held_back : float
         Part of the frames at the end that is predicted before it is used; 0: none.
     max_evaluations : int
         Of each local search.
     loss : str
         Of films: "pyramid" (blurred levels too) or "mse".
+    levels, growth
+        Of the pyramid: how many, and the weight of a level relative to the next finer one. Above 1
+        it leads a body to where a picture has it before the two overlap.
     """
 
     coarse: Annotated[int, Field(ge=0)] | None = None
     basins: Annotated[int, Field(ge=1)] = 3
     stages: tuple[Annotated[float, Field(gt=0.0, le=1.0)], ...] = (0.3, 0.6, 1.0)
+    softness: tuple[Annotated[float, Field(ge=1.0)], ...] = (1.0,)
     held_back: Annotated[float, Field(ge=0.0, lt=0.9)] = 0.2
     max_evaluations: Annotated[int, Field(ge=1)] = 200
     tolerance: Positive = 1e-5
     loss: Literal["pyramid", "mse"] = "pyramid"
     levels: Annotated[int, Field(ge=1)] = 4
+    growth: Positive = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Goal:
+    """Of a scene with the purpose "control": what counts as reached, and what a search is told.
+
+    Attributes
+    ----------
+    cover : float
+        Least intersection over union of what the last picture and the target's show of the bodies.
+    distance : float
+        Most distance between the centre of mass at the end and that of the goal [m], where it is
+        known; None: a twentieth of the bodies' size.
+    supervision : str
+        "picture"; "states": told the centre of mass of the goal in place of its picture; or
+        "random": nothing, values are drawn.
+    random : float
+        Standard deviation of the values that "random" draws, where `truth` draws none.
+    """
+
+    cover: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
+    distance: Positive | None = None
+    supervision: Literal["picture", "states", "random"] = "picture"
+    random: Positive = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -472,16 +655,49 @@ class Scene:
 
     bodies: dict[Name, Body]
     obstacles: dict[Name, Obstacle] = field(default_factory=dict)
+    pushes: dict[Name, Push] = field(default_factory=dict)
     cameras: dict[Name, Camera] = field(default_factory=dict)
-    lights: dict[Name, Light] = field(default_factory=dict)
+    lights: dict[Name, AnyLight] = field(default_factory=dict)
     world: World = field(default_factory=World)
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class SceneFile(Scene):
-    """A scene, what was observed of it, what is free, and how that is searched."""
+    """A scene, what was observed of it, what is free, and how that is searched.
+
+    Attributes
+    ----------
+    purpose : str
+        "identify": which values explain what was observed; "control": how to bring the bodies where
+        the observations, a target, have them.
+    truth : dict
+        Values by path with which observations are simulated, where they differ from the scene's.
+    instances : int
+        So many random ones are run, by the seed and their number.
+    draw : str
+        Bundled module whose `draw(file, rng, instance)` fills in what cannot be data.
+    """
 
     title: str = ""
+    purpose: Literal["identify", "control"] = "identify"
+    goal: Goal = field(default_factory=Goal)
+    truth: dict[str, Numbers] = field(default_factory=dict)
+    instances: Annotated[int, Field(ge=1)] = 1
+    draw: str | None = None
     observations: dict[Name, Observation] = field(default_factory=dict)
     free: dict[str, Free] = field(default_factory=dict)
     search: Search = field(default_factory=Search)
+
+    @property
+    def is_twin(self) -> bool:
+        """Whether all that was observed is simulated: a twin experiment."""
+        every = self.observations.values()
+        return bool(every) and all(one.simulate is not None for one in every)
+
+    def is_fitted(self, one: Camera | Look) -> bool:
+        """Return whether a camera or a look is fitted: by default unless this is a twin.
+
+        Nor is it where the first picture is a target.
+        """
+        by_default = not self.is_twin and self.purpose == "identify"
+        return by_default if one.fit is None else one.fit

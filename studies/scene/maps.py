@@ -204,7 +204,7 @@ class Weighed(ParameterMap):
 
     density: str
     factors: str
-    matrix: scipy.sparse.csr_array
+    matrix: Any
     rows: slice
     n: int
 

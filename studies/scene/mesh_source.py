@@ -27,7 +27,7 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rotations import rotation_matrix
 from studies.errors import StudyError
-from studies.fillings import filled
+from studies.runs.meshes import filled
 
 
 SHAPE, FIELD = "shape:", "field:"
@@ -118,7 +118,7 @@ def placing(body: Any) -> Callable[[np.ndarray], np.ndarray]:
     turned = np.any(body.rotation)
 
     def place(points: np.ndarray) -> np.ndarray:
-        scaled = body.scale * points
+        scaled = np.asarray(body.scale) * points
         return (scaled @ R.T if turned else scaled) + np.asarray(body.position)
 
     return place

@@ -10,6 +10,7 @@ Each is E times a function g of nu; the functions here return g and dg/dnu.
 Tests: `tests/studies/scene/bodies/test_materials.py`.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -93,3 +94,9 @@ def lumping_of(cells: np.ndarray, measure: np.ndarray, n: int) -> scipy.sparse.c
     entries = np.repeat(measure / each, each)
     columns = np.repeat(np.arange(len(cells)), each)
     return scipy.sparse.csr_array((entries, (cells.ravel(), columns)), shape=(n, len(cells)))
+
+
+def mass_of(name: str, values: Mapping[str, np.ndarray], lumping: Any) -> np.ndarray:
+    """Return the masses of nodes at the values of a body, (n,) [kg]."""
+    density = np.broadcast_to(values[f"{name}.density"], lumping.shape[1:])
+    return values[f"{name}.mass_factors"] * (lumping @ density)

@@ -1,13 +1,14 @@
-"""Rigid bodies: a closed surface and a density or a mass.
+"""Rigid bodies: a closed surface and a density, a mass, or equal masses at its vertices.
 
 Tests: `tests/studies/scene/bodies/test_rigid.py`.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from adjsim.rigid.bodies import RigidBodies
+from adjsim.rigid.bodies import BodyPoint, RigidBodies
 from adjsim.rigid.pose import BodyState
 from render.scene import Mesh
 from studies.errors import StudyError
@@ -19,7 +20,9 @@ from studies.scene.mesh_source import read_source, surface_of, tried
 from studies.scene.motions import BodyMotion
 
 
-DENSITY = 1000.0  # where neither density nor mass is given
+DENSITY = 1000.0  # where nothing says how heavy a body is
+KINDS = {"density": "kg/m3", "mass": "kg", "vertex_mass": "kg"}  # what says it, and in which unit
+CENTRE = "centre"  # name of the point at the centre of mass
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,30 +72,43 @@ def make_rigid(name: str, body: Rigid, gravity: float) -> RigidPart:
         raise StudyError(
             f"`{key}.held` is for bodies made of nodes. What does not move at all is an obstacle."
         )
-    if body.density is not None and body.mass is not None:
-        raise StudyError(f"`{key}` must have `density` or `mass`, got both.")
+    given = [which for which in KINDS if getattr(body, which) is not None]
+    if len(given) > 1:
+        raise StudyError(f"`{key}` must have one of {', '.join(KINDS)}, got {' and '.join(given)}.")
     notes: list[str] = []
     source = read_source(key, body)
     surface = surface_of(key, source)
     tried(f"{key}.mesh", surface.require_closed)
-    if body.mass is not None:
-        which, value = "mass", positive(body.mass, "kg")
-        bodies = tried(f"{key}.mesh", lambda: RigidBodies(surface, mass=body.mass))
-    else:
-        if body.density is None:
-            notes.append(
-                f"`{key}` has neither `density` nor `mass`: {DENSITY:g} kg/m3 is taken. It does "
-                "not matter unless an obstacle's `stiffness` or `damping` is given."
-            )
-        density = DENSITY if body.density is None else body.density
-        which, value = "density", positive(density, "kg/m3")
-        bodies = tried(f"{key}.mesh", lambda: RigidBodies(surface, density=density))
+    if not given:
+        notes.append(
+            f"`{key}` has none of {', '.join(KINDS)}: a density of {DENSITY:g} kg/m3 is taken. It "
+            "does not matter unless an obstacle's `stiffness` or `damping` is given."
+        )
+    which = given[0] if given else "density"
+    number = getattr(body, which) if given else DENSITY
+    factors: dict[str, Any] = {f"{name}.{which}": 1.0}
+    weight: dict[str, Any] = {which: number}
+    if which == "vertex_mass":
+        center, inertia = surface.points.mean(axis=0), vertex_inertia(surface.points)
+        n = len(surface.points)
+        factors = {f"{name}.mass": float(n), f"{name}.inertia": inertia}
+        weight = {"mass": n * number, "inertia": number * inertia, "center": center}
+    points = {CENTRE: BodyPoint()}
+    bodies = tried(f"{key}.mesh", lambda: RigidBodies(surface, points=points, **weight))
     path, center = f"{name}.{which}", bodies.centers[0]
     size = float(np.ptp(surface.points, axis=0).max())
+    value = positive(number, KINDS[which])
     values = {path: value, **motion_values(name, body, size, gravity)}
     maps: list[ParameterMap] = [
-        Scaled(path, {path: 1.0}),
+        Scaled(path, factors),
         BodyMotion(name, np.array(center), np.asarray(body.position)),
     ]
     mesh = drawn_mesh(f"{key}.look", body.look, surface, source)
     return RigidPart(name, bodies, values, maps, mesh, tuple(notes))
+
+
+def vertex_inertia(points: np.ndarray) -> np.ndarray:
+    """Return the inertia of 1 kg at each point about their centre: xx, yy, zz, xy, xz, yz."""
+    x, y, z = (points - points.mean(axis=0)).T
+    rows = [y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z]
+    return np.array([row.sum() for row in rows])

@@ -1,7 +1,8 @@
 """Smoke: pictures as the start of a periodic grid. Alone in a scene, and drawn by its density.
 
 The values "B.density" (n_rows, n_columns) [-] and "B.velocity" (n_rows, n_columns, 2)
-[cells per step] are arrays.
+[cells per step] are arrays; a wind "B.wind" (2,) and waves "B.waves" (n_waves, 2) add to the
+velocity.
 
 Tests: `tests/studies/scene/bodies/test_smoke.py`.
 """
@@ -16,6 +17,7 @@ from studies.errors import StudyError
 from studies.scene.declared import Smoke
 from studies.scene.maps import ParameterMap, Scaled, Value
 from studies.scene.mesh_source import tried
+from studies.scene.waves import Waves
 
 
 FASTEST = 5.0  # cells per step, by default
@@ -39,6 +41,12 @@ def make_smoke(
     maps: list[ParameterMap] = [
         Scaled(f"{name}.{which}", {f"state.{which}": 1.0}) for which in ("density", "velocity")
     ]
+    if body.waves:
+        flow = Waves(f"{name}.wind", f"{name}.waves", density.shape, body.waves)
+        starts = {flow.wind: np.zeros(2), flow.waves: np.zeros((len(flow.numbers), 2))}
+        for path, start in starts.items():
+            values[path] = Value(start, "cells/step", "linear", (-FASTEST, FASTEST))
+        maps.append(flow)
     return system, SmokeState(velocity, density), values, maps
 
 

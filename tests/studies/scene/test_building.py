@@ -224,7 +224,7 @@ TWO = {"a": Pendulum(length=(1.0,), angle=(0.0,)), "b": BOX}
                 "bodies": {"a": BOX, "f_a": BODIES["duck"]},
                 "obstacles": {"f": PlaneObstacle(bodies=("a",))},
             },
-            "'f_a' is a body's",
+            "'f_a' is that of a body",
         ),
         (
             {"bodies": {"a": Rigid(mesh="box", look=Look(texture="a.png"))}},

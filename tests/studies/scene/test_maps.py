@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse
 
 from studies.scene.bodies.materials import sheet_curves, solid_curves
-from studies.scene.maps import Moduli, Scaled, Spread, add_up, sum_to
+from studies.scene.maps import Moduli, Scaled, Spread, Weighed, add_up, sum_to
 
 
 RNG = np.random.default_rng(1)
@@ -26,6 +26,14 @@ CASES = {
     "broadcast": (Scaled("a", {"x": np.arange(4.0), "y": 2.0}), {"a": np.array(3.0)}),
     "spread": (Spread("a", "mass", np.arange(3.0), slice(2, 5), 6), {"a": np.array(2.0)}),
     "matrix": (Spread("a", "mass", matrix(3, 4), slice(2, 5), 6), {"a": np.arange(4.0)}),
+    "weighed": (
+        Weighed("a", "f", matrix(3, 4), slice(2, 5), 6),
+        {"a": np.array(2.0), "f": np.arange(1.0, 4.0)},
+    ),
+    "weighed fields": (
+        Weighed("a", "f", matrix(3, 4), slice(2, 5), 6),
+        {"a": np.arange(4.0), "f": np.arange(1.0, 4.0)},
+    ),
     "moduli": moduli(1e3),
     "fields": moduli([1e3, 2e3, 4e3], {"b.mu": matrix(5, 3)}),
 }

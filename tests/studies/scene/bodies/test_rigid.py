@@ -5,6 +5,7 @@ from adjsim.rollout import rollout
 from studies.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import Held, Rigid, Scene, World
+from studies.scene.maps import all_targets
 
 
 CUBE = {"mesh": "box", "size": (0.2, 0.1, 0.1)}
@@ -23,6 +24,21 @@ def test_mass_or_density_weigh_a_body():
     assert "1000 kg/m3 is taken" in built(**CUBE).notes[0]
     assert one.held is None
     assert not one.nodes
+
+
+def test_equal_masses_at_the_vertices_weigh_a_body():
+    one = built(**CUBE, vertex_mass=0.5, scale=(2.0, 1.0, 1.0), position=(1.0, 2.0, 3.0))
+    body = one.system.bodies["a"]
+    assert body.masses[0] == 4.0
+    np.testing.assert_allclose(body.centers[0], [1.0, 2.0, 3.0])
+    # all corners are 0.2 from the axis of x's other two, 0.05 from these
+    x, y = 0.2**2, 0.05**2
+    np.testing.assert_allclose(body.inertias[0], 4.0 * np.array([2 * y, x + y, x + y, 0, 0, 0]))
+    targets = all_targets(one.maps, {k: v.value for k, v in one.values.items()} | {
+        "a.vertex_mass": np.array(1.0)})  # fmt: skip
+    assert targets["a.mass"] == 8.0
+    np.testing.assert_allclose(targets["a.inertia"], 2.0 * body.inertias[0])
+    assert not one.notes
 
 
 def test_a_body_flies_and_turns_as_declared():
@@ -48,7 +64,7 @@ def test_the_position_is_that_of_the_meshs_origin():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({**CUBE, "mass": 1.0, "density": 1.0}, "must have `density` or `mass`, got both"),
+        ({**CUBE, "mass": 1.0, "density": 1.0}, "must have one of .*, got density and mass"),
         ({**CUBE, "held": Held(nodes=(0,))}, "`bodies.a.held` is for bodies made of nodes"),
         ({"mesh": "sheet"}, r"`bodies.a.mesh`: .* closed"),
     ],

@@ -6,6 +6,7 @@ from adjsim.rollout import rollout
 from studies.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import Scene, Smoke
+from studies.scene.maps import all_targets
 
 
 def files(folder, shape=(4, 6)):
@@ -37,3 +38,13 @@ def test_what_is_no_smoke_is_told(tmp_path):
     ):
         with pytest.raises(StudyError, match=message):
             build(Scene(bodies={"a": Smoke(**given)}))
+
+
+def test_smoke_is_stirred_by_waves(tmp_path):
+    picture, wind, _ = files(tmp_path)
+    one = build(Scene(bodies={"a": Smoke(density=picture, velocity=wind, waves=1)}))
+    assert one.values["a.waves"].value.shape == (4, 2)
+    sources = {path: value.value for path, value in one.values.items()}
+    sources["a.wind"] = np.array([0.5, 0.25])
+    velocity = all_targets(one.maps, sources)["state.velocity"]
+    np.testing.assert_allclose(velocity, np.broadcast_to([1.5, 0.25], velocity.shape))

@@ -1,0 +1,117 @@
+"""Known forces on bodies: constant in a window of time, or a series.
+
+The force of "shove" is the scene's value "pushes.shove.force" (3,) [N] unless it is a series.
+
+Tests: `tests/studies/scene/test_pushes.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.courses import Signal
+from adjsim.forces.external import ExternalForces
+from studies.errors import StudyError
+from studies.scene.bodies.part import NodePart, linear
+from studies.scene.bodies.rigid import CENTRE, RigidPart
+from studies.scene.declared import Push
+from studies.scene.maps import ParameterMap, Scaled, Value
+from studies.scene.series import Series, Varying, read_series
+
+
+RAMP = np.array([0.0, 1.0, 1.0, 0.0])  # of a force at the knots of its window
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Varying):
+    """A constant force from the first to the last of two times [s], in one step at least."""
+
+    seconds: tuple[float, float]
+
+    def course(self, dt: float, values: np.ndarray | None) -> Signal:
+        """Return it over the steps of dt [s]; `values` are those at the knots."""
+        first, last = (round(second / dt) for second in self.seconds)
+        last = max(last, first + 1)
+        knots = np.array([first - 0.75, first - 0.25, last - 0.75, last - 0.25])
+        return Signal(knots, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Pushes:
+    """Forces by name, their values by path, the maps between them, and what varies in time."""
+
+    forces: dict[str, ExternalForces] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
+    maps: list[ParameterMap] = field(default_factory=list)
+    varying: dict[str, Varying] = field(default_factory=dict)
+
+
+def make_pushes(
+    pushes: Mapping[str, Push],
+    nodes: Sequence[NodePart],
+    rows: Mapping[str, slice],
+    rigid: Sequence[RigidPart],
+) -> Pushes:
+    """Return all pushes on bodies, whose nodes have these rows in the model."""
+    out = Pushes()
+    of_nodes = {part.name: part for part in nodes}
+    of_bodies = {part.name: part for part in rigid}
+    for name, push in pushes.items():
+        if push.body in of_nodes:
+            part = of_nodes[push.body]
+            own = _vertices(f"pushes.{name}", push, part.points)
+            shares = np.ones(len(own)) if _is_local(push) else part.mass / part.mass.sum()
+            _add(out, name, push, load=rows[push.body].start + own, shares=shares)
+        elif push.body in of_bodies:
+            points = of_bodies[push.body].bodies.meshes[0].points
+            own = _vertices(f"pushes.{name}", push, points) if _is_local(push) else (CENTRE,)
+            _add(out, name, push, load=own, shares=np.ones(len(own)), on=push.body)
+        else:
+            raise StudyError(
+                f"`pushes.{name}.body` must be a body with a mesh, got {push.body!r}."
+                f"{checks.known_names(push.body, {**of_nodes, **of_bodies})}"
+            )
+    return out
+
+
+def _is_local(push: Push) -> bool:
+    """Whether a push is at certain vertices, not at the centre of mass."""
+    return bool(push.nodes) or push.at != CENTRE
+
+
+def _vertices(key: str, push: Push, points: np.ndarray) -> np.ndarray:
+    """Return the numbers of the vertices that are pushed, (n_loads,)."""
+    if push.nodes:
+        outside = [node for node in push.nodes if node >= len(points)]
+        if outside:
+            raise StudyError(
+                f"`{key}.nodes` must be numbers from 0 to {len(points) - 1}, got {outside[0]}."
+            )
+        return np.asarray(push.nodes, np.int64)
+    if not _is_local(push):
+        return np.arange(len(points))
+    return np.argmin(np.linalg.norm(points - push.at, axis=1), keepdims=True)
+
+
+def _add(
+    out: Pushes, name: str, push: Push, *, load: Any, shares: np.ndarray, on: str | None = None
+) -> None:
+    """Add a push on nodes, or on points of a rigid body; each gets a share of the force."""
+    path, target, parts = f"pushes.{name}.force", f"{name}.force", shares[:, None]
+    if isinstance(push.force, str):
+        times, values = read_series(path, push.force, {3})
+        out.varying[target] = series = Series(times, parts * values[:, None, :])
+        out.forces[name] = ExternalForces(load, series.course(1.0), body=on)
+        return
+    given: Any = parts * np.asarray(push.force)
+    if push.seconds is not None:
+        parts = RAMP[:, None, None] * parts
+        out.varying[target] = window = Window(push.seconds)
+        given = window.course(1.0, parts * np.asarray(push.force))
+    strength = float(np.linalg.norm(push.force))
+    out.values[path] = linear(push.force, "N", 10.0 * strength or 1.0)
+    out.maps.append(Scaled(path, {target: parts}))
+    out.forces[name] = ExternalForces(load, given, body=on)
