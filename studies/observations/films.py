@@ -7,7 +7,7 @@ Tests: `tests/studies/observations/test_films.py`.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,7 @@ def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
     StudyError
         If a file cannot be read, the frame rate is unknown, or sizes or lengths do not fit.
     """
+    assert film.video is not None
     fps, pictures = _opened(film.video, f"{key}.video")
     frames = _Frames(film, camera, key)
     kept, n_frames = frames.read(pictures, f"{key}.video")
@@ -101,14 +102,46 @@ def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
     return FilmData(kept, masks, times, fps, frames.factor, frames.size, backdrop)
 
 
-def default_factor(size: tuple[int, int]) -> int:
-    """Return the largest divisor of height and width that leaves 120 rows and 160 columns, or 1."""
+def declared_backdrop(film: Film, size: tuple[int, int], key: str) -> np.ndarray:
+    """Return what is declared to be behind the bodies in a film of this size, by default black."""
+    frames = _Frames(film, None, key)
+    frames.size = size
+    found = frames.backdrop(has_alpha=True)
+    assert found is not None
+    return found
+
+
+def film_pictures(
+    film: Film, camera: Camera | None, key: str, *, rows: int, chosen: np.ndarray
+) -> np.ndarray:
+    """Return chosen frames of a film with `rows` rows or more, or all that it has, as uint8 RGB."""
+    assert film.video is not None
+    _, pictures = _opened(film.video, key)
+    size = next(iter(pictures)).shape[:2]
+    factor = default_factor((size[0], size[1]), rows, 1)
+    frames = _Frames(replace(film, downsample=factor), camera, key)
+    _, pictures = _opened(film.video, key)
+    first, wanted, kept = (film.frames or (0, 0))[0], set(chosen.tolist()), []
+    for number, picture in enumerate(_decoded(pictures, key)):
+        frames._check_size(picture, number, key)
+        if number - first in wanted:
+            kept.append(frames.compared(media.as_float(picture)))
+    found = np.stack(kept)
+    if found.shape[-1] == 4:
+        found = found[..., 3:] * found[..., :3] + (1.0 - found[..., 3:]) * frames.backdrop(
+            has_alpha=True
+        )
+    return media.as_uint8(found)
+
+
+def default_factor(size: tuple[int, int], rows: int = ROWS, columns: int = COLUMNS) -> int:
+    """Return the largest divisor of height and width that leaves as many rows and columns, or 1."""
     height, width = size
     common = math.gcd(height, width)
     return max(
         k
         for k in range(1, common + 1)
-        if common % k == 0 and (k == 1 or (height >= k * ROWS and width >= k * COLUMNS))
+        if common % k == 0 and (k == 1 or (height >= k * rows and width >= k * columns))
     )
 
 

@@ -71,6 +71,7 @@ def read_points(
     StudyError
         By file and line, if something in the file does not fit, or `at` names an unknown point.
     """
+    assert points.file is not None
     data = _read_table(Path(points.file), key)
     for name in points.at:
         if name not in data.names:

@@ -29,6 +29,7 @@ def read_states(states: States, key: str = "states") -> StateData:
     StudyError
         If the file cannot be read, or an array is missing, of another shape or not finite.
     """
+    assert states.file is not None
     arrays = _loaded(states.file, f"{key}.file")
     for name in ("times", "x"):
         if name not in arrays:

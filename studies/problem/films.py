@@ -1,7 +1,7 @@
 """Films as observations: drawn, compared over a pyramid, with tangent and cotangent."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +27,8 @@ class PictureObserver(Observer):
         (n_frames, H, W, 3).
     levels : int
         Of the pyramid; 1: none.
+    growth : float
+        Weight of one of them relative to the next finer one.
     first : numpy.ndarray
         First frame of the whole film, (H, W, 3).
     """
@@ -34,6 +36,7 @@ class PictureObserver(Observer):
     frames: np.ndarray
     levels: int
     first: np.ndarray
+    growth: float = field(default=1.0, kw_only=True)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -48,6 +51,11 @@ class PictureObserver(Observer):
         """Return the pixels of the first frame of the whole film, at every frame."""
         return np.broadcast_to(self.first, self.frames.shape).reshape(-1, 3)
 
+    def showing(self, rows: np.ndarray) -> Self:
+        """Return the film of these pixels, (n_frames H W, 3)."""
+        frames = rows.reshape(self.frames.shape)
+        return replace(self, frames=frames, first=frames[0])
+
     def between(self, keep: np.ndarray) -> Self:
         """Return the film of the frames of this mask only."""
         return replace(
@@ -61,7 +69,7 @@ class PictureObserver(Observer):
     @property
     def loss(self) -> Mse | PyramidMse:
         """The loss of images, before it is weighted."""
-        return Mse() if self.levels == 1 else PyramidMse(self.levels)
+        return Mse() if self.levels == 1 else PyramidMse(self.levels, self.growth)
 
     @property
     def _scale(self) -> float:
@@ -134,6 +142,11 @@ class FilmObserver(PictureObserver):
         }
         scene = with_look(self.scene, self.paths, values)
         return scene, self.camera_at(values), self.rasterizer, vertices, self.size
+
+    def softened(self, factor: float) -> Self:
+        """Return the film drawn with edges softer by a factor."""
+        sigma = self.rasterizer.sigma * factor**2
+        return replace(self, rasterizer=replace(self.rasterizer, sigma=sigma))
 
     def camera_at(self, values: Values) -> PosedCamera:
         """Return the camera with the values of its paths."""

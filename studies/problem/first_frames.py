@@ -18,6 +18,7 @@ from studies.scene import declared
 
 
 MARGIN = 0.03  # of the height: how far a body may be from where an unfitted camera sees it
+BORDER = 0.04  # of the shorter side: where no body is
 ELSEWHERE = 0.02  # of the size of the bodies
 FIRST_EVALUATIONS, FIRST_TOLERANCE = 400, 1e-4
 
@@ -26,7 +27,7 @@ def fitted_first(problem: SceneProblem, looks: tuple[Free, ...]) -> str:
     """Return in words what is fitted to the first frames: "cameras and looks"; empty if nothing."""
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return ""
-    paths = [one.path for one in (*problem.parameters.free, *looks) if one.is_view]
+    paths = [one.path for one in (*_fitted_cameras(problem), *looks)]
     has_camera = any(path.startswith("cameras.") for path in paths)
     has_look = any(not path.startswith("cameras.") for path in paths)
     return " and ".join(["cameras"] * has_camera + ["looks"] * has_look)
@@ -37,26 +38,35 @@ def fit_first_frames(
     films: Mapping[str, FilmData],
     file: declared.SceneFile,
     looks: tuple[Free, ...],
+    *,
+    again: bool = False,
 ) -> SceneProblem:
     """Return the problem with backgrounds, cameras and looks as the first frames show them.
 
     Two rounds: the background is found around where the cameras see the bodies, then cameras and
-    looks are fitted; then both again.
+    looks are fitted; then both again. In pictures of things at rest, cameras and looks that are the
+    question are left to the search. Where shapes or cameras far off are asked for, the bodies may
+    be anywhere at first: the background is that of the border. It is found once more with `again`,
+    after the search.
 
     Raises
     ------
     StudyError
         If a camera does not see the bodies.
     """
-    cameras = tuple(one for one in problem.parameters.free if one.is_view)
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return problem
-    for margin in (MARGIN, MARGIN / 3.0):
+    cameras = _fitted_cameras(problem)
+    margins: tuple[float | None, ...] = (MARGIN, MARGIN / 3.0)
+    if not again and _is_anywhere(problem, file):
+        margins = (None,)
+    for margin in margins:
         problem = _with_backgrounds(problem, films, file, margin)
         free = (*cameras, *looks)
         if not free:
             return problem
-        nuisances = FreeParameters(free).held_at_values(problem.fixed)
+        wholes = problem.parameters.wholes
+        nuisances = FreeParameters(free, wholes=wholes).held_at_values(problem.fixed)
         first = replace(_first_of_films(problem), parameters=nuisances)
         found = minimize(
             first,
@@ -72,7 +82,26 @@ def fit_first_frames(
             fixed={**problem.fixed, **values},
             parameters=problem.parameters.held_at_values(values),
         )
-    return _with_backgrounds(problem, films, file, MARGIN / 3.0)
+    return _with_backgrounds(problem, films, file, margins[-1])
+
+
+def _fitted_cameras(problem: SceneProblem) -> tuple[Free, ...]:
+    """Return the free cameras, lights and looks that are fitted to the first frames."""
+    has_shape = any(one.is_shape for one in problem.parameters.free)
+    return tuple(
+        one
+        for one in problem.parameters.free
+        if one.is_view and not (problem.is_at_rest and (one.is_answer or has_shape))
+    )
+
+
+def _is_anywhere(problem: SceneProblem, file: declared.SceneFile) -> bool:
+    """Whether bodies at rest may be seen elsewhere than where the start has them."""
+    return problem.is_at_rest and any(
+        one.is_shape
+        or (one.is_answer and one.path.startswith("cameras.") and np.isfinite(one.bounds).all())
+        for one in problem.parameters.free
+    )
 
 
 def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) -> bool:
@@ -108,9 +137,12 @@ def _with_backgrounds(
     problem: SceneProblem,
     films: Mapping[str, FilmData],
     file: declared.SceneFile,
-    margin: float,
+    margin: float | None,
 ) -> SceneProblem:
-    """Return the problem with the background of every film found outside the bodies."""
+    """Return the problem with the background of every film found outside the bodies.
+
+    Without a margin they may be anywhere but at the border.
+    """
     values = problem._values(problem.parameters.start)
     first = _first_of_films(problem)
     _, motion, samplings = first._moment(problem.parameters.start)
@@ -120,12 +152,19 @@ def _with_backgrounds(
         assert isinstance(one, FilmObserver)
         declared_film = file.observations[one.name]
         assert isinstance(declared_film, declared.Film)
+        if declared_film.simulate is not None:  # its background is known
+            continue
         alpha = one.as_images(one.predict(moved, at, values))[0, ..., 3]
         if alpha.sum() < VISIBLE:
             points = np.concatenate([moved.surfaces[name][0] for name in file.bodies])
             raise StudyError(unseen(one, points))
-        reach = max(int(np.ceil(margin * one.size[0])), 2)
-        covered = scipy.ndimage.binary_dilation(alpha > 0.01, iterations=reach)
+        if margin is None:
+            edge = max(int(np.ceil(BORDER * min(one.size))), 2)
+            covered = np.zeros(alpha.shape, bool)
+            covered[edge:-edge, edge:-edge] = True
+        else:
+            reach = max(int(np.ceil(margin * one.size[0])), 2)
+            covered = scipy.ndimage.binary_dilation(alpha > 0.01, iterations=reach)
         plate = plate_of(films[one.name], covered)
         frames = films[one.name].frames
         if declared_film.compare == "silhouette":
@@ -140,7 +179,7 @@ def _with_backgrounds(
             first=found[one.name][0][0],
             rasterizer=replace(one.rasterizer, background=found[one.name][1]),
         )
-        if isinstance(one, FilmObserver)
+        if one.name in found and isinstance(one, FilmObserver)
         else one
         for one in problem.observers
     )

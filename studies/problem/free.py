@@ -10,6 +10,7 @@ from adjsim import checks
 from studies.errors import StudyError
 from studies.parameters import Block, Parameters
 from studies.scene import declared
+from studies.scene.components import component_of, split_component, with_components
 from studies.transforms import Log, Scaled, Transform
 
 
@@ -43,6 +44,11 @@ class Free:
     is_answer: bool = True
 
     @property
+    def is_shape(self) -> bool:
+        """Whether it is the vertices of a body."""
+        return self.path.endswith(".vertices")
+
+    @property
     def is_view(self) -> bool:
         """Whether it is of a camera, a light or a look: what one frame shows, without motion."""
         return self.path.startswith(("cameras.", "lights.")) or ".look." in self.path
@@ -62,15 +68,20 @@ class FreeParameters(Parameters):
     free : tuple of Free
     ties : mapping of str to (str, float)
         Tied path: the path that it follows, and the factor.
+    wholes : mapping of str to ndarray
+        Values by path of which only components are free or tied.
     prior_mean, prior_error : numpy.ndarray
         Of theta, (size,); the error is infinite where there is no prior.
     """
 
     def __init__(
-        self, free: tuple[Free, ...], ties: Mapping[str, tuple[str, float]] | None = None
+        self,
+        free: tuple[Free, ...],
+        ties: Mapping[str, tuple[str, float]] | None = None,
+        wholes: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         super().__init__([one.block() for one in free])
-        self.free, self.ties = free, dict(ties or {})
+        self.free, self.ties, self.wholes = free, dict(ties or {}), dict(wholes or {})
         mean, error = [], []
         for one, block in zip(free, self.blocks, strict=True):
             shape = block.start.shape
@@ -97,24 +108,24 @@ class FreeParameters(Parameters):
         return {one.path: one.unit for one in self.free}
 
     def scene_values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the value of every free and tied path at theta."""
-        return self._with_tied(self.values(theta))
+        """Return the value of every free and tied path at theta, by path of the whole."""
+        return with_components(self._with_tied(self.values(theta)), self.wholes)
 
     def scene_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the tangent of every path that moves with a tangent of theta."""
         tangents = self.natural_tangents(theta, tan_theta)
-        return self._with_tied({path: tan for path, tan in tangents.items() if np.any(tan)})
+        moved = self._with_tied({path: tan for path, tan in tangents.items() if np.any(tan)})
+        return with_components(moved, {k: np.zeros_like(one) for k, one in self.wholes.items()})
 
     def scene_gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
         """Return the gradient in theta from cotangents by path; missing ones are 0."""
         values = self.values(theta)
         gathered = {
-            path: np.asarray(adjoints.get(path, 0.0), np.float64) + np.zeros_like(value)
+            path: _cotangent(path, adjoints) + np.zeros_like(value)
             for path, value in values.items()
         }
         for path, (source, factor) in self.ties.items():
-            if path in adjoints:
-                gathered[source] = gathered[source] + factor * np.asarray(adjoints[path])
+            gathered[source] = gathered[source] + factor * _cotangent(path, adjoints)
         return self.gradient(theta, gathered)
 
     def held_at(self, theta: np.ndarray, keep: tuple[int, ...] | None = None) -> "FreeParameters":
@@ -127,15 +138,20 @@ class FreeParameters(Parameters):
             free = tuple(one for k, one in enumerate(free) if k in which)
         kept = {one.path for one in free}
         ties = {path: tie for path, tie in self.ties.items() if tie[0] in kept}
-        return FreeParameters(free, ties)
+        whole = self.scene_values(theta)
+        wholes = {path: whole.get(path, one) for path, one in self.wholes.items()}
+        return FreeParameters(free, ties, wholes)
 
     def held_at_values(self, values: Mapping[str, np.ndarray]) -> "FreeParameters":
         """Return the parameters that start at these values, where there are any."""
-        free = tuple(
-            replace(one, start=_inside(values[one.path], one)) if one.path in values else one
-            for one in self.free
-        )
-        return FreeParameters(free, self.ties)
+        free = []
+        for one in self.free:
+            owner, index = split_component(one.path)
+            known = owner in values
+            start = values[owner][index] if known and index else values.get(owner)
+            free.append(replace(one, start=_inside(np.asarray(start), one)) if known else one)
+        wholes = {path: values.get(path, one) for path, one in self.wholes.items()}
+        return FreeParameters(tuple(free), self.ties, wholes)
 
     def _with_tied(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         tied = {
@@ -144,6 +160,13 @@ class FreeParameters(Parameters):
             if source in values
         }
         return {**values, **tied}
+
+
+def _cotangent(path: str, adjoints: Mapping[str, Any]) -> np.ndarray:
+    """Return that of a path, which may be a component; 0 where there is none."""
+    owner, index = split_component(path)
+    adj = np.asarray(adjoints.get(owner, 0.0), np.float64)
+    return adj[index] if index and adj.ndim else adj
 
 
 def _inside(value: np.ndarray, one: Free) -> np.ndarray:
@@ -180,11 +203,22 @@ def make_free(
     """
     table = _ungrouped(given, values)
     ties, answers = {}, []
+    wholes: dict[str, np.ndarray] = {}
     for path, one in table.items():
-        if path not in values:
+        owner, index = split_component(path)
+        if owner not in values:
             raise StudyError(_unknown(path, values))
+        value = values[owner]
+        if index is not None:
+            if owner in table:
+                raise StudyError(
+                    f'`free."{path}"` is a component of `free."{owner}"`, which is free already. '
+                    "Leave one of them out."
+                )
+            wholes[owner] = np.asarray(value.value, np.float64)
+            value = replace(value, value=component_of(f'free."{path}"', path, value.value))
         if one.tied_to is None:
-            answers.append(_answer(path, one, values[path], (views or {}).get(path)))
+            answers.append(_answer(path, one, value, (views or {}).get(path)))
             continue
         if one.tied_to not in table or table[one.tied_to].tied_to is not None:
             raise StudyError(
@@ -192,7 +226,7 @@ def make_free(
                 f"{one.tied_to!r}. Free ones: {', '.join(p for p in table if p != path) or 'none'}."
             )
         ties[path] = (one.tied_to, one.factor)
-    others = tuple(one for one in nuisances if one.path not in table)
+    others = tuple(one for one in nuisances if one.path not in {*table, *wholes})
     if not answers:
         raise StudyError(
             "`free` must name at least one parameter to find, e.g. "
@@ -204,7 +238,7 @@ def make_free(
         viewed = [replace(one, is_answer=False) for one in viewed]
     else:  # the question itself: only a prior that was asked for counts
         viewed = [one if table[one.path].prior else replace(one, prior=None) for one in viewed]
-    return FreeParameters((*moving, *viewed, *others), ties)
+    return FreeParameters((*moving, *viewed, *others), ties, wholes)
 
 
 def _ungrouped(
@@ -258,7 +292,8 @@ def _answer(path: str, given: declared.Free, value: Any, view: Free | None = Non
             f"`{key}.bounds` must be positive for a parameter that is searched in its logarithm, "
             f'got [{low:g}, {high:g}]. Raise the lower one, or set `{key}.transform = "linear"`.'
         )
-    width = np.full(start.shape, _width(start, (low, high)))
+    is_given = given.bounds is not None or value.scale is None
+    width = np.full(start.shape, _width(start, (low, high)) if is_given else value.scale)
     transform = Log() if kind == "log" else Scaled(width[None])
     prior = None if given.prior is None else _prior(given.prior, kind, width)
     return Free(path, value.unit, start, (low, high), transform, prior)

@@ -12,7 +12,8 @@ import numpy as np
 
 from studies.errors import StudyError
 from studies.observations.advice import advice_on_film, check_lengths
-from studies.observations.films import read_film
+from studies.observations.films import FilmData, read_film
+from studies.observations.simulated import blank_film, clock_of
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import fit_first_frames, fitted_first
 from studies.problem.free import FreeParameters, make_free
@@ -27,10 +28,13 @@ from studies.problem.observers import Observer
 from studies.problem.observing import camera_of, make_observers
 from studies.problem.own import OwnResiduals, own_observer
 from studies.problem.problem import SceneProblem, on_one_timeline
+from studies.problem.shapes import shape_losses
 from studies.problem.start import start_surfaces
 from studies.problem.steps import Steps, first_steps
+from studies.problem.twin import true_values, truth_of, with_simulated
 from studies.scene import declared
 from studies.scene.building import Built, build
+from studies.truth import Truth
 
 
 INTERVAL = 1.0 / 30.0  # between instants where there is no film [s]
@@ -53,12 +57,18 @@ class Made:
     refitted : callable
         refitted(problem) is a problem whose backgrounds, cameras and looks are fitted to the first
         frames again, with bodies where its start has them.
+    truth : Truth, optional
+        Hidden values of what is free, where observations are simulated.
+    is_twin : bool
+        Whether all observations are simulated.
     """
 
     everything: SceneProblem
     kept: frozenset[str]
     notes: list[str]
     refitted: Callable[[SceneProblem], SceneProblem]
+    truth: Truth | None = None
+    is_twin: bool = False
 
     @property
     def problem(self) -> SceneProblem:
@@ -109,17 +119,13 @@ def make_problem(
     declared_films = {
         name: one for name, one in file.observations.items() if isinstance(one, declared.Film)
     }
-    films = {
-        name: read_film(one, camera_of(file, one), f"observations.{name}")
-        for name, one in declared_films.items()
-    }
-    built = build(file)
+    films = {name: _film(file, name, one) for name, one in declared_films.items()}
+    real = {name: one for name, one in declared_films.items() if one.simulate is None}
+    built = build(file, at_rest=not own and is_at_rest(file, films))
     notes = list(built.notes)
-    for name, data in films.items():
-        notes += advice_on_film(data, f"observations.{name}")
-    check_lengths(
-        {f"observations.{name}": (one, films[name]) for name, one in declared_films.items()}
-    )
+    for name in real:
+        notes += advice_on_film(films[name], f"observations.{name}")
+    check_lengths({f"observations.{name}": (one, films[name]) for name, one in real.items()})
     observers = make_observers(file, built, films)
     observers = [
         replace(one, device=device) if isinstance(one, FilmObserver) else one for one in observers
@@ -132,20 +138,47 @@ def make_problem(
     values = {**built.values, **more_values(observers)}
     every_camera = camera_nuisances(cameras)
     fitted_beside = tuple(
-        one for one in every_camera if cameras[one.path.rpartition(".")[0]][0].fit
+        one for one in every_camera if file.is_fitted(cameras[one.path.rpartition(".")[0]][0])
     )
     parameters = make_free(file.free, values, fitted_beside, views(every_camera, values))
     shared = {"dtype": dtype, "device": device, "checkpoint": checkpoint}
     problem = _problem(file, built, observers, parameters, **shared)
+    truth = true_values(file, values)
+    if truth is not None:
+        problem = with_simulated(problem, file, truth)
     problem = problem.with_steps_for(problem.parameters.start)
     looks = look_nuisances(file, built, observers)
 
     def refitted(problem: SceneProblem) -> SceneProblem:
-        return fit_first_frames(problem, films, file, looks)
+        return fit_first_frames(problem, films, file, looks, again=True)
 
     if what := fitted_first(problem, looks):
         say(f"fitting {what} to the first frame")
-    return Made(refitted(problem), kept, notes, refitted)
+    hidden = truth_of(parameters, truth, values)
+    problem = fit_first_frames(problem, films, file, looks)
+    return Made(problem, kept, notes, refitted, hidden, file.is_twin)
+
+
+def is_at_rest(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:
+    """Return whether nothing moves: single pictures at time 0 of bodies with a mesh."""
+    are_meshes = not any(
+        isinstance(one, declared.Pendulum | declared.Smoke) for one in file.bodies.values()
+    )
+    return are_meshes and all(
+        name in films
+        and one.start == 0.0
+        and films[name].times.tolist() == [0.0]
+        and f"observations.{name}.start" not in file.free
+        for name, one in file.observations.items()
+    )
+
+
+def _film(file: declared.SceneFile, name: str, one: declared.Film) -> FilmData:
+    """Return a film as it is read, or a blank one where it is still to be simulated."""
+    key = f"observations.{name}"
+    if one.simulate is None:
+        return read_film(one, camera_of(file, one), key)
+    return blank_film(one, clock_of(one, file.world, key).times, key)
 
 
 def _problem(
@@ -155,10 +188,12 @@ def _problem(
     parameters: FreeParameters,
     **shared: Any,
 ) -> SceneProblem:
+    simulated = {name for name, one in file.observations.items() if one.simulate is not None}
     gaps = [np.diff(one.times).min() for one in observers if len(one.times) > 1]
+    gaps += [one.times[0] for one in observers if one.name in simulated and one.times[0] > 0.0]
     steps = first_steps(float(min(gaps, default=INTERVAL)), file.world.dt)
     if built.dt is not None:  # of smoke
         steps = Steps(built.dt, 1, is_given=True)
-    return on_one_timeline(
-        SceneProblem(built, tuple(observers), parameters, steps, **shared), observers
-    )
+    shapes = shape_losses(file.free, built)
+    problem = SceneProblem(built, tuple(observers), parameters, steps, shapes=shapes, **shared)
+    return on_one_timeline(problem, observers)

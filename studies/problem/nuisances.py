@@ -101,17 +101,18 @@ def look_nuisances(
     asked = set(file.free)
     values = more_values(films)
     looks = {**file.bodies, **{k: v for k, v in file.obstacles.items() if v.draw}}
-    out = [
-        nuisance(path, values[path].value, COLOR_ERROR)
+    fitted = [
+        name
         for name, one in looks.items()
-        if name in built.meshes and hasattr(one, "look") and one.look.fit
-        for path in (f"{name}.look.ambient", f"{name}.look.diffuse")
-        if path not in asked
+        if name in built.meshes and hasattr(one, "look") and file.is_fitted(one.look)
+        and not asked & {f"{name}.look{kind}" for kind in COLORS}  # they hold the colour
     ]
-    if out:
-        out += [
-            nuisance(path, values[path].value, DIRECTION_ERROR * np.ones(3))
-            for path in (f"lights.{name}.direction" for name in built.lights)
-            if path not in asked
-        ]
-    return tuple(out)
+    of_looks = [f"{name}.look.{key}" for name in fitted for key in ("ambient", "diffuse")]
+    of_lights = [f"lights.{name}.{key}" for name in built.lights if fitted
+                 for key in ("direction", "coefficients")]  # fmt: skip
+    return tuple(
+        nuisance(path, values[path].value, error)
+        for paths, error in ((of_looks, COLOR_ERROR), (of_lights, DIRECTION_ERROR))
+        for path in paths
+        if path in values and path not in asked
+    )

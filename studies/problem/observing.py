@@ -9,10 +9,11 @@ from adjsim.reduced.smoke import SmokeState
 from render.annealing import softness
 from render.camera import AnyCamera
 from render.posed_camera import PosedCamera
-from render.scene import Material, Mesh, Scene
+from render.scene import Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
 from studies.errors import StudyError
 from studies.observations.films import FilmData
+from studies.observations.simulated import blank_points, clock_of
 from studies.problem.films import FilmObserver
 from studies.problem.observers import Observer
 from studies.problem.points import to_pixels
@@ -53,9 +54,18 @@ def make_observers(
         elif isinstance(one, declared.Points):
             camera = _point_camera(file, one, films, center)
             spec = None if one.camera is None else file.cameras[one.camera]
-            found.append(point_observer(name, one, built, camera, center=center, spec=spec))
+            blank = None
+            if one.simulate is not None:
+                key = f"observations.{name}"
+                blank = blank_points(one, clock_of(one, file.world, key).times, key)
+            found.append(
+                point_observer(name, one, built, camera, center=center, spec=spec, data=blank)
+            )
         else:
-            found.append(state_observer(name, one, built))
+            times = None
+            if one.simulate is not None:
+                times = clock_of(one, file.world, f"observations.{name}").times
+            found.append(state_observer(name, one, built, times))
     return found
 
 
@@ -98,6 +108,9 @@ def _film_observer(
     is_rgb = one.compare == "rgb"
     scene = Scene(built.meshes, built.lights) if is_rgb else _white(built.meshes)
     sigma = softness(one.softness, data.frames.shape[1])
+    known = {}
+    if one.simulate is not None and data.backdrop is not None:  # else it is found in the film
+        known["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
     observer = FilmObserver(
         name,
         one.weight,
@@ -111,10 +124,12 @@ def _film_observer(
         camera,
         center,
         f"cameras.{which}",
-        SoftRasterizer(sigma=sigma, seamless=True),
+        SoftRasterizer(sigma=sigma, seamless=True, **known),
         _look_paths(built) if is_rgb else {},
+        growth=file.search.growth,
     )
-    _require_in_picture(observer, np.concatenate([surfaces[body] for body in file.bodies]))
+    if one.simulate is None:
+        _require_in_picture(observer, np.concatenate([surfaces[body] for body in file.bodies]))
     return observer
 
 
@@ -162,9 +177,9 @@ def _white(meshes: Mapping[str, Mesh]) -> Scene:
     return Scene({name: Mesh(mesh.faces, material=white) for name, mesh in meshes.items()})
 
 
-def look_names(mesh: Mesh) -> tuple[str, ...]:
-    """Return what of a look may be free."""
-    names = ["ambient", "diffuse"]
+def look_names(mesh: Mesh, *, in_sky: bool = False) -> tuple[str, ...]:
+    """Return what of a look may be free; a sky takes the place of the material."""
+    names = [] if in_sky else ["ambient", "diffuse"]
     if mesh.material.specular is not None:
         names += ["specular", "shininess"]
     if mesh.texture is not None:
@@ -186,15 +201,16 @@ def look_value(scene: Scene, target: str) -> np.ndarray:
 
 def _look_paths(built: Built) -> dict[str, str]:
     """Return the scene paths of looks and lights by the renderer's."""
+    in_sky = any(isinstance(light, SphericalHarmonics) for light in built.lights.values())
     paths = {
         f"{name}.{key}": f"{name}.look.{key}"
         for name, mesh in built.meshes.items()
-        for key in look_names(mesh)
+        for key in look_names(mesh, in_sky=in_sky)
     }
     lights = {
         f"{name}.{key}": f"lights.{name}.{key}"
         for name in built.lights
-        for key in ("direction", "color")
+        for key in (("coefficients",) if in_sky else ("direction", "color"))
     }
     return paths | lights
 

@@ -56,6 +56,10 @@ class PointObserver(Observer):
         begun = self.places[first, np.arange(self.places.shape[1])]
         return replace(self, places=np.broadcast_to(begun, self.places.shape)).targets()
 
+    def showing(self, rows: np.ndarray) -> "PointObserver":
+        """Return the points at these places, (n_frames n_points, 3)."""
+        return replace(self, places=rows[:, : self.places.shape[-1]].reshape(self.places.shape))
+
     def between(self, keep: np.ndarray) -> "PointObserver":
         """Return the points at the frames of this mask only."""
         return replace(

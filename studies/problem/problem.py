@@ -20,12 +20,13 @@ from adjsim.system import OnDivergence
 from adjsim.worlds import stack
 from studies.filming import Pulled
 from studies.image_problem import ImageProblem, Judge, filled_columns
-from studies.motion import Motion, pull_frames
+from studies.motion import AtRest, Motion, pull_frames
 from studies.optimizers.problem import NOT_FINITE
 from studies.problem.free import FreeParameters
-from studies.problem.observers import Cotangents, Moved, Observer, Recorded
+from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
 from studies.problem.reach import Reach
 from studies.problem.sampling import Sampling, sample_steps
+from studies.problem.shapes import ShapeLosses
 from studies.problem.steps import Steps
 from studies.scene.building import Built
 from studies.scene.series import in_steps
@@ -50,6 +51,8 @@ class SceneProblem(ImageProblem):
         Scene values that are neither free nor the scene's own, such as a fitted look, by path.
     steps : Steps
         Size of the time step.
+    shapes : tuple of ShapeLosses
+        Of vertices that are free.
     n_frames : int
         Instants of all observations.
     dtype, device, checkpoint
@@ -62,6 +65,7 @@ class SceneProblem(ImageProblem):
     steps: Steps
     n_frames: int = 0  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
     fixed: Mapping[str, np.ndarray] = field(default_factory=dict)
+    shapes: tuple[ShapeLosses, ...] = ()
     dtype: str = "float64"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
     device: str = "cpu"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
     threads: int | None = None
@@ -85,7 +89,13 @@ class SceneProblem(ImageProblem):
     @property
     def schedule(self) -> str | None:
         """Which states of the rollout are kept to be reversed, in words."""
-        return self._moment(self.parameters.start)[1].plan().told()
+        motion = self._moment(self.parameters.start)[1]
+        return None if isinstance(motion.system, AtRest) else motion.plan().told()
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing moves: pictures of still things."""
+        return isinstance(self.built.system, AtRest)
 
     # What the problem is restricted to
 
@@ -102,13 +112,18 @@ class SceneProblem(ImageProblem):
         return replace(self, threads=1)
 
     def at_stage(self, stage: float) -> "SceneProblem":
-        """Return the problem of this part of the frames, at least two."""
+        """Return the problem of this part of the frames, at least two; above 1, of softer edges."""
         if stage == 1.0:
             return self
+        if stage > 1.0:
+            softened = [one.softened(stage) for one in self.observers]
+            return replace(self, observers=tuple(softened))
         return self.frames_between(0, max(2, int(np.ceil(stage * self.n_frames))))
 
     def name_of_stage(self, stage: float) -> str:
-        """Return how many frames are looked at in a stage."""
+        """Return how many frames are looked at in a stage, or how soft edges are."""
+        if self.is_at_rest:
+            return f"edges {stage:g} times as soft"
         return f"{self.at_stage(stage).n_frames} of {self.n_frames} frames"
 
     def frames_between(self, first: int, stop: int) -> "SceneProblem":
@@ -324,9 +339,18 @@ class SceneProblem(ImageProblem):
         return self.residuals_cotangent(images, 2.0 * self.residuals_of(images))
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the squares of the priors and their gradient."""
+        """Return the squares of the priors, the losses of shape, and their gradient."""
         r, scale = self._prior(theta)
-        return float(r @ r), 2.0 * scale * r
+        total, gradient = float(r @ r), 2.0 * scale * r
+        values = self.parameters.scene_values(theta) if self.shapes else {}
+        for one in self.shapes:
+            if one.path in values:
+                weight = sum(seen.weight for seen in self.observers) / SEEN**2
+                x = values[one.path]
+                total += weight * one.value(x)
+                adj = {one.path: weight * one.gradient(x)}
+                gradient = gradient + self.parameters.scene_gradient(theta, adj)
+        return total, gradient
 
     def _prior(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the residuals of the priors, 0 where there is none, and their slopes."""

@@ -105,12 +105,12 @@ def solve(
     first = part.parameters.first_answers
     searched = part.at(part.parameters.start, keep=first)
     found = robust_search(
-        searched, robust(how, searched.parameters), folder, progress, seed=(seed,)
+        searched, robust(how, searched), folder, progress, seed=(seed,)
     )
     found = with_mirrored(searched, found, how, folder, progress=progress)
     spent = found.evaluations
     start = joint_start(part, found.best.theta)
-    if first_frames_differ(problem, problem.parameters.start, start):
+    if not made.is_twin and first_frames_differ(problem, problem.parameters.start, start):
         progress.say("the bodies begin elsewhere than at the start: fitting looks once more")
         fitted = made.refitted(everything.at(start).with_steps_for(start))
         everything = replace(fitted, fixed=without(fitted.fixed, problem.parameters.paths))
@@ -146,7 +146,8 @@ def solve(
     rivals, more = _rivals(whole, found, result.theta, how=how, folder=folder, progress=progress)
     spent += more
     progress.say("judging the answer")
-    spread = _spread(whole, result.theta, [joint.theta])
+    floor = 0.0 if made.is_twin else FOOTAGE_FLOOR
+    spread = _spread(whole, result.theta, [joint.theta], floor)
     labels = whole.parameters.theta_labels
     verdict = judge(
         Evidence(
@@ -163,10 +164,14 @@ def solve(
             still_squares=still,
             basins=rivals,
             worst_direction=spread.to_dict(labels)["worst_direction"],
-            needs_intervals=any(one.is_answer and not one.is_view for one in whole.parameters.free),
+            needs_intervals=any(
+                one.is_answer and not (one.is_view or one.is_shape)
+                for one in whole.parameters.free
+            ),
             is_watched=True,
             bent=bent(whole, first_look, result.theta),
             predictions={k: left for k, left in validation.items() if left is not None},
+            truth=None if made.truth is None else made.truth.flat(whole.parameters.paths),
         )
     )
     return Solved(
@@ -181,6 +186,15 @@ def solve(
         validation,
         tuple(name for name in log_names(JOINT) + log_names(FINAL) if folder.has(name)),
     )
+
+
+def _needs_another_look(problem: SceneProblem, theta: np.ndarray) -> bool:
+    """Whether backgrounds and looks of the first frames are others now that theta is known."""
+    begun = problem.parameters.start
+    if problem.is_at_rest and any(one.is_answer and one.path.startswith("cameras.")
+                                  for one in problem.parameters.free):  # fmt: skip
+        return True
+    return first_frames_differ(problem, begun, theta)
 
 
 def _unexplained_pictures(problem: SceneProblem, left: np.ndarray | None) -> float | None:
@@ -198,17 +212,23 @@ def fitted_frames(n_frames: int, held_back: float) -> int:
     return n_frames if count < LEAST_FITTED else count
 
 
-def robust(how: declared.Search, parameters: FreeParameters) -> RobustSearch:
+def robust(how: declared.Search, problem: SceneProblem) -> RobustSearch:
     """Return the settings of the search of the answers alone.
 
-    Cameras, lights and looks have no coarse set: they are fitted to the first frame already.
+    Cameras, lights and looks have no coarse set: they are fitted to the first frame already. In
+    pictures of things at rest they have one within their bounds, if they have any.
     """
-    is_view = all(one.is_view for one in parameters.free)
+    axes = None
+    if problem.is_at_rest:
+        width = problem.parameters.upper - problem.parameters.lower
+        axes = tuple(np.flatnonzero(np.isfinite(width)).tolist())
+    elif all(one.is_view for one in problem.parameters.free):
+        axes = ()
     return RobustSearch(
         coarse=how.coarse,
-        axes=() if is_view else None,
+        axes=axes,
         basins=how.basins,
-        stages=how.stages,
+        stages=how.softness if problem.is_at_rest else how.stages,
         max_evaluations=how.max_evaluations,
         tolerance=how.tolerance,
     )
@@ -384,7 +404,9 @@ def _sees(problem: SceneProblem, path: str) -> bool:
     return not path.startswith("cameras.") or path.rpartition(".")[0] in cameras
 
 
-def _spread(problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray]) -> Uncertainty:
+def _spread(
+    problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray], floor: float
+) -> Uncertainty:
     """Return the intervals at the answer, and the spectrum of the Jacobian."""
     n = problem.parameters.size
     nan, blank = np.full(n, np.nan), np.zeros((0, n))
@@ -403,7 +425,7 @@ def _spread(problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray]) 
         J,
         frames=problem.frames_of_rows(),
         stages=stages,
-        floor=FOOTAGE_FLOOR,
+        floor=floor,
     )
     values, directions = spectrum(J)
     noise = SEEN * float(np.sqrt(problem.residual_squares(theta).mean()))

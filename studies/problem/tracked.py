@@ -8,7 +8,7 @@ import scipy.sparse
 from render.posed_camera import PosedCamera
 from studies.errors import StudyError
 from studies.observations.points import PointData, read_points
-from studies.observations.states import read_states
+from studies.observations.states import StateData, read_states
 from studies.problem.points import PointObserver
 from studies.problem.start import start_surfaces
 from studies.scene import declared
@@ -27,6 +27,7 @@ def point_observer(
     *,
     center: np.ndarray,
     spec: declared.Camera | None = None,
+    data: PointData | None = None,
 ) -> PointObserver:
     """Return tracked points as an observer.
 
@@ -41,14 +42,17 @@ def point_observer(
         What the camera's points are relative to, (3,) [m].
     spec : declared.Camera, optional
         The same camera as declared, whose distortion is taken off.
+    data : PointData, optional
+        In place of the file: points that are still to be simulated.
 
     Raises
     ------
     StudyError
         If the body is not drawn, or a point is not on it.
     """
-    size = None if seen_by is None else seen_by[2]
-    data = read_points(one, spec, size, f"observations.{name}")
+    if data is None:
+        size = None if seen_by is None else seen_by[2]
+        data = read_points(one, spec, size, f"observations.{name}")
     if one.body not in built.subjects:
         raise StudyError(
             f"`observations.{name}.body` must be a body with a surface, got {one.body!r}. Known: "
@@ -75,15 +79,18 @@ def point_observer(
     )
 
 
-def state_observer(name: str, one: declared.States, built: Built) -> PointObserver:
-    """Return positions of all nodes of a body as an observer.
+def state_observer(
+    name: str, one: declared.States, built: Built, times: np.ndarray | None = None
+) -> PointObserver:
+    """Return positions of all nodes of a body as an observer; with `times`, still to be simulated.
+
+    Or their centre of mass, with the masses of the scene.
 
     Raises
     ------
     StudyError
         If the body has no nodes, or another number of them.
     """
-    data = read_states(one, f"observations.{name}")
     if one.body not in built.nodes:
         raise StudyError(
             f"`observations.{name}.body` must be a body with nodes, got {one.body!r}. Known: "
@@ -91,13 +98,21 @@ def state_observer(name: str, one: declared.States, built: Built) -> PointObserv
         )
     n_nodes = len(built.state.x)
     rows = np.arange(n_nodes)[built.nodes[one.body]]
-    if data.values.shape[1] != len(rows):
+    mass = built.system.parameters()["mass"][rows]
+    n = 1 if one.center else len(rows)
+    if times is None:
+        data = read_states(one, f"observations.{name}")
+    else:
+        data = StateData(times, np.zeros((len(times), n, 3)))
+    if data.values.shape[1] != n:
+        whose = "one place, its centre of mass" if one.center else f"the {n} nodes of `bodies.{one.body}`"
         raise StudyError(
-            f"`observations.{name}.file` must have the {len(rows)} nodes of "
-            f"`bodies.{one.body}`, got {data.values.shape[1]}: `x` is (n_times, n_nodes, 3)."
+            f"`observations.{name}.file` must have {whose}, got {data.values.shape[1]}: `x` is "
+            "(n_times, n_nodes, 3)."
         )
-    shape = (len(rows), n_nodes)
-    matrix = scipy.sparse.csr_array((np.ones(len(rows)), (np.arange(len(rows)), rows)), shape=shape)
+    weights = mass / mass.sum() if one.center else np.ones(n)
+    entries = (weights, (np.zeros_like(rows) if one.center else np.arange(n), rows))
+    matrix = scipy.sparse.csr_array(entries, shape=(n, n_nodes))
     return PointObserver(
         name,
         one.weight,

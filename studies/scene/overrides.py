@@ -2,19 +2,22 @@
 
 Keys are TOML's. What stands behind `free.` may be written without quotes, in a file and in an
 override, because a shell takes quotes away: free.duck.E.bounds=[1e3, 1e6] is the same, whether
-"duck.E" is there already or not.
+"duck.E" is there already or not. So is what stands behind `truth.`: truth.duck.E=2e5.
 """
 
 import dataclasses
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any
 
 from studies.errors import StudyError
-from studies.scene.declared import Free
+from studies.scene.declared import Drawn, Free
 
 
 FREE_KEYS = frozenset(field.name for field in dataclasses.fields(Free))
+COMPONENT = re.compile(r"[A-Za-z0-9_-]+\[[0-9, ]+\]")  # of a path: velocity[0]
+DRAWN_KEYS = frozenset(field.name for field in dataclasses.fields(Drawn))
 
 
 def set_override(values: dict[str, Any], text: str) -> None:
@@ -28,6 +31,11 @@ def set_override(values: dict[str, Any], text: str) -> None:
             value = {key: value}
         free = joined_free(values.get("free", {}))
         values["free"] = _merged(free, joined_free(value))
+        return
+    if keys[0] == "truth" and len(keys) > 1:
+        for key in reversed(keys[1:]):
+            value = {key: value}
+        values["truth"] = joined_truth(values.get("truth", {})) | joined_truth(value)
         return
     here: Any = values
     for depth, key in enumerate(keys[:-1], start=1):
@@ -44,6 +52,20 @@ def joined_free(tables: Any) -> Any:
     found: dict[str, Any] = {}
     for name, table in tables.items():
         _join(found, str(name), table)
+    return found
+
+
+def joined_truth(tables: Any) -> Any:
+    """Return the table `truth` with one key for each path, as `joined_free` does."""
+    if not isinstance(tables, Mapping):
+        return tables
+    found: dict[str, Any] = {}
+    for name, value in tables.items():
+        if isinstance(value, Mapping) and not _is_drawn(value):
+            inner = joined_truth(value)
+            found |= {f"{name}.{path}": one for path, one in inner.items()}
+        else:
+            found[str(name)] = value
     return found
 
 
@@ -67,15 +89,25 @@ def _is_free(path: str, table: Mapping[str, Any]) -> bool:
     if "." not in path and not FREE_KEYS.issuperset(table):
         return False
     holds_numbers = not all(isinstance(item, Mapping) for item in table.values())
-    return not table or holds_numbers or set(table) == {"prior"}
+    own = {key for key, item in table.items() if key == "prior" or _is_drawn(item)}
+    return not table or holds_numbers or own == set(table)
+
+
+def _is_drawn(table: Any) -> bool:
+    """Whether a table says how a number is drawn."""
+    return isinstance(table, Mapping) and bool(table) and DRAWN_KEYS.issuperset(table)
 
 
 def _parsed(text: str) -> tuple[list[str], Any]:
     """Return the keys and the value of "key=value"."""
     key, equals, raw = text.partition("=")
-    try:
-        nested: Any = tomllib.loads(f"{key} = 0") if equals and "\n" not in key else None
-    except tomllib.TOMLDecodeError:
+    nested: Any = None
+    for written in (key, COMPONENT.sub(r'"\g<0>"', key)):
+        try:
+            nested = nested or (tomllib.loads(f"{written} = 0") if "\n" not in key else None)
+        except tomllib.TOMLDecodeError:
+            continue
+    if not equals:
         nested = None
     if nested is None:
         raise StudyError(

@@ -1,8 +1,9 @@
 """Scene files: TOML in, checked dataclasses out, and back.
 
-`kind` may be left out of an observation (a `video` is a film, a `file` .csv holds points, .npz
-states) and of an obstacle (`ends`: capsule, `radius`: sphere, `size`: box, else plane). File names
-are relative to the folder of the scene file; "adjsim:NAME" is a file of studies/assets.
+`kind` may be left out of a light (`coefficients` are of a sky), of an observation (a `video` is a film, a `file` .csv holds points, .npz
+states, what is simulated with a `height` is a film, `at` places points) and of an obstacle (`ends`:
+capsule, `radius`: sphere, `size`: box, else plane). File names are relative to the folder of the
+scene file; "adjsim:NAME" is a file of studies/assets.
 """
 
 import copy
@@ -20,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from studies.errors import StudyError
 from studies.scene.checking import check_scene
 from studies.scene.declared import SceneFile
-from studies.scene.overrides import joined_free, set_override
+from studies.scene.overrides import joined_free, joined_truth, set_override
 from studies.scene.tables import check_table, each_path, expected, field_at
 
 
@@ -56,6 +57,8 @@ def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> Scen
     values = copy.deepcopy(dict(values))
     if "free" in values:
         values["free"] = joined_free(values["free"])
+    if "truth" in values:
+        values["truth"] = joined_truth(values["truth"])
     _infer_kinds(values)
     if not values.get("bodies"):
         raise StudyError(
@@ -91,8 +94,12 @@ def _infer_kinds(values: dict[str, Any]) -> None:
     for table in _tables(values.get("observations")):
         suffix = Path(str(table.get("file", ""))).suffix.lower()
         kind = "film" if "video" in table else {".csv": "points", ".npz": "states"}.get(suffix)
+        if isinstance(simulate := table.get("simulate"), dict):
+            kind = "film" if "height" in simulate else "points" if "at" in table else "states"
         if kind:
             table.setdefault("kind", kind)
+    for table in _tables(values.get("lights")):
+        table.setdefault("kind", "sky" if "coefficients" in table else "sun")
     for table in _tables(values.get("obstacles")):
         keys = {"ends": "capsule", "radius": "sphere", "size": "box"}
         table.setdefault("kind", next((keys[key] for key in keys if key in table), "plane"))

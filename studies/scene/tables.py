@@ -64,8 +64,15 @@ def _check_value(hint: Any, value: Any, path: str) -> None:
             raise StudyError(f"`{path}` must be a table of keys and values, got {value!r}.")
         for name, item in value.items():
             _check_value(get_args(_plain(hint))[1], item, joined(path, name))
-    elif classes := _classes(hint):
-        check_table(_choose(classes, value, path), value, path)
+    elif isinstance(value, Mapping) or not _holds_numbers(hint):
+        if classes := _classes(hint):
+            check_table(_choose(classes, value, path), value, path)
+
+
+def _holds_numbers(hint: Any) -> bool:
+    """Whether a number is allowed in place of a table."""
+    hint = _plain(hint)
+    return hint is float or (_is_union(hint) and any(_holds_numbers(one) for one in get_args(hint)))
 
 
 def field_at(cls: type, values: Mapping[str, Any], location: Iterable[Any]) -> tuple[str, Any, Any]:
@@ -91,7 +98,7 @@ def expected(hint: Any) -> str:
         inner, *metadata = get_args(hint)
         texts = [item for item in metadata if isinstance(item, str)]
         if texts:
-            return texts[0] if texts[0].startswith('"') else f"the {texts[0]}"
+            return texts[0] if texts[0].startswith(('"', "a ")) else f"the {texts[0]}"
         return expected(inner) + _limits(metadata)
     if _is_union(hint):
         return " or ".join(expected(item) for item in get_args(hint) if item is not types.NoneType)

@@ -1,0 +1,129 @@
+"""Twin experiments: observations simulated with a hidden truth, by the engine that fits them.
+
+Where `[truth]` says nothing a value is that of the scene, so that it only names what is drawn, or
+what the scene has wrong.
+
+Tests: `tests/studies/problem/test_twin.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from studies.errors import StudyError
+from studies.problem.films import FilmObserver, PictureObserver
+from studies.problem.free import FreeParameters
+from studies.problem.observing import VISIBLE
+from studies.problem.points import PointObserver
+from studies.problem.problem import SceneProblem
+from studies.scene import declared
+from studies.scene.components import component_of, split_component, with_components
+from studies.scene.maps import Value
+from studies.scene.tables import unknown
+from studies.truth import Truth
+
+
+RADIAN = {"deg": 180.0 / np.pi, "deg/s": 180.0 / np.pi, "rad": 1.0, "rad/s": 1.0}
+
+
+def true_values(
+    file: declared.SceneFile, values: Mapping[str, Value]
+) -> dict[str, np.ndarray] | None:
+    """Return the values that observations are simulated with, where they differ from the scene's.
+
+    None if nothing is simulated.
+
+    Raises
+    ------
+    StudyError
+        If a path is unknown, or has another number of values.
+    """
+    if not any(one.simulate for one in file.observations.values()):
+        return None
+    given = dict(file.truth)
+    for path, one in file.free.items():
+        if one.tied_to in given and path not in given:
+            given[path] = one.factor * np.asarray(given[one.tied_to], np.float64)
+    found, wholes = {}, {}
+    for path, value in given.items():
+        owner, _ = split_component(path)
+        if owner not in values:
+            raise StudyError(f"`truth`: {unknown('path', path, values)}")
+        wholes[owner] = values[owner].value
+        default = component_of(f'truth."{path}"', path, values[owner].value)
+        array = np.asarray(value, np.float64)
+        if array.shape not in {default.shape, ()}:
+            raise StudyError(
+                f'`truth."{path}"` must have the shape {default.shape}, or be one number, got '
+                f"shape {array.shape}."
+            )
+        found[path] = np.broadcast_to(array, default.shape).copy()
+    return with_components(found, wholes)
+
+
+def with_simulated(
+    problem: SceneProblem, file: declared.SceneFile, truth: Mapping[str, np.ndarray]
+) -> SceneProblem:
+    """Return the problem whose simulated observations show what the truth does.
+
+    Raises
+    ------
+    StudyError
+        If a film shows next to nothing: any search would call that a perfect fit.
+    """
+    rows = problem.predictions({**problem.fixed, **truth})
+    observers = []
+    for one, own in zip(problem.observers, rows, strict=True):
+        told = file.observations.get(one.name)
+        simulate = None if told is None else told.simulate
+        if simulate is None or not isinstance(one, PictureObserver | PointObserver):
+            observers.append(one)
+            continue
+        if isinstance(one, FilmObserver):
+            _require_visible(one, own)
+        observers.append(one.showing(_recorded(own[:, :3], simulate)))
+    return replace(problem, observers=tuple(observers))
+
+
+def _recorded(rows: np.ndarray, simulate: declared.Simulated) -> np.ndarray:
+    """Return rows with noise, and of a film in bytes if it asks for that."""
+    if simulate.noise:
+        noise = np.random.default_rng(simulate.seed or 0).standard_normal(rows.shape)
+        rows = rows + simulate.noise * noise
+    if getattr(simulate, "eight_bit", False):
+        rows = np.rint(255.0 * np.clip(rows, 0.0, 1.0)) / 255.0
+    return rows
+
+
+def _require_visible(one: FilmObserver, rows: np.ndarray) -> None:
+    covered = float(one.as_images(rows)[..., 3].sum(axis=(1, 2)).max())
+    if covered < VISIBLE:
+        raise StudyError(
+            f"`{one.camera_path}` sees nothing of the motion: at most {covered:.1f} pixels of a "
+            f"frame of `observations.{one.name}` are covered. Move it, look elsewhere, or check "
+            "that the motion is what was meant."
+        )
+
+
+def truth_of(
+    parameters: FreeParameters,
+    truth: Mapping[str, np.ndarray] | None,
+    values: Mapping[str, Value],
+) -> Truth | None:
+    """Return the hidden value of every free path, and what its error is relative to.
+
+    The error of an angle is one in radians, that of a component of a vector relative to its length.
+    """
+    if truth is None:
+        return None
+    hidden, scales = {}, {}
+    for path in parameters.paths:
+        owner, _ = split_component(path)
+        whole = truth.get(owner, values[owner].value)
+        hidden[path] = component_of(path, path, whole)
+        if values[owner].unit in RADIAN:
+            scales[path] = RADIAN[values[owner].unit]
+        elif values[owner].transform == "linear" and np.any(whole):
+            scales[path] = float(np.linalg.norm(whole))
+    return Truth(hidden, np.zeros(0), scales=scales)

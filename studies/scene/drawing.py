@@ -1,0 +1,90 @@
+"""Random instances of a scene: numbers that are drawn, and hooks of bundled modules.
+
+Instance k of seed s draws from `np.random.default_rng([s, k])`: first the numbers of `truth`, then
+those of `free`, in the order of the file, then seeds of noise, then the hook.
+
+Tests: `tests/studies/scene/test_drawing.py`.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from studies.errors import StudyError
+from studies.scene.checking import check_scene
+from studies.scene.declared import Drawn, SceneFile
+from studies.scene.files import BUNDLED
+from studies.scene.tables import unknown
+
+
+Hook = Callable[[SceneFile, np.random.Generator, int], SceneFile]
+
+
+def drawn(file: SceneFile, seed: int, instance: int = 0) -> SceneFile:
+    """Return an instance of a scene file: pure data, which a run of its own can be given.
+
+    Parameters
+    ----------
+    file : SceneFile
+    seed : int
+        Of the run.
+    instance : int
+
+    Raises
+    ------
+    StudyError
+        If `draw` names no module, or what was drawn does not fit.
+    """
+    rng = np.random.default_rng([seed, instance])
+    truth = {path: _numbers(value, rng) for path, value in file.truth.items()}
+    free = {path: replace(one, start=_numbers(one.start, rng)) for path, one in file.free.items()}
+    observations = {name: _seeded(one, rng) for name, one in file.observations.items()}
+    one = replace(file, truth=truth, free=free, observations=observations, instances=1, draw=None)
+    if file.draw is not None:
+        one = replace(hook(file.draw)(one, rng, instance), instances=1, draw=None)
+    check_scene(one)
+    return one
+
+
+def hook(name: str) -> Hook:
+    """Return the function `draw(file, rng, instance)` of a bundled module.
+
+    Raises
+    ------
+    StudyError
+        If there is none: a scene file is data, and runs no code but what comes with adjsim.
+    """
+    known = sorted(
+        path.stem for path in BUNDLED.glob("*.py") if "def draw(" in path.read_text("utf-8")
+    )
+    if name not in known:
+        raise StudyError(f"`draw`: {unknown('bundled module', name, known)}")
+    return importlib.import_module(f"studies.bundled.{name}").draw
+
+
+def _numbers(value: Any, rng: np.random.Generator) -> Any:
+    """Return a value with numbers where it is drawn."""
+    if isinstance(value, tuple):
+        return tuple(_numbers(one, rng) for one in value)
+    if not isinstance(value, Drawn):
+        return value
+    if value.between is not None:
+        found = rng.uniform(*value.between, size=value.shape)
+    else:
+        found = value.mean + (value.normal or 0.0) * rng.standard_normal(value.shape)
+    return _plain(np.asarray(found).tolist())
+
+
+def _plain(value: Any) -> Any:
+    return tuple(map(_plain, value)) if isinstance(value, list) else value
+
+
+def _seeded(one: Any, rng: np.random.Generator) -> Any:
+    """Return an observation whose noise has a seed."""
+    simulate = one.simulate
+    if simulate is None or not simulate.noise or simulate.seed is not None:
+        return one
+    return replace(one, simulate=replace(simulate, seed=int(rng.integers(2**31))))
