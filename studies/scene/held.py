@@ -1,4 +1,4 @@
-"""Which nodes of a body are held.
+"""Which nodes of a body a table selects: those that are held, or muscles.
 
 Tests: `tests/studies/scene/test_held.py`.
 """
@@ -13,12 +13,12 @@ ROUNDING = 1e-9  # of the body's diagonal, by which a place may be missed
 
 
 def held_nodes(key: str, held: Held | None, points: np.ndarray, *, numbered: bool) -> np.ndarray:
-    """Return the mask of held nodes, (n_nodes,).
+    """Return the mask of the nodes that a table selects, (n_nodes,).
 
     Parameters
     ----------
     key : str
-        Of the body, e.g. "bodies.duck".
+        Of the table, e.g. "bodies.duck.held".
     held : Held or None
     points : ndarray
         Nodes in the world, (n_nodes, 3) [m].
@@ -39,7 +39,7 @@ def held_nodes(key: str, held: Held | None, points: np.ndarray, *, numbered: boo
         lower, upper = np.asarray(held.box.lower), np.asarray(held.box.upper)
         if (lower > upper).any():
             raise StudyError(
-                f"`{key}.held.box.lower` must not be above `upper`, got {lower.tolist()} and "
+                f"`{key}.box.lower` must not be above `upper`, got {lower.tolist()} and "
                 f"{upper.tolist()}."
             )
         mask |= np.all((points >= lower - near) & (points <= upper + near), axis=1)
@@ -47,7 +47,7 @@ def held_nodes(key: str, held: Held | None, points: np.ndarray, *, numbered: boo
         normal = np.asarray(held.plane.normal)
         length = float(np.linalg.norm(normal))
         if length == 0.0:
-            raise StudyError(f"`{key}.held.plane.normal` must not be zero.")
+            raise StudyError(f"`{key}.plane.normal` must not be zero.")
         mask |= (points - held.plane.point) @ (normal / length) <= near
     if held.ball is not None:
         distance = np.linalg.norm(points - held.ball.center, axis=1)
@@ -55,12 +55,13 @@ def held_nodes(key: str, held: Held | None, points: np.ndarray, *, numbered: boo
     if held.nodes:
         _hold_numbers(key, held.nodes, mask, numbered=numbered)
     if not mask.any() or mask.all():
+        body = ".".join(key.split(".")[:2])
         ends = (", ".join(f"{value:.4g}" for value in end) for end in (low, high))
         raise StudyError(
-            f"`{key}.held` must hold some nodes and leave some free, but it holds "
+            f"`{key}` must select some nodes and leave some out, but it selects "
             f"{int(mask.sum())} of {len(mask)}. The body reaches from [{next(ends)}] to "
             f"[{next(ends)}] m in the world. If it should be smaller or larger, correct "
-            f"`{key}.scale`: a file in millimetres needs 0.001."
+            f"`{body}.scale`: a file in millimetres needs 0.001."
         )
     return mask
 
@@ -68,12 +69,12 @@ def held_nodes(key: str, held: Held | None, points: np.ndarray, *, numbered: boo
 def _hold_numbers(key: str, nodes: tuple[int, ...], mask: np.ndarray, *, numbered: bool) -> None:
     if not numbered:
         raise StudyError(
-            f"`{key}.held.nodes` must be left out for a surface that is filled with tetrahedra, "
+            f"`{key}.nodes` must be left out for a surface that is filled with tetrahedra, "
             "whose nodes have other numbers. Use a box, a plane or a ball."
         )
     outside = [node for node in nodes if not 0 <= node < len(mask)]
     if outside:
         raise StudyError(
-            f"`{key}.held.nodes` must be numbers from 0 to {len(mask) - 1}, got {outside[0]}."
+            f"`{key}.nodes` must be numbers from 0 to {len(mask) - 1}, got {outside[0]}."
         )
     mask[list(nodes)] = True
