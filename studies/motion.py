@@ -20,6 +20,48 @@ DT = "time.dt"  # what settings call the size of a step
 
 
 @dataclass(frozen=True, eq=False)
+class AtRest:
+    """What does not move, in place of a system: its parameters by path."""
+
+    points: Mapping[str, np.ndarray]
+
+    def with_values(self, state: Any, values: Mapping[str, Any]) -> tuple["AtRest", Any]:
+        """Return it with other values of some parameters, by path."""
+        return AtRest({**self.points, **values}), state
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return the parameters by path."""
+        return dict(self.points)
+
+
+@dataclass(frozen=True)
+class NoState:
+    """The state of what does not move."""
+
+
+@dataclass(frozen=True, eq=False)
+class RestingRun:
+    """A trajectory of what does not move: the steps of its frames, (n_frames,), and dt [s]."""
+
+    steps: np.ndarray
+    dt: float
+
+    @property
+    def times(self) -> np.ndarray:
+        """Times of the frames, (n_frames,) [s]."""
+        return self.steps * self.dt
+
+    @property
+    def trajectory(self) -> "RestingRun":
+        """Itself: it is its own record, for nothing has to be kept."""
+        return self
+
+    def vjp(self, **_: Any) -> dict[str, np.ndarray]:
+        """Return nothing: what is seen depends on the parameters directly."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
 class Motion:
     """A system and how it is run.
 
@@ -41,7 +83,7 @@ class Motion:
         What the states of a reverse sweep may take, such as "500MB", or "all".
     """
 
-    system: System[Any, Any]
+    system: System[Any, Any] | AtRest
     state: Any
     dt: float
     frames: np.ndarray
@@ -72,10 +114,14 @@ class Motion:
         NotFiniteError
             If the rollout leaves the finite numbers; so do `record` and `jvp`.
         """
+        if isinstance(self.system, AtRest):
+            return RestingRun(self.frames, self.dt)
         return self._tried(rollout)
 
-    def record(self) -> Record[Any, Any]:
-        """Run forward and keep what the reverse sweep needs, within the budget."""
+    def record(self) -> Any:
+        """Run forward and keep what the reverse sweep needs, within the budget: a `Record`."""
+        if isinstance(self.system, AtRest):
+            return self.run()
         return self._tried(record, checkpoint=self.checkpoint)
 
     @property
@@ -95,6 +141,8 @@ class Motion:
 
     def jvp(self, tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         """Return the trajectory and its derivative along tangents by path."""
+        if isinstance(self.system, AtRest):
+            return self.run(), self.run()
         return self._tried(rollout_jvp, tangents)
 
     def _tried(self, sweep: Any, *more: Any, **kept: Any) -> Any:

@@ -58,7 +58,7 @@ def fit_first_frames(
         return problem
     cameras = _fitted_cameras(problem)
     margins: tuple[float | None, ...] = (MARGIN, MARGIN / 3.0)
-    if not again and _is_anywhere(problem, file):
+    if not again and _is_anywhere(problem):
         margins = (None,)
     for margin in margins:
         problem = _with_backgrounds(problem, films, file, margin)
@@ -95,7 +95,7 @@ def _fitted_cameras(problem: SceneProblem) -> tuple[Free, ...]:
     )
 
 
-def _is_anywhere(problem: SceneProblem, file: declared.SceneFile) -> bool:
+def _is_anywhere(problem: SceneProblem) -> bool:
     """Whether bodies at rest may be seen elsewhere than where the start has them."""
     return problem.is_at_rest and any(
         one.is_shape
@@ -105,9 +105,17 @@ def _is_anywhere(problem: SceneProblem, file: declared.SceneFile) -> bool:
 
 
 def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) -> bool:
-    """Whether bodies are elsewhere in the first frames for one theta than for another."""
+    """Whether bodies are elsewhere in the first frames for one theta than for another.
+
+    So they are where the question is the camera of pictures of things at rest.
+    """
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return False
+    free = problem.parameters.free
+    if problem.is_at_rest and any(
+        one.is_answer and one.path.startswith("cameras.") for one in free
+    ):
+        return True
     first = _first_of_films(problem)
     places = []
     for at in (theta, other):

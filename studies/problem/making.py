@@ -61,6 +61,8 @@ class Made:
         Hidden values of what is free, where observations are simulated.
     is_twin : bool
         Whether all observations are simulated.
+    true_values : mapping, optional
+        Values by path that differ from the scene's in what is simulated.
     """
 
     everything: SceneProblem
@@ -69,6 +71,7 @@ class Made:
     refitted: Callable[[SceneProblem], SceneProblem]
     truth: Truth | None = None
     is_twin: bool = False
+    true_values: Mapping[str, np.ndarray] | None = None
 
     @property
     def problem(self) -> SceneProblem:
@@ -156,7 +159,7 @@ def make_problem(
         say(f"fitting {what} to the first frame")
     hidden = truth_of(parameters, truth, values)
     problem = fit_first_frames(problem, films, file, looks)
-    return Made(problem, kept, notes, refitted, hidden, file.is_twin)
+    return Made(problem, kept, notes, refitted, hidden, file.is_twin, truth)
 
 
 def is_at_rest(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:

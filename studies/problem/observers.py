@@ -132,6 +132,11 @@ class Observer(ABC):
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return the weighted mean square of a difference by frame, (n_frames,), no pyramid."""
 
+    def softened(self, factor: float) -> Self:
+        """Return the observation with edges drawn softer by a factor; only pictures have any."""
+        del factor
+        return self
+
     def still(self) -> np.ndarray:
         """Return the rows of the first frame, at every frame."""
         per_frame = self.rows_per_frame()

@@ -118,8 +118,10 @@ def solve(
         part = problem.frames_between(0, n_fitted)
         start = part.parameters.start
     first_look = problem.parameters.start
-    joint = _local(part, start, how, folder, progress=progress, log=JOINT, stage=_beside(part))
-    spent += joint.evaluations
+    joint = found.best
+    if part.parameters.size > len(first) or problem is not made.problem:
+        joint = _local(part, start, how, folder, progress=progress, log=JOINT, stage=_beside(part))
+        spent += joint.evaluations
     fitted_to = _seen_only(part, joint.theta, first_look)
     is_held_back = n_fitted < problem.n_frames
     looks = [first_look, fitted_to]
@@ -186,15 +188,6 @@ def solve(
         validation,
         tuple(name for name in log_names(JOINT) + log_names(FINAL) if folder.has(name)),
     )
-
-
-def _needs_another_look(problem: SceneProblem, theta: np.ndarray) -> bool:
-    """Whether backgrounds and looks of the first frames are others now that theta is known."""
-    begun = problem.parameters.start
-    if problem.is_at_rest and any(one.is_answer and one.path.startswith("cameras.")
-                                  for one in problem.parameters.free):  # fmt: skip
-        return True
-    return first_frames_differ(problem, begun, theta)
 
 
 def _unexplained_pictures(problem: SceneProblem, left: np.ndarray | None) -> float | None:

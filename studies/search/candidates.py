@@ -62,11 +62,13 @@ def stages_for(
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Return the stages of a search, and how many frames each of them compares.
 
-    Stages with the same number of frames are one. As long as the curve of the first one has more
+    Stages with the same number of frames are one, but for those of soft edges. As long as the curve of the first one has more
     than `FEW` minima, half of its frames are a stage before it: at most `HALVINGS` times, with few
     axes, and only if the loss of so few frames depends on the parameters at all.
     """
     n_frames = by_frame.shape[1]
+    if stages[0] >= 1.0:  # all frames, with softer edges first
+        return tuple(stages), (n_frames,) * len(stages)
     by_count = {first_part(n_frames, stage): stage for stage in stages}  # the last of equals
     counts = list(by_count)
     for _ in range(HALVINGS if len(counts) > 1 and len(points.axes) <= HALVED_AXES else 0):

@@ -67,7 +67,7 @@ def robust_search(
         ended = [run.search(staged, basin, number, label) for basin in active]
         spent += sum(b.evaluations - a.evaluations for a, b in zip(active, ended, strict=True))
         ended = run.merged(ended)
-        if stage < 1.0:
+        if number < len(stages) - 1:
             ended, hopeless = run.split_hopeless(ended)
             given_up += hopeless
         basins = [*ended, *waiting]

@@ -42,7 +42,8 @@ class RobustSearch:
     basins : int
         Local searches start from so many of the best basins.
     stages : tuple of float
-        Growing parts of the film, the last one 1.
+        Growing parts of the film, the last one 1; or of pictures at rest shrinking factors of the
+        softness of edges, the last one 1.
     max_evaluations : int
         Budget of each local search [rollouts].
     tolerance : float
@@ -68,8 +69,9 @@ class RobustSearch:
     axes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        is_growing = bool(self.stages) and self.stages[0] > 0.0 and self.stages[-1] == 1.0
-        if not is_growing or (np.diff(self.stages) <= 0.0).any():
+        steps = np.diff(self.stages)
+        ends_well = bool(self.stages) and self.stages[0] > 0.0 and self.stages[-1] == 1.0
+        if not ends_well or not ((steps > 0.0).all() or (steps < 0.0).all()):
             raise StudyError(
                 "`search.stages` must be growing parts of the film that end with 1.0, such as "
                 f"[0.3, 0.6, 1.0]; got {list(self.stages)}."
