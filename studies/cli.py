@@ -381,23 +381,6 @@ def preview(
 
 
 @app.command()
-def gallery(
-    *,
-    out: Annotated[Path, typer.Option(help="Folder of the pictures and their page.")] = Path(
-        "gallery"
-    ),
-    height: Annotated[int, typer.Option(help="Of a picture [pixels].")] = 180,
-) -> None:
-    """Draw all that the renderer can show, beside others.
-
-    The same is drawn by each of DEODR, Mitsuba and VTK that is installed.
-    """
-    from studies.gallery.making import make_gallery
-
-    print(make_gallery(out, height))
-
-
-@app.command()
 def info() -> None:
     """Print versions, devices, what is missing and how to get it."""
     from studies.info import info_text

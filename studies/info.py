@@ -15,7 +15,7 @@ EXTRAS = {
     ),
     "torch": ("the learned baselines", how_to_install("learn")),
     "mitsuba": ("path-traced videos and pictures", how_to_install("photo")),
-    "deodr": ("other packages beside ours, in `timing` and `gallery`", how_to_install("peers")),
+    "deodr": ("other packages beside ours, timed by `python -m benchmarks.timing peers`", how_to_install("peers")),
     "pytest": ("the tests", how_to_install("test")),
     "sphinx": ("the docs", how_to_install("docs")),
 }

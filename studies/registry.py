@@ -209,14 +209,6 @@ STUDIES = {
             "studies.paper.model_errors.study",
             "identify the mass of a thrown body by a model that is not that of the video",
         ),
-        Study(
-            "timing",
-            "studies.timing",
-            "measure forward and reverse over 100 to 10 000 tetrahedra",
-            reporter="studies.timing_report",
-            moves=False,
-            searches=False,
-        ),
     )
 }
 

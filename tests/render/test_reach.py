@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from adjoint.render.soft_raster import record_images
+from benchmarks.timing.scenes import icosphere
 from render import frames
 from render.frames import setup_frame
 from render.lenses import Orthographic
@@ -12,7 +13,6 @@ from render.textures import Texture
 from render.tile_curved import is_lit_alone
 from render.tile_shading import is_plain
 from render.tile_textured import is_draped
-from studies.timing_scenes import ball_mesh
 from tests.render.scenes import camera, soft
 
 
@@ -28,7 +28,7 @@ def painted(rng, paint, points, mesh_faces):
 
 def lit_ball(rng, *, smooth_normals, two_lights=False, in_a_sky=False, paint="faces", specular=0.5):
     """A ball of 80 faces, matt without `specular`, in light from one side, two, or everywhere."""
-    points, mesh_faces = ball_mesh(80)
+    points, mesh_faces = icosphere(80)
     material = Material(0.2, 0.6, specular=specular, shininess=5.0)
     look = painted(rng, paint, points, mesh_faces)
     mesh = Mesh(mesh_faces, material=material, smooth_normals=smooth_normals, **look)

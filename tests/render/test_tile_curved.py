@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from adjoint.render.soft_raster import record_images
+from benchmarks.timing.scenes import icosphere
 from render.scene import DirectionalLight, Material, Mesh, Scene
-from studies.timing_scenes import ball_mesh
 from tests.render.scenes import camera, soft
 
 
@@ -12,7 +12,7 @@ SIZE = (40, 36)
 
 def smooth_ball(specular, lights, **colors):
     """A ball with smooth normals in one colour C, or in the same colour at every vertex."""
-    _, faces = ball_mesh(80)
+    _, faces = icosphere(80)
     shiny = Material(0.2, (0.6, 0.5, 0.4), specular=specular, shininess=5.5)
     mesh = Mesh(faces, material=shiny, smooth_normals=True, **colors)
     return Scene({"ball": mesh}, {f"light{i}": light for i, light in enumerate(lights)})
@@ -22,7 +22,7 @@ def smooth_ball(specular, lights, **colors):
 @pytest.mark.parametrize("n_lights", [0, 1, 3])
 @pytest.mark.parametrize("specular", [None, (0.5, 0.4, 0.6)])
 def test_one_colour_is_that_colour_at_every_vertex(specular, n_lights, dtype):
-    points, faces = ball_mesh(80)
+    points, faces = icosphere(80)
     vertices = {"ball": (0.8 * points).astype(dtype)}
     directions = [(1.0, 0.6, 0.5), (-0.2, 0.9, -0.5), (0.1, -0.7, 0.9)]
     lights = [DirectionalLight(l, (0.9, 0.7, 0.3)) for l in directions[:n_lights]]

@@ -337,7 +337,7 @@ def test_a_folder_that_is_taken_is_refused_before_anything_is_compiled(
     [
         (["beam", "beam.mu=3e5"], "was run with `beam.mu` = 200000.0, not 300000.0"),
         (["beam", "--seed", "5"], "was run with `--seed` = 0, not 5"),
-        (["timing"], "holds a run of `beam`, not of `timing`"),
+        (["bounce"], "holds a run of `beam`, not of `bounce`"),
     ],
 )
 def test_a_run_resumes_only_as_it_was_started(finished, adjsim, arguments, message):

@@ -357,9 +357,8 @@ def test_a_grid_without_a_possible_point_is_refused_before_anything_is_written(t
 
 
 def test_studies_without_one_problem_are_refused():
-    for study in ("timing", "appearance"):  # the second has instances, of more than one problem
-        with pytest.raises(StudyError, match=f"not `{study}`. Scan one that does, e.g. `beam`"):
-            grid_of(study, (), "tets=1:2:2")
+    with pytest.raises(StudyError, match="not `appearance`. Scan one that does, e.g. `beam`"):
+        grid_of("appearance", (), "tets=1:2:2")  # it has instances, of more than one problem
     with pytest.raises(StudyError, match="Scan one of its instances: `instances=1`"):
         grid_of("rigid-mass", ("instances=2",), "body.mass=1:2:2")
 

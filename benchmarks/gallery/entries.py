@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjsim.meshes.shapes import shape
+from benchmarks.gallery.shots import Entry, Shot, Size
 from render.annealing import softness
 from render.blending import DIBR, Hard, Over, Softmax
 from render.camera import AnyCamera, Camera
@@ -18,7 +19,6 @@ from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Light, Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
 from render.textures import Texture, Wrap
-from studies.gallery.shots import Entry, Shot, Size
 
 
 WHITE = (1.0, 1.0, 1.0)
@@ -206,23 +206,6 @@ def of_materials() -> Scene:
     return colored("object", materials=kinds)
 
 
-def in_soft_modes(name: str, what: str, scene: Callable[[], Scene]) -> list[Entry]:
-    """Return entries that show a scene in the modes that soften edges 1 pixel, or alpha."""
-    modes: dict[str, tuple[str, Callable[[Size], SoftRasterizer], str]] = {
-        "over": ("by Over: seams as with flat faces.", rasterizer, SOFT),
-        "seamless": ("with seamless coverage.", lambda n: rasterizer(n, seamless=True), SOFT),
-        "softmax": ("by Softmax.", lambda n: rasterizer(n, blend=Softmax()), SOFT),
-        "dibr": ("by DIB-R: colours of the z-buffer.", lambda n: rasterizer(n, blend=DIBR()), ""),
-    }
-    return [
-        Entry(f"{name}-{mode}", "Appearance", f"{what} {text}", shot(scene, raster), remark)
-        for mode, (text, raster, remark) in modes.items()
-    ]
-
-
-SOFT = "Others draw hard edges: the difference is the softness itself."
-SOFTMAX = "PyTorch3D has this mode; others draw hard edges: the difference is the softness itself."
-NO_HARMONICS = "Others have no such light: they draw our shade of each face as its colour."
 ENTRIES: tuple[Entry, ...] = (
     Entry("hard", "Modes", "The z-buffer: each pixel shows the nearest face at its centre.",
           shot(by_face, lambda size: rasterizer(size, blend=Hard()))),
@@ -230,20 +213,20 @@ ENTRIES: tuple[Entry, ...] = (
           shot(by_face)),
     Entry("over", "Modes", "Soft rasterization, Over: faces with edges 1 pixel soft, nearest "
           "first. An edge between two faces lets a quarter of what is behind them through: seams.",
-          shot(by_face, rasterizer), SOFT),
+          shot(by_face, rasterizer)),
     Entry("seamless", "Modes", "Over with seamless coverage, edges 1 pixel soft: silhouettes and "
           "boundaries alone are soft.",
-          shot(by_face, lambda size: rasterizer(size, seamless=True)), SOFT),
+          shot(by_face, lambda size: rasterizer(size, seamless=True))),
     Entry("seamless-wide", "Modes", "Seamless coverage with edges 4 pixels soft.",
-          shot(by_face, lambda size: rasterizer(size, 4.0, seamless=True)), SOFT),
+          shot(by_face, lambda size: rasterizer(size, 4.0, seamless=True))),
     Entry("softmax", "Modes", "Soft rasterization, Softmax with the paper's gamma: colours are a "
           "mask that ends where coverage falls below 1e-4.",
-          shot(by_face, lambda size: rasterizer(size, blend=Softmax())), SOFTMAX),
+          shot(by_face, lambda size: rasterizer(size, blend=Softmax()))),
     Entry("softmax-wide", "Modes", "Softmax with gamma 0.01: faces at nearly the same depth "
           "melt into one another.",
-          shot(by_face, lambda size: rasterizer(size, gamma=0.01, blend=Softmax())), SOFTMAX),
+          shot(by_face, lambda size: rasterizer(size, gamma=0.01, blend=Softmax()))),
     Entry("wide", "Modes", "Over with edges 4 pixels soft, as at the start of a search.",
-          shot(by_face, lambda size: rasterizer(size, 4.0, blend=Over())), SOFT),
+          shot(by_face, lambda size: rasterizer(size, 4.0, blend=Over()))),
     Entry("dibr", "Modes", "DIB-R: hard colours; its softness is in alpha alone.",
           shot(by_face, lambda size: rasterizer(size, blend=DIBR()))),
     Entry("dibr-alpha", "Modes", "Alpha of DIB-R, white where a face covers the pixel: around a "
@@ -254,36 +237,33 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("culled", "Modes", "A ball without its top, faces that turn away culled: where it is "
           "open, nothing is drawn of the far wall.", open_ball),
     Entry("over-an-image", "Modes", "Drawn over an image, here a gradient.",
-          shot(by_face, sunset), "Others draw on nothing; the image is put behind them."),
+          shot(by_face, sunset)),
     Entry("ambient", "Lights", "Ambient light alone.", shot(by_object, lights={})),
     Entry("sun", "Lights", "One directional light, Lambert.", shot(by_object)),
     Entry("three-lights", "Lights", "Three coloured directional lights.",
           shot(by_object, lights=THREE)),
     Entry("harmonics", "Lights", "Spherical harmonics of order 2: light from everywhere.",
-          shot(by_object, lights={"sky": SphericalHarmonics(SKY)}), NO_HARMONICS),
+          shot(by_object, lights={"sky": SphericalHarmonics(SKY)})),
     Entry("face-colors", "Appearance", "A colour for each face.", shot(by_face)),
     Entry("vertex-colors", "Appearance", "A colour for each vertex, interpolated in perspective.",
           shot(by_vertex)),
     Entry("smooth-normals", "Appearance", "Apple and ring with interpolated normals, shaded pixel "
           "by pixel.", shot(rounded)),
     Entry("smooth-harmonics", "Appearance", "Smooth normals in the light of spherical harmonics.",
-          shot(rounded, lights={"sky": SphericalHarmonics(SKY)}),
-          "Others draw our shade of each corner, interpolated."),
+          shot(rounded, lights={"sky": SphericalHarmonics(SKY)})),
     Entry("highlights", "Appearance", "Phong: highlights, shiny and dull.", shot(glossy)),
     Entry("textures", "Appearance", "Pictures on the board and the apple, bilinear between texels, "
           "repeated.", shot(textured)),
     Entry("clamped-textures", "Appearance", "The same, clamped: beyond the border the outermost "
           "texel goes on.", shot(lambda: textured(Wrap.CLAMP))),
-    *in_soft_modes("highlights", "Phong", glossy),
-    *in_soft_modes("textures", "Textures", textured),
     Entry("materials", "Appearance", "Each object with ambient and diffuse coefficients of its "
           "own, one of them by channel.", shot(of_materials)),
     Entry("depth", "Outputs", "Depth along the view, near is bright; the mean of the samples, as "
-          "all outputs.", shot(by_object, output=Output.DEPTH), "VTK reads it from its z-buffer."),
+          "all outputs.", shot(by_object, output=Output.DEPTH)),
     Entry("normals", "Outputs", "Normals: x, y and z as red, green and blue about grey.",
-          shot(by_object, output=Output.NORMALS), "Others draw our normals as colours."),
+          shot(by_object, output=Output.NORMALS)),
     Entry("mask", "Outputs", "Which object is seen, each with a colour of its own.",
-          shot(by_object, output=Output.MASK), "Others draw objects in these colours."),
+          shot(by_object, output=Output.MASK)),
     Entry("look-at", "Cameras", "From a point, at a point, with a field of view.",
           shot(by_vertex)),
     Entry("orbit", "Cameras", "By distance, elevation and azimuth.",

@@ -1,35 +1,31 @@
-"""The same scene drawn by VTK through PyVista: its own camera, its own lights, its own rasterizer.
+"""The same scene drawn by VTK through PyVista: its own camera, lights and rasterizer.
 
-VTK samples pixels at their centres, as we do; smooth edges are the mean of the same samples,
-drawn as a larger picture. Ambient and directional light are VTK's; materials by channel and
-spherical harmonics, which it lacks, come as colours of corners. VTK turns normals towards the
-camera, so it agrees on faces that are seen from outside.
+VTK samples pixels at their centres, as we do; smooth edges are the mean of the same samples, drawn
+as a larger picture. VTK turns normals towards the camera, so it agrees on faces that are seen from
+outside.
 """
 
 from typing import Any
 
 import numpy as np
 
+from benchmarks.gallery.shots import Shot, show
+from render.blending import Hard
 from render.camera import AnyCamera
 from render.lenses import Intrinsics, Orthographic
 from render.outputs import Output
 from render.scene import DirectionalLight, Mesh
 from render.textures import Wrap
 from studies import media
-from studies.gallery.shots import Shot, lit_corners, show, vertex_normals
-from studies.view import drawing_problem
 
 
 NO_LIGHT = DirectionalLight((0.0, 0.0, 1.0), (0.0, 0.0, 0.0))  # without one VTK makes its own
 
 
-def missing() -> str | None:
-    """Return what is missing to draw, or None."""
-    return drawing_problem(on_screen=False)
-
-
-def draw(shot: Shot) -> np.ndarray:
-    """Return VTK's picture, RGB (height, width, 3)."""
+def draw(shot: Shot) -> np.ndarray | None:
+    """Return VTK's picture, RGB (height, width, 3), or None if it has no such picture."""
+    if not can_draw(shot):
+        return None
     import pyvista
     from vtkmodules.vtkCommonCore import vtkLogger
 
@@ -40,40 +36,35 @@ def draw(shot: Shot) -> np.ndarray:
         off_screen=True, window_size=[k * width, k * height], lighting="none"
     )
     plotter.render_window.SetMultiSamples(0)
-    behind = shot.background
-    plotter.set_background(behind if behind.ndim == 1 else "black")
-    if vtk_can_light(shot):
-        for name, mesh in shot.scene.objects.items():
-            _add_mesh(plotter, mesh, shot.vertices[name], cull=shot.rasterizer.cull)
-        for light in shot.scene.lights.values() or [NO_LIGHT]:
-            _add_light(plotter, light)
-    else:
-        _add_corners(plotter, *lit_corners(shot))
+    plotter.set_background(shot.rasterizer.background)
+    for name, mesh in shot.scene.objects.items():
+        _add_mesh(plotter, mesh, shot.vertices[name], cull=shot.rasterizer.cull)
+    for light in shot.scene.lights.values() or [NO_LIGHT]:
+        _add_light(plotter, light)
     set_camera(plotter.camera, shot.camera)
-    picture = plotter.screenshot(return_img=True, transparent_background=behind.ndim == 3)
-    if shot.output is Output.DEPTH:
-        depth = -plotter.get_image_depth(fill_value=-shot.camera.far)
-        plotter.close()
-        return show(Output.DEPTH, media.area_mean(depth[None, ..., None], k)[0, ..., 0])
+    picture = plotter.screenshot(return_img=True)
+    depth = -plotter.get_image_depth(fill_value=-shot.camera.far)
     plotter.close()
-    image = media.as_float(picture)
-    if behind.ndim == 3:
-        samples = behind.repeat(k, axis=0).repeat(k, axis=1)
-        image = np.where(image[..., 3:] > 0.0, image[..., :3], samples)
-    return media.area_mean(image[None], k)[0]
+    if shot.output is Output.DEPTH:
+        return show(Output.DEPTH, media.area_mean(depth[None, ..., None], k)[0, ..., 0])
+    return media.area_mean(media.as_float(picture)[None], k)[0]
 
 
-def vtk_can_light(shot: Shot) -> bool:
-    """Whether VTK has these lights and materials itself."""
-    of_one_number = all(
-        np.ndim(value) == 0
+def can_draw(shot: Shot) -> bool:
+    """Whether VTK has these edges, outputs, lights and materials: hard, directional, one number."""
+    by_channel = any(
+        np.ndim(value)
         for mesh in shot.scene.objects.values()
         for value in mesh.material.parameters().values()
     )
     lights = shot.scene.lights.values()
-    if shot.output in {Output.NORMALS, Output.MASK}:
-        return False
-    return of_one_number and all(isinstance(light, DirectionalLight) for light in lights)
+    return (
+        isinstance(shot.rasterizer.blend, Hard)
+        and np.ndim(shot.rasterizer.background) == 1
+        and shot.output in {Output.RGBA, Output.DEPTH}
+        and not by_channel
+        and all(isinstance(light, DirectionalLight) for light in lights)
+    )
 
 
 def _add_mesh(plotter: Any, mesh: Mesh, x: np.ndarray, *, cull: bool) -> None:
@@ -106,6 +97,15 @@ def _add_mesh(plotter: Any, mesh: Mesh, x: np.ndarray, *, cull: bool) -> None:
     actor.GetProperty().SetSpecularColor(1.0, 1.0, 1.0)  # else that of the body
 
 
+def vertex_normals(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return unit normals of vertices, those of their faces by area, (n_vertices, 3)."""
+    a, b, c = (x[faces[:, k]] for k in range(3))
+    total = np.zeros_like(x)
+    for k in range(3):
+        np.add.at(total, faces[:, k], np.cross(b - a, c - a))
+    return total / np.linalg.norm(total, axis=1, keepdims=True)
+
+
 def _add_light(plotter: Any, light: Any) -> None:
     """Add a directional light."""
     import pyvista
@@ -116,16 +116,6 @@ def _add_light(plotter: Any, light: Any) -> None:
     lamp.SetDiffuseColor(color)  # PyVista would round it to 8 bits
     lamp.SetSpecularColor(color)
     plotter.add_light(lamp)
-
-
-def _add_corners(plotter: Any, points: np.ndarray, colors: np.ndarray) -> None:
-    """Add loose triangles, (n, 3, 3), that have their light in the colours of their corners."""
-    import pyvista
-
-    faces = np.arange(3 * len(points)).reshape(-1, 3)
-    body = pyvista.PolyData.from_regular_faces(points.reshape(-1, 3), faces)
-    body.point_data["colors"] = media.as_uint8(colors.reshape(-1, 3))
-    plotter.add_mesh(body, scalars="colors", rgb=True, lighting=False, show_scalar_bar=False)
 
 
 def set_camera(theirs: Any, camera: AnyCamera) -> None:

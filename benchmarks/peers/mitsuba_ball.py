@@ -1,13 +1,15 @@
 """The ball in Mitsuba 3: 16 samples a pixel, edges sampled by the projective integrator."""
 
+import subprocess
+import sys
 from typing import Any
 
 import drjit as dr  # pyright: ignore[reportMissingImports]
 import mitsuba as mi  # pyright: ignore[reportMissingImports]
 import numpy as np
 
-from studies.peers import PeerRun
-from studies.timing_scenes import DISTANCE, Ball, make_ball
+from benchmarks.peers import PeerRun
+from benchmarks.timing.scenes import DISTANCE, Ball, make_ball
 
 
 SAMPLES = 16
@@ -18,6 +20,8 @@ INTEGRATOR = {"type": "direct_projective", "sppi": 0, "guiding": "none"}
 def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:
     """Return drawing, and drawing with the gradient of the vertices; it takes all cores."""
     del threads
+    if __name__ != "__main__":
+        _try_apart()
     mi.set_variant("llvm_ad_rgb")
     mi.set_log_level(mi.LogLevel.Error)
     scene = mi.load_dict(_scene(ball, pixels))
@@ -44,6 +48,13 @@ def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:
     return PeerRun(forward, covered, both)
 
 
+def _try_apart() -> None:
+    """Raise RuntimeError where it cannot run: without an LLVM that suits it ends the process."""
+    done = subprocess.run([sys.executable, "-m", __name__], capture_output=True, check=False)
+    if done.returncode:
+        raise RuntimeError("it needs LLVM as a shared library, e.g. Debian's libllvm19")
+
+
 def _scene(ball: Ball, pixels: int) -> dict[str, Any]:
     mesh = mi.Mesh("ball", vertex_count=len(ball.points), face_count=len(ball.faces))
     arrays = mi.traverse(mesh)
@@ -59,8 +70,5 @@ def _scene(ball: Ball, pixels: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-if __name__ == "__main__":  # an LLVM that it cannot use ends the process: tried in one apart
-    trial = prepare(make_ball(20, 0), 8, 1)
-    trial.forward()
-    assert trial.gradient is not None
-    trial.gradient()
+if __name__ == "__main__":
+    prepare(make_ball(20), 8, 1).gradient()

@@ -9,8 +9,8 @@ import newton  # pyright: ignore[reportMissingImports]
 import numpy as np
 import warp as wp  # pyright: ignore[reportMissingImports]
 
-from studies.peers import PeerRun
-from studies.timing_scenes import LAM, MU, Block
+from benchmarks.peers import PeerRun
+from benchmarks.timing.scenes import LAM, MU, Body
 
 
 HAS_FLOOR = False
@@ -18,12 +18,7 @@ MAX_STEPS = 400  # every step is recorded from Python once, before it is timed
 RADIUS = 1e-6  # of a particle [m]: no contact between particles
 
 
-def whole_steps(n_steps: int) -> int:
-    """Return a number of steps near `n_steps` whose graph is captured in a moment."""
-    return min(n_steps, MAX_STEPS)
-
-
-def prepare(block: Block, n_steps: int, threads: int) -> PeerRun:
+def prepare(block: Body, n_steps: int, threads: int) -> PeerRun:
     """Return the captured rollout, and the captured rollout with its tape run back.
 
     Warp runs CPU kernels on one thread; `threads` is not used.
@@ -65,7 +60,7 @@ def _launch(graph: object) -> None:
     wp.synchronize()
 
 
-def _model(block: Block) -> "newton.Model":
+def _model(block: Body) -> "newton.Model":
     builder = newton.ModelBuilder(up_axis=newton.Axis.Y, gravity=tuple(block.model.gravity))
     builder.add_particles(
         pos=[wp.vec3(*map(float, x)) for x in block.mesh.points],

@@ -3,8 +3,8 @@
 import deodr  # pyright: ignore[reportMissingImports]
 import numpy as np
 
-from studies.peers import PeerRun
-from studies.timing_scenes import DISTANCE, Ball
+from benchmarks.peers import PeerRun
+from benchmarks.timing.scenes import DISTANCE, Ball
 
 
 def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:

@@ -8,14 +8,14 @@ import jax.numpy as jnp  # pyright: ignore[reportMissingImports]
 import numpy as np
 
 from adjsim.forces.neo_hookean import rest_shape
-from studies.peers import PeerRun
-from studies.timing_scenes import FLOOR, SINK, Block
+from benchmarks.peers import PeerRun
+from benchmarks.timing.scenes import FLOOR, SINK, Body
 
 
 F32 = np.float32
 
 
-def prepare(block: Block, n_steps: int, threads: int) -> PeerRun:
+def prepare(block: Body, n_steps: int, threads: int) -> PeerRun:
     """Return the rollout and its gradient by mu, lam, x and v, compiled by XLA.
 
     XLA takes all cores; `threads` is not used.
@@ -46,7 +46,7 @@ def prepare(block: Block, n_steps: int, threads: int) -> PeerRun:
     )
 
 
-def _constants(block: Block) -> dict[str, Any]:
+def _constants(block: Body) -> dict[str, Any]:
     """Return the arrays that no gradient is taken of, components first."""
     tets, n_nodes = np.asarray(block.mesh.tets), block.model.n_nodes
     B, volume = rest_shape(block.mesh.points, tets)

@@ -5,9 +5,9 @@ import torch  # pyright: ignore[reportMissingImports]
 from pytorch3d import renderer  # pyright: ignore[reportMissingImports]
 from pytorch3d.structures import Meshes  # pyright: ignore[reportMissingImports]
 
-from studies.peers import PeerRun
-from studies.timing_images import SIGMA
-from studies.timing_scenes import DISTANCE, Ball
+from benchmarks.peers import PeerRun
+from benchmarks.timing.laps import SIGMA
+from benchmarks.timing.scenes import DISTANCE, Ball
 
 
 FACES_PER_PIXEL = 8

@@ -1,0 +1,33 @@
+"""Other packages that `python -m benchmarks.timing peers` times beside ours.
+
+Each has a file of its own, written against the package's public interface, whose `prepare` returns
+a `PeerRun`. A package is timed only if it computes what adjsim does.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class PeerRun:
+    """What a peer can do with one problem.
+
+    Attributes
+    ----------
+    forward : callable
+        Runs the rollout, or draws the image, and waits for it.
+    result : callable
+        What the last `forward` computed: last positions (n_nodes, 3), or which pixels are covered,
+        (height, width) bool.
+    gradient : callable
+        Runs forward and reverse, and waits.
+    grad_mu : callable, optional
+        The last gradient of sum(x^2)/2 by mu of each tetrahedron, (n_tets,).
+    """
+
+    forward: Callable[[], object]
+    result: Callable[[], np.ndarray]
+    gradient: Callable[[], object]
+    grad_mu: Callable[[], np.ndarray] | None = None

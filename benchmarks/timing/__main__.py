@@ -1,0 +1,72 @@
+"""`python -m benchmarks.timing [PARTS]`: see the package."""
+
+import json
+import os
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from numba import get_num_threads
+from rich.console import Console
+
+from benchmarks.peers.racing import peer_laps
+from benchmarks.timing.clock import off_core, run_rounds
+from benchmarks.timing.laps import PARTS, Sizes
+from benchmarks.timing.table import growth_lines, rate_lines, show
+from studies.manifest import machine
+
+
+HIGH_LOAD, HIGH_OFF_CORE = 0.5, 0.05  # processes beside this one per core; share of the time
+PEERS = "peers"
+
+
+def time_loops(
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(help=f"{', '.join(PARTS)}, {PEERS}; default: all but {PEERS}."),
+    ] = None,
+    *,
+    rounds: Annotated[int, typer.Option(min=1, help="How often everything is timed.")] = 15,
+    threads: Annotated[str, typer.Option(help="Numbers of threads, with commas.")] = "1,2",
+    dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    device: Annotated[str, typer.Option(help="cpu or cuda; images are timed on the CPU.")] = "cpu",
+    small: Annotated[bool, typer.Option(help="Sizes that take no time.")] = False,
+    out: Annotated[Path, typer.Option(help="File of all the numbers.")] = Path("timing.json"),
+) -> None:
+    """Time forward and reverse, side by side in the same rounds."""
+    chosen = parts or [*PARTS]
+    unknown = [name for name in chosen if name not in (*PARTS, PEERS)]
+    if unknown:
+        raise typer.BadParameter(f"`{unknown[0]}` is none of {', '.join((*PARTS, PEERS))}.")
+    counts = [n for n in map(int, threads.split(",")) if n <= get_num_threads()] or [1]
+    on_gpu = device == "cuda"
+    sizes = Sizes(threads=[0] if on_gpu else counts, dtype=dtype, device=device)
+    sizes = sizes.small() if small else sizes
+    ours = [name for name in chosen if name != PEERS and not (on_gpu and name == "images")]
+    console = Console(width=max(110, Console().width))
+    before = os.getloadavg()[0]
+    laps = list(chain.from_iterable(PARTS[name](sizes) for name in ours))
+    notes = []
+    if PEERS in chosen:
+        more, notes = peer_laps(sizes)
+        laps += more
+    run_rounds(laps, rounds, typer.echo)
+    rows = [lap.result() for lap in laps]
+    show(rows, console)
+    facts = machine()
+    lines = [*rate_lines(rows), *growth_lines(rows), *notes]
+    if before > HIGH_LOAD * (facts["cores"] or 1) or off_core(laps) > HIGH_OFF_CORE:
+        lines.append(
+            f"The machine was busy: load {before:.1f} before, and laps of one thread waited "
+            f"{100 * off_core(laps):.0f} % of their time for a core. Trust the minima more."
+        )
+    typer.echo("\n".join(lines))
+    result = {"machine": facts, "load": before, "rounds": rounds, "laps": rows, "notes": notes}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(result, indent=1))
+    typer.echo(out.resolve())
+
+
+if __name__ == "__main__":
+    typer.run(time_loops)

@@ -1,0 +1,109 @@
+"""Timing on a machine that others use too: interleaved rounds, minimum and median.
+
+Noise from other processes only ever adds time, and comes in bursts. So every lap is timed once in
+a round, and the rounds are repeated: a burst touches all laps of a round alike. The minimum over
+the rounds estimates what the machine can do, the median shows what it did, and ratios are taken
+within a round before their median.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+SETTLE = 0.002  # pause before a lap [s]: threads of the lap before stop spinning
+
+
+def nothing() -> None:
+    """Prepare nothing."""
+
+
+@dataclass(eq=False)
+class Lap:
+    """One thing to be timed.
+
+    Attributes
+    ----------
+    part, case, kind : str
+        Which table and which row it stands in, and what is done: forward, forward+reverse, ...
+    threads : int
+        How many threads, 0 on a GPU.
+    call : callable
+        What is timed.
+    prepare : callable
+        What comes before each call, not timed.
+    work : float
+        Units of work in one call, e.g. tetrahedra times steps.
+    facts : dict
+        What else the result should hold.
+    beside : Lap, optional
+        The lap that it is compared with, by time per unit of work.
+    wall, core : list of float
+        Of every round: time, and time that this thread was on a core [s].
+    """
+
+    part: str
+    case: str
+    kind: str
+    threads: int
+    call: Callable[[], object]
+    prepare: Callable[[], object] = nothing
+    work: float = 1.0
+    facts: dict[str, Any] = field(default_factory=dict)
+    beside: "Lap | None" = None
+    wall: list[float] = field(default_factory=list)
+    core: list[float] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Time it once."""
+        self.prepare()
+        time.sleep(SETTLE)
+        wall, core = time.perf_counter(), time.thread_time()
+        self.call()
+        self.wall.append(time.perf_counter() - wall)
+        self.core.append(time.thread_time() - core)
+
+    def result(self) -> dict[str, Any]:
+        """Return its labels and facts, seconds per unit of work, and the ratio to `beside`.
+
+        "on_core" leaves out what other processes took, and is known of one thread only. Of the
+        ratio, "min" is that of the minima, "median" the median of the ratios in a round.
+        """
+        each = np.array(self.wall) / self.work
+        ratio = None
+        if self.beside is not None:
+            other = np.array(self.beside.wall) / self.beside.work
+            ratio = {"min": each.min() / other.min(), "median": float(np.median(each / other))}
+        return {
+            **{key: getattr(self, key) for key in ("part", "case", "kind", "threads")},
+            **self.facts,
+            "min": float(each.min()),
+            "median": float(np.median(each)),
+            "on_core": min(self.core) / self.work if self.threads == 1 else None,
+            "ratio": ratio,
+        }
+
+
+def run_rounds(laps: Sequence[Lap], rounds: int, say: Callable[[str], object]) -> None:
+    """Run every lap once to compile and to touch its memory, then time `rounds` rounds.
+
+    Odd rounds go backwards.
+    """
+    say(f"compiling {len(laps)} laps")
+    for lap in laps:
+        lap.prepare()
+        lap.call()
+    for number in range(rounds):
+        say(f"round {number + 1} of {rounds}")
+        for lap in laps if number % 2 == 0 else reversed(laps):
+            lap.run()
+
+
+def off_core(laps: Sequence[Lap]) -> float:
+    """Return the share of their time that laps of one thread waited for a core."""
+    alone = [lap for lap in laps if lap.threads == 1]
+    wall = sum(sum(lap.wall) for lap in alone)
+    return max(0.0, 1.0 - sum(sum(lap.core) for lap in alone) / wall) if wall else 0.0

@@ -1,0 +1,296 @@
+"""The laps over our own loops, by part: tetrahedra, cloth, smoke, worlds, checkpoints, images.
+
+The loops of tetrahedra, cloth and worlds are called as the rollout and the reverse sweep call them,
+on memory that was touched before; packing, allocation and the shaping of the gradient, paid once a
+gradient, are in the laps of smoke and of the checkpoints. The rest shape is not differentiated.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from adjoint.render.soft_raster import record_images
+from adjoint.rollout import record
+from adjoint.schedules import as_schedule, size_in_bytes
+from adjoint.sweep import ReverseSweep
+from adjsim.rollout import frame_rows, rollout
+from adjsim.stepper import ModelStepper, make_stepper
+from adjsim.worlds import stack
+from benchmarks.timing.clock import Lap
+from benchmarks.timing.scenes import DT, LOOKS, make_ball, make_block, make_cloth, make_smoke
+from render.blending import Over, Softmax
+from render.soft_raster import SoftRasterizer, rasterize
+
+
+GUESS = 15e-9  # forward time per element and step [s], to choose the number of steps
+MIN_STEPS = 4
+SIGMA = 1e-5
+FORWARD, BOTH, BOTH_MASS = "forward", "forward+reverse", "forward+reverse+mass"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is timed, and how long.
+
+    Attributes
+    ----------
+    threads : sequence of int
+        [0] on a GPU.
+    dtype, device : str
+    sample : float
+        Length of a forward sample of tetrahedra and cloth [s].
+    tets, triangles, cells : int
+        Sizes of blocks, sheets and grids of smoke.
+    worlds, each : int
+        Worlds of a batch, and tetrahedra of each.
+    steps : int
+        Of smoke and of worlds.
+    budget : str
+        Memory for states, beside a rollout whose states take twice as much.
+    faces, pixels : sequence of int
+        Of balls and of square images, each with each; the first of both are the middle of
+        `grow_faces` and `grow_pixels`, where one grows and the other stays.
+    """
+
+    threads: Sequence[int] = (1,)
+    dtype: str = "float64"
+    device: str = "cpu"
+    sample: float = 0.004
+    tets: Sequence[int] = (100, 1000, 10000)
+    triangles: Sequence[int] = (2048,)
+    cells: Sequence[int] = (110,)
+    worlds: int = 1000
+    each: int = 100
+    steps: int = 100
+    budget: str = "100MB"
+    faces: Sequence[int] = (1280, 5120)
+    pixels: Sequence[int] = (256, 128)
+    grow_faces: Sequence[int] = (80, 320, 5120, 20480, 81920)
+    grow_pixels: Sequence[int] = (64, 128, 512, 1024)
+
+    def sample_steps(self, n_elements: int) -> int:
+        """Return how many steps take about `sample` seconds."""
+        return max(MIN_STEPS, round(self.sample / (GUESS * n_elements)))
+
+    def small(self) -> "Sizes":
+        """Return sizes that take no time."""
+        return replace(
+            self, sample=1e-6, tets=(5, 40), triangles=(8,), cells=(4,), worlds=3, each=5, steps=3,
+            budget="8kB", faces=(20,), pixels=(8,), grow_faces=(80, 320), grow_pixels=(12, 16),
+        )  # fmt: skip
+
+
+class Loops:
+    """The compiled loops of one scene on one stepper, with memory for every state."""
+
+    def __init__(self, stepper: ModelStepper, state: Any, n_steps: int) -> None:
+        self.stepper, self.state = stepper, state
+        model, first = stepper.models[0], stepper.states(state)[0]
+        known = [*model.parameters(), *model.state_parameters(first)]
+        self.wanted = [path for path in known if not path.endswith(".rest_positions")]
+        self.fields = stepper.allocate(n_steps + 1)
+        self.end = np.array([n_steps])
+        self.two_rows = frame_rows(self.end, n_steps)
+        self.tape_rows = np.arange(n_steps + 1)
+        self.sweep: ReverseSweep | None = None
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Set the initial state."""
+        self.stepper.load(self.state, self.fields, int(rows[0]))
+
+    def forward(self) -> None:
+        """Run as `adjsim.rollout` does: two states in turn."""
+        self.stepper.advance(0, self.two_rows, self.fields)
+
+    def begin_both(self, *, with_mass: bool) -> None:
+        """Set the initial state, and a cotangent of ones on the last positions."""
+        self.begin(self.tape_rows)
+        adj = [np.zeros((1, *field.shape[1:]), self.stepper.dtype) for field in self.fields]
+        adj[0][:] = 1.0
+        wanted = [path for path in self.wanted if with_mass or path != "mass"]
+        self.sweep = ReverseSweep(self.stepper, self.state, self.end, tuple(adj), wanted)
+
+    def both(self) -> None:
+        """Run forward, keeping every state, and back."""
+        assert self.sweep is not None
+        self.stepper.advance(0, self.tape_rows, self.fields)
+        self.sweep.undo(0, self.tape_rows[:-1], self.fields)
+
+
+def loop_laps(
+    label: tuple[str, str], model: Any, state: Any, sizes: Sizes, *, n_steps: int, work: float
+) -> list[Lap]:
+    """Return the laps forward, with reverse, and with the gradient of mass, of all threads."""
+    laps = []
+    for n in sizes.threads:
+        stepper = make_stepper(
+            model, DT, n_steps, np.dtype(sizes.dtype), threads=n, device=sizes.device
+        )
+        assert isinstance(stepper, ModelStepper)
+        loops = Loops(stepper, state, n_steps)
+        facts = {"steps": n_steps, "state_bytes": stepper.bytes_per_state()}
+        kinds: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+            FORWARD: (loops.forward, lambda loops=loops: loops.begin(loops.two_rows)),
+            BOTH: (loops.both, lambda loops=loops: loops.begin_both(with_mass=False)),
+            BOTH_MASS: (loops.both, lambda loops=loops: loops.begin_both(with_mass=True)),
+        }
+        laps += [
+            Lap(*label, kind, n, call, prepare, work, dict(facts))
+            for kind, (call, prepare) in kinds.items()
+        ]
+    return laps
+
+
+def tet_laps(sizes: Sizes) -> Iterator[Lap]:
+    """Give blocks on a floor, without and with viscosity; the work is tetrahedra times steps."""
+    for size in sizes.tets:
+        for viscous in (False, True):
+            block = make_block(size, viscous=viscous)
+            n_steps = sizes.sample_steps(block.n_tets)
+            label = ("tets", f"{block.n_tets} tetrahedra{', viscosity' if viscous else ''}")
+            yield from loop_laps(
+                label, block.model, block.state, sizes, n_steps=n_steps, work=block.n_tets * n_steps
+            )
+
+
+def cloth_laps(sizes: Sizes) -> Iterator[Lap]:
+    """Give sheets with hinges; the work is steps."""
+    for size in sizes.triangles:
+        cloth = make_cloth(size)
+        n_hinges = len(cloth.model.forces["hinges"].hinges)  # pyright: ignore
+        n_steps = sizes.sample_steps(len(cloth.mesh.faces) + n_hinges)
+        label = ("cloth", f"{len(cloth.mesh.faces)} triangles, {n_hinges} hinges")
+        yield from loop_laps(label, cloth.model, cloth.state, sizes, n_steps=n_steps, work=n_steps)
+
+
+def world_laps(sizes: Sizes) -> Iterator[Lap]:
+    """Give a batch of small blocks, and beside it a block a tenth as large as the batch.
+
+    It takes ten times the steps, so that both do the same work. Without a floor; with one, where
+    the skin of small blocks has more nodes per tetrahedron; and with one that as many nodes of
+    both may touch.
+    """
+    small = make_block(sizes.each)
+    whole = max(small.n_tets, small.n_tets * sizes.worlds // 10)
+    large = make_block(whole)
+    alike = max(1, round(large.contacts_per_tet * small.n_tets))
+    pairs = {
+        "no floor": (
+            make_block(sizes.each, has_floor=False), make_block(whole, has_floor=False)
+        ),
+        "floor": (small, large),
+        "as many contacts": (make_block(sizes.each, n_contacts=alike), large),
+    }  # fmt: skip
+    steps = max(1, sizes.steps // 5)
+    for what, (one, block) in pairs.items():
+        n_tets = one.n_tets * sizes.worlds
+        facts = {"contacts": one.contacts_per_tet, "whole_contacts": block.contacts_per_tet}
+        label = ("worlds", f"one block of {block.n_tets}, {what}")
+        more = steps * n_tets // block.n_tets
+        alone = loop_laps(
+            label, block.model, block.state, sizes, n_steps=more, work=block.n_tets * more
+        )
+        label = ("worlds", f"{sizes.worlds} worlds of {one.n_tets}, {what}")
+        batch, states = stack([one.model] * sizes.worlds), [one.state] * sizes.worlds
+        many = loop_laps(label, batch, states, sizes, n_steps=steps, work=n_tets * steps)
+        for lap, other in zip(many, alone, strict=True):
+            if lap.kind != BOTH_MASS:
+                lap.beside = other
+                lap.facts |= facts
+                yield from (other, lap)
+
+
+def smoke_laps(sizes: Sizes) -> Iterator[Lap]:
+    """Give smoke on square grids, forward and to the gradient of its first velocity."""
+    for size, n in product(sizes.cells, sizes.threads):
+        case = f"{size}² cells, {sizes.steps} steps"
+        options = {"dtype": sizes.dtype, "device": sizes.device, "threads": n or None}
+        args = (*make_smoke(size), 1.0, sizes.steps)
+        adj = np.ones((1, size, size), sizes.dtype)
+
+        def both(args: Any = args, options: Any = options, adj: Any = adj) -> None:
+            record(*args, **options).vjp(None, adj, wrt=("state.velocity",))
+
+        yield Lap("smoke", case, FORWARD, n, partial(rollout, *args, **options))
+        yield Lap("smoke", case, BOTH, n, both)
+
+
+def checkpoint_laps(sizes: Sizes) -> Iterator[Lap]:
+    """Give a gradient through the public calls with all states stored, and in half the memory."""
+    block = make_block(max(sizes.tets))
+    state_bytes = 6 * 8 * block.model.n_nodes
+    n_steps = max(MIN_STEPS, round(2 * size_in_bytes(sizes.budget) / state_bytes))
+    adj_x = np.ones((1, block.model.n_nodes, 3))
+    stored = None
+    for checkpoint in (None, sizes.budget):
+
+        def gradient(checkpoint: str | None = checkpoint) -> None:
+            run = record(
+                block.model, block.state, block.dt, n_steps,
+                checkpoint=checkpoint, device=sizes.device,
+            )  # fmt: skip
+            run.vjp(adj_x, wrt=("block.mu", "block.lam", "state.x", "state.v"))
+
+        cost = as_schedule(checkpoint).cost(n_steps, state_bytes)
+        facts = {"bytes": cost.bytes, "forward_steps": cost.total_forward_steps}
+        what = f"{block.n_tets} tetrahedra, {n_steps} steps, {checkpoint or 'all states'}"
+        n = 0 if sizes.device == "cuda" else max(sizes.threads)
+        lap = Lap("checkpoint", what, BOTH, n, gradient, facts=facts, beside=stored)
+        stored = lap
+        yield lap
+
+
+def image_laps(sizes: Sizes) -> Iterator[Lap]:
+    """Give balls in images by blend, by look beside flat shading, and where one size grows."""
+    each = [(faces, pixels) for faces in sizes.faces for pixels in sizes.pixels]
+    grown = [(sizes.faces[0], pixels) for pixels in sizes.grow_pixels]
+    grown += [(faces, sizes.pixels[0]) for faces in sizes.grow_faces]
+    for faces, pixels in dict.fromkeys([*each, *grown]):
+        yield from ball_laps(faces, pixels, sizes)
+    faces, pixels = sizes.faces[0], sizes.pixels[0]
+    yield from ball_laps(faces, pixels, sizes, blend="softmax")
+    flat = list(ball_laps(faces, pixels, sizes, name="flat "))
+    yield from flat
+    for look in LOOKS[1:]:
+        for lap, plain in zip(
+            ball_laps(faces, pixels, sizes, look=look, name=f"{look} "), flat, strict=True
+        ):
+            lap.beside = plain
+            yield lap
+
+
+def ball_laps(
+    faces: int, pixels: int, sizes: Sizes, *, look: str = LOOKS[0], blend: str = "over",
+    name: str = "",
+) -> Iterator[Lap]:  # fmt: skip
+    """Give drawing a ball, and drawing it with all gradients."""
+    ball = make_ball(faces, look)
+    adj = np.random.default_rng(0).standard_normal((pixels, pixels, 4)).astype(sizes.dtype)
+    rasterizer = SoftRasterizer(sigma=SIGMA, blend=Over() if blend == "over" else Softmax())
+    vertices = {"ball": ball.points.astype(sizes.dtype)}
+    args = (ball.scene, ball.camera, rasterizer, vertices, (pixels, pixels))
+    alpha = rasterize(*args, threads=1)[..., 3]
+    facts = {"faces": faces, "covered": int((alpha > 0.5).sum()), "blend": blend, "look": name}
+    case = f"{name}{faces} faces, {pixels}²{', softmax' if blend == 'softmax' else ''}"
+    for n in sizes.threads:
+
+        def both(n: int = n) -> None:
+            record_images(*args, threads=n).vjp(adj)
+
+        draw = partial(rasterize, *args, threads=n)
+        yield Lap("images", case, FORWARD, n, draw, facts=facts)
+        yield Lap("images", case, BOTH, n, both, facts=facts)
+
+
+PARTS: dict[str, Callable[[Sizes], Iterator[Lap]]] = {
+    "tets": tet_laps,
+    "cloth": cloth_laps,
+    "smoke": smoke_laps,
+    "worlds": world_laps,
+    "checkpoint": checkpoint_laps,
+    "images": image_laps,
+}

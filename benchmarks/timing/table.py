@@ -1,0 +1,83 @@
+"""The results as a table in the terminal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy.optimize import nnls
+
+from benchmarks.timing.laps import FORWARD
+
+
+UNITS = {
+    "tets": (1e9, "ns per tetrahedron and step"),
+    "cloth": (1e6, "us per step"),
+    "worlds": (1e9, "ns per tetrahedron and step"),
+    "peers: tetrahedra": (1e9, "ns per tetrahedron and step, float32, all cores"),
+}
+MILLISECONDS = (1e3, "ms")
+Row = dict[str, Any]
+
+
+def show(rows: Sequence[Row], console: Console) -> None:
+    """Print a table for each part: minimum (median) over the rounds by number of threads."""
+    for part in dict.fromkeys(row["part"] for row in rows):
+        mine = [row for row in rows if row["part"] == part]
+        scale, unit = UNITS.get(part, MILLISECONDS)
+        threads = list(dict.fromkeys(row["threads"] for row in mine))
+        table = Table(title=f"{part}: {unit}, minimum (median)", title_justify="left")
+        for name in ("what", "pass", *(f"{n} thr" if n else "GPU" for n in threads), "ratio"):
+            table.add_column(name, justify="left" if name in ("what", "pass") else "right")
+        for case, kind in dict.fromkeys((row["case"], row["kind"]) for row in mine):
+            here = {r["threads"]: r for r in mine if (r["case"], r["kind"]) == (case, kind)}
+            times = [_time(here.get(n), scale) for n in threads]
+            ratios = [row["ratio"] for row in here.values() if row["ratio"]]
+            both = " / ".join(f"{each['min']:.2f} ({each['median']:.2f})" for each in ratios)
+            table.add_row(case, kind, *times, both)
+        console.print(table)
+
+
+def _time(row: Row | None, scale: float) -> str:
+    return "" if row is None else f"{scale * row['min']:.4g} ({scale * row['median']:.4g})"
+
+
+def growth_lines(rows: Sequence[Row]) -> list[str]:
+    """Return how the time of an image on one thread grows with covered pixels and with faces.
+
+    A sum with coefficients of at least 0 is fitted to the least sum of squares of the relative
+    errors; "within a factor" is the largest error.
+    """
+    lines = []
+    mine = [row for row in rows if row["part"] == "images" and row["threads"] == 1]
+    mine = [row for row in mine if not row["look"] and row["blend"] == "over"]
+    for kind in dict.fromkeys(row["kind"] for row in mine):
+        here = [row for row in mine if row["kind"] == kind]
+        seconds = np.array([row["on_core"] for row in here])
+        terms = [[1.0, row["covered"], row["faces"]] for row in here] / seconds[:, None]
+        scale = terms.max(axis=0)
+        sums = nnls(terms / scale, np.ones(len(here)))[0] / scale
+        ratios = terms @ sums
+        fixed, per_pixel, per_face = sums
+        lines.append(
+            f"images, {kind}, over {len(here)} sizes: {1e3 * fixed:.2f} ms + {1e9 * per_pixel:.0f} "
+            f"ns for each covered pixel + {1e9 * per_face:.0f} ns for each face, within a factor "
+            f"of {max(ratios.max(), 1 / ratios.min()):.2f}"
+        )
+    return lines
+
+
+def rate_lines(rows: Sequence[Row]) -> list[str]:
+    """Return steps per second of tetrahedra and cloth on the best number of threads."""
+    best: dict[tuple[str, str], float] = {}
+    for row in rows:
+        if row["part"] in ("tets", "cloth"):
+            each = row["min"] * (int(row["case"].split()[0]) if row["part"] == "tets" else 1)
+            key = (row["case"], row["kind"])
+            best[key] = max(best.get(key, 0.0), 1.0 / each)
+    return [
+        f"{case}, {kind}: {rate:,.0f} steps/s"
+        for (case, kind), rate in best.items()
+        if kind == FORWARD or "mass" not in kind
+    ]
