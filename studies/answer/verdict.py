@@ -12,7 +12,8 @@ The kinds are tested in this order, and the first that applies is the verdict:
     several answers               another basin explains it as well
     found                         none of these
 
-Only `found` is green. The thresholds are part of the manual: keep `docs` in step.
+Only `found` is green. Controls have two more kinds, `reached` and `not reached`
+(`studies/answer/reached.py`). The thresholds are part of the manual: keep `docs` in step.
 """
 
 import enum
@@ -77,6 +78,13 @@ class Kind(enum.StrEnum):
     SEVERAL_ANSWERS = "several answers"
     DOES_NOT_EXPLAIN = "does not explain the footage"
     NOT_FINISHED = "search not finished"
+    REACHED = "reached"
+    NOT_REACHED = "not reached"
+
+    @property
+    def is_good(self) -> bool:
+        """Whether an answer may be used: only then it is shown in green."""
+        return self in (Kind.FOUND, Kind.REACHED)
 
 
 @dataclass(frozen=True)
@@ -89,8 +97,8 @@ class Verdict:
 
     @property
     def is_found(self) -> bool:
-        """Whether the answer may be used: only then it is shown in green."""
-        return self.kind is Kind.FOUND
+        """Whether the answer may be used."""
+        return self.kind.is_good
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict, ready for JSON."""

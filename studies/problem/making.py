@@ -31,7 +31,7 @@ from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.shapes import shape_losses
 from studies.problem.start import start_surfaces
 from studies.problem.steps import Steps, first_steps
-from studies.problem.twin import true_values, truth_of, with_simulated
+from studies.problem.twin import hidden_scene, true_values, truth_of, with_simulated
 from studies.scene import declared
 from studies.scene.building import Built, build
 from studies.truth import Truth
@@ -93,6 +93,7 @@ def make_problem(
     dtype: str = "float64",
     device: str = "cpu",
     checkpoint: str = "1GB",
+    fits_first: bool = True,
     say: Say = lambda _text: None,
 ) -> Made:
     """Return the problem of a scene file.
@@ -104,6 +105,9 @@ def make_problem(
         Residuals of the user's own, by name.
     dtype, device, checkpoint : str
         As the command line takes them.
+    fits_first : bool
+        Whether backgrounds, cameras and looks are fitted to the first frames; without that only
+        everything is checked.
     say : callable
         Gets a line about what is done.
 
@@ -148,18 +152,24 @@ def make_problem(
     problem = _problem(file, built, observers, parameters, **shared)
     truth = true_values(file, values)
     if truth is not None:
-        problem = with_simulated(problem, file, truth)
+        hidden_file = hidden_scene(file)
+        simulated = build(hidden_file, at_rest=problem.is_at_rest)
+        seen_by = make_observers(hidden_file, simulated, films)
+        hidden = replace(problem, built=simulated, observers=tuple(seen_by))
+        problem = with_simulated(problem, hidden, file, truth)
+        values |= simulated.values
     problem = problem.with_steps_for(problem.parameters.start)
     looks = look_nuisances(file, built, observers)
 
     def refitted(problem: SceneProblem) -> SceneProblem:
         return fit_first_frames(problem, films, file, looks, again=True)
 
-    if what := fitted_first(problem, looks):
-        say(f"fitting {what} to the first frame")
     hidden = truth_of(parameters, truth, values)
-    problem = fit_first_frames(problem, films, file, looks)
-    return Made(problem, kept, notes, refitted, hidden, file.is_twin, truth)
+    if fits_first:
+        if what := fitted_first(problem, looks):
+            say(f"fitting {what} to the first frame")
+        problem = fit_first_frames(problem, films, file, looks)
+    return Made(problem, kept, notes, refitted, truth_of(parameters, truth, values), file.is_twin, truth)
 
 
 def is_at_rest(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:

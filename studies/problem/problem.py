@@ -359,7 +359,11 @@ class SceneProblem(ImageProblem):
 
     def residuals(self, theta: np.ndarray) -> np.ndarray:
         """Return r at theta; the last rows are the priors."""
-        return np.concatenate([super().residuals(theta), self._prior(theta)[0]])
+        return self.with_priors(theta, super().residuals(theta))
+
+    def with_priors(self, theta: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """Return r of predictions with the rows of the priors at theta behind it."""
+        return np.concatenate([r, self._prior(theta)[0]])
 
     def residuals_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
         """Return the derivative of r along `tan_theta`."""

@@ -66,6 +66,8 @@ class Solved:
         by name; None where the simulation blew up.
     logs : tuple of str
         Of the local searches after `found`, one after the other.
+    control : dict, optional
+        How near a control ends to its goal; None where nothing is controlled.
     """
 
     problem: SceneProblem
@@ -78,6 +80,7 @@ class Solved:
     evaluations: int
     validation: dict[str, Any] = field(default_factory=dict)
     logs: tuple[str, ...] = ()
+    control: dict[str, float] | None = None
 
 
 def solve(
@@ -402,15 +405,13 @@ def _spread(
 ) -> Uncertainty:
     """Return the intervals at the answer, and the spectrum of the Jacobian."""
     n = problem.parameters.size
-    nan, blank = np.full(n, np.nan), np.zeros((0, n))
-    none = Uncertainty((nan, nan), (nan, nan), np.nan, np.zeros(0), blank)
+    nan = np.full(n, np.nan)
     if n > MOST_TANGENTS:
-        reason = f"more than {MOST_TANGENTS} parameters"
-        return replace(none, reason=reason, intervals=no_intervals(n, reason))
+        return no_spread(n, f"more than {MOST_TANGENTS} parameters")
     try:
         r, J = problem.residuals_and_jacobian(theta)
     except NOT_FINITE as error:
-        return replace(none, reason=str(error), intervals=no_intervals(n, str(error)))
+        return no_spread(n, str(error))
     own = intervals(
         problem.parameters,
         theta,
@@ -423,6 +424,13 @@ def _spread(
     values, directions = spectrum(J)
     noise = SEEN * float(np.sqrt(problem.residual_squares(theta).mean()))
     return Uncertainty(own.pixel, (nan, nan), noise, values, directions, own.reason, own)
+
+
+def no_spread(n: int, reason: str) -> Uncertainty:
+    """Return what is known of n parameters without intervals, for this reason."""
+    nan, blank = np.full(n, np.nan), np.zeros((0, n))
+    ends = (nan, nan)
+    return Uncertainty(ends, ends, np.nan, np.zeros(0), blank, reason, no_intervals(n, reason))
 
 
 def _rivals(

@@ -672,6 +672,7 @@ class SceneFile(Scene):
         the observations, a target, have them.
     truth : dict
         Values by path with which observations are simulated, where they differ from the scene's.
+        "bodies.NAME.KEY" is a key of a body's table: its mesh is another one, say.
     instances : int
         So many random ones are run, by the seed and their number.
     draw : str
@@ -681,7 +682,7 @@ class SceneFile(Scene):
     title: str = ""
     purpose: Literal["identify", "control"] = "identify"
     goal: Goal = field(default_factory=Goal)
-    truth: dict[str, Numbers] = field(default_factory=dict)
+    truth: dict[str, Numbers | str] = field(default_factory=dict)
     instances: Annotated[int, Field(ge=1)] = 1
     draw: str | None = None
     observations: dict[Name, Observation] = field(default_factory=dict)
