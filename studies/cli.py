@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -121,38 +121,26 @@ def run(  # noqa: PLR0913 -- the options of a command
     from studies.processes import on_this_machine
     from studies.scene.files import scene_file
 
-    options = {**_options(seed, dtype, device), "checkpoint": checkpoint}
+    options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
     options["certificate"] = False if no_certificate else None  # None: as before, or by default
     _tell_of_compiling()
     command = f"adjsim run {shlex.quote(study)}"
     if scene := scene_file(study):
         from studies.errors import StudyError
-        from studies.problem.running import resume_scene, start_scene
+        from studies.problem.running import start_scene
 
         if scheduler is not None:
             raise StudyError("`--scheduler` spreads instances, and a scene is a single search.")
-        folder, job = (resume_scene if resume else start_scene)(
-            scene, overrides or [], out, options
-        )
+        folder, job = start_scene(scene, overrides or [], out, options, resume=resume)
         print(f"run folder: {folder.path}", flush=True)
         _carry_out(job, folder, command, None)
         return
-    begin = running.resume if resume else running.start
     with connected(scheduler, on_this_machine) as spread:
-        folder, job = begin(study, overrides or [], out, options, spread=spread)
+        folder, job = running.start(
+            study, overrides or [], out, options, spread=spread, resume=resume
+        )
         print(f"run folder: {folder.path}", flush=True)
         _carry_out(job, folder, command, scheduler)
-
-
-def _options(seed: int | None, dtype: str | None, device: str | None) -> dict[str, Any]:
-    """Return the options of a run; None where not given."""
-    from studies.errors import StudyError
-    from studies.running import DEVICES, DTYPES
-
-    for name, given, known in (("--dtype", dtype, DTYPES), ("--device", device, DEVICES)):
-        if given is not None and given not in known:
-            raise StudyError(f"`{name}` must be {' or '.join(known)}, got {given!r}.")
-    return {"seed": seed, "dtype": dtype, "device": device}
 
 
 def _tell_of_compiling() -> None:
@@ -223,11 +211,11 @@ def scan(  # noqa: PLR0913 -- the options of a command
     from studies.scans import scanning
     from studies.scans.spec import Asked
 
-    options = {**_options(seed, dtype, device), "checkpoint": checkpoint}
+    options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
     asked = Asked(study, overrides or (), over or (), at, trust, options)
     _tell_of_compiling()
     with connected(scheduler) as spread:
-        folder, job = (scanning.resume if resume else scanning.start)(asked, out, spread)
+        folder, job = scanning.start(asked, out, spread, resume=resume)
         print(f"scan folder: {folder.path}", flush=True)
         _carry_out(job, folder, f"adjsim scan {shlex.quote(study)}", scheduler)
 
@@ -270,10 +258,11 @@ def dataset(  # noqa: PLR0913 -- the options of a command
         print("\n".join(lines))
         raise typer.Exit(0 if good else 1)
     name = require_name(name)
-    asked = Asked(name, overrides or (), count, _options(seed, dtype, device))
+    options = {"seed": seed, "dtype": dtype, "device": device}
+    asked = Asked(name, overrides or (), count, options)
     _tell_of_compiling()
     with connected(scheduler) as spread:
-        folder, job = (generating.resume if resume else generating.start)(asked, out, spread)
+        folder, job = generating.start(asked, out, spread, resume=resume)
         print(f"data set folder: {folder.path}", flush=True)
         _carry_out(job, folder, f"adjsim dataset {shlex.quote(name)}", scheduler)
 
@@ -310,18 +299,27 @@ def report(
             "Default: index.html in the folder that all of them lie in."
         ),
     ] = None,
+    figures: Annotated[
+        str | None,
+        typer.Option(metavar="pdf|svg", help="Write the figures of a run as vectors too."),
+    ] = None,
 ) -> None:
     """Rebuild the report of a run, or write an index of many.
 
     A run is what `adjsim run`, `adjsim scan` or `adjsim dataset` left.
     """
-    from studies.index_report import find_runs, is_run, write_index
-    from studies.reporting import rebuild
-    from studies.run_folder import RunFolder
+    from studies.errors import StudyError
+    from studies.reports.index import find_runs, is_run, write_index
+    from studies.reports.rebuilding import FORMATS, rebuild
+    from studies.runs.folder import RunFolder
 
+    if figures not in (None, *FORMATS):
+        raise StudyError(f"`--figures` must be {' or '.join(FORMATS)}, got {figures!r}.")
     if len(runs) == 1 and out is None and (is_run(runs[0]) or not runs[0].is_dir()):
-        print(rebuild(RunFolder.open(runs[0])))
+        print(rebuild(RunFolder.open(runs[0]), (figures,) if figures else ()))
         return
+    if figures:
+        raise StudyError("`--figures` needs a single run folder.")
     print(write_index(find_runs(runs), out, rebuild))
 
 

@@ -6,30 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from studies.errors import StudyError
+from studies.runs.options import RunOptions
 from studies.scene.files import SCENE, bundled_scenes
 
 
 if TYPE_CHECKING:
     from studies.run_folder import RunFolder
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What the command line says besides the study's own settings."""
-
-    seed: int = 0
-    dtype: str = "float64"
-    device: str = "cpu"
-    checkpoint: str = "1GB"  # for the states of a reverse sweep
-    certificate: bool = True  # whether the gradient is certified at the end
-
-    def __post_init__(self) -> None:
-        """Complain of a seed that no generator takes, and of a budget that is no size."""
-        from studies.memory import check_budget  # it brings Numba
-
-        if self.seed < 0:
-            raise StudyError(f"`--seed` must be 0 or more, got {self.seed}.")
-        check_budget(self.checkpoint)
 
 
 class Job(Protocol):
@@ -60,9 +42,10 @@ class Study:
         """Check the settings and return what can be run."""
         return import_module(self.module).prepare(settings, options)
 
-    def write_report(self, folder: "RunFolder") -> Path:
-        """Write the report of a run of this study, and return its path."""
-        return import_module(self.reporter).write_report(folder)
+    def write_report(self, folder: "RunFolder", formats: tuple[str, ...] = ()) -> Path:
+        """Write the report of a run, its figures in these formats too, and return its path."""
+        more = (formats,) if formats else ()
+        return import_module(self.reporter).write_report(folder, *more)
 
 
 STUDIES = {
@@ -213,7 +196,9 @@ STUDIES = {
 }
 
 
-SCENE_RUN = Study(SCENE, "studies.problem.fit", "a scene file", reporter="studies.problem.seen")
+SCENE_RUN = Study(
+    SCENE, "studies.problem.fit", "a scene file", reporter="studies.reports.scene_run"
+)
 
 
 def find_study(name: str) -> Study:

@@ -1,16 +1,13 @@
 """Make a data set in a new folder, go on with one that was stopped, check one that is there."""
 
-import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from studies import config
 from studies.datasets.pages import write_report
 from studies.datasets.shards import (
     Entry,
@@ -24,10 +21,8 @@ from studies.datasets.shards import (
 from studies.datasets.simulation import make_scenes
 from studies.datasets.spec import Asked, Spec, read_spec, resolve
 from studies.distribution import HERE, Spread
-from studies.errors import StudyError
-from studies.manifest import manifest, now
-from studies.run_folder import MANIFEST, RESULT, SPEC, STUDY, RunFolder, new_folder
-from studies.running import check_device
+from studies.runs.folder import RESULT, SPEC, RunFolder
+from studies.runs.starting import Recipe, recalled, start_or_resume
 from studies.scans.progress import PointProgress
 
 
@@ -111,71 +106,32 @@ def kept(folder: RunFolder) -> dict[str, Entry]:
     return entries
 
 
-def start(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFolder, DatasetJob]:
-    """Check what is asked for, then make its folder; `spread` says where scenes are made.
+def start(
+    asked: Asked, out: Path | None, spread: Spread = HERE, *, resume: bool = False
+) -> tuple[RunFolder, DatasetJob]:
+    """Check what is asked for, then make its folder, or open the one to resume.
+
+    `spread` says where scenes are made. What is left out of a data set that is resumed is as the
+    folder has it.
 
     Raises
     ------
     StudyError, ValueError
-        If something is wrong, or the folder holds something already. Nothing was written.
+        If something is wrong, and nothing was written; or if the one to resume is another one.
     """
-    spec = resolve(asked)
-    check_device(spec.options.device)
-    folder = RunFolder.create(out or new_folder(f"dataset-{spec.settings.kind}"))
-    command = " ".join(["adjsim", *sys.argv[1:]])
-    folder.write_json(MANIFEST, manifest(spec.settings.kind, vars(spec.options), command))
+    given = recalled(out, asked.to_json(), resume=resume)
+    spec = resolve(Asked.from_json(given))
+    kind, settings = spec.settings.kind, spec.settings
+    values = {"settings": settings.values, "count": spec.count}
+    recipe = Recipe("dataset", asked.name, kind, values, settings.to_toml(), spec.options, given)
+    folder, job = start_or_resume(recipe, out, lambda: DatasetJob(spec, spread), resume=resume)
     folder.write_json(SPEC, spec.to_json())
-    folder.write_text(STUDY, spec.settings.to_toml())  # last: with it the data set has begun
-    return folder, DatasetJob(spec, spread)
+    return folder, job
 
 
 def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFolder, DatasetJob]:
-    """Open a data set's folder and go on with it, or start where none has begun.
-
-    What is given again must be as it was; the rest is as the folder has it.
-
-    Raises
-    ------
-    StudyError
-        If there is no data set, or something given differs from it.
-    """
-    if out is None:
-        raise StudyError("`--resume` needs the data set's folder: add `--out DIR`.")
-    if RunFolder.clear_unbegun(out, "data set"):
-        return start(asked, out, spread)
-    folder = RunFolder.reopen(out)
-    stored = read_spec(folder)
-    again = resolve(replace(asked, count=asked.count or stored.count))
-    if again.settings.kind != stored.settings.kind:
-        raise StudyError(
-            f"{out} holds the data set `{stored.settings.kind}`, not `{again.settings.kind}`."
-        )
-    if again.count != stored.count:
-        _differs(out, "--count", stored.count, again.count)
-    for key, value in _given(asked.options).items():
-        if value != getattr(stored.options, key):
-            _differs(out, f"--{key}", getattr(stored.options, key), value)
-    for key, value in again.settings.explicit.items():
-        own = config.get(stored.settings.values, key)
-        if own != value:
-            _differs(out, key, own, value)
-    check_device(stored.options.device)
-    stored.check()
-    folder.clear_parts()
-    old = folder.read_json(MANIFEST)
-    folder.write_json(MANIFEST, {**old, "resumed": [*old["resumed"], now()]})
-    return folder, DatasetJob(stored, spread)
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if value is not None}
-
-
-def _differs(out: Path, key: str, stored: Any, asked: Any) -> None:
-    raise StudyError(
-        f"{out} was made with `{key}` = {stored!r}, not {asked!r}. A data set resumes as it was "
-        "started: leave it out, or make one in a new folder."
-    )
+    """Go on with a data set; as `start` otherwise."""
+    return start(asked, out, spread, resume=True)
 
 
 def verify(path: Path) -> tuple[bool, list[str]]:

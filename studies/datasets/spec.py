@@ -10,8 +10,8 @@ from studies import config
 from studies.config import OPTIONS, Family, StudySettings
 from studies.datasets.registry import DATASETS, Dataset, find_dataset
 from studies.errors import StudyError
-from studies.registry import RunOptions
-from studies.run_folder import SPEC, STUDY, RunFolder
+from studies.runs.folder import SPEC, STUDY, RunFolder
+from studies.runs.options import RunOptions, make_options
 
 
 FAMILY = Family(
@@ -98,6 +98,17 @@ class Asked:
     count: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the same as plain values."""
+        given = {"name": self.name, "overrides": list(self.overrides), "count": self.count}
+        return {**given, **self.options}
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> "Asked":
+        """Return what `to_json` was made of."""
+        options = {k: one for k, one in given.items() if k not in ("name", "overrides", "count")}
+        return cls(given["name"], given["overrides"] or (), given["count"], options)
+
 
 def require_name(name: str | None) -> str:
     """Complain if no data set is named."""
@@ -118,9 +129,8 @@ def resolve(asked: Asked) -> Spec:
         If a name or key is unknown (the nearest known one is named), or a value is out of range.
     """
     settings = config.resolve(asked.name, asked.overrides, family=FAMILY)
-    given = {key: value for key, value in asked.options.items() if value is not None}
     count = checks.whole("--count", COUNT if asked.count is None else asked.count, 1)
-    spec = Spec(asked.name, settings, RunOptions(**given), count)
+    spec = Spec(asked.name, settings, make_options(asked.options), count)
     spec.check()
     return spec
 

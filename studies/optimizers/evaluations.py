@@ -13,10 +13,8 @@ r_hat = r/|r| and a QR factorisation of what of J is orthogonal to it,
 so that |r|, J^T r and J^T J, all that least squares ever looks at, are kept exactly.
 """
 
-import json
-import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ import numpy as np
 from adjsim.system import RolloutError
 from studies.errors import StudyError
 from studies.optimizers.problem import NotFiniteError, Problem, Stall
+from studies.runs.lines import append_record, read_records
 
 
 BLOCK = 8192  # rows of a Jacobian that are reduced at once
@@ -55,8 +54,8 @@ class Evaluation:
         """Norm of the loss's gradient in theta, where it is known."""
         return None if self.gradient is None else float(np.linalg.norm(self.gradient))
 
-    def to_json(self) -> str:
-        """Return one line of JSON."""
+    def to_record(self) -> dict[str, Any]:
+        """Return a record of the log."""
         finite = np.isfinite(self.loss)
         record = {
             "kind": self.kind,
@@ -72,12 +71,11 @@ class Evaluation:
         }
         if self.stage:
             record = {"stage": self.stage, **record}
-        return json.dumps(record, allow_nan=False)
+        return record
 
     @classmethod
-    def from_json(cls, line: str) -> "Evaluation":
-        """Return the evaluation that a line of the log holds."""
-        record = json.loads(line)
+    def from_record(cls, record: Mapping[str, Any]) -> "Evaluation":
+        """Return the evaluation of a record of the log."""
         loss, gradient, jacobian = record["loss"], record["gradient"], record["jacobian"]
         return cls(
             record["kind"],
@@ -93,34 +91,15 @@ class Evaluation:
         )
 
 
-def read_log(path: Path) -> list[Evaluation]:
-    """Return the evaluations logged so far; a line cut short by a kill is dropped."""
-    if not path.exists():
-        return []
-    data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    try:
-        return [Evaluation.from_json(line) for line in whole.decode().splitlines()]
-    except (ValueError, KeyError, TypeError) as error:
-        raise StudyError(f"`{path}` is not a log of evaluations: {error}.") from error
+def read_log(path: Path, *, cut: bool = False) -> list[Evaluation]:
+    """Return the evaluations logged so far; `cut` as `read_records` takes it.
 
-
-def trim_log(path: Path) -> None:
-    """Cut a half-written last line off the log, so that whole lines follow."""
-    if path.exists():
-        whole = path.read_bytes().rfind(b"\n") + 1
-        if whole < path.stat().st_size:
-            os.truncate(path, whole)
-
-
-def append_line(path: Path, line: str) -> None:
-    """Append a line to a file in one write, and wait until it is on the disk."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(descriptor, (line + "\n").encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    Raises
+    ------
+    StudyError
+        If the file is damaged.
+    """
+    return [Evaluation.from_record(record) for record in read_records(path, cut=cut)]
 
 
 def reduce_residuals(
@@ -179,9 +158,7 @@ class Evaluator:
         self._budget = max_evaluations
         self._log = log
         self._callback = callback
-        if log is not None:
-            trim_log(log)
-        self._recorded = [] if log is None else read_log(log)
+        self._recorded = [] if log is None else read_log(log, cut=True)
         self._seconds = self._recorded[-1].seconds if self._recorded else 0.0
         self._clock = time.perf_counter()
         self.history: list[Evaluation] = []
@@ -220,14 +197,13 @@ class Evaluator:
             evaluation = self._recorded[index]
             if evaluation.kind != kind or not np.array_equal(evaluation.theta, theta):
                 raise StudyError(
-                    f"Evaluation {index + 1} of the log was asked for elsewhere than now. The "
-                    "run was made with other versions of its libraries (see its "
-                    "manifest.json). Resume with those, or start a new run."
+                    f"Evaluation {index + 1} of {self._log} is of another search than this. "
+                    "Delete the file, and `--resume` computes its contents again."
                 )
         else:
             evaluation = self._evaluate(kind, theta, cost)
             if self._log is not None:
-                append_line(self._log, evaluation.to_json())
+                append_record(self._log, evaluation.to_record())
         self.history.append(evaluation)
         if self._callback is not None:
             self._callback(evaluation)

@@ -4,7 +4,6 @@ A line holds what was computed at a point and nothing of when or where, so that 
 stopped and resumed leaves the same file to the bit. What is not finite is null.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from studies.errors import StudyError
-from studies.optimizers.evaluations import append_line, trim_log
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
+from studies.runs.lines import append_record, line_of, read_records
 from studies.scans.evaluation import Failure, Sample, in_groups, sample_points, worlds_at_once
 from studies.scans.events import events
 from studies.scans.terrain import Grid, Terrain
@@ -36,16 +35,10 @@ def read_points(path: Path, order: np.ndarray) -> dict[tuple[int, ...], dict[str
     Raises
     ------
     StudyError
-        If the file holds a point that is not of this order, or one twice.
+        If the file is damaged, or holds a point that is not of this order, or one twice.
     """
-    trim_log(path)
-    if not path.exists():
-        return {}
-    try:
-        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        indices = [tuple(one["index"]) for one in found]
-    except (ValueError, KeyError, TypeError) as error:
-        raise StudyError(f"`{path}` is not a list of points: {error}.") from error
+    found = read_records(path, cut=True)
+    indices = [tuple(one["index"]) for one in found]
     by_index = dict(zip(indices, found, strict=True))
     if len(by_index) < len(indices) or not by_index.keys() <= set(map(tuple, order.tolist())):
         raise StudyError(f"`{path}` holds the points of another grid. Scan into a new folder.")
@@ -55,19 +48,15 @@ def read_points(path: Path, order: np.ndarray) -> dict[tuple[int, ...], dict[str
 def write_points(path: Path, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Append points to the file, each with one write; return them."""
     for record in records:
-        append_line(path, _line(record))
+        append_record(path, record)
     return list(records)
 
 
 def sort_points(folder: RunFolder, records: Sequence[dict[str, Any]]) -> None:
     """Bring the lines into the order of the grid, if they came in another."""
-    text = "".join(_line(record) + "\n" for record in records)
+    text = "".join(line_of(record) + "\n" for record in records)
     if folder.file(POINTS).read_text(encoding="utf-8") != text:
         folder.write_text(POINTS, text)
-
-
-def _line(record: dict[str, Any]) -> str:
-    return json.dumps(record, allow_nan=False)
 
 
 def make_points(

@@ -1,25 +1,19 @@
 """Start a scan in a new folder, or go on with one that was stopped."""
 
-import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from studies import config
 from studies.distribution import HERE, Spread
-from studies.errors import StudyError
-from studies.manifest import manifest, now
-from studies.run_folder import MANIFEST, RESULT, SCAN, STUDY, RunFolder, new_folder
-from studies.running import CHECKPOINT, check_device, with_budget
+from studies.runs.folder import RESULT, SCAN, RunFolder
+from studies.runs.starting import Recipe, recalled, start_or_resume
 from studies.scans import spec
 from studies.scans.dataset import make_dataset, write_dataset
 from studies.scans.landscape import summary
 from studies.scans.points import POINTS, read_points, sort_points, write_points
 from studies.scans.progress import PointProgress
 from studies.scans.report import write_report
-from studies.scans.spec import Asked, Scan, read_scan
+from studies.scans.spec import Asked, Scan
 from studies.scans.survey import Survey
 from studies.scans.terrain import Grid
 
@@ -70,75 +64,30 @@ def _make_job(scan: Scan, spread: Spread) -> ScanJob:
     return ScanJob(survey, survey.grid, spread)
 
 
-def start(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFolder, ScanJob]:
-    """Check what is asked for, then make its folder; `spread` says where points are evaluated.
+def start(
+    asked: Asked, out: Path | None, spread: Spread = HERE, *, resume: bool = False
+) -> tuple[RunFolder, ScanJob]:
+    """Check what is asked for, then make its folder, or open the one to resume.
+
+    `spread` says where points are evaluated. What is left out of a scan that is resumed is as the
+    folder has it.
 
     Raises
     ------
     StudyError, ValueError
-        If something is wrong, or the folder holds something already. Nothing was written.
+        If something is wrong, and nothing was written; or if the scan to resume is another one.
     """
-    scan = spec.resolve(asked)
-    check_device(scan.options.device)
-    RunFolder.require_free(out)  # what follows may compile, which takes minutes
-    job = _make_job(scan, spread)
-    name = Path(scan.name).stem
-    folder = RunFolder.create(out or new_folder(f"scan-{name}"))
-    command = " ".join(["adjsim", *sys.argv[1:]])
-    folder.write_json(MANIFEST, manifest(scan.settings.kind, vars(scan.options), command))
+    given = recalled(out, asked.to_json(), resume=resume)
+    scan = spec.resolve(Asked.from_json(given))
+    settings = {"settings": scan.settings.values, **scan.to_json()}
+    del settings["options"]
+    kind, toml = scan.settings.kind, scan.settings.to_toml()
+    recipe = Recipe("scan", scan.name, kind, settings, toml, scan.options, given)
+    folder, job = start_or_resume(recipe, out, lambda: _make_job(scan, spread), resume=resume)
     folder.write_json(SCAN, scan.to_json())
-    folder.write_text(STUDY, scan.settings.to_toml())  # last: with it the scan has begun
     return folder, job
 
 
 def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFolder, ScanJob]:
-    """Open a scan's folder and go on with it, or start where none has begun.
-
-    What is given again must be as it was; the rest is as the folder has it.
-
-    Raises
-    ------
-    StudyError
-        If there is no scan, or something given differs from it.
-    """
-    if out is None:
-        raise StudyError("`--resume` needs the scan's folder: add `--out DIR`.")
-    if RunFolder.clear_unbegun(out, "scan"):
-        return start(asked, out, spread)
-    folder = RunFolder.reopen(out)
-    stored = read_scan(folder)
-    if asked.scan != stored.name:
-        raise StudyError(f"{out} holds the scan `{stored.name}`, not `{asked.scan}`.")
-    over = asked.over or [axis.text for axis in stored.axes]
-    again = spec.resolve(replace(asked, over=over))
-    given, kept = again.to_json(), stored.to_json()
-    given["options"] = {**kept["options"], **_given(asked.options)}
-    for record in (given, kept):
-        record["options"] = {k: v for k, v in record["options"].items() if k != CHECKPOINT}
-    unasked = {"at": asked.at is None, "trust": asked.trust is None}
-    for key, value in given.items():
-        if not unasked.get(key) and value != kept[key]:
-            _differs(out, key, kept[key], value)
-    for key, value in again.settings.explicit.items():
-        own = config.get(stored.settings.values, key)
-        if own != value:
-            _differs(out, key, own, value)
-    check_device(stored.options.device)
-    options = with_budget(stored.options, asked.options.get(CHECKPOINT))
-    job = _make_job(replace(stored, options=options), spread)
-    folder.clear_parts()
-    old = folder.read_json(MANIFEST)
-    resumed = {CHECKPOINT: options.checkpoint, "resumed": [*old["resumed"], now()]}
-    folder.write_json(MANIFEST, {**old, **resumed})
-    return folder, job
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if value is not None}
-
-
-def _differs(out: Path, key: str, stored: Any, asked: Any) -> None:
-    raise StudyError(
-        f"{out} was scanned with `{key}` = {stored!r}, not {asked!r}. A scan resumes as it was "
-        "started: leave it out, or scan into a new folder."
-    )
+    """Go on with a scan; as `start` otherwise."""
+    return start(asked, out, spread, resume=True)

@@ -15,8 +15,9 @@ from adjsim import checks
 from studies import config
 from studies.config import StudySettings
 from studies.errors import StudyError
-from studies.registry import STUDIES, RunOptions
-from studies.run_folder import SCAN, SPEC, STUDY, RunFolder
+from studies.registry import STUDIES
+from studies.runs.folder import SCAN, SPEC, STUDY, RunFolder
+from studies.runs.options import RunOptions, make_options
 from studies.scans.axes import Axis, parse_axes
 from studies.scene.files import bundled_scenes
 
@@ -118,6 +119,19 @@ class Asked:
     trust: bool | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the same as plain values."""
+        given = {"scan": self.scan, "overrides": list(self.overrides), "over": list(self.over)}
+        return {**given, "at": self.at, "trust": self.trust, **self.options}
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> "Asked":
+        """Return what `to_json` was made of."""
+        own = {key: given[key] for key in ("scan", "at", "trust")}
+        lists = {key: given[key] or () for key in ("overrides", "over")}
+        options = {k: one for k, one in given.items() if k not in own and k not in lists}
+        return cls(**own, **lists, options=options)
+
 
 def bundled() -> dict[str, Path]:
     """Return the scan files that come with the package, by name."""
@@ -135,11 +149,10 @@ def resolve(asked: Asked) -> Scan:
     """
     record = _read(asked.scan)
     settings = config.resolve(record["study"], asked.overrides, record.get("settings", {}))
-    given = {key: value for key, value in asked.options.items() if value is not None}
     scan = Scan(
         asked.scan,
         settings,
-        RunOptions(**given),
+        make_options(asked.options),
         parse_axes([*(asked.over or record.get("over", []))]),
         title=record.get("title", ""),
         at=asked.at or record.get("at", "truth"),

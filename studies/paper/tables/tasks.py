@@ -4,7 +4,6 @@ What it is given and what it returns can be pickled and written as JSON, and it 
 else: it may be run here, in another process or on another machine, with the same record.
 """
 
-import json
 import time
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,10 +13,10 @@ import numpy as np
 
 from studies.errors import StudyError
 from studies.instances import FAILED, FAILURES
-from studies.optimizers.evaluations import append_line, trim_log
 from studies.paper.tables.table import Case, Settings, Table
 from studies.registry import RunOptions, find_study
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
+from studies.runs.lines import append_record, read_records
 
 
 SECONDS = "seconds.jsonl"  # apart from records, which are the same each time
@@ -102,13 +101,10 @@ def timed_task(task: Task, settings: Settings, options: RunOptions) -> tuple[dic
 def note_seconds(folder: RunFolder, task: Task, seconds: float) -> None:
     """Append how long a task took to the folder's list."""
     path = folder.file(SECONDS)
-    trim_log(path)
-    append_line(path, json.dumps({"record": task.record_name, "seconds": seconds}))
+    read_records(path, cut=True)
+    append_record(path, {"record": task.record_name, "seconds": seconds})
 
 
 def all_seconds(folder: RunFolder) -> float:
     """Return how long all tasks took together, wherever they were run."""
-    if not folder.has(SECONDS):
-        return 0.0
-    whole, _, _ = folder.file(SECONDS).read_text(encoding="utf-8").rpartition("\n")
-    return sum(json.loads(line)["seconds"] for line in whole.splitlines())
+    return sum(one["seconds"] for one in read_records(folder.file(SECONDS)))

@@ -1,6 +1,7 @@
 """A surface is filled by chance, but a run has one filling from its start to its end."""
 
 import itertools
+import subprocess
 
 import numpy as np
 import pytest
@@ -9,11 +10,11 @@ import pyvista
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies import fillings
 from studies.errors import StudyError
-from studies.fillings import KEPT, filled
-from studies.problem.running import resume_scene, start_scene
-from studies.run_folder import FILLINGS, MANIFEST, RunFolder
+from studies.problem.running import start_scene
+from studies.runs import meshes
+from studies.runs.folder import MESHES
+from studies.runs.meshes import KEPT, filled
 
 
 SCENE = """
@@ -35,7 +36,7 @@ def calls(monkeypatch, tmp_path):
     """Fill a box with nodes in other places every time, as the mesher does; return the calls."""
     calls, draws = [], itertools.count()
 
-    def fake(surface, *, edge_length):
+    def fake(surface, edge_length):
         calls.append(edge_length)
         mesh = box_tets((2, 2, 3), np.ptp(surface.points, axis=0))
         points = mesh.points.copy()
@@ -43,7 +44,7 @@ def calls(monkeypatch, tmp_path):
         points[inside] += 1e-3 * np.random.default_rng(next(draws)).random((len(inside), 3))
         return TetMesh(points, mesh.tets)
 
-    monkeypatch.setattr(fillings, "tetrahedralise", fake)
+    monkeypatch.setattr(meshes, "meshed_apart", fake)
     another_machine(monkeypatch, tmp_path / "one")
     yield calls
     KEPT.clear()
@@ -51,7 +52,7 @@ def calls(monkeypatch, tmp_path):
 
 def another_machine(monkeypatch, path):
     """Forget what is kept in this process and in the cache."""
-    monkeypatch.setattr(fillings, "CACHE_DIR", path / "kernels")
+    monkeypatch.setattr(meshes, "CACHE_DIR", path / "kernels")
     KEPT.clear()
 
 
@@ -89,7 +90,7 @@ def test_a_run_goes_on_with_its_filling_on_another_machine(monkeypatch, tmp_path
     folder, begun = start_scene(scene, [], out, {})
     folder.release()
     another_machine(monkeypatch, tmp_path / "two")
-    _, again = resume_scene(scene, [], out, {})
+    _, again = start_scene(scene, [], out, {}, resume=True)
     assert (nodes(again) == nodes(begun)).all()
 
 
@@ -98,22 +99,66 @@ def test_a_surface_that_was_changed_under_a_run_is_refused(tmp_path):
     folder, _ = start_scene(scene, [], out, {})
     folder.release()
     write_scene(tmp_path, width=0.06)
-    with pytest.raises(StudyError, match=r"box\.ply` is not the file that .*/run was started with"):
-        resume_scene(scene, [], out, {})
+    with pytest.raises(StudyError, match=r"the file of `bodies.block.mesh` has changed"):
+        start_scene(scene, [], out, {}, resume=True)
 
 
-def test_a_run_killed_right_after_its_filling_was_written_starts_again(tmp_path):
-    folder = RunFolder.create(tmp_path / "run")
-    folder.write_json(MANIFEST, {})
-    folder.write_npz(FILLINGS, a=np.zeros(3))
-    folder.release()
-    folder, job = resume_scene(write_scene(tmp_path), [], folder.path, {})
-    (points,) = (value for key, value in folder.read_npz(FILLINGS).items() if "points" in key)
-    assert (points == nodes(job)).all()
+def test_a_damaged_mesh_in_the_cache_is_made_again(calls, tmp_path, capsys):
+    mesh = box_tets((1, 1, 1))
+    surface = TriangleMesh(mesh.points, mesh.surface().faces)
+    filled(surface, 0.1)
+    (cached,) = tmp_path.rglob("*.npz")
+    cached.write_bytes(cached.read_bytes()[:100])
+    KEPT.clear()
+    filled(surface, 0.1)
+    assert calls == [0.1, 0.1]
+    assert f"warning: {cached} is damaged: the mesh is made again" in capsys.readouterr().err
+
+
+def test_sizes_that_no_mesher_takes_are_refused():
+    mesh = box_tets((1, 1, 1))
+    faces = mesh.surface().faces
+    with pytest.raises(StudyError, match=r"`edge_length` = 1e-09 gives about .* tetrahedra.* Use"):
+        filled(TriangleMesh(mesh.points, faces), 1e-9)
+    points = mesh.points.copy()
+    points[1] = points[0] + [0.0, 0.0, 1e-30]
+    with pytest.raises(StudyError, match=r"the surface has an edge of .* at triangle \d+, but is"):
+        filled(TriangleMesh(points, faces), 0.1)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("raise SystemExit(__import__('os').kill(__import__('os').getpid(), 11))", "has crashed"),
+        (
+            "import sys; print('`x` is open', file=sys.stderr); sys.exit(2)",
+            "`x` is open",
+        ),
+    ],
+)
+def test_a_mesher_that_fails_is_one_message(monkeypatch, code, message):
+    monkeypatch.undo()
+    real = subprocess.run
+
+    def run(command, **more):
+        return real([command[0], "-c", code], **more)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    mesh = box_tets((1, 1, 1))
+    with pytest.raises(StudyError, match=message):
+        meshes.meshed_apart(TriangleMesh(mesh.points, mesh.surface().faces), 0.1)
+
+
+def test_the_mesher_fills_a_box_in_a_process_of_its_own(monkeypatch):
+    pytest.importorskip("pytetwild")
+    monkeypatch.undo()
+    mesh = box_tets((1, 1, 1))
+    made = meshes.meshed_apart(TriangleMesh(mesh.points, mesh.surface().faces), 0.3)
+    assert made.volumes.sum() == pytest.approx(1.0, rel=0.02)
 
 
 def test_a_volume_mesh_leaves_no_filling(calls, tmp_path):
     place = ["bodies.block.size=[0.05, 0.05, 0.4]", "bodies.block.position=[0.025, 0.025, 0.2]"]
     folder, _ = start_scene(write_scene(tmp_path, mesh="box"), place, tmp_path / "run", {})
-    assert not folder.has(FILLINGS)
+    assert not folder.has(MESHES)
     assert calls == []

@@ -1,0 +1,328 @@
+"""The folder of a run: files that appear complete or not at all, and are checked when read.
+
+One command writes to a folder at a time; it holds a lock on the file `.lock` in it until it ends,
+however that ends. JSON carries its own checksum, npz has checksums anyway, and logs have one a line
+(`studies/runs/lines.py`), so that a damaged file is named and never mixed with what is computed.
+"""
+
+import errno
+import hashlib
+import itertools
+import json
+import shlex
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from studies.errors import StudyError
+from studies.runs.writing import PART, explained, replacing
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    from filelock import BaseFileLock
+
+
+STUDY, MANIFEST, ITERATIONS = "study.toml", "manifest.json", "iterations.jsonl"
+PARAMETERS, RESULT, CERTIFICATE = "parameters.npz", "result.json", "certificate.json"
+SCAN, SPEC = "scan.json", "dataset.json"  # what a folder is of that holds no plain run
+MESHES = "meshes.npz"  # tetrahedra that were made from surfaces
+TRAJECTORY, FRAMES = "trajectory.npz", "frames.npz"
+REPORT, REPORT_DATA = "report.html", "report.json"  # the page, and what it is rendered from
+SUMMARY = REPORT_DATA
+PICTURES, LOOKS = "pictures.npz", "looks.json"
+TEXTURE, TEXTURE_PICTURE = "texture.npz", "texture.png"
+POLICIES, TARGET_PICTURE = "policies.npz", "target.png"
+INSTANCES, INSTANCES_CSV, CURVES_CSV = "instances.json", "instances.csv", "curves.csv"
+TARGET_VIDEO, FITTED_VIDEO, FIGURES = "target.mp4", "fitted.mp4", "figures"
+LOCK = ".lock"
+CHECK = "sha256"  # key of a JSON file: digest of the rest
+ELSEWHERE = "Name a folder in a place that you may write to"
+AGAIN = "Delete it, and `{}` makes it again"
+# What libraries raise where a file of arrays is damaged.
+DAMAGED = (
+    zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, OSError, NotImplementedError,
+    MemoryError, SyntaxError, TypeError, OverflowError,
+)  # fmt: skip
+
+
+class RunFolder:
+    """A run folder; every name is relative to it and cannot lead out of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path).resolve()
+        self._lock: BaseFileLock | None = None  # of a folder that this process writes to
+
+    def release(self) -> None:
+        """Let other commands write to it."""
+        if self._lock is not None:
+            self._lock.release()
+
+    @classmethod
+    def create(cls, path: Path) -> "RunFolder":
+        """Return a new, empty run folder, to which no other command may write.
+
+        Raises
+        ------
+        StudyError
+            If something is there already, or it cannot be made, or another command has it.
+        """
+        cls.require_free(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StudyError(
+                f"`--out` {path} cannot be made: {error.strerror}. {ELSEWHERE}."
+            ) from error
+        folder = cls(path)
+        folder.lock()
+        cls.require_free(path)  # another command may have been quicker, and ended
+        folder.clear_parts()
+        return folder
+
+    @staticmethod
+    def require_free(path: Path | None) -> None:
+        """Raise if there are files already; call it before anything that takes long."""
+        if path is None:
+            return
+        if not str(path).strip() or "\0" in str(path) or "\n" in str(path):
+            raise StudyError(f"`--out` must name a folder, got {str(path)!r}.")
+        if path.exists() and not path.is_dir():
+            raise StudyError(f"`--out` {path} is a file. Name a folder, new or empty.")
+        if not is_free(path):
+            if (path / MANIFEST).is_file():
+                raise StudyError(
+                    f"`--out` {path} holds another run. Add `--resume` to go on with it, or choose "
+                    "another folder."
+                )
+            raise StudyError(f"`--out` {path} is not empty. Choose another folder.")
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """Return the folder of a run that was started before."""
+        if not (path / MANIFEST).is_file():
+            why = f"it has no {MANIFEST}"
+            if not path.is_dir():
+                why = "it is a file" if path.exists() else "there is nothing of that name"
+            raise StudyError(
+                f"{path} is not a run folder: {why}. "
+                "Name one that `adjsim run`, `adjsim scan` or `adjsim dataset` made with `--out`."
+            )
+        return cls(path)
+
+    @classmethod
+    def reopen(cls, path: Path) -> "RunFolder":
+        """Return the folder of a run to go on with, to which no other command may write."""
+        folder = cls.open(path)
+        folder.lock()
+        return folder
+
+    def lock(self) -> None:
+        """Keep other commands out until `release`, or the end of this process.
+
+        Raises
+        ------
+        StudyError
+            If another process writes to the folder.
+        """
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self.path / LOCK, is_singleton=True)  # a process may lock it again
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise StudyError(
+                f"`--out` {self.path} is being written by another command. Wait until that has "
+                "ended, or choose another folder."
+            ) from None
+        except OSError as error:
+            if error.errno in (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS):
+                return  # a drive without locks
+            with explained(self.path / LOCK):
+                raise
+        self._lock = lock
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file of the run."""
+        path = (self.path / name).resolve()
+        if self.path != path and self.path not in path.parents:
+            raise StudyError(f"{name!r} leads out of the run folder {self.path}.")
+        if not path.parent.is_dir():
+            with explained(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def has(self, name: str) -> bool:
+        """Whether the run has this file."""
+        return (self.path / name).is_file()
+
+    def replacing(self, name: str) -> AbstractContextManager[Path]:
+        """Give a name to write to; the file takes its place when the block ends well."""
+        return replacing(self.file(name))
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        """Write a file."""
+        with self.replacing(name) as part:
+            part.write_bytes(data)
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a text file."""
+        self.write_bytes(name, text.encode())
+
+    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        """Write JSON with its checksum; a number that is not finite is an error."""
+        text = json.dumps(value, indent=2, allow_nan=False)
+        self.write_text(name, json.dumps({**value, CHECK: _digest(text)}, indent=2) + "\n")
+
+    def write_npz(self, name: str, **arrays: "np.ndarray") -> None:
+        """Write named arrays of plain numbers or texts."""
+        import numpy as np
+
+        if any(np.asarray(array).dtype.hasobject for array in arrays.values()):
+            raise TypeError("An npz of a run holds numbers and texts only, no objects.")
+        with self.replacing(name) as part, part.open("wb") as stream:
+            np.savez_compressed(stream, **arrays)  # pyright: ignore[reportArgumentType]
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """Return the tables of a JSON file.
+
+        Raises
+        ------
+        StudyError
+            If it is missing, damaged, or was changed since it was written.
+        """
+        path = self._existing(name)
+        try:
+            value = json.loads(path.read_bytes())
+            check = value.pop(CHECK)
+            is_good = check == _digest(json.dumps(value, indent=2))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError):
+            is_good = False
+        if not is_good:
+            raise StudyError(self._damaged(name))
+        return value
+
+    def read_npz(self, name: str, *keys: str) -> "dict[str, np.ndarray]":
+        """Return the arrays of an npz file, loaded without pickle; `keys` must be among them.
+
+        Raises
+        ------
+        StudyError
+            If it is missing or damaged.
+        """
+        import numpy as np
+
+        with (
+            self.reading(name) as path,
+            path.open("rb") as stream,
+            np.load(stream, allow_pickle=False) as arrays,
+        ):
+            found = dict(arrays)
+        if missing := [key for key in keys if key not in found]:
+            raise StudyError(f"{self._damaged(name)} It has no `{missing[0]}`.")
+        return found
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Path]:
+        """Give a file to read; what a library raises on a damaged one becomes one message."""
+        path = self._existing(name)
+        try:
+            yield path
+        except DAMAGED as error:
+            raise StudyError(self._damaged(name)) from error
+
+    def _damaged(self, name: str) -> str:
+        way_out = "Start again in another folder"
+        if name != MANIFEST:
+            way_out = AGAIN.format(self.how_to_go_on())
+        return f"{self.path / name} is damaged: something else has changed it. {way_out}."
+
+    def _existing(self, name: str) -> Path:
+        if not self.has(name):
+            raise StudyError(
+                f"The run {self.path} has no {name} yet. Finish it with `{self.how_to_go_on()}`."
+            )
+        return self.file(name)
+
+    def finished(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """Return what a report is made of: result, certificate and manifest.
+
+        Raises
+        ------
+        StudyError
+            If the run is not finished.
+        """
+        result, certified, manifest = map(self.read_json, (RESULT, CERTIFICATE, MANIFEST))
+        return result, certified, manifest
+
+    def write_figures(self, images: Mapping[str, bytes]) -> None:
+        """Write PNGs by name, without the ending."""
+        for name, data in images.items():
+            self.write_bytes(f"{FIGURES}/{name}.png", data)
+
+    def study_name(self) -> str:
+        """Return what study the run is of."""
+        return str(self.read_json(MANIFEST)["study"])
+
+    def how_to_go_on(self) -> str:
+        """Return the command that goes on with the run, as a shell takes it."""
+        return f"adjsim {self.command()} --out {shlex.quote(str(self.path))} --resume"
+
+    def command(self) -> str:
+        """Return what makes the run, as the command line names it: `scan figure-4a`."""
+        if not self.has(MANIFEST):
+            return "run STUDY"
+        manifest = self.read_json(MANIFEST)
+        return f"{manifest['verb']} {shlex.quote(manifest['target'])}"
+
+    def clear_parts(self) -> None:
+        """Remove files that a killed command left half-written."""
+        for path in [*self.path.rglob(f"{PART}*")]:
+            if path.is_file():
+                path.unlink(missing_ok=True)
+
+
+def is_free(path: Path) -> bool:
+    """Whether a folder does not exist, or holds no more than a killed start leaves."""
+    return not path.exists() or all(
+        one.name == LOCK or one.name.startswith(PART) for one in _entries(path)
+    )
+
+
+def _entries(path: Path) -> Iterator[Path]:
+    try:
+        yield from path.iterdir()
+    except OSError as error:
+        message = f"`--out` {path} cannot be read: {error.strerror}. {ELSEWHERE}."
+        raise StudyError(message) from error
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def new_folder(study: str) -> Path:
+    """Make the first folder `runs/STUDY-001`, `-002`, ... that does not exist, and return it.
+
+    Of two commands that start at the same time, each has its own.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be made.
+    """
+    for number in itertools.count(1):
+        path = Path("runs") / f"{study}-{number:03d}"
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise StudyError(
+                f"{path} cannot be made: {error.strerror}. Name another folder by `--out`."
+            ) from error
+        return path
+    raise AssertionError

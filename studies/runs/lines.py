@@ -1,0 +1,90 @@
+"""Logs of one JSON record a line, each appended at once, with a checksum.
+
+A kill may cut the last line short: it is dropped and computed again. Any other line that cannot be
+read, or does not fit its checksum, was changed by something else, and is an error.
+"""
+
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from studies.errors import StudyError
+from studies.runs.writing import explained
+
+
+CHECK = "crc32"
+
+
+def read_records(path: Path, *, cut: bool = False) -> list[dict[str, Any]]:
+    """Return the records of a log, without a last line that was cut short by a kill.
+
+    With `cut` that is cut off the file too, so that complete lines follow.
+
+    Raises
+    ------
+    StudyError
+        If a line is damaged.
+    """
+    if not path.exists():
+        return []
+    data = path.read_bytes()
+    end = data.rfind(b"\n") + 1
+    if cut and end < len(data):
+        with explained(path):
+            os.truncate(path, end)
+    lines = data[:end].splitlines()
+    return [_record(path, number, line) for number, line in enumerate(lines, start=1)]
+
+
+def append_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Append a record to a log, and wait until it is on the disk.
+
+    Raises
+    ------
+    StudyError
+        If the disk is full; the log keeps what it had.
+    """
+    append_line(path, line_of(record))
+
+
+def line_of(record: Mapping[str, Any]) -> str:
+    """Return the line of a record, without its end; a number that is not finite is an error."""
+    text = json.dumps(record, allow_nan=False)
+    check = json.dumps({CHECK: f"{zlib.crc32(text.encode()):08x}"})
+    return f"{text[:-1]}, {check[1:]}" if record else check
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append a line to a file, all of it or nothing, and wait until it is on the disk."""
+    data = (line + "\n").encode()
+    with explained(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            size = os.fstat(descriptor).st_size
+            try:
+                while data:  # a disk that is nearly full takes a part
+                    data = data[os.write(descriptor, data) :]
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, size)
+                raise
+        finally:
+            os.close(descriptor)
+
+
+def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+        check = record.pop(CHECK)
+        is_good = check == f"{zlib.crc32(json.dumps(record).encode()):08x}"
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        is_good = False
+    if not is_good:
+        raise StudyError(
+            f"Line {number} of {path} is damaged: something else has changed it. Delete the file, "
+            "and `--resume` computes its contents again."
+        )
+    return record

@@ -1,0 +1,232 @@
+"""What a run was made with, and a hash of everything its numbers depend on.
+
+The hash covers the settings, seed, precision, device, contents of input files, versions of
+libraries, the processor that kernels are compiled for, and the code. Its parts are in the manifest
+too, so that `--resume` can say which of them differs.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+
+LIBRARIES = (
+    "adjsim", "numba", "numpy", "scipy", "pyvista", "matplotlib", "av", "xarray", "h5netcdf",
+    "h5py",
+)  # fmt: skip
+NUMERICAL = ("numpy", "scipy", "numba", "llvmlite", "av", "pillow", "h5py")
+PACKAGES = ("adjsim", "render", "adjoint", "studies")
+LONG = 400  # characters of a value that is kept; of a longer one its digest
+SHOWN = 5  # differences that a message names
+MISSING = "nothing"
+
+
+def digest(data: bytes) -> str:
+    """Return 16 hex digits that depend on every byte."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+@cache
+def code_hash() -> str:
+    """Return 16 hex digits of the Python sources of all packages, when this was first called."""
+    root = Path(__file__).resolve().parents[2]
+    found = hashlib.sha256()
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            found.update(str(path.relative_to(root)).encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+CODE = code_hash()  # of the sources that this process has loaded, not of those there later
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Return what the numbers of this process depend on, whatever it computes."""
+    from adjsim import backend
+
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {
+        "code": CODE,
+        "kernels": "as Python" if backend.JIT_DISABLED else "compiled",
+        "processor": processor_kind(),
+        "versions": {"python": python, **{name: version(name) for name in NUMERICAL}},
+    }
+
+
+def processor_kind() -> str:
+    """Return the kind of processor that kernels and linear algebra are made for."""
+    from llvmlite import binding
+    from numba.core import config
+    from threadpoolctl import threadpool_info
+
+    name = config.CPU_NAME or binding.get_host_cpu_name()
+    features = config.CPU_FEATURES
+    if features is None:
+        features = "" if config.CPU_NAME else binding.get_host_cpu_features().flatten()
+    blas = {one.get("architecture") or "" for one in threadpool_info() if one["user_api"] == "blas"}
+    return f"{name} {digest(features.encode())[:4]} {' '.join(sorted(blas))}".strip()
+
+
+def flattened(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Return nested tables by dotted key; of a long value its digest."""
+    if isinstance(value, Mapping) and value:
+        rows: dict[str, Any] = {}
+        for key, item in value.items():
+            rows |= flattened(item, f"{prefix}.{key}" if prefix else str(key))
+        return rows
+    text = json.dumps(value, default=str)
+    is_short = len(text) <= LONG
+    return {prefix: json.loads(text) if is_short else f"a long value, {digest(text.encode())}"}
+
+
+def input_files(value: Any, key: str = "") -> Iterator[tuple[str, Path]]:
+    """Yield the texts of nested settings that are absolute paths of files or folders, by key."""
+    if isinstance(value, str):
+        if value.startswith(os.sep) and "\0" not in value and Path(value).exists():
+            yield key, Path(value)
+    elif isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from input_files(one, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list | tuple):
+        for number, one in enumerate(value):
+            yield from input_files(one, f"{key}[{number}]")
+
+
+def contents(path: Path) -> str:
+    """Return a digest of a file, or of all files of a folder with their names."""
+    found = hashlib.sha256()
+    for one in sorted(path.iterdir()) if path.is_dir() else [path]:
+        if one.is_file():
+            found.update(one.name.encode() if path.is_dir() else b"")
+            with one.open("rb") as stream:
+                found.update(hashlib.file_digest(stream, "sha256").digest())
+    return found.hexdigest()[:16]
+
+
+def dependencies(
+    settings: Mapping[str, Any], *, seed: int, dtype: str, device: str
+) -> dict[str, Any]:
+    """Return everything the numbers of a run depend on, by dotted key.
+
+    Settings name input files by absolute paths. They count by their contents, not by where they
+    are.
+    """
+    parts = {
+        "settings": _without_folders(settings),
+        "seed": seed,
+        "dtype": dtype,
+        "device": device,
+        "inputs": {key: contents(path) for key, path in input_files(settings)},
+        **environment(),
+    }
+    return flattened(parts)
+
+
+def _without_folders(value: Any) -> Any:
+    """Return settings whose input files have no folder."""
+    if isinstance(value, Mapping):
+        return {key: _without_folders(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_folders(one) for one in value]
+    return next((path.name for _, path in input_files(value)), value)
+
+
+def hash_of(parts: Mapping[str, Any]) -> str:
+    """Return the hash of what `dependencies` returns."""
+    return digest(json.dumps(parts, sort_keys=True).encode())
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return what differs between two sets of dependencies, each in a few words."""
+    keys = [key for key in {**before, **now} if before.get(key, MISSING) != now.get(key, MISSING)]
+    return [_in_words(key, before.get(key, MISSING), now.get(key, MISSING)) for key in keys]
+
+
+def listed(found: Iterable[str]) -> str:
+    """Return differences as one text; the first few of many."""
+    found = list(found)
+    more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return ", ".join(found[:SHOWN]) + more
+
+
+def _in_words(key: str, before: Any, now: Any) -> str:
+    kind, _, name = key.partition(".")
+    if kind == "code":
+        return "the code of adjsim has changed"
+    if kind == "inputs" and MISSING not in (before, now):
+        return f"the file of `{name}` has changed"
+    if kind in ("seed", "dtype", "device"):
+        name = f"--{kind}"
+    what = f"`{name}`" if kind in ("settings", "seed", "dtype", "device") else name or kind
+    return f"{what} was {_shown(before)}, is {_shown(now)}"
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of Python and the libraries; None for what is not installed."""
+    found: dict[str, str | None] = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        found[name] = version(name)
+    return found
+
+
+def version(name: str) -> str | None:
+    """Return the version of an installed distribution, or None."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def machine() -> dict[str, Any]:
+    """Return what the numbers were computed on."""
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "byteorder": sys.byteorder,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def git_commit() -> str | None:
+    """Return the commit of the sources, with "+" if they were changed; None outside git."""
+    root = Path(__file__).resolve().parent
+
+    def git(*args: str) -> str:
+        command = ["git", "-C", str(root), *args]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=10
+        ).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,157 @@
+"""Tetrahedra that fill a surface: made once, in a process of their own, and kept with the run.
+
+The mesher takes no seed and draws an order from the operating system, so two meshes of one surface
+differ (`adjsim/meshes/tetrahedralise.py`). So a run keeps its own in its folder, and is resumed
+with it. A folder of the machine's cache serves the next run of the same surface. The mesher may
+crash on a surface that is nearly degenerate; in a process of its own it takes nobody with it.
+"""
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from adjsim.backend import CACHE_DIR
+from adjsim.meshes.tet_mesh import TetMesh
+from adjsim.meshes.tetrahedralise import tetrahedralise
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from studies.errors import StudyError
+from studies.runs.folder import DAMAGED, MESHES, RunFolder
+from studies.runs.writing import replacing
+
+
+KEPT: dict[str, TetMesh] = {}  # in this process, by `key_of`
+MOST_TETS = 3e6
+SHORTEST = 1e-8  # edge of a surface over its diagonal: below it the mesher's arithmetic fails
+REFUSED = 2  # exit code of the process
+
+
+def key_of(surface: TriangleMesh, edge_length: float) -> str:
+    """Return what a mesh is kept by: 24 hex digits of all that it depends on but chance."""
+    digest = hashlib.sha256(np.float64(edge_length).tobytes())
+    digest.update(surface.points.tobytes())
+    digest.update(surface.faces.tobytes())
+    return digest.hexdigest()[:24]
+
+
+def filled(surface: TriangleMesh, edge_length: float) -> TetMesh:
+    """Return the tetrahedra that fill a surface: those kept, or new ones.
+
+    Parameters
+    ----------
+    surface : TriangleMesh
+    edge_length : float
+        Of a tetrahedron, over the diagonal of the surface [-].
+
+    Raises
+    ------
+    ValueError
+        If the surface has edges that are too short, there would be too many tetrahedra, or the
+        mesher fails.
+    """
+    key = key_of(surface, edge_length)
+    if key not in KEPT:
+        check_sizes(surface, edge_length)
+        KEPT[key] = _cached(CACHE_DIR.parent / "meshes" / f"{key}.npz", surface, edge_length)
+    return KEPT[key]
+
+
+def check_sizes(surface: TriangleMesh, edge_length: float) -> None:
+    """Raise if a surface has too short edges, or would have too many tetrahedra."""
+    points, faces = surface.points, surface.faces
+    diagonal = float(np.linalg.norm(np.ptp(points, axis=0)))
+    corners = points[faces]
+    edges = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
+    face, _ = np.unravel_index(edges.argmin(), edges.shape)
+    if not edges.min() > SHORTEST * diagonal:
+        raise StudyError(
+            f"the surface has an edge of {edges.min():.1e} m at triangle {face}, but is "
+            f"{diagonal:.1e} m long; the mesher needs edges above {SHORTEST:.0e} of that. Merge "
+            "points that lie together, for example with `mesh.clean(tolerance=1e-6)` in PyVista."
+        )
+    volume = np.sum(corners[:, 0] * np.cross(corners[:, 1], corners[:, 2])) / 6.0
+    count = 6.0 * np.sqrt(2.0) * abs(volume) / (edge_length * diagonal) ** 3  # if all are regular
+    if count > MOST_TETS:
+        least = (count / MOST_TETS) ** (1.0 / 3.0) * edge_length
+        raise StudyError(
+            f"`edge_length` = {edge_length:g} gives about {count:.1e} tetrahedra, more than "
+            f"{MOST_TETS:.0e}. Use {least:.2g} or more."
+        )
+
+
+def _cached(path: Path, surface: TriangleMesh, edge_length: float) -> TetMesh:
+    """Return the mesh in a file; without it, make one and write it there."""
+    if path.is_file():
+        try:
+            return _read(path)
+        except DAMAGED:
+            print(f"warning: {path} is damaged: the mesh is made again", file=sys.stderr)
+    mesh = meshed_apart(surface, edge_length)
+    with replacing(path) as part, part.open("wb") as stream:
+        np.savez(stream, points=mesh.points, tets=mesh.tets)
+    return mesh
+
+
+def _read(path: Path) -> TetMesh:
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as kept:
+        return TetMesh(kept["points"], kept["tets"])
+
+
+def meshed_apart(surface: TriangleMesh, edge_length: float) -> TetMesh:
+    """Return the tetrahedra that the mesher makes in a process of its own."""
+    with tempfile.TemporaryDirectory() as place:
+        given, made = Path(place) / "surface.npz", Path(place) / "mesh.npz"
+        np.savez(given, points=surface.points, faces=surface.faces, edge_length=edge_length)
+        command = [sys.executable, "-m", __name__, str(given), str(made)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == REFUSED:
+            raise StudyError(done.stderr.strip())
+        if done.returncode:
+            raise StudyError(
+                f"the mesher has crashed on this surface (exit code {done.returncode}). Its "
+                "triangles may cross or lie together: repair it, give another `edge_length`, or "
+                "give a volume mesh."
+            )
+        return _read(made)
+
+
+def write_meshes(folder: RunFolder) -> None:
+    """Write the meshes of this process, if there are any, into the folder of their run."""
+    arrays = {
+        f"{key}.{name}": getattr(mesh, name)
+        for key, mesh in KEPT.items()
+        for name in ("points", "tets")
+    }
+    if arrays:
+        folder.write_npz(MESHES, **arrays)
+
+
+def keep_meshes(folder: RunFolder) -> None:
+    """Use the meshes of a run that goes on."""
+    if folder.has(MESHES):
+        arrays = folder.read_npz(MESHES)
+        keys = {name.partition(".")[0] for name in arrays}
+        KEPT.update(
+            {key: TetMesh(arrays[f"{key}.points"], arrays[f"{key}.tets"]) for key in sorted(keys)}
+        )
+
+
+def main(given: str, made: str) -> int:
+    """Fill the surface in a file; the command of `meshed_apart`."""
+    with np.load(given, allow_pickle=False) as arrays:
+        surface = TriangleMesh(arrays["points"], arrays["faces"])
+        edge_length = float(arrays["edge_length"])
+    try:
+        mesh = tetrahedralise(surface, edge_length=edge_length)
+    except (ValueError, ImportError) as error:
+        print(error, file=sys.stderr)
+        return REFUSED
+    np.savez(made, points=mesh.points, tets=mesh.tets)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

@@ -1,0 +1,211 @@
+"""Begin a run in a new folder, or go on with one that was stopped: one way for all of them.
+
+    given = recalled(out, {"overrides": overrides, "seed": seed}, resume=resume)
+    recipe = Recipe("run", target, ..., arguments=given)
+    folder, job = start_or_resume(recipe, out, make, resume=resume)
+    print(job.run(folder))
+
+A run has begun as soon as its manifest is there, which is the first file that is written. Nothing
+is ever deleted but half-written files of ours. `--resume` begins where nothing has begun.
+"""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from studies.errors import StudyError
+from studies.runs.folder import ITERATIONS, MANIFEST, STUDY, RunFolder, is_free, new_folder
+from studies.runs.manifest import (
+    dependencies,
+    differences,
+    git_commit,
+    hash_of,
+    listed,
+    machine,
+    now,
+    versions,
+)
+from studies.runs.meshes import keep_meshes, write_meshes
+from studies.runs.options import CHANGEABLE, RunOptions, check_device
+
+
+Job = TypeVar("Job")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is to be made, and all that its numbers follow from.
+
+    Attributes
+    ----------
+    verb : str
+        The command of adjsim: run, scan or dataset.
+    target : str
+        What it is given: a name or a file.
+    study : str
+        The kind of study, by which a report finds its writer.
+    settings : mapping
+        All settings, resolved, as nested tables of plain values. Input files are named by absolute
+        paths.
+    toml : str
+        The same as the file `study.toml`, for readers.
+    options : RunOptions
+    arguments : mapping
+        What `recalled` returned: what the command line gave.
+    """
+
+    verb: str
+    target: str
+    study: str
+    settings: Mapping[str, Any]
+    toml: str
+    options: RunOptions
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What new folders are called after."""
+        stem = Path(self.target).stem
+        return stem if self.verb == "run" else f"{self.verb}-{stem}"
+
+    def dependencies(self) -> dict[str, Any]:
+        """Return everything the numbers depend on, by dotted key."""
+        own = self.options
+        settings = {**self.settings, "study": self.study, "command": self.verb}
+        return dependencies(settings, seed=own.seed, dtype=own.dtype, device=own.device)
+
+    def manifest(self) -> dict[str, Any]:
+        """Return the manifest of a run that starts now."""
+        parts = self.dependencies()
+        return {
+            "study": self.study,
+            "name": Path(self.target).stem,
+            "verb": self.verb,
+            "target": self.target,
+            **vars(self.options),
+            "arguments": dict(self.arguments),
+            "command": " ".join(["adjsim", *map(shlex.quote, sys.argv[1:])]),
+            "started": now(),
+            "resumed": [],
+            "hash": hash_of(parts),
+            "depends_on": parts,
+            "versions": versions(),
+            "machine": machine(),
+            "commit": git_commit(),
+        }
+
+
+def recalled(out: Path | None, given: Mapping[str, Any], *, resume: bool) -> dict[str, Any]:
+    """Return what a command line gave; with `resume`, what it leaves out is as the folder has it.
+
+    Raises
+    ------
+    StudyError
+        If there is no folder to resume, or its manifest is damaged.
+    """
+    if not resume:
+        RunFolder.require_free(out)
+        return dict(given)
+    if out is None:
+        raise StudyError("`--resume` needs the run's folder: add `--out DIR`.")
+    if is_nothing(out):
+        return dict(given)
+    stored = RunFolder.open(out).read_json(MANIFEST).get("arguments", {})
+    return {key: stored.get(key) if _is_left_out(value) else value for key, value in given.items()}
+
+
+def is_nothing(out: Path) -> bool:
+    """Whether a folder holds no run to resume, and one may begin in it."""
+    if out.exists() and not out.is_dir():
+        return False
+    return is_free(out)
+
+
+def _is_left_out(value: Any) -> bool:
+    return value is None or (isinstance(value, list | tuple) and not value)
+
+
+def start_or_resume(
+    recipe: Recipe, out: Path | None, make: Callable[[], Job], *, resume: bool
+) -> tuple[RunFolder, Job]:
+    """Return the folder of a run, locked, and what `make` returns: the job, checked and ready.
+
+    A new folder is made after `make`, so that a mistake leaves none.
+
+    Raises
+    ------
+    StudyError
+        If a new run has files in its folder, or another command writes to it; if a run to resume
+        is not there, or was made by another recipe: the message says what differs.
+    """
+    check_device(recipe.options.device)
+    if resume and out is not None and not is_nothing(out):
+        return _resume(recipe, out, make)
+    RunFolder.require_free(out)
+    if resume:
+        print(f"{out} holds nothing to resume: a new {recipe.verb} begins", flush=True)
+    job = make()
+    folder = RunFolder.create(out or new_folder(recipe.name))
+    write_meshes(folder)
+    folder.write_json(MANIFEST, recipe.manifest())
+    folder.write_text(STUDY, recipe.toml)
+    return folder, job
+
+
+def _resume(recipe: Recipe, out: Path, make: Callable[[], Job]) -> tuple[RunFolder, Job]:
+    folder = RunFolder.reopen(out)
+    try:
+        stored = folder.read_json(MANIFEST)
+        require_same(folder, stored, recipe)
+        keep_meshes(folder)
+        job = make()
+        folder.clear_parts()
+        say_what_is_kept(folder)
+        changed = {key: getattr(recipe.options, key) for key in CHANGEABLE}
+        resumed = [*stored["resumed"], now()]
+        folder.write_json(MANIFEST, {**stored, **changed, "resumed": resumed})
+        folder.write_text(STUDY, recipe.toml)
+    except BaseException:
+        folder.release()
+        raise
+    return folder, job
+
+
+def require_same(folder: RunFolder, stored: Mapping[str, Any], recipe: Recipe) -> None:
+    """Raise if a folder was made by another recipe.
+
+    Raises
+    ------
+    StudyError
+        That says what differs.
+    """
+    verb, before = stored.get("verb"), stored.get("depends_on")
+    if verb != recipe.verb or not isinstance(before, dict):
+        raise StudyError(
+            f"{folder.path} holds what `adjsim {verb} {stored.get('target')}` made, not "
+            f"`adjsim {recipe.verb}`. Go on with `{folder.how_to_go_on()}`."
+        )
+    parts = recipe.dependencies()
+    if stored.get("hash") != hash_of(parts):
+        raise StudyError(
+            f"{folder.path} was started otherwise, and old and new numbers would not fit "
+            f"together: {listed(differences(before, parts))}. Resume it as it was started, or "
+            "choose another folder."
+        )
+
+
+def say_what_is_kept(folder: RunFolder) -> None:
+    """Print how many evaluations a stopped run left; they are read, not computed again."""
+    logs = sorted(folder.path.rglob(ITERATIONS.replace(".", "*.")))
+    count = sum(log.read_bytes().count(b"\n") for log in logs)
+    if count:
+        print(f"{count} evaluations are read from the log and not computed again", flush=True)
+
+
+def warn(lines: Iterable[str | None]) -> None:
+    """Print warnings, apart from those that are None."""
+    for line in filter(None, lines):
+        print(f"warning: {line}", file=sys.stderr, flush=True)
