@@ -275,7 +275,7 @@ def _answer(path: str, given: declared.Free, value: Any, view: Free | None = Non
         return replace(view, is_answer=True)
     default = np.asarray(value.value, np.float64)
     start = default if given.start is None else np.asarray(given.start, np.float64)
-    if start.shape not in {default.shape, ()}:
+    if start.shape not in {default.shape, default.shape[1:], ()}:
         raise StudyError(f"`{key}.start` must be one number or {default.size}, got {start.size}.")
     start = np.broadcast_to(start, default.shape).copy()
     kind = given.transform or value.transform
