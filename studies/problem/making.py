@@ -152,11 +152,12 @@ def make_problem(
     problem = _problem(file, built, observers, parameters, **shared)
     truth = true_values(file, values)
     if truth is not None:
-        hidden_file = hidden_scene(file)
-        simulated = build(hidden_file, at_rest=problem.is_at_rest)
-        seen_by = make_observers(hidden_file, simulated, films)
-        hidden = replace(problem, built=simulated, observers=tuple(seen_by))
-        problem = with_simulated(problem, hidden, file, truth)
+        told = hidden_scene(file)
+        simulated = build(told, at_rest=problem.is_at_rest)
+        filmed = replace(
+            problem, built=simulated, observers=tuple(make_observers(told, simulated, films))
+        )
+        problem = with_simulated(problem, filmed, file, truth)
         values |= simulated.values
     problem = problem.with_steps_for(problem.parameters.start)
     looks = look_nuisances(file, built, observers)
@@ -164,12 +165,13 @@ def make_problem(
     def refitted(problem: SceneProblem) -> SceneProblem:
         return fit_first_frames(problem, films, file, looks, again=True)
 
-    hidden = truth_of(parameters, truth, values)
     if fits_first:
         if what := fitted_first(problem, looks):
             say(f"fitting {what} to the first frame")
         problem = fit_first_frames(problem, films, file, looks)
-    return Made(problem, kept, notes, refitted, truth_of(parameters, truth, values), file.is_twin, truth)
+    return Made(
+        problem, kept, notes, refitted, truth_of(parameters, truth, values), file.is_twin, truth
+    )
 
 
 def is_at_rest(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:

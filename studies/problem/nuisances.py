@@ -104,7 +104,9 @@ def look_nuisances(
     fitted = [
         name
         for name, one in looks.items()
-        if name in built.meshes and hasattr(one, "look") and file.is_fitted(one.look)
+        if name in built.meshes
+        and hasattr(one, "look")
+        and file.is_fitted(one.look)
         and not asked & {f"{name}.look{kind}" for kind in COLORS}  # they hold the colour
     ]
     of_looks = [f"{name}.look.{key}" for name in fitted for key in ("ambient", "diffuse")]

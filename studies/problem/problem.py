@@ -18,6 +18,7 @@ from adjsim.model import Model
 from adjsim.rollout import rollout
 from adjsim.system import OnDivergence
 from adjsim.worlds import stack
+from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.filming import Pulled
 from studies.image_problem import ImageProblem, Judge, filled_columns
 from studies.motion import AtRest, Motion, pull_frames
@@ -396,6 +397,22 @@ class SceneProblem(ImageProblem):
             for one, count in zip(self.observers, self._residual_counts(), strict=True)
         ]
         return np.concatenate([*own, np.full(self.parameters.size, -1)])
+
+    def clusters_of_rows(self) -> np.ndarray:
+        """Return which rows of the residuals are one piece of evidence, as `frames_of_rows`.
+
+        They are instants. Of things at rest they are pictures, which if they are few are cut in
+        strips.
+        """
+        if not self.is_at_rest:
+            return self.frames_of_rows()
+        counts = self._residual_counts()
+        n = len(counts)
+        if n >= FEW_FRAMES or len(set(counts)) > 1:
+            own = np.repeat(np.arange(n), counts)
+        else:
+            own, _ = row_clusters(sum(counts), n)
+        return np.concatenate([own, np.full(self.parameters.size, -1)])
 
     def frame_losses(self, images: np.ndarray) -> np.ndarray:
         """Return the loss of every instant alone, (n_frames,): what is observed then."""

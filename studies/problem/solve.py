@@ -20,7 +20,6 @@ from studies.answer.verdict import Verdict, judge
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
 from studies.problem.first_frames import first_frames_differ
-from studies.problem.free import FreeParameters
 from studies.problem.making import Made
 from studies.problem.mirror import mirrored
 from studies.problem.observers import SEEN
@@ -107,9 +106,7 @@ def solve(
     part = problem.frames_between(0, n_fitted)
     first = part.parameters.first_answers
     searched = part.at(part.parameters.start, keep=first)
-    found = robust_search(
-        searched, robust(how, searched), folder, progress, seed=(seed,)
-    )
+    found = robust_search(searched, robust(how, searched), folder, progress, seed=(seed,))
     found = with_mirrored(searched, found, how, folder, progress=progress)
     spent = found.evaluations
     start = joint_start(part, found.best.theta)
@@ -170,8 +167,7 @@ def solve(
             basins=rivals,
             worst_direction=spread.to_dict(labels)["worst_direction"],
             needs_intervals=any(
-                one.is_answer and not (one.is_view or one.is_shape)
-                for one in whole.parameters.free
+                one.is_answer and not (one.is_view or one.is_shape) for one in whole.parameters.free
             ),
             is_watched=True,
             bent=bent(whole, first_look, result.theta),
@@ -407,7 +403,9 @@ def _spread(
     n = problem.parameters.size
     nan = np.full(n, np.nan)
     if n > MOST_TANGENTS:
-        return no_spread(n, f"more than {MOST_TANGENTS} parameters")
+        left = _squares(problem, theta)
+        noise = 0.0 if left is None else SEEN * float(np.sqrt(left.mean()))
+        return no_spread(n, f"more than {MOST_TANGENTS} parameters", noise)
     try:
         r, J = problem.residuals_and_jacobian(theta)
     except NOT_FINITE as error:
@@ -417,7 +415,8 @@ def _spread(
         theta,
         r,
         J,
-        frames=problem.frames_of_rows(),
+        frames=problem.clusters_of_rows(),
+        aligned=not problem.is_at_rest,
         stages=stages,
         floor=floor,
     )
@@ -426,11 +425,11 @@ def _spread(
     return Uncertainty(own.pixel, (nan, nan), noise, values, directions, own.reason, own)
 
 
-def no_spread(n: int, reason: str) -> Uncertainty:
+def no_spread(n: int, reason: str, noise: float = 0.0) -> Uncertainty:
     """Return what is known of n parameters without intervals, for this reason."""
     nan, blank = np.full(n, np.nan), np.zeros((0, n))
     ends = (nan, nan)
-    return Uncertainty(ends, ends, np.nan, np.zeros(0), blank, reason, no_intervals(n, reason))
+    return Uncertainty(ends, ends, noise, np.zeros(0), blank, reason, no_intervals(n, reason))
 
 
 def _rivals(

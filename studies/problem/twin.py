@@ -8,6 +8,7 @@ Tests: `tests/studies/problem/test_twin.py`.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def true_values(
     """
     if not any(one.simulate for one in file.observations.values()):
         return None
-    given = dict(file.truth)
+    given = {path: one for path, one in file.truth.items() if not path.startswith("bodies.")}
     for path, one in file.free.items():
         if one.tied_to in given and path not in given:
             given[path] = one.factor * np.asarray(given[one.tied_to], np.float64)
@@ -62,17 +63,36 @@ def true_values(
     return with_components(found, wholes)
 
 
+def hidden_scene(file: declared.SceneFile) -> declared.SceneFile:
+    """Return the scene that is simulated: that of the file, with its bodies as the truth has them."""
+    changes: dict[str, dict[str, Any]] = {}
+    for path, value in file.truth.items():
+        if path.startswith("bodies."):
+            _, name, key = path.split(".")
+            others = {"size": None, "cells": None} if key == "mesh" else {}  # of the other mesh
+            changes[name] = others | changes.get(name, {}) | {key: value}
+    bodies: dict[str, Any] = {
+        name: replace(file.bodies[name], **own) for name, own in changes.items()
+    }
+    return replace(file, bodies={**file.bodies, **bodies})
+
+
 def with_simulated(
-    problem: SceneProblem, file: declared.SceneFile, truth: Mapping[str, np.ndarray]
+    problem: SceneProblem,
+    hidden: SceneProblem,
+    file: declared.SceneFile,
+    truth: Mapping[str, np.ndarray],
 ) -> SceneProblem:
     """Return the problem whose simulated observations show what the truth does.
+
+    `hidden` has the same observations of the scene that is simulated.
 
     Raises
     ------
     StudyError
         If a film shows next to nothing: any search would call that a perfect fit.
     """
-    rows = problem.predictions({**problem.fixed, **truth})
+    rows = hidden.predictions({**problem.fixed, **truth})
     observers = []
     for one, own in zip(problem.observers, rows, strict=True):
         told = file.observations.get(one.name)
@@ -126,4 +146,6 @@ def truth_of(
             scales[path] = RADIAN[values[owner].unit]
         elif values[owner].transform == "linear" and np.any(whole):
             scales[path] = float(np.linalg.norm(whole))
+    if any(np.shape(hidden[one.path]) != one.start.shape for one in parameters.free):
+        return None  # the vertices of another mesh
     return Truth(hidden, np.zeros(0), scales=scales)

@@ -1,5 +1,6 @@
 """What the tables of a scene must agree on: names, references, cameras, films, bounds and ties."""
 
+import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -68,7 +69,14 @@ def _check_file(scene: SceneFile) -> None:
         _check_free(path, free, scene)
         _check_drawn(f"{joined('free', path)}.start", free.start)
     for path, value in scene.truth.items():
-        check_path(joined("truth", path), path, scene)
+        if path.startswith("bodies."):
+            _check_declared(joined("truth", path), path, scene)
+        elif isinstance(value, str):
+            raise StudyError(
+                f"`{joined('truth', path)}` must be a number, or several, got {value!r}."
+            )
+        else:
+            check_path(joined("truth", path), path, scene)
         _check_drawn(joined("truth", path), value)
     if scene.truth and not any(one.simulate for one in scene.observations.values()):
         raise StudyError(
@@ -284,6 +292,16 @@ def _check_free(path: str, free: Free, scene: SceneFile) -> None:
     _check_bounds(key, free, _start_in_scene(path, scene) if free.start is None else free.start)
     if free.tied_to is not None:
         _check_tie(key, path, free.tied_to, scene)
+
+
+def _check_declared(key: str, path: str, scene: SceneFile) -> None:
+    """Raise if a path is not that of a key of a body's table."""
+    _, name, *keys = path.split(".")
+    _check_reference(key, "body", name, scene.bodies)
+    known = [field.name for field in dataclasses.fields(scene.bodies[name])]
+    if len(keys) != 1:
+        raise StudyError(f"`{key}` must name one key, such as bodies.{name}.mesh, got {path!r}.")
+    _check_reference(key, "key", keys[0], known)
 
 
 def check_path(key: str, path: str, scene: SceneFile) -> None:

@@ -606,6 +606,10 @@ class Search:
         Part of the frames at the end that is predicted before it is used; 0: none.
     max_evaluations : int
         Of each local search.
+    method : str
+        None: Gauss-Newton with up to 40 free numbers, L-BFGS-B with more.
+    learning_rate, decay, momentum, beta1, beta2, memory
+        Of the method: see `studies.optimizers.problem.Options`.
     loss : str
         Of films: "pyramid" (blurred levels too) or "mse".
     levels, growth
@@ -620,6 +624,15 @@ class Search:
     held_back: Annotated[float, Field(ge=0.0, lt=0.9)] = 0.2
     max_evaluations: Annotated[int, Field(ge=1)] = 200
     tolerance: Positive = 1e-5
+    method: (
+        Literal["gauss-newton", "l-bfgs-b", "adam", "gradient-descent", "polyak"] | None
+    ) = None
+    learning_rate: Positive = 0.05
+    decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.9
+    beta1: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.9
+    beta2: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.999
+    memory: Annotated[int, Field(ge=1)] = 10
     loss: Literal["pyramid", "mse"] = "pyramid"
     levels: Annotated[int, Field(ge=1)] = 4
     growth: Positive = 1.0

@@ -26,7 +26,7 @@ from studies.scene.tables import check_table, each_path, expected, field_at
 
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
-GENERATORS = ("box", "ball", "sheet", "gear", "chain")
+GENERATORS = ("box", "ball", "sheet", "gear", "walker", "bell", "chain")
 PREFIXES = ("pyvista:", "shape:")  # of meshes that are no files
 
 
@@ -58,7 +58,10 @@ def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> Scen
     if "free" in values:
         values["free"] = joined_free(values["free"])
     if "truth" in values:
-        values["truth"] = joined_truth(values["truth"])
+        values["truth"] = {
+            path: _resolved(one, path, Path(folder)) if path.endswith(".mesh") else one
+            for path, one in joined_truth(values["truth"]).items()
+        }
     _infer_kinds(values)
     if not values.get("bodies"):
         raise StudyError(
