@@ -154,6 +154,17 @@ def write_png(path: str | os.PathLike, image: np.ndarray) -> Path:
     return path
 
 
+def write_jpeg(path: str | os.PathLike, image: np.ndarray) -> Path:
+    """Write one image (H, W, 3) of uint8 as a JPEG file: a poster of a film."""
+    from PIL import Image
+
+    path = _with_suffix(path, ".jpg")
+    part = _part(path)
+    Image.fromarray(image).save(part, format="jpeg", quality=85)
+    part.replace(path)
+    return path
+
+
 def write_video(
     path: str | os.PathLike, images: np.ndarray, fps: float, *, crf: int = 8, pad: bool = False
 ) -> Path:

@@ -9,6 +9,7 @@ from string import Template
 from typing import Any
 
 from studies import run_folder
+from studies.reports.content import Report, Verdict, to_json
 from studies.run_folder import RunFolder
 
 
@@ -22,8 +23,10 @@ def write_page(
     folder: RunFolder, title: str, chips: Sequence[tuple[bool | None, str]], body: str
 ) -> Path:
     """Write the page of a run, and its title and chips for an index of runs; return its path."""
-    summary = {"title": title, "chips": [[KINDS[ok], text] for ok, text in chips]}
-    folder.write_json(run_folder.SUMMARY, summary)
+    (ok, first), *others = [*chips, (None, "done")][: max(len(chips), 1)]
+    tone = {True: "good", False: "bad", None: "plain"}[ok]
+    report = Report(title, Verdict(first, tone), chips=tuple(text for _, text in others))
+    folder.write_json(run_folder.SUMMARY, to_json(report))
     folder.write_text(run_folder.REPORT, page(title, chips, body))
     return folder.file(run_folder.REPORT)
 

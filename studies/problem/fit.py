@@ -10,15 +10,18 @@ from studies import outcome, run_folder
 from studies.certificate import certificate
 from studies.errors import FailedSearchError
 from studies.optimizers.problem import Status
+from studies.preview.showing import inspect
 from studies.problem import seen
 from studies.problem.making import Made, make_problem
 from studies.problem.solve import Solved, solve
 from studies.progress import EvaluationProgress
 from studies.registry import RunOptions
+from studies.reports import scene_run
+from studies.reports.coarse import FILE as COARSE, coarse_json
 from studies.run_folder import RunFolder
 from studies.scene import declared
-from studies.search.figure import coarse_figure
 from studies.search.local import read_search
+from studies.truth import Truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,8 @@ class SceneFit:
     def run(self, folder: RunFolder) -> str:
         """Search, or go on searching; then write results, figures and report."""
         how = self.file.search
+        if count := _logged(folder):
+            print(f"{count} evaluations are read from the logs and not computed again")
         with EvaluationProgress(how.max_evaluations) as progress:
             solved = solve(self.made, how, folder, progress, seed=self.options.seed)
         if solved.result.status is Status.NOT_FINITE:
@@ -54,14 +59,12 @@ class SceneFit:
         result = self.result(solved)
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)
-        write_parameters(folder, solved)
-        seen.write_seen(folder, self.made.everything, solved)
-        coarse = solved.found.coarse
-        if coarse is not None and np.isfinite(coarse.by_stage[-1, 1:]).any():
-            units = solved.problem.parameters.units()
-            figure = coarse_figure(solved.found, solved.searched.parameters, units)
-            folder.write_figures({"coarse": figure})
-        report = seen.write_report(folder)
+        write_parameters(folder, solved, self.made.truth)
+        seen.write_seen(folder, self.file, self.made.everything, solved)
+        units = solved.problem.parameters.units()
+        if coarse := coarse_json(solved.found, solved.searched.parameters, units):
+            folder.write_json(COARSE, coarse)
+        report = scene_run.write_report(folder)
         return "\n".join([*outcome.summary(result, certified), f"report: {report}"])
 
     def result(self, solved: Solved) -> dict[str, Any]:
@@ -69,7 +72,7 @@ class SceneFit:
         problem, theta, parameters = solved.problem, solved.result.theta, solved.problem.parameters
         start = self.made.everything.parameters.start
         first = self.made.everything.with_steps_for(start)
-        rows = parameter_rows(solved, start)
+        rows = parameter_rows(solved, start, self.made.truth)
         return {
             "title": self.title,
             "verdict": solved.verdict.to_dict(),
@@ -96,6 +99,7 @@ class SceneFit:
             "basins": outcome.basins_json(solved.searched.parameters, solved.found),
             "validation": solved.validation,
             "findings": findings(solved),
+            "cameras": seen.cameras_json(problem, self.file, theta),
         }
 
 
@@ -114,7 +118,17 @@ def make_fit(file: declared.SceneFile, options: RunOptions, *, title: str) -> Sc
         checkpoint=options.checkpoint,
         say=lambda text: print(text, flush=True),
     )
+    films = [one for one in file.observations.values() if isinstance(one, declared.Film)]
+    if file.cameras and any(one.video for one in films):
+        _, warnings = inspect(file, made.everything.built)
+        made.notes.extend(one for one in warnings if one not in made.notes)
     return SceneFit(file, made, options, title)
+
+
+def _logged(folder: RunFolder) -> int:
+    """Return how many evaluations the logs of a folder hold."""
+    logs = folder.path.glob("iterations*.jsonl")
+    return sum(len(log.read_bytes().splitlines()) for log in logs)
 
 
 def what_moves(made: Made) -> str:
@@ -132,16 +146,17 @@ def what_moves(made: Made) -> str:
     return ", ".join(parts) or ", ".join(made.everything.built.meshes)
 
 
-def parameter_rows(solved: Solved, start: np.ndarray) -> list[dict[str, Any]]:
+def parameter_rows(solved: Solved, start: np.ndarray, truth: Truth | None) -> list[dict[str, Any]]:
     """Return one row for each component of answers and nuisances; many of a path are summed up."""
     parameters = solved.problem.parameters
     begun = parameters.held_at(start)  # of the same paths
     fit: Any = SimpleNamespace(
-        problem=SimpleNamespace(parameters=begun), truth=None, units=parameters.units()
+        problem=SimpleNamespace(parameters=begun), truth=truth, units=parameters.units()
     )
-    is_answer = {one.path: one.is_answer for one in parameters.free}
+    answers = {one.path for one in parameters.free if one.is_answer}
+    answers |= {parameters.labels[i] for i in parameters.answers}
     return [
-        {**row, "is_answer": is_answer[row["name"].partition("[")[0]]}
+        {**row, "is_answer": row["name"] in answers}
         for row in outcome.rows(fit, solved.result.theta, solved.spread)
     ]
 
@@ -167,7 +182,7 @@ def findings(solved: Solved) -> list[str]:
     return out
 
 
-def write_parameters(folder: RunFolder, solved: Solved) -> None:
+def write_parameters(folder: RunFolder, solved: Solved, truth: Truth | None) -> None:
     """Write the answer with the history of the search and its spectrum."""
     history = outcome.accepted(read_search(folder, solved.found.logs[solved.found.start]))
     searched, parameters = solved.searched.parameters, solved.problem.parameters
@@ -184,4 +199,5 @@ def write_parameters(folder: RunFolder, solved: Solved) -> None:
         history_loss=np.array([one.loss for one in history]),
         singular_values=solved.spread.singular_values,
         directions=solved.spread.directions,
+        **({} if truth is None else {"truth": truth.flat(parameters.paths)}),
     )

@@ -1,40 +1,54 @@
-"""What a run of a scene shows: films beside their fits, tracked points, and the motion."""
+"""What a run of a scene writes to be seen: the motion, films beside their fits, tracked points.
 
-import sys
-from pathlib import Path
+`films.json` lists what the page shows of every film, in files of the run.
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from studies import figures, report, run_folder
 from studies.fit_warnings import offset
-from studies.media import as_uint8, write_video
+from studies.media import as_uint8, write_jpeg, write_video
 from studies.motion import trajectory_fields
 from studies.optimizers.problem import NOT_FINITE
-from studies.outcome import enlarged, playback_fps
+from studies.outcome import playback_fps
 from studies.problem.films import FilmObserver
+from studies.problem.page_films import ROWS, PageFilm, enlarged, page_film
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.problem.smoke import SmokeObserver
 from studies.problem.solve import Solved
-from studies.report_parts import FACES_SWAP, counted, wide
-from studies.run_folder import RunFolder
-from studies.video_report import video_source
+from studies.reports.figures import difference_gain
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
+from studies.scene import declared
 
 
-FILMS = "films.json"  # what a run of a scene shows, by name
-POINTS = 6  # tracked points whose curves are drawn
+FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"
+QUALITY = 18  # of films on the page, as x264 counts it
+THUMBNAIL_ROWS = 180
 
 
-def write_seen(folder: RunFolder, start: SceneProblem, solved: Solved) -> None:
+def write_seen(
+    folder: RunFolder,
+    file: declared.SceneFile,
+    start: SceneProblem,
+    solved: Solved,
+    *,
+    truth: Mapping[str, np.ndarray] | None = None,
+) -> None:
     """Write the fitted motion, every film beside its fit, and the curves of tracked points.
 
     Parameters
     ----------
     folder : RunFolder
+    file : SceneFile
     start : SceneProblem
         At the start of the search.
     solved : Solved
+    truth : mapping, optional
+        Scene values by path that simulated films were drawn with.
     """
     problem, theta = solved.problem, solved.result.theta
     motion = problem.motion_at(theta)
@@ -48,17 +62,36 @@ def write_seen(folder: RunFolder, start: SceneProblem, solved: Solved) -> None:
         run_folder.TRAJECTORY, objects=np.array(list(problem.built.subjects), str), **arrays
     )
     fitted, begun = _parts(problem, theta), _at_start(start)
-    names = []
+    shown = []
     for one in problem.observers:
         if isinstance(one, FilmObserver | SmokeObserver):
             images = one.as_images(fitted[one.name]).astype(np.float32)
             before = one.as_images(begun[one.name]) if begun else np.zeros_like(images)
-            _write_film(folder, one, images, before.astype(np.float32))
-            names.append(one.name)
+            target = one.frames.astype(np.float32)
+            folder.write_npz(
+                f"frames-{one.name}.npz",
+                times=one.times,
+                target=target,
+                fitted=images,
+                start=before.astype(np.float32),
+            )
+            if isinstance(one, FilmObserver):
+                values = problem._values(theta)
+                page = page_film(problem, one, file, values=values, truth=truth)
+            else:
+                pixels = (_pixels(as_uint8(each[..., :3])) for each in (target, images))
+                page = PageFilm(*pixels)
+            difference = images[..., :3] - target[..., :3]
+            shown.append(_write_film(folder, one, page, difference))
         elif isinstance(one, PointObserver) and len(one.times) > 1:
-            curves = _curves(one, fitted[one.name])
-            folder.write_figures({f"points-{one.name}": curves})
-    folder.write_json(FILMS, {"films": names})
+            predicted = fitted[one.name].reshape(*one.places.shape[:2], 4)
+            folder.write_npz(
+                f"points-{one.name}.npz",
+                times=one.times,
+                observed=one.places,
+                predicted=predicted[..., : one.places.shape[-1]],
+            )
+    folder.write_json(FILMS, {"films": shown})
 
 
 def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:
@@ -78,31 +111,47 @@ def _at_start(start: SceneProblem) -> dict[str, np.ndarray]:
 
 
 def _write_film(
-    folder: RunFolder, one: FilmObserver | SmokeObserver, fitted: np.ndarray, start: np.ndarray
-) -> None:
-    target = one.frames.astype(np.float32)
-    folder.write_npz(
-        f"frames-{one.name}.npz", times=one.times, target=target, fitted=fitted, start=start
-    )
-    fps = playback_fps(len(target))
-    for kind, images in (("target", target), ("fitted", fitted[..., :3])):
-        path = folder.file(f"{kind}-{one.name}.mp4")
-        write_video(path, enlarged(as_uint8(images)), fps, pad=True)
+    folder: RunFolder,
+    one: FilmObserver | SmokeObserver,
+    page: PageFilm,
+    difference: np.ndarray,
+) -> dict[str, Any]:
+    """Write what the page shows of a film; return where it is, with captions."""
+    largest = float(np.abs(difference).max())
+    gain = difference_gain(largest)
+    grey = _pixels(as_uint8(0.5 + gain * difference))
+    is_silhouette = isinstance(one, FilmObserver) and not one.paths
+    height, width = one.size
+    is_picture = len(one.times) == 1
+    captions = {
+        "film": "the picture" if is_picture else "the film",
+        "answer": "the answer, drawn over the film" if is_silhouette else "the answer",
+        "difference": f"answer - film as compared, {height} x {width} pixels, around mid grey"
+        + (f", enlarged {gain:g} times" if gain > 1.0 else "")
+        + f": at most {largest:.1g}",
+    }
+    items = []
+    for kind, images in (("film", page.footage), ("answer", page.answer), ("difference", grey)):
+        place = f"films/{one.name}-{kind}"
+        middle = images[len(images) // 2 if len(images) > 2 else -1]
+        write_jpeg(folder.file(f"{place}.jpg"), middle)
+        item = {"alt": f"{one.name}: {kind}", "caption": captions[kind], "file": f"{place}.jpg"}
+        if len(images) > 1:
+            path = folder.file(f"{place}.mp4")
+            write_video(path, images, playback_fps(len(images)), crf=QUALITY, pad=True)
+            item |= {"file": f"{place}.mp4", "poster": f"{place}.jpg"}
+        items.append(item)
+    if not folder.has(THUMBNAIL):
+        height, width = page.answer.shape[1:3]
+        size = (THUMBNAIL_ROWS, max(round(THUMBNAIL_ROWS * width / height), 1))
+        write_jpeg(folder.file(THUMBNAIL), as_uint8(enlarged(page.answer[-1] / 255.0, size)))
+    return {"name": one.name, "items": items, "largest": largest, "gain": gain}
 
 
-def _curves(one: PointObserver, rows: np.ndarray) -> bytes:
-    """Draw tracked points and their predictions over time, as a PNG."""
-    axes_of = "uv" if one.places.shape[-1] == 2 else "xyz"
-    predicted = rows.reshape(*one.places.shape[:2], 4)
-    figure, axes = figures.make_axes(1, len(axes_of), (3.2 * len(axes_of), 2.8))
-    for k, (ax, name) in enumerate(zip(axes, axes_of, strict=True)):
-        for point in range(min(one.places.shape[1], POINTS)):
-            ax.plot(one.times, one.places[:, point, k], ".", color=figures.SOFT, ms=4)
-            ax.plot(one.times, predicted[:, point, k], color=figures.BLUE, lw=1.2)
-        unit = "pixels" if len(axes_of) == 2 else "m"
-        ax.set_xlabel("time [s]")
-        ax.set_ylabel(f"{name} [{unit}]")
-    return figures.png(figure)
+def _pixels(images: np.ndarray) -> np.ndarray:
+    """Return small images with every pixel repeated, so that nothing blurs them."""
+    factor = max(1, ROWS // images.shape[1])
+    return images.repeat(factor, axis=1).repeat(factor, axis=2)
 
 
 def facts_of(problem: SceneProblem) -> dict[str, Any]:
@@ -130,64 +179,43 @@ def look_offset(problem: SceneProblem, theta: np.ndarray) -> dict[str, Any]:
     return offset(films[0].as_images(parts[films[0].name]), films[0].frames)
 
 
-# The part of a report, as `studies.report` asks for it
+def cameras_json(
+    problem: SceneProblem, file: declared.SceneFile, theta: np.ndarray
+) -> list[dict[str, Any]]:
+    """Return every camera that was fitted, as it was declared and as it is at the answer.
+
+    `moved` is how many standard deviations of its prior a part of it moved at most, and `most`
+    which one.
+    """
+    values, parameters = problem._values(theta), problem.parameters
+    out = {}
+    for one in problem.observers:
+        path = getattr(one, "camera_path", "")
+        mine = [k for k, label in enumerate(parameters.labels) if label.startswith(f"{path}.")]
+        if not path or path in out or not mine:
+            continue
+        camera, center = one.camera, one.center  # pyright: ignore[reportAttributeAccessIssue]
+        spec = file.cameras[path.partition(".")[2]]
+        own = {p.removeprefix(f"{path}."): v for p, v in values.items() if p.startswith(f"{path}.")}
+        far = float(np.linalg.norm(camera.translation))
+        if spec.eye is not None and spec.target is not None:
+            far = float(np.linalg.norm(np.subtract(spec.target, spec.eye)))
+        deviations = np.abs(theta - parameters.prior_mean) / parameters.prior_error
+        most = max(mine, key=lambda k: deviations[k])
+        out[path] = {
+            "name": path.partition(".")[2],
+            "declared": _view(camera, center, far),
+            "fitted": _view(camera.with_values(own), center, far),
+            "moved": float(deviations[most]) if np.isfinite(deviations[most]) else None,
+            "most": parameters.labels[most].removeprefix(f"{path}."),
+        }
+    return list(out.values())
 
 
-def write_report(folder: RunFolder) -> Path:
-    """Write the page of a run of a scene; return its path."""
-    return report.write_report(folder, sys.modules[__name__])
-
-
-def seen(folder: RunFolder, result: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
-    """Return the section of the report, and its figures by name."""
-    parts, drawn = [], {}
-    for name in folder.read_json(FILMS)["films"]:
-        frames = folder.read_npz(f"frames-{name}.npz")
-        strip, _ = figures.strip(frames)
-        drawn[f"strip-{name}"] = strip
-        parts.append(_film_section(folder, name, strip))
-    for name in result["observations"]:
-        path = folder.file(f"{run_folder.FIGURES}/points-{name}.png")
-        if path.is_file():
-            picture = wide(path.read_bytes(), f"points of {name}: observed and fitted")
-            parts.append(
-                f"<section>\n<h2>Observed and fitted: {name}</h2>\n{picture}\n"
-                "<p>Dots were observed, lines are the fit.</p>\n</section>"
-            )
-    return "".join(parts), drawn
-
-
-def _film_section(folder: RunFolder, name: str, strip: bytes) -> str:
-    target, fitted = (
-        video_source(Path(folder.file(f"{kind}-{name}.mp4"))) for kind in ("target", "fitted")
-    )
-    return f"""<section>
-<h2>Film and fit: {name}</h2>
-<div class="pair">
-<figure><video src="{target}" controls loop muted autoplay playsinline></video>
-<figcaption>the film, as it is compared</figcaption></figure>
-<figure><video src="{fitted}" controls loop muted autoplay playsinline></video>
-<figcaption>the fit</figcaption></figure>
-</div>
-{wide(strip, "start, film, fit and their difference at a few instants")}
-</section>"""
-
-
-def facts(result: dict[str, Any]) -> dict[str, str]:
-    """Return what the set-up says of the observations."""
-    described = []
-    for name, one in result["observations"].items():
-        frames = counted(one["frames"], "frame")
-        size = "" if one["size"] is None else f" of {one['size'][0]} x {one['size'][1]} pixels"
-        described.append(f"{name}: {frames}{size}")
-    return {
-        "what moves": result["what"],
-        "observations": "; ".join(described),
-        "time": f"{result['n_steps']} steps of {result['dt']:g} s",
-    }
-
-
-def jumps(folder: RunFolder) -> str:
-    """Return where a pixel may jump."""
-    del folder
-    return FACES_SWAP
+def _view(camera: Any, center: np.ndarray, far: float) -> dict[str, Any]:
+    """Return eye and target [m] and the lens of a camera that looks at points minus `center`."""
+    eye, axes = camera.pose()
+    place = eye + center
+    lens = "fov_y" if camera.lens is None else "focal"
+    value = np.asarray(camera.parameters()[lens]).tolist()
+    return {"eye": place.tolist(), "target": (place + far * axes[2]).tolist(), lens: value}

@@ -1,0 +1,144 @@
+"""The gradient certificate on a page: one line, and its tests folded away."""
+
+from typing import Any
+
+from studies.certificate import Verdict, told, verdict_of
+from studies.optimizers.problem import Status
+from studies.reports import figures
+from studies.reports.content import Details, Text, charts, details, table
+from studies.reports.figures import FigureFiles
+
+
+Points = dict[str, dict[str, Any]]
+HEAD = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict")
+JUMPS = "faces swap their depth order"  # why a pixel of a mesh may jump
+
+
+def line(certified: dict[str, Any]) -> str:
+    """Return the verdict of a certificate, and the dot tests behind it."""
+    made = [one for one in certified.get("points", {}).values() if _is_made(one)]
+    residuals = [one["dot"]["residual"] for one in made if one["dot"]["residual"] is not None]
+    slopes = [one["taylor"]["slope1"] for one in made if one["taylor"]["slope1"] is not None]
+    behind = [f"slope {min(slopes):.2f} of 2"] if slopes else []
+    behind += [f"dot test {max(residuals):.0e}"] if residuals else []
+    text = told(verdict_of(certified))
+    return f"{text} ({', '.join(behind)})" if behind else text
+
+
+def folded(
+    certified: dict[str, Any], status: str, files: FigureFiles, name: str = ""
+) -> Details | None:
+    """Return table, sweeps and remarks of a certificate; `name` keeps the figures of many apart."""
+    end = "optimum" if Status[status].is_finished else "end of the search"
+    points: Points = {
+        end if key == "optimum" else key: point for key, point in certified["points"].items()
+    }
+    made = {where: point for where, point in points.items() if _is_made(point)}
+    drawn = {
+        f"Taylor remainders at the {where}": files.save(
+            f"taylor{name}-{k + 1}", figures.taylor(where, point)
+        )
+        for k, (where, point) in enumerate(made.items())
+    }
+    kept = certified.get("schedule")
+    remarks = [*_vanishing(made), *_left_out(made), *_touches(made), *_kinks(made)]
+    remarks += [f"Schedule of the reverse sweep: {kept}."] if kept else []
+    if not points:
+        return None
+    return details(
+        "Gradient certificate" + (f" of {name.strip('-')}" if name else ""),
+        table(HEAD, [_row(where, point) for where, point in points.items()]),
+        charts(drawn),
+        Text(
+            "With the right gradient the remainder of the loss's Taylor series falls with slope 2 "
+            "(at least 1.9 over four halvings is required), with a wrong one with slope 1. The dot "
+            "test compares tangent and adjoint of the whole chain from parameters to pixels. "
+            + " ".join(remarks)
+        ),
+    )
+
+
+def _is_made(point: dict[str, Any]) -> bool:
+    return verdict_of(point) is not Verdict.NOT_MADE
+
+
+def _row(where: str, point: dict[str, Any]) -> list[str]:
+    if not _is_made(point):
+        reason = f"{told(verdict_of(point))}: {point['reason']}"
+        return [f"at the {where}", *["-"] * 4, reason]
+    test, dot, beside = point["taylor"], point["dot"], point["beside"]
+    place = (
+        f"{beside:g} beside the {where}, where the gradient is 0" if beside else f"at the {where}"
+    )
+    slopes = ["-" if test[key] is None else f"{test[key]:.3f}" for key in ("slope0", "slope1")]
+    residual = "-" if dot["residual"] is None else f"{dot['residual']:.1e}"
+    return [place, f"{point['gradient_norm']:.2e}", *slopes, residual, _verdict(point)]
+
+
+def _verdict(point: dict[str, Any]) -> str:
+    found = verdict_of(point)
+    if found is Verdict.PASSED and vanishes(point):
+        return f"{told(found)}, as a gradient of 0 would"
+    if found is not Verdict.FAILED:
+        return told(found)
+    return point["taylor"]["reason"] or point["dot"]["reason"]
+
+
+def vanishes(point: dict[str, Any]) -> bool:
+    """Whether the Taylor test at a point would have passed with a gradient of 0 as well.
+
+    So it is where the remainder without the gradient falls as fast as the one with it has to.
+    """
+    test = point["taylor"]
+    return test["slope0"] is not None and test["slope0"] >= test["minimum_slope"]
+
+
+def _vanishing(points: Points) -> list[str]:
+    """Return where the Taylor test shows nothing of the gradient, and where it does."""
+    gone = [name for name, point in points.items() if vanishes(point)]
+    shown = [
+        f"at the {name}"
+        for name, point in points.items()
+        if name not in gone and verdict_of(point) is Verdict.PASSED
+    ]
+    if not gone:
+        return []
+    sweep = f"the sweep {' and '.join(shown)} does" if shown else "no sweep here does"
+    return [
+        f"At the {' and the '.join(gone)} the gradient is so small that a gradient of 0 would pass "
+        f"as well, so that sweep does not show the gradient to be right; {sweep}."
+    ]
+
+
+def _left_out(points: Points) -> list[str]:
+    """Return how many pixels the Taylor sweeps do not look at."""
+    parts = [
+        f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
+        for name, point in points.items()
+    ]
+    if not parts:
+        return []
+    return [f"Pixels that jump within a sweep, as where {JUMPS}, stay out: {', '.join(parts)}."]
+
+
+def _touches(points: Points) -> list[str]:
+    """Return how far theta may move at each point before a touch moves to another step."""
+    return [
+        f"At the {name} the touch of point {touch['node']} at step {touch['step']} moves to "
+        f"another step, where the loss jumps or has a kink, if theta moves by "
+        f"{touch['distance']:.1e}."
+        for name, point in points.items()
+        if (touch := point["nearest_touch"]) and touch["distance"] is not None
+    ]
+
+
+def _kinks(points: Points) -> list[str]:
+    """Return why no slope was judged at a point, and how far differences agree there."""
+    return [
+        f"At the {name} no slope can be read: steps above {found['reach']:.0e} cross events of "
+        f"contact and friction, and shorter ones are lost in rounding. Differences to either side "
+        f"by {found['step']:.0e} give the gradient to {found['error']:.1e} of its size. That is no "
+        "pass."
+        for name, point in points.items()
+        if verdict_of(point) is Verdict.BETWEEN_KINKS and (found := point["between_kinks"])
+    ]

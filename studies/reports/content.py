@@ -1,0 +1,213 @@
+"""What a report says, as data: `report.json`, from which pages are rendered.
+
+    Report = title, verdict, chips, facts, sections
+    Section = title and blocks: Text, Facts, Table, Media, Code, Links, Details
+
+Every number is a text already. Files are named relative to the run folder.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from studies.errors import StudyError
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
+
+
+STRICT = ConfigDict(extra="forbid")
+Tone = Literal["good", "bad", "plain"]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Text:
+    """A paragraph."""
+
+    text: str
+    tone: Tone = "plain"
+    kind: Literal["text"] = "text"
+
+
+@dataclass(frozen=True, config=STRICT)
+class Facts:
+    """Names and values."""
+
+    values: dict[str, str]
+    kind: Literal["facts"] = "facts"
+
+
+@dataclass(frozen=True, config=STRICT)
+class Table:
+    """Rows of cells; what follows a line break in a cell is a note below it.
+
+    `strong` are the numbers of the columns in bold.
+    """
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    strong: tuple[int, ...] = ()
+    kind: Literal["table"] = "table"
+
+
+@dataclass(frozen=True, config=STRICT)
+class Item:
+    """A picture (PNG) or a film (MP4, with a poster).
+
+    A `wide` one has a row of its own. A chart is black on white, and turned over on a dark page.
+    """
+
+    file: str
+    alt: str
+    caption: str = ""
+    poster: str = ""
+    wide: bool = False
+    chart: bool = False
+
+
+@dataclass(frozen=True, config=STRICT)
+class Media:
+    """Pictures and films side by side; films play together."""
+
+    items: tuple[Item, ...]
+    caption: str = ""
+    kind: Literal["media"] = "media"
+
+
+@dataclass(frozen=True, config=STRICT)
+class Code:
+    """Text of a file."""
+
+    text: str
+    kind: Literal["code"] = "code"
+
+
+@dataclass(frozen=True, config=STRICT)
+class Links:
+    """Files of the run, and what is in them."""
+
+    files: dict[str, str]
+    kind: Literal["links"] = "links"
+
+
+@dataclass(frozen=True, config=STRICT)
+class Details:
+    """Blocks that are folded away."""
+
+    summary: str
+    blocks: "tuple[Block, ...]"
+    kind: Literal["details"] = "details"
+
+
+Block = Annotated[
+    Text | Facts | Table | Media | Code | Links | Details, Field(discriminator="kind")
+]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Section:
+    """A title and what is below it."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it needs a row of the page for itself: several pictures, or a wide one."""
+        return any(
+            len(one.items) > 1 or one.items[0].wide for one in self.blocks if one.kind == "media"
+        )
+
+
+@dataclass(frozen=True, config=STRICT)
+class Verdict:
+    """What the page says first. Only an answer that is found is good."""
+
+    text: str
+    tone: Tone
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, config=STRICT)
+class Report:
+    """A page of one run.
+
+    Attributes
+    ----------
+    title : str
+    verdict : Verdict
+    facts : dict
+        For an index of many runs, by name: what was run, its answer, loss, when.
+    sections : tuple of Section
+    chips : tuple
+        Further short statements beside the verdict.
+    thumbnail : str
+        A small picture.
+    """
+
+    title: str
+    verdict: Verdict
+    facts: dict[str, str] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+    chips: tuple[str, ...] = ()
+    thumbnail: str = ""
+
+
+@cache
+def _adapter() -> TypeAdapter[Report]:
+    return TypeAdapter(Report)
+
+
+def to_json(report: Report) -> Any:
+    """Return a report as lists and dictionaries."""
+    return _adapter().dump_python(report, mode="json")
+
+
+def read_report(folder: RunFolder) -> Report:
+    """Return the report of a run folder.
+
+    Raises
+    ------
+    StudyError
+        If there is none, or its file holds something else.
+    """
+    stored = folder.read_json(run_folder.REPORT_DATA)
+    try:
+        return _adapter().validate_python(stored)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "all of it"
+        raise StudyError(
+            f"{folder.file(run_folder.REPORT_DATA)} is not a report: {where}: {first['msg']}. "
+            f"Make it again: `adjsim report {folder.path}`."
+        ) from error
+
+
+def section(title: str, *blocks: Block | None) -> Section | None:
+    """Return a section of the blocks that are there; None without any."""
+    kept = tuple(block for block in blocks if block is not None)
+    return Section(title, kept) if kept else None
+
+
+def details(summary: str, *blocks: Block | None) -> Details | None:
+    """Return folded blocks; None without any."""
+    kept = tuple(block for block in blocks if block is not None)
+    return Details(summary, kept) if kept else None
+
+
+def table(
+    head: Iterable[str], rows: Iterable[Iterable[Any]], strong: Iterable[int] = ()
+) -> Table | None:
+    """Return a table of texts; None without rows."""
+    lines = tuple(tuple(map(str, row)) for row in rows)
+    return Table(tuple(head), lines, tuple(strong)) if lines else None
+
+
+def charts(files: Mapping[str, str], caption: str = "") -> Media | None:
+    """Return charts by their description side by side; None without any."""
+    items = tuple(Item(file, alt, chart=True) for alt, file in files.items())
+    return Media(items, caption) if items else None

@@ -1,0 +1,372 @@
+"""Figures of a run, as functions of its results. Each returns a figure of Matplotlib."""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from studies.optimizers.evaluations import Evaluation
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
+
+
+INK, SOFT, BLUE, ORANGE, GREEN = "#1d2733", "#8a96a3", "#2f6db3", "#d2622a", "#3a8a5f"
+COMPARED = ("start", "target", "fitted")
+ARROWS = 24  # along the longer edge of a picture
+TINY = float(np.finfo(np.float64).tiny)
+LABEL = 18  # letters of a name in a line
+FEW = 8  # directions that have a tick each
+NEAR_SLOPE = 0.1  # how near to a slope a remainder follows it
+LEAST_BAND = 0.012  # of the height of its axes: a lower one lies within the line of an estimate
+FAR = 10.0  # times the values, beyond which no interval is drawn
+GAP = 0.03  # between pictures, of their width
+LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
+
+
+def make_axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+    """Return an empty figure of this size [inches], and its axes, row by row."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained", facecolor="white")
+    axes = np.atleast_1d(figure.subplots(rows, columns)).ravel()
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(colors=INK, labelsize=9)
+        ax.grid(color="#e6eaee", linewidth=0.8)
+        ax.set_axisbelow(True)
+    return figure, axes
+
+
+def _panel() -> tuple[Any, Any]:
+    figure, (ax,) = make_axes(1, 1, (4.6, 3.2))
+    return figure, ax
+
+
+def _over_evaluations(ends: Sequence[int] = ()) -> tuple[Any, Any]:
+    """Return a panel over evaluations, with lines where stages of the search end."""
+    from matplotlib.ticker import MaxNLocator
+
+    figure, ax = _panel()
+    ax.set_xlabel("evaluations")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))  # there is no half of one
+    for end in ends:
+        ax.axvline(end + 0.5, color=SOFT, lw=1.0, ls="--")
+    return figure, ax
+
+
+def png(figure: Any, dpi: int = 170) -> bytes:
+    """Return a figure as a PNG: as `figure.savefig` does, which would draw it twice."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure.dpi = dpi
+    canvas = FigureCanvasAgg(figure)
+    buffer = io.BytesIO()
+    canvas.print_png(buffer, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class FigureFiles:
+    """Writes figures into a run folder.
+
+    Attributes
+    ----------
+    folder : RunFolder
+    formats : tuple of str
+        Written beside the PNG of the page: "pdf" or "svg", vectors for a paper.
+    """
+
+    folder: RunFolder
+    formats: tuple[str, ...] = ()
+
+    def save(self, name: str, figure: Any) -> str:
+        """Write a figure in all formats; return the file of the page."""
+        file = f"{run_folder.FIGURES}/{name}"
+        for form in self.formats:
+            with self.folder.replacing(f"{file}.{form}") as part:
+                figure.savefig(part, format=form, facecolor="none")
+        with self.folder.replacing(f"{file}.png") as part:
+            part.write_bytes(png(figure))
+        return f"{file}.png"
+
+
+def loss(
+    log: list[Evaluation],
+    others: Sequence[list[Evaluation]] = (),
+    ends: Sequence[int] = (),
+) -> Any:
+    """Draw the loss against evaluations, on a log scale; faint, that of other starts.
+
+    `ends` are the evaluations after which a stage of the search ended.
+    """
+    figure, ax = _over_evaluations(ends)
+    for other in others:
+        known = [(e.spent, max(e.loss, LEAST_LOSS)) for e in other if np.isfinite(e.loss)]
+        if known:
+            ax.semilogy(*zip(*known, strict=True), "o-", color=SOFT, ms=2.0, lw=0.8, alpha=0.6)
+    finite = [e for e in log if np.isfinite(e.loss)]
+    losses = [max(e.loss, LEAST_LOSS) for e in finite]
+    ax.semilogy([e.spent for e in finite], losses, "o-", color=BLUE, ms=3.5, lw=1.4)
+    blown = [e.spent for e in log if not np.isfinite(e.loss)]
+    if blown:
+        ax.plot(blown, [max(losses)] * len(blown), "x", color=ORANGE, label="blew up")
+        ax.legend(frameon=False, fontsize=9)
+    ax.set_ylabel("loss [-]")
+    return figure
+
+
+def gradient_norm(log: list[Evaluation], ends: Sequence[int] = ()) -> Any:
+    """Draw the norm of the gradient against evaluations, on a log scale."""
+    figure, ax = _over_evaluations(ends)
+    graded = [(e.spent, e.gradient_norm) for e in log if e.gradient_norm]
+    if graded:
+        ax.semilogy(*zip(*graded, strict=True), "o-", color=GREEN, ms=3.5, lw=1.4)
+    ax.set_ylabel("|gradient| in theta [-]")
+    return figure
+
+
+def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any], ends: Sequence[int] = ()) -> Any:
+    """Draw one parameter against evaluations, with its truth where that is known."""
+    figure, ax = _over_evaluations(ends)
+    values = arrays["history"][:, row["index"]]
+    ax.plot(arrays["evaluations"], values, "o-", color=BLUE, ms=3.5, lw=1.4, label="estimate")
+    if "truth" in row:
+        ax.axhline(row["truth"], color=ORANGE, lw=1.4, ls="--", label="truth")
+    interval = _cut(row["interval"], values) if row["interval"] else None
+    band = ax.axhspan(*interval, color=BLUE, alpha=0.15, lw=0) if interval else None
+    if (values > 0).all() and values.max() > 2.0 * values.min():
+        ax.set_yscale("log")
+    if interval and band is not None:
+        if _part_of_height(ax, *interval) >= LEAST_BAND:
+            band.set_label("95 % interval")
+        else:  # it would look like a line of the grid
+            band.remove()
+    unit = f" [{row['unit']}]" if row["unit"] else ""
+    ax.set_ylabel(f"{row['name']}{unit}")
+    ax.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _cut(interval: Sequence[float], values: np.ndarray) -> tuple[float, float]:
+    """Return an interval without what lies far from all values, which would hide them."""
+    low, high = float(values.min()), float(values.max())
+    if low > 0.0:
+        least, most = low / FAR, high * FAR
+    else:
+        reach = FAR * ((high - low) or abs(high) or 1.0)
+        least, most = low - reach, high + reach
+    return max(interval[0], least), min(interval[1], most)
+
+
+def _part_of_height(ax: Any, low: float, high: float) -> float:
+    """Return what part of the height of its axes lies between two values."""
+    foot, top = ax.get_ylim()
+    heights = np.array([foot, *np.clip([low, high], foot, top), top])
+    if ax.get_yscale() == "log":
+        heights = np.log(heights)
+    return float((heights[2] - heights[1]) / (heights[3] - heights[0]))
+
+
+def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> Any:
+    """Draw the components of a parameter that has many: estimates over the truth."""
+    figure, ax = _panel()
+    mine = [name.split("[")[0] == row["name"] for name in arrays["names"].tolist()]
+    estimate, start = arrays["estimate"][mine], arrays["history"][0][mine]
+    along = arrays["truth"][mine] if "truth" in arrays else np.arange(len(estimate))
+    ax.plot(along, estimate, "o", color=BLUE, ms=3.5, label="estimate")
+    ax.plot(along, start, ".", color=SOFT, ms=2.5, label="start")  # thousands would hide it
+    unit = f" [{row['unit']}]" if row["unit"] else ""
+    if "truth" in arrays:
+        ends = [along.min(), along.max()]
+        ax.plot(ends, ends, "--", color=ORANGE, lw=1.2, label="truth")
+    ax.set(xlabel=f"truth{unit}" if "truth" in arrays else "component")
+    ax.set_ylabel(f"{row['name']}{unit}")
+    ax.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def spectrum(values: np.ndarray) -> Any:
+    """Draw the singular values of the Jacobian, on a log scale; few of them as stems."""
+    figure, ax = _panel()
+    along, shown = np.arange(1, len(values) + 1), np.maximum(values, TINY)
+    rounding = values[0] * np.finfo(np.float64).eps
+    few = len(values) <= FEW
+    ax.semilogy(along, shown, "o" if few else "o-", color=BLUE, ms=5.0 if few else 3.5)
+    ax.axhline(rounding, color=ORANGE, lw=0.9, ls="--")
+    ax.annotate(
+        "rounding", (0.0, rounding), fontsize=8, color=ORANGE, xytext=(3, 3),
+        xycoords=ax.get_yaxis_transform(), textcoords="offset points",
+    )  # fmt: skip
+    if few:
+        foot, top = ax.get_ylim()
+        ax.vlines(along, foot, shown, color=BLUE, lw=1.4)
+        ax.set(xticks=along, xlim=(0.5, len(values) + 0.5), ylim=(foot, top))
+    ax.set(xlabel="direction, best determined first", ylabel="singular value of the Jacobian")
+    return figure
+
+
+def instances(table: dict[str, Any]) -> Any:
+    """Draw the errors of all instances, one column per parameter, on a log scale."""
+    rows, records = table["parameters"], table["records"]
+    held = {"bar": ORANGE, "published": SOFT}
+    held = {key: color for key, color in held.items() if any(row[key] for row in rows)}
+    figure, (ax,) = make_axes(1, 1, (max(4.6, 1.1 * len(rows) + 1.5), 3.4))
+    for i, row in enumerate(rows):
+        errors = np.array([max(one["errors"][row["name"]]["mean"], 1e-17) for one in records])
+        ax.plot(i + np.linspace(-0.18, 0.18, len(errors)), errors, "o", color=BLUE, ms=3.5)
+        ax.plot([i - 0.3, i + 0.3], [max(row["median"], 1e-17)] * 2, color=INK, lw=1.8)
+        for key, color in held.items():
+            if row[key] is not None:
+                ax.plot([i - 0.3, i + 0.3], [row[key]] * 2, "--", color=color, lw=1.4)
+    ax.set_yscale("log")
+    names = ["\n".join(wrap(row["name"].replace(".", ". "), LABEL)) for row in rows]
+    ax.set_xticks(range(len(rows)), [name.replace(". ", ".") for name in names], fontsize=9)
+    ax.set(ylabel="error")
+    known = [("instance", "o", BLUE), ("median", "-", INK)]
+    for label, style, color in known + [(key, "--", color) for key, color in held.items()]:
+        ax.plot([], [], style, color=color, ms=3.5, label=label)
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def taylor(name: str, point: dict[str, Any]) -> Any:
+    """Draw the Taylor remainders at one point of the certificate, with slopes 1 and 2.
+
+    R1 lies on R0 where the gradient vanishes: R0 has wide open markers, and stays to be seen.
+    """
+    figure, (ax,) = make_axes(1, 1, (4.6, 3.6))
+    test = point["taylor"]
+    eps = np.array(test["eps"])
+    wide, thin = {"mfc": "none", "ms": 7.5, "lw": 3.2}, {"ms": 3.5, "lw": 1.8}
+    curves = (
+        ("r0", 1, ":", {"color": SOFT, "label": "R0, without gradient"} | wide),
+        ("r1", 2, "--", {"color": BLUE, "label": "R1, with gradient"} | thin),
+    )
+    for key, slope, dashes, style in curves:
+        r = np.array([np.nan if value is None else value for value in test[key]])
+        r = np.where(r > 0.0, r, np.nan)
+        ax.loglog(eps, r, "o-", **style)
+        if key == "r1" or _falls_by(r, slope):  # R1 shall fall so, R0 need not
+            known = np.flatnonzero(np.isfinite(r))[-1:]
+            line = r[known] * (eps / eps[known]) ** slope
+            if known.size:
+                ax.loglog(eps, line, dashes, color=INK, lw=0.9, zorder=3, label=f"slope {slope}")
+    if test["noise"]:
+        ax.axhline(test["noise"], color=ORANGE, lw=0.9, ls="--", label="rounding noise")
+    ax.set(xlabel="step in theta", ylabel="remainder")
+    ax.set_title(f"at the {name}", fontsize=10)
+    figure.legend(  # below: inside it would lie on a curve, or on the line of the noise
+        loc="outside lower center", ncols=3, frameon=False, fontsize=8, handlelength=1.6,
+        columnspacing=1.2,
+    )  # fmt: skip
+    return figure
+
+
+def _falls_by(r: np.ndarray, slope: int) -> bool:
+    """Whether remainders fall with about this slope in some halving of the step."""
+    return bool((np.abs(np.log2(r[:-1] / r[1:]) - slope) < NEAR_SLOPE).any())
+
+
+def strip(frames: dict[str, np.ndarray], count: int = 5) -> tuple[Any, float]:
+    """Draw start, target, fitted and their difference at a few instants, see `compared`."""
+    chosen = np.unique(np.rint(np.linspace(0, len(frames["target"]) - 1, count)).astype(int))
+    titles = [f"{1e3 * frames['times'][index]:.0f} ms" for index in chosen]
+    return compared({key: frames[key][chosen] for key in COMPARED}, titles)
+
+
+def points(arrays: Mapping[str, np.ndarray], count: int) -> Any:
+    """Draw tracked points over time, dots, and their predictions, lines; `count` of them."""
+    observed, predicted = arrays["observed"], arrays["predicted"]
+    names, unit = ("uv", "pixels") if observed.shape[-1] == 2 else ("xyz", "m")
+    figure, axes = make_axes(1, len(names), (3.2 * len(names), 2.8))
+    for k, (ax, name) in enumerate(zip(axes, names, strict=True)):
+        for point in range(min(observed.shape[1], count)):
+            ax.plot(arrays["times"], observed[:, point, k], ".", color=SOFT, ms=4)
+            ax.plot(arrays["times"], predicted[:, point, k], color=BLUE, lw=1.2)
+        ax.set(xlabel="time [s]", ylabel=f"{name} [{unit}]")
+    return figure
+
+
+def compared(images: Mapping[str, np.ndarray], titles: Sequence[str]) -> tuple[Any, float]:
+    """Draw start, target, fitted and their difference, (n, height, width, 3 or 4) each.
+
+    Returns the PNG and the factor by which the difference is enlarged. Many images stand side by
+    side; up to two below each other.
+    """
+    shown = {key: images[key][..., :3] for key in COMPARED}
+    difference = shown["fitted"] - shown["target"]
+    gain = difference_gain(float(np.abs(difference).max()))
+    shown["difference"] = 0.5 + gain * difference
+    rows = [list(one) for one in shown.values()]
+    if len(titles) <= 2:
+        below = list(zip(*rows, strict=True))
+        return pictures(below, titles, list(shown), interpolation="nearest"), gain
+    return pictures(rows, list(shown), titles, interpolation="nearest"), gain
+
+
+def pictures(
+    rows: Sequence[Sequence[np.ndarray]],
+    beside: Sequence[str],
+    above: Sequence[str],
+    interpolation: str | None = None,
+) -> Any:
+    """Draw rows of pictures (height, width, 3 or 4) of one size, with names of rows and columns.
+
+    They are one image in one pair of axes, whose ticks are the names: with axes for each, it took
+    three times as long.
+    """
+    height, width = rows[0][0].shape[:2]
+    down, count, gap = len(rows), len(rows[0]), max(1, round(GAP * width))
+    tall, wide = height + gap, width + gap
+    canvas = np.ones((down * tall - gap, count * wide - gap, 3))
+    for r, row in enumerate(rows):
+        for c, one in enumerate(row):
+            place = np.s_[r * tall : r * tall + height, c * wide : c * wide + width]
+            canvas[place] = np.clip(one[..., :3], 0.0, 1.0)
+    across = min(9.0, 2.6 * count)
+    size = across, across * canvas.shape[0] / canvas.shape[1] + (0.25 if len(above) else 0.0)
+    figure, (ax,) = make_axes(1, 1, size)
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+    ax.imshow(canvas, interpolation=interpolation)
+    ax.set_xticks(0.5 * (width - 1) + wide * np.arange(len(above)), above, fontsize=10)
+    middles = 0.5 * (height - 1) + tall * np.arange(len(beside))
+    ax.set_yticks(middles, beside, fontsize=10, rotation=90.0, va="center")
+    ax.tick_params(length=0.0, labeltop=True, labelbottom=False)
+    return figure
+
+
+def flow(frames: dict[str, np.ndarray], velocity: np.ndarray) -> Any:
+    """Draw the fitted flow of smoke over its picture, at the first instant and the last.
+
+    `velocity` is (n_frames, rows, columns, 2); rows count downwards.
+    """
+    figure, axes = make_axes(1, 2, (9.2, 4.6))
+    for ax, at in zip(axes, (0, -1), strict=True):
+        image = np.clip(frames["fitted"][at, ..., :3], 0.0, 1.0)
+        ax.imshow(0.35 + 0.65 * image, interpolation="nearest")
+        every = max(1, max(image.shape[:2]) // ARROWS)
+        y, x = np.mgrid[every // 2 : image.shape[0] : every, every // 2 : image.shape[1] : every]
+        u = velocity[at, y, x]
+        speed = float(np.linalg.norm(velocity[at], axis=-1).max())
+        ax.quiver(
+            x, y, u[..., 0], u[..., 1], color=ORANGE, angles="xy", scale_units="xy",
+            scale=max(speed, TINY) / (1.4 * every), width=0.004,
+        )  # fmt: skip
+        ax.set(xticks=[], yticks=[])
+        ax.grid(visible=False)
+        ax.spines[:].set_visible(False)
+        ax.set_title(
+            f"{1e3 * frames['times'][at]:.0f} ms, fastest {speed:.2g} cells/step", fontsize=10
+        )
+    return figure
+
+
+def difference_gain(largest: float) -> float:
+    """Return the power of ten that makes a difference visible; 1 below float32 rounding."""
+    if largest < 1e-6:
+        return 1.0
+    return float(max(1.0, 10.0 ** np.floor(np.log10(0.5 / largest))))

@@ -1,0 +1,118 @@
+"""One page about many runs, from their `report.json`: verdicts, answers, links to their pages.
+
+A run that is not finished, or cannot be read, has the reason in place of a verdict. The page is one
+self-contained file; its links are relative to it.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from studies.errors import StudyError
+from studies.reports.content import Report, Verdict, read_report
+from studies.reports.page import MARK, embedded, render
+from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, STUDY, RunFolder
+
+
+INDEX = "index.html"
+FIRST, LAST = ("answer", "loss"), ("run", "started")  # columns
+Rebuild = Callable[[RunFolder], Path]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the index says of a run.
+
+    Attributes
+    ----------
+    report : Report
+        Of a run that cannot be read: why, as its verdict.
+    link : str
+        Address of its own page; empty if there is none.
+    picture : str
+        Address of its thumbnail; empty if there is none.
+    """
+
+    report: Report
+    link: str = ""
+    picture: str = ""
+
+
+def find_runs(paths: Sequence[Path]) -> list[Path]:
+    """Return folders of runs: those that are given, and those in the folders that are given.
+
+    Raises
+    ------
+    StudyError
+        If there is none in one of them.
+    """
+    found: list[Path] = []
+    for path in paths:
+        own = [path]
+        if not is_run(path) and path.is_dir():
+            own = [one for one in sorted(path.iterdir()) if one.is_dir() and is_run(one)]
+        if not own or not path.exists():
+            raise StudyError(
+                f"{path} is not a run folder, and has none in it: name one, or several."
+            )
+        found += [one.resolve() for one in own]
+    return list(dict.fromkeys(found))
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder holds something of a run."""
+    return any((path / name).is_file() for name in (MANIFEST, STUDY, REPORT_DATA))
+
+
+def write_index(runs: Sequence[Path], out: Path | None, rebuild: Rebuild) -> Path:
+    """Write the index of runs; return its path.
+
+    Parameters
+    ----------
+    runs : sequence of pathlib.Path
+        Their folders.
+    out : pathlib.Path, optional
+        The page; by default `index.html` in the folder that all runs have in common.
+    rebuild : callable
+        Writes the report of a run that has none.
+
+    Raises
+    ------
+    StudyError
+        If the page would take the place of another file.
+    """
+    common = Path(os.path.commonpath([run.parent for run in runs]))
+    path = (common / INDEX if out is None else out).resolve()
+    if path.is_dir():
+        path /= INDEX
+    if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace")[:4000]:
+        raise StudyError(
+            f"{path} is not an index of `adjsim report`. Name another file by `--out`."
+        )
+    entries = [read_entry(run, path.parent, rebuild) for run in runs]
+    given = list(dict.fromkeys(key for one in entries for key in one.report.facts))
+    others = [key for key in given if key not in (*FIRST, *LAST)]
+    columns = [key for key in (*FIRST, *others, *LAST) if key in given]
+    verdicts = sorted({(one.report.verdict.tone, one.report.verdict.text) for one in entries})
+    text = render("index", title="Runs", entries=entries, columns=columns, verdicts=verdicts)
+    RunFolder(path.parent).write_text(path.name, text)
+    return path
+
+
+def read_entry(run: Path, base: Path, rebuild: Rebuild) -> Entry:
+    """Return what there is to say of a run, whatever is wrong with it; links start at `base`."""
+    try:
+        folder = RunFolder.open(run)
+        if not (folder.has(REPORT) and folder.has(REPORT_DATA)):
+            rebuild(folder)
+        report = read_report(folder)
+        picture = embedded(folder, report.thumbnail) if report.thumbnail else ""
+    except (StudyError, OSError, LookupError, TypeError, ValueError) as error:
+        reason = str(error)
+        if not isinstance(error, StudyError):
+            reason = f"{run} cannot be read: {type(error).__name__}: {error}"
+        return Entry(Report(run.name, Verdict("no report", "bad", reason), {"run": run.name}))
+    link = quote(Path(os.path.relpath(run / REPORT, base)).as_posix())
+    return Entry(report, link, picture)

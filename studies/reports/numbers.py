@@ -1,0 +1,65 @@
+"""Numbers in words: as many digits as their interval carries."""
+
+import math
+from typing import Any
+
+
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+NARROW = "\u202f"  # between groups of three digits
+MOST_DIGITS = 10
+PLAIN = (-3, 6)  # powers of ten that are written out
+
+
+def number(value: float, uncertainty: float | None = None) -> str:
+    """Return a number with two digits of its uncertainty, or six significant ones without any."""
+    if not math.isfinite(value):
+        return "not finite"
+    size = max(abs(value), uncertainty or 0.0)
+    if size == 0.0:
+        return "0"
+    power = math.floor(math.log10(size))
+    last = power - 5
+    if uncertainty:
+        last = max(math.floor(math.log10(uncertainty)) - 1, power - MOST_DIGITS + 1)
+    if power < PLAIN[0] or power >= PLAIN[1]:
+        mantissa = f"{value / 10.0**power:.{max(power - last, 0)}f}"
+        mantissa = mantissa if uncertainty else _trimmed(mantissa)
+        return f"{mantissa} × 10{str(power).translate(SUPERSCRIPT)}"
+    text = f"{round(value, -last):,.{max(-last, 0)}f}".replace(",", NARROW)
+    return text if uncertainty else _trimmed(text)
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def estimate(row: dict[str, Any]) -> str:
+    """Return the answer of a row of the result."""
+    return number(row["estimate"], _half_width(row, "interval"))
+
+
+def interval(row: dict[str, Any], key: str = "interval") -> str:
+    """Return an interval of a row; `key` is "interval" or "pixel_interval"."""
+    half = _half_width(row, key)
+    if half is None:
+        return "none"
+    relative = half / abs(row["estimate"]) if row["estimate"] else math.inf
+    if relative < 1e-13:
+        return "within rounding"
+    if relative < 1e-6:
+        return f"± {relative:.0e} of it"
+    low, high = (number(end, half) for end in row[key])
+    share = f"\n± {100.0 * relative:.2g} %" if relative < 10.0 else ""
+    return f"{low} to {high}{share}"
+
+
+def _half_width(row: dict[str, Any], key: str) -> float | None:
+    if not row.get(key):
+        return None
+    low, high = row[key]
+    return (high - low) / 2.0
+
+
+def count(number_of: int, what: str) -> str:
+    """Return a number and what it counts: "1 frame", "2 frames"."""
+    return f"{number_of} {what}{'' if number_of == 1 else 's'}"

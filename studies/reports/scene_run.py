@@ -1,0 +1,359 @@
+"""The report of a run of a scene, from what is in its folder."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from studies.fit_warnings import fit_warnings
+from studies.optimizers.evaluations import Evaluation
+from studies.reports import certificate, coarse, figures
+from studies.reports.content import (
+    Block,
+    Code,
+    Details,
+    Facts,
+    Item,
+    Links,
+    Media,
+    Report,
+    Section,
+    Text,
+    Verdict,
+    charts,
+    details,
+    section,
+    table,
+)
+from studies.reports.figures import FigureFiles
+from studies.reports.numbers import count, estimate, interval, number
+from studies.reports.page import write_report as write_page
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
+from studies.search.local import read_search
+
+
+GOOD = ("found", "reached")  # verdicts that are green
+FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"
+SHOWN_PARAMETERS = 6
+POINTS = 6  # tracked points whose curves are drawn
+LISTED = 12  # weights of a direction
+FILES = {
+    "result.json": "the result as numbers",
+    "parameters.npz": "the answer, its history and the spectrum of the Jacobian",
+    "trajectory.npz": "the motion at the answer: nodes, and vertices of what is drawn",
+    "certificate.json": "the gradient certificate",
+    "coarse.npz": "the losses of the coarse set",
+    "study.toml": "the scene as it was run",
+    "manifest.json": "machine, versions, hashes of the input files",
+}
+
+
+def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
+    """Draw the figures and write `report.json` and `report.html`; return the page's path.
+
+    Raises
+    ------
+    StudyError
+        If the run is not finished.
+    """
+    return write_page(folder, make_report(folder, formats))
+
+
+def make_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Report:
+    """Return the report of a finished run; figures are drawn, also in these formats."""
+    result, certified, manifest = folder.finished()
+    files = FigureFiles(folder, formats)
+    log = read_search(folder, result["logs"][result["start"]])
+    kind = result["verdict"]["kind"]
+    seconds = log[-1].seconds if log else 0.0
+    sections = [
+        _answer(result),
+        *_films(folder, files),
+        *_points(folder, files, result),
+        _convergence(folder, files, result, log),
+        _basins(folder, files, result),
+        _set_up(result, manifest, certified, files, seconds=seconds),
+        section("Files", Links({k: what for k, what in FILES.items() if folder.has(k)})),
+        provenance(folder, manifest),
+    ]
+    return Report(
+        title=result["title"],
+        verdict=Verdict(
+            kind,
+            "good" if kind in GOOD else "bad",
+            result["verdict"]["reason"],
+            tuple(fit_warnings(result)),
+        ),
+        facts=index_facts(folder, result, manifest),
+        sections=tuple(one for one in sections if one is not None),
+        chips=(
+            f"loss {number(result['loss'], 0.01 * result['loss'])}",
+            count(result["evaluations"], "evaluation"),
+            f"{seconds:.0f} s of search",
+            f"gradient certificate: {certificate.line(certified)}",
+        ),
+        thumbnail=THUMBNAIL if folder.has(THUMBNAIL) else "",
+    )
+
+
+def index_facts(
+    folder: RunFolder, result: Mapping[str, Any], manifest: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return what an index of runs says of one, by column."""
+    answers = [f"{row['name']} = {estimate(row)}{_unit(row)}" for row in result["parameters"][:3]]
+    more = len(result["parameters"]) - len(answers)
+    return {
+        "run": folder.path.name,
+        "of": str(manifest.get("name", manifest["study"])),
+        "answer": "\n".join([*answers, *([f"and {more} more"] if more else [])]),
+        "loss": f"{result['loss']:.3e}",
+        "started": str(manifest["started"]),
+    }
+
+
+def _answer(result: dict[str, Any]) -> Section | None:
+    found, notes = result["parameters"], _notes(result)
+    others = [one for one in result.get("nuisances", []) if not one["name"].startswith("cameras.")]
+    cameras = result.get("cameras", [])
+    return section(
+        "The answer",
+        parameters_table(found),
+        *(Text(text) for text in result["findings"]),
+        _cameras(cameras),
+        details("Fitted beside it: lights and looks", parameters_table(others)),
+        details("What the intervals rest on", *map(Text, notes)),
+    )
+
+
+def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:
+    """Return what was found of each parameter, with its intervals."""
+    has_truth = any("truth" in row for row in rows)
+    head = ["parameter", "answer", "95 % interval\nwith model error", "pixel noise only", "start"]
+    head += ["truth", "relative error"] if has_truth else []
+    return table(head, [_parameter(dict(row), has_truth) for row in rows], strong=(1, 2))
+
+
+def _parameter(row: dict[str, Any], has_truth: bool) -> list[str]:
+    many = row["count"] > 1
+    name = f"{row['name']}{_unit(row, ' [', ']')}"
+    about = f"\n{row['count']} values: mean, root mean square" if many else ""
+    values = [estimate(row), interval(row), interval(row, "pixel_interval"), number(row["start"])]
+    if many:
+        values[0] = f"{number(row['estimate'])}, {number(row['estimate_rms'])}"
+    if has_truth and "truth" in row:
+        worst = f"\nat most {row['largest_error']:.1e}" if "largest_error" in row else ""
+        values += [number(row["truth"]), f"{row['relative_error']:.1e}{worst}"]
+    return [name + about, *values]
+
+
+def _unit(row: Mapping[str, Any], before: str = " ", after: str = "") -> str:
+    return f"{before}{row['unit']}{after}" if row["unit"].strip("-") else ""
+
+
+def _cameras(cameras: Sequence[Mapping[str, Any]]) -> Block | None:
+    """Return cameras as they were declared and as they fit."""
+    lines = []
+    for one in cameras:
+        names = list(one["declared"])
+        cells = ["\n".join(_vector(one[k][name]) for k in ("declared", "fitted")) for name in names]
+        moved = "-" if one["moved"] is None else f"{one['moved']:.1f} σ\nmost: {one['most']}"
+        lines.append([f"{one['name']}, declared\nfitted", *cells, moved])
+    if not lines:
+        return None
+    lens = "fov_y [deg]" if "fov_y" in cameras[0]["declared"] else "focal [pixels]"
+    return table(["camera", "eye [m]", "target [m]", lens, "moved by"], lines)
+
+
+def _vector(value: Any) -> str:
+    parts = value if isinstance(value, list) else [value]
+    return ", ".join(f"{part:.4g}" for part in parts)
+
+
+def _notes(result: dict[str, Any]) -> list[str]:
+    """Return what the intervals rest on."""
+    spread, notes = result["uncertainty"], []
+    if spread["reason"]:
+        notes.append(f"No intervals: {spread['reason']}.")
+    else:
+        notes.append(
+            "The interval with model error allows for residuals that last from frame to frame, and "
+            "for what changes when a part of the frames is left out. The other one counts pixel "
+            f"noise only ({spread['noise']:.2e}, estimated from the residuals), as if mesh, camera "
+            "and material law were exact."
+        )
+    if values := spread["singular_values"]:
+        shown = f"from {values[0]:.3g} to {values[-1]:.3g}"
+        ratio = "" if spread["condition"] is None else f"; condition {spread['condition']:.3g}"
+        notes.append(f"Singular values of the Jacobian of the residuals: {shown}{ratio}.")
+        if len(values) < result["n_parameters"]:
+            notes.append("The smaller ones of so many parameters are not computed.")
+    if spread.get("worst_direction") and len(values) > 1:
+        parts = [f"{weight:.2f} {name}" for name, weight in spread["worst_direction"].items()]
+        notes.append(f"This combination is determined worst: {', '.join(parts[:LISTED])}.")
+    return notes
+
+
+def _films(folder: RunFolder, files: FigureFiles) -> list[Section | None]:
+    """Return a section for each film: film, answer and difference, and a strip of frames."""
+    out: list[Section | None] = []
+    for one in folder.read_json(FILMS)["films"] if folder.has(FILMS) else []:
+        items = tuple(Item(**item) for item in one["items"])
+        frames = folder.read_npz(f"frames-{one['name']}.npz")
+        figure, _ = figures.strip(frames)
+        strip = files.save(f"strip-{one['name']}", figure)
+        out.append(
+            section(
+                f"Film and answer: {one['name']}",
+                Media(items),
+                details(
+                    "Frames as they are compared",
+                    Media((Item(strip, "start, film, answer and difference", wide=True),)),
+                ),
+            )
+        )
+    return out
+
+
+def _points(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> list[Section | None]:
+    """Return a section for each observation of tracked points: curves over time."""
+    out: list[Section | None] = []
+    for name in result["observations"]:
+        if not folder.has(f"points-{name}.npz"):
+            continue
+        arrays = folder.read_npz(f"points-{name}.npz")
+        file = files.save(f"points-{name}", figures.points(arrays, POINTS))
+        text = "Dots were observed, lines are the answer."
+        out.append(section(f"Points and answer: {name}", charts({f"points of {name}": file}, text)))
+    return out
+
+
+def _convergence(
+    folder: RunFolder, files: FigureFiles, result: dict[str, Any], log: list[Evaluation]
+) -> Section | None:
+    """Return the curves of the search; faint, those of other starts."""
+    if not log:
+        return None
+    arrays = folder.read_npz(run_folder.PARAMETERS)
+    others = [
+        read_search(folder, names) for k, names in enumerate(result["logs"]) if k != result["start"]
+    ]
+    stages = list({one.stage: one.spent for one in log}.items())
+    ends = [spent for _, spent in stages[:-1]]
+    drawn = {
+        "loss over evaluations": files.save("loss", figures.loss(log, others, ends)),
+        "norm of the gradient": files.save("gradient_norm", figures.gradient_norm(log, ends)),
+    }
+    n_history = arrays["history"].shape[1]
+    for k, row in enumerate(result["parameters"][:SHOWN_PARAMETERS]):
+        figure = None
+        if row["count"] > 1:
+            figure = figures.many(arrays, row) if len(arrays["history"]) else None
+        elif row["index"] is not None and row["index"] < n_history:
+            figure = figures.parameter(arrays, row, ends)
+        if figure is not None:
+            drawn[row["name"]] = files.save(f"parameter_{k + 1}", figure)
+    if arrays["singular_values"].size > 1:
+        spectrum = figures.spectrum(arrays["singular_values"])
+        drawn["singular values"] = files.save("spectrum", spectrum)
+    caption = (
+        "Every evaluation, not the best so far. A forward sweep, one with its reverse sweep, and "
+        "each tangent sweep count as one evaluation."
+    )
+    if len(stages) > 1:
+        spent = np.diff([0, *(end for _, end in stages)])
+        parts = [
+            f"{name or 'search'} ({count(int(n), 'evaluation')})"
+            for (name, _), n in zip(stages, spent, strict=True)
+        ]
+        caption += (
+            f" The search had {len(stages)} stages, with dashed lines between them: "
+            f"{'; '.join(parts)}. Losses of different stages compare different frames."
+        )
+    return section("Convergence", charts(drawn, caption))
+
+
+def _basins(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Section | None:
+    """Return what the coarse set showed, and all optima."""
+    drawn: dict[str, str] = {}
+    if folder.has(coarse.FILE):
+        figure = coarse.coarse_figure(folder.read_json(coarse.FILE))
+        drawn["losses of the coarse set"] = files.save("coarse", figure)
+    basins = result["basins"]
+    listed = None
+    if len(basins) > 1:
+        ranked = sorted(basins, key=lambda one: math.inf if one["loss"] is None else one["loss"])
+        names = list(basins[0]["values"])
+        listed = table(
+            ["", *names, "loss", "its search"],
+            [
+                [
+                    "answer" if one["is_answer"] else "",
+                    *(number(one["values"][name]) for name in names),
+                    "not finite" if one["loss"] is None else f"{one['loss']:.3e}",
+                    one["status"].lower().replace("_", " "),
+                ]
+                for one in ranked
+            ],
+        )
+    return section("Where the search looked", charts(drawn), listed)
+
+
+def _set_up(
+    result: dict[str, Any],
+    manifest: dict[str, Any],
+    certified: dict[str, Any],
+    files: FigureFiles,
+    *,
+    seconds: float,
+) -> Section | None:
+    described = [
+        f"{name}: {count(one['frames'], 'frame')}"
+        + ("" if one["size"] is None else f" of {one['size'][0]} x {one['size'][1]} pixels")
+        for name, one in result["observations"].items()
+    ]
+    return section(
+        "Set-up",
+        Facts(
+            {
+                "command": manifest["command"],
+                "what moves": result["what"],
+                "observations": "; ".join(described),
+                "time": f"{result['n_steps']} steps of {result['dt']:.4g} s",
+                "method": f"{result['method']}; loss: {result['loss_function']}",
+                "search ended": f"{result['status'].lower().replace('_', ' ')}: "
+                f"{result['message']} After {seconds:.1f} s.",
+                "gradient certificate": certificate.line(certified),
+            }
+        ),
+        certificate.folded(certified, result["status"], files),
+    )
+
+
+def run_facts(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return how and where a run was made."""
+    machine, resumed = manifest["machine"], len(manifest["resumed"])
+    again = f", resumed {count(resumed, 'time')}" if resumed else ""
+    return {
+        "precision": f"{manifest['dtype']} on {manifest['device']}, seed {manifest['seed']}",
+        "started": f"{manifest['started']}{again}",
+        "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['system']}",
+        "commit": manifest["commit"] or "not in a git repository",
+    }
+
+
+def provenance(
+    folder: RunFolder, manifest: Mapping[str, Any], more: Sequence[Details] = ()
+) -> Section | None:
+    """Return the section that ends a report: machine, versions, and the study file."""
+    study = folder.file(run_folder.STUDY).read_text(encoding="utf-8")
+    versions = {name: version or "not installed" for name, version in manifest["versions"].items()}
+    return section(
+        "Machine and versions",
+        Facts(run_facts(manifest)),
+        Details("Versions", (Facts(versions),)),
+        Details("Study file", (Code(study),)),
+        *more,
+    )
