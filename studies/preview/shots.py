@@ -15,6 +15,7 @@ from studies.errors import StudyError
 from studies.motion import Motion
 from studies.observations.advice import advice_on_film
 from studies.observations.films import FilmData, plate_of, read_film
+from studies.observations.simulated import clock_of
 from studies.optimizers.problem import NotFiniteError
 from studies.problem.reach import Reach
 from studies.problem.steps import first_steps
@@ -78,7 +79,12 @@ def shoot(
     spec, said, data = file.cameras[name], [], None
     size = full_size = SIZE
     indices, times = np.arange(3), np.linspace(0.0, file.world.duration or DURATION, 3)
-    if film is not None:
+    if film is not None and film.simulate is not None:
+        size = full_size = (film.simulate.height, film.simulate.width)
+        every = clock_of(film, file.world, key).times
+        indices = np.unique([0, len(every) // 2, len(every) - 1])
+        times = film.start + every[indices]
+    elif film is not None:
         data = read_film(film, spec, key)
         said += _advice(data, key)
         size, full_size = data.size, data.full_size

@@ -14,8 +14,9 @@ from studies.errors import StudyError
 from studies.observations.outlines import foreground
 from studies.preview.advice import advice_on_motion, advice_on_start
 from studies.preview.picture import stacked, strip
-from studies.preview.shots import shoot
-from studies.scene.building import build
+from studies.preview.shots import Shot, shoot
+from studies.problem.making import make_problem
+from studies.scene.building import Built, build
 from studies.scene.checking import camera_of
 from studies.scene.declared import Film, SceneFile
 from studies.scene.reading import read_scene
@@ -43,8 +44,14 @@ def preview(
     built = build(file)
     if not built.subjects:
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
-    warnings = list(built.notes)
-    strips = []
+    shots, warnings = inspect(file, built)
+    media.write_png(out, stacked([strip(shot) for shot in shots], axis=0))
+    return [*built.notes, *warnings, *_refused(file, warnings)]
+
+
+def inspect(file: SceneFile, built: Built) -> tuple[list[Shot], list[str]]:
+    """Return a scene as its cameras see it at its start values, and what looks wrong about it."""
+    shots, warnings = [], []
     for key, camera, film in _views(file):
         shot, said = shoot(file, built, key, name=camera, film=film)
         warnings += said
@@ -52,9 +59,20 @@ def preview(
             seen = foreground(shot.data)
             warnings += advice_on_start(file, built, shot, seen)
             warnings += advice_on_motion(file, shot, seen)
-        strips.append(strip(shot))
-    media.write_png(out, stacked(strips, axis=0))
-    return warnings
+        shots.append(shot)
+    return shots, warnings
+
+
+def _refused(file: SceneFile, warnings: list[str]) -> list[str]:
+    """Return why the search cannot begin, unless that follows from what looks wrong."""
+    if not (file.observations and file.free):
+        return []
+    try:
+        make_problem(file, fits_first=False)
+    except ValueError as error:
+        if not warnings or "`free" in str(error):
+            return [f"`adjsim run` will refuse this scene: {error}"]
+    return []
 
 
 def _views(file: SceneFile) -> list[tuple[str, str, Film | None]]:

@@ -182,3 +182,20 @@ def test_smoke_is_not_shown(tmp_path):
     path.write_text('[bodies.smoke]\nkind = "smoke"\ndensity = "smoke.png"\n', encoding="utf-8")
     with pytest.raises(StudyError, match="smoke is a picture already"):
         preview(path, tmp_path / "a.png")
+
+
+def test_a_path_that_cannot_be_free_is_noticed(tmp_path, brick):
+    free = 'free."brick.velocity"={bounds=[-9.0, 9.0]}'
+    assert preview(brick, tmp_path / "a.png", [free]) == []
+    (warning,) = preview(brick, tmp_path / "a.png", ['free."brick.velocty"={}'])
+    assert "`adjsim run` will refuse this scene" in warning
+    assert "brick.velocity" in warning
+
+
+def test_a_film_that_is_simulated_is_drawn_in_its_size(tmp_path):
+    path = tmp_path / "scene.toml"
+    film = "[observations.film]\nsimulate = { height = 30, width = 30, frames = 5, duration = 1.0 }"
+    path.write_text(SCENE + film + '\n[free]\n"brick.velocity" = {}\n', encoding="utf-8")
+    assert preview(path, tmp_path / "a.png") == []
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.size == (360, 3 * 360 + 12)
