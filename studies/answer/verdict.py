@@ -183,7 +183,8 @@ def does_not_explain(found: Evidence) -> Verdict | None:
             {"unexplained": left, "threshold": UNEXPLAINED_PICTURES},
         )
     if found.explained is None:
-        return None
+        is_pictures = found.unexplained_pictures is not None
+        return (_not_predicted(found) or _bent(found)) if is_pictures else None
     numbers = found.explained.to_dict()
     what_to_do = (
         "Compare the films side by side: check scale, camera, frame rate, held nodes, the kind of "
@@ -217,13 +218,16 @@ def does_not_explain(found: Evidence) -> Verdict | None:
 
 def _not_predicted(found: Evidence) -> Verdict | None:
     """Return the verdict where an observation kept from the search is not predicted."""
+    what, check = "motion", "start time and frame rate, and what differs between the films"
+    if found.explained is None:
+        what, check = "variance", "light and background, and what the other pictures do not show"
     for name, left in found.predictions.items():
         if left > PREDICTED:
             return Verdict(
                 Kind.DOES_NOT_EXPLAIN,
                 f"`{name}` was kept from the search, and the answer leaves {percent(left)} of its "
-                f"motion unexplained (at most {percent(PREDICTED)} is accepted). Check its camera, "
-                "start time and frame rate, and what differs between the films.",
+                f"{what} unexplained (at most {percent(PREDICTED)} is accepted). Check its camera, "
+                f"{check}.",
                 {"observation": name, "unexplained": left, "threshold": PREDICTED},
             )
     return None
@@ -386,12 +390,17 @@ def _found(found: Evidence) -> Verdict:
         parts.append(
             f"{percent(found.unexplained_pictures)} of the pictures' variance is unexplained"
         )
+        parts += [
+            f"{percent(left)} of `{name}`, which was kept from the search"
+            for name, left in found.predictions.items()
+        ]
     text = "; ".join(parts) or f"the loss is {found.loss:.2e}"
-    return Verdict(
-        Kind.FOUND,
-        f"{text[0].upper()}{text[1:]}. Quote the interval with model error.",
-        numbers,
-    )
+    quote = "Quote the interval with model error."
+    if not found.has_intervals and found.unexplained_pictures is not None:
+        quote = "There are no intervals: the pictures are all that is judged."
+        if not found.predictions:
+            quote += " Keep one from the search to see whether it is predicted (`validate = true`)."
+    return Verdict(Kind.FOUND, f"{text[0].upper()}{text[1:]}. {quote}", numbers)
 
 
 def percent(part: float) -> str:
