@@ -18,7 +18,7 @@ from studies.answer.held_back import Explained, explained
 from studies.answer.intervals import FOOTAGE_FLOOR, intervals, no_intervals
 from studies.answer.verdict import Verdict, judge
 from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
+from studies.optimizers.problem import NOT_FINITE, Method, Options, Result, Stall, Status
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
 from studies.problem.mirror import mirrored
@@ -37,6 +37,8 @@ MIRRORED = "iterations-mirrored.jsonl"
 JOINT, FINAL = "iterations-joint.jsonl", "iterations-all.jsonl"
 ATTEMPTS = 3  # with new time steps
 STALL = Stall(1e-3, 3)  # steps of Gauss-Newton are long: three without a gain are enough
+FIRST_ORDER = (Method.ADAM, Method.GRADIENT_DESCENT, Method.POLYAK)
+FIRST_ORDER_STALL = Stall(1e-4, 30)  # without a line search a curve has plateaus
 RIVAL_STEPS = 6  # of Gauss-Newton: how far another basin is fitted with cameras of its own
 LEAST_FITTED = 3  # frames that must be left when some are held back
 
@@ -223,6 +225,21 @@ def robust(how: declared.Search, problem: SceneProblem) -> RobustSearch:
         stages=how.softness if problem.is_at_rest else how.stages,
         max_evaluations=how.max_evaluations,
         tolerance=how.tolerance,
+        method=None if how.method is None else Method(how.method),
+        options=options_of(how),
+        stall=FIRST_ORDER_STALL if how.method in FIRST_ORDER else Stall(),
+    )
+
+
+def options_of(how: declared.Search) -> Options:
+    """Return the settings of the methods."""
+    return Options(
+        memory=how.memory,
+        learning_rate=how.learning_rate,
+        decay=how.decay,
+        momentum=how.momentum,
+        beta1=how.beta1,
+        beta2=how.beta2,
     )
 
 
@@ -287,7 +304,7 @@ def _local(
     stage: str,
 ) -> Result:
     """Return the end of a local search, repeated while its end needs shorter time steps."""
-    is_large = problem.parameters.size > MOST_TANGENTS
+    method = robust(how, problem).method_for(problem.parameters.size)
     spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
     for attempt in range(ATTEMPTS):
         stepped = problem.with_steps_for(theta)
@@ -296,13 +313,14 @@ def _local(
         result = minimize(
             stepped,
             theta,
-            Method.LBFGSB if is_large else Method.GAUSS_NEWTON,
+            method,
             max_evaluations=how.max_evaluations,
             tolerance=how.tolerance,
+            options=options_of(how),
             log=folder.file(name),
             callback=progress,
             stage=stage,
-            stall=STALL,
+            stall=FIRST_ORDER_STALL if method in FIRST_ORDER else STALL,
         )
         spent += result.evaluations
         theta = result.theta

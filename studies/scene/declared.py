@@ -169,7 +169,7 @@ class Soft(_Body):
 
     A closed surface is filled with tetrahedra of `edge_length` times the bounding box's diagonal.
     `actuation` is a number, a series or a policy: a > 0 swells. What `density` gives to each node is
-    multiplied by `mass_factors`, 1 by default.
+    multiplied by `mass_factors`, 1 by default; "even" gives every node the same mass.
     """
 
     kind: Literal["soft"] = "soft"
@@ -179,7 +179,7 @@ class Soft(_Body):
     mu: Positive | FieldName | None = None
     lam: float | FieldName | None = None
     density: Positive | FieldName = 1000.0
-    mass_factors: tuple[Positive, ...] | None = None
+    mass_factors: tuple[Positive, ...] | Literal["even"] | None = None
     viscosity: NotNegative = 0.0
     actuation: float | Series | Policy | None = None
 
@@ -200,7 +200,7 @@ class Cloth(_Body):
     bending: NotNegative | None = None
     bending_damping: NotNegative = 0.0
     density: Positive | FieldName = 1000.0
-    mass_factors: tuple[Positive, ...] | None = None
+    mass_factors: tuple[Positive, ...] | Literal["even"] | None = None
     viscosity: NotNegative = 0.0
     drag: NotNegative = 0.0
     lift: NotNegative = 0.0

@@ -14,7 +14,6 @@ from studies.search.coarse import is_log
 from studies.search.found import Basin
 from studies.search.local import log_names
 from studies.search.robust_settings import (
-    MOST_TANGENTS,
     RobustProblem,
     RobustSearch,
     answers_of,
@@ -55,8 +54,7 @@ class LocalSearches:
     @property
     def method(self) -> Method:
         """How the local searches go."""
-        is_large = self.problem.parameters.size > MOST_TANGENTS
-        return self.how.method or (Method.LBFGSB if is_large else Method.GAUSS_NEWTON)
+        return self.how.method_for(self.problem.parameters.size)
 
     def log_name(self, basin: Basin, number: int, ending: str = "") -> str:
         """Return the name of a log of a stage."""

@@ -5,11 +5,14 @@
 
 The loss of a whole film has many wrong minima, its first frames have few. A minimum of the coarse
 set begins at the first stage where it is one. Branches that arrive at one point are merged, and
-hopeless ones are given up. Every evaluation is in a log and the coarse set is in `coarse.npz`, so a
+hopeless ones are given up. Where one explains all to rounding, the others are not searched. Every
+evaluation is in a log and the coarse set is in `coarse.npz`, so a
 killed search goes on and ends with the same bits.
 """
 
 from collections.abc import Sequence
+
+import numpy as np
 
 from studies.progress import EvaluationProgress
 from studies.run_folder import RunFolder
@@ -17,6 +20,9 @@ from studies.search.branches import LocalSearches
 from studies.search.candidates import COARSE, candidates, coarse_losses, stages_for
 from studies.search.found import Basin, CoarseLosses, Found, found_basins
 from studies.search.robust_settings import RobustProblem, RobustSearch
+
+
+EXACT = 1e-12  # of the median of the coarse set: only a film without noise is fitted so well
 
 
 def robust_search(
@@ -59,15 +65,27 @@ def robust_search(
     run = LocalSearches(problem, how, folder, progress, len(stages), place, n_basins)
     spent = n_points
     given_up: list[Basin] = []
+    finite = coarse.by_stage[-1][np.isfinite(coarse.by_stage[-1])]
+    exact = EXACT * float(np.median(finite)) if finite.size else 0.0
     for number, stage in enumerate(stages):
         staged = problem if stage == 1.0 else problem.at_stage(stage)
         label = f"{number + 1}/{len(stages)}: {problem.name_of_stage(stage)}"
         active = [basin for basin in basins if basin.first_stage <= number]
         waiting = [basin for basin in basins if basin.first_stage > number]
-        ended = [run.search(staged, basin, number, label) for basin in active]
+        is_last = number == len(stages) - 1
+        if is_last:
+            active = sorted(active, key=lambda basin: (basin.loss, basin.number))
+        ended: list[Basin] = []
+        for basin in active:
+            ended.append(run.search(staged, basin, number, label))
+            if is_last and ended[-1].loss <= exact:
+                if left := len(active) - len(ended):
+                    progress.say(f"the film is explained to rounding: {_count(left, 'basin')} left")
+                break
+        active = active[: len(ended)]
         spent += sum(b.evaluations - a.evaluations for a, b in zip(active, ended, strict=True))
         ended = run.merged(ended)
-        if number < len(stages) - 1:
+        if not is_last:
             ended, hopeless = run.split_hopeless(ended)
             given_up += hopeless
         basins = [*ended, *waiting]

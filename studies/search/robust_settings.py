@@ -77,6 +77,10 @@ class RobustSearch:
                 f"[0.3, 0.6, 1.0]; got {list(self.stages)}."
             )
 
+    def method_for(self, size: int) -> Method:
+        """Return how local searches with so many components of theta go."""
+        return self.method or (Method.LBFGSB if size > MOST_TANGENTS else Method.GAUSS_NEWTON)
+
 
 def answers_of(problem: RobustProblem) -> tuple[int, ...]:
     """Return the components of theta that are the question."""
