@@ -193,12 +193,19 @@ class SceneProblem(ImageProblem):
 
     def predictions(self, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """Return the predicted rows of every observation for scene values by path."""
+        moved, samplings = self.moved(values)
+        pairs = zip(self.observers, samplings, strict=True)
+        return [one.predict(moved, at, values) for one, at in pairs]
+
+    def moved(self, values: Mapping[str, np.ndarray]) -> tuple[Moved, list[Sampling]]:
+        """Return what moves for scene values by path, and where each observation's instants are.
+
+        The time step is one that suits these values.
+        """
         system, _ = self._system(values, self.steps.dt)
         own = replace(self, steps=self.steps.suited_to(system))
         motion, samplings = own._moment_of(values)
-        moved = own._moved(motion, motion.run())
-        pairs = zip(self.observers, samplings, strict=True)
-        return [one.predict(moved, at, values) for one, at in pairs]
+        return own._moved(motion, motion.run()), samplings
 
     def motion_at(self, theta: np.ndarray) -> Motion:
         """Return the motion at theta."""
