@@ -45,8 +45,6 @@ class SceneFit:
     def run(self, folder: RunFolder) -> str:
         """Search, or go on searching; then write results, figures and report."""
         how = self.file.search
-        if count := _logged(folder):
-            print(f"{count} evaluations are read from the logs and not computed again")
         with EvaluationProgress(how.max_evaluations) as progress:
             solved = solve(self.made, how, folder, progress, seed=self.options.seed)
         if solved.result.status is Status.NOT_FINITE:
@@ -60,7 +58,7 @@ class SceneFit:
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)
         write_parameters(folder, solved, self.made.truth)
-        seen.write_seen(folder, self.file, self.made.everything, solved)
+        seen.write_seen(folder, self.file, self.made, solved)
         units = solved.problem.parameters.units()
         if coarse := coarse_json(solved.found, solved.searched.parameters, units):
             folder.write_json(COARSE, coarse)
@@ -125,12 +123,6 @@ def make_fit(file: declared.SceneFile, options: RunOptions, *, title: str) -> Sc
     return SceneFit(file, made, options, title)
 
 
-def _logged(folder: RunFolder) -> int:
-    """Return how many evaluations the logs of a folder hold."""
-    logs = folder.path.glob("iterations*.jsonl")
-    return sum(len(log.read_bytes().splitlines()) for log in logs)
-
-
 def what_moves(made: Made) -> str:
     """Return the bodies in a few words, e.g. "beam: 640 tetrahedra"."""
     system = made.everything.built.system
@@ -184,9 +176,11 @@ def findings(solved: Solved) -> list[str]:
 
 def write_parameters(folder: RunFolder, solved: Solved, truth: Truth | None) -> None:
     """Write the answer with the history of the search and its spectrum."""
-    history = outcome.accepted(read_search(folder, solved.found.logs[solved.found.start]))
+    history = outcome.accepted(read_search(folder, logs(solved)[solved.found.start]))
     searched, parameters = solved.searched.parameters, solved.problem.parameters
     theta = solved.result.theta
+    first = list(parameters.first_answers)
+    thetas = [one.theta if len(one.theta) == searched.size else one.theta[first] for one in history]
     folder.write_npz(
         run_folder.PARAMETERS,
         names=np.array(parameters.labels),
@@ -194,8 +188,8 @@ def write_parameters(folder: RunFolder, solved: Solved, truth: Truth | None) -> 
         estimate=parameters.natural(theta),
         theta=theta,
         evaluations=np.array([one.spent for one in history]),
-        history_theta=np.array([one.theta for one in history]),
-        history=np.array([searched.natural(one.theta) for one in history]),
+        history_theta=np.array(thetas),
+        history=np.array([searched.natural(one) for one in thetas]),
         history_loss=np.array([one.loss for one in history]),
         singular_values=solved.spread.singular_values,
         directions=solved.spread.directions,

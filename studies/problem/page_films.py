@@ -16,6 +16,7 @@ from render.soft_raster import SoftRasterizer, rasterize
 from studies.media import as_float, as_uint8
 from studies.observations.films import film_pictures
 from studies.problem.films import FilmObserver
+from studies.problem.making import Made
 from studies.problem.observing import camera_of
 from studies.problem.problem import SceneProblem
 from studies.scene import declared
@@ -42,10 +43,13 @@ class PageFilm:
         The film at the frames that are shown, (n, height, width, 3).
     answer : numpy.ndarray
         The same frames drawn at the answer; the whole motion where the film is a picture.
+    is_simulated : bool
+        Whether the film was drawn again from the truth.
     """
 
     footage: np.ndarray
     answer: np.ndarray
+    is_simulated: bool = False
 
 
 def page_film(
@@ -54,7 +58,7 @@ def page_film(
     file: declared.SceneFile,
     *,
     values: Mapping[str, np.ndarray],
-    truth: Mapping[str, np.ndarray] | None = None,
+    made: Made,
 ) -> PageFilm:
     """Return what a page shows of a film.
 
@@ -67,8 +71,8 @@ def page_film(
         Says where the film is, and what the obstacles are.
     values : mapping
         The answer: scene values by path.
-    truth : mapping, optional
-        Those that a simulated film was drawn with: it is drawn again as large.
+    made : Made
+        Has what a simulated film was drawn with: it is drawn again as large.
     """
     n = len(one.times)
     chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_FRAMES)).round().astype(int))
@@ -87,11 +91,15 @@ def page_film(
         instants = one.instants(values)[chosen]
     drawing = _Drawing(problem, one, file, size, _plate(one, footage, size))
     answer = drawing.images(values, instants)
-    if footage is None and truth is not None:
-        footage = drawing.images(truth, one.instants(truth)[chosen])
+    if footage is None and made.hidden is not None and made.true_values is not None:
+        shown = next(each for each in made.hidden.observers if each.name == one.name)
+        assert isinstance(shown, FilmObserver)
+        truth = {**made.hidden.fixed, **made.true_values}
+        hidden = replace(drawing, problem=made.hidden, one=shown)
+        footage = hidden.images(truth, one.instants(truth)[chosen])
     if footage is None:
         footage = as_uint8(one.frames[chosen])
-    return PageFilm(footage, answer)
+    return PageFilm(footage, answer, spec.video is None)
 
 
 @dataclass(frozen=True, eq=False)

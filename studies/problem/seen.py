@@ -3,7 +3,6 @@
 `films.json` lists what the page shows of every film, in files of the run.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from studies.motion import trajectory_fields
 from studies.optimizers.problem import NOT_FINITE
 from studies.outcome import playback_fps
 from studies.problem.films import FilmObserver
+from studies.problem.making import Made
 from studies.problem.page_films import ROWS, PageFilm, enlarged, page_film
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
@@ -33,10 +33,8 @@ THUMBNAIL_ROWS = 180
 def write_seen(
     folder: RunFolder,
     file: declared.SceneFile,
-    start: SceneProblem,
+    made: Made,
     solved: Solved,
-    *,
-    truth: Mapping[str, np.ndarray] | None = None,
 ) -> None:
     """Write the fitted motion, every film beside its fit, and the curves of tracked points.
 
@@ -44,11 +42,8 @@ def write_seen(
     ----------
     folder : RunFolder
     file : SceneFile
-    start : SceneProblem
-        At the start of the search.
+    made : Made
     solved : Solved
-    truth : mapping, optional
-        Scene values by path that simulated films were drawn with.
     """
     problem, theta = solved.problem, solved.result.theta
     motion = problem.motion_at(theta)
@@ -61,7 +56,7 @@ def write_seen(
     folder.write_npz(
         run_folder.TRAJECTORY, objects=np.array(list(problem.built.subjects), str), **arrays
     )
-    fitted, begun = _parts(problem, theta), _at_start(start)
+    fitted, begun = _parts(problem, theta), _at_start(made.everything)
     shown = []
     for one in problem.observers:
         if isinstance(one, FilmObserver | SmokeObserver):
@@ -76,8 +71,7 @@ def write_seen(
                 start=before.astype(np.float32),
             )
             if isinstance(one, FilmObserver):
-                values = problem._values(theta)
-                page = page_film(problem, one, file, values=values, truth=truth)
+                page = page_film(problem, one, file, values=problem._values(theta), made=made)
             else:
                 pixels = (_pixels(as_uint8(each[..., :3])) for each in (target, images))
                 page = PageFilm(*pixels)
@@ -124,11 +118,12 @@ def _write_film(
     height, width = one.size
     is_picture = len(one.times) == 1
     captions = {
-        "film": "the picture" if is_picture else "the film",
+        "film": ("the picture" if is_picture else "the film")
+        + (", drawn again from the truth" if page.is_simulated else ""),
         "answer": "the answer, drawn over the film" if is_silhouette else "the answer",
         "difference": f"answer - film as compared, {height} x {width} pixels, around mid grey"
         + (f", enlarged {gain:g} times" if gain > 1.0 else "")
-        + f": at most {largest:.1g}",
+        + (f": at most {largest:.1g}" if largest else ": none"),
     }
     items = []
     for kind, images in (("film", page.footage), ("answer", page.answer), ("difference", grey)):

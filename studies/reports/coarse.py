@@ -7,7 +7,16 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from studies.parameters import Parameters
-from studies.reports.figures import BLUE, GREEN, INK, LEAST_LOSS, ORANGE, SOFT, make_axes
+from studies.reports.figures import (
+    BLUE,
+    GREEN,
+    INK,
+    LEAST_LOSS,
+    ORANGE,
+    SOFT,
+    make_axes,
+    plain_ticks,
+)
 from studies.search.coarse import is_log
 from studies.search.found import Found
 
@@ -142,6 +151,8 @@ def _panels(data: dict[str, Any], points: np.ndarray) -> Any:
         ax.plot(points[:, number], _finite(data["losses"][-1]), "o", color=BLUE, ms=3.5,
                 label="coarse set")  # fmt: skip
         ax.set(xscale=data["scales"][number], yscale="log", xlabel=_label(data, number))
+        if data["scales"][number] == "log":
+            plain_ticks(ax.xaxis)
         if number % columns == 0:
             ax.set_ylabel("loss of all frames [-]")
         _mark_along(ax, data, number)

@@ -40,6 +40,15 @@ def make_axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, 
     return figure, axes
 
 
+def plain_ticks(axis: Any) -> None:
+    """Write 1, 2 and 5 of each power of ten on a logarithmic axis, and no more."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=6))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def _panel() -> tuple[Any, Any]:
     figure, (ax,) = make_axes(1, 1, (4.6, 3.2))
     return figure, ax
@@ -139,6 +148,7 @@ def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any], ends: Sequence
     band = ax.axhspan(*interval, color=BLUE, alpha=0.15, lw=0) if interval else None
     if (values > 0).all() and values.max() > 2.0 * values.min():
         ax.set_yscale("log")
+        plain_ticks(ax.yaxis)
     if interval and band is not None:
         if _part_of_height(ax, *interval) >= LEAST_BAND:
             band.set_label("95 % interval")

@@ -70,7 +70,7 @@ def make_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Report:
     kind = result["verdict"]["kind"]
     seconds = log[-1].seconds if log else 0.0
     sections = [
-        _answer(result),
+        _answer(folder, files, result),
         *_films(folder, files),
         *_points(folder, files, result),
         _convergence(folder, files, result, log),
@@ -114,17 +114,19 @@ def index_facts(
     }
 
 
-def _answer(result: dict[str, Any]) -> Section | None:
+def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Section | None:
     found, notes = result["parameters"], _notes(result)
     others = [one for one in result.get("nuisances", []) if not one["name"].startswith("cameras.")]
-    cameras = result.get("cameras", [])
+    cameras, spectrum = result.get("cameras", []), {}
+    if (values := folder.read_npz(run_folder.PARAMETERS)["singular_values"]).size > 1:
+        spectrum["singular values"] = files.save("spectrum", figures.spectrum(values))
     return section(
         "The answer",
         parameters_table(found),
         *(Text(text) for text in result["findings"]),
         _cameras(cameras),
         details("Fitted beside it: lights and looks", parameters_table(others)),
-        details("What the intervals rest on", *map(Text, notes)),
+        details("What the intervals rest on", *map(Text, notes), charts(spectrum)),
     )
 
 
@@ -157,13 +159,10 @@ def _cameras(cameras: Sequence[Mapping[str, Any]]) -> Block | None:
     """Return cameras as they were declared and as they fit."""
     lines = []
     for one in cameras:
-        names = list(one["declared"])
-        cells = ["\n".join(_vector(one[k][name]) for k in ("declared", "fitted")) for name in names]
         moved = "-" if one["moved"] is None else f"{one['moved']:.1f} σ\nmost: {one['most']}"
-        lines.append([f"{one['name']}, declared\nfitted", *cells, moved])
-    if not lines:
-        return None
-    lens = "fov_y [deg]" if "fov_y" in cameras[0]["declared"] else "focal [pixels]"
+        for kind, end in (("declared", ""), ("fitted", moved)):
+            lines.append([f"{one['name']}, {kind}", *map(_vector, one[kind].values()), end])
+    lens = "fov_y [deg]" if cameras and "fov_y" in cameras[0]["fitted"] else "focal [pixels]"
     return table(["camera", "eye [m]", "target [m]", lens, "moved by"], lines)
 
 
@@ -255,9 +254,6 @@ def _convergence(
             figure = figures.parameter(arrays, row, ends)
         if figure is not None:
             drawn[row["name"]] = files.save(f"parameter_{k + 1}", figure)
-    if arrays["singular_values"].size > 1:
-        spectrum = figures.spectrum(arrays["singular_values"])
-        drawn["singular values"] = files.save("spectrum", spectrum)
     caption = (
         "Every evaluation, not the best so far. A forward sweep, one with its reverse sweep, and "
         "each tangent sweep count as one evaluation."
@@ -277,10 +273,12 @@ def _convergence(
 
 def _basins(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Section | None:
     """Return what the coarse set showed, and all optima."""
-    drawn: dict[str, str] = {}
+    drawn = None
     if folder.has(coarse.FILE):
-        figure = coarse.coarse_figure(folder.read_json(coarse.FILE))
-        drawn["losses of the coarse set"] = files.save("coarse", figure)
+        data = folder.read_json(coarse.FILE)
+        file = files.save("coarse", coarse.coarse_figure(data))
+        is_wide = len(data["labels"]) > 2
+        drawn = Media((Item(file, "losses of the coarse set", wide=is_wide, chart=not is_wide),))
     basins = result["basins"]
     listed = None
     if len(basins) > 1:
@@ -298,7 +296,7 @@ def _basins(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
                 for one in ranked
             ],
         )
-    return section("Where the search looked", charts(drawn), listed)
+    return section("Where the search looked", drawn, listed)
 
 
 def _set_up(
