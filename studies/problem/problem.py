@@ -10,32 +10,27 @@ independent numbers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.model import Model
-from adjsim.rollout import rollout
-from adjsim.system import OnDivergence
-from adjsim.worlds import stack
 from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.filming import Pulled
 from studies.image_problem import ImageProblem, Judge, filled_columns
 from studies.motion import AtRest, Motion, pull_frames
-from studies.optimizers.problem import NOT_FINITE
 from studies.problem.free import FreeParameters
 from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
 from studies.problem.reach import Reach
 from studies.problem.sampling import Sampling, sample_steps
 from studies.problem.shapes import ShapeLosses
 from studies.problem.steps import Steps
+from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
 from studies.scene.building import Built
 from studies.scene.series import in_steps
 
 
 EVIDENCE = 1000.0
 SAME_TIME = 1e-6  # [s]: instants that are nearer are one
-MOST_WORLDS = 32  # rolled out side by side
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,43 +264,55 @@ class SceneProblem(ImageProblem):
 
     def pull_back(self, theta: np.ndarray, judge: Judge) -> tuple[float, np.ndarray]:
         """Return the value and the gradient in theta of `judge(rows) -> value, adj_rows`."""
-        values, motion, samplings = self._moment(theta)
-        recorded = motion.record()
-        run = recorded.trajectory
+        moment = self._moment(theta)
+        recorded = moment[1].record()
+        seen = self._judged(moment, recorded.trajectory, judge)
+        wanted = self._wanted()
+        adjoints = dict(pull_frames(recorded, seen.pulled.frames, wanted)) if wanted else {}
+        return seen.value, self._gradient(theta, moment[0], seen, adjoints)
+
+    def _judged(
+        self,
+        moment: tuple[dict[str, np.ndarray], Motion, list[Sampling]],
+        run: Any,
+        judge: Judge,
+    ) -> "_Judged":
+        """Judge what is predicted of a run, and pull the cotangent back to its frames."""
+        values, motion, samplings = moment
         records = self._recorded(self._moved(motion, run), samplings, values)
         value, adj_rows = judge(np.concatenate([record.rows for record in records]))
-        gathered = Cotangents()
+        gathered, pulled = Cotangents(), Pulled()
         ends = np.cumsum([len(record.rows) for record in records])
         for record, part in zip(records, np.split(adj_rows, ends[:-1]), strict=True):
             gathered.add(record.vjp(part))
-        pulled = self._pulled_to_run(motion, run, gathered)
-        adjoints = self._pulled_to_values(recorded, pulled, values, motion.dt)
-        for path, adj in gathered.values.items():
-            adjoints[path] = adjoints[path] + adj if path in adjoints else adj
-        return value, self.parameters.scene_gradient(theta, adjoints)
-
-    def _pulled_to_run(self, motion: Motion, run: Any, gathered: Cotangents) -> Pulled:
-        pulled = Pulled()
         for name, adj in gathered.surfaces.items():
             pulled.add(self.built.subjects[name].vertices_vjp(motion, run, adj))
         for name in ("x", "density"):
             if (adj := getattr(gathered, name)) is not None:
                 pulled.add(Pulled({name: adj}))
-        return pulled
+        return _Judged(value, gathered, pulled)
 
-    def _pulled_to_values(
-        self, recorded: Any, pulled: Pulled, values: Mapping[str, np.ndarray], dt: float
-    ) -> dict[str, np.ndarray]:
-        """Return cotangents of scene paths from those of frames and of the system's parameters."""
-        reach = Reach(self.built, dt)
-        wanted = reach.targets(self.parameters.scene_values(self.parameters.start))
-        adjoints: dict[str, np.ndarray] = {}
-        if wanted:
-            adjoints = dict(pull_frames(recorded, pulled.frames, wanted))
-        for path, adj in pulled.values.items():
+    def _wanted(self) -> tuple[str, ...]:
+        """Return the parameters of the system that what is free reaches."""
+        free = self.parameters.scene_values(self.parameters.start)
+        return Reach(self.built, self.steps.dt).targets(free)
+
+    def _gradient(
+        self,
+        theta: np.ndarray,
+        values: Mapping[str, np.ndarray],
+        seen: "_Judged",
+        adjoints: dict[str, np.ndarray],
+    ) -> np.ndarray:
+        """Return the gradient in theta from cotangents of parameters that a rollout returned."""
+        wanted = self._wanted()
+        for path, adj in seen.pulled.values.items():
             if path in wanted:
                 adjoints[path] = adjoints.get(path, 0.0) + adj
-        return reach.vjp(values, adjoints)
+        found = Reach(self.built, self.steps.dt).vjp(values, adjoints)
+        for path, adj in seen.gathered.values.items():
+            found[path] = found[path] + adj if path in found else adj
+        return self.parameters.scene_gradient(theta, found)
 
     # Residuals and losses
 
@@ -475,33 +482,120 @@ class SceneProblem(ImageProblem):
         stiffness asks for nearly the same time step are worlds of one batch.
         """
         found = np.full((len(thetas), self.n_frames), np.inf)
-        by_step: dict[float, list[int]] = {}
-        suited = []
-        for k, theta in enumerate(thetas):
-            own = self.with_steps_for(theta)
-            suited.append(replace(own, steps=own.steps.rounded()))
-            by_step.setdefault(suited[k].steps.dt, []).append(k)
-        for members in by_step.values():
-            for first in range(0, len(members), MOST_WORLDS):
-                self._fill_losses(found, suited, thetas, members[first : first + MOST_WORLDS])
+        for row, sample in zip(found, self.samples(thetas, with_gradient=False), strict=True):
+            if isinstance(sample, Sample):
+                row[:] = sample.frame_loss
         return found
 
-    def _fill_losses(
+    def with_rounded_steps(self, theta: np.ndarray) -> "SceneProblem":
+        """Return the problem with a time step that suits theta, and that many thetas share."""
+        own = self.with_steps_for(theta)
+        return replace(own, steps=own.steps.rounded())
+
+    def samples(
         self,
-        found: np.ndarray,
-        suited: Sequence["SceneProblem"],
         thetas: Sequence[np.ndarray],
-        members: Sequence[int],
-    ) -> None:
-        """Fill the rows of points that share a time step."""
-        moments = [suited[k]._moment(thetas[k]) for k in members]
-        for k, (values, motion, samplings), run in zip(
-            members, moments, _runs([motion for _, motion, _ in moments]), strict=True
-        ):
-            if run is not None:
-                moved = self._moved(motion, run)
-                rows = self._predicted(moved, samplings, values)
-                found[k] = self.frame_losses(rows)
+        *,
+        with_gradient: bool = True,
+        steps: Sequence[Steps] | None = None,
+    ) -> list[Sample | Failure]:
+        """Return loss and gradient at many points, or why there is none.
+
+        Parameters
+        ----------
+        thetas : sequence of numpy.ndarray
+            (n,) each.
+        with_gradient : bool
+        steps : sequence of Steps, optional
+            The time step of every point; by default that of `with_rounded_steps`.
+        """
+        found: list[Sample | Failure] = [Failure("")] * len(thetas)
+        alike: dict[Any, list[Any]] = {}
+        for k, theta in enumerate(thetas):
+            try:
+                if steps is None:
+                    own = self.with_rounded_steps(theta)
+                else:
+                    own = replace(self, steps=steps[k])
+                moment = own._moment(theta)
+            except (ValueError, ArithmeticError) as error:
+                found[k] = Failure(str(error) or type(error).__name__)
+                continue
+            key = (moment[1].dt, moment[1].frames.tobytes())
+            alike.setdefault(key, []).append((k, own, moment))
+        for points in alike.values():
+            count = worlds_at_once(points[0][2][1], keeps=with_gradient)
+            for first in range(0, len(points), count):
+                some = points[first : first + count]
+                made = _sampled(thetas, some, with_gradient=with_gradient)
+                for (k, *_), one in zip(some, made, strict=True):
+                    found[k] = one
+        return found
+
+
+class _Judged(NamedTuple):
+    """The value of predictions, and their cotangents before those of the rollout."""
+
+    value: float
+    gathered: Cotangents
+    pulled: Pulled
+
+
+def _sampled(
+    thetas: Sequence[np.ndarray], points: Sequence[Any], *, with_gradient: bool
+) -> list[Sample | Failure]:
+    """Return loss and gradient at points (number, problem, moment) with one time step."""
+    worlds = run_worlds([moment[1] for _, _, moment in points], keeps=with_gradient)
+    judged: list[_Judged | None] = []
+    frame_losses: list[np.ndarray] = []
+    for (_, own, moment), run in zip(points, worlds.runs, strict=True):
+        if isinstance(run, Failure):
+            judged.append(None)
+            frame_losses.append(np.empty(0))
+            continue
+        values, motion, samplings = moment
+        if with_gradient:
+            images: list[np.ndarray] = []
+            judged.append(own._judged(moment, run, _keeping(images, own.judge)))
+        else:
+            images = [own._predicted(own._moved(motion, run), samplings, values)]
+            judged.append(_Judged(own.loss_of(images[0]), Cotangents(), Pulled()))
+        frame_losses.append(own.frame_losses(images[0]))
+    frames = [{} if one is None else one.pulled.frames for one in judged]
+    adjoints = (
+        worlds.pull(frames, points[0][1]._wanted()) if with_gradient else [{} for _ in points]
+    )
+    out: list[Sample | Failure] = []
+    for (k, own, moment), run, one, adjoint, frame_loss in zip(
+        points, worlds.runs, judged, adjoints, frame_losses, strict=True
+    ):
+        if one is None:
+            out.append(run)
+            continue
+        more, slope = own.penalty(thetas[k])
+        gradient = np.empty(0)
+        if with_gradient:
+            gradient = own._gradient(thetas[k], moment[0], one, adjoint) + slope
+        out.append(_checked(Sample(float(one.value + more), gradient, frame_loss)))
+    return out
+
+
+def _keeping(images: list[np.ndarray], judge: Judge) -> Judge:
+    """Return a judge that keeps what it judges."""
+
+    def keep(predicted: np.ndarray) -> tuple[float, np.ndarray]:
+        images.append(predicted)
+        return judge(predicted)
+
+    return keep
+
+
+def _checked(sample: Sample) -> Sample | Failure:
+    if not np.isfinite(sample.loss):
+        return Failure("The loss is not finite.")
+    if not np.isfinite(sample.gradient).all():
+        return Failure("The gradient leaves the finite numbers; the loss does not.")
+    return sample
 
 
 def on_one_timeline(problem: SceneProblem, observers: Sequence[Observer]) -> SceneProblem:
@@ -522,30 +616,3 @@ def on_one_timeline(problem: SceneProblem, observers: Sequence[Observer]) -> Sce
 def _mean_rows(rows: np.ndarray) -> np.ndarray:
     """Return the mean row, as often as there are rows."""
     return np.broadcast_to(rows.mean(axis=0), rows.shape)
-
-
-def _runs(motions: Sequence[Motion]) -> list[Any]:
-    """Return the trajectories of motions with one time step; None where one blows up."""
-    first = motions[0]
-    same = all(np.array_equal(one.frames, first.frames) for one in motions)
-    if not isinstance(first.system, Model) or not same:
-        return [_run(one) for one in motions]
-    found = rollout(
-        stack([cast(Model, one.system) for one in motions]),
-        [one.state for one in motions],
-        first.dt,
-        first.n_steps,
-        frames=first.frames,
-        dtype=first.dtype,
-        device=first.device,
-        threads=first.threads,
-        on_divergence=OnDivergence.MARK,
-    )
-    return [run if run.diverged is None else None for run in found]
-
-
-def _run(motion: Motion) -> Any:
-    try:
-        return motion.run()
-    except NOT_FINITE:
-        return None

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from studies.problem.sampling import sample_steps
+from studies.problem.worlds import Failure, Sample
 from tests.studies.problem import scenes
 
 
@@ -140,3 +141,38 @@ def test_a_free_start_time_is_searched_near_the_start(tmp_path):
     start = parameters.free[0]
     quarter = 0.25 * (scenes.FRAMES - 1) / scenes.FPS
     assert start.bounds == pytest.approx((-quarter, quarter))
+
+
+def test_samples_side_by_side_have_the_bits_of_one_alone(folder):
+    problem = scenes.problem_of(folder)
+    start = problem.parameters.start
+    of_e = np.eye(len(start))[0]
+    thetas = [start + d * of_e for d in (-0.1, 0.0, 0.02, 7.0)]
+    together = problem.samples(thetas)
+    steps = {problem.with_rounded_steps(theta).steps.dt for theta in thetas}
+    assert 1 < len(steps) < len(thetas)
+    for theta, own in zip(thetas, together, strict=True):
+        assert isinstance(own, Sample)
+        loss, gradient = problem.with_rounded_steps(theta).loss_and_gradient(theta)
+        assert own.loss == loss
+        assert np.array_equal(own.gradient, gradient)
+        (alone,) = problem.samples([theta])
+        assert isinstance(alone, Sample)
+        assert (alone.loss, *alone.gradient) == (own.loss, *own.gradient)
+        assert np.array_equal(alone.frame_loss, own.frame_loss)
+        (plain,) = problem.samples([theta], with_gradient=False)
+        assert isinstance(plain, Sample)
+        assert plain.loss == pytest.approx(loss, rel=1e-12)
+
+
+def test_a_sample_that_blows_up_leaves_the_others_alone(folder):
+    problem = scenes.problem_of(folder)
+    start = problem.parameters.start
+    fixed = [problem.steps] * 3
+    stiff = start + np.array([9.0] + [0.0] * (len(start) - 1))
+    found = problem.samples([start, stiff, start], steps=fixed)
+    assert isinstance(found[1], Failure)
+    assert "leaves the finite numbers in step" in found[1].reason
+    assert isinstance(found[0], Sample)
+    assert isinstance(found[2], Sample)
+    assert found[0].loss == found[2].loss == problem.loss_and_gradient(start)[0]

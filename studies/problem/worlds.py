@@ -1,0 +1,149 @@
+"""Many motions with one time step: worlds of one batch where they are those of a `Model`.
+
+Others, such as pendula, run one by one. Either way each has the bits that it has alone. A motion
+that leaves the finite numbers is marked, and the others go on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from adjoint.rollout import record
+from adjsim.model import Model
+from adjsim.rollout import rollout
+from adjsim.system import OnDivergence
+from adjsim.worlds import stack
+from studies.memory import states_within
+from studies.motion import DT, Motion, pull_frames, pull_worlds
+from studies.optimizers.problem import NOT_FINITE
+
+
+BUDGET = 256 << 20  # bytes of states that worlds are put together up to, if these may take it
+MOST_WORLDS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Loss and gradient of a problem at a point.
+
+    Attributes
+    ----------
+    loss : float
+    gradient : numpy.ndarray
+        In theta, (n,); empty where it was not asked for.
+    frame_loss : numpy.ndarray
+        Of every instant alone, (n_frames,).
+    """
+
+    loss: float
+    gradient: np.ndarray
+    frame_loss: np.ndarray
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a point has no loss."""
+
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Worlds:
+    """Motions that were run.
+
+    Attributes
+    ----------
+    runs : list
+        The trajectory of each, or a `Failure`.
+    batch
+        What was kept of all of them for a reverse sweep, where they are one batch.
+    recorded : list
+        Of each, where they are not.
+    """
+
+    runs: list[Any]
+    batch: Any = None
+    recorded: list[Any] = field(default_factory=list)
+
+    def pull(
+        self, adj_frames: Sequence[Mapping[str, np.ndarray]], wrt: tuple[str, ...]
+    ) -> list[dict[str, np.ndarray]]:
+        """Pull cotangents of every trajectory's fields back to parameters by path."""
+        if not wrt or not any(adj_frames):
+            return [{} for _ in self.runs]
+        if self.batch is not None:
+            return [dict(one) for one in pull_worlds(self.batch, adj_frames, wrt)]
+        pairs = zip(self.recorded, adj_frames, strict=True)
+        return [{} if kept is None else dict(pull_frames(kept, adj, wrt)) for kept, adj in pairs]
+
+
+def worlds_at_once(motion: Motion, *, keeps: bool) -> int:
+    """Return how many motions like this one are run side by side; `keeps` their states."""
+    if not isinstance(motion.system, Model):
+        return 1
+    if not keeps:
+        return MOST_WORLDS
+    own = motion.state_bytes * (motion.n_steps + 1)
+    within = states_within(motion.checkpoint, own, MOST_WORLDS)
+    return int(np.clip(BUDGET // own, 1, within))
+
+
+def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> Worlds:
+    """Return motions with one time step and the same frames, run side by side or one by one.
+
+    Parameters
+    ----------
+    motions : sequence of Motion
+    keeps : bool
+        Whether to keep what a reverse sweep needs.
+    """
+    first = motions[0]
+    if not isinstance(first.system, Model):
+        return _one_by_one(motions, keeps=keeps)
+    batch = stack([cast("Model", one.system) for one in motions])
+    states = [one.state for one in motions]
+    shared: dict[str, Any] = {
+        "frames": first.frames,
+        "dtype": first.dtype,
+        "device": first.device,
+        "threads": first.threads,
+        "on_divergence": OnDivergence.MARK,
+    }
+    kept = None
+    if keeps:
+        shared["checkpoint"] = first.checkpoint
+        kept = record(batch, states, first.dt, first.n_steps, **shared)
+    found = (
+        rollout(batch, states, first.dt, first.n_steps, **shared)
+        if kept is None
+        else kept.trajectory
+    )
+    runs = [
+        run if run.diverged is None else _diverged(motion, run)
+        for motion, run in zip(motions, found, strict=True)
+    ]
+    return Worlds(runs, kept)
+
+
+def _one_by_one(motions: Sequence[Motion], *, keeps: bool) -> Worlds:
+    runs: list[Any] = []
+    recorded: list[Any] = []
+    for motion in motions:
+        try:
+            kept = motion.record() if keeps else None
+            runs.append(motion.run() if kept is None else kept.trajectory)
+        except NOT_FINITE as error:
+            kept = None
+            runs.append(Failure(str(error)))
+        recorded.append(kept)
+    return Worlds(runs, recorded=recorded)
+
+
+def _diverged(motion: Motion, run: Any) -> Failure:
+    stable = cast("Model", motion.system).stable_dt()
+    return Failure(
+        f"The rollout leaves the finite numbers in step {run.diverged} (t = "
+        f"{run.diverged * motion.dt:.4g} s); it is stable below about `{DT}` = {stable:.2g} s."
+    )
