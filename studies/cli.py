@@ -1,15 +1,21 @@
 """The command `adjsim`. What a command needs is imported when it is run."""
 
 import gc
-import os
+import io
 import shlex
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from studies.listing import listed
+from studies.runs.blas import limit_before_loading
 from studies.settings_help import SettingsCommand
 
 
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
     from studies.run_folder import RunFolder
 
 
-NO_MEMORY, USER_ERROR, INTERRUPTED = 1, 2, 130
+NO_MEMORY, USER_ERROR, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 app = typer.Typer(
     add_completion=False,
@@ -30,18 +36,15 @@ app = typer.Typer(
 # Compilers and figures make objects by the million, few of them garbage: looking for it as often as
 # Python does by default takes a twentieth of a run.
 COLLECT_EVERY = 20_000, 20, 50
-# Threads of OpenBLAS that wait for their next sum turn in circles for 2^26 cycles by default. On
-# cores that others want it costs a third of a small run; no sum hangs on it. Read with NumPy.
-IDLING = "OPENBLAS_THREAD_TIMEOUT", "16"
 INTO_FOLDERS = ("run", "scan", "dataset")  # the commands that say themselves how to go on
 _shows_traceback = False
 _if_interrupted = "Interrupted."  # what is still to be said of a Ctrl-C
 Scheduler = Annotated[
     str | None,
     typer.Option(
-        help="Spread the work over Dask workers: tcp://HOST:PORT of a scheduler, or local:N for N "
-        "processes on this machine; serial: one piece of work after the other. Default: over this "
-        "machine's cores, without Dask."
+        help="Where items of work run: local:N, in N processes on this machine; serial, one after "
+        "the other; or tcp://HOST:PORT, on the workers of a Dask scheduler. Default: on this "
+        "machine's cores."
     ),
 ]
 
@@ -59,6 +62,12 @@ Resume = Annotated[
     bool,
     typer.Option("--resume", help="Go on with what is in --out; begin where nothing is."),
 ]
+
+
+def _folder_name(text: str) -> Path:
+    if not text.strip() or not text.isprintable():
+        raise typer.BadParameter(f"it must name a folder, got {text!r}.")
+    return Path(text)
 
 
 Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Default: cpu.")]
@@ -100,7 +109,12 @@ def run(  # noqa: PLR0913 -- the options of a command
     ] = None,
     *,
     out: Annotated[
-        Path | None, typer.Option(help="Run folder; by default the next free runs/STUDY-NNN.")
+        Path | None,
+        typer.Option(
+            parser=_folder_name,
+            metavar="DIR",
+            help="Run folder; by default the next free runs/STUDY-NNN.",
+        ),
     ] = None,
     device: Device = None,
     dtype: Dtype = None,
@@ -117,8 +131,7 @@ def run(  # noqa: PLR0913 -- the options of a command
 ) -> None:
     """Run a scene or a study: search, judge, certify, report."""
     from studies import running
-    from studies.distribution import connected
-    from studies.processes import on_this_machine
+    from studies.runs.pool import open_pool
     from studies.scene.files import scene_file
 
     options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
@@ -135,9 +148,9 @@ def run(  # noqa: PLR0913 -- the options of a command
         print(f"run folder: {folder.path}", flush=True)
         _carry_out(job, folder, command, None)
         return
-    with connected(scheduler, on_this_machine) as spread:
+    with open_pool(scheduler, device=device or "cpu") as pool:
         folder, job = running.start(
-            study, overrides or [], out, options, spread=spread, resume=resume
+            study, overrides or [], out, options, spread=pool, resume=resume
         )
         print(f"run folder: {folder.path}", flush=True)
         _carry_out(job, folder, command, scheduler)
@@ -197,7 +210,12 @@ def scan(  # noqa: PLR0913 -- the options of a command
         typer.Option(help="Compare the gradient with differences at every point. Default: yes."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder; by default the next free runs/scan-NAME-NNN.")
+        Path | None,
+        typer.Option(
+            parser=_folder_name,
+            metavar="DIR",
+            help="Folder; by default the next free runs/scan-NAME-NNN.",
+        ),
     ] = None,
     device: Device = None,
     dtype: Dtype = None,
@@ -207,15 +225,15 @@ def scan(  # noqa: PLR0913 -- the options of a command
     resume: Resume = False,
 ) -> None:
     """Scan the loss landscape of a study: loss and gradient on a grid."""
-    from studies.distribution import connected
+    from studies.runs.pool import open_pool
     from studies.scans import scanning
     from studies.scans.spec import Asked
 
     options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
     asked = Asked(study, overrides or (), over or (), at, trust, options)
     _tell_of_compiling()
-    with connected(scheduler) as spread:
-        folder, job = scanning.start(asked, out, spread, resume=resume)
+    with open_pool(scheduler, device=device or "cpu") as pool:
+        folder, job = scanning.start(asked, out, pool, resume=resume)
         print(f"scan folder: {folder.path}", flush=True)
         _carry_out(job, folder, f"adjsim scan {shlex.quote(study)}", scheduler)
 
@@ -235,7 +253,12 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     *,
     count: Annotated[int | None, typer.Option(help="Scenes. Default: 1000.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder; by default the next free runs/dataset-NAME-NNN.")
+        Path | None,
+        typer.Option(
+            parser=_folder_name,
+            metavar="DIR",
+            help="Folder; by default the next free runs/dataset-NAME-NNN.",
+        ),
     ] = None,
     device: Device = None,
     dtype: Dtype = None,
@@ -251,7 +274,7 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     """Make a data set: videos of random scenes, in HDF5 shards."""
     from studies.datasets import generating
     from studies.datasets.spec import Asked, require_name
-    from studies.distribution import connected
+    from studies.runs.pool import open_pool
 
     if verify is not None:
         good, lines = generating.verify(verify)
@@ -261,8 +284,8 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     options = {"seed": seed, "dtype": dtype, "device": device}
     asked = Asked(name, overrides or (), count, options)
     _tell_of_compiling()
-    with connected(scheduler) as spread:
-        folder, job = generating.start(asked, out, spread, resume=resume)
+    with open_pool(scheduler, device=device or "cpu") as pool:
+        folder, job = generating.start(asked, out, pool, resume=resume)
         print(f"data set folder: {folder.path}", flush=True)
         _carry_out(job, folder, f"adjsim dataset {shlex.quote(name)}", scheduler)
 
@@ -389,7 +412,35 @@ def info() -> None:
 def main() -> None:
     """Run the command line; a mistake ends in one message and exit code 2, no memory in 1."""
     gc.set_threshold(*COLLECT_EVERY)
-    os.environ.setdefault(*IDLING)
+    limit_before_loading()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may know fewer characters
+            stream.reconfigure(errors="replace")
+    stopped_by = []
+    with _terminating(stopped_by):
+        _call(stopped_by)
+
+
+@contextmanager
+def _terminating(stopped_by: list[int]) -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, and note it."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del frame
+        stopped_by.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _call(stopped_by: list[int]) -> None:
     try:
         app()
     except (ValueError, OSError, ArithmeticError) as error:
@@ -407,7 +458,7 @@ def main() -> None:
             raise
         if _if_interrupted:
             print(f"\n{_if_interrupted}", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
+        raise SystemExit(TERMINATED if stopped_by else INTERRUPTED) from None
 
 
 def _short_of_memory(error: MemoryError) -> str:

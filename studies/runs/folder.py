@@ -88,8 +88,6 @@ class RunFolder:
         """Raise if there are files already; call it before anything that takes long."""
         if path is None:
             return
-        if not str(path).strip() or "\0" in str(path) or "\n" in str(path):
-            raise StudyError(f"`--out` must name a folder, got {str(path)!r}.")
         if path.exists() and not path.is_dir():
             raise StudyError(f"`--out` {path} is a file. Name a folder, new or empty.")
         if not is_free(path):

@@ -66,6 +66,7 @@ def environment() -> dict[str, Any]:
 
 def processor_kind() -> str:
     """Return the kind of processor that kernels and linear algebra are made for."""
+    import scipy.linalg  # noqa: F401  loads SciPy's linear algebra beside NumPy's
     from llvmlite import binding
     from numba.core import config
     from threadpoolctl import threadpool_info

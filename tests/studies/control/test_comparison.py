@@ -13,7 +13,7 @@ from studies.errors import FailedSearchError, StudyError
 from studies.optimizers.evaluations import read_log
 from studies.optimizers.problem import NotFiniteError
 from tests.studies.control.toys import TOYS
-from tests.studies.pieces import Elsewhere
+from tests.studies.runs.items import Elsewhere
 from tests.studies.stopping import stop_after
 from tests.studies.undrawn import undrawn
 

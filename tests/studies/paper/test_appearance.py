@@ -13,7 +13,7 @@ from studies.painting import Kind
 from studies.paper.appearance import appearance, results
 from studies.paper.appearance.results import held, is_falling, settled
 from studies.registry import RunOptions
-from tests.studies.pieces import Elsewhere
+from tests.studies.runs.items import Elsewhere
 from tests.studies.stopping import stop_after
 from tests.studies.toys import TOYS
 from tests.studies.undrawn import undrawn

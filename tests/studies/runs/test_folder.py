@@ -150,7 +150,7 @@ def test_a_damaged_file_is_named_with_the_way_out(folder, name, damage):
     if name == "a.jsonl" and before.startswith(path.read_bytes()):  # complete lines are kept
         assert read_records(path) == read_records_of(before)[: path.read_bytes().count(b"\n")]
         return
-    with pytest.raises(StudyError, match="is damaged.*--resume") as error:
+    with pytest.raises(StudyError, match=r"is damaged.*--resume") as error:
         read[name](name) if name in read else read_records(path)
     assert str(path) in str(error.value)
 

@@ -7,7 +7,7 @@ import pytest
 
 from studies.errors import StudyError
 from studies.runs import manifest
-from studies.runs.folder import MANIFEST, STUDY, RunFolder
+from studies.runs.folder import MANIFEST, STUDY
 from studies.runs.manifest import dependencies, differences
 from studies.runs.options import RunOptions, make_options
 from studies.runs.starting import Recipe, recalled, start_or_resume
@@ -197,11 +197,3 @@ def test_an_option_that_cannot_be_is_refused(given, message):
     with pytest.raises(StudyError) as error:
         make_options(given)
     assert message in str(error.value)
-
-
-def test_a_folder_needs_a_name():
-    from pathlib import Path
-
-    for name in ("", " ", "a\nb", "a\0b"):
-        with pytest.raises(StudyError, match="`--out` must name a folder"):
-            RunFolder.require_free(Path(name) if name else Path(" "))

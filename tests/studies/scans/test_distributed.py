@@ -1,4 +1,4 @@
-"""Scans over the processes of a real cluster: the same files to the bit."""
+"""Scans over processes: the same files to the bit."""
 
 import os
 import signal
@@ -8,26 +8,17 @@ import time
 
 import pytest
 
-from studies.distribution import connected
 from studies.scans import scanning
 from studies.scans.points import POINTS
 from studies.scans.spec import Asked
 from studies.scans.survey import Survey
+from tests.studies.runs.items import Killing
 from tests.studies.scans.lasting import SOON
 from tests.studies.scans.toy import BEAM, CUBE, grid_of, run
 from tests.studies.undrawn import undrawn
 
 
-pytest.importorskip("distributed")
-
 OVER = (f"mass=0.5:2.5:{2 * SOON}",)
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """Two workers, each a process."""
-    with connected("local:2") as spread:
-        yield spread
 
 
 @pytest.fixture(scope="module")
@@ -43,35 +34,20 @@ def same(folder, other):
         assert folder.file(name).read_bytes() == other.file(name).read_bytes(), name
 
 
-class Killing:
-    """Kills the process of a worker as soon as the first piece has come."""
-
-    def __init__(self, cluster):
-        self.cluster, self.width, self.pieces = cluster, cluster.width, 0
-
-    def __call__(self, function, pieces):
-        for found in self.cluster(function, pieces):
-            if not self.pieces:
-                pids = self.cluster.client.run(os.getpid)
-                os.kill(sorted(pids.values())[0], signal.SIGKILL)
-            self.pieces += 1
-            yield found
-
-
 @pytest.mark.usefixtures("unpainted")
-def test_a_scan_whose_worker_is_killed_has_the_same_bits(whole, cluster, tmp_path):
-    spread = Killing(cluster)
-    folder, job = scanning.start(Asked("pushed-cube", CUBE, OVER), tmp_path / "scan", spread)
+def test_a_scan_whose_worker_is_killed_has_the_same_bits(whole, tmp_path):
+    pool = Killing(tmp_path / "killed")
+    folder, job = scanning.start(Asked("pushed-cube", CUBE, OVER), tmp_path / "scan", pool)
     job.run(folder)
-    assert spread.pieces == 6  # of two points each, so that two workers have three
     same(folder, whole)
 
 
 @pytest.mark.usefixtures("unpainted")
-def test_points_that_fail_are_marked_by_workers_as_here(cluster, tmp_path):
+def test_points_that_fail_are_marked_by_workers_as_here(tmp_path):
     over = ("beam.mu=1e5:2e5:3", "time.frames=2:50:2")  # of 40 steps at most 40 are filmed
     here, _ = run(tmp_path / "here", "beam", BEAM, *over)
-    there, job = scanning.start(Asked("beam", BEAM, over), tmp_path / "there", cluster)
+    pool = Killing(tmp_path / "killed")
+    there, job = scanning.start(Asked("beam", BEAM, over), tmp_path / "there", pool)
     assert "have no loss" in job.run(there)
     same(here, there)
 
@@ -130,6 +106,6 @@ def test_a_client_that_ends_early_keeps_what_came(by, whole, tmp_path):
         assert "Traceback" not in told
     assert not (out / "report.html").exists()
     assert (out / POINTS).read_bytes().count(b"\n") <= SOON
-    folder, job = scanning.resume(Asked("pushed-cube"), out)
+    folder, job = scanning.start(Asked("pushed-cube"), out, resume=True)
     job.run(folder)
     same(folder, whole)

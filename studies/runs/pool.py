@@ -1,0 +1,462 @@
+"""Independent items of work: here, on this machine's cores, or on a Dask cluster.
+
+    with open_pool(scheduler) as pool:
+        for item, result in pool(function, items): ...
+
+`function` is pure and, like items and results, can be pickled. Each result comes as soon as it is
+there, in any order: what is written then, a command that is killed later keeps. The bits do not
+depend on where an item is run: a worker must have the same code, libraries and kind of processor,
+and linear algebra takes one thread everywhere. An item whose worker dies is run again.
+
+Whoever can reach a Dask scheduler can run code on its workers.
+"""
+
+import os
+import re
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from adjsim import backend
+from studies.errors import StudyError
+from studies.runs.blas import VARIABLES, one_blas_thread
+from studies.runs.manifest import differences, environment, flattened, listed
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+SERIAL = "serial"  # for `--scheduler`: one item after the other, in this process
+START_SECONDS = 3.0  # about what local workers take to start: until then work goes on here
+AHEAD = 1  # items that wait for each worker, so that it has a next one when it ends one
+RETRIES = 3  # of an item whose local worker died
+POLL_SECONDS = 1.0
+CONNECT_SECONDS = 10.0  # until a scheduler has answered
+WORKER_SECONDS = 60.0  # until there is a worker, at first or once all have gone
+MOST_WORKERS = 512
+
+
+class Pool(Protocol):
+    """Runs a function over items of work."""
+
+    @property
+    def width(self) -> int:
+        """How many items run at once."""
+        ...
+
+    def is_apart(self, count: int) -> bool:
+        """Whether so many items may be run elsewhere, not all of them here."""
+        ...
+
+    def __call__(
+        self, function: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Result]]:
+        """Yield every item with its result, in the order in which they end."""
+        ...
+
+
+def run_item(function: Callable[[Item], Result], item: Item) -> Result:
+    """Run an item with one thread of linear algebra, as every worker does."""
+    with one_blas_thread():
+        return function(item)
+
+
+@dataclass(frozen=True)
+class Serial:
+    """Runs items here, in their order."""
+
+    width: int = 1
+
+    def is_apart(self, count: int) -> bool:
+        """No: all are run here."""
+        del count
+        return False
+
+    def __call__(
+        self, function: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Result]]:
+        """Yield every item with its result, one after the other."""
+        for item in items:
+            yield item, run_item(function, item)
+
+
+HERE = Serial()
+
+
+@dataclass(frozen=True)
+class LocalPool:
+    """Runs items in processes of this machine, where that pays.
+
+    The first ones run here: as long as they compile kernels, which processes then find in the
+    cache, and until what is left takes longer than processes take to start.
+
+    Attributes
+    ----------
+    width : int
+        How many processes there are at most.
+    """
+
+    width: int
+
+    def is_apart(self, count: int) -> bool:
+        """Whether so many items may give two processes something to do."""
+        return self.width > 1 and count > 2
+
+    def __call__(
+        self, function: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Result]]:
+        """Yield every item with its result, in the order in which they end.
+
+        Raises
+        ------
+        StudyError
+            After all other items, if an item ended too many processes. What the function raises
+            is raised here.
+        """
+        left = deque(items)
+        least, is_cold = float("inf"), True  # seconds of an item, of those that ran here
+        while left and (
+            is_cold or not self.is_apart(len(left)) or least * len(left) < START_SECONDS
+        ):
+            before, began = _compiled_files() if is_cold else 0, time.monotonic()
+            item = left.popleft()
+            yield item, run_item(function, item)
+            least = min(least, time.monotonic() - began)
+            is_cold = is_cold and _compiled_files() > before
+        lost = yield from self._run(function, left, min(self.width, len(left)))
+        again = []
+        for item in lost:  # those that ran beside it are blamed too
+            again += yield from self._run(function, [item], 1)
+        _raise_lost(again, f"`--scheduler {SERIAL}` runs all in one process")
+
+    def _run(
+        self, function: Callable[[Item], Result], items: Iterable[Item], count: int
+    ) -> Generator[tuple[Item, Result], None, list[Item]]:
+        """Yield items with their results; return those whose processes died too often."""
+        left, lost = deque((item, 0) for item in items), []
+        while left:
+            with local_executor(count, max(1, self.width // count)) as executor:
+                running: dict[Future, tuple[Item, int]] = {}
+                is_broken = False
+                while running or (left and not is_broken):
+                    while left and not is_broken and len(running) < (1 + AHEAD) * count:
+                        job = left.popleft()
+                        running[executor.submit(on_worker, environment(), function, job[0])] = job
+                    for future in wait(running, POLL_SECONDS, FIRST_COMPLETED).done:
+                        item, deaths = running.pop(future)
+                        if not isinstance(future.exception(), BrokenProcessPool):
+                            yield item, future.result()
+                            continue
+                        is_broken = True
+                        if deaths < RETRIES:
+                            left.append((item, deaths + 1))
+                        else:
+                            lost.append(item)
+        return lost
+
+
+@dataclass(frozen=True, eq=False)
+class DaskPool:
+    """Runs items on the workers of a Dask scheduler.
+
+    Attributes
+    ----------
+    client : distributed.Client
+    address : str
+        Of the scheduler.
+    """
+
+    client: Any
+    address: str
+
+    @property
+    def width(self) -> int:
+        """How many workers there are now, at least 1."""
+        return max(1, len(self.client.nthreads()))
+
+    def is_apart(self, count: int) -> bool:
+        """Yes: whoever names a scheduler wants its workers."""
+        del count
+        return True
+
+    def __call__(
+        self, function: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Result]]:
+        """Yield every item with its result, in the order in which they end.
+
+        Raises
+        ------
+        StudyError
+            If the scheduler or all workers are gone, or, after all other items, if an item ended
+            too many workers. What the function raises is raised here.
+        """
+        lost = yield from self._run(function, items, AHEAD)
+        again = []
+        for item in lost:  # those that waited at the same worker are blamed too
+            again += yield from self._run(function, [item], 0)
+        _raise_lost(again, "take fewer or larger workers")
+
+    def _run(
+        self, function: Callable[[Item], Result], items: Iterable[Item], ahead: int
+    ) -> Generator[tuple[Item, Result], None, list[Item]]:
+        from distributed import KilledWorker
+
+        executor = self.client.get_executor(pure=False)
+        left, lost, running = deque(items), [], {}
+        try:
+            while left or running:
+                with self._explained():
+                    while left and len(running) < (1 + ahead) * self.width:
+                        item = left.popleft()
+                        running[executor.submit(on_worker, environment(), function, item)] = item
+                    done = self._ended(running)
+                for future in done:
+                    item = running.pop(future)
+                    try:
+                        with self._explained():
+                            result = future.result()
+                    except KilledWorker:
+                        lost.append(item)
+                        continue
+                    yield item, result
+        finally:
+            for future in running:
+                future.cancel()
+        return lost
+
+    def _ended(self, running: dict[Future, Any]) -> Iterable[Future]:
+        """Wait for an item to end; return those that have.
+
+        Raises
+        ------
+        StudyError
+            If there was no worker for `WORKER_SECONDS`, or the scheduler is gone.
+        """
+        seen = time.monotonic()
+        while True:
+            if done := wait(running, POLL_SECONDS, FIRST_COMPLETED).done:
+                return done
+            if self.client.status != "running":
+                raise CancelledError
+            if self.client.nthreads():
+                seen = time.monotonic()
+            if time.monotonic() - seen > WORKER_SECONDS:
+                raise StudyError(
+                    f"No worker has been at {self.address} for {WORKER_SECONDS:.0f} s. "
+                    f"{_how_to_start(self.address)}, then go on with `--resume`."
+                )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise that the scheduler is gone where that is why the block fails."""
+        from distributed import CancelledError as Gone
+        from distributed.comm.core import CommClosedError
+
+        try:
+            yield
+        except (CancelledError, Gone, CommClosedError, TimeoutError) as error:
+            raise StudyError(
+                f"The scheduler {self.address} is gone. What has come is kept: `--resume`."
+            ) from error
+
+
+def _raise_lost(lost: list[Any], way_out: str) -> None:
+    if lost:
+        raise StudyError(
+            f"{len(lost)} of the items of work ended too many workers, the first: "
+            f"{str(lost[0])[:200]}. Maybe memory is short: {way_out}. The others are kept, and "
+            "`--resume` tries again."
+        )
+
+
+def on_worker(expected: dict[str, Any], function: Callable[[Item], Result], item: Item) -> Result:
+    """Run an item on a worker, which may have come only now.
+
+    Raises
+    ------
+    StudyError
+        If its results might differ from those of the command.
+    """
+    require_alike(f"process {os.getpid()}", expected, environment())
+    return run_item(function, item)
+
+
+def require_alike(worker: str, expected: dict[str, Any], found: dict[str, Any]) -> None:
+    """Raise if the results of a worker might differ from those of the command.
+
+    Raises
+    ------
+    StudyError
+        That says what differs: the code, a library, or the processor.
+    """
+    if found != expected:
+        what = listed(differences(flattened(expected), flattened(found)))
+        raise StudyError(
+            f"The worker {worker} is not like this command, and its numbers might differ: {what}. "
+            "Give both the same and start it again; for processors of two kinds set "
+            "NUMBA_CPU_NAME and OPENBLAS_CORETYPE to the same everywhere. What has come is kept: "
+            "`--resume`."
+        )
+
+
+@contextmanager
+def open_pool(scheduler: str | None, *, device: str = "cpu") -> Iterator[Pool]:
+    """Give the pool that `--scheduler` names; None: this machine's cores, or its one GPU.
+
+    Raises
+    ------
+    StudyError
+        If the address reads wrong, `distributed` is missing, no scheduler or worker answers in
+        time, or a worker is not like this command.
+    """
+    if scheduler is None or scheduler == SERIAL:
+        cores = backend.thread_count(None, large=True)
+        yield HERE if scheduler or device == "cuda" or cores == 1 else LocalPool(cores)
+    elif count := _local_count(scheduler):
+        yield LocalPool(count)
+    else:
+        with _dask_pool(scheduler) as pool:
+            yield pool
+
+
+def _local_count(address: str) -> int | None:
+    """Return N of `local:N`, None for the address of a scheduler."""
+    if re.fullmatch(r"(tcp|tls|ucx|ws|wss)://[^\s/]+:\d{1,5}", address):
+        return None
+    found = re.fullmatch(r"local:([1-9]\d{0,8})", address)
+    if not found:
+        raise StudyError(
+            f"`--scheduler` must be the address of a Dask scheduler, tcp://HOST:PORT, local:N for "
+            f"N processes on this machine, or {SERIAL}, got {address[:80]!r}."
+        )
+    most = min(MOST_WORKERS, 4 * (os.cpu_count() or 1))
+    if int(found[1]) > most:
+        raise StudyError(
+            f"`--scheduler local:N` must have N from 1 to {most}, four for each core of this "
+            f"machine, got {found[1]}."
+        )
+    return int(found[1])
+
+
+def local_executor(count: int, threads: int) -> AbstractContextManager[Executor]:
+    """Give an executor of so many processes, each with so many threads for kernels.
+
+    They end when the block ends, or when this process ends, however that happens.
+    """
+    from loky import ProcessPoolExecutor
+
+    @contextmanager
+    def opened() -> Iterator[Executor]:
+        own = {"NUMBA_NUM_THREADS": str(threads), **dict.fromkeys(VARIABLES, "1")}
+        with tempfile.TemporaryDirectory(prefix="adjsim-", ignore_cleanup_errors=True) as scratch:
+            executor = ProcessPoolExecutor(
+                count, timeout=None, initializer=begin_worker, initargs=(os.getpid(), scratch),
+                env=own,
+            )  # fmt: skip
+            try:
+                yield executor
+            finally:
+                executor.shutdown(wait=True, kill_workers=True)
+
+    return opened()
+
+
+def begin_worker(parent: int, scratch: str) -> None:
+    """Prepare a local worker: it leaves Ctrl-C to its parent, and ends with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tempfile.tempdir = scratch
+    threading.Thread(target=_end_with, args=(parent, scratch), daemon=True).start()
+
+
+def _end_with(parent: int, scratch: str) -> None:
+    while os.getppid() == parent:
+        time.sleep(POLL_SECONDS)
+    shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(1)
+
+
+def _compiled_files() -> int:
+    """Return how many kernels are in the cache."""
+    return sum(1 for _ in backend.CACHE_DIR.rglob("*.nbc"))
+
+
+@contextmanager
+def _dask_pool(address: str) -> Iterator[DaskPool]:
+    """Give the pool of a scheduler, once a worker is there and all are like this command."""
+    from adjsim.extras import how_to_install
+
+    try:
+        import distributed
+    except ImportError as error:
+        raise StudyError(
+            f"`--scheduler` needs the package distributed: {how_to_install('dask')}."
+        ) from error
+    with _quiet():
+        try:
+            client = distributed.Client(address, timeout=CONNECT_SECONDS)
+        except (OSError, TimeoutError) as error:
+            raise StudyError(
+                f"No scheduler answers at {address} within {CONNECT_SECONDS:.0f} s. Start one with "
+                f"`dask scheduler`, or leave `--scheduler` out to use the cores of this machine."
+            ) from error
+        with client:
+            check_workers(client, address)
+            yield DaskPool(client, address)
+
+
+def check_workers(client: Any, address: str) -> None:
+    """Wait for a worker, and raise if one is not like this command.
+
+    Raises
+    ------
+    StudyError
+        If none comes in time, or one differs.
+    """
+    try:
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+    except TimeoutError as error:
+        raise StudyError(
+            f"No worker came to {address} within {WORKER_SECONDS:.0f} s. {_how_to_start(address)}."
+        ) from error
+    for name, threads in client.nthreads().items():
+        if threads != 1:
+            raise StudyError(
+                f"The worker {name} runs {threads} items of work at a time, but kernels take "
+                "threads of their own. Start it with `--nthreads 1`."
+            )
+    for name, found in client.run(environment, on_error="return").items():
+        if isinstance(found, Exception):  # Dask makes its own of what cannot be imported
+            raise StudyError(
+                f"The worker {name} cannot run adjsim, or runs another version: {found}. Install "
+                "the same there, or start it with the clone's folder in PYTHONPATH."
+            )
+        require_alike(name, environment(), found)
+
+
+def _how_to_start(address: str) -> str:
+    return f"Start one with `dask worker {address} --nthreads 1`, where adjsim is installed"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Let Dask log nothing: one message says what is wrong."""
+    import logging
+
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    before = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
