@@ -99,7 +99,7 @@ def shoot(
     require_outside(
         name, camera, {body: (built.meshes[body].faces, points) for body, points in first.items()}
     )
-    sigma = softness(film.softness if film else SOFTNESS, size[0])
+    sigma = softness(film.softness or SOFTNESS if film else SOFTNESS, size[0])
     images = rasterize(
         Scene(built.meshes, built.lights),
         camera,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
+from studies.answer.verdict import COLORS
 from studies.errors import StudyError
 from studies.parameters import Block, Parameters
 from studies.scene import declared
@@ -15,6 +16,7 @@ from studies.transforms import Log, Scaled, Transform
 
 
 WIDE = 100.0  # default bounds of a positive parameter: its start divided and multiplied by this
+NEAR_BLACK = 1e-3
 GROUPS = {"pose": ("rotation", "translation")}  # what stands for several paths
 
 
@@ -278,6 +280,8 @@ def _answer(path: str, given: declared.Free, value: Any, view: Free | None = Non
     if start.shape not in {default.shape, default.shape[1:], ()}:
         raise StudyError(f"`{key}.start` must be one number or {default.size}, got {start.size}.")
     start = np.broadcast_to(start, default.shape).copy()
+    if given.start is None and path.endswith(COLORS):  # black and white are at the bounds
+        start = np.clip(start, NEAR_BLACK, 1.0 - NEAR_BLACK)
     kind = given.transform or value.transform
     low, high = given.bounds or _default_bounds(start, kind, value.bounds)
     if not low < high:
@@ -292,8 +296,8 @@ def _answer(path: str, given: declared.Free, value: Any, view: Free | None = Non
             f"`{key}.bounds` must be positive for a parameter that is searched in its logarithm, "
             f'got [{low:g}, {high:g}]. Raise the lower one, or set `{key}.transform = "linear"`.'
         )
-    is_given = given.bounds is not None or value.scale is None
-    width = np.full(start.shape, _width(start, (low, high)) if is_given else value.scale)
+    scale = _width(start, (low, high)) if value.scale is None else value.scale
+    width = np.broadcast_to(np.asarray(scale, np.float64), start.shape).copy()
     transform = Log() if kind == "log" else Scaled(width[None])
     prior = None if given.prior is None else _prior(given.prior, kind, width)
     return Free(path, value.unit, start, (low, high), transform, prior)

@@ -31,15 +31,18 @@ from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.shapes import shape_losses
 from studies.problem.start import start_surfaces
 from studies.problem.steps import Steps, first_steps
+from studies.problem.texels import TEXELS, felt_by, texel_units
 from studies.problem.twin import hidden_scene, true_values, truth_of, with_simulated
 from studies.scene import declared
 from studies.scene.building import Built, build
+from studies.scene.maps import Value
 from studies.truth import Truth
 
 
 INTERVAL = 1.0 / 30.0  # between instants where there is no film [s]
 
 Say = Callable[[str], None]
+Values = Mapping[str, Value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,8 @@ class Made:
         Whether all observations are simulated.
     true_values : mapping, optional
         Values by path that differ from the scene's in what is simulated.
+    hidden : SceneProblem, optional
+        The same observations of the scene that is simulated.
     """
 
     everything: SceneProblem
@@ -72,6 +77,7 @@ class Made:
     truth: Truth | None = None
     is_twin: bool = False
     true_values: Mapping[str, np.ndarray] | None = None
+    hidden: SceneProblem | None = None
 
     @property
     def problem(self) -> SceneProblem:
@@ -143,6 +149,7 @@ def make_problem(
         raise StudyError("`observations` must hold one without `validate`, to be fitted.")
     cameras = seen_cameras(file, observers)
     values = {**built.values, **more_values(observers)}
+    values |= texel_values(file, built, observers, values)
     every_camera = camera_nuisances(cameras)
     fitted_beside = tuple(
         one for one in every_camera if file.is_fitted(cameras[one.path.rpartition(".")[0]][0])
@@ -150,14 +157,14 @@ def make_problem(
     parameters = make_free(file.free, values, fitted_beside, views(every_camera, values))
     shared = {"dtype": dtype, "device": device, "checkpoint": checkpoint}
     problem = _problem(file, built, observers, parameters, **shared)
-    truth = true_values(file, values)
+    truth, hidden = true_values(file, values), None
     if truth is not None:
         told = hidden_scene(file)
         simulated = build(told, at_rest=problem.is_at_rest)
-        filmed = replace(
+        hidden = replace(
             problem, built=simulated, observers=tuple(make_observers(told, simulated, films))
         )
-        problem = with_simulated(problem, filmed, file, truth)
+        problem = with_simulated(problem, hidden, file, truth)
         values |= simulated.values
     problem = problem.with_steps_for(problem.parameters.start)
     looks = look_nuisances(file, built, observers)
@@ -169,9 +176,21 @@ def make_problem(
         if what := fitted_first(problem, looks):
             say(f"fitting {what} to the first frame")
         problem = fit_first_frames(problem, films, file, looks)
-    return Made(
-        problem, kept, notes, refitted, truth_of(parameters, truth, values), file.is_twin, truth
-    )
+    known = truth_of(parameters, truth, values)
+    return Made(problem, kept, notes, refitted, known, file.is_twin, truth, hidden)
+
+
+def texel_values(
+    file: declared.SceneFile, built: Built, observers: Sequence[Observer], values: Values
+) -> dict[str, Value]:
+    """Return the free texels in the units in which the first frames feel all of them alike."""
+    out = {}
+    for path in file.free:
+        if path in values and path.endswith(TEXELS):
+            shape = values[path].value.shape
+            matrices = felt_by(observers, start_surfaces(built), path)
+            out[path] = replace(values[path], scale=texel_units(matrices, shape[:2]))
+    return out
 
 
 def is_at_rest(file: declared.SceneFile, films: Mapping[str, FilmData]) -> bool:

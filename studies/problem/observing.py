@@ -7,6 +7,7 @@ import numpy as np
 
 from adjsim.reduced.smoke import SmokeState
 from render.annealing import softness
+from render.blending import Hard
 from render.camera import AnyCamera
 from render.posed_camera import PosedCamera
 from render.scene import Material, Mesh, Scene, SphericalHarmonics
@@ -107,8 +108,10 @@ def _film_observer(
     camera = posed(seen_from, center)
     is_rgb = one.compare == "rgb"
     scene = Scene(built.meshes, built.lights) if is_rgb else _white(built.meshes)
-    sigma = softness(one.softness, data.frames.shape[1])
-    known = {}
+    known: dict[str, Any] = {"blend": Hard()}
+    if one.softness:
+        sigma = softness(one.softness, data.frames.shape[1])
+        known = {"sigma": sigma, "seamless": True}
     if one.simulate is not None and data.backdrop is not None:  # else it is found in the film
         known["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
     observer = FilmObserver(
@@ -124,7 +127,7 @@ def _film_observer(
         camera,
         center,
         f"cameras.{which}",
-        SoftRasterizer(sigma=sigma, seamless=True, **known),
+        SoftRasterizer(**known),
         _look_paths(built) if is_rgb else {},
         growth=file.search.growth,
     )

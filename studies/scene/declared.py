@@ -111,8 +111,10 @@ class Policy:
 class Look:
     """How a surface looks.
 
-    `texels` makes a texture of so many rows and columns in `color`, to be found. `color` is ignored where `vertex_colors` (an array of the mesh file by name) or `texture` (a
-    picture; the mesh must have texture coordinates, or `unwrap = true` makes them) is given.
+    `texels` makes a texture of so many rows and columns in `color`, to be found; beside `texture`, a
+    picture, it is the size that this is brought to. `color` is ignored where `texture` or
+    `vertex_colors` (an array of the mesh file by name) is given. A texture needs texture
+    coordinates in the mesh, or `unwrap = true` makes them.
     """
 
     color: Color = (0.7, 0.7, 0.7)
@@ -355,6 +357,17 @@ class Push:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Ring:
+    """Views evenly around the target, about `up`, as of a turntable; `eye` is that of the first.
+
+    The k-th is as high as the k-th of `elevations` in turn says [deg]; without any, as the first.
+    """
+
+    views: Annotated[int, Field(ge=2)]
+    elevations: tuple[Annotated[float, Field(gt=-90.0, lt=90.0)], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Camera:
     """A pinhole camera: eye, target, up and fov_y [deg]; or K, R and t as OpenCV has them.
 
@@ -370,6 +383,9 @@ class Camera:
     position_error, angle_error, fov_error : float
         How well they are known, one standard deviation: part of the distance to the target [-],
         rotation [deg], and part of the field of view [-].
+    ring : Ring
+        Many views in one table. A film by this camera is then one picture of each: simulated, or of
+        a folder of pictures in the order of their names.
     """
 
     eye: Vector | None = None
@@ -384,6 +400,7 @@ class Camera:
     position_error: Positive = 0.01
     angle_error: Positive = 1.0
     fov_error: Positive = 0.01
+    ring: Ring | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -498,7 +515,8 @@ class Film(_Observation):
         Blocks of so many pixels a side become one; by default as large as leave 120 rows and 160
         columns.
     softness : float
-        Width of soft edges, sqrt(sigma) [pixels].
+        Width of soft edges, sqrt(sigma) [pixels]. 0: hard ones, where no place of a body or camera
+        is asked for.
     """
 
     kind: Literal["film"] = "film"
@@ -510,7 +528,7 @@ class Film(_Observation):
     fps: Positive | None = None
     frames: tuple[int, int] | None = None
     downsample: Annotated[int, Field(ge=1)] | None = None
-    softness: Positive = 0.4
+    softness: NotNegative = 0.4
     background: Background = field(default_factory=Background)
 
 
@@ -624,9 +642,7 @@ class Search:
     held_back: Annotated[float, Field(ge=0.0, lt=0.9)] = 0.2
     max_evaluations: Annotated[int, Field(ge=1)] = 200
     tolerance: Positive = 1e-5
-    method: (
-        Literal["gauss-newton", "l-bfgs-b", "adam", "gradient-descent", "polyak"] | None
-    ) = None
+    method: Literal["gauss-newton", "l-bfgs-b", "adam", "gradient-descent", "polyak"] | None = None
     learning_rate: Positive = 0.05
     decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.9
@@ -688,6 +704,8 @@ class SceneFile(Scene):
         "bodies.NAME.KEY" is a key of a body's table: its mesh is another one, say.
     instances : int
         So many random ones are run, by the seed and their number.
+    published : dict
+        Relative errors that others have reached, by path, beside those of many instances.
     draw : str
         Bundled module whose `draw(file, rng, instance)` fills in what cannot be data.
     """
@@ -697,6 +715,7 @@ class SceneFile(Scene):
     goal: Goal = field(default_factory=Goal)
     truth: dict[str, Numbers | str] = field(default_factory=dict)
     instances: Annotated[int, Field(ge=1)] = 1
+    published: dict[str, Positive] = field(default_factory=dict)
     draw: str | None = None
     observations: dict[Name, Observation] = field(default_factory=dict)
     free: dict[str, Free] = field(default_factory=dict)

@@ -16,15 +16,19 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from render.scene import Material, Mesh
 from render.textured_files import read_texture, read_textured
+from render.textures import Texture
 from render.unwrapping import box_uv
 from studies.errors import StudyError
 from studies.scene.declared import Look
 from studies.scene.mesh_source import Source, tried
 
 
+BY_PLACE = "place"  # in place of an array: every place of the mesh in its own colour
+
+
 def material_of(look: Look) -> Material:
     """Return the material, with a flat colour in it; (3,) coefficients."""
-    has_own_colors = look.texture is not None or look.vertex_colors is not None
+    has_own_colors = _has_texture(look) or look.vertex_colors is not None
     color = np.ones(3) if has_own_colors else np.asarray(look.color)
     specular = None if look.specular is None else np.full(3, look.specular)
     return Material(look.ambient * color, look.diffuse * color, specular, look.shininess)
@@ -45,19 +49,55 @@ def drawn_mesh(key: str, look: Look, surface: TriangleMesh, source: Source) -> M
         tetrahedra those on the surface.
     """
     more: dict[str, Any] = {"material": material_of(look), "smooth_normals": look.smooth}
-    if look.texture is not None:
+    if _has_texture(look):
         if look.vertex_colors is not None:
             raise StudyError(f"`{key}` must have `texture` or `vertex_colors`, got both.")
         uv, uv_faces = _texture_coordinates(key, look, surface, source)
-        texture = tried(f"{key}.texture", lambda: read_texture(str(look.texture)))
-        more |= {"texture": texture, "uv": uv, "uv_faces": uv_faces}
+        more |= {"texture": _texture(key, look), "uv": uv, "uv_faces": uv_faces}
     elif look.vertex_colors is not None:
-        more["vertex_colors"] = _vertex_colors(key, look.vertex_colors, source)
+        more["vertex_colors"] = _vertex_colors(key, look.vertex_colors, source, surface.points)
     return Mesh(surface.faces, **more)
 
 
-def _vertex_colors(key: str, name: str, source: Source) -> np.ndarray:
+def _has_texture(look: Look) -> bool:
+    return look.texture is not None or look.texels is not None
+
+
+def _texture(key: str, look: Look) -> Texture:
+    """Return the texture of a look: a picture, of so many texels, or as many in one colour."""
+    if look.texture is None:
+        assert look.texels is not None
+        return Texture(np.tile(np.array(look.color), (*look.texels, 1)))
+    texture = tried(f"{key}.texture", lambda: read_texture(str(look.texture)))
+    if look.texels is None:
+        return texture
+    return Texture(averaged(texture.texels, *look.texels), texture.wrap)
+
+
+def averaged(texels: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Return a texture brought to another size: means over areas, (height, width, 3)."""
+    rows, columns = _shares(len(texels), height), _shares(texels.shape[1], width)
+    return np.clip(np.einsum("ai,ijc,bj->abc", rows, texels, columns, optimize=True), 0.0, 1.0)
+
+
+def _shares(n: int, m: int) -> np.ndarray:
+    """Return how much of each of n equal parts of a line is in each of m, (m, n); rows sum to 1."""
+    ends, mine = np.arange(n + 1) / n, np.arange(m + 1) / m
+    low = np.maximum(mine[:-1, None], ends[:-1])
+    high = np.minimum(mine[1:, None], ends[1:])
+    return m * np.maximum(high - low, 0.0)
+
+
+def _place_colors(points: np.ndarray) -> np.ndarray:
+    """Return a colour for each point that tells where it is, (n, 3): its place in the box."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    return 0.15 + 0.7 * (points - low) / np.where(high > low, high - low, 1.0)
+
+
+def _vertex_colors(key: str, name: str, source: Source, points: np.ndarray) -> np.ndarray:
     """Return an array of the mesh file as colours, (n_vertices, 3) from 0 to 1."""
+    if name == BY_PLACE:
+        return _place_colors(points)
     if name not in source.points:
         raise StudyError(
             f"`{key}.vertex_colors` must name an array of the mesh's points, got {name!r}."
@@ -81,16 +121,17 @@ def _texture_coordinates(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return where the corners of the faces lie on the texture: uv, and its row by corner."""
     file = source.file
-    if file is not None and Path(file).suffix.lower() == ".obj":
+    is_obj = file is not None and Path(file).suffix.lower() == ".obj"
+    if file is not None and is_obj and look.texture is not None:
         _require_materials(key, file)
-    if look.unwrap:
+    if look.unwrap or (look.texture is None and not is_obj):
         return box_uv(surface.points, surface.faces)
-    if file is None or Path(file).suffix.lower() != ".obj":
+    if file is None or not is_obj:
         raise StudyError(
             f"`{key}.texture` needs texture coordinates, but {file or 'a generated mesh'} is no "
             f".obj file that has them. Give one, or set `{key}.unwrap` = true."
         )
-    texture = tried(f"{key}.texture", lambda: read_texture(str(look.texture)))
+    texture = _texture(key, look)
     _, mesh = tried(f"{key}.texture", lambda: read_textured(file, texture=texture))
     uv_faces = mesh.faces if mesh.uv_faces is None else mesh.uv_faces
     if np.array_equal(mesh.faces, surface.faces):

@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from studies.errors import StudyError
 from studies.scene.checking import check_scene
 from studies.scene.declared import SceneFile
+from studies.scene.rings import spread
 from studies.scene.overrides import joined_free, joined_truth, set_override
 from studies.scene.tables import check_table, each_path, expected, field_at
 
@@ -72,7 +73,7 @@ def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> Scen
         table[key] = _resolved(table[key], where, Path(folder))
     scene = _validated(values)
     check_scene(scene)
-    return scene
+    return spread(scene)
 
 
 def to_toml(scene: SceneFile) -> str:

@@ -1,4 +1,4 @@
-r"""Textures as a study has them: drawn, brought to a size, and what pictures tell of each texel.
+r"""What pictures tell of each texel of a texture, and in which units a search should see them.
 
 Pictures of a known mesh under known light are affine in its texels T: where the blend is `Hard`, a
 pixel sees one face and four texels, and in each channel
@@ -6,8 +6,8 @@ pixel sees one face and four texels, and in each channel
     image = A T + b,   loss = |A T + b - target|^2 / N
 
 Texels of a class no two of which meet in a pixel, every other one along rows and columns, have
-their weights in one tangent of the pictures. A tangent in the channels 1, i and j on texel (i, j)
-says whose weight it is, too: four sweeps find A whole. Where a size is odd, the last row or column
+their weights in one tangent of the pictures. Tangents of 1, i and j on texel (i, j) say whose
+weight it is, too: twelve sweeps find A whole. Where a size is odd, the last row or column
 would meet the first one across the border, and is a class of its own.
 
 Column k of A is how the pictures feel texel k; where it is 0, no pixel looks at it. With
@@ -20,59 +20,27 @@ Source: Aster, Borchers & Thurber, Parameter Estimation and Inverse Problems, 20
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from adjoint.render.soft_raster import record_images
+from render.blending import Hard
 from render.scene import Mesh
 from render.textures import Wrap
-from studies.scenery import Scenery
+from studies.problem.films import FilmObserver
+from studies.problem.observers import Observer
 
 
-CELLS = 8  # of the checkerboard, along a side of its field
-DARK, MEAN, SWING = 0.3, 0.58, 0.34
-PAINT = (0.95, 0.93, 0.88)
+Arrays = Mapping[str, np.ndarray]
+Matrices = tuple[csr_array, ...]
+TEXELS = ".look.texels"  # the end of a scene path
 ROUNDING = 1e-12  # of the largest eigenvalue: below, a direction leaves no trace
 WHOLE = 1e-6  # what may lack of R_k where a texel is told by itself
 SAMPLES = 3  # points on a face along the way across a texel
-
-
-def drawn(height: int, width: int, rng: np.random.Generator) -> np.ndarray:
-    """Return a texture, (height, width, 3), all of it inside (0, 1).
-
-    Six fields, three across, of smooth colours whose phases are drawn; on every other field a
-    checkerboard darkens them, on the others lies a disc.
-    """
-    y, x = np.meshgrid((np.arange(height) + 0.5) / height, (np.arange(width) + 0.5) / width,
-                       indexing="ij")  # fmt: skip
-    phase = rng.uniform(0.0, 2.0 * np.pi, (2, 3))
-    wave = np.sin(2.0 * np.pi * x[..., None] + phase[0]) * np.cos(
-        2.0 * np.pi * y[..., None] + phase[1]
-    )
-    colors = MEAN + SWING * wave
-    field = (np.floor(2.0 * y) + np.floor(3.0 * x)) % 2 == 0
-    across, down = (3.0 * x) % 1.0, (2.0 * y) % 1.0
-    board = (np.floor(CELLS * across) + np.floor(CELLS * down)) % 2 == 1
-    colors[field & board] *= DARK
-    colors[~field & (np.hypot(across - 0.5, down - 0.5) < 0.25)] = PAINT
-    return colors
-
-
-def averaged(texels: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Return a texture brought to another size: means over areas, (height, width, 3)."""
-    rows, columns = _shares(len(texels), height), _shares(texels.shape[1], width)
-    return np.clip(np.einsum("ai,ijc,bj->abc", rows, texels, columns, optimize=True), 0.0, 1.0)
-
-
-def _shares(n: int, m: int) -> np.ndarray:
-    """Return how much of each of n equal parts of a line is in each of m, (m, n); rows sum to 1."""
-    ends, mine = np.arange(n + 1) / n, np.arange(m + 1) / m
-    low = np.maximum(mine[:-1, None], ends[:-1])
-    high = np.minimum(mine[1:, None], ends[1:])
-    return m * np.maximum(high - low, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,21 +83,66 @@ class Told:
         return cls(squares.reshape(shape), gain.reshape(shape), eigenvalues)
 
 
-def texel_matrix(scenery: Scenery, path: str) -> csr_array:
-    """Return A of one channel, (n_pixels, n_texels); light and material must be without colour."""
-    texture: Any = scenery.scene.objects[path.split(".", maxsplit=1)[0]].texture
-    height, width = texture.texels.shape[:2]
-    code = np.stack([np.ones((height, width)), *np.indices((height, width))], axis=-1)
-    parts: list[tuple[np.ndarray, ...]] = []
-    for chosen in _classes(height, width):
-        _, tangent = scenery.jvp({path: code * chosen})
-        weight, row, column = tangent[..., :3].reshape(-1, 3).T.astype(np.float64)
-        (pixel,) = np.nonzero(weight)
-        i, j = (np.rint(k[pixel] / weight[pixel]).astype(int) for k in (row, column))
-        parts.append((weight[pixel], pixel, i * width + j))
+def texel_matrices(observers: Sequence[FilmObserver], surfaces: Arrays, target: str) -> Matrices:
+    """Return A of each channel, three of (n_pixels, n_texels), by the first frames of films.
+
+    Parameters
+    ----------
+    observers : sequence of FilmObserver
+    surfaces : mapping
+        Vertices of everything that is drawn, (n, 3) [m].
+    target : str
+        The texels as the renderer calls them, "ball.texels".
+    """
+    found: list[list[tuple[np.ndarray, ...]]] = [[], [], []]
+    first = 0
+    for one in observers:
+        texture: Any = one.scene.objects[target.rpartition(".")[0]].texture
+        height, width = texture.texels.shape[:2]
+        code = np.stack([np.ones((height, width)), *np.indices((height, width))])
+        hard = replace(one.rasterizer, blend=Hard(), background=np.zeros(3))
+        vertices = {name: surfaces[name] - one.center for name in one.scene.objects}
+        record = record_images(one.scene, one.camera, hard, vertices, one.size)
+        for chosen in _classes(height, width):
+            told = [
+                record.jvp({target: np.repeat((part[..., None] * chosen), 3, axis=-1)})
+                for part in code
+            ]
+            weight, row, column = (part[..., :3].reshape(-1, 3).astype(np.float64) for part in told)
+            for c in range(3):
+                (pixel,) = np.nonzero(weight[:, c])
+                i, j = (np.rint(k[pixel, c] / weight[pixel, c]).astype(int) for k in (row, column))
+                found[c].append((weight[pixel, c], first + pixel, i * width + j))
+        first += math.prod(one.size)
+    return tuple(_matrix(parts, (first, height * width)) for parts in found)
+
+
+def felt_by(observers: Sequence[Observer], surfaces: Arrays, path: str) -> Matrices:
+    """Return A of each channel by all films that show the texels of a scene path."""
+    films = [
+        one for one in observers if isinstance(one, FilmObserver) and path in one.paths.values()
+    ]
+    return texel_matrices(films, surfaces, path.replace(TEXELS, ".texels"))
+
+
+def _matrix(parts: list[tuple[np.ndarray, ...]], shape: tuple[int, int]) -> csr_array:
     weight, pixel, texel = (np.concatenate(part) for part in zip(*parts, strict=True))
-    n_pixels = len(scenery.cameras) * math.prod(scenery.size)
-    return csr_array((weight, (pixel, texel)), shape=(n_pixels, height * width))
+    return csr_array((weight, (pixel, texel)), shape=shape)
+
+
+def felt(matrices: Matrices, shape: tuple[int, int]) -> np.ndarray:
+    """Return |a_k|^2 in each channel, (height, width, 3)."""
+    columns = [np.asarray(A.multiply(A).sum(axis=0)).reshape(shape) for A in matrices]
+    return np.stack(columns, axis=-1)
+
+
+def texel_units(matrices: Matrices, shape: tuple[int, int]) -> np.ndarray:
+    """Return the units in which a search feels all texels alike, (height, width, 3).
+
+    Texels that no pixel looks at have the unit 1: their gradient is 0.
+    """
+    squares = felt(matrices, shape)
+    return np.where(squares > 0.0, 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0)), 1.0)
 
 
 def _classes(height: int, width: int) -> Iterator[np.ndarray]:
