@@ -59,12 +59,17 @@ def sheet(
     return TriangleMesh(_grid_points(x, y, corner[2]), faces.reshape(-1, 3))
 
 
-def walker(width: float = 2.0, origin: Sequence[float] = (0.0, 0.057, 0.0)) -> TriangleMesh:
-    """Return the flat body that learns to walk: a torso on two legs.
+def walker(
+    width: float = 2.0,
+    origin: Sequence[float] = (0.0, 0.057, 0.0),
+    *,
+    cells: Sequence[int] = (9, 8),
+    leg: Sequence[int] = (2, 4),
+) -> TriangleMesh:
+    """Return the flat body that learns to walk: a torso on two legs, in square cells.
 
-    Square cells: the torso has 9 x 4 of them, each leg 2 x 4, at the ends of the torso. With
-    the default width and origin it reaches over x in [-1, 1], y in [0.057, 1.835]: the size,
-    and the numbers of points and triangles, of the walker in the gradSim paper.
+    With the defaults it reaches over x in [-1, 1], y in [0.057, 1.835]: the size, and the numbers
+    of points and triangles, of the walker in the gradSim paper, 74 and 104.
 
     Parameters
     ----------
@@ -72,24 +77,34 @@ def walker(width: float = 2.0, origin: Sequence[float] = (0.0, 0.057, 0.0)) -> T
         Width of the torso [m], positive.
     origin : sequence of float
         The point on the ground between the feet, (3,) [m].
+    cells : sequence of int
+        How many cells it is wide and high.
+    leg : sequence of int
+        The same of each leg, below the two ends of the torso.
 
     Returns
     -------
     TriangleMesh
-        74 points, 104 triangles that face +z.
+        Of triangles that face +z.
 
     Raises
     ------
     ValueError
-        If the width is not positive.
+        If the width is not positive, or the legs do not leave a torso and a gap between them.
     """
     width = float(checks.positive("width", checks.array("width", width, ())))
     middle = checks.array("origin", origin, (3,))
-    there = np.ones((9, 8), bool)
-    there[2:7, :4] = False  # between the legs
-    x = middle[0] + width * (np.arange(10) / 9.0 - 0.5)
-    y = middle[1] + width * (np.arange(9) / 9.0)
-    faces = _grid_triangles((9, 8), alternating=True)[there.ravel()].reshape(-1, 3)
+    (n_x, n_y), (wide, high) = cell_counts(cells, 2), cell_counts(leg, 2)
+    if not (2 * wide < n_x and high < n_y):
+        raise ValueError(
+            f"`leg` must be less than half as wide as `cells` and less high, got {wide} x {high} "
+            f"of {n_x} x {n_y}."
+        )
+    there = np.ones((n_x, n_y), bool)
+    there[wide : n_x - wide, :high] = False  # between the legs
+    x = middle[0] + width * (np.arange(n_x + 1) / n_x - 0.5)
+    y = middle[1] + width * (np.arange(n_y + 1) / n_x)
+    faces = _grid_triangles((n_x, n_y), alternating=True)[there.ravel()].reshape(-1, 3)
     return TriangleMesh(*used_points(_grid_points(x, y, middle[2]), faces))
 
 

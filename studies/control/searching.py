@@ -7,7 +7,7 @@ Tests: `tests/studies/control/test_searching.py`.
 """
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import fields
 
 import numpy as np
 
@@ -104,8 +104,8 @@ def search(
 def method_of(how: declared.Search, n: int) -> tuple[Method, Options]:
     """Return the method of a search for n numbers, and its settings."""
     default = Method.GAUSS_NEWTON if n <= MOST_TANGENTS else Method.LBFGSB
-    method: Any = getattr(how, "method", None)
-    return (Method(method) if method else default), Options()
+    names = {field.name for field in fields(Options)} & {field.name for field in fields(how)}
+    return Method(how.method or default), Options(**{name: getattr(how, name) for name in names})
 
 
 def solve_control(

@@ -2,7 +2,8 @@
 
 Generators are centred at the mesh's origin. Each gives what the kind of body asks for: "box",
 "ball" and "gear" tetrahedra to a soft body and their surface to the others, "shape:NAME" a closed
-surface, "sheet" a rectangle in the plane z = 0, "chain" points along x.
+surface, "sheet" a rectangle in the plane z = 0, "walker" and "bell" the sheets that learn to walk
+and to swim, "chain" points along x.
 
 Tests: `tests/studies/scene/test_mesh_source.py`.
 """
@@ -16,13 +17,14 @@ import scipy.sparse
 
 from adjsim import checks
 from adjsim.meshes.ball import ball_tets
+from adjsim.meshes.bells import bell
 from adjsim.meshes.chains import Chain, chain
 from adjsim.meshes.embedding import embedding
 from adjsim.meshes.files import read_mesh_data
 from adjsim.meshes.gears import gear_tets
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import SHAPES, shape
-from adjsim.meshes.sheets import sheet
+from adjsim.meshes.sheets import sheet, walker
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rotations import rotation_matrix
@@ -192,6 +194,19 @@ def _gear(key: str, body: Any) -> TetMesh:
     return TetMesh(gear.points * (tip / 2.5), gear.tets)
 
 
+def _walker(key: str, body: Any) -> TriangleMesh:
+    (width,), counts = _sizes(key, body, 1, (2.0,)), _counts(key, body, 4, (10, 7, 3, 4))
+    return tried(
+        f"{key}.cells",
+        lambda: walker(width, (0.0, 0.0, 0.0), cells=counts[:2], leg=counts[2:]),
+    )
+
+
+def _bell(key: str, body: Any) -> TriangleMesh:
+    _refuse(key, body, "cells")
+    return bell(*_sizes(key, body, 3, (1.0, 0.8, 0.25)))
+
+
 def _chain(key: str, body: Any) -> Chain:
     (length,) = _sizes(key, body, 1, (1.0,))
     (links,) = _counts(key, body, 1, (10,))
@@ -199,7 +214,8 @@ def _chain(key: str, body: Any) -> Chain:
 
 
 GENERATORS: dict[str, Callable[[str, Any], Any]] = {
-    "box": _box, "ball": _ball, "sheet": _sheet, "gear": _gear, "chain": _chain,
+    "box": _box, "ball": _ball, "sheet": _sheet, "gear": _gear, "walker": _walker,
+    "bell": _bell, "chain": _chain,
 }  # fmt: skip
 
 

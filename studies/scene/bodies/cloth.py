@@ -82,13 +82,13 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str]) -> NodePart:
     tried(f"{key}.mesh", sheet.require_sound)
     hinges = tried(f"{key}.mesh", lambda: mesh_hinges(sheet.faces))
     muscles = _muscles(name, body, sheet, hinges, free=free)
-    weights = mass_factors(name, body, len(sheet.points))
+    parts = _Sheet(name, body.thickness, sheet, hinges)
+    lumping = lumping_of(sheet.faces, body.thickness * parts.areas, len(sheet.points))
+    weights = mass_factors(name, body, lumping)
     values = {**_values(name, body, source, free), **muscles.values, **weights}
     own = {path: value.value for path, value in values.items()}
-    parts = _Sheet(name, body.thickness, sheet, hinges)
     bends_itself = body.bending is None and len(hinges) > 0
     material = [*parts.maps(values, bends_itself=bends_itself), *muscles.maps]
-    lumping = lumping_of(sheet.faces, body.thickness * parts.areas, len(sheet.points))
 
     def maps(rows: slice, n: int) -> list[ParameterMap]:
         return [*material, Weighed(f"{name}.density", f"{name}.mass_factors", lumping, rows, n)]

@@ -101,9 +101,17 @@ def linear(value: Any, unit: str, reach: float) -> Value:
     return Value(given, unit, "linear", (float(given.min()) - reach, float(given.max()) + reach))
 
 
-def mass_factors(name: str, body: Any, n: int) -> dict[str, Value]:
-    """Return by what the mass of each of n nodes is multiplied, by path."""
-    given = np.ones(n) if body.mass_factors is None else array_of(body.mass_factors)
+def mass_factors(name: str, body: Any, lumping: scipy.sparse.csr_array) -> dict[str, Value]:
+    """Return by what the mass of each node is multiplied, by path.
+
+    `lumping` is the matrix from densities of elements to masses of nodes.
+    """
+    n = lumping.shape[0]
+    given = np.ones(n) if body.mass_factors is None else body.mass_factors
+    if isinstance(given, str):  # even
+        lumped = lumping.sum(axis=1)
+        given = lumped.mean() / lumped
+    given = array_of(given)
     if given.shape != (n,):
         raise StudyError(
             f"`bodies.{name}.mass_factors` must have one number for each of the {n} nodes, got "

@@ -66,7 +66,7 @@ def make_soft(name: str, body: Soft, free: frozenset[str]) -> NodePart:
     if body.viscosity > 0.0 or f"{name}.viscosity" in free:
         values[f"{name}.viscosity"] = positive(body.viscosity, "Pa s", 100.0)
     lumping = lumping_of(volume.tets, volume.volumes, volume.n_points)
-    values |= mass_factors(name, body, volume.n_points)
+    values |= mass_factors(name, body, lumping)
     own = {path: value.value for path, value in values.items()}
     material = [*_material_maps(name, values), *muscles.maps]
     _check_stable(key, all_targets(material, own), name)
