@@ -1,4 +1,4 @@
-"""Figures of a scan, as functions of its data set. Each returns the bytes of a PNG."""
+"""Figures of a scan, as functions of its data set. Each returns one of Matplotlib."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from studies.figures import BLUE, GREEN, INK, ORANGE, SOFT, TINY, make_axes, png
+from studies.reports.figures import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    SOFT,
+    TINY,
+    make_axes,
+    plain_ticks,
+)
 from studies.scans.axes import Axis
 from studies.scans.landscape import Slice, per_axis
 
@@ -17,9 +26,11 @@ REACH, MOST_REACH = 0.46, 0.08  # of an arrow: parts of the way to the next one,
 LEAST_FALL = 1e-30  # a loss is drawn not lower than this part of the largest
 MOST_EVENTS = 0.4  # part of the pairs of neighbours: more of them are not drawn
 COLORS = (BLUE, ORANGE, GREEN, SOFT)
+NOT_COMPARED = "#b9c2cb"
+MANY = 60  # cells along an axis: their borders are not drawn
 
 
-def curve(own: Slice, unit: str) -> bytes:
+def curve(own: Slice, unit: str) -> Any:
     """Draw the loss along one axis, and the gradient as tangents."""
     figure, ax = _along(own, unit)
     if has_gradient(own):
@@ -29,10 +40,10 @@ def curve(own: Slice, unit: str) -> bytes:
         ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
     ax.set(ylabel="loss [-]")
     ax.legend(frameon=False, fontsize=8)
-    return png(figure)
+    return figure
 
 
-def log_curve(own: Slice, unit: str) -> bytes:
+def log_curve(own: Slice, unit: str) -> Any:
     """Draw the loss along one axis on a log scale."""
     figure, ax = _along(own, unit)
     positive = own.loss[own.loss > 0.0]
@@ -40,7 +51,7 @@ def log_curve(own: Slice, unit: str) -> bytes:
         ax.set_yscale("log")
         ax.set_ylim(max(positive.min(), LEAST_FALL * positive.max()) / 2.0, 2.0 * positive.max())
     ax.set(ylabel="loss [-]")
-    return png(figure)
+    return figure
 
 
 def _along(own: Slice, unit: str) -> tuple[Any, Any]:
@@ -108,7 +119,7 @@ def _spread(u: np.ndarray, loss: np.ndarray, height: float) -> np.ndarray:
 
 def contours(
     own: Slice, units: Mapping[str, str], *, title: str = "", black_box: bool = False
-) -> bytes:
+) -> Any:
     """Draw the loss over two axes, with the direction of steepest descent as arrows.
 
     Arrows are in fractions of the axes, of one length; beside them, if asked for, the
@@ -146,7 +157,7 @@ def contours(
         ax.plot(own.truth[b.key], own.truth[a.key], "*", color="#ffd23f", mec=INK, ms=13,
                 label="truth")  # fmt: skip
     _legend_below(figure, ax, SOFT)
-    return png(figure)
+    return figure
 
 
 def _arrows(ax: Any, own: Slice, field: Any, *, color: str, label: str) -> None:
@@ -184,7 +195,7 @@ def _evenly(count: int) -> np.ndarray:
     return np.arange((count - 1) % every // 2, count, every)
 
 
-def compared(along: Axis, curves: Mapping[str, np.ndarray], unit: str, truth: Any) -> bytes:
+def compared(along: Axis, curves: Mapping[str, np.ndarray], unit: str, truth: Any) -> Any:
     """Draw curves over one axis, each scaled from 0 at its lowest point to 1 at its highest."""
     from matplotlib import colormaps
 
@@ -200,10 +211,10 @@ def compared(along: Axis, curves: Mapping[str, np.ndarray], unit: str, truth: An
     _set_x(ax, along, unit)
     ax.set(ylabel="loss, scaled to 0 .. 1")
     _legend_below(figure, ax)
-    return png(figure)
+    return figure
 
 
-def trust_curve(own: Slice, unit: str, tolerance: float) -> bytes:
+def trust_curve(own: Slice, unit: str, tolerance: float) -> Any:
     """Draw how far gradient and central difference are apart along one axis, and the events."""
     (axis,) = own.axes
     figure, (ax,) = make_axes(1, 1, (6.4, 4.2))
@@ -227,7 +238,7 @@ def trust_curve(own: Slice, unit: str, tolerance: float) -> bytes:
             ax.plot(at, np.full(at.size, height), "|", color=color, ms=9, label=_event(name),
                     transform=ax.get_xaxis_transform())  # fmt: skip
     _legend_below(figure, ax)
-    return png(figure)
+    return figure
 
 
 def verdicts(own: Slice, key: str, tolerance: float) -> list[tuple[np.ndarray, str, str, str]]:
@@ -244,55 +255,39 @@ def verdicts(own: Slice, key: str, tolerance: float) -> list[tuple[np.ndarray, s
     ]
 
 
-def trust_map(own: Slice, key: str, units: Mapping[str, str], tolerance: float) -> bytes:
-    """Draw how far gradient and difference along `key` are apart over two axes, and the events."""
-    from matplotlib.colors import LogNorm
+def trust_map(own: Slice, key: str, units: Mapping[str, str], tolerance: float) -> Any:
+    """Draw where gradient and difference along `key` agree over two axes, and where they do not.
+
+    Grey is where nothing can be compared: a jump or a touch within the step, or no loss.
+    """
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
 
     a, b = own.axes
-    figure, (ax,) = make_axes(1, 1, (6.4, 5.2))
-    relative = own.data.relative.sel(axis=key).transpose(a.key, b.key).values
-    shown = ax.pcolormesh(
-        _edges(b), _edges(a), np.ma.masked_invalid(np.maximum(relative, 1e-12)),
-        norm=LogNorm(tolerance * 1e-6, 1.0), cmap="cividis",
+    figure, (ax,) = make_axes(1, 1, (6.4, 5.4))
+    agree, jump, cross, differ = (chosen for chosen, *_ in verdicts(own, key, tolerance))
+    kinds = np.select([agree, differ], [0, 2], 1)
+    shown = ListedColormap([BLUE, NOT_COMPARED, ORANGE])
+    ax.pcolormesh(
+        _edges(b), _edges(a), kinds, cmap=shown, vmin=-0.5, vmax=2.5, edgecolors="white",
+        linewidth=0.4 if max(a.count, b.count) < MANY else 0.0,
     )  # fmt: skip
-    figure.colorbar(shown, ax=ax, label=f"relative difference along {key}", extend="min")
-    for chosen, color, style, label in verdicts(own, key, tolerance)[1:]:
-        rows, columns = np.nonzero(chosen)
-        if rows.size:
-            ax.plot(b.values[columns], a.values[rows], style, mfc=color, mec="white", ms=6,
-                    mew=0.8, label=label)  # fmt: skip
-    for name, color in (("visibility_event", "#7fd1a0"), ("contact_event", ORANGE)):
-        if name in own.data:
-            _borders(ax, own, name, color)
-    failed = np.argwhere(~np.isfinite(own.loss))
-    if len(failed):
-        ax.plot(b.values[failed[:, 1]], a.values[failed[:, 0]], "x", color=ORANGE, ms=5,
-                label="no loss")  # fmt: skip
     _set_x(ax, b, units.get(b.key, ""))
     _set_y(ax, a, units.get(a.key, ""))
+    ax.tick_params(labelsize=12)
+    ax.xaxis.label.set_size(13)
+    ax.yaxis.label.set_size(13)
     ax.grid(visible=False)
-    _legend_below(figure, ax, SOFT)
-    return png(figure)
-
-
-def _borders(ax: Any, own: Slice, name: str, color: str) -> None:
-    """Draw a line between neighbours of two axes where an event lies between them.
-
-    Where that is so nearly everywhere, as between views of many small faces, none is drawn.
-    """
-    from matplotlib.collections import LineCollection
-
-    a, b = own.axes
-    field = own.data[name].transpose(a.key, b.key, "along")
-    x, y = _edges(b), _edges(a)
-    lines = []
-    for i, j in np.argwhere(field.sel(along=a.key).values[:-1].astype(bool)):
-        lines.append([(x[j], y[i + 1]), (x[j + 1], y[i + 1])])
-    for i, j in np.argwhere(field.sel(along=b.key).values[:, :-1].astype(bool)):
-        lines.append([(x[j + 1], y[i]), (x[j + 1], y[i + 1])])
-    if 0 < len(lines) <= MOST_EVENTS * 2 * a.count * b.count:
-        ax.add_collection(LineCollection(lines, colors=color, linewidths=1.6))
-        ax.plot([], [], color=color, lw=1.6, label=_event(name))
+    ax.set_title(f"gradient along {key}", fontsize=13)
+    others = int((jump | cross).sum()), int((~np.isfinite(own.loss)).sum())
+    told = [
+        (BLUE, f"agrees ({int(agree.sum())})"),
+        (NOT_COMPARED, f"jump or touch in the step ({others[0]}), no loss ({others[1]})"),
+        (ORANGE, f"differs ({int(differ.sum())})"),
+    ]
+    patches = [Patch(color=color, label=label) for color, label in told]
+    figure.legend(handles=patches, loc="outside lower center", ncols=1, fontsize=12, frameon=False)
+    return figure
 
 
 def _event(name: str) -> str:
@@ -314,23 +309,14 @@ def _set_x(ax: Any, axis: Axis, unit: str) -> None:
     ax.set_xlabel(f"{axis.key} [{unit}]" if unit else axis.key)
     if axis.is_log:
         ax.set_xscale("log")
-        _plain_ticks(ax.xaxis)
+        plain_ticks(ax.xaxis)
 
 
 def _set_y(ax: Any, axis: Axis, unit: str) -> None:
     ax.set_ylabel(f"{axis.key} [{unit}]" if unit else axis.key)
     if axis.is_log:
         ax.set_yscale("log")
-        _plain_ticks(ax.yaxis)
-
-
-def _plain_ticks(one: Any) -> None:
-    """Write 1, 2 and 5 of each power of ten on a logarithmic axis, and no more."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    one.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    one.set_minor_formatter(NullFormatter())
+        plain_ticks(ax.yaxis)
 
 
 def _legend_below(figure: Any, ax: Any, ground: str = "none") -> None:

@@ -1,6 +1,5 @@
-"""The report of a scan: one self-contained HTML file, rebuilt from its folder."""
+"""The report of a scan, from what is in its folder."""
 
-import html
 import re
 from pathlib import Path
 from typing import Any
@@ -8,17 +7,32 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from studies import run_folder
 from studies.errors import StudyError
-from studies.report_parts import gallery, provenance, rows, run_facts, write_page
-from studies.run_folder import RunFolder
+from studies.reports.content import (
+    Facts,
+    Item,
+    Links,
+    Media,
+    Report,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Verdict,
+    section,
+    table,
+)
+from studies.reports.figures import FigureFiles
+from studies.reports.numbers import count
+from studies.reports.page import write_report as write_page
+from studies.reports.scene_run import provenance
+from studies.runs.folder import MANIFEST, RESULT, RunFolder
 from studies.scans import figures
 from studies.scans.dataset import FILE, read_dataset
 from studies.scans.landscape import (
     Slice,
     because,
     cosines,
-    counted,
     from_truth,
     is_at_truth,
     named,
@@ -35,10 +49,19 @@ MOST_REASONS = 6
 MOST_SLICES = 6  # contours
 MOST_ROWS = 40
 MOST_PLACES = 3
+MINIMA = (
+    "A local minimum is a point of the grid below all its neighbours, diagonal ones too. One at "
+    "the border may go on falling outside, and a narrow valley askew to the grid has minima of the "
+    "grid along it that are none of the loss."
+)
+SAYS = {
+    1: "Short lines are the adjoint's gradient, drawn as tangents. ",
+    2: "Arrows point where the adjoint's gradient says down, in fractions of the axes. ",
+}
 
 
-def write_report(folder: RunFolder) -> Path:
-    """Draw the figures and write `report.html`; return its path.
+def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
+    """Draw the figures, also in these formats, and write the report; return the page's path.
 
     Raises
     ------
@@ -46,33 +69,52 @@ def write_report(folder: RunFolder) -> Path:
         If the scan has not ended.
     """
     scan = read_scan(folder)
-    if not folder.has(FILE) or not folder.has(run_folder.RESULT):
+    if not folder.has(FILE) or not folder.has(RESULT):
         raise StudyError(
             f"The scan {folder.path} has not ended. Go on with it: `{folder.how_to_go_on()}`."
         )
-    data, result = read_dataset(folder.file(FILE)), folder.read_json(run_folder.RESULT)
-    drawn = draw(scan, data, result)
-    for group in drawn.values():
-        folder.write_figures(group)
-    sections = [
-        _landscape(scan, data, result, drawn["landscape"]),
-        _trust(scan.options.dtype, result, data, drawn["trust"]),
-        _black_box(scan, data, drawn["black_box"]),
-        _failures(data),
-        _set_up(folder, scan, data, result),
-    ]
-    return write_page(folder, scan.title, _verdicts(result), "\n".join(filter(None, sections)))
+    data, result = read_dataset(folder.file(FILE)), folder.read_json(RESULT)
+    drawn = draw(scan, data, result, FigureFiles(folder, formats))
+    manifest = folder.read_json(MANIFEST)
+    first = next(iter(drawn["landscape"].values()), "")
+    tone, text = _verdict(result)
+    report = Report(
+        scan.title,
+        Verdict(text, tone, " ".join(result["told"])),
+        {
+            "run": folder.path.name,
+            "of": "scan",
+            "answer": f"over {', '.join(axis.key for axis in scan.axes)}",
+            "started": manifest["started"],
+        },
+        tuple(
+            one
+            for one in (
+                _landscape(scan, data, result, drawn["landscape"]),
+                _trust(scan.options.dtype, result, data, drawn["trust"]),
+                _black_box(scan, data, drawn["black_box"]),
+                _failures(data),
+                _set_up(scan, data, result, manifest),
+                section("Files", Links({FILE: "NetCDF, which xarray opens", POINTS: "its points"})),
+                provenance(folder, manifest),
+            )
+            if one is not None
+        ),
+        tuple(_chips(result)),
+        first,
+    )
+    return write_page(folder, report)
 
 
-def draw(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, dict[str, bytes]]:
-    """Return the figures by section and name."""
+def draw(
+    scan: Scan, data: xr.Dataset, result: dict[str, Any], files: FigureFiles
+) -> dict[str, dict[str, str]]:
+    """Write the figures; return their files by section and name."""
     parts = [own.to_draw() for own in slices(scan, data) if own.lowest() is not None]
-    units = units_of(data)
-    tolerance = result["trust"]["tolerance"]
-    drawn: dict[str, dict[str, bytes]] = {"landscape": {}, "trust": {}, "black_box": {}}
-    if not parts:
-        return drawn
-    drawn["landscape"] = _landscapes(scan, parts, units)
+    units, tolerance = units_of(data), result["trust"]["tolerance"]
+    drawn: dict[str, dict[str, Any]] = {"landscape": {}, "trust": {}, "black_box": {}}
+    if parts:
+        drawn["landscape"] = _landscapes(scan, parts, units)
     if len(parts) == 1:
         own = parts[0]
         if "relative" in data and len(own.axes) == 1:
@@ -80,27 +122,30 @@ def draw(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, dict
             drawn["trust"]["trust"] = figures.trust_curve(own, unit, tolerance)
         elif "relative" in data and len(own.axes) == 2:
             for axis in own.axes:
-                png = figures.trust_map(own, axis.key, units, tolerance)
-                drawn["trust"][f"trust_{_plain(axis.key)}"] = png
+                made = figures.trust_map(own, axis.key, units, tolerance)
+                drawn["trust"][f"trust_{_plain(axis.key)}"] = made
         if "black_box" in data and len(own.axes) == 2:
             drawn["black_box"]["black_box"] = figures.contours(own, units, black_box=True)
-    return drawn
+    return {
+        part: {name: files.save(name, figure) for name, figure in group.items()}
+        for part, group in drawn.items()
+    }
 
 
-def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[str, bytes]:
+def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[str, Any]:
     """Return the figures of the loss: curves over one axis, contours over two."""
     first = parts[0]
     if len(first.axes) == 1:
         (axis,) = first.axes
+        unit = units[axis.key]
         truth = first.truth[axis.key] if first.truth and first.holds_truth() else None
         if len(parts) > 1:
             curves = {named(own.settings, units): own.loss for own in parts}
-            return {"slices": figures.compared(axis, curves, units[axis.key], truth)}
-        unit = units[axis.key]
+            return {"slices": figures.compared(axis, curves, unit, truth)}
         drawn = {"loss": figures.curve(first, unit), "log_loss": figures.log_curve(first, unit)}
         if scan.subsets and "frame_loss" in first.data:
             losses = subset_losses(scan, first.data)
-            drawn["frames"] = figures.compared(axis, losses, units[axis.key], truth)
+            drawn["frames"] = figures.compared(axis, losses, unit, truth)
         return drawn
     if len(first.axes) == 2:
         return {
@@ -114,80 +159,69 @@ def _plain(key: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in key)
 
 
-def _verdicts(result: dict[str, Any]) -> list[tuple[bool | None, str]]:
-    found: list[tuple[bool | None, str]] = []
-    known = [part for part in result["slices"] if part.get("coincides") is not None]
-    if known and all(part["truth_inside"] for part in known):
-        found.append(_at_truth(known))
-    for axis, own in result["trust"]["axes"].items():
-        is_good = own["agree"] + own["jumps"] + own["crosses"] == own["compared"]
-        others = ", jumps at the others" if is_good and own["agree"] < own["compared"] else ""
-        text = f"{axis}: gradient agrees at {own['agree']}/{own['compared']}{others}"
-        found.append((is_good, text))
-    found.append((None, counted(result["points"], "point", "points")))
-    if result["failed"]:
-        found.append((None, f"{result['failed']} without a loss"))
-    return found
+def _media(files: dict[str, str]) -> Media | None:
+    items = tuple(Item(file, name.replace("_", " ")) for name, file in files.items())
+    return Media(items) if items else None
 
 
-def _at_truth(known: list[dict[str, Any]]) -> tuple[bool | None, str]:
+def _verdict(result: dict[str, Any]) -> tuple[Tone, str]:
     """Return whether the lowest points are at the truth; neither where it is off the grid."""
+    known = [part for part in result["slices"] if part.get("coincides") is not None]
+    if not known or not all(part["truth_inside"] for part in known):
+        return "plain", "scanned"
+    return _at_truth(known)
+
+
+def _at_truth(known: list[dict[str, Any]]) -> tuple[Tone, str]:
     hits = sum(part["coincides"] for part in known)
     beside = sum(part["coincides"] or part.get("beside", False) for part in known)
-    is_good = (True if hits == len(known) else None) if beside == len(known) else False
+    tone: Tone = "bad"
+    if beside == len(known):
+        tone = "good" if hits == len(known) else "plain"
     if len(known) > 1:
-        return is_good, f"lowest point at the truth or next to it in {hits} of {len(known)}"
+        return tone, f"lowest point at the truth or next to it in {hits} of {len(known)}"
     (part,) = known
     if not hits:
         between = "within two steps of the truth, which is between values of the grid"
-        return is_good, f"the lowest point is {between if beside else 'not at the truth'}"
+        return tone, f"the lowest point is {between if beside else 'not at the truth'}"
     near = "at" if is_at_truth(part) else "within a step of"
-    return is_good, f"the lowest point is {near} the truth"
+    return tone, f"the lowest point is {near} the truth"
 
 
-def _section(title: str, *parts: str) -> str:
-    return f"<section>\n<h2>{html.escape(title)}</h2>\n" + "\n".join(parts) + "\n</section>"
-
-
-def _p(text: str) -> str:
-    return f"<p>{html.escape(text)}</p>"
+def _chips(result: dict[str, Any]) -> list[str]:
+    """Return at how many points gradients agree, and how many points there are."""
+    found = []
+    for axis, own in result["trust"]["axes"].items():
+        is_good = own["agree"] + own["jumps"] + own["crosses"] == own["compared"]
+        others = ", jumps at the others" if is_good and own["agree"] < own["compared"] else ""
+        found.append(f"{axis}: gradient agrees at {own['agree']}/{own['compared']}{others}")
+    found.append(count(result["points"], "point"))
+    return found + ([f"{result['failed']} without a loss"] if result["failed"] else [])
 
 
 def _landscape(
-    scan: Scan, data: xr.Dataset, result: dict[str, Any], images: dict[str, bytes]
-) -> str:
+    scan: Scan, data: xr.Dataset, result: dict[str, Any], files: dict[str, str]
+) -> Section | None:
     axes, units = sum(axis.count > 1 for axis in scan.axes) or 1, units_of(data)
-    says = {
-        1: "Short lines are the adjoint's gradient, drawn as tangents. ",
-        2: "Arrows point where the adjoint's gradient says down, in fractions of the axes. ",
-    }
-    text = says.get(axes, "A grid of this many axes is not drawn: see scan.nc. ")
+    text = SAYS.get(axes, f"A grid of this many axes is not drawn: see {FILE}. ")
     if len(result["slices"]) > 1:
         text = "Curves are scaled from 0 at their lowest point to 1 at their highest. "
-    return _section(
-        "Loss", gallery(images), _minima(result["slices"], units),
-        _p(text + "A local minimum is a point of the grid below all its neighbours, diagonal ones "
-           "too; one at the border may go on falling outside, and a narrow valley askew to the "
-            "grid has minima of the grid along it that are none of the loss."),
-        _subsets(result, units),
-    )  # fmt: skip
-
-
-def _minima(parts: list[dict[str, Any]], units: dict[str, str]) -> str:
-    """Return minima and truth of a landscape, or of every slice in a table."""
-    told = [_slice_cells(part, units) for part in parts[:MOST_ROWS]]
-    if len(told) == 1:
-        return rows(told[0])
-    head = list(dict.fromkeys(name for cells in told for name in cells))
-    lines = ["<tr>" + "".join(f"<th>{name}</th>" for name in head) + "</tr>"]
-    for cells in told:
-        shown = (html.escape(cells.get(name, "")) for name in head)
-        lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in shown) + "</tr>")
-    return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
+    cells = [_slice_cells(part, units) for part in result["slices"][:MOST_ROWS]]
+    head = list(dict.fromkeys(name for one in cells for name in one))
+    listed: Any = Facts(cells[0]) if len(cells) == 1 else None
+    if listed is None:
+        listed = table(head, [[one.get(name, "") for name in head] for one in cells])
+    width = (
+        "The width of a valley is the part of the axis with a scaled loss below a tenth."
+    )
+    subsets = _subsets(result, units)
+    return section(
+        "Loss", _media(files), listed, subsets, Text(text + MINIMA + f" {width}" * bool(subsets))
+    )
 
 
 def _slice_cells(part: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
-    """Return what is told of a slice, by name."""
+    """Return what is said of a slice, by name."""
     cells = {"settings": named(part["settings"], units)} if part["settings"] else {}
     if part["lowest"] is None:
         return {**cells, "lowest point": "no point has a loss"}
@@ -203,18 +237,19 @@ def _slice_cells(part: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
     return cells
 
 
-def _subsets(result: dict[str, Any], units: dict[str, str]) -> str:
-    if not result.get("subsets"):
-        return ""
-    lines = ["<tr><th>frames compared</th><th>lowest point</th><th>local minima</th>"
-             "<th>width of the valley</th></tr>"]  # fmt: skip
-    for name, own in result["subsets"].items():
-        cells = [name, named(own["lowest"], units), _places(own["local_minima"], units)]
-        cells.append(f"{100.0 * own['width']:.0f} %")
-        lines.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
-    return f'<div class="scroll"><table>{"".join(lines)}</table></div>' + _p(
-        "The width of the valley is the part of the axis on which the scaled loss is below "
-        "a tenth: the smaller, the steeper."
+def _subsets(result: dict[str, Any], units: dict[str, str]) -> Table | None:
+    head = ["frames compared", "lowest point", "local minima", "width of the valley"]
+    return table(
+        head,
+        [
+            [
+                name,
+                named(own["lowest"], units),
+                _places(own["local_minima"], units),
+                f"{100.0 * own['width']:.0f} %",
+            ]
+            for name, own in (result.get("subsets") or {}).items()
+        ],
     )
 
 
@@ -225,10 +260,12 @@ def _places(places: list[dict[str, float]], units: dict[str, str]) -> str:
     return f"{len(places)}: {where}{more}" if places else "none"
 
 
-def _trust(dtype: str, result: dict[str, Any], data: xr.Dataset, images: dict[str, bytes]) -> str:
+def _trust(
+    dtype: str, result: dict[str, Any], data: xr.Dataset, files: dict[str, str]
+) -> Section | None:
     """Return the section on the gradients of a scan in float64 or float32."""
     if not result["trust"]["axes"]:
-        return ""
+        return None
     lines = {}
     for axis, own in result["trust"]["axes"].items():
         median = "" if own["median"] is None else f"; median difference {own['median']:.1e}"
@@ -251,72 +288,72 @@ def _trust(dtype: str, result: dict[str, Any], data: xr.Dataset, images: dict[st
                 f"{nearest:.1e} {unit} from its point of the grid, to first order"
             )
     step, tolerance = f"{STEP[dtype]:.0e}", f"{result['trust']['tolerance']:.0e}"
-    return _section(
+    return section(
         "How far the gradient can be trusted",
-        gallery(images),
-        rows(lines),
-        _p(
+        _media(files),
+        Facts(lines),
+        Text(
             f"Gradient and central difference, taken in float64 with a step of {step} of the "
             f"value, agree where they differ by less than {tolerance} of the slope. A difference "
             "looks across the kinks and jumps within its step, the gradient does not: a touch "
             "that moves to another time step, or a pixel in which two soft faces swap their depth "
-            "order. Events are those between neighbours of the grid."
+            "order."
         ),
     )
 
 
-def _black_box(scan: Scan, data: xr.Dataset, images: dict[str, bytes]) -> str:
+def _black_box(scan: Scan, data: xr.Dataset, files: dict[str, str]) -> Section | None:
     box = scan.black_box
     if box is None or "black_box" not in data:
-        return ""
+        return None
     cosine = cosines(scan.axes, data)
     known = cosine[np.isfinite(cosine)]
     if not known.size:
-        return ""
+        return None
     lines = {
         "samples": f"{box.samples} values of the loss for each point, drawn around it at "
         f"{box.sigma:g} of the value",
         "angle to the gradient": f"median {np.degrees(np.arccos(np.median(known))):.0f}°",
         "points uphill": f"{int((known < 0.0).sum())} of {known.size}",
     }
-    return _section(
-        "A black box instead", gallery(images), rows(lines),
-        _p("An estimate from values of the loss alone (REINFORCE, with the mean of the samples for "
-           "a baseline) stands beside the gradient of the adjoint, which takes one forward and "
-           "one reverse sweep. Angles are measured in fractions of the axes."),
-    )  # fmt: skip
+    return section(
+        "A black box instead",
+        _media(files),
+        Facts(lines),
+        Text(
+            "An estimate from values of the loss alone (REINFORCE, with the mean of the samples "
+            "for a baseline) stands beside the gradient of the adjoint, which takes one forward "
+            "and one reverse sweep. Angles are measured in fractions of the axes."
+        ),
+    )
 
 
-def _failures(data: xr.Dataset) -> str:
+def _failures(data: xr.Dataset) -> Section | None:
     alike: dict[str, list[str]] = {}  # reasons that differ in their numbers only
     for reason in data.reason.values.ravel():
         if reason:
             alike.setdefault(re.sub(r"\d[\d.e+-]*", "0", str(reason)), []).append(str(reason))
-    if not alike:
-        return ""
     shown = sorted(alike.values(), key=len, reverse=True)[:MOST_REASONS]
-    items = "".join(
-        f"<tr><th>{counted(len(own), 'point', 'points')}</th><td>"
-        f"{'such as: ' if len(set(own)) > 1 else ''}{html.escape(own[0])}</td></tr>"
+    rows = [
+        (count(len(own), "point"), f"{'such as: ' if len(set(own)) > 1 else ''}{own[0]}")
         for own in shown
-    )
+    ]
     more = len(alike) - len(shown)
-    tail = _p(f"{more} more kinds of reasons are in scan.nc.") if more > 0 else ""
-    return _section("Points without a loss", f'<table class="facts">{items}</table>', tail)
+    tail = Text(f"{more} more kinds of reasons are in {FILE}.") if more > 0 else None
+    return section("Points without a loss", table(("", "reason"), rows), tail)
 
 
-def _set_up(folder: RunFolder, scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> str:
-    manifest = folder.read_json(run_folder.MANIFEST)
+def _set_up(
+    scan: Scan, data: xr.Dataset, result: dict[str, Any], manifest: dict[str, Any]
+) -> Section | None:
     facts = {
+        "command": manifest["command"],
         "study": scan.settings.kind,
         "axes": "; ".join(axis.text for axis in scan.axes),
         "held": _held(scan, data),
         "time": f"{result['seconds']:.1f} s for {result['evaluated']} points, in the last session",
-        **run_facts(manifest),
-        "command": manifest["command"],
-        "files": f"{FILE} (NetCDF, xarray opens it), {POINTS}",
     }
-    return f"{_section('Set-up', rows(facts))}\n{provenance(folder, manifest)}"
+    return section("Set-up", Facts(facts))
 
 
 def _held(scan: Scan, data: xr.Dataset) -> str:

@@ -50,17 +50,14 @@ def test_a_truth_off_the_grid_is_not_held_against_its_neighbours():
     beside = exact | {"steps_from_truth": [0.3, 1.7], "coincides": False}
     away = beside | {"beside": False}
     told = [report._at_truth([part]) for part in (exact, step, beside, away)]
-    assert [is_good for is_good, _ in told] == [True, True, None, False]
+    assert [tone for tone, _ in told] == ["good", "good", "plain", "bad"]
     assert told[0][1] == "the lowest point is at the truth"
     assert told[1][1] == "the lowest point is within a step of the truth"
     assert "within two steps of the truth, which is between values of the grid" in told[2][1]
     assert told[3][1] == "the lowest point is not at the truth"
     assert report._at_truth([exact, beside]) == (
-        None, "lowest point at the truth or next to it in 1 of 2",
+        "plain", "lowest point at the truth or next to it in 1 of 2",
     )  # fmt: skip
-    old = {"coincides": True}  # of a folder that an earlier version wrote
-    assert report._at_truth([old]) == (True, "the lowest point is within a step of the truth")
-    assert report._at_truth([{"coincides": False}])[0] is False
 
 
 @pytest.mark.parametrize("over", [("a=0:3:4", "b=0:5:6"), ("a=1:100:9:log", "b=0:9:40")])
