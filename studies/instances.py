@@ -46,7 +46,7 @@ FAILURES = (*NOT_FINITE, FailedSearchError)
 class Bar:
     """What a relative error is held against: ours, and the one published by gradSim."""
 
-    ours: float
+    ours: float | None = None
     published: float | None = None
 
 
@@ -237,7 +237,7 @@ def summed_up(records: list[dict[str, Any]], bars: Mapping[str, Bar]) -> dict[st
         [[one["errors"][path].get("max", np.nan) for path in paths] for one in ended]
     )
     has_many = [bool(np.isfinite(column).all()) for column in largest.T]
-    held = np.array([bars[path].ours if path in bars else np.nan for path in paths])
+    held = np.array([bars[path].ours if path in bars else None for path in paths], float)
     against = np.where(np.isnan(held), np.median(errors, axis=0) + 1e-300, held)
     rows = []
     for i, path in enumerate(paths):

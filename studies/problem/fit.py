@@ -1,5 +1,6 @@
 """The run of a scene: search, judge, certify, write results and the report."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -13,11 +14,13 @@ from studies.optimizers.problem import Status
 from studies.preview.showing import inspect
 from studies.problem import seen
 from studies.problem.making import Made, make_problem
-from studies.problem.solve import Solved, solve
+from studies.problem.pictures import shown
+from studies.problem.solve import Solved, robust, solve
 from studies.progress import EvaluationProgress
 from studies.registry import RunOptions
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
+from studies.reports.scene_run import LOOKS
 from studies.run_folder import RunFolder
 from studies.scene import declared
 from studies.search.local import read_search
@@ -44,33 +47,57 @@ class SceneFit:
 
     def run(self, folder: RunFolder) -> str:
         """Search, or go on searching; then write results, figures and report."""
-        how = self.file.search
-        with EvaluationProgress(how.max_evaluations) as progress:
-            solved = solve(self.made, how, folder, progress, seed=self.options.seed)
+        with EvaluationProgress(self.file.search.max_evaluations) as progress:
+            return "\n".join(self.finish(folder, self.solve(folder, progress), progress))
+
+    def solve(self, folder: RunFolder, progress: EvaluationProgress) -> Solved:
+        """Search, or go on searching, and judge the answer.
+
+        Raises
+        ------
+        FailedSearchError
+            If the loss is not finite at any point.
+        """
+        solved = solve(self.made, self.file.search, folder, progress, seed=self.options.seed)
         if solved.result.status is Status.NOT_FINITE:
             raise FailedSearchError(solved.result.message)
+        return solved
+
+    def finish(
+        self, folder: RunFolder, solved: Solved, progress: EvaluationProgress, logs_in: str = ""
+    ) -> list[str]:
+        """Write results, figures and report; return a few lines on them.
+
+        `logs_in` is the folder of the logs in that of the run.
+        """
         if self.options.certificate:
             progress.say("certifying the gradient")
         theta = solved.result.theta
         certified = certificate(solved.problem, theta, self.options, progress.say, at_start=False)
         progress.say("drawing films, figures and the report")
-        result = self.result(solved)
+        result = self.result(solved, logs_in)
+        pictures = shown(self.made, self.file, solved.problem, theta)
+        result["measures"], result["looks"] = pictures.measures, pictures.looks
+        result["findings"] += pictures.findings
+        if pictures.looks:
+            folder.write_npz(LOOKS, **pictures.arrays)
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)
-        write_parameters(folder, solved, self.made.truth)
+        write_parameters(folder, solved, self.made.truth, logs_in)
         seen.write_seen(folder, self.file, self.made, solved)
         units = solved.problem.parameters.units()
         if coarse := coarse_json(solved.found, solved.searched.parameters, units):
             folder.write_json(COARSE, coarse)
         report = scene_run.write_report(folder)
-        return "\n".join([*outcome.summary(result, certified), f"report: {report}"])
+        return [*outcome.summary(result, certified), f"report: {report}"]
 
-    def result(self, solved: Solved) -> dict[str, Any]:
+    def result(self, solved: Solved, logs_in: str = "") -> dict[str, Any]:
         """Return the result as plain numbers."""
         problem, theta, parameters = solved.problem, solved.result.theta, solved.problem.parameters
         start = self.made.everything.parameters.start
         first = self.made.everything.with_steps_for(start)
         rows = parameter_rows(solved, start, self.made.truth)
+        how = robust(self.file.search, problem)
         return {
             "title": self.title,
             "verdict": solved.verdict.to_dict(),
@@ -81,7 +108,7 @@ class SceneFit:
             "loss": solved.result.loss,
             "loss_at_start": outcome.loss_at_start(first),
             "evaluations": solved.evaluations,
-            "method": "coarse set, stages and Gauss-Newton",
+            "method": f"coarse set, stages and {how.method_for(parameters.size)}",
             "loss_function": self.file.search.loss,
             "n_parameters": parameters.size,
             "n_values": int(problem.targets.size),
@@ -93,7 +120,7 @@ class SceneFit:
             "uncertainty": solved.spread.to_dict(parameters.theta_labels),
             "coverage": None,
             "start": solved.found.start,
-            "logs": logs(solved),
+            "logs": logs(solved, logs_in),
             "basins": outcome.basins_json(solved.searched.parameters, solved.found),
             "validation": solved.validation,
             "findings": findings(solved),
@@ -101,8 +128,16 @@ class SceneFit:
         }
 
 
-def make_fit(file: declared.SceneFile, options: RunOptions, *, title: str) -> SceneFit:
+def make_fit(
+    file: declared.SceneFile,
+    options: RunOptions,
+    *,
+    title: str,
+    say: Callable[[str], None] = lambda text: print(text, flush=True),
+) -> SceneFit:
     """Read the observations of a scene, fit cameras and looks, and return the job.
+
+    `say` gets a line about what is done.
 
     Raises
     ------
@@ -114,7 +149,7 @@ def make_fit(file: declared.SceneFile, options: RunOptions, *, title: str) -> Sc
         dtype=options.dtype,
         device=options.device,
         checkpoint=options.checkpoint,
-        say=lambda text: print(text, flush=True),
+        say=say,
     )
     films = [one for one in file.observations.values() if isinstance(one, declared.Film)]
     if file.cameras and any(one.video for one in films):
@@ -153,11 +188,11 @@ def parameter_rows(solved: Solved, start: np.ndarray, truth: Truth | None) -> li
     ]
 
 
-def logs(solved: Solved) -> list[list[str]]:
+def logs(solved: Solved, place: str = "") -> list[list[str]]:
     """Return the logs of every basin; those of the answer go on with cameras and all frames."""
     found = [list(names) for names in solved.found.logs]
     found[solved.found.start] += solved.logs
-    return found
+    return [[f"{place}/{name}" if place else name for name in names] for names in found]
 
 
 def findings(solved: Solved) -> list[str]:
@@ -174,9 +209,11 @@ def findings(solved: Solved) -> list[str]:
     return out
 
 
-def write_parameters(folder: RunFolder, solved: Solved, truth: Truth | None) -> None:
+def write_parameters(
+    folder: RunFolder, solved: Solved, truth: Truth | None, logs_in: str = ""
+) -> None:
     """Write the answer with the history of the search and its spectrum."""
-    history = outcome.accepted(read_search(folder, logs(solved)[solved.found.start]))
+    history = outcome.accepted(read_search(folder, logs(solved, logs_in)[solved.found.start]))
     searched, parameters = solved.searched.parameters, solved.problem.parameters
     theta = solved.result.theta
     first = list(parameters.first_answers)

@@ -1,17 +1,19 @@
 """Start a run of a scene in a new folder, or go on with one that was stopped."""
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from studies.errors import StudyError
 from studies.problem.fit import SceneFit, make_fit
+from studies.problem.instances import SceneInstances, make_instances
 from studies.runs.folder import RunFolder
 from studies.runs.options import make_options
+from studies.runs.pool import HERE, DaskPool, Pool
 from studies.runs.starting import Recipe, recalled, start_or_resume, warn
 from studies.scene.drawing import drawn
 from studies.scene.files import SCENE
-from studies.scene.reading import read_scene, to_toml
+from studies.scene.reading import plain, read_scene, to_toml
 
 
 def start_scene(
@@ -20,8 +22,9 @@ def start_scene(
     out: Path | None,
     given: dict[str, Any],
     *,
+    spread: Pool = HERE,
     resume: bool = False,
-) -> tuple[RunFolder, SceneFit]:
+) -> tuple[RunFolder, SceneFit | SceneInstances]:
     """Check a scene and its observations, then make the folder of its run or open that to resume.
 
     Parameters
@@ -34,6 +37,8 @@ def start_scene(
         The folder; by default the next free one under `runs/`.
     given : dict
         Options of the command line; None where not given.
+    spread : Pool
+        Where instances are run, if there are several.
     resume : bool
 
     Raises
@@ -44,12 +49,23 @@ def start_scene(
     """
     given = recalled(out, {**given, "overrides": list(overrides)}, resume=resume)
     options = make_options(given)
-    file = drawn(read_scene(path, given["overrides"] or []), options.seed)
-    toml = to_toml(file)
-    recipe = Recipe("run", str(path), SCENE, tomllib.loads(toml), toml, options, given)
+    file = read_scene(path, given["overrides"] or [])
+    if file.instances == 1:
+        file = drawn(file, options.seed)
+    recipe = Recipe("run", str(path), SCENE, plain(file), to_toml(file), options, given)
     title = file.title or path.stem
-    folder, job = start_or_resume(
-        recipe, out, lambda: make_fit(file, options, title=title), resume=resume
-    )
-    warn(job.made.notes)
+
+    def make() -> SceneFit | SceneInstances:
+        if file.instances > 1:
+            return make_instances(file, options, title=title, spread=spread)
+        if isinstance(spread, DaskPool):
+            raise StudyError(
+                "`--scheduler` spreads instances, and this run is a single search. Give "
+                "`instances=N`, or leave `--scheduler` out."
+            )
+        return make_fit(file, options, title=title)
+
+    folder, job = start_or_resume(recipe, out, make, resume=resume)
+    if isinstance(job, SceneFit):
+        warn(job.made.notes)
     return folder, job
