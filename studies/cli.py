@@ -131,6 +131,7 @@ def run(  # noqa: PLR0913 -- the options of a command
 ) -> None:
     """Run a scene or a study: search, judge, certify, report."""
     from studies import running
+    from studies.problem.running import start_scene
     from studies.runs.pool import open_pool
     from studies.scene.files import scene_file
 
@@ -138,20 +139,12 @@ def run(  # noqa: PLR0913 -- the options of a command
     options["certificate"] = False if no_certificate else None  # None: as before, or by default
     _tell_of_compiling()
     command = f"adjsim run {shlex.quote(study)}"
-    if scene := scene_file(study):
-        from studies.errors import StudyError
-        from studies.problem.running import start_scene
-
-        if scheduler is not None:
-            raise StudyError("`--scheduler` spreads instances, and a scene is a single search.")
-        folder, job = start_scene(scene, overrides or [], out, options, resume=resume)
-        print(f"run folder: {folder.path}", flush=True)
-        _carry_out(job, folder, command, None)
-        return
+    scene, given = scene_file(study), overrides or []
     with open_pool(scheduler, device=device or "cpu") as pool:
-        folder, job = running.start(
-            study, overrides or [], out, options, spread=pool, resume=resume
-        )
+        if scene is None:
+            folder, job = running.start(study, given, out, options, spread=pool, resume=resume)
+        else:
+            folder, job = start_scene(scene, given, out, options, spread=pool, resume=resume)
         print(f"run folder: {folder.path}", flush=True)
         _carry_out(job, folder, command, scheduler)
 
