@@ -28,6 +28,7 @@ from studies.reports.content import (
     table,
 )
 from studies.reports.figures import FigureFiles
+from studies.reports.instances import instances_section
 from studies.reports.numbers import count, estimate, interval, number
 from studies.reports.page import write_report as write_page
 from studies.runs import folder as run_folder
@@ -36,6 +37,7 @@ from studies.search.local import read_search
 
 
 GOOD = ("found", "reached")  # verdicts that are green
+LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, height, width, 3)
 FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"
 SHOWN_PARAMETERS = 6
 POINTS = 6  # tracked points whose curves are drawn
@@ -46,6 +48,7 @@ FILES = {
     "trajectory.npz": "the motion at the answer: nodes, and vertices of what is drawn",
     "certificate.json": "the gradient certificate",
     "coarse.npz": "the losses of the coarse set",
+    "instances.csv": "every instance as a line",
     "study.toml": "the scene as it was run",
     "manifest.json": "machine, versions, hashes of the input files",
 }
@@ -70,7 +73,9 @@ def make_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Report:
     kind = result["verdict"]["kind"]
     seconds = log[-1].seconds if log else 0.0
     sections = [
+        instances_section(folder, files),
         _answer(folder, files, result),
+        *_looks(folder, files, result),
         *_films(folder, files),
         *_points(folder, files, result),
         _convergence(folder, files, result, log),
@@ -213,6 +218,18 @@ def _films(folder: RunFolder, files: FigureFiles) -> list[Section | None]:
                 ),
             )
         )
+    return out
+
+
+def _looks(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> list[Section | None]:
+    """Return a section for each further figure of shapes and textures from pictures."""
+    arrays = folder.read_npz(LOOKS) if result.get("looks") else {}
+    out: list[Section | None] = []
+    for one in result.get("looks", []):
+        rows = [list(row) for row in arrays[one["name"]]]
+        figure = figures.pictures(rows, one["rows"], one["columns"], interpolation="nearest")
+        item = Item(files.save(one["name"], figure), one["title"], wide=True)
+        out.append(section(one["title"], Media((item,), one["caption"])))
     return out
 
 
