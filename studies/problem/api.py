@@ -16,6 +16,7 @@ answer = fit(problem)
 answer.values["duck.E"], answer.intervals["duck.E"], answer.verdict.kind
 """
 
+import inspect
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import tomlkit
 
 from studies.answer.verdict import Verdict
 from studies.problem.forward import Simulated, simulate
@@ -30,8 +32,13 @@ from studies.problem.making import Made, make_problem
 from studies.problem.own import OwnResiduals
 from studies.problem.solve import Solved, solve
 from studies.progress import EvaluationProgress
-from studies.run_folder import RunFolder
+from studies.runs.blas import one_blas_thread
+from studies.runs.manifest import digest
+from studies.runs.options import RunOptions
+from studies.runs.starting import Recipe, is_nothing, start_or_resume
 from studies.scene.declared import Free, Observation, Scene, SceneFile, Search
+from studies.scene.files import SCENE
+from studies.scene.reading import plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +129,13 @@ def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> An
     ValueError
         If something in the problem does not fit.
     """
-    made = problem.make()
-    with tempfile.TemporaryDirectory() as temporary:
+    with one_blas_thread(), tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "run" if out is None else Path(out)
-        path.mkdir(parents=True, exist_ok=True)
-        with EvaluationProgress(problem.search.max_evaluations) as progress:
-            solved = solve(made, problem.search, RunFolder(path), progress, seed=seed)
+        folder, made = start_or_resume(
+            _recipe(problem, seed), path, problem.make, resume=not is_nothing(path)
+        )
+        with folder, EvaluationProgress(problem.search.max_evaluations) as progress:
+            solved = solve(made, problem.search, folder, progress, seed=seed)
     parameters, theta = solved.problem.parameters, solved.result.theta
     values = parameters.values(theta)
     low, high = solved.spread.intervals.model
@@ -137,6 +145,43 @@ def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> An
         first = own.stop
         intervals[path_of] = (low[own].reshape(value.shape), high[own].reshape(value.shape))
     return Answer(values, intervals, solved.verdict, solved)
+
+
+def _recipe(problem: Problem, seed: int) -> Recipe:
+    """Return what the numbers of a fit follow from."""
+    settings = plain(problem.file())
+    own = {
+        name: {
+            "times": np.asarray(one.times).tolist(),
+            "weight": one.weight,
+            "functions": [_source(fn) for fn in (one.residuals, one.vjp, one.jvp)],
+        }
+        for name, one in problem.own().items()
+    }
+    dependent = {**_absolute(settings), "own": own} if own else _absolute(settings)
+    options = RunOptions(seed=seed)
+    return Recipe("fit", "problem", SCENE, dependent, tomlkit.dumps(settings), options)
+
+
+def _source(function: Any) -> str:
+    """Return the source of a function, or its name where there is none, and numbers bound in it."""
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        source = repr(getattr(function, "__qualname__", None))
+    cells = getattr(function, "__closure__", None) or ()
+    bound = [np.asarray(cell.cell_contents) for cell in cells]
+    return source + "".join(digest(one.tobytes()) for one in bound if one.dtype.kind in "biuf")
+
+
+def _absolute(value: Any) -> Any:
+    """Return settings whose files are named by absolute paths."""
+    if isinstance(value, dict):
+        return {key: _absolute(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_absolute(one) for one in value]
+    is_path = isinstance(value, str) and "\0" not in value and Path(value).exists()
+    return str(Path(value).resolve()) if is_path else value
 
 
 __all__ = ["Answer", "OwnResiduals", "Problem", "Simulated", "fit", "simulate"]

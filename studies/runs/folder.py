@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from studies.errors import StudyError
 from studies.runs.writing import PART, explained, replacing
@@ -39,6 +39,7 @@ POLICIES, TARGET_PICTURE = "policies.npz", "target.png"
 INSTANCES, INSTANCES_CSV, CURVES_CSV = "instances.json", "instances.csv", "curves.csv"
 TARGET_VIDEO, FITTED_VIDEO, FIGURES = "target.mp4", "fitted.mp4", "figures"
 LOCK = ".lock"
+FIT = "fit problem"  # the command of a folder that a program in Python writes
 CHECK = "sha256"  # key of a JSON file: digest of the rest
 ELSEWHERE = "Name a folder in a place that you may write to"
 AGAIN = "Delete it, and `{}` makes it again"
@@ -60,6 +61,12 @@ class RunFolder:
         """Let other commands write to it."""
         if self._lock is not None:
             self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
 
     @classmethod
     def create(cls, path: Path) -> "RunFolder":
@@ -267,7 +274,10 @@ class RunFolder:
 
     def how_to_go_on(self) -> str:
         """Return the command that goes on with the run, as a shell takes it."""
-        return f"adjsim {self.command()} --out {shlex.quote(str(self.path))} --resume"
+        command = self.command()
+        if command == FIT:
+            return f"fit(problem, out={str(self.path)!r})"
+        return f"adjsim {command} --out {shlex.quote(str(self.path))} --resume"
 
     def command(self) -> str:
         """Return what makes the run, as the command line names it: `scan figure-4a`."""

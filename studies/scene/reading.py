@@ -80,7 +80,12 @@ def to_toml(scene: SceneFile) -> str:
     """Return a scene as TOML without what is at its default; to read it gives an equal scene."""
     import tomlkit
 
-    return tomlkit.dumps(_changed(scene))
+    return tomlkit.dumps(plain(scene))
+
+
+def plain(scene: SceneFile) -> dict[str, Any]:
+    """Return a scene as nested tables of plain values, without what is at its default."""
+    return json.loads(json.dumps(_changed(scene), default=lambda value: value.tolist()))
 
 
 def _in_words(error: tomllib.TOMLDecodeError) -> str:
