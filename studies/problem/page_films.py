@@ -4,7 +4,7 @@ The answer is drawn again with at least `ROWS` rows over the film's background; 
 scene does not draw are shown lightly behind the bodies.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +17,10 @@ from studies.media import as_float, as_uint8
 from studies.observations.films import film_pictures
 from studies.problem.films import FilmObserver
 from studies.problem.making import Made
+from studies.problem.observers import Observer
 from studies.problem.observing import camera_of
 from studies.problem.problem import SceneProblem
+from studies.problem.smoke import SmokeObserver
 from studies.scene import declared
 from studies.scene.obstacles import DRAWN_CELLS, drawn_obstacle
 
@@ -84,11 +86,7 @@ def page_film(
     height, width = one.size if footage is None else footage.shape[1:3]
     times = -(-ROWS // height)
     size = (height * times, width * times)
-    if n == 1:  # a picture: the motion until then
-        end = float(one.instants(values)[0])
-        instants = np.linspace(0.0, end, MOST_FRAMES) if end > 0.0 else np.array([end])
-    else:
-        instants = one.instants(values)[chosen]
+    instants = one.instants(values)[chosen] if n > 1 else _until(one, values)
     drawing = _Drawing(problem, one, file, size, _plate(one, footage, size))
     answer = drawing.images(values, instants)
     if footage is None and made.hidden is not None and made.true_values is not None:
@@ -100,6 +98,36 @@ def page_film(
     if footage is None:
         footage = as_uint8(one.frames[chosen])
     return PageFilm(footage, answer, spec.video is None)
+
+
+def smoke_film(
+    problem: SceneProblem, one: SmokeObserver, values: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    """Return the frames of smoke at the answer; the whole motion where the film is a picture."""
+    times = one.times if len(one.times) > 1 else _until(one, values) - one.start
+    frames = np.broadcast_to(np.float32(0.0), (len(times), *one.frames.shape[1:]))
+    shown = replace(one, times=times, index=np.arange(len(times)), frames=frames)
+    (rows,) = _predicted(problem, [shown], values)
+    return as_uint8(shown.as_images(rows)[..., :3])
+
+
+def _until(one: Observer, values: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return times from the start of the motion to that of a picture."""
+    end = float(one.instants(values)[0])
+    return np.linspace(0.0, end, MOST_FRAMES) if end > 0.0 else np.array([end])
+
+
+def _predicted(
+    problem: SceneProblem, observers: Sequence[Observer], values: Mapping[str, np.ndarray]
+) -> Iterator[np.ndarray]:
+    """Yield the predictions of other observers, made one after the other."""
+    system, _ = problem._system(values, problem.steps.dt)
+    steps = problem.steps.suited_to(system)
+    problem = replace(problem, observers=tuple(observers), steps=steps)
+    motion, samplings = problem._moment_of(values)
+    moved = problem._moved(motion, motion.run())
+    for one, at in zip(observers, samplings, strict=True):
+        yield one.predict(moved, at, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +160,10 @@ class _Drawing:
             )
             for part in parts
         ]
-        system, _ = self.problem._system(values, self.problem.steps.dt)
-        steps = self.problem.steps.suited_to(system)
-        problem = replace(self.problem, observers=tuple(pages), steps=steps)
-        motion, samplings = problem._moment_of(values)
-        moved = problem._moved(motion, motion.run())
         plate = self._with_obstacles(values)
         out = []
-        for page, at in zip(pages, samplings, strict=True):
-            drawn = page.as_images(page.predict(moved, at, values))
+        for page, rows in zip(pages, _predicted(self.problem, pages, values), strict=True):
+            drawn = page.as_images(rows)
             drawn = drawn.reshape(-1, self.size[0], factor, self.size[1], factor, 4)
             drawn = drawn.mean(axis=(2, 4))
             out.append(as_uint8(drawn[..., :3] + (1.0 - drawn[..., 3:]) * plate))

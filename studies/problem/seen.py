@@ -14,7 +14,7 @@ from studies.optimizers.problem import NOT_FINITE
 from studies.outcome import playback_fps
 from studies.problem.films import FilmObserver
 from studies.problem.making import Made
-from studies.problem.page_films import ROWS, PageFilm, enlarged, page_film
+from studies.problem.page_films import ROWS, PageFilm, enlarged, page_film, smoke_film
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.problem.smoke import SmokeObserver
@@ -73,10 +73,10 @@ def write_seen(
             if isinstance(one, FilmObserver):
                 page = page_film(problem, one, file, values=problem._values(theta), made=made)
             else:
-                pixels = (_pixels(as_uint8(each[..., :3])) for each in (target, images))
-                page = PageFilm(*pixels)
+                smoke = smoke_film(problem, one, problem._values(theta))
+                page = PageFilm(_pixels(as_uint8(target)), _pixels(smoke))
             difference = images[..., :3] - target[..., :3]
-            shown.append(_write_film(folder, one, page, difference))
+            shown.append(_write_film(folder, one, page, difference, goal=file.purpose == "control"))
         elif isinstance(one, PointObserver) and len(one.times) > 1:
             predicted = fitted[one.name].reshape(*one.places.shape[:2], 4)
             folder.write_npz(
@@ -109,6 +109,8 @@ def _write_film(
     one: FilmObserver | SmokeObserver,
     page: PageFilm,
     difference: np.ndarray,
+    *,
+    goal: bool,
 ) -> dict[str, Any]:
     """Write what the page shows of a film; return where it is, with captions."""
     largest = float(np.abs(difference).max())
@@ -117,11 +119,11 @@ def _write_film(
     is_silhouette = isinstance(one, FilmObserver) and not one.paths
     height, width = one.size
     is_picture = len(one.times) == 1
+    name = "goal" if goal else "picture" if is_picture else "film"
     captions = {
-        "film": ("the picture" if is_picture else "the film")
-        + (", drawn again from the truth" if page.is_simulated else ""),
-        "answer": "the answer, drawn over the film" if is_silhouette else "the answer",
-        "difference": f"answer - film as compared, {height} x {width} pixels, around mid grey"
+        "film": f"the {name}" + (", drawn again from the truth" if page.is_simulated else ""),
+        "answer": f"the answer, drawn over the {name}" if is_silhouette else "the answer",
+        "difference": f"answer - {name} as compared, {height} x {width} pixels, around mid grey"
         + (f", enlarged {gain:g} times" if gain > 1.0 else "")
         + (f": at most {largest:.1g}" if largest else ": none"),
     }

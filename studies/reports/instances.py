@@ -1,69 +1,82 @@
-"""The part of a report that is about many random instances: a table, a figure, one line each."""
+"""The part of a report that is about many instances: a table, a figure, one line each."""
 
 from typing import Any
 
 from studies.reports import figures
-from studies.reports.content import Item, Media, Section, Text, details, section, table
+from studies.reports.content import Section, Table, Text, charts, details, section, table
 from studies.reports.figures import FigureFiles
-from studies.runs import folder as run_folder
-from studies.runs.folder import RunFolder
+from studies.reports.numbers import number
+from studies.runs.folder import INSTANCES, INSTANCES_CSV, RunFolder
+
+
+HELD = {
+    "bar": "A bar is the error that this project aims to stay below. ",
+    "published": "Published is what the gradSim paper reports. ",
+}
 
 
 def instances_section(folder: RunFolder, files: FigureFiles) -> Section | None:
-    """Return what became of all instances; None where there is one only."""
-    if not folder.has(run_folder.INSTANCES):
+    """Return what a run found in all of its instances; None of a single one."""
+    if not folder.has(INSTANCES):
         return None
-    told = folder.read_json(run_folder.INSTANCES)
-    figure = files.save("instances", figures.instances(told))
-    has_published = any(row["published"] is not None for row in told["parameters"])
-    summed_up = table(
-        ["", "median", "worst", "in instance", *(["published"] if has_published else [])],
+    found = folder.read_json(INSTANCES)
+    rows = found["parameters"]
+    held = [key for key in HELD if any(row[key] is not None for row in rows)]
+    head = ["parameter", "median error", "worst", "in instance", *held]
+    lines = [
         [
-            [
-                row["name"],
-                f"{row['median']:.1e}",
-                f"{row['worst']:.1e}",
-                row["worst_instance"],
-                *([_or_none(row["published"])] if has_published else []),
-            ]
-            for row in told["parameters"]
-        ],
-    )
-    failed = table(
-        ["instance", "why it failed"],
-        [[one["instance"], one["reason"]] for one in told["failed"]],
-    )
-    published = " Published is what the gradSim paper reports." if has_published else ""
+            row["name"],
+            *(f"{row[key]:.1e}" for key in ("median", "worst")),
+            row["worst_instance"],
+            *("" if row[key] is None else f"{row[key]:.1e}" for key in held),
+        ]
+        for row in rows
+    ]
+    drawn = {"errors of every instance": files.save("instances", figures.instances(found))}
     return section(
-        f"{told['count']} random instances",
-        failed,
-        summed_up,
-        Media((Item(figure, "errors of all instances", chart=True),)),
+        f"{found['count']} random instances",
+        failed_note(found["failed"], found["count"]),
+        failed_table(found["failed"]),
+        table(head, lines, strong=(1,)),
+        charts(drawn),
         Text(
-            f"{(told['errors_are'] or 'measure').capitalize()}s; of a parameter with many values, "
-            f"their mean over the values.{published} The rest of this page shows the worst "
-            f"instance, number {told['worst']}."
+            "Relative errors, or the measures that a study has in their place; of a parameter with "
+            f"many values, their mean. {''.join(HELD[key] for key in held)}The rest of this page "
+            f"shows the worst instance, number {found['worst']}. All of them are in "
+            f"{INSTANCES_CSV}."
         ),
-        details("Every instance", _every(told)),
+        details("Every instance", _every(found)),
     )
 
 
-def _every(told: dict[str, Any]) -> Any:
-    names = [row["name"] for row in told["parameters"]]
-    return table(
-        ["", "verdict", "loss", "evaluations", *names],
-        [
+def failed_note(failed: list[dict[str, Any]], count: int) -> Text | None:
+    """Return how many instances did not end."""
+    if not failed:
+        return None
+    text = f"{len(failed)} of {count} instances failed. All numbers are those of the others."
+    return Text(text, "bad")
+
+
+def failed_table(failed: list[dict[str, Any]]) -> Table | None:
+    """Return why instances did not end."""
+    return table(["instance", "why it failed"], [[k["instance"], k["reason"]] for k in failed])
+
+
+def _every(found: dict[str, Any]) -> Table | None:
+    names = [row["name"] for row in found["parameters"]]
+    lines = []
+    for one in found["records"]:
+        ended = one.get("verdict", one["status"].lower().replace("_", " "))
+        condition = one["spectrum"]["condition"]
+        lines.append(
             [
                 one["instance"],
-                one.get("verdict", one["status"].lower().replace("_", " ")),
+                ended,
+                *(f"{one['errors'][name]['mean']:.1e}" for name in names),
                 f"{one['loss']:.1e}",
                 one["evaluations"],
-                *(f"{one['errors'][name]['mean']:.1e}" for name in names),
+                one["starts"],
+                "-" if condition is None else number(condition, 0.05 * condition),
             ]
-            for one in told["records"]
-        ],
-    )
-
-
-def _or_none(value: float | None) -> str:
-    return "" if value is None else f"{value:.1e}"
+        )
+    return table(["", "ended", *names, "loss", "evaluations", "starts", "condition"], lines)

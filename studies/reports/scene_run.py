@@ -137,23 +137,43 @@ def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
 
 def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:
     """Return what was found of each parameter, with its intervals."""
-    has_truth = any("truth" in row for row in rows)
-    head = ["parameter", "answer", "95 % interval\nwith model error", "pixel noise only", "start"]
-    head += ["truth", "relative error"] if has_truth else []
-    return table(head, [_parameter(dict(row), has_truth) for row in rows], strong=(1, 2))
+    has = {key: any(row.get(key) is not None for row in rows) for key in ("interval", "truth")}
+    columns = {
+        "parameter": _name,
+        "answer": _estimate,
+        "95 % interval\nwith model error": interval if has["interval"] else None,
+        "pixel noise only": _pixel_interval if has["interval"] else None,
+        "start": lambda row: number(row["start"]),
+        "truth": _truth if has["truth"] else None,
+        "relative error": _error if has["truth"] else None,
+    }
+    shown = {head: cell for head, cell in columns.items() if cell is not None}
+    strong = (1, 2) if has["interval"] else (1,)
+    return table(shown, [[cell(dict(row)) for cell in shown.values()] for row in rows], strong)
 
 
-def _parameter(row: dict[str, Any], has_truth: bool) -> list[str]:
-    many = row["count"] > 1
-    name = f"{row['name']}{_unit(row, ' [', ']')}"
-    about = f"\n{row['count']} values: mean, root mean square" if many else ""
-    values = [estimate(row), interval(row), interval(row, "pixel_interval"), number(row["start"])]
-    if many:
-        values[0] = f"{number(row['estimate'])}, {number(row['estimate_rms'])}"
-    if has_truth and "truth" in row:
-        worst = f"\nat most {row['largest_error']:.1e}" if "largest_error" in row else ""
-        values += [number(row["truth"]), f"{row['relative_error']:.1e}{worst}"]
-    return [name + about, *values]
+def _name(row: dict[str, Any]) -> str:
+    about = f"\n{row['count']} values: mean, root mean square" if row["count"] > 1 else ""
+    return f"{row['name']}{_unit(row, ' [', ']')}{about}"
+
+
+def _estimate(row: dict[str, Any]) -> str:
+    if row["count"] > 1:
+        return f"{number(row['estimate'])}, {number(row['estimate_rms'])}"
+    return estimate(row)
+
+
+def _pixel_interval(row: dict[str, Any]) -> str:
+    return interval(row, "pixel_interval")
+
+
+def _truth(row: dict[str, Any]) -> str:
+    return number(row["truth"]) if "truth" in row else ""
+
+
+def _error(row: dict[str, Any]) -> str:
+    worst = f"\nat most {row['largest_error']:.1e}" if "largest_error" in row else ""
+    return f"{row['relative_error']:.1e}{worst}" if "truth" in row else ""
 
 
 def _unit(row: Mapping[str, Any], before: str = " ", after: str = "") -> str:
@@ -334,7 +354,7 @@ def _set_up(
         Facts(
             {
                 "command": manifest["command"],
-                "what moves": result["what"],
+                **({"what moves": result["what"]} if result["what"] else {}),
                 "observations": "; ".join(described),
                 "time": f"{result['n_steps']} steps of {result['dt']:.4g} s",
                 "method": f"{result['method']}; loss: {result['loss_function']}",
