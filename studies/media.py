@@ -10,7 +10,9 @@ Tests: `tests/studies/test_media.py`.
 import math
 import os
 import re
+import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -19,8 +21,12 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
+from studies.runs.writing import replacing
 
 
+MOST_PIXELS = 64_000_000  # of a picture: a film in 8K has half of them
+LONGEST = 16_384  # side of a picture: no encoder takes more
+SHARP = 4096  # side of small images that are shown with every pixel repeated
 KINDS = "Give an mp4, or what else FFmpeg reads, a gif, or a folder of PNG frames."
 
 
@@ -129,6 +135,16 @@ def area_mean(images: np.ndarray, factor: int) -> np.ndarray:
     return images.reshape(blocks).mean(axis=(-4, -2))
 
 
+def magnified(images: np.ndarray, *, height: int = 0, width: int = 0) -> np.ndarray:
+    """Return small images (n, H, W, C) with every pixel repeated, so that nothing blurs them.
+
+    They get about the height or the width that is given.
+    """
+    _, rows, columns, _ = images.shape
+    factor = min(max(height // rows, width // columns), SHARP // max(rows, columns))
+    return images.repeat(factor, axis=1).repeat(factor, axis=2) if factor > 1 else images
+
+
 def as_float(image: np.ndarray) -> np.ndarray:
     """Return an image of 8 or 16 bit integers as float64 in [0, 1]."""
     return image.astype(np.float64) / np.iinfo(image.dtype).max
@@ -148,9 +164,8 @@ def write_png(path: str | os.PathLike, image: np.ndarray) -> Path:
     pixels = as_uint8(image)
     if pixels.ndim != 3 or pixels.shape[2] not in (3, 4):
         raise ValueError(f"`image` must have shape (height, width, 3 or 4), got {pixels.shape}.")
-    part = _part(path)
-    Image.fromarray(pixels).save(part, format="png")
-    part.replace(path)
+    with replacing(path) as part:
+        Image.fromarray(pixels).save(part, format="png")
     return path
 
 
@@ -159,9 +174,8 @@ def write_jpeg(path: str | os.PathLike, image: np.ndarray) -> Path:
     from PIL import Image
 
     path = _with_suffix(path, ".jpg")
-    part = _part(path)
-    Image.fromarray(image).save(part, format="jpeg", quality=85)
-    part.replace(path)
+    with replacing(path) as part:
+        Image.fromarray(image).save(part, format="jpeg", quality=85)
     return path
 
 
@@ -207,9 +221,9 @@ def write_video(
         raise ValueError(f"`fps` must be positive, got {fps}.")
     if not 0 <= crf <= 51:
         raise ValueError(f"`crf` must be in 0 to 51, got {crf}.")
-    part = _part(path)
-    _encode(part, _even(pixels[..., :3], pad), Fraction(fps).limit_denominator(10_000), crf)
-    part.replace(path)
+    frames = _even(pixels[..., :3], pad)
+    with replacing(path) as part:
+        _encode(part, frames, Fraction(fps).limit_denominator(10_000), crf)
     return path
 
 
@@ -262,31 +276,52 @@ def _natural(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
+def _require_size(path: Path, name: str, size: tuple[int, int]) -> None:
+    """Raise if a picture is too large to be decoded; `size` is width and height by its header."""
+    if size[0] * size[1] > MOST_PIXELS or max(size) > LONGEST:
+        raise ValueError(
+            f"`{name}`: {path} has {size[1]} x {size[0]} pixels (height x width); at most "
+            f"{MOST_PIXELS / 1e6:.0f} million are read, {LONGEST} along a side. Scale it down."
+        )
+
+
+@contextmanager
+def _picture(path: Path, name: str, kind: str) -> Iterator[Any]:
+    """Give a picture whose header is read, and raise what is wrong with it as one message."""
+    from PIL import Image
+
+    wrong = (OSError, SyntaxError, Image.DecompressionBombError, ValueError, struct.error)
+    try:
+        image = Image.open(path)
+    except wrong as error:
+        raise ValueError(f"`{name}`: {path} cannot be read as {kind}: {error}.") from error
+    with image:
+        _require_size(path, name, image.size)
+        try:
+            yield image
+        except wrong as error:
+            raise ValueError(f"`{name}`: {path} cannot be read as {kind}: {error}.") from error
+
+
 def _read_picture(path: Path, name: str = "video") -> np.ndarray:
     """Return one image as RGB or RGBA, uint8 or uint16."""
-    from PIL import Image, ImageOps
+    from PIL import ImageOps
 
-    try:
-        with Image.open(path) as file:
-            image = ImageOps.exif_transpose(file)  # upright, as the camera was held
-            if image.mode.startswith("I;16"):
-                return np.repeat(np.asarray(image)[..., None].astype(np.uint16), 3, axis=2)
-            has_alpha = "A" in image.getbands() or "transparency" in image.info
-            return np.asarray(image.convert("RGBA" if has_alpha else "RGB"))
-    except (OSError, SyntaxError) as error:
-        raise ValueError(f"`{name}`: {path} cannot be read as an image: {error}.") from error
+    with _picture(path, name, "an image") as file:
+        image = ImageOps.exif_transpose(file)  # upright, as the camera was held
+        if image.mode.startswith("I;16"):
+            return np.repeat(np.asarray(image)[..., None].astype(np.uint16), 3, axis=2)
+        has_alpha = "A" in image.getbands() or "transparency" in image.info
+        return np.asarray(image.convert("RGBA" if has_alpha else "RGB"))
 
 
 def _read_gif(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
     """Return the rate (by the first frame), and the frames drawn over each other."""
-    from PIL import Image, ImageSequence
+    from PIL import ImageSequence
 
-    try:
-        with Image.open(path) as image:
-            duration = image.info.get("duration", 0)
-            frames = [frame.convert("RGBA") for frame in ImageSequence.Iterator(image)]
-    except (OSError, SyntaxError) as error:
-        raise ValueError(f"`video`: {path} cannot be read as a gif: {error}.") from error
+    with _picture(path, "video", "a gif") as image:
+        duration = image.info.get("duration", 0)
+        frames = [frame.convert("RGBA") for frame in ImageSequence.Iterator(image)]
     pixels = [np.asarray(frame) for frame in frames]
     if all((frame[..., 3] == 255).all() for frame in pixels):
         pixels = [frame[..., :3] for frame in pixels]
@@ -302,7 +337,9 @@ def _read_container(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
         with av.open(str(path)) as container:
             if not container.streams.video:
                 raise ValueError(f"`video`: {path} has no pictures, only sound or text. {KINDS}")
-            rate = container.streams.video[0].average_rate
+            stream = container.streams.video[0]
+            _require_size(path, "video", (stream.width, stream.height))
+            rate = stream.average_rate
     except FFmpegError as error:
         raise ValueError(
             f"`video`: {path} cannot be read as a video: {error.strerror}. {KINDS}"
@@ -317,6 +354,7 @@ def _decoded(path: Path) -> Iterator[np.ndarray]:
     try:
         with av.open(str(path)) as container:
             for frame in container.decode(video=0):
+                _require_size(path, "video", (frame.width, frame.height))
                 turns = round(getattr(frame, "rotation", 0) / 90)  # as a phone was held
                 yield np.rot90(frame.to_ndarray(format="rgb24"), turns)
     except FFmpegError as error:
@@ -330,11 +368,6 @@ def _with_suffix(path: str | os.PathLike, suffix: str) -> Path:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"`path`: there is no folder {path.parent}.")
     return path
-
-
-def _part(path: Path) -> Path:
-    """Return the name under which a file is written before it takes its place."""
-    return path.with_name(f".{path.stem}-{os.getpid()}.part")
 
 
 def _size(image: np.ndarray) -> str:

@@ -314,5 +314,6 @@ def playback_fps(n_frames: int) -> float:
 
 def enlarged(images: np.ndarray, width: int = 480) -> np.ndarray:
     """Return small images with every pixel repeated, so that a browser does not blur them."""
-    factor = max(1, width // images.shape[2])
-    return images.repeat(factor, axis=1).repeat(factor, axis=2)
+    from studies.media import magnified
+
+    return magnified(images, width=width)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from studies.fit_warnings import offset
-from studies.media import as_uint8, write_jpeg, write_video
+from studies.media import as_uint8, magnified, write_jpeg, write_video
 from studies.motion import trajectory_fields
 from studies.optimizers.problem import NOT_FINITE
 from studies.outcome import playback_fps
@@ -74,7 +74,9 @@ def write_seen(
                 page = page_film(problem, one, file, values=problem._values(theta), made=made)
             else:
                 smoke = smoke_film(problem, one, problem._values(theta))
-                page = PageFilm(_pixels(as_uint8(target)), _pixels(smoke))
+                page = PageFilm(
+                    magnified(as_uint8(target), height=ROWS), magnified(smoke, height=ROWS)
+                )
             difference = images[..., :3] - target[..., :3]
             shown.append(_write_film(folder, one, page, difference, goal=file.purpose == "control"))
         elif isinstance(one, PointObserver) and len(one.times) > 1:
@@ -115,7 +117,7 @@ def _write_film(
     """Write what the page shows of a film; return where it is, with captions."""
     largest = float(np.abs(difference).max())
     gain = difference_gain(largest)
-    grey = _pixels(as_uint8(0.5 + gain * difference))
+    grey = magnified(as_uint8(0.5 + gain * difference), height=ROWS)
     is_silhouette = isinstance(one, FilmObserver) and not one.paths
     height, width = one.size
     is_picture = len(one.times) == 1
@@ -143,12 +145,6 @@ def _write_film(
         size = (THUMBNAIL_ROWS, max(round(THUMBNAIL_ROWS * width / height), 1))
         write_jpeg(folder.file(THUMBNAIL), as_uint8(enlarged(page.answer[-1] / 255.0, size)))
     return {"name": one.name, "items": items, "largest": largest, "gain": gain}
-
-
-def _pixels(images: np.ndarray) -> np.ndarray:
-    """Return small images with every pixel repeated, so that nothing blurs them."""
-    factor = max(1, ROWS // images.shape[1])
-    return images.repeat(factor, axis=1).repeat(factor, axis=2)
 
 
 def facts_of(problem: SceneProblem) -> dict[str, Any]:

@@ -1,4 +1,6 @@
+import errno
 import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -228,3 +230,52 @@ def test_bad_arguments_of_write_png_are_named(tmp_path):
         media.write_png(tmp_path / "a.png", np.zeros((4, 4, 2)))
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         media.write_png(tmp_path / "no" / "a.png", np.zeros((4, 4, 3)))
+
+
+def png_of(width, height):
+    """Return a PNG file whose header says this size, and which holds little."""
+
+    def chunk(kind, data):
+        check = struct.pack(">I", zlib.crc32(kind + data))
+        return struct.pack(">I", len(data)) + kind + data + check
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+@pytest.mark.parametrize("side", [8001, 50_000, 2**31 - 1])
+def test_a_picture_that_unpacks_to_too_much_is_refused(tmp_path, side):
+    path = tmp_path / "0.png"
+    path.write_bytes(png_of(side, side))
+    for read in (lambda: media.read_image(path), lambda: media.read_video(tmp_path)):
+        with pytest.raises(ValueError, match=r"0\.png (has|cannot be read)"):
+            read()
+
+
+def test_a_picture_with_less_than_its_header_says_is_refused(tmp_path):
+    path = tmp_path / "0.png"
+    path.write_bytes(png_of(1000, 1000))
+    with pytest.raises(ValueError, match=r"0\.png cannot be read as an image"):
+        media.read_image(path)
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    def full(*args, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("PIL.Image.Image.save", full)
+    with pytest.raises(ValueError, match=r"a\.png cannot be written: No space left"):
+        media.write_png(tmp_path / "a.png", np.zeros((2, 2, 3)))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [((4, 6), (320, 480)), ((400, 2), (4000, 20)), ((5000, 2), (5000, 2))]
+)
+def test_small_images_are_magnified_within_what_encoders_take(size, expected):
+    images = np.arange(np.prod(size)).reshape(1, *size, 1)
+    large = media.magnified(images, width=480)
+    assert large.shape == (1, *expected, 1)
+    step = expected[0] // size[0]
+    assert np.array_equal(large[:, ::step, ::step], images)
