@@ -14,16 +14,14 @@ from adjsim import checks
 from baselines.networks import NETWORKS
 from baselines.report import write_guesses, write_report
 from baselines.scores import blind_guesses, scored
-from baselines.tables import read_table, table_row
 from baselines.training import Plan, Trained, train
 from baselines.videos import Videos, read_index, read_videos
+from studies.errors import StudyError
 from studies.run_folder import RESULT, RunFolder, new_folder
 
 
 def learn(
-    dataset: Annotated[
-        Path, typer.Argument(help="A folder that `adjsim dataset` made, of rigid or instances.")
-    ],
+    dataset: Annotated[Path, typer.Argument(help="A folder that `adjsim dataset` made.")],
     *,
     network: Annotated[
         list[str] | None, typer.Option(help=f"{' or '.join(NETWORKS)}; by default both.")
@@ -32,15 +30,15 @@ def learn(
     every: Annotated[int, typer.Option(help="Every so many frames one is looked at.")] = 8,
     rate: Annotated[float, typer.Option(help="Learning rate at first.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of weights, dropout and order.")] = 0,
-    table: Annotated[
+    judged: Annotated[
         Path | None,
-        typer.Option(help="A finished run of table1 or table2: stand in it as further rows."),
+        typer.Option(help="A data set of the same scene and another seed, all of it to judge by."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder; by default the next free runs/learned-NNN.")
     ] = None,
 ) -> None:
-    """Train networks to guess mass and contact from a video, and score them."""
+    """Train networks to guess what was drawn of a scene from its film, and score them."""
     checks.whole("--epochs", epochs, 1)
     checks.positive("--rate", rate)
     names = network or list(NETWORKS)
@@ -48,7 +46,7 @@ def learn(
         checks.known_key("network", name, NETWORKS)
     index = read_index(dataset)
     sets = {which: read_videos(dataset, which, every) for which in ("train", "test")}
-    judged = None if table is None else read_table(table, dataset)
+    unseen = None if judged is None else read_unseen(judged, index, sets["train"].names, every)
     folder = RunFolder.create(out or new_folder("learned"))
     print(f"folder: {folder.path}", flush=True)
     plans = [Plan(name, epochs, rate, seed) for name in names]
@@ -68,14 +66,33 @@ def learn(
     write_guesses(folder, guesses, test)
     _tell(result["scores"])
     print(f"report: {write_report(folder, result, guesses, test)}")
-    if judged is not None:
-        videos = judged.videos(test, every)
-        own = {name: one.guess(videos) for name, one in trained.items()}
-        for record in result["networks"]:
-            judged.add(table_row(record, result), own[record["network"]], videos)
-        print(f"of the {len(videos)} instances of {table}:")
-        _tell(scored(own, videos))
-        print(f"report of the table: {judged.report()}")
+    if unseen is not None:
+        print(f"of the {len(unseen)} scenes of {judged}:")
+        scores = scored({name: one.guess(unseen) for name, one in trained.items()}, unseen)
+        folder.write_json("judged.json", {"data set": str(judged), "scores": scores})
+        _tell(scores)
+
+
+def read_unseen(path: Path, learned: dict[str, Any], names: tuple[str, ...], every: int) -> Videos:
+    """Return all videos of a data set that networks are judged by.
+
+    Raises
+    ------
+    StudyError
+        If it is of another scene, or has the seed of the data set that was learned from.
+    """
+    index, videos = read_index(path), read_videos(path, None, every)
+    if index["scene"] != learned["scene"] or videos.names != names:
+        raise StudyError(
+            f"`--judged` must be a data set of `{learned['scene']}` as what is learned from, got "
+            f"one of `{index['scene']}`."
+        )
+    if index["seed"] == learned["seed"]:
+        raise StudyError(
+            f"`--judged` must have another seed than what is learned from, both have "
+            f"{index['seed']}."
+        )
+    return videos
 
 
 def _tell(scores: list[dict[str, Any]]) -> None:
@@ -102,8 +119,8 @@ def _what(index: dict[str, Any], sets: dict[str, Videos], every: int) -> dict[st
     """Return what was learned from, and with what."""
     sums = "".join(one["sha256"] for one in index["shards"])
     return {
-        "dataset": index["dataset"],
-        "seed": index["options"]["seed"],
+        "dataset": index["scene"],
+        "seed": index["seed"],
         "checksum": hashlib.sha256(sums.encode()).hexdigest(),
         "train": len(sets["train"]),
         "test": len(sets["test"]),

@@ -12,10 +12,6 @@ from adjsim import checks
 from studies.errors import StudyError
 
 
-KINDS = ("rigid", "instances")  # data sets that have these
-TARGETS = ("mass", "stiffness", "damping", "friction_stiffness", "friction")
-
-
 @dataclass(frozen=True, eq=False)
 class Videos:
     """Videos of one part of a data set.
@@ -47,39 +43,51 @@ class Videos:
         return Videos(*own, self.names, self.units, self.scenes[rows])
 
 
-def read_videos(path: Path, which: str, every: int) -> Videos:
-    """Return the videos of the train or test set of a data set.
+def read_videos(path: Path, which: str | None, every: int) -> Videos:
+    """Return the videos of the train or test set of a data set, from its first film.
 
     Parameters
     ----------
     path : pathlib.Path
         The folder that `adjsim dataset` made.
-    which : str
-        "train" or "test".
+    which : str, optional
+        "train" or "test"; None: both.
     every : int
         Every so many frames one is read; the last is among them.
 
     Raises
     ------
     StudyError
-        If the folder holds no whole data set, or none of bodies with a contact.
+        If the folder holds no whole data set, or one that draws no positive numbers.
     """
     index = read_index(path)
     checks.whole("every", every, 1)
     images, values, scenes, names, units = [], [], [], (), ()
     for entry in index["shards"]:
         with h5py.File(path / entry["file"]) as shard:
-            rows = np.flatnonzero(_array(shard, "split")[:] == which.encode())
-            good = rows[_array(shard, "quality/diverged")[:][rows] < 0]
+            is_own = _array(shard, "problem")[:] == b""
+            if which is not None:
+                is_own &= _array(shard, "split")[:] == which.encode()
+            good = np.flatnonzero(is_own)
             scenes.append(_array(shard, "scene")[:][good])
-            frames = _array(shard, "images")
+            films = _array(shard, "images")
+            frames = films[next(iter(films))]
             images += [as_shown(frames[row], every) for row in good]
-            names = tuple(name for name in TARGETS if f"parameters/{name}" in shard)
-            columns = [_array(shard, f"parameters/{name}") for name in names]
-            values.append(np.stack([column[:][good] for column in columns], axis=1))
-            units = tuple(str(column.attrs["units"]) for column in columns)
+            drawn = {} if "parameters" not in shard else _array(shard, "parameters")
+            columns = {
+                name: one for name, one in drawn.items() if one.ndim == 1 and one[:].min() > 0
+            }
+            names = tuple(columns)
+            if not names:
+                raise StudyError(
+                    f"{path} draws no positive number, so that there is none to guess."
+                )
+            values.append(np.stack([one[:][good] for one in columns.values()], axis=1))
+            units = tuple(str(one.attrs["units"]) for one in columns.values())
     if not images:
-        raise StudyError(f"{path} has no scene in its {which} set. Make more with `--count`.")
+        raise StudyError(
+            f"{path} has no scene in its {which or 'whole'} set. Make more with `--count`."
+        )
     return Videos(np.stack(images), np.concatenate(values), names, units, np.concatenate(scenes))
 
 
@@ -89,23 +97,20 @@ def as_shown(video: np.ndarray, every: int) -> np.ndarray:
 
 
 def read_index(path: Path) -> dict[str, Any]:
-    """Return the index of a whole data set of rigid bodies."""
+    """Return the index of a whole data set."""
     try:
         index = json.loads((path / "index.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StudyError(
-            f"{path} holds no data set with an index. Make one: `adjsim dataset rigid --out "
-            f"{path}`."
+            f"{path} holds no data set with an index. Make one: `adjsim dataset rigid-contact "
+            f"--out {path}`."
         ) from error
     there = sum(one["count"] for one in index["shards"])
     if there < index["count"]:
         raise StudyError(
             f"{path} has {there} of {index['count']} scenes. Go on with it: `adjsim dataset "
-            f"{index['dataset']} --out {path} --resume`."
+            f"{index['scene']} --out {path} --resume`."
         )
-    if index["dataset"] not in KINDS:
-        known = " or ".join(f"`{kind}`" for kind in KINDS)
-        raise StudyError(f"{path} must hold a data set {known}, got `{index['dataset']}`.")
     return index
 
 

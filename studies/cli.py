@@ -234,12 +234,12 @@ def scan(  # noqa: PLR0913 -- the options of a command
 @app.command(cls=SettingsCommand)
 def dataset(  # noqa: PLR0913 -- the options of a command
     name: Annotated[
-        str | None, typer.Argument(help="A data set by name (see list), or a TOML file.")
+        str | None, typer.Argument(help="A scene that draws something: bundled, or a TOML file.")
     ] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Settings, e.g. image.height=128; `adjsim dataset NAME --help` shows all.",
+            help="E.g. bodies.duck.E=2e5; `adjsim dataset SCENE --help` shows a bundled scene.",
             metavar="KEY=VALUE",
         ),
     ] = None,

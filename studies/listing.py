@@ -3,7 +3,6 @@
 import tomllib
 from pathlib import Path
 
-from studies.datasets.registry import DATASETS
 from studies.registry import STUDIES
 from studies.scene.files import bundled_scenes
 
@@ -12,16 +11,15 @@ SCANS = Path(__file__).resolve().parent / "scans" / "configs"
 
 
 def listed() -> str:
-    """Return studies, bundled scans and data sets, one line each, under their commands."""
+    """Return scenes, studies and bundled scans, one line each, under their commands."""
     studies = {study.name: study.summary for study in STUDIES.values()}
     scans = {
         path.stem: tomllib.loads(path.read_text(encoding="utf-8"))["title"]
         for path in sorted(SCANS.glob("*.toml"))
     }
-    datasets = {one.name: one.summary for one in DATASETS.values()}
     groups = {
         "adjsim run SCENE": bundled_scenes(), "adjsim run STUDY": studies,
-        "adjsim scan NAME": scans, "adjsim dataset NAME": datasets,
+        "adjsim scan NAME": scans,
     }  # fmt: skip
     width = max(len(name) for named in groups.values() for name in named)
     lines = []

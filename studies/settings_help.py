@@ -39,15 +39,12 @@ def settings_text(command: str, args: Sequence[str]) -> str:
 def documents(command: str, name: str) -> list[Path]:
     """Return the built-in files that document what a command makes of a name, its settings last."""
     from studies.config import STUDY
-    from studies.datasets.spec import FAMILY
     from studies.listing import SCANS
     from studies.scene.files import scene_file
 
-    if command == "dataset":
-        return [FAMILY.file(name)] if name in FAMILY.names else []
-    if name in STUDY.names:
+    if name in STUDY.names and command != "dataset":
         return [STUDY.file(name)]
-    if command in ("run", "preview") and (scene := scene_file(name)):
+    if command in ("run", "preview", "dataset") and (scene := scene_file(name)):
         return [scene]
     scan = SCANS / f"{name}.toml"
     if command != "scan" or not scan.is_file():

@@ -1,14 +1,14 @@
 """Make a data set in a new folder, go on with one that was stopped, check one that is there."""
 
 import time
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from studies.datasets.pages import write_report
+from studies.datasets.samples import Sample, make_samples, require_simulated
 from studies.datasets.shards import (
     Entry,
     fault,
@@ -18,21 +18,20 @@ from studies.datasets.shards import (
     write_index,
     write_shard,
 )
-from studies.datasets.simulation import make_scenes
 from studies.datasets.spec import Asked, Spec, read_spec, resolve
 from studies.distribution import HERE, Spread
 from studies.runs.folder import RESULT, SPEC, RunFolder
 from studies.runs.starting import Recipe, recalled, start_or_resume
 from studies.scans.progress import PointProgress
+from studies.scene.reading import to_toml
 
 
-AT_ONCE = 25  # scenes of one piece of work
-Scenes = list[dict[str, np.ndarray]]
+AT_ONCE = 10  # scenes of one piece of work
 
 
 @dataclass(frozen=True)
 class DatasetJob:
-    """A data set whose settings are checked, ready to be made.
+    """A data set that is checked, ready to be made.
 
     Attributes
     ----------
@@ -46,20 +45,18 @@ class DatasetJob:
 
     def run(self, folder: RunFolder) -> str:
         """Make the shards that are not there yet, then the report; return a few lines."""
-        spec, size = self.spec, self.spec.settings.values["files"]["scenes"]
+        spec = self.spec
         entries = kept(folder)
         done = sum(one.count for one in entries.values())
         if done:
             print(f"{done} scenes are in shards already and not made again", flush=True)
         began = time.perf_counter()
-        left = {
-            first: stop for first, stop in spec.shards() if shard_name(first, size) not in entries
-        }
+        left = {first: stop for first, stop in spec.shards() if shard_name(first) not in entries}
         with PointProgress(spec.count, done, what="scene") as progress:
-            for first, scenes in self._shards(left, progress):
-                name = shard_name(first, size)
-                write_shard(folder, name, spec, scenes)
-                entries[name] = make_entry(folder, name, first, len(scenes))
+            for first, samples in self._shards(left, progress):
+                name = shard_name(first)
+                write_shard(folder, name, spec, samples)
+                entries[name] = make_entry(folder, name, first, len(samples))
                 write_index(folder, spec, [entries[name] for name in sorted(entries)])
         seconds = time.perf_counter() - began
         folder.write_json(RESULT, {"made": spec.count - done, "seconds": seconds})
@@ -68,31 +65,25 @@ class DatasetJob:
 
     def _shards(
         self, left: Mapping[int, int], progress: PointProgress
-    ) -> Iterator[tuple[int, Scenes]]:
+    ) -> Iterator[tuple[int, list[Sample]]]:
         """Yield each shard, by its first scene, as soon as all its pieces are made.
 
         `left` has the last scene, exclusive, of each by the first one.
         """
-        spec = self.spec
-        make = partial(make_scenes, spec.settings.kind, spec.settings.values, spec.options)
+        make = partial(make_samples, self.spec.file, self.spec.options)
         shard_of = {
             range(begin, min(begin + AT_ONCE, stop)): first
             for first, stop in left.items()
             for begin in range(first, stop, AT_ONCE)
         }
-        pieces: dict[int, dict[range, Scenes]] = {first: {} for first in left}
+        pieces: dict[int, dict[range, list[Sample]]] = {first: {} for first in left}
         for piece, made in self.spread(make, shard_of):
-            progress([{"reason": "diverged" if diverged(one) else None} for one in made])
+            progress([{"reason": str(one["problem"]) or None} for one in made])
             first = shard_of[piece]
             pieces[first][piece] = made
             if sum(map(len, pieces[first])) == left[first] - first:
                 own = pieces.pop(first)
                 yield first, [one for piece in sorted(own, key=min) for one in own[piece]]
-
-
-def diverged(made: Mapping[str, np.ndarray]) -> bool:
-    """Whether a scene left the finite numbers."""
-    return bool(made["quality/diverged"] >= 0)
 
 
 def kept(folder: RunFolder) -> dict[str, Entry]:
@@ -120,18 +111,18 @@ def start(
         If something is wrong, and nothing was written; or if the one to resume is another one.
     """
     given = recalled(out, asked.to_json(), resume=resume)
-    spec = resolve(Asked.from_json(given))
-    kind, settings = spec.settings.kind, spec.settings
-    values = {"settings": settings.values, "count": spec.count}
-    recipe = Recipe("dataset", asked.name, kind, values, settings.to_toml(), spec.options, given)
-    folder, job = start_or_resume(recipe, out, lambda: DatasetJob(spec, spread), resume=resume)
-    folder.write_json(SPEC, spec.to_json())
+    spec = resolve(given)
+    toml = to_toml(spec.file)
+    values = {"scene": tomllib.loads(toml), "count": spec.count}
+    recipe = Recipe("dataset", spec.name, "dataset", values, toml, spec.options, given)
+
+    def make() -> DatasetJob:
+        require_simulated(spec.file, spec.options)
+        return DatasetJob(spec, spread)
+
+    folder, job = start_or_resume(recipe, out, make, resume=resume)
+    folder.write_json(SPEC, {"name": spec.name, "count": spec.count})
     return folder, job
-
-
-def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFolder, DatasetJob]:
-    """Go on with a data set; as `start` otherwise."""
-    return start(asked, out, spread, resume=True)
 
 
 def verify(path: Path) -> tuple[bool, list[str]]:

@@ -2,130 +2,124 @@
 
 A shard holds nothing of when, where or by what version it was made: made again it has the same
 bytes. `readme` among its attributes says what is in it, and every array has its units and what it
-is. What differs in size from scene to scene is in a group of its own, `mesh/000012/vertices`.
+is. What differs in size from scene to scene is in a group of its own, `each/000012/ball/vertices`.
 """
 
 import hashlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
-from studies.datasets.scene import COMMON, MESH, Field
-from studies.datasets.simulation import split
-from studies.datasets.spec import Spec
+from studies.datasets.samples import EACH, FIELDS, Sample, field_of, fields_of
+from studies.datasets.spec import PER_SHARD, Spec, split
 from studies.errors import StudyError
-from studies.run_folder import RunFolder
+from studies.observations.simulated import clock_of
+from studies.runs.folder import RunFolder
+from studies.scene.reading import to_toml
 
 
-INDEX, FORMAT = "index.json", "adjsim data set 1"
+INDEX, FORMAT = "index.json", "adjsim data set 2"
 BLOCK = 1 << 20  # bytes read at once
+COMPRESSION = 4  # of gzip
 EXAMPLE = """\
 import h5py
 
 with h5py.File("shard-00000.h5") as shard:
-    videos = shard["images"]                        # (scenes, frames, height, width, RGBA), uint8
-    video = videos[3] / 255.0                       # one scene is read, the others stay on disk
-    mass = shard["parameters/mass"][:]              # (scenes,)
-    unit = shard["parameters/mass"].attrs["units"]
+    print(list(shard["images"]), list(shard["parameters"]))
+    films = shard["images/{film}"]       # (scenes, frames, height, width, RGBA), uint8
+    film = films[3] / 255.0              # one scene is read, the others stay on disk
+    value = shard["parameters/{path}"][3]
     is_test = shard["split"].asstr()[:] == "test"
+    scene = shard["toml"].asstr()[3]     # a scene file: `adjsim run` runs it
     number = shard["scene"][3]
-    faces = shard[f"mesh/{number:06d}/faces"][:]
+    print(list(shard[f"each/{{number:06d}}"]))
 """
 
 
-def shard_name(first: int, size: int) -> str:
+def shard_name(first: int) -> str:
     """Return the file of the shard that begins with a scene."""
-    return f"shard-{first // size:05d}.h5"
+    return f"shard-{first // PER_SHARD:05d}.h5"
 
 
-def all_fields(spec: Spec) -> dict[str, Field]:
-    """Return what a data set keeps of a scene, by name, group by group."""
-    fields = COMMON | spec.kind.fields(spec.settings.values)
-    groups = list(dict.fromkeys(name.partition("/")[0] for name in fields))
-    return dict(sorted(fields.items(), key=lambda item: groups.index(item[0].partition("/")[0])))
+def write_shard(folder: RunFolder, name: str, spec: Spec, samples: Sequence[Sample]) -> None:
+    """Write scenes as a shard; the file appears whole or not at all.
 
-
-def write_shard(
-    folder: RunFolder, name: str, spec: Spec, made: Sequence[dict[str, np.ndarray]]
-) -> None:
-    """Write scenes as a shard; the file appears whole or not at all."""
-    fields, files = all_fields(spec), spec.settings.values["files"]
-    numbers = [int(one["scene"]) for one in made]
-    with folder.replacing(name) as part, h5py.File(part, "w") as shard:
-        time = spec.seen["time"]
+    It is made in memory: a full disk is then an error of one file, not one within HDF5.
+    """
+    fields, numbers = fields_of(spec), [int(one["scene"]) for one in samples]
+    made = io.BytesIO()
+    with h5py.File(made, "w") as shard:
         shard.attrs["readme"] = readme(spec)
         shard.attrs["format"] = FORMAT
-        shard.attrs["dataset"] = spec.settings.kind
         shard.attrs["seed"] = spec.options.seed
         shard.attrs["dtype"] = spec.options.dtype
-        shard.attrs["settings"] = spec.settings.to_toml()
+        shard.attrs["scene_file"] = to_toml(spec.file)
         for which in ("train", "test"):
-            shard.attrs[which] = of_split(spec, numbers, which)
-        times = np.arange(1, time["frames"] + 1) / time["fps"]
-        _put(shard, "times", times, Field("s", "of the frames"))
-        for key in made[0]:
-            if key.startswith(MESH):
-                for one, number in zip(made, numbers, strict=True):
-                    where = f"{MESH}{number:06d}/{key.removeprefix(MESH)}"
-                    _put(shard, where, one[key], fields[key])
-                continue
-            column = np.stack([one[key] for one in made])
-            packed = {}
-            if key == "images":
-                packed["chunks"] = (1, *column.shape[1:])
-                if level := files["compression"]:
-                    packed |= {"compression": "gzip", "compression_opts": level}
-            _put(shard, key, column, fields[key], **packed)
+            shard.attrs[which] = of_split(numbers, which)
+        for film in spec.films:
+            own: Any = spec.file.observations[film]
+            times = clock_of(own, spec.file.world, f"observations.{film}").times
+            _put(shard, f"times/{film}", times, FIELDS["times"])
+        for one, number in zip(samples, numbers, strict=True):
+            for key in (key for key in one if key.startswith(EACH)):
+                where = f"{EACH}{number:06d}/{key.removeprefix(EACH)}"
+                _put(shard, where, one[key], field_of(key, fields))
+        for key in (key for key in samples[0] if not key.startswith(EACH)):
+            column = np.stack([one[key] for one in samples])
+            packed: dict[str, Any] = {}
+            if key.startswith("images/"):
+                packed = {"chunks": (1, *column.shape[1:]), "compression": "gzip"}
+                packed["compression_opts"] = COMPRESSION
+            _put(shard, key, column, field_of(key, fields), **packed)
+    folder.write_bytes(name, made.getvalue())
 
 
-def _put(shard: h5py.File, name: str, values: np.ndarray, field: Field, **packed: Any) -> None:
+def _put(shard: h5py.File, name: str, values: np.ndarray, field: Any, **packed: Any) -> None:
     """Write an array with its units and what it is."""
     if values.dtype.kind == "U":
-        values = np.char.encode(values, "ascii")
+        values = np.char.encode(values, "utf-8")
     array = shard.create_dataset(name, data=values, **packed)
     array.attrs["units"] = field.unit
     array.attrs["description"] = field.text
 
 
-def of_split(spec: Spec, numbers: Sequence[int], which: str) -> np.ndarray:
+def of_split(numbers: Sequence[int], which: str) -> list[int]:
     """Return the scenes of "train" or "test", by number."""
-    test = spec.settings.values["split"]["test"]
-    return np.array([k for k in numbers if split(k, test) == which], np.int64)
+    return [k for k in numbers if split(k) == which]
+
+
+def example(spec: Spec) -> str:
+    """Return how a shard is read."""
+    path = next((name.partition("/")[2] for name in fields_of(spec)), "NAME")
+    return EXAMPLE.format(film=next(iter(spec.films)), path=path)
 
 
 def readme(spec: Spec) -> str:
     """Return what a reader of the data set must know."""
-    fields = all_fields(spec)
-    time, image, camera = (spec.seen[table] for table in ("time", "image", "camera"))
-    lines = [
-        f"Data set `{spec.settings.kind}` of adjsim, seed {spec.options.seed}: "
-        f"{spec.kind.summary}.",
+    arrays = {"scene", "split", "toml", "problem"}
+    lines = [f"- {key} [{FIELDS[key].unit}]: {FIELDS[key].text}" for key in sorted(arrays)]
+    shown = {f"{key}/FILM": FIELDS[key] for key in ("images", "times", "coverage")}
+    shown |= fields_of(spec)
+    shown |= {f"{EACH}NUMBER/BODY/{key}": FIELDS[key] for key in ("vertices", "faces")}
+    lines += [f"- {key} [{one.unit}]: {one.text}" for key, one in shown.items()]
+    return "\n".join([
+        f"Random scenes by adjsim, seed {spec.options.seed}: {spec.file.title or spec.name}",
         "",
-        f"Scenes count from 0 through all shards. A video has {time['frames']} frames of "
-        f"{image['height']} x {image['width']} pixels, {time['fps']:g} a second; the first is at "
-        f"1/{time['fps']:g} s, the scene begins at 0. SI units, y is up. The camera stands at "
-        f"{camera['eye']} m, looks at {camera['target']} and sees {camera['fov_y']:g} degrees from "
-        "top to bottom. Row 0 of a frame is its top.",
+        "Scenes count from 0 through all shards. SI units. Row 0 of a frame is its top.",
         "",
-        "Arrays, the scenes of the shard first; those of `mesh` have a group for each scene:",
+        "Arrays, the scenes of the shard first; those of `each` have a group for each scene:",
         "",
-        *(f"- {_shown(key)} [{field.unit}]: {field.text}" for key, field in fields.items()),
-        "- times [s]: of the frames, the same for all scenes",
+        *lines,
         "",
-        "Attributes: `train` and `test` are the scenes of each set, by number; `settings` is the "
+        "Attributes: `train` and `test` are the scenes of each set, by number; `scene_file` is the "
         "TOML file from which, with the seed, every scene follows.",
         "",
-        EXAMPLE,
-    ]
-    return "\n".join(lines)
-
-
-def _shown(key: str) -> str:
-    return f"{MESH}NUMBER/{key.removeprefix(MESH)}" if key.startswith(MESH) else key
+        example(spec),
+    ])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -156,9 +150,11 @@ def write_index(folder: RunFolder, spec: Spec, entries: Sequence[Entry]) -> None
         INDEX,
         {
             "format": FORMAT,
-            **spec.to_json(),
-            "train": of_split(spec, numbers, "train").tolist(),
-            "test": of_split(spec, numbers, "test").tolist(),
+            "scene": spec.name,
+            "count": spec.count,
+            "seed": spec.options.seed,
+            "train": of_split(numbers, "train"),
+            "test": of_split(numbers, "test"),
             "shards": [vars(one) for one in entries],
         },
     )
@@ -167,13 +163,13 @@ def write_index(folder: RunFolder, spec: Spec, entries: Sequence[Entry]) -> None
 def make_entry(folder: RunFolder, name: str, first: int, count: int) -> Entry:
     """Return a shard's line of the index."""
     path = folder.file(name)
-    return Entry(name, first, count, path.stat().st_size, checksum(path))
+    return Entry(name, first, count, path.stat().st_size, checksum(folder, name))
 
 
-def checksum(path: Path) -> str:
+def checksum(folder: RunFolder, name: str) -> str:
     """Return the SHA-256 of a file."""
     found = hashlib.sha256()
-    with path.open("rb") as stream:
+    with folder.file(name).open("rb") as stream:
         while block := stream.read(BLOCK):
             found.update(block)
     return found.hexdigest()
@@ -186,4 +182,4 @@ def fault(folder: RunFolder, entry: Entry) -> str | None:
         return "is missing"
     if path.stat().st_size != entry.bytes:
         return f"has {path.stat().st_size} bytes, not {entry.bytes}"
-    return None if checksum(path) == entry.sha256 else "has another checksum"
+    return None if checksum(folder, entry.file) == entry.sha256 else "has another checksum"

@@ -1,92 +1,85 @@
-"""What data set is made: its settings, how many scenes, by which seed."""
+"""What data set is made: a scene file that draws something, how many scenes, by which seed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adjsim import checks
-from studies import config
-from studies.config import OPTIONS, Family, StudySettings
-from studies.datasets.registry import DATASETS, Dataset, find_dataset
 from studies.errors import StudyError
-from studies.runs.folder import SPEC, STUDY, RunFolder
+from studies.runs.folder import MANIFEST, SPEC, STUDY, RunFolder
 from studies.runs.options import RunOptions, make_options
+from studies.scene.declared import Drawn, Film, SceneFile, SimulatedFilm
+from studies.scene.drawing import drawn
+from studies.scene.files import bundled_scenes, scene_file
+from studies.scene.reading import read_scene
+from studies.scene.tables import unknown
 
 
-FAMILY = Family(
-    "dataset",
-    Path(__file__).resolve().parent / "configs",
-    tuple(DATASETS),
-    find_dataset,
-    (*OPTIONS, "count"),
-)
-COUNT = 1000
+COUNT, MOST = 1000, 10_000_000  # scenes
+PER_SHARD = 100
+TEST = 5  # every so many scenes one is in the test set
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A data set, resolved.
+    """A data set.
 
     Attributes
     ----------
     name : str
-        As it was asked for: the name of a kind, or a file.
-    settings : StudySettings
+        As it was asked for: a bundled scene, or a file.
+    file : SceneFile
+        With all that is drawn still to be drawn.
     options : RunOptions
     count : int
         Scenes.
     """
 
     name: str
-    settings: StudySettings
+    file: SceneFile
     options: RunOptions
     count: int
 
     @property
-    def kind(self) -> Dataset:
-        """The kind of data set."""
-        return find_dataset(self.settings.kind)
-
-    @property
-    def seen(self) -> dict[str, Any]:
-        """The tables `time`, `image` and `camera` of its videos."""
-        return self.kind.seen(self.settings.values)
+    def films(self) -> dict[str, SimulatedFilm]:
+        """How the films of a scene are taken, by name."""
+        return simulated_films(self.file)
 
     def check(self) -> None:
-        """Complain of settings out of range, by key."""
-        values = self.settings.values
-        self.kind.check_settings(values)
-        time, files = self.seen["time"], values["files"]
-        for key in ("frames", "fps", "steps", "most_steps", "tolerance"):
-            checks.positive(f"time.{key}", time[key])
-        if time["most_steps"] < time["steps"]:
+        """Raise if the scene has no film that is simulated, or draws nothing."""
+        if not self.films:
             raise StudyError(
-                f"`time.most_steps` must be at least `time.steps` = {time['steps']}, got "
-                f"{time['most_steps']}."
+                "`observations` must hold a film with `simulate = { height = 64, width = 64, "
+                "frames = 20 }`: a data set is simulated."
             )
-        if not 0.0 <= values["split"]["test"] < 1.0:
+        starts = [one.start for one in self.file.free.values()]
+        if self.file.draw is None and not any(map(_is_drawn, [*self.file.truth.values(), *starts])):
             raise StudyError(
-                f"`split.test` must be a part from 0 to below 1, got {values['split']['test']:g}."
+                "The scene draws nothing, so that all scenes of the data set would be equal: give "
+                '[truth] a number such as "duck.E" = { between = [1e4, 1e5] }.'
             )
-        checks.whole("files.scenes", files["scenes"], 1)
-        if files["compression"] not in range(10):
-            raise StudyError(f"`files.compression` must be 0 to 9, got {files['compression']}.")
-        # The first scene complains of the rest, such as a camera that looks nowhere.
-        self.kind.draw_scene(values, self.options, 0).make_motion(time["steps"])
+        drawn(self.file, self.options.seed)
 
     def shards(self) -> list[tuple[int, int]]:
         """Return the scenes of every shard as first and stop."""
-        size = self.settings.values["files"]["scenes"]
-        return [(first, min(first + size, self.count)) for first in range(0, self.count, size)]
+        firsts = range(0, self.count, PER_SHARD)
+        return [(first, min(first + PER_SHARD, self.count)) for first in firsts]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all but the settings, which are a file of their own, as plain values."""
-        return {
-            "dataset": self.settings.kind,
-            "count": self.count,
-            "options": vars(self.options),
-        }
+
+def simulated_films(file: SceneFile) -> dict[str, SimulatedFilm]:
+    """Return how the films of a scene that are simulated are taken, by name."""
+    every = file.observations.items()
+    return {k: one.simulate for k, one in every if isinstance(one, Film) and one.simulate}
+
+
+def _is_drawn(value: Any) -> bool:
+    """Whether a value, or one of the values in it, is drawn."""
+    return isinstance(value, Drawn) or (isinstance(value, tuple) and any(map(_is_drawn, value)))
+
+
+def split(number: int) -> str:
+    """Return "test" for every fifth scene, or "train"."""
+    return "test" if number % TEST == TEST - 1 else "train"
 
 
 @dataclass(frozen=True)
@@ -103,34 +96,34 @@ class Asked:
         given = {"name": self.name, "overrides": list(self.overrides), "count": self.count}
         return {**given, **self.options}
 
-    @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> "Asked":
-        """Return what `to_json` was made of."""
-        options = {k: one for k, one in given.items() if k not in ("name", "overrides", "count")}
-        return cls(given["name"], given["overrides"] or (), given["count"], options)
-
 
 def require_name(name: str | None) -> str:
-    """Complain if no data set is named."""
+    """Raise if no data set is named."""
     if name is None:
         raise StudyError(
-            f"Name a data set: {', '.join(DATASETS)}, or a TOML file; or check one that is there: "
-            "`adjsim dataset --verify DIR`."
+            "Name a scene file, or a bundled scene that draws something, such as `rigid-contact`; "
+            "or check a data set that is there: `adjsim dataset --verify DIR`."
         )
     return name
 
 
-def resolve(asked: Asked) -> Spec:
-    """Return the data set that is asked for, its settings checked.
+def resolve(given: Mapping[str, Any]) -> Spec:
+    """Return the data set that is asked for, checked.
 
     Raises
     ------
     StudyError, ValueError
         If a name or key is unknown (the nearest known one is named), or a value is out of range.
     """
-    settings = config.resolve(asked.name, asked.overrides, family=FAMILY)
-    count = checks.whole("--count", COUNT if asked.count is None else asked.count, 1)
-    spec = Spec(asked.name, settings, make_options(asked.options), count)
+    path = scene_file(given["name"])
+    if path is None:
+        raise StudyError(unknown("scene", given["name"], bundled_scenes()))
+    count = COUNT if given["count"] is None else given["count"]
+    if not 1 <= count <= MOST:
+        shown = str(count) if abs(count) < 10**12 else "a number of more digits"
+        raise StudyError(f"`--count` must be from 1 to {MOST:,}, got {shown}.")
+    file = read_scene(path, given["overrides"] or ())
+    spec = Spec(given["name"], file, make_options(given), count)
     spec.check()
     return spec
 
@@ -141,10 +134,10 @@ def read_spec(folder: RunFolder) -> Spec:
     Raises
     ------
     StudyError
-        If the folder holds none.
+        If the folder holds none, or its files are damaged.
     """
     if not folder.has(SPEC):
         raise StudyError(f"{folder.path} holds no data set: it has no {SPEC}.")
-    settings = config.resolve(str(folder.file(STUDY)), family=FAMILY)
-    stored = folder.read_json(SPEC)
-    return Spec(settings.kind, settings, RunOptions(**stored["options"]), stored["count"])
+    stored, manifest = folder.read_json(SPEC), folder.read_json(MANIFEST)
+    file = read_scene(Path(folder.file(STUDY)))
+    return Spec(stored["name"], file, make_options(manifest), stored["count"])

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from studies.datasets import generating
-from studies.datasets.spec import Asked
 from studies.errors import StudyError
-from tests.studies.datasets.toy import TOY, made
+from tests.studies.datasets.toy import asked, made
 
 
 torch = pytest.importorskip("torch", reason="the extra `learn` is not installed")
@@ -19,10 +18,13 @@ from baselines import learning as command  # noqa: E402 -- they import PyTorch
 from baselines.networks import NETWORKS  # noqa: E402
 from baselines.scores import blind_guesses, relative_errors, scored  # noqa: E402
 from baselines.training import Plan, train  # noqa: E402
-from baselines.videos import TARGETS, Videos, read_videos  # noqa: E402
+from baselines.videos import Videos, read_index, read_videos  # noqa: E402
 
 
-SIZE = ("image.height=16", "image.width=16")
+SIZE = ("observations.film.simulate.height=16",)
+TARGETS = (
+    "body.mass", "floor.damping", "floor.friction", "floor.friction_stiffness", "floor.stiffness",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -54,11 +56,11 @@ def test_the_videos_are_those_of_the_shards(folder):
     assert test_set.scenes.tolist() == [4, 9]
     assert len(train_set) == 8
     assert test_set.names == TARGETS
-    assert test_set.units == ("kg", "N/m", "N s/m", "N s/m", "-")
-    with h5py.File(folder / "shard-00001.h5") as shard:
-        video = shard["images"][0]
+    assert test_set.units == ("kg", "N s/m", "-", "N s/m", "N/m")
+    with h5py.File(folder / "shard-00000.h5") as shard:
+        video = shard["images/film"][4]
         assert np.array_equal(test_set.images[0], np.moveaxis(video[[0, 2]], -1, 1))
-        assert test_set.values[0, 0] == shard["parameters/mass"][0]
+        assert test_set.values[0, 0] == shard["parameters/body.mass"][4]
 
 
 @pytest.mark.slow
@@ -97,7 +99,7 @@ def test_the_command_leaves_numbers_guesses_and_a_report(folder, tmp_path, monke
     out = tmp_path / "learned"
     command.learn(folder, epochs=2, every=2, out=out)
     told = capsys.readouterr()
-    assert "cnn       mass" in told.out
+    assert "cnn       body.mass" in told.out
     assert "convlstm  epoch 2/2" in told.err
     result = json.loads((out / "result.json").read_text())
     assert [one["network"] for one in result["networks"]] == ["cnn", "convlstm"]
@@ -133,10 +135,20 @@ def test_a_mistake_is_explained(folder, tmp_path, arguments, message):
 def test_a_folder_without_a_whole_data_set_is_refused(tmp_path):
     with pytest.raises(StudyError, match="holds no data set with an index"):
         read_videos(tmp_path, "train", 1)
-    begun, _ = generating.start(Asked("rigid", TOY, 6), tmp_path / "begun")
-    begun.write_json("index.json", {"count": 6, "dataset": "rigid", "shards": []})
+    begun, _ = generating.start(asked(), tmp_path / "begun")
+    begun.write_json("index.json", {"count": 6, "scene": "rigid-contact", "shards": []})
     with pytest.raises(StudyError, match=r"has 0 of 6 scenes. Go on with it: `adjsim dataset"):
         read_videos(begun.path, "train", 1)
+
+
+def test_networks_are_judged_by_scenes_that_they_have_not_seen(folder, tmp_path):
+    index, names = read_index(folder), read_videos(folder, "train", 1).names
+    own = made(*SIZE, count=3, seed=1, folder=tmp_path / "own").path
+    assert command.read_unseen(own, index, names, 1).scenes.tolist() == [0, 1, 2]
+    with pytest.raises(StudyError, match=r"must have another seed .* both have 0"):
+        command.read_unseen(folder, index, names, 1)
+    with pytest.raises(StudyError, match="must be a data set of `rigid-mass` as"):
+        command.read_unseen(own, {**index, "scene": "rigid-mass"}, names, 1)
 
 
 def test_too_few_videos_are_refused(rng):

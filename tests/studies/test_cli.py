@@ -204,7 +204,7 @@ def test_an_interrupt_says_how_to_resume(adjsim, tmp_path, monkeypatch):
     assert (path / "manifest.json").exists()
 
 
-@pytest.mark.parametrize("command", [["run", "beam"], ["scan", "figure-4a"], ["dataset", "rigid"]])
+@pytest.mark.parametrize("command", [["run", "beam"], ["scan", "figure-4a"], ["dataset", "rigid-mass"]])
 def test_an_interrupt_before_there_is_a_folder_says_so(adjsim, tmp_path, monkeypatch, command):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
@@ -278,7 +278,7 @@ def test_a_users_mistake_is_one_message(adjsim, monkeypatch, tmp_path, arguments
 def test_a_first_run_says_that_it_compiles(adjsim, monkeypatch, tmp_path):
     monkeypatch.setattr(backend, "JIT_DISABLED", False)
     monkeypatch.setattr(backend, "CACHE_DIR", tmp_path / "kernels")
-    for command in (["run", "beam", "beam.mu=-1"], ["scan", "beam"], ["dataset", "rigid", "x=1"]):
+    for command in (["run", "beam", "beam.mu=-1"], ["scan", "beam"], ["dataset", "rigid-mass", "x=1"]):
         code, _, err = adjsim(*command)
         assert code == 2
         assert f"compiled on first use, which takes minutes, and kept in {tmp_path}" in err

@@ -20,7 +20,7 @@ from studies.settings_help import documents, settings_text
         (["run", "--seed", "3", "table1", "count=3"], ["studies/configs/table1.toml", "count = "]),
         (["scan", "figure-4a"], ['over = ["mass=0.1:5.0:500"]', "[cube]"]),
         (["scan", "bounce"], ["studies/configs/bounce.toml"]),
-        (["dataset", "soft"], ["datasets/configs/soft.toml", "density = [2.0, 12.0]"]),
+        (["dataset", "rigid-mass"], ["bundled/rigid-mass.toml", '"body.mass" = { between']),
         (["run"], ["`adjsim run STUDY --help` shows the settings"]),
         (["dataset", "nosuch"], ["`adjsim dataset NAME --help` shows the settings"]),
     ],
@@ -63,5 +63,5 @@ def test_a_method_that_a_study_refuses_is_not_offered_by_its_error(study):
 
 def test_a_command_shows_no_settings_of_another():
     assert documents("run", "rigid") == []
-    assert documents("dataset", "beam") == []
+    assert documents("dataset", "table1") == []
     assert documents("run", "figure-4a") == []

@@ -1,0 +1,156 @@
+"""The unit of work of a data set: some scenes drawn, simulated and filmed.
+
+    scene file, seed, numbers of scenes -> arrays by name, one mapping for each scene
+
+A pure function of plain values: it can run anywhere, and what it gives for a scene is the same to
+the bit whatever is made beside it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from studies.datasets.spec import Spec, simulated_films, split
+from studies.errors import StudyError
+from studies.media import as_uint8
+from studies.optimizers.problem import NOT_FINITE
+from studies.problem.films import FilmObserver
+from studies.problem.making import make_problem
+from studies.problem.twin import hidden_scene
+from studies.runs.options import RunOptions
+from studies.scene.building import build
+from studies.scene.components import split_component
+from studies.scene.declared import Free, SceneFile
+from studies.scene.drawing import drawn
+from studies.scene.reading import to_toml
+
+
+BODIES = "bodies."  # what paths of [truth] begin with that replace data of a body
+TRIED = 3  # first scenes, of which one must be simulated
+EACH = "each/"  # of arrays whose size differs from scene to scene
+Sample = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Field:
+    """Unit and meaning of an array."""
+
+    unit: str
+    text: str
+
+
+FIELDS = {
+    "scene": Field("-", "number of the scene"),
+    "split": Field("-", "train or test"),
+    "toml": Field("-", "the scene as it was drawn: a scene file that `adjsim run` runs"),
+    "images": Field("-", "frames, RGBA: RGB lies over the background, A is what bodies cover"),
+    "times": Field("s", "of the frames"),
+    "problem": Field("-", "why it could not be simulated: its films are black; empty if it could"),
+    "coverage": Field("-", "part of each frame that bodies cover"),
+    "vertices": Field("m", "of the surface that is drawn, frames first; float32"),
+    "faces": Field("-", "vertices of each triangle of it"),
+}
+
+
+def make_samples(file: SceneFile, options: RunOptions, numbers: Sequence[int]) -> list[Sample]:
+    """Return what is kept of scenes, by name, one mapping for each.
+
+    Parameters
+    ----------
+    file : SceneFile
+        Of the data set, nothing of it drawn.
+    options : RunOptions
+    numbers : sequence of int
+        Which scenes.
+    """
+    return [_sample(drawn(file, options.seed, number), options, number) for number in numbers]
+
+
+def _sample(file: SceneFile, options: RunOptions, number: int) -> Sample:
+    found: Sample = {
+        "scene": np.array(number),
+        "split": np.array(split(number)),
+        "toml": np.array(to_toml(file)),
+        **{f"parameters/{path}": one for path, one in parameters_of(file).items()},
+    }
+    try:
+        return {**found, "problem": np.array(""), **_simulated(file, options)}
+    except (StudyError, *NOT_FINITE) as error:
+        return {**found, "problem": np.array(str(error)), **_nothing(file)}
+
+
+def require_simulated(file: SceneFile, options: RunOptions) -> None:
+    """Raise if none of the first scenes can be simulated.
+
+    Raises
+    ------
+    StudyError
+        What is wrong with the first of them.
+    """
+    for number in range(TRIED):
+        sample = _sample(drawn(file, options.seed, number), options, number)
+        if not str(sample["problem"]):
+            return
+    raise StudyError(str(sample["problem"]))
+
+
+def parameters_of(file: SceneFile) -> dict[str, np.ndarray]:
+    """Return the numbers of `truth` of a scene that is drawn, by path."""
+    return {
+        path: np.asarray(value, np.float64)
+        for path, value in file.truth.items()
+        if not path.startswith(BODIES)
+    }
+
+
+def _simulated(file: SceneFile, options: RunOptions) -> Sample:
+    """Return films, and surfaces at the times of the first of them."""
+    shown = {path: value for path, value in file.truth.items() if not path.startswith(BODIES)}
+    free = file.free or dict.fromkeys(list(shown)[:1] or ["world.gravity"], Free())  # none is asked
+    file = replace(hidden_scene(file), truth=shown, free=free)
+    made = make_problem(file, dtype=options.dtype, device=options.device, fits_first=False)
+    problem = made.everything
+    values = {**problem.fixed, **(made.true_values or {})}
+    moved, samplings = problem.moved(values)
+    found: Sample = {}
+    films = [
+        (one, at)
+        for one, at in zip(problem.observers, samplings, strict=True)
+        if isinstance(one, FilmObserver) and file.observations[one.name].simulate is not None
+    ]
+    for one, at in films:
+        rgba = one.as_images(one.predict(moved, at, values)).copy()
+        rgba[..., :3] = one.frames  # with noise
+        found[f"images/{one.name}"] = as_uint8(rgba)
+        found[f"coverage/{one.name}"] = rgba[..., 3].mean(axis=(1, 2))
+    for name, vertices in moved.surfaces.items():
+        found[f"{EACH}{name}/vertices"] = films[0][1].at(vertices).astype(np.float32)
+        found[f"{EACH}{name}/faces"] = problem.built.meshes[name].faces
+    return found
+
+
+def _nothing(file: SceneFile) -> Sample:
+    """Return black films of a scene that could not be simulated."""
+    found: Sample = {}
+    for name, film in simulated_films(file).items():
+        found[f"images/{name}"] = np.zeros((film.frames, film.height, film.width, 4), np.uint8)
+        found[f"coverage/{name}"] = np.zeros(film.frames)
+    return found
+
+
+def fields_of(spec: Spec) -> dict[str, Field]:
+    """Return unit and meaning of the parameters of a data set, by the name of their array."""
+    first = drawn(spec.file, spec.options.seed)
+    values = build(first).values
+    return {
+        f"parameters/{path}": Field(values[split_component(path)[0]].unit, "hidden value")
+        for path in parameters_of(first)
+    }
+
+
+def field_of(name: str, fields: dict[str, Field]) -> Field:
+    """Return unit and meaning of an array."""
+    first, _, rest = name.partition("/")
+    key = rest.rpartition("/")[2] if name.startswith(EACH) else first
+    return fields.get(name) or FIELDS[key]
