@@ -220,6 +220,6 @@ def find_study(name: str) -> Study:
         raise StudyError(
             f'{error} Or give a scene file, or a TOML file that names a study: `study = "beam"`.'
         ) from error
-    if known in scenes:
+    if known not in STUDIES:  # while scans of scenes are no scans of studies
         raise StudyError(f"`{name}` is a scene, not a study: use it by `adjsim run {name}`.")
     return STUDIES[known]
