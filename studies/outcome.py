@@ -1,7 +1,7 @@
 """What a finished fit leaves in its folder: numbers, arrays and videos."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,16 +21,12 @@ from studies.stable_steps import steps_at
 from studies.uncertainty import Uncertainty
 from studies.video_problem import VideoProblem
 
-
-if TYPE_CHECKING:
-    from studies.image_fit import ImageFit
-
 SECONDS = 2.5  # how long a video plays; the motion itself is mostly shorter
 LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up
 
 
 def result_json(
-    fit: "ImageFit", found: Found, spread: Uncertainty, covered: dict[str, Any] | None
+    fit: Any, found: Found, spread: Uncertainty, covered: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Return the result of a fit as plain numbers."""
     problem, parameters, theta = fit.problem, fit.problem.parameters, found.best.theta
@@ -99,7 +95,7 @@ def _root_mean_square(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def rows(fit: "ImageFit", theta: np.ndarray, spread: Uncertainty) -> list[dict[str, Any]]:
+def rows(fit: Any, theta: np.ndarray, spread: Uncertainty) -> list[dict[str, Any]]:
     """Return what is told of each parameter: by component, or summed up if they are many."""
     parameters = fit.problem.parameters
     estimate, start = parameters.natural(theta), parameters.natural(parameters.start)
@@ -220,7 +216,7 @@ def _parameter_line(row: dict[str, Any]) -> str:
     return line
 
 
-def write_parameters(fit: "ImageFit", folder: RunFolder, found: Found, spread: Uncertainty) -> None:
+def write_parameters(fit: Any, folder: RunFolder, found: Found, spread: Uncertainty) -> None:
     """Write the parameters with their history and their spectrum."""
     theta = found.best.theta
     history = accepted(read_search(folder, found.logs[found.start]))

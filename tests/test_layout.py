@@ -7,6 +7,7 @@ that carry derivatives, `# (1)` to `# (n)`, or when it is a force.
 import ast
 import re
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ MAY_IMPORT = {
     "benchmarks": {"adjsim", "render", "adjoint", "studies", "baselines"},
 }
 NUMBERED = re.compile(r"#\s*\(\d+\)")
+MOST_PARAMETERS = 12
+CLEAN = ("studies", "benchmarks", "baselines")  # without cycles, and with few parameters
 
 
 def python_files(root, *folders):
@@ -37,16 +40,20 @@ class Facts(NamedTuple):
     imports: list[str]  # at any depth: `from a import b` counts as a and a.b
     has_device_functions: bool
     choices: list[int]  # lines of loops over `prange` whose argument holds a choice
+    parameters: dict[str, int]  # the most that a function of a name takes
 
 
 @cache
 def facts(path):
     """Return the facts of a file, whose tree is walked once for all rules."""
-    found = Facts([], False, [])
+    found = Facts([], False, [], {})
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.imports.extend(imported(node))
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            args = node.args
+            count = len([*args.posonlyargs, *args.args, *args.kwonlyargs])
+            found.parameters[node.name] = max(count, found.parameters.get(node.name, 0))
             if "device_fn" in (getattr(name, "id", "") for name in node.decorator_list):
                 found = found._replace(has_device_functions=True)
         elif isinstance(node, ast.Call) and has_choice_in_prange(node):
@@ -134,7 +141,35 @@ def serial_loops(root):
     ]
 
 
-RULES = [against_the_arrow, outside_the_backend, without_partner, serial_loops]
+def import_cycle(root):
+    """Files that import each other in a circle; imports for annotations and in functions count."""
+    paths = python_files(root, *CLEAN)
+    modules = {".".join(path.with_suffix("").parts): path for path in paths}
+    graph = {
+        path: {modules[name] for name in facts(root / path).imports if name in modules}
+        for path in paths
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [str(path) for path in error.args[1]]
+    return []
+
+
+def many_parameters(root):
+    """Functions that take more than `MOST_PARAMETERS`, but for commands of the command line."""
+    return [
+        f"{path} {name} takes {count}"
+        for path in python_files(root, *CLEAN)
+        for name, count in facts(root / path).parameters.items()
+        if count > MOST_PARAMETERS
+    ]
+
+
+RULES = [
+    against_the_arrow, outside_the_backend, without_partner, serial_loops, import_cycle,
+    many_parameters,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -157,6 +192,9 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "adjoint/loop.py": "for i in prange(n):\n    for j in prange(n if i else 0):\n        f()",
         "studies/guess.py": "from baselines.videos import read_videos\n",
         "studies/fine.py": "import adjoint\nimport adjsim.model\nfrom render import camera\n",
+        "studies/one.py": "def f():\n    from studies import other\n",
+        "studies/other.py": "if TYPE_CHECKING:\n    from studies.one import f\n",
+        "benchmarks/wide.py": f"def f({', '.join('abcdefghijkl')}, *, m): ...\n",
     }
     for path, text in sources.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -178,3 +216,5 @@ def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
         "render/shade.py needs tests/render/test_shade.py",
     ]
     assert serial_loops(tmp_path) == ["adjoint/loop.py:2 has a choice inside `prange`"]
+    assert set(import_cycle(tmp_path)) == {"studies/one.py", "studies/other.py"}
+    assert many_parameters(tmp_path) == ["benchmarks/wide.py f takes 13"]
