@@ -21,6 +21,7 @@ from studies.stable_steps import steps_at
 from studies.uncertainty import Uncertainty
 from studies.video_problem import VideoProblem
 
+
 SECONDS = 2.5  # how long a video plays; the motion itself is mostly shorter
 LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up
 
