@@ -100,6 +100,7 @@ class SceneFit:
         how = robust(self.file.search, problem)
         return {
             "title": self.title,
+            "purpose": self.file.purpose,
             "verdict": solved.verdict.to_dict(),
             "status": solved.result.status.name,
             "message": solved.result.status.value.partition(". ")[0].rstrip(".") + ".",

@@ -12,6 +12,7 @@ from studies.media import as_uint8, magnified, write_jpeg, write_video
 from studies.motion import trajectory_fields
 from studies.optimizers.problem import NOT_FINITE
 from studies.outcome import playback_fps
+from studies.problem.fields import fields_shown
 from studies.problem.films import FilmObserver
 from studies.problem.making import Made
 from studies.problem.page_films import ROWS, PageFilm, enlarged, page_film, smoke_film
@@ -87,7 +88,12 @@ def write_seen(
                 observed=one.places,
                 predicted=predicted[..., : one.places.shape[-1]],
             )
-    folder.write_json(FILMS, {"films": shown})
+    fields = {}
+    found = fields_shown(made, solved, has_truth=file.purpose == "identify")
+    for k, (path, one) in enumerate(found.items()):
+        folder.write_npz(f"field-{k + 1}.npz", **one.pop("images"))
+        fields[path] = {**one, "file": f"field-{k + 1}.npz"}
+    folder.write_json(FILMS, {"films": shown, "fields": fields})
 
 
 def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:

@@ -287,6 +287,26 @@ def strip(frames: dict[str, np.ndarray], count: int = 5) -> tuple[Any, float]:
     return compared({key: frames[key][chosen] for key in COMPARED}, titles)
 
 
+def field(images: Mapping[str, np.ndarray], about: Mapping[str, Any], name: str) -> Any:
+    """Draw pictures of a body in the colours of a field, on one scale with a colour bar."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    height, width = next(iter(images.values())).shape[:2]
+    tall = min(4.6 * height / width, 4.6)
+    figure, axes = make_axes(1, len(images), (4.6 * len(images) + 0.9, tall + 0.3))
+    for ax, (title, image) in zip(axes, images.items(), strict=True):
+        ax.imshow(np.clip(image, 0.0, 1.0))
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(title, fontsize=11)
+        ax.grid(visible=False)
+        ax.spines[:].set_visible(False)
+    scale = ScalarMappable(Normalize(about["low"], about["high"]), cmap="viridis")
+    unit = f" [{about['unit']}]" if about["unit"].strip("-") else ""
+    figure.colorbar(scale, ax=axes, label=f"{name}{unit}", fraction=0.04, pad=0.02)
+    return figure
+
+
 def points(arrays: Mapping[str, np.ndarray], count: int) -> Any:
     """Draw tracked points over time, dots, and their predictions, lines; `count` of them."""
     observed, predicted = arrays["observed"], arrays["predicted"]

@@ -77,6 +77,7 @@ def make_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Report:
         _answer(folder, files, result),
         *_looks(folder, files, result),
         *_films(folder, files),
+        _fields(folder, files),
         *_points(folder, files, result),
         _convergence(folder, files, result, log),
         _basins(folder, files, result),
@@ -127,7 +128,7 @@ def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
         spectrum["singular values"] = files.save("spectrum", figures.spectrum(values))
     return section(
         "The answer",
-        parameters_table(found),
+        parameters_table(found, has_truth=result.get("purpose") != "control"),
         *(Text(text) for text in result["findings"]),
         _cameras(cameras),
         details("Fitted beside it: lights and looks", parameters_table(others)),
@@ -135,9 +136,10 @@ def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
     )
 
 
-def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:
+def parameters_table(rows: Sequence[Mapping[str, Any]], *, has_truth: bool = True) -> Block | None:
     """Return what was found of each parameter, with its intervals."""
     has = {key: any(row.get(key) is not None for row in rows) for key in ("interval", "truth")}
+    has["truth"] &= has_truth
     columns = {
         "parameter": _name,
         "answer": _estimate,
@@ -241,6 +243,17 @@ def _films(folder: RunFolder, files: FigureFiles) -> list[Section | None]:
     return out
 
 
+def _fields(folder: RunFolder, files: FigureFiles) -> Section | None:
+    """Return the fields among the answers as colours on their bodies."""
+    stored = folder.read_json(FILMS) if folder.has(FILMS) else {}
+    items = []
+    for k, (path, one) in enumerate(stored.get("fields", {}).items()):
+        figure = figures.field(folder.read_npz(one["file"]), one, path)
+        items.append(Item(files.save(f"field-{k + 1}", figure), path, wide=True))
+    caption = "On the body as the scene has it; of several numbers at a place, their length."
+    return section("Fields", Media(tuple(items), caption) if items else None)
+
+
 def _looks(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> list[Section | None]:
     """Return a section for each further figure of shapes and textures from pictures."""
     arrays = folder.read_npz(LOOKS) if result.get("looks") else {}
@@ -273,6 +286,8 @@ def _convergence(
     if not log:
         return None
     arrays = folder.read_npz(run_folder.PARAMETERS)
+    if result.get("purpose") == "control":  # many policies reach a goal
+        arrays.pop("truth", None)
     others = [
         read_search(folder, names) for k, names in enumerate(result["logs"]) if k != result["start"]
     ]
