@@ -14,14 +14,15 @@ from render.soft_raster import SoftRasterizer, rasterize
 from studies.filming import Skin
 from studies.problem.films import FilmObserver
 from studies.problem.making import Made
-from studies.problem.page_films import ROWS, SOFT
+from studies.problem.page_films import SOFT
 from studies.problem.solve import Solved
 from studies.problem.start import start_surfaces
 
 
 UNKNOWN = 0.6  # grey level where a field has no value
 COLORS = "viridis"
-MARGIN = 12  # pixels around a body
+MARGIN = 24  # pixels around a body
+ROWS = 960  # of a picture, before it is cut
 
 
 def fields_shown(made: Made, solved: Solved, *, has_truth: bool) -> dict[str, dict[str, Any]]:

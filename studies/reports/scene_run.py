@@ -248,8 +248,9 @@ def _fields(folder: RunFolder, files: FigureFiles) -> Section | None:
     stored = folder.read_json(FILMS) if folder.has(FILMS) else {}
     items = []
     for k, (path, one) in enumerate(stored.get("fields", {}).items()):
-        figure = figures.field(folder.read_npz(one["file"]), one, path)
-        items.append(Item(files.save(f"field-{k + 1}", figure), path, wide=True))
+        images = folder.read_npz(one["file"])
+        file = files.save(f"field-{k + 1}", figures.field(images, one, path))
+        items.append(Item(file, path, wide=len(images) > 1))
     caption = "On the body as the scene has it; of several numbers at a place, their length."
     return section("Fields", Media(tuple(items), caption) if items else None)
 
