@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from render.camera import AnyCamera
+from render.lenses import Intrinsics, Orthographic
 from studies import run_folder
 from studies.errors import StudyError
 from studies.run_folder import RunFolder
@@ -139,3 +141,22 @@ def show_frame(drawn: dict, arrays: dict[str, np.ndarray], frame: int) -> None:
     for name, mesh in drawn.items():
         mesh.points = arrays[f"vertices.{name}"][frame].astype(float)
         mesh[MOVED] = moved_by(arrays, name, frame)
+
+
+def set_camera(theirs: Any, camera: AnyCamera) -> None:
+    """Make VTK's camera, a `pyvista.Camera`, see what ours does."""
+    eye, (_, up, forward) = camera.pose()
+    theirs.position, theirs.focal_point, theirs.up = eye, eye + forward, up
+    theirs.clipping_range = (camera.near, camera.far)
+    lens = camera.lens
+    if isinstance(lens, Orthographic):
+        theirs.parallel_projection, theirs.parallel_scale = True, float(lens.height) / 2.0
+    elif isinstance(lens, Intrinsics):
+        height, width = lens.size
+        theirs.view_angle = 2.0 * np.degrees(np.arctan(height / 2.0 / lens.focal[1]))
+        c_u, c_v = lens.principal_point
+        theirs.SetWindowCenter(
+            -(2.0 * c_u + 1.0 - width) / width, (2.0 * c_v + 1.0 - height) / height
+        )
+    else:
+        theirs.view_angle = float(camera.fov_y)

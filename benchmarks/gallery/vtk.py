@@ -11,12 +11,11 @@ import numpy as np
 
 from benchmarks.gallery.shots import Shot, show
 from render.blending import Hard
-from render.camera import AnyCamera
-from render.lenses import Intrinsics, Orthographic
 from render.outputs import Output
 from render.scene import DirectionalLight, Mesh
 from render.textures import Wrap
 from studies import media
+from studies.view import set_camera
 
 
 NO_LIGHT = DirectionalLight((0.0, 0.0, 1.0), (0.0, 0.0, 0.0))  # without one VTK makes its own
@@ -116,22 +115,3 @@ def _add_light(plotter: Any, light: Any) -> None:
     lamp.SetDiffuseColor(color)  # PyVista would round it to 8 bits
     lamp.SetSpecularColor(color)
     plotter.add_light(lamp)
-
-
-def set_camera(theirs: Any, camera: AnyCamera) -> None:
-    """Make VTK's camera see what ours does."""
-    eye, (_, up, forward) = camera.pose()
-    theirs.position, theirs.focal_point, theirs.up = eye, eye + forward, up
-    theirs.clipping_range = (camera.near, camera.far)
-    lens = camera.lens
-    if isinstance(lens, Orthographic):
-        theirs.parallel_projection, theirs.parallel_scale = True, float(lens.height) / 2.0
-    elif isinstance(lens, Intrinsics):
-        height, width = lens.size
-        theirs.view_angle = 2.0 * np.degrees(np.arctan(height / 2.0 / lens.focal[1]))
-        c_u, c_v = lens.principal_point
-        theirs.SetWindowCenter(
-            -(2.0 * c_u + 1.0 - width) / width, (2.0 * c_v + 1.0 - height) / height
-        )
-    else:
-        theirs.view_angle = float(camera.fov_y)

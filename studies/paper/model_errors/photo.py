@@ -16,9 +16,8 @@ import scipy.sparse
 from adjsim import checks
 from render.camera import AnyCamera
 from studies import media
-from studies.gallery.vtk_pictures import set_camera
 from studies.settings import require_not_negative, require_positive
-from studies.view import drawing_problem
+from studies.view import drawing_problem, set_camera
 
 
 NAME = "VTK"
