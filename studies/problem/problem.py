@@ -18,6 +18,7 @@ from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.filming import Pulled
 from studies.image_problem import ImageProblem, Judge, filled_columns
 from studies.motion import AtRest, Motion, pull_frames
+from studies.problem.films import FilmObserver, Scenery
 from studies.problem.free import FreeParameters
 from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
 from studies.problem.reach import Reach
@@ -114,7 +115,9 @@ class SceneProblem(ImageProblem):
         if stage > 1.0:
             softened = [one.softened(stage) for one in self.observers]
             return replace(self, observers=tuple(softened))
-        return self.frames_between(0, max(2, int(np.ceil(stage * self.n_frames))))
+        first = min(one.start + one.times[0] for one in self.observers)
+        least = 1 if first > SAME_TIME else 2  # what is at the start shows no motion
+        return self.frames_between(0, max(least, int(np.ceil(stage * self.n_frames))))
 
     def name_of_stage(self, stage: float) -> str:
         """Return how many frames are looked at in a stage, or how soft edges are."""
@@ -201,6 +204,15 @@ class SceneProblem(ImageProblem):
         own = replace(self, steps=self.steps.suited_to(system))
         motion, samplings = own._moment_of(values)
         return own._moved(motion, motion.run()), samplings
+
+    def sceneries_at(self, theta: np.ndarray) -> list[Scenery]:
+        """Return what the cameras of films see at theta."""
+        values, motion, samplings = self._moment(theta)
+        moved = self._moved(motion, motion.run())
+        pairs = zip(self.observers, samplings, strict=True)
+        return [
+            one.scenery(moved, at, values) for one, at in pairs if isinstance(one, FilmObserver)
+        ]
 
     def motion_at(self, theta: np.ndarray) -> Motion:
         """Return the motion at theta."""

@@ -90,6 +90,8 @@ def candidates(coarse: CoarseLosses, count: int) -> list[Basin]:
     the first. Of neighbours the better one stays, and begins at the earlier of both first stages.
     With several axes the given start is one more: a sample has gaps, and a user knows something.
     """
+    if len(coarse.points.points) == 1:
+        return [_unsearched(0, coarse.points.points[0], 0)]
     score: dict[int, float] = {}
     first: dict[int, int] = {}
     curves = coarse.by_stage
