@@ -16,7 +16,6 @@ COMPARED = ("start", "target", "fitted")
 ARROWS = 24  # along the longer edge of a picture
 TINY = float(np.finfo(np.float64).tiny)
 LABEL = 18  # letters of a name in a line
-TINY_COLOR = 1e-17  # a smaller difference of colours is 0 up to rounding, and is drawn here
 FEW = 8  # directions that have a tick each
 NEAR_SLOPE = 0.1  # how near to a slope a remainder follows it
 LEAST_BAND = 0.012  # of the height of its axes: a lower one lies within the line of an estimate
@@ -322,39 +321,6 @@ def pictures(
     return png(figure)
 
 
-def texels(hidden: np.ndarray, fitted: np.ndarray, gain: np.ndarray, is_bare: np.ndarray) -> bytes:
-    """Draw two textures, (height, width, 3), their difference, and what pictures tell of them.
-
-    `gain` is by how much noise of a pixel comes through to a texel, NaN where none looks at it and
-    infinite where it is not told by itself; `is_bare` says which texels lie on no face.
-    """
-    tall = hidden.shape[0] / hidden.shape[1]
-    figure, axes = make_axes(2, 2, (9.0, 8.0 * tall + 0.9))
-    for ax, title, one in zip(axes, ("hidden", "fitted"), (hidden, fitted), strict=False):
-        ax.imshow(np.clip(one, 0.0, 1.0), interpolation="nearest")
-        ax.set_title(title, fontsize=10, color=INK)
-    error = np.maximum(np.abs(fitted - hidden).max(axis=2), TINY_COLOR)
-    shown = (
-        (axes[2], "difference, largest of the channels", error, "magma"),
-        (axes[3], "noise of a pixel comes through, times", gain, "viridis_r"),
-    )
-    back = np.where(is_bare[..., None], (0.88, 0.9, 0.92), (0.45, 0.5, 0.56))
-    for ax, title, values, colors in shown:
-        ax.imshow(np.where(np.isinf(values)[..., None], (0.8, 0.15, 0.1), back),
-                  interpolation="nearest")  # fmt: skip
-        is_known = np.isfinite(values) & ~np.isnan(gain)
-        drawn = ax.imshow(
-            np.where(is_known, values, np.nan), interpolation="nearest", norm="log", cmap=colors
-        )
-        figure.colorbar(drawn, ax=ax, fraction=0.046 * tall, pad=0.02)
-        ax.set_title(title, fontsize=10, color=INK)
-    for ax in axes:
-        ax.set(xticks=[], yticks=[])
-        ax.grid(visible=False)
-        ax.spines[:].set_visible(False)
-    return png(figure)
-
-
 def flow(frames: dict[str, np.ndarray], velocity: np.ndarray) -> bytes:
     """Draw the fitted flow of smoke over its picture, at the first instant and the last.
 
@@ -378,16 +344,6 @@ def flow(frames: dict[str, np.ndarray], velocity: np.ndarray) -> bytes:
         ax.set_title(
             f"{1e3 * frames['times'][at]:.0f} ms, fastest {speed:.2g} cells/step", fontsize=10
         )
-    return png(figure)
-
-
-def curves(along: np.ndarray, values: Mapping[str, np.ndarray], xlabel: str) -> bytes:
-    """Draw curves by name on a log scale."""
-    figure, (ax,) = make_axes(1, 1, (6.4, 3.4))
-    for (name, one), color in zip(values.items(), (BLUE, ORANGE, GREEN, SOFT), strict=False):
-        ax.semilogy(along, np.maximum(one, TINY), "o-", color=color, ms=3.5, lw=1.4, label=name)
-    ax.set(xlabel=xlabel)
-    ax.legend(frameon=False, fontsize=9)
     return png(figure)
 
 

@@ -133,29 +133,6 @@ STUDIES = {
             searches=False,
         ),
         Study(
-            "light",
-            "studies.light",
-            "find the light on a known mesh, as spherical harmonics, from pictures",
-            moves=False,
-        ),
-        Study(
-            "camera",
-            "studies.camera",
-            "find pose and field of view of a camera from a picture of a known mesh",
-            moves=False,
-        ),
-        Study(
-            "texture",
-            "studies.texture",
-            "find the texture of a known mesh from pictures, or from a single one",
-            moves=False,
-        ),
-        Study(
-            "shape",
-            "studies.shape",
-            "turn a sphere into the shape that is seen in pictures, every vertex free",
-        ),
-        Study(
             "table1",
             "studies.paper.tables.table1",
             "the paper's table 1: the mass of a rigid body, by several methods",

@@ -12,8 +12,6 @@ from studies import (
     convergence_report,
     figures,
     instances_report,
-    pictures_report,
-    run_folder,
     video_report,
 )
 from studies.answer.verdict import Kind
@@ -41,8 +39,7 @@ TEMPLATE = Path(__file__).resolve().parent / "assets" / "report.html"
 def write_report(folder: RunFolder, kind: Any = None) -> Path:
     """Draw the figures and write `report.html`; return its path.
 
-    `kind` is the module that shows what was observed and fitted; by default that of pictures where
-    the run has some, and else that of videos.
+    `kind` is the module that shows what was observed and fitted; by default that of videos.
 
     Raises
     ------
@@ -53,7 +50,7 @@ def write_report(folder: RunFolder, kind: Any = None) -> Path:
     log = read_search(folder, result["logs"][result["start"]])
     convergence = convergence_report.drawn(folder, result, log)
     if kind is None:
-        kind = pictures_report if folder.has(run_folder.PICTURES) else video_report
+        kind = video_report
     seen, shown = kind.seen(folder, result)
     points = certificate_report.named_points(result["status"], certified)
     taylor = certificate_report.drawn(points, certified)

@@ -3,10 +3,9 @@
 import numpy as np
 
 from studies.answer.evidence import Basin, Evidence
-from studies.answer.held_back import Explained, explained
+from studies.answer.held_back import explained
 from studies.image_problem import ImageProblem
 from studies.optimizers.problem import NOT_FINITE
-from studies.picture_problem import PictureProblem
 from studies.search.found import Found
 from studies.uncertainty import Uncertainty
 
@@ -37,7 +36,7 @@ def image_evidence(
     best, targets = found.best, problem.targets
     left = np.square(images[..., : targets.shape[-1]] - targets, dtype=np.float64)
     by_frame, still = left.sum(axis=(1, 2, 3)), problem.still_squares()
-    motion = explained_motion(problem, by_frame, still)
+    motion = explained(by_frame, still)
     return Evidence(
         problem.parameters,
         best.theta,
@@ -55,13 +54,6 @@ def image_evidence(
         loss_at_start=loss_at_start or 0.0,
         truth=truth,
     )
-
-
-def explained_motion(
-    problem: ImageProblem, by_frame: np.ndarray, still: np.ndarray
-) -> Explained | None:
-    """Return what is left of the motion; None for pictures, which may be of several views."""
-    return None if isinstance(problem, PictureProblem) else explained(by_frame, still)
 
 
 def unexplained_part(by_frame: np.ndarray, targets: np.ndarray) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim.meshes.shapes import shape
-from studies.scene.declared import SceneFile
+from studies.scene.declared import Rigid, SceneFile
 
 
 THING = "thing"
@@ -34,20 +34,23 @@ HIDDEN = (
     "chair",
     "sphere",
 )  # of free vertices: a sphere cannot become a shape with a hole
+TEXELS = 32, 48  # rows and columns of a hidden texture
 STRETCH, TURN = (0.8, 1.2), (0.0, 180.0)  # along each axis, and about a random one [deg]
 
 
 def draw(file: SceneFile, rng: np.random.Generator, instance: int) -> SceneFile:
     """Return the scene of an instance."""
     body = file.bodies[THING]
+    assert isinstance(body, Rigid)
     if f"{THING}.vertices" in file.free:
         hidden = _stretched_and_turned(HIDDEN[instance % len(HIDDEN)], rng)
         truth = {f"bodies.{THING}.{key}": value for key, value in hidden.items()}
         return replace(file, truth={**truth, **file.truth})
     name = SHAPES[instance % len(SHAPES)]
     if f"{THING}.look.texels" in file.free:
-        texels = body.look.texels or (32, 48)
-        file = replace(file, truth={f"{THING}.look.texels": _painted(*texels, rng), **file.truth})
+        height, width = body.look.texels or TEXELS
+        painted = {f"{THING}.look.texels": _painted(height, width, rng)}
+        file = replace(file, truth={**painted, **file.truth})
     return replace(file, bodies={**file.bodies, THING: replace(body, mesh=f"shape:{name}")})
 
 

@@ -19,7 +19,8 @@ from scipy.spatial import KDTree
 
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from render.blending import Hard
-from render.camera import AnyCamera
+from render.camera import AnyCamera, Camera
+from render.posed_camera import PosedCamera
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 
@@ -58,6 +59,19 @@ def silhouettes(
     scene = Scene({"mesh": Mesh(mesh.faces)})
     images = rasterize(scene, cameras, SoftRasterizer(blend=Hard()), {"mesh": mesh.points}, size)
     return images[..., 3] > 0.0
+
+
+def between(cameras: Sequence[PosedCamera]) -> list[Camera]:
+    """Return cameras that took no picture, looking at the origin: between the others if these
+    stand evenly around it, and as far below as they are above.
+    """
+    angle = np.pi / len(cameras)
+    c, s = np.cos(angle), np.sin(angle)
+    turn = np.array([[c, 0.0, s], [0.0, -1.0, 0.0], [-s, 0.0, c]])
+    return [
+        Camera(turn @ one.pose()[0], (0.0, 0.0, 0.0), fov_y=one.fov_y, near=one.near, far=one.far)
+        for one in cameras
+    ]
 
 
 def overlap(mine: np.ndarray, theirs: np.ndarray) -> float:

@@ -218,6 +218,7 @@ def robust(how: declared.Search, problem: SceneProblem) -> RobustSearch:
         axes = tuple(np.flatnonzero(np.isfinite(width)).tolist())
     elif all(one.is_view for one in problem.parameters.free):
         axes = ()
+    is_slow = how.method in FIRST_ORDER or any(one.is_shape for one in problem.parameters.free)
     return RobustSearch(
         coarse=how.coarse,
         axes=axes,
@@ -227,7 +228,7 @@ def robust(how: declared.Search, problem: SceneProblem) -> RobustSearch:
         tolerance=how.tolerance,
         method=None if how.method is None else Method(how.method),
         options=options_of(how),
-        stall=FIRST_ORDER_STALL if how.method in FIRST_ORDER else Stall(),
+        stall=FIRST_ORDER_STALL if is_slow else Stall(),
     )
 
 

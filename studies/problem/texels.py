@@ -96,10 +96,10 @@ def texel_matrices(observers: Sequence[FilmObserver], surfaces: Arrays, target: 
     """
     found: list[list[tuple[np.ndarray, ...]]] = [[], [], []]
     first = 0
+    texture: Any = observers[0].scene.objects[target.rpartition(".")[0]].texture
+    height, width = texture.texels.shape[:2]
+    code = np.stack([np.ones((height, width)), *np.indices((height, width))])
     for one in observers:
-        texture: Any = one.scene.objects[target.rpartition(".")[0]].texture
-        height, width = texture.texels.shape[:2]
-        code = np.stack([np.ones((height, width)), *np.indices((height, width))])
         hard = replace(one.rasterizer, blend=Hard(), background=np.zeros(3))
         vertices = {name: surfaces[name] - one.center for name in one.scene.objects}
         record = record_images(one.scene, one.camera, hard, vertices, one.size)

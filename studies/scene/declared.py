@@ -600,9 +600,9 @@ class Free:
     prior: Prior | None = None
     tied_to: str | None = None
     factor: float = 1.0
-    laplacian: NotNegative = 1.0
-    edge_length: NotNegative = 0.02
-    normals: NotNegative = 0.005
+    laplacian: NotNegative = 0.2
+    edge_length: NotNegative = 0.005
+    normals: NotNegative = 0.001
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

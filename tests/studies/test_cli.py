@@ -256,14 +256,6 @@ def test_an_interrupt_of_any_other_command_is_one_line(adjsim, monkeypatch):
         (["beam", "--dtype", "int"], "adjsim: `--dtype` must be float64 or float32, got 'int'."),
         (["beam", "--resume"], "add `--out DIR`"),
         (["beam", "--seed", "-1"], "`--seed` must be 0 or more, got -1"),
-        (["shape", "camera.distance=0.5"], "`camera.distance` must be more than `mesh.radius` = 1"),
-        (["shape", "start.radius=3.5"], "`camera.distance` must be more than `start.radius` = 3.5"),
-        (["light", "camera.distance=1.0"], "`camera.distance` must be more than `mesh.radius` = 1"),
-        (["texture", "mesh.radius=4.0"], "`camera.distance` must be more than `mesh.radius` = 4"),
-        (
-            ["camera", "hidden.distance=[0.5, 3]"],
-            "`hidden.distance` must be more than `mesh.radius`",
-        ),
     ],
 )
 def test_a_users_mistake_is_one_message(adjsim, monkeypatch, tmp_path, arguments, message):
