@@ -151,7 +151,8 @@ def solve(
     spent += more
     progress.say("judging the answer")
     floor = 0.0 if made.is_twin else FOOTAGE_FLOOR
-    spread = _spread(whole, result.theta, [joint.theta], floor)
+    has_jacobian = _method(how, whole) is Method.GAUSS_NEWTON
+    spread = _spread(whole, result.theta, [joint.theta], floor, has_jacobian=has_jacobian)
     labels = whole.parameters.theta_labels
     verdict = judge(
         Evidence(
@@ -305,7 +306,7 @@ def _local(
     stage: str,
 ) -> Result:
     """Return the end of a local search, repeated while its end needs shorter time steps."""
-    method = robust(how, problem).method_for(problem.parameters.size)
+    method = _method(how, problem)
     spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
     for attempt in range(ATTEMPTS):
         stepped = problem.with_steps_for(theta)
@@ -328,6 +329,11 @@ def _local(
         if not stepped.steps_are_long(theta):
             break
     return replace(result, evaluations=spent)
+
+
+def _method(how: declared.Search, problem: SceneProblem) -> Method:
+    """Return how the local searches of a problem go."""
+    return robust(how, problem).method_for(problem.parameters.size)
 
 
 def _beside(problem: SceneProblem) -> str:
@@ -416,12 +422,20 @@ def _sees(problem: SceneProblem, path: str) -> bool:
 
 
 def _spread(
-    problem: SceneProblem, theta: np.ndarray, stages: list[np.ndarray], floor: float
+    problem: SceneProblem,
+    theta: np.ndarray,
+    stages: list[np.ndarray],
+    floor: float,
+    *,
+    has_jacobian: bool,
 ) -> Uncertainty:
-    """Return the intervals at the answer, and the spectrum of the Jacobian."""
+    """Return the intervals at the answer, and the spectrum of the Jacobian.
+
+    Of many parameters there are none unless the search had their Jacobians too.
+    """
     n = problem.parameters.size
     nan = np.full(n, np.nan)
-    if n > MOST_TANGENTS:
+    if n > MOST_TANGENTS and not has_jacobian:
         left = _squares(problem, theta)
         noise = 0.0 if left is None else SEEN * float(np.sqrt(left.mean()))
         return no_spread(n, f"more than {MOST_TANGENTS} parameters", noise)
