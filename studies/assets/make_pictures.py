@@ -3,8 +3,8 @@
     python studies/assets/make_pictures.py
 
 `disc.png`, `heart.png`, `column.png` and `layer.png` cover a quarter of 110 x 110 pixels, white on
-black with soft edges: the scene `smoke` begins and ends with such pictures. `curtain.vtp` is a sheet
-about its centre with a printed pattern, one colour for each point: the scene `cloth-velocity`.
+black with soft edges: the scene `smoke` begins and ends with such pictures. `curtain.vtp` is a
+sheet about its centre with a printed pattern, one colour for each point: `cloth-velocity`.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Random rigid bodies: one of fourteen shapes, stretched, in any pose, thrown where there is a floor.
+"""Random rigid bodies: fourteen shapes, stretched, in any pose, thrown where there is a floor.
 
 Instance k has shape k, from the first again after the last. A push at vertices is moved to the one
 that is lowest at first.
