@@ -1,0 +1,81 @@
+"""Random instances of a scene: resumed to the same bits, and with those that fail."""
+
+import csv
+import json
+
+from studies.problem import instances
+from studies.problem.instances import covered, make_instances
+from studies.registry import RunOptions
+from studies.run_folder import RunFolder
+from studies.scene.reading import read_scene, scene_from_dict
+from tests.studies.problem.twins import tables
+
+
+TRUTH = {"rod.length": {"between": [0.95, 1.05]}}
+FREE = {"rod.length": {"start": {"between": [0.8, 0.9]}, "bounds": [0.3, 3.0]}}
+OPTIONS = RunOptions(certificate=False)
+
+
+def job(**more):
+    file = scene_from_dict(tables(truth=TRUTH, free=FREE, instances=3, **more))
+    return make_instances(file, OPTIONS, title="pendula")
+
+
+def numbers(folder):
+    return [(folder / f"instances/{k:03d}/result.json").read_text() for k in range(3)]
+
+
+def records(path):
+    """Run the instances, but for the report of the worst."""
+    one = job()
+    folder = RunFolder(path)
+    with instances.EvaluationProgress(10) as progress:
+        return [one._record(folder, progress, k) for k in range(3)]
+
+
+def test_instances_resume_with_the_same_bits(tmp_path):
+    found = records(tmp_path / "a")
+    assert [one["instance"] for one in found] == [0, 1, 2]
+    assert max(one["errors"]["rod.length"]["mean"] for one in found) < 1e-13
+    assert len({one["errors"]["rod.length"]["truth"] for one in found}) == 3
+    records(tmp_path / "b")
+    whole = numbers(tmp_path / "a")
+    assert numbers(tmp_path / "b") == whole
+    own = tmp_path / "b/instances/001"
+    log = (own / "iterations.jsonl").read_text().splitlines(keepends=True)
+    (own / "result.json").unlink()
+    (own / "iterations.jsonl").write_text("".join(log[:2]))  # as a kill leaves it
+    records(tmp_path / "b")
+    assert numbers(tmp_path / "b") == whole
+    scene = read_scene(own / "study.toml")
+    assert scene.truth["rod.length"] == found[1]["errors"]["rod.length"]["truth"]
+
+
+def test_the_worst_is_reported_and_a_failed_one_told(tmp_path, monkeypatch):
+    search = instances.SceneFit.solve
+
+    def solve(fit, folder, progress):
+        if folder.path.name == "001":
+            raise instances.FAILURES[-1]("it fell off")
+        return search(fit, folder, progress)
+
+    monkeypatch.setattr(instances.SceneFit, "solve", solve)
+    folder = RunFolder(tmp_path)
+    folder.write_json("manifest.json", {"study": "scene", "name": "pendula", "started": ""})
+    monkeypatch.setattr("studies.reports.scene_run.write_report", lambda _folder: "report.html")
+    told = job().run(folder)
+    assert "1 of 3 instances failed" in told
+    assert "it fell off" in told
+    assert "rod.length: median" in told
+    rows = list(csv.DictReader((tmp_path / "instances.csv").read_text().splitlines()))
+    assert [row["status"] for row in rows] == ["CONVERGED", "FAILED", "CONVERGED"]
+    result = json.loads((tmp_path / "result.json").read_text())
+    worst = json.loads((tmp_path / "instances.json").read_text())["worst"]
+    assert result["logs"][0][0].startswith(f"instances/{worst:03d}/")
+
+
+def test_intervals_that_hold_the_truth_are_counted():
+    given = [{"errors": {"rod.length": {"mean": 0.1, "covered": held}}} for held in (True, False)]
+    assert covered(given) == [
+        "  the 95 % interval of rod.length for pixel noise held the truth in 1 of 2 instances"
+    ]

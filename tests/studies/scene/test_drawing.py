@@ -1,0 +1,88 @@
+"""Random instances of a scene file."""
+
+import numpy as np
+import pytest
+
+from studies.errors import StudyError
+from studies.scene.drawing import drawn
+from studies.scene.overrides import set_override
+from studies.scene.reading import read_scene, scene_from_dict, to_toml
+from tests.studies.problem.twins import tables
+
+
+TRUTH = {
+    "rod.length": {"between": [0.9, 1.1]},
+    "rod.damping": {"normal": 0.1, "mean": 5.0},
+    "world.gravity": 9.5,
+}
+
+
+def file(**more):
+    return scene_from_dict(tables(**{"truth": TRUTH, **more}))
+
+
+def test_an_instance_follows_from_seed_and_number():
+    one, again = drawn(file(), 3, 4), drawn(file(), 3, 4)
+    assert one == again
+    lengths = {drawn(file(), seed, k).truth["rod.length"] for seed in (0, 1) for k in range(3)}
+    assert len(lengths) == 6
+    assert all(0.9 < length < 1.1 for length in lengths)
+    rng = np.random.default_rng([3, 4])
+    assert one.truth["rod.length"] == rng.uniform(0.9, 1.1)
+    assert one.truth["rod.damping"] == 5.0 + 0.1 * rng.standard_normal()
+    assert one.truth["world.gravity"] == 9.5
+
+
+def test_an_instance_is_data_that_can_be_written_and_read(tmp_path):
+    observation = tables()["observations"]["film"]
+    observation["simulate"]["noise"] = 0.1
+    one = drawn(file(observations={"film": observation}, instances=5), 0, 2)
+    assert one.instances == 1
+    assert one.observations["film"].simulate.seed is not None
+    path = tmp_path / "scene.toml"
+    path.write_text(to_toml(one))
+    assert read_scene(path) == one
+    assert drawn(one, 7, 9) == one
+
+
+def test_starts_and_arrays_are_drawn():
+    free = {
+        "rod.length": {"start": {"between": [0.5, 0.6]}, "bounds": [0.3, 3.0]},
+        "rod.angle": {"start": [{"between": [1.0, 2.0]}, 3.0]},
+        "rod.rate": {"start": {"between": [1.0, 2.0], "shape": [2, 3]}},
+    }
+    one = drawn(file(free=free), 0)
+    assert 0.5 < one.free["rod.length"].start < 0.6
+    assert one.free["rod.angle"].start[1] == 3.0
+    assert np.shape(one.free["rod.rate"].start) == (2, 3)
+
+
+def test_truths_are_overridden_with_and_without_quotes():
+    values = tables(truth=TRUTH)
+    for text in ("truth.rod.length=1.2", 'truth."rod.damping"={between=[1, 2]}'):
+        set_override(values, text)
+    set_override(values, "truth.cube.velocity[0]=3")
+    assert values["truth"] == {
+        **TRUTH,
+        "rod.length": 1.2,
+        "rod.damping": {"between": [1, 2]},
+        "cube.velocity[0]": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"truth": {"rod.length": {"between": [2.0, 1.0]}}}, r"must be \[low, high\]"),
+        ({"truth": {"rod.length": {"between": [1.0, 2.0], "normal": 1.0}}}, "one of the two"),
+        ({"truth": {"rod.length": "long"}}, "must be a number"),
+        ({"draw": "os"}, "Unknown bundled module"),
+        (
+            {"free": {"rod.length": {"start": {"between": [5.0, 6.0]}, "bounds": [0.3, 3.0]}}},
+            "must hold `start`",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(more, said):
+    with pytest.raises(StudyError, match=said):
+        drawn(file(**more), 0)
