@@ -85,7 +85,7 @@ def looks(folder: RunFolder) -> str:
     if not folder.has(run_folder.LOOKS):
         return ""
     parts = []
-    for look in folder.read_json(run_folder.LOOKS):
+    for look in folder.read_json(run_folder.LOOKS)["looks"]:
         data = folder.file(f"{run_folder.FIGURES}/{look['name']}.png").read_bytes()
         parts.append(
             f"<section>\n<h2>{html.escape(look['title'])}</h2>\n{wide(data, look['title'])}\n"

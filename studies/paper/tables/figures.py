@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from studies.figures import BLUE, INK, ORANGE, SOFT, make_axes, png
 from studies.instances import FAILED
 from studies.paper.tables.summary import VIDEO, find_cell
+from studies.reports.figures import BLUE, INK, ORANGE, SOFT, make_axes
 
 
 LEAST = 1e-17  # an error of 0 is drawn here
@@ -16,7 +16,7 @@ LETTERS = 11  # of a row's name in a line
 NARROWEST = 7.0  # figure [inches]; a report shows it as wide as the page
 
 
-def errors(result: dict[str, Any]) -> bytes:
+def errors(result: dict[str, Any]) -> Any:
     """Draw one panel for each column: errors on a log scale, one strip of points for each row."""
     columns = result["columns"]
     across = min(ACROSS, len(columns))
@@ -27,7 +27,7 @@ def errors(result: dict[str, Any]) -> bytes:
         _panel(ax, result, column)
     for ax in axes[len(columns) :]:
         ax.set_visible(False)
-    return png(figure)
+    return figure
 
 
 def _panel(ax: Any, result: dict[str, Any], column: dict[str, Any]) -> None:

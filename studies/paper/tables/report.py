@@ -1,32 +1,52 @@
 """The report of a table: what was found beside what is published, and every instance."""
 
-import html
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from studies import certificate_report
-from studies.certificate import verdict_of, worst
+from studies.certificate import Verdict as Certified, told, verdict_of, worst
 from studies.instances import FAILED
 from studies.paper.tables import figures
 from studies.paper.tables.more_rows import with_rows
 from studies.paper.tables.summary import VIDEO, above_the_bar, find_cell
 from studies.paper.tables.tasks import all_seconds
-from studies.report_parts import (
-    FACES_SWAP,
-    counted,
-    looks,
-    provenance,
-    rows,
-    run_facts,
+from studies.reports import certificate
+from studies.reports.content import (
+    Block,
+    Code,
+    Details,
+    Facts,
+    Item,
+    Media,
+    Report,
+    Section,
+    Text,
+    Tone,
+    Verdict,
+    details,
+    section,
     table,
-    wide,
-    write_page,
 )
-from studies.run_folder import RunFolder
+from studies.reports.figures import FigureFiles
+from studies.reports.numbers import count
+from studies.reports.page import write_report as write_page
+from studies.reports.scene_run import provenance
+from studies.runs.folder import FIGURES, LOOKS, RunFolder
 
 
 LISTED = 12  # parameters of one instance whose errors are listed
+ABOUT = (
+    "Relative errors; of a parameter with many values their mean over the values, and a velocity's "
+    "are relative to the mean speed. Below them in the table are the means that the gradSim paper "
+    "prints. A bar is the error that this project aims to stay below from video. Expected is the "
+    "analytic mean error of an estimator that knows nothing but the range of the hidden values. "
+    "Points are instances, black lines their medians, grey ones published, orange ones bars."
+)
+DOUBTS = (
+    "A loss far above rounding says that all starts ended in another optimum; one at rounding, "
+    "with a large condition of the Jacobian, that the video hardly determines the combination in "
+    "the last column."
+)
 
 
 def scene_file(scene: str) -> str:
@@ -34,8 +54,8 @@ def scene_file(scene: str) -> str:
     return f"scenes/{scene}.toml"
 
 
-def write_report(folder: RunFolder) -> Path:
-    """Draw the figures and write `report.html`; return its path.
+def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
+    """Draw the figures, also in these formats, and write the report; return the page's path.
 
     Raises
     ------
@@ -43,119 +63,130 @@ def write_report(folder: RunFolder) -> Path:
         If the run is not finished.
     """
     found, certified, manifest = folder.finished()
-    result = with_rows(folder, found)
-    drawn = {"errors": figures.errors(result)}
-    sections = []
-    for scene, one in certified.items():
-        points = certificate_report.named_points(one["status"], one["certificate"])
-        own = certificate_report.drawn(points, one["certificate"])
-        images = {f"{name}_{scene}": data for name, data in own.items()}
-        of = f"instance {one['instance']} of {scene}"
-        kept = one["certificate"].get("schedule")
-        section = certificate_report.section(points, images, FACES_SWAP, schedule=kept, of=of)
-        sections.append(section)
-        drawn |= images
-    folder.write_figures(drawn)
-    body = [
-        _table_section(result, drawn["errors"]),
-        looks(folder),
+    result, files = with_rows(folder, found), FigureFiles(folder, formats)
+    tone, text = _verdict(result)
+    settings = [
+        Details(
+            f"Settings of the scene {scene}",
+            (Code(folder.file(scene_file(scene)).read_text(encoding="utf-8")),),
+        )
+        for scene in dict.fromkeys(column["scene"] for column in result["columns"])
+    ]
+    sections = (
+        _errors_section(result, files),
+        *_looks(folder),
         _doubts_section(result),
         _failed_section(result),
-        _rows_section(result),
-        *sections,
-        f"<section>\n<h2>Set-up</h2>\n{rows(_facts(folder, result, manifest))}\n</section>",
-        _every_section(result),
-        provenance(folder, manifest),
-        _scenes_section(folder, result),
-    ]
-    sections = "\n\n".join(filter(None, body))
-    return write_page(folder, result["title"], _verdicts(result, certified), sections)
+        section("The methods", Facts({row["label"]: row["about"] for row in result["rows"]})),
+        _set_up(folder, result, manifest, certified, files=files),
+        section("Every instance", details("Show them", _every(result))),
+        provenance(folder, manifest, settings),
+    )
+    report = Report(
+        result["title"],
+        Verdict(text, tone),
+        {
+            "run": folder.path.name,
+            "of": manifest["study"],
+            "answer": _answer(result),
+            "started": manifest["started"],
+        },
+        tuple(one for one in sections if one is not None),
+        (count(result["count"], "instance"), f"gradient certificates: {_certified(certified)}"),
+    )
+    return write_page(folder, report)
 
 
-def _verdicts(
-    result: dict[str, Any], certified: Mapping[str, Any]
-) -> list[tuple[bool | None, str]]:
-    """Return what is said first."""
+def _verdict(result: dict[str, Any]) -> tuple[Tone, str]:
+    """Return whether the errors from video are below their bars."""
     held = [one["met"] for one in result["cells"] if one["met"] is not None]
-    said: list[tuple[bool | None, str]] = [(None, counted(result["count"], "instance"))]
-    if held:
-        said.insert(0, (all(held), f"{sum(held)} of {counted(len(held), 'bar')} kept"))
-    if certified:
-        found = worst(verdict_of(one["certificate"]) for one in certified.values())
-        said.append(certificate_report.verdict(found))
-    return said
+    if not held:
+        return "plain", "no bars"
+    return ("good" if all(held) else "bad"), f"{sum(held)} of {count(len(held), 'bar')} kept"
 
 
-def _table_section(result: dict[str, Any], figure: bytes) -> str:
-    parts = [_column(result, column) for column in result["columns"]]
-    overview = _overview(result) if len(parts) > 1 else "".join(parts)
-    each = "".join(parts) if len(parts) > 1 else ""
-    return f"""<section>
-<h2>Relative errors</h2>
-{overview}
-{wide(figure, "errors of every instance")}
-<p>Relative errors of {counted(result["count"], "instance")}; of a parameter with many values their
-mean over the values, and a velocity's are relative to the mean speed. Published, or in brackets,
-are the means that the gradSim paper prints. A bar is the error that this project aims to stay
-below from video. Expected is the analytic mean error of an estimator that knows nothing but the
-range of the hidden values. Points are instances, black lines their medians, grey ones published,
-orange ones bars.</p>
-<p>{html.escape(result["differs"])}</p>
-{each}
-</section>"""
+def _answer(result: dict[str, Any]) -> str:
+    """Return the errors from video in one line."""
+    parts = []
+    for column in result["columns"]:
+        cell = next((k for k in result["cells"] if _is(k, column, VIDEO)), None)
+        if cell is not None and cell["mean"] is not None:
+            parts.append(f"{column['label']} {cell[column['by']]:.1e}")
+    return ", ".join(parts)
 
 
-def _overview(result: dict[str, Any]) -> str:
+def _is(cell: Mapping[str, Any], column: Mapping[str, Any], row: str) -> bool:
+    own = cell["scene"], cell["path"], cell["row"]
+    return own == (column["scene"], column["path"], row)
+
+
+def _certified(certified: Mapping[str, Any]) -> str:
+    made = [verdict_of(one["certificate"]) for one in certified.values()]
+    return told(worst(made) if made else Certified.SKIPPED)
+
+
+def _errors_section(result: dict[str, Any], files: FigureFiles) -> Section | None:
+    each = [
+        block
+        for column in result["columns"]
+        for block in (Text(_bar(column)), _column(result, column))
+        if block is not None
+    ]
+    several = len(result["columns"]) > 1
+    item = Item(files.save("errors", figures.errors(result)), "errors of every instance", wide=True)
+    return section(
+        "Relative errors",
+        *([_overview(result)] if several else each),
+        Media((item,), ABOUT),
+        Text(result["differs"]),
+        *([Details("Mean, median and worst of each", tuple(each))] if several else []),
+    )
+
+
+def _overview(result: dict[str, Any]) -> Block | None:
     """Return one line for each row, and one number of each column, above the published one."""
-    head = ["", *(html.escape(one["label"]) + _small(one["by"]) for one in result["columns"])]
+    head = ["", *(f"{one['label']}\n{one['by']}" for one in result["columns"])]
     lines = []
     for row in result["rows"]:
-        line = [f"<b>{html.escape(row['label'])}</b>"]
+        line = [row["label"]]
         for column in result["columns"]:
             cell = find_cell(result, column, row["name"])
-            found = _none(cell) if cell["mean"] is None else f"<b>{cell[column['by']]:.1e}</b>"
+            found = _none(cell) if cell["mean"] is None else f"{cell[column['by']]:.1e}"
             published = cell["published"]
-            line.append(found + ("" if published is None else _small(f"({published:.1e})")))
+            line.append(found + ("" if published is None else f"\npublished {published:.1e}"))
         lines.append(line)
-    lines.append(["bar", *("" if one["bar"] is None else f"{one['bar']:.0e}"
-                           for one in result["columns"])])  # fmt: skip
-    return f'<div class="scroll">{table(head, lines)}</div>'
+    bars = ("" if one["bar"] is None else f"{one['bar']:.0e}" for one in result["columns"])
+    return table(head, [*lines, ["bar", *bars]], strong=range(1, len(head)))
 
 
-def _small(text: str) -> str:
-    return f'<br><span class="unit">{text}</span>'
+def _bar(column: dict[str, Any]) -> str:
+    bar = "" if column["bar"] is None else f", aim: {column['by']} below {column['bar']:.0e}"
+    return f"{column['label']}{bar}"
 
 
-def _column(result: dict[str, Any], column: dict[str, Any]) -> str:
+def _column(result: dict[str, Any], column: dict[str, Any]) -> Block | None:
     head = ["", "mean", "median", "worst", "in instance", "expected", "published"]
     lines = [
-        _line(result, column, find_cell(result, column, row["name"]), row["label"])
+        _line(result, find_cell(result, column, row["name"]), row["label"])
         for row in result["rows"]
     ]
     shown = {row["name"] for row in result["rows"]}
-    for name, value in column["published"].items():
-        if name not in shown:
-            label = html.escape(result["labels"][name])
-            lines.append([f"{label}, not run", *[""] * 5, f"{value:.1e}"])
-    bar = "" if column["bar"] is None else f", aim: {column['by']} below {column['bar']:.0e}"
-    return f"""<p><b>{html.escape(column["label"])}</b>{bar}</p>
-<div class="scroll">{table(head, lines)}</div>
-"""
+    lines += [
+        [f"{result['labels'][name]}, not run", *[""] * 5, f"{value:.1e}"]
+        for name, value in column["published"].items()
+        if name not in shown
+    ]
+    return table(head, lines)
 
 
-def _line(
-    result: dict[str, Any], column: dict[str, Any], cell: dict[str, Any], label: str
-) -> list[str]:
-    name = f"<b>{html.escape(label)}</b>"
+def _line(result: dict[str, Any], cell: dict[str, Any], label: str) -> list[str]:
     published = "" if cell["published"] is None else f"{cell['published']:.1e}"
     if cell["mean"] is None:
-        return [name, _none(cell), "", "", "", "", published]
-    values = {key: f"{cell[key]:.1e}" for key in ("mean", "median", "worst")}
-    if cell["met"] is not None:
-        values[column["by"]] = f"<b>{values[column['by']]}</b>"
-    few = f" ({cell['failed']} of {result['count']} failed)" if cell["failed"] else ""
+        return [label, _none(cell), "", "", "", "", published]
+    few = f"\n{cell['failed']} of {result['count']} failed" if cell["failed"] else ""
     expected = "" if cell["expected"] is None else f"{cell['expected']:.2e}"
-    return [name + few, *values.values(), str(cell["worst_instance"]), expected, published]
+    values = [f"{cell[key]:.1e}" for key in ("mean", "median", "worst")]
+    return [label + few, *values, str(cell["worst_instance"]), expected, published]
 
 
 def _none(cell: dict[str, Any]) -> str:
@@ -163,78 +194,70 @@ def _none(cell: dict[str, Any]) -> str:
     return "failed" if cell["failed"] else "-"
 
 
-def _doubts_section(result: dict[str, Any]) -> str:
+def _looks(folder: RunFolder) -> list[Section | None]:
+    """Return what scenes have drawn of their instance of the median error."""
+    if not folder.has(LOOKS):
+        return []
+    return [
+        section(
+            one["title"],
+            Media((Item(f"{FIGURES}/{one['name']}.png", one["title"], wide=True),), one["caption"]),
+        )
+        for one in folder.read_json(LOOKS)["looks"]
+    ]
+
+
+def _doubts_section(result: dict[str, Any]) -> Section | None:
     """Return what the video and the search say of instances that are above a bar."""
-    above = above_the_bar(result)
-    if not above:
-        return ""
     head = ["scene", "instance", "errors", "loss", "starts", "condition", "determined worst"]
     lines = []
-    for one in above:
+    for one in above_the_bar(result):
         spectrum = one["spectrum"] or {}
-        worst = spectrum.get("worst_direction") or {}
-        named = "<br>".join(f"{weight:.2f} {html.escape(name)}" for name, weight in worst.items())
+        named = (spectrum.get("worst_direction") or {}).items()
         condition = spectrum.get("condition")
-        what = f"{one['instance']}: {html.escape(one['what'])}"
-        cells = [html.escape(one["scene"]), what, _errors(one), _loss(one), str(one["starts"])]
-        lines.append([*cells, "-" if condition is None else f"{condition:.1e}", named])
-    return f"""<section>
-<h2>Instances above a bar</h2>
-<div class="scroll">{table(head, lines)}</div>
-<p>A loss far above rounding says that all starts ended in another optimum; one at rounding, with a
-large condition of the Jacobian, that the video hardly determines the combination in the last
-column.</p>
-</section>"""
+        lines.append(
+            [
+                one["scene"],
+                f"{one['instance']}: {one['what']}",
+                _errors(one),
+                _loss(one),
+                one["starts"],
+                "-" if condition is None else f"{condition:.1e}",
+                "\n".join(f"{weight:.2f} {name}" for name, weight in named),
+            ]
+        )
+    found = table(head, lines)
+    return section("Instances above a bar", found, Text(DOUBTS)) if found else None
 
 
-def _failed_section(result: dict[str, Any]) -> str:
+def _failed_section(result: dict[str, Any]) -> Section | None:
     failed = [one for one in result["records"] if one["status"] == FAILED]
-    if not failed:
-        return ""
-    head = ["scene", "method", "instance", "why it failed"]
-    lines = [
-        [html.escape(str(one[key])) for key in ("scene", "estimator", "instance", "reason")]
-        for one in failed
-    ]
-    return f"""<section>
-<h2>What failed</h2>
-<div class="scroll">{table(head, lines)}</div>
-<p>These are in no mean, median or worst.</p>
-</section>"""
+    keys = ("scene", "estimator", "instance", "reason")
+    found = table(
+        ["scene", "method", "instance", "why it failed"],
+        [[one[key] for key in keys] for one in failed],
+    )
+    return (
+        section("What failed", found, Text("These are in no mean, median or worst."))
+        if found
+        else None
+    )
 
 
-def _rows_section(result: dict[str, Any]) -> str:
-    about = {row["label"]: row["about"] for row in result["rows"]}
-    return f"""<section>
-<h2>The methods</h2>
-{rows(about)}
-</section>"""
-
-
-def _every_section(result: dict[str, Any]) -> str:
+def _every(result: dict[str, Any]) -> Block | None:
     head = ["scene", "method", "instance", "what", "status", "loss", "evaluations", "errors"]
-    lines = []
-    for one in result["records"]:
-        if one["status"] == FAILED:
-            continue
-        cells = [one["scene"], one["estimator"], str(one["instance"]), one["what"]]
-        cells.append(one["status"].lower().replace("_", " "))
-        end = [_loss(one), str(one["evaluations"]), _errors(one)]
-        lines.append([*map(html.escape, cells), *end])
-    return f"""<section>
-<details><summary>Every instance</summary>
-<div class="scroll">{table(head, lines)}</div></details>
-</section>"""
-
-
-def _scenes_section(folder: RunFolder, result: dict[str, Any]) -> str:
-    """Return the settings of every scene, those of its study that the table changes included."""
-    parts = []
-    for scene in dict.fromkeys(column["scene"] for column in result["columns"]):
-        text = folder.file(scene_file(scene)).read_text(encoding="utf-8")
-        parts.append(f"""<details><summary>Settings of the scene {html.escape(scene)}</summary>
-<pre>{html.escape(text)}</pre></details>""")
-    return f"<section>\n{''.join(parts)}\n</section>"
+    lines = [
+        [
+            *(one[key] for key in ("scene", "estimator", "instance", "what")),
+            one["status"].lower().replace("_", " "),
+            _loss(one),
+            one["evaluations"],
+            _errors(one),
+        ]
+        for one in result["records"]
+        if one["status"] != FAILED
+    ]
+    return table(head, lines)
 
 
 def _loss(one: dict[str, Any]) -> str:
@@ -243,18 +266,39 @@ def _loss(one: dict[str, Any]) -> str:
 
 def _errors(one: dict[str, Any]) -> str:
     shown = list(one["errors"].items())[:LISTED]
-    return "<br>".join(f"{html.escape(path)} {error['mean']:.1e}" for path, error in shown)
+    return "\n".join(f"{path} {error['mean']:.1e}" for path, error in shown)
 
 
-def _facts(folder: RunFolder, result: dict[str, Any], manifest: dict[str, Any]) -> dict[str, str]:
+def _set_up(
+    folder: RunFolder,
+    result: dict[str, Any],
+    manifest: dict[str, Any],
+    certified: dict[str, Any],
+    *,
+    files: FigureFiles,
+) -> Section | None:
     scenes = {column["scene"]: column["study"] for column in result["columns"]}
     whats = {column["scene"]: "; ".join(column["whats"]) for column in result["columns"]}
-    spent = [one["evaluations"] for one in result["records"] if one["estimator"] == VIDEO
-             and one["status"] != FAILED]  # fmt: skip
-    return {
-        "command": manifest["command"],
-        **{f"scene {name}": f"{study}: {whats[name]}" for name, study in scenes.items()},
-        "evaluations from video": f"{sum(spent)} in all",
-        "search took": f"{all_seconds(folder):.1f} s",
-        **run_facts(manifest),
-    }
+    spent = [
+        one["evaluations"]
+        for one in result["records"]
+        if one["estimator"] == VIDEO and one["status"] != FAILED
+    ]
+    folded = [
+        certificate.folded(
+            one["certificate"], one["status"], files, f"instance {one['instance']} of {scene}"
+        )
+        for scene, one in certified.items()
+    ]
+    return section(
+        "Set-up",
+        Facts(
+            {
+                "command": manifest["command"],
+                **{f"scene {name}": f"{study}: {whats[name]}" for name, study in scenes.items()},
+                "evaluations from video": f"{sum(spent)} in all",
+                "search took": f"{all_seconds(folder):.1f} s",
+            }
+        ),
+        *folded,
+    )

@@ -47,7 +47,7 @@ def test_a_row_that_was_added_is_shown_beside_what_is_published(folder, adjsim):
     code, _, err = adjsim("report", folder.path)
     assert code == 0, err
     report = folder.file("report.html").read_text()
-    for said in ("<b>ConvLSTM</b>", "Guesses &amp; was trained for 3 s.", "9.4e-03", "guessed"):
+    for said in ("ConvLSTM", "Guesses &amp; was trained for 3 s.", "9.4e-03", "guessed"):
         assert said in report
     assert "ConvLSTM, not run" not in report
     assert folder.file("result.json").read_bytes() == before
