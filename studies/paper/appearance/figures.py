@@ -1,10 +1,11 @@
 """Figures of `appearance`: curves side by side, losses over the mass, and what feels the mass."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from studies.figures import BLUE, GREEN, INK, ORANGE, TINY, make_axes, png
+from studies.reports.figures import BLUE, GREEN, INK, ORANGE, TINY, make_axes
 
 
 COLORS = (BLUE, ORANGE, GREEN)
@@ -15,7 +16,7 @@ FELT = {"target": "target", "start": "start", "slope": "feels mass"}
 def convergence(
     searches: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]],
     medians: Mapping[str, np.ndarray],
-) -> bytes:
+) -> Any:
     """Draw errors over evaluations: a panel for each name, its searches faint, then all medians."""
     figure, axes = make_axes(1, len(searches) + 1, (2.45 * (len(searches) + 1), 2.9))
     named = list(zip(searches, COLORS, strict=False))
@@ -36,12 +37,10 @@ def convergence(
     for ax in axes[1:]:
         ax.tick_params(labelleft=False)
     axes[0].set_ylabel("relative error of the mass")
-    return png(figure)
+    return figure
 
 
-def landscapes(
-    parts: np.ndarray, losses: Mapping[str, np.ndarray], starts: Sequence[float]
-) -> bytes:
+def landscapes(parts: np.ndarray, losses: Mapping[str, np.ndarray], starts: Sequence[float]) -> Any:
     """Draw losses over masses in parts of the truth, by name (n_bodies, n_parts); bold, medians.
 
     Ticks on the axis say where searches start.
@@ -54,10 +53,10 @@ def landscapes(
     ax.plot(starts, np.zeros(len(starts)), "^", color=INK, ms=5, label="starts")
     ax.set(xlabel="mass, in parts of the truth", ylabel="loss [-]")
     ax.legend(frameon=False, fontsize=9)
-    return png(figure)
+    return figure
 
 
-def felt(frames: Mapping[str, np.ndarray], names: Sequence[str], at: Sequence[int]) -> bytes:
+def felt(frames: Mapping[str, np.ndarray], names: Sequence[str], at: Sequence[int]) -> Any:
     """Draw target, start and what feels the mass at some instants, for each name side by side."""
     columns = [(name, key) for name in names for key in FELT]
     height, width = frames["target"].shape[2:4]
@@ -79,4 +78,4 @@ def felt(frames: Mapping[str, np.ndarray], names: Sequence[str], at: Sequence[in
             ax.set_title(f"{above}\n{FELT[key]}", fontsize=9, color=INK)
         if not k % len(columns):
             ax.set_ylabel(f"{1e3 * frames['times'][at[row]]:.0f} ms", fontsize=9, color=INK)
-    return png(figure)
+    return figure

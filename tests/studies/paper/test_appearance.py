@@ -172,7 +172,7 @@ def test_the_report_shows_curves_and_looks_side_by_side(finished):
     assert text.count("<summary>Gradient certificate of ") == len(KINDS)
     assert not re.search(r'(src|href)="(?!data:)', text)
     names = {path.stem for path in (folder.path / "figures").iterdir()}
-    assert {"felt", "landscape", "convergence_adam", "taylor_start_texture"} <= names
+    assert {"felt", "landscape", "convergence_adam", "taylor-texture-1"} <= names
 
 
 def test_the_motion_can_be_viewed(finished):
