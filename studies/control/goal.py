@@ -19,11 +19,12 @@ import scipy.sparse
 
 from adjsim.model import Model
 from studies.errors import StudyError
-from studies.problem.films import FilmObserver
+from studies.problem.films import FilmObserver, PictureObserver
 from studies.problem.making import Made
 from studies.problem.observers import Observer
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem, on_one_timeline
+from studies.problem.smoke import WHITE, SmokeObserver
 
 
 CENTER = "center"  # of mass, as an observation that is only measured, or told in place of pictures
@@ -125,13 +126,13 @@ def make_target(made: Made, supervision: str) -> tuple[SceneProblem, Target]:
 
 def last_alpha(one: Observer, rows: np.ndarray) -> np.ndarray:
     """Return the alphas of the last picture of a film, (height, width)."""
-    assert isinstance(one, FilmObserver)
+    assert isinstance(one, PictureObserver)
     return one.as_images(rows)[-1, ..., 3]
 
 
 def _pictured(observers: Sequence[Observer]) -> str | None:
     """Return the name of the film whose last picture is measured: the one that ends last."""
-    films = [one for one in observers if isinstance(one, FilmObserver)]
+    films = [one for one in observers if isinstance(one, PictureObserver)]
     return max(films, key=lambda one: one.start + one.times[-1]).name if films else None
 
 
@@ -161,8 +162,14 @@ def _weighted(one: Observer, told: str | None) -> Observer:
 
 
 def _drawn_silhouette(observers: Sequence[Observer]) -> np.ndarray | None:
-    """Return where the target from a file shows the bodies, 0 or 1; None without a picture."""
+    """Return where the target from a file shows the bodies, 0 or 1; None without a picture.
+
+    Of smoke it is its density, from 0 to 1.
+    """
     film = next((one for one in observers if one.name == _pictured(observers)), None)
+    if isinstance(film, SmokeObserver):
+        shown = film.frames[-1] - film.background
+        return shown.sum(axis=-1) / np.sum(np.asarray(WHITE) - film.background)
     if not isinstance(film, FilmObserver):
         return None
     off = np.abs(film.frames[-1] - np.asarray(film.rasterizer.background)).max(axis=-1)
