@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -95,6 +95,15 @@ class PictureObserver(Observer):
         return self.weight / SEEN**2 * np.square(off, dtype=np.float64).mean(axis=(1, 2, 3))
 
 
+class Scenery(NamedTuple):
+    """What the camera of a film sees: vertices are (n_frames, n, 3), the size is (H, W)."""
+
+    scene: Scene
+    camera: PosedCamera
+    vertices: dict[str, np.ndarray]
+    size: tuple[int, int]
+
+
 @dataclass(frozen=True, eq=False)
 class FilmObserver(PictureObserver):
     """A film from a camera.
@@ -136,12 +145,17 @@ class FilmObserver(PictureObserver):
         return images.reshape(-1, 4)
 
     def _drawn(self, moved: Moved, at: Sampling, values: Values) -> tuple[Any, ...]:
+        seen = self.scenery(moved, at, values)
+        return seen.scene, seen.camera, self.rasterizer, seen.vertices, seen.size
+
+    def scenery(self, moved: Moved, at: Sampling, values: Values) -> "Scenery":
+        """Return what the camera sees."""
         vertices = {
             name: at.at(moved.surfaces[name]) - self.center.astype(moved.surfaces[name].dtype)
             for name in self.scene.objects
         }
         scene = with_look(self.scene, self.paths, values)
-        return scene, self.camera_at(values), self.rasterizer, vertices, self.size
+        return Scenery(scene, self.camera_at(values), vertices, self.size)
 
     def softened(self, factor: float) -> Self:
         """Return the film drawn with edges softer by a factor."""

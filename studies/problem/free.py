@@ -12,7 +12,7 @@ from studies.errors import StudyError
 from studies.parameters import Block, Parameters
 from studies.scene import declared
 from studies.scene.components import component_of, split_component, with_components
-from studies.transforms import Log, Scaled, Transform
+from studies.transforms import Identity, Log, Scaled, Transform
 
 
 WIDE = 100.0  # default bounds of a positive parameter: its start divided and multiplied by this
@@ -154,6 +154,12 @@ class FreeParameters(Parameters):
             free.append(replace(one, start=_inside(np.asarray(start), one)) if known else one)
         wholes = {path: values.get(path, one) for path, one in self.wholes.items()}
         return FreeParameters(tuple(free), self.ties, wholes)
+
+    def as_natural(self) -> "FreeParameters":
+        """Return the parameters whose theta are their natural values, without bounds or priors."""
+        wide = (-np.inf, np.inf)
+        free = [replace(one, transform=Identity(), bounds=wide, prior=None) for one in self.free]
+        return FreeParameters(tuple(free), self.ties, self.wholes)
 
     def _with_tied(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         tied = {

@@ -19,7 +19,8 @@ class Axis:
     Attributes
     ----------
     key : str
-        A parameter of the problem, e.g. "beam.mu", or a setting of the study, "time.frames".
+        A value by its path in the scene, e.g. "beam.mu", or a number of the scene file,
+        "observations.film.simulate.frames".
     start, stop : float
         First value and last, in the key's own unit.
     count : int
@@ -38,7 +39,16 @@ class Axis:
     def values(self) -> np.ndarray:
         """The values, (count,)."""
         space = np.geomspace if self.is_log else np.linspace
-        return space(self.start, self.stop, self.count)
+        values = space(self.start, self.stop, self.count)
+        near = np.rint(values)
+        is_whole = np.abs(values - near) <= ROUNDING * np.maximum(1.0, np.abs(near))
+        return np.where(is_whole, near, values)  # 8 is 8, not 7.999999999999999
+
+    @property
+    def numbers(self) -> list[float] | list[int]:
+        """The values, as whole numbers where all of them are."""
+        values = self.values
+        return [int(v) for v in values] if (values == np.rint(values)).all() else values.tolist()
 
     @property
     def text(self) -> str:
@@ -57,23 +67,15 @@ class Axis:
             ends = np.log(ends)
         return float((ends[2] - ends[0]) / (ends[1] - ends[0]) * (self.count - 1))
 
-    def whole_values(self) -> list[int]:
-        """Return the values as whole numbers.
-
-        Raises
-        ------
-        StudyError
-            If one is none.
-        """
-        near = np.rint(self.values)
-        off = np.abs(self.values - near) > ROUNDING * np.maximum(1.0, np.abs(near))
-        if off.any():
+    def require_whole(self) -> None:
+        """Raise if not all values are whole numbers."""
+        off = self.values[self.values != np.rint(self.values)]
+        if off.size:
             raise StudyError(
                 f"`--over {self.text}`: `{self.key}` is a whole number, but one value would be "
-                f"{self.values[off][0]:g}. Choose NUM so that all are whole, as in "
+                f"{off[0]:g}. Choose NUM so that all are whole, as in "
                 f"{self.key}={self.start:g}:{self.stop:g}:{round(self.stop - self.start) + 1}."
             )
-        return [int(value) for value in near]
 
 
 def parse_axis(text: str) -> Axis:
@@ -89,7 +91,7 @@ def parse_axis(text: str) -> Axis:
     parts = given.split(":")
     is_log = len(parts) == 4 and parts[3].strip() == "log"
     if not key.strip() or len(parts) != (4 if is_log else 3):
-        raise StudyError(f"`--over` must read {FORM}, got {text!r}. E.g. beam.mu=1e5:4e5:31.")
+        raise StudyError(f"`--over` must read {FORM}, got {text!r}. E.g. beam.E=1e5:4e5:31.")
     try:
         start, stop, count = float(parts[0]), float(parts[1]), int(parts[2])
     except ValueError as error:

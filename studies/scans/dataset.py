@@ -67,7 +67,7 @@ def make_dataset(grid: Grid, records: Sequence[dict[str, Any]]) -> xr.Dataset:
     for name, text in LONG.items():
         if name in data:
             data[name].attrs["long_name"] = text
-    data.attrs |= {"title": grid.scan.title, "study": grid.scan.settings.kind}
+    data.attrs |= {"title": grid.scan.title, "scan": grid.scan.name}
     return data
 
 

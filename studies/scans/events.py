@@ -13,15 +13,11 @@ from typing import Any
 import numpy as np
 
 from adjsim.contact_margins import ContactMargins
-from adjsim.model import Model
 from render.blending import Hard
 from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.filming import MeshFilming
-from studies.motion import Motion
-from studies.picture_problem import PictureProblem
+from studies.problem.problem import SceneProblem
 from studies.touches import margins
-from studies.video_problem import VideoProblem
 
 
 DIGITS = 12  # of the name of a set
@@ -52,20 +48,14 @@ class Events:
     face_set: str | None = None
 
 
-def events(problem: Any, natural: np.ndarray) -> Events:
+def events(problem: SceneProblem, natural: np.ndarray) -> Events:
     """Return what touches and what is seen at natural values of a problem."""
-    if isinstance(problem, PictureProblem):
-        scenery = problem.scenery_at(natural)
-        return _seen(scenery.scene, scenery.cameras, scenery.vertices, scenery.size)
-    if not isinstance(problem, VideoProblem):
-        return Events()
-    motion = problem.motion_at(natural)
+    seen = [_seen(*scenery) for scenery in problem.sceneries_at(natural)]
     found = Events()
-    if isinstance(problem.filming, MeshFilming):
-        film, run = problem.filming, motion.run()
-        vertices = {name: one.vertices(motion, run) for name, one in film.subjects.items()}
-        found = _seen(film.scene, (film.camera,), vertices, film.size)
-    contacts = margins(motion)
+    if seen:
+        faces = int(sum(int(one.sum()) for one in seen))
+        found = Events(faces=faces, face_set=_name(seen))
+    contacts = touches_of(problem, natural)
     if not contacts:
         return found
     return replace(
@@ -81,17 +71,13 @@ def touch_set(contacts: Mapping[str, ContactMargins]) -> str:
     return _name(own.touch > 0.0 for own in contacts.values())
 
 
-def touches_of(problem: Any, natural: np.ndarray) -> dict[str, ContactMargins]:
+def touches_of(problem: SceneProblem, natural: np.ndarray) -> dict[str, ContactMargins]:
     """Return the margins of every contact at natural values; none where nothing can touch."""
-    if not isinstance(problem, VideoProblem):
-        return {}
-    motion: Motion = problem.motion_at(natural)
-    has_contacts = isinstance(motion.system, Model)
-    return margins(motion) if has_contacts else {}
+    return margins(problem.motion_at(natural))
 
 
-def _seen(scene: Scene, cameras: Any, vertices: Mapping[str, np.ndarray], size: Any) -> Events:
-    """Return which faces are seen: the nearest ones at the middle of each pixel."""
+def _seen(scene: Scene, camera: Any, vertices: Mapping[str, np.ndarray], size: Any) -> np.ndarray:
+    """Return which faces are seen, (n_frames, n_faces): the nearest ones at the middle of pixels."""
     total = sum(len(mesh.faces) for mesh in scene.objects.values())
     objects, first = {}, 1
     for name, mesh in scene.objects.items():
@@ -101,14 +87,13 @@ def _seen(scene: Scene, cameras: Any, vertices: Mapping[str, np.ndarray], size: 
         objects[name] = Mesh(mesh.faces, face_colors=colors, material=Material(1.0, 0.0))
     exact = {name: np.asarray(x, np.float64) for name, x in vertices.items()}
     drawn = rasterize(
-        Scene(objects, scene.lights), list(cameras), SoftRasterizer(blend=Hard()), exact, size
+        Scene(objects, scene.lights), camera, SoftRasterizer(blend=Hard()), exact, size
     )
     frames = np.rint(drawn[..., 0] * total).astype(np.int64)
     frames = frames.reshape(-1, frames.shape[-2] * frames.shape[-1])
     seen = np.zeros((len(frames), total + 1), bool)
     np.put_along_axis(seen, frames, values=True, axis=1)
-    seen = seen[:, 1:]
-    return Events(faces=int(seen.sum()), face_set=_name([seen]))
+    return seen[:, 1:]
 
 
 def _name(sets: Iterable[Any]) -> str:

@@ -202,7 +202,7 @@ def _failures_told(scan: Scan, data: xr.Dataset, units: Mapping[str, str]) -> st
 def subset_losses(scan: Scan, data: xr.Dataset) -> dict[str, np.ndarray]:
     """Return the loss of the frames of every subset alone, over the grid."""
     return {
-        name: data.frame_loss.sel(frame=frames).mean("frame").values
+        name: data.frame_loss.sel(frame=list(frames)).mean("frame").values
         for name, frames in scan.subsets.items()
     }
 

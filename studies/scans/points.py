@@ -5,15 +5,16 @@ stopped and resumed leaves the same file to the bit. What is not finite is null.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from studies.errors import StudyError
+from studies.problem.worlds import Failure, Sample
 from studies.runs.folder import RunFolder
 from studies.runs.lines import append_record, line_of, read_records
-from studies.scans.evaluation import Failure, Sample, in_groups, sample_points, worlds_at_once
 from studies.scans.events import events
 from studies.scans.terrain import Grid, Terrain
 from studies.scans.trust import compare, estimates
@@ -64,33 +65,33 @@ def make_points(
 ) -> list[dict[str, Any]]:
     """Return what a scan keeps of points that share their settings."""
     points = [grid.natural(terrain, index) for index in indices]
-    samples: list[Sample | Failure] = []
-    for some in in_groups(points, worlds_at_once(terrain)):
-        samples += sample_points(terrain, some)
+    samples = terrain.samples(points)
     records: list[dict[str, Any]] = [{"index": list(index)} for index in indices]
-    good = []
+    found: dict[int, Sample] = {}
     for k, sample in enumerate(samples):
         if isinstance(sample, Failure):
             records[k]["reason"] = sample.reason
         else:
-            good.append(k)
+            found[k] = sample
             records[k] |= {
                 "reason": None,
                 "loss": sample.loss,
                 "gradient": _plain(sample.gradient[shown(grid)]),
                 "frame_loss": _plain(sample.frame_loss),
             }
-    own, found = [points[k] for k in good], [samples[k] for k in good]
-    if grid.scan.trust and good and grid.on_problem:
-        for k, one in zip(good, compare(grid, terrain, own, found), strict=True):  # pyright: ignore[reportArgumentType]
+    own = [points[k] for k in found]
+    steps = [terrain.problem.with_rounded_steps(point).steps for point in own]
+    if grid.scan.trust and own and grid.on_problem:
+        compared = compare(grid, terrain, own, list(found.values()), steps=steps)
+        for k, one in zip(found, compared, strict=True):
             records[k] |= {name: _plain(value) for name, value in vars(one).items()}
     if grid.scan.trust:
-        for k in good:
-            records[k] |= vars(events(terrain.problem, points[k]))
-    if grid.scan.black_box is not None and good and grid.on_problem:
-        numbers = [int(np.ravel_multi_index(indices[k], grid.shape)) for k in good]
-        drawn = estimates(grid, terrain, own, numbers)
-        for k, one in zip(good, drawn, strict=True):
+        for k, point, step in zip(found, own, steps, strict=True):
+            records[k] |= vars(events(replace(terrain.problem, steps=step), point))
+    if grid.scan.black_box is not None and own and grid.on_problem:
+        numbers = [int(np.ravel_multi_index(indices[k], grid.shape)) for k in found]
+        drawn = estimates(grid, terrain, own, numbers, steps=steps)
+        for k, one in zip(found, drawn, strict=True):
             records[k]["black_box"] = _plain(one)
     return records
 

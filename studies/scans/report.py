@@ -211,9 +211,7 @@ def _landscape(
     listed: Any = Facts(cells[0]) if len(cells) == 1 else None
     if listed is None:
         listed = table(head, [[one.get(name, "") for name in head] for one in cells])
-    width = (
-        "The width of a valley is the part of the axis with a scaled loss below a tenth."
-    )
+    width = "The width of a valley is the part of the axis with a scaled loss below a tenth."
     subsets = _subsets(result, units)
     return section(
         "Loss", _media(files), listed, subsets, Text(text + MINIMA + f" {width}" * bool(subsets))
@@ -348,7 +346,7 @@ def _set_up(
 ) -> Section | None:
     facts = {
         "command": manifest["command"],
-        "study": scan.settings.kind,
+        "scene": str(data.attrs["scan"]),
         "axes": "; ".join(axis.text for axis in scan.axes),
         "held": _held(scan, data),
         "time": f"{result['seconds']:.1f} s for {result['evaluated']} points, in the last session",

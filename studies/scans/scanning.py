@@ -1,6 +1,7 @@
 """Start a scan in a new folder, or go on with one that was stopped."""
 
 import time
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from studies.scans.report import write_report
 from studies.scans.spec import Asked, Scan
 from studies.scans.survey import Survey
 from studies.scans.terrain import Grid
+from studies.scene.files import SCENE
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +81,9 @@ def start(
     """
     given = recalled(out, asked.to_json(), resume=resume)
     scan = spec.resolve(Asked.from_json(given))
-    settings = {"settings": scan.settings.values, **scan.to_json()}
+    settings = {"scene": tomllib.loads(scan.scene), **scan.to_json()}
     del settings["options"]
-    kind, toml = scan.settings.kind, scan.settings.to_toml()
-    recipe = Recipe("scan", scan.name, kind, settings, toml, scan.options, given)
+    recipe = Recipe("scan", scan.name, SCENE, settings, scan.scene, scan.options, given)
     folder, job = start_or_resume(recipe, out, lambda: _make_job(scan, spread), resume=resume)
     folder.write_json(SCAN, scan.to_json())
     return folder, job

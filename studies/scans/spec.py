@@ -1,36 +1,36 @@
-"""What is scanned: a study with its settings, axes, and what is looked at on the grid.
+"""What is scanned: a scene, axes, and what is looked at on the grid.
 
-A scan file is TOML: `study` and `over`, the study's own settings in the table `settings`, and
-maybe the other fields of `Scan`. `studies/scans/configs` has the bundled ones, which go by
-their name. Nothing in a scan file is run.
+A scan file is TOML: `scene` and `over`, and maybe the other fields of `ScanFile`.
+`studies/scans/configs` has the bundled ones, which go by their name. A scene is scanned without a
+scan file too.
 """
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from adjsim import checks
-from studies import config
-from studies.config import StudySettings
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
 from studies.errors import StudyError
-from studies.registry import STUDIES
-from studies.runs.folder import SCAN, SPEC, STUDY, RunFolder
+from studies.runs.folder import PARAMETERS, SCAN, SPEC, STUDY, RunFolder
 from studies.runs.options import RunOptions, make_options
 from studies.scans.axes import Axis, parse_axes
-from studies.scene.files import bundled_scenes
+from studies.scene.declared import STRICT, Positive
+from studies.scene.drawing import drawn
+from studies.scene.files import bundled_scenes, scene_file
+from studies.scene.reading import read_scene, to_toml
+from studies.scene.tables import check_table, expected, field_at, unknown
 
 
 CONFIGS = Path(__file__).resolve().parent / "configs"
 PLACES = ("truth", "start")
-KINDS: Mapping[str, type] = {
-    "study": str, "title": str, "over": list, "at": str, "trust": bool, "settings": dict,
-    "subsets": dict, "black_box": dict,
-}  # fmt: skip
+FORM = "`--over KEY=START:STOP:NUM`, e.g. `--over beam.E=1e5:4e5:31`"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class BlackBox:
     """A gradient estimated from values of the loss alone, REINFORCE's.
 
@@ -42,23 +42,24 @@ class BlackBox:
         How far, as a part of the value.
     """
 
-    samples: int
-    sigma: float
+    samples: Annotated[int, Field(ge=2)]
+    sigma: Positive
 
 
-@dataclass(frozen=True)
-class Scan:
-    """A scan, resolved.
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ScanFile:
+    """The keys of a scan file.
 
     Attributes
     ----------
-    name : str
-        Of the bundled scan or the study.
-    settings : StudySettings
-    options : RunOptions
-    axes : tuple of Axis
+    scene : str
+        A bundled scene, or a scene file beside this one.
+    over : tuple of str
+        Axes, as `--over` takes them.
+    overrides : tuple of str
+        Of the scene, such as "bodies.beam.mu=1000.0".
     at : str
-        Where what is not scanned is held: "truth" or "start".
+        Where what is not scanned is held: "truth", "start", or the folder of a run.
     trust : bool
         Whether the gradient is compared with differences at every point.
     subsets : mapping
@@ -67,44 +68,58 @@ class Scan:
         An estimate to hold beside the gradient.
     """
 
-    name: str
-    settings: StudySettings
-    options: RunOptions
-    axes: tuple[Axis, ...]
+    scene: str
     title: str = ""
-    at: str = "truth"
+    over: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    at: str | None = None
     trust: bool = True
-    subsets: Mapping[str, list[int]] = field(default_factory=dict)
+    subsets: dict[str, tuple[Annotated[int, Field(ge=1)], ...]] = field(default_factory=dict)
     black_box: BlackBox | None = None
 
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Scan:
+    """A scan, resolved.
+
+    Attributes
+    ----------
+    name : str
+        Of the bundled scan or the scene.
+    scene : str
+        The scene in TOML, pure data.
+    options : RunOptions
+    axes : tuple of Axis
+    at : str
+        "truth", "start", or the folder of a run.
+    values : mapping of str to float
+        The answer of that run, by label.
+    title, trust, subsets, black_box
+        As of `ScanFile`.
+    """
+
+    name: str
+    scene: str
+    options: RunOptions
+    axes: tuple[Axis, ...]
+    title: str
+    at: str
+    values: dict[str, float]
+    trust: bool
+    subsets: dict[str, tuple[int, ...]]
+    black_box: BlackBox | None
+
     def to_json(self) -> dict[str, Any]:
-        """Return all but the settings, which are a file of their own, as plain values."""
-        return {
-            "scan": self.name,
-            "study": self.settings.kind,
-            "title": self.title,
-            "over": [axis.text for axis in self.axes],
-            "at": self.at,
-            "trust": self.trust,
-            "subsets": dict(self.subsets),
-            "black_box": None if self.black_box is None else vars(self.black_box),
-            "options": vars(self.options),
-        }
+        """Return all but the scene, which is a file of its own, as plain values."""
+        plain = TypeAdapter(Scan).dump_python(self, mode="json", exclude={"scene", "axes"})
+        return {**plain, "over": [axis.text for axis in self.axes]}
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any], settings: StudySettings) -> "Scan":
+    def from_json(cls, record: Mapping[str, Any], scene: str) -> "Scan":
         """Return the scan of a folder."""
-        box = record["black_box"]
-        return cls(
-            record["scan"],
-            settings,
-            RunOptions(**record["options"]),
-            parse_axes(record["over"]),
-            record["title"],
-            record["at"],
-            record["trust"],
-            record["subsets"],
-            None if box is None else BlackBox(**box),
+        own = {key: value for key, value in record.items() if key != "over"}
+        return TypeAdapter(Scan).validate_python(
+            {**own, "scene": scene, "axes": parse_axes(record["over"])}
         )
 
 
@@ -147,26 +162,32 @@ def resolve(asked: Asked) -> Scan:
         If a name or key is unknown (the nearest known one is named), an axis reads wrong, or a
         value has another type than it should.
     """
-    record = _read(asked.scan)
-    settings = config.resolve(record["study"], asked.overrides, record.get("settings", {}))
-    scan = Scan(
-        asked.scan,
-        settings,
-        make_options(asked.options),
-        parse_axes([*(asked.over or record.get("over", []))]),
-        title=record.get("title", ""),
-        at=asked.at or record.get("at", "truth"),
-        trust=record.get("trust", True) if asked.trust is None else asked.trust,
-        subsets=record.get("subsets", {}),
-        black_box=_black_box(record.get("black_box")),
-    )
-    if not scan.axes:
+    file, path = _scan_file(asked.scan)
+    options = make_options(asked.options)
+    axes = parse_axes([*(asked.over or file.over)])
+    if not axes:
+        raise StudyError(f"A scan needs at least one axis: add {FORM}.")
+    scene = drawn(read_scene(path, [*file.overrides, *asked.overrides]), options.seed)
+    has_truth = any(one.simulate for one in scene.observations.values())
+    at = asked.at or file.at or ("truth" if has_truth else "start")
+    if at == "truth" and not has_truth:
         raise StudyError(
-            "A scan needs at least one axis: add `--over KEY=START:STOP:NUM`, e.g. "
-            "`--over beam.mu=1e5:4e5:31`."
+            "`--at truth` needs observations that are simulated. Hold what is not scanned where "
+            "the search starts (`--at start`), or at the answer of a run (`--at RUN`)."
         )
-    checks.known_key(f"place in {'`--at`' if asked.at else '`at`'}", scan.at, PLACES)
-    return replace(scan, title=scan.title or f"A scan of {settings.kind}")
+    values = {} if at in PLACES else _answer(Path(at))
+    return Scan(
+        name=asked.scan,
+        scene=to_toml(scene),
+        options=options,
+        axes=axes,
+        title=file.title or f"A scan of {scene.title or path.stem}",
+        at=at,
+        values=values,
+        trust=file.trust if asked.trust is None else asked.trust,
+        subsets=file.subsets,
+        black_box=file.black_box,
+    )
 
 
 def read_scan(folder: RunFolder) -> Scan:
@@ -180,72 +201,46 @@ def read_scan(folder: RunFolder) -> Scan:
     if not folder.has(SCAN):
         what = "a data set" if folder.has(SPEC) else "a run"
         raise StudyError(
-            f"{folder.path} holds {what}, not a scan. Go on with it by `adjsim {folder.command()} "
-            f"--out {folder.path} --resume`, or scan into a new folder."
+            f"{folder.path} holds {what}, not a scan. Go on with it: `{folder.how_to_go_on()}`."
         )
-    settings = config.resolve(str(folder.file(STUDY)))
-    return Scan.from_json(folder.read_json(SCAN), settings)
+    return Scan.from_json(folder.read_json(SCAN), folder.file(STUDY).read_text("utf-8"))
 
 
-def _read(name: str) -> dict[str, Any]:
-    """Return the entries of a scan file, or those of a scan of a study."""
-    files = bundled()
-    if name in STUDIES:
-        return {"study": name}
-    if name in files:
-        return _parsed(files[name])
-    path = Path(name)
-    is_file = path.suffix == ".toml" and path.is_file()
-    record = _parsed(path) if is_file else {}
-    if "bodies" in record or name in bundled_scenes():
+def _answer(run: Path) -> dict[str, float]:
+    """Return the answer of a run of a scene, cameras included, by label."""
+    if not (run / PARAMETERS).is_file():
         raise StudyError(
-            f"Scans of scene files are not possible yet, and {name!r} is one. `adjsim run {name}` "
-            "shows the losses over the bounds of what is free: figure `coarse` of its report."
+            f"`--at` must be {' or '.join(PLACES)}, or the folder of a run that has ended, got "
+            f"{str(run)!r}."
         )
-    if is_file:
-        return record if _is_scan(record) else {"study": name}
-    try:
-        scanned = [study.name for study in STUDIES.values() if study.searches]
-        checks.known_key("study or scan", name, [*scanned, *files])
-    except ValueError as error:
-        raise StudyError(f"{error} Or give a TOML file.") from error
-    raise AssertionError(name)
+    found = RunFolder.open(run).read_npz(PARAMETERS)
+    return dict(zip(found["names"].tolist(), found["estimate"].tolist(), strict=True))
 
 
-def _is_scan(record: Mapping[str, Any]) -> bool:
-    """Whether a file is that of a scan; otherwise it is that of a study."""
-    return "over" in record or "settings" in record
-
-
-def _parsed(path: Path) -> dict[str, Any]:
-    """Return the entries of a scan file, each of its type."""
-    try:
-        record = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path} is not valid TOML: {error}.") from error
-    if not _is_scan(record):
-        return record
-    for key, value in record.items():
+def _scan_file(name: str) -> tuple[ScanFile, Path]:
+    """Return a scan file by name or path, and the path of its scene; or that of a scene alone."""
+    path = bundled().get(name, Path(name))
+    record: dict[str, Any] = {}
+    if path.suffix == ".toml" and path.is_file():
         try:
-            kind = KINDS[checks.known_key("key of a scan file", key, KINDS)]
-        except ValueError as error:
-            raise StudyError(f"{path}: {error}") from error
-        if not isinstance(value, kind):
-            raise StudyError(f"{path}: `{key}` must be a {kind.__name__}, got {value!r}.")
-    if "study" not in record:
-        raise StudyError(f"{path} must name its `study`, one of {', '.join(STUDIES)}.")
-    for name, frames in record.get("subsets", {}).items():
-        if not isinstance(frames, list) or not all(isinstance(k, int) and k > 0 for k in frames):
-            raise StudyError(
-                f"{path}: `subsets.{name}` must list frames, counted from 1, got {frames!r}."
-            )
-    return record
-
-
-def _black_box(table: Mapping[str, Any] | None) -> BlackBox | None:
-    if table is None:
-        return None
-    if set(table) != {"samples", "sigma"}:
-        raise StudyError(f"`black_box` must have `samples` and `sigma`, got {sorted(table)}.")
-    samples = checks.whole("black_box.samples", table["samples"], 2)
-    return BlackBox(samples, float(checks.positive("black_box.sigma", table["sigma"])))
+            record = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise StudyError(f"{path} is not valid TOML: {error}.") from error
+    if "scene" not in record:
+        if scene := scene_file(name):
+            return ScanFile(scene=name), scene
+        known = [*bundled_scenes(), *bundled()]
+        raise StudyError(f"{unknown('scene or scan', name, known)} Or give a TOML file.")
+    try:
+        check_table(ScanFile, record, "")
+        file = TypeAdapter(ScanFile).validate_python(record, strict=False)
+    except ValidationError as error:
+        key, hint, value = field_at(ScanFile, record, error.errors()[0]["loc"])
+        raise StudyError(f"{path}: `{key}` must be {expected(hint)}, got {value!r}.") from error
+    except StudyError as error:
+        raise StudyError(f"{path}: {error}") from error
+    scene = scene_file(str(path.parent / file.scene)) or scene_file(file.scene)
+    if scene is None:
+        known = list(bundled_scenes())
+        raise StudyError(f"{path}: {unknown('scene', file.scene, known)} Or name a TOML file.")
+    return file, scene

@@ -12,13 +12,14 @@ from math import ceil
 from typing import Any
 from uuid import uuid4
 
-from studies.scans.evaluation import in_groups, worlds_at_once
+from studies.problem.worlds import worlds_at_once
 from studies.scans.points import make_points
 from studies.scans.spec import Scan
 from studies.scans.terrain import Grid, Terrain, make_grid
 
 
 Index = tuple[int, ...]
+MOST_POINTS = 16  # of a piece, so that a stopped scan loses little
 EACH = 4  # pieces for each of several workers, at least, so that all end at about the same time
 
 
@@ -43,11 +44,12 @@ class Survey:
     def pieces(self, left: Sequence[Index], workers: int = 1) -> list[tuple[Index, ...]]:
         """Cut points into pieces, in their order."""
         grid = self.grid
-        most = worlds_at_once(grid.first)
+        motion = grid.first.problem.motion_at(grid.first.base)
+        most = min(MOST_POINTS, worlds_at_once(motion, keeps=True))
         if workers > 1:
             most = min(most, max(1, ceil(len(left) / (EACH * workers))))
         alike = (list(group) for _, group in groupby(left, lambda index: str(grid.settings(index))))
-        return [tuple(some) for group in alike for some in in_groups(group, most)]
+        return [tuple(group[k : k + most]) for group in alike for k in range(0, len(group), most)]
 
     def __call__(self, piece: Sequence[Index]) -> list[dict[str, Any]]:
         """Return what is kept of the points of a piece; without a problem, the reason of each."""

@@ -1,28 +1,35 @@
-"""A study's problem as a function of its natural values, and where a scan stands in it.
+"""The problem of a scene as a function of its natural values, and where a scan stands in it.
 
-    point of the grid -> settings -> study's problem -> natural values -> loss, gradient
+    point of the grid -> settings -> problem of a scene -> natural values -> loss, gradient
 
-An axis is a parameter of the problem, in its own unit, or a setting of the study. A setting
-makes another problem, with its own target; so points that share their settings are neighbours.
+An axis is a value by its path in the scene, in its own unit, or a number of the scene file. The
+latter makes another problem, with observations of its own if they are simulated; so points that
+share such settings are neighbours.
 """
 
-import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from adjsim import checks
-from studies import config
-from studies.config import StudySettings
 from studies.errors import StudyError
-from studies.image_fit import ImageFit
-from studies.image_problem import ImageProblem
-from studies.instances import Instances
-from studies.registry import RunOptions, find_study
+from studies.problem.making import Made, make_problem
+from studies.problem.nuisances import more_values
+from studies.problem.problem import SceneProblem
+from studies.problem.steps import Steps
+from studies.problem.worlds import Failure, Sample
 from studies.scans.axes import Axis
 from studies.scans.spec import Scan
+from studies.scene.components import component_of, split_component
+from studies.scene.declared import Free, SceneFile
+from studies.scene.overrides import set_override
+from studies.scene.reading import scene_from_dict
+from studies.scene.tables import unknown
+
+
+SHOWN = 8  # labels that a message names
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,76 +38,56 @@ class Terrain:
 
     Attributes
     ----------
-    problem : ImageProblem
+    problem : SceneProblem
         In natural values, so that gradients are per unit of each.
-    fit : ImageFit
-        The study's own, in its own theta.
     base : numpy.ndarray
         Natural values where nothing is scanned, (n,).
     truth : numpy.ndarray, optional
         The hidden ones, (n,).
+    positive : frozenset of str
+        Labels of values that must be above 0.
     """
 
-    problem: Any
-    fit: ImageFit
+    problem: SceneProblem
     base: np.ndarray
     truth: np.ndarray | None
+    positive: frozenset[str]
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the natural values."""
-        return self.fit.problem.parameters.labels
+        return self.problem.parameters.labels
 
     def unit(self, label: str) -> str:
-        """Return the unit of a natural value; empty where it is not known."""
-        return self.fit.units.get(label.split("[", maxsplit=1)[0], "")
+        """Return the unit of a natural value; empty where it has none."""
+        units = self.problem.parameters.units()
+        unit = units.get(label) or units.get(split_component(label)[0], "")
+        return "" if unit == "-" else unit
 
-    def check(self, natural: np.ndarray) -> None:
-        """Complain of values that the study's search could not have, such as a mass below 0."""
-        self.fit.problem.parameters.theta(natural)
+    def why_not(self, natural: np.ndarray) -> str:
+        """Return why no scene can have these values, such as a mass below 0; empty if one can."""
+        for label, value in zip(self.labels, natural, strict=True):
+            if label in self.positive and value <= 0.0:
+                return f"`{label}` must be above 0, got {value:g}."
+        return ""
 
-
-def changed_values(settings: StudySettings, changed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a study with some changed, by dotted key."""
-    values = copy.deepcopy(settings.values)
-    for key, value in changed.items():
-        *tables, last = key.split(".")
-        here = values
-        for table in tables:
-            here = here[table]
-        here[last] = value
-    return values
-
-
-def make_terrain(
-    settings: StudySettings, options: RunOptions, at: str, changed: Mapping[str, Any]
-) -> Terrain:
-    """Return the problem of a study whose settings are changed, by dotted key.
-
-    Raises
-    ------
-    StudyError
-        If the study has no such problem, or more than one.
-    ValueError
-        If a setting is out of range.
-    """
-    values = changed_values(settings, changed)
-    job = find_study(settings.kind).prepare(values, options)
-    if not isinstance(job, ImageFit):
-        if isinstance(job, Instances):
-            hint = "Scan one of its instances: `instances=1`."
-        else:
-            hint = "Scan one that does, e.g. `beam` or `rigid-mass`."
-        raise StudyError(
-            f"A scan needs a study that fits one problem to images, not `{settings.kind}`. {hint}"
+    def samples(
+        self,
+        points: Sequence[np.ndarray],
+        *,
+        with_gradient: bool = True,
+        steps: Sequence[Steps] | None = None,
+    ) -> list[Sample | Failure]:
+        """Return loss and gradient at natural values; as `SceneProblem.samples` otherwise."""
+        found: list[Sample | Failure] = [Failure(self.why_not(point)) for point in points]
+        good = [k for k, one in enumerate(found) if not one.reason]  # pyright: ignore[reportAttributeAccessIssue]
+        own = None if steps is None else [steps[k] for k in good]
+        made = self.problem.samples(
+            [points[k] for k in good], with_gradient=with_gradient, steps=own
         )
-    problem: ImageProblem = job.problem
-    parameters = problem.parameters
-    truth = None if job.truth is None else job.truth.flat(parameters.paths)
-    start = parameters.natural(parameters.start)
-    base = truth if at == "truth" and truth is not None else start
-    natural = replace(problem, parameters=parameters.as_natural())  # pyright: ignore[reportArgumentType]
-    return Terrain(natural, job, base, truth)
+        for k, sample in zip(good, made, strict=True):
+            found[k] = sample
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +98,9 @@ class Grid:
     ----------
     scan : Scan
     first : Terrain
-        Of the study's settings as they are.
+        Of the scene as it is.
     on_problem : tuple of int
-        Which axes are parameters of the problem; the others are settings.
+        Which axes are values of the scene; the others are settings.
     """
 
     scan: Scan
@@ -148,16 +135,7 @@ class Grid:
 
     def settings(self, index: Sequence[int]) -> dict[str, Any]:
         """Return the settings of a point that are axes, by key."""
-        found: dict[str, Any] = {}
-        for k in self.on_settings:
-            axis = self.axes[k]
-            own = config.get(self.scan.settings.values, axis.key)
-            found[axis.key] = (
-                axis.whole_values()[index[k]]
-                if isinstance(own, int)
-                else float(axis.values[index[k]])
-            )
-        return found
+        return {self.axes[k].key: self.axes[k].numbers[index[k]] for k in self.on_settings}
 
     def natural(self, terrain: Terrain, index: Sequence[int]) -> np.ndarray:
         """Return the natural values at a point."""
@@ -170,8 +148,8 @@ class Grid:
         """Return the problem of the points with these settings."""
         if not changed:
             return self.first
-        scan = self.scan
-        return make_terrain(scan.settings, scan.options, scan.at, changed)
+        keys = [self.axes[k].key for k in self.on_problem]
+        return _terrain(self.scan, _scene(self.scan, changed), keys)
 
 
 def make_grid(scan: Scan) -> Grid:
@@ -180,56 +158,128 @@ def make_grid(scan: Scan) -> Grid:
     Raises
     ------
     StudyError
-        If an axis is neither a parameter of the problem nor a number of its settings, or a
-        subset names a frame that is not there, or no point is possible.
+        If an axis is neither a value of the scene nor a number of its file, or a subset names a
+        frame that is not there, or no point is possible.
     """
-    first = make_terrain(scan.settings, scan.options, scan.at, {})
-    numbers = [
-        key
-        for key, value in config.flatten(scan.settings.values).items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    ]
+    file = _scene(scan, {})
+    values = known_values(make_problem(file, fits_first=False))
+    numbers = dict(_numbers(file))
+    keys = []
     for axis in scan.axes:
-        check_key(axis, first.labels, numbers)
-        if axis.key not in first.labels:
-            own = config.get(scan.settings.values, axis.key)
-            if isinstance(own, int):
-                axis.whole_values()
-    n_frames = len(first.problem.targets)
+        if split_component(axis.key)[0] in values:
+            if component_of("--over", axis.key, values[split_component(axis.key)[0]]).ndim:
+                raise StudyError(
+                    f"`--over {axis.text}`: `{axis.key}` has several numbers. Name one, as in "
+                    f"{axis.key}[0]={axis.start:g}:{axis.stop:g}:{axis.count}."
+                )
+            keys.append(axis.key)
+        elif axis.key not in numbers:
+            hint = unknown("axis", axis.key, [*values, *numbers]).split(" Known:", 1)[0]
+            shown = ", ".join(list(values)[:SHOWN]) + (", ..." if len(values) > SHOWN else "")
+            raise StudyError(
+                f"{hint} `--over` takes a value of the scene by its path ({shown}), or a number of "
+                f"its file ({', '.join(numbers)})."
+            )
+        elif isinstance(numbers[axis.key], int):
+            axis.require_whole()
+    on_problem = tuple(k for k, axis in enumerate(scan.axes) if axis.key in keys)
+    grid = Grid(scan, _terrain(scan, file, keys), on_problem)
+    n_frames = grid.first.problem.n_frames
     for name, frames in scan.subsets.items():
         if max(frames, default=0) > n_frames or not frames:
             raise StudyError(
                 f"`subsets.{name}` must name frames from 1 to {n_frames}, got {list(frames)}."
             )
-    on_problem = tuple(k for k, axis in enumerate(scan.axes) if axis.key in first.labels)
-    grid = Grid(scan, first, on_problem)
     if not grid.on_settings:
         require_possible(grid)
     return grid
 
 
 def require_possible(grid: Grid) -> None:
-    """Complain of a grid none of whose points the study's search could have."""
+    """Raise if the scene can be at none of the points of a grid."""
     reasons = []
     for index in grid.order().tolist():
-        try:
-            grid.first.check(grid.natural(grid.first, index))
-        except ValueError as error:
-            reasons.append(str(error))
-        else:
+        reason = grid.first.why_not(grid.natural(grid.first, index))
+        if not reason:
             return
+        reasons.append(reason)
     axes = " ".join(f"--over {axis.text}" for axis in grid.axes)
     raise StudyError(f"`{axes}`: no point of it can have a loss. {reasons[0]} Scan other values.")
 
 
-def check_key(axis: Axis, labels: Sequence[str], numbers: Sequence[str]) -> None:
-    """Complain of an axis that is neither a parameter nor a number of the settings."""
-    try:
-        checks.known_key("axis", axis.key, [*labels, *numbers])
-    except ValueError as error:
-        hint = str(error).split(" Known:", 1)[0]
-        shown = ", ".join(labels[:8]) + (", ..." if len(labels) > 8 else "")
+def known_values(made: Made) -> dict[str, np.ndarray]:
+    """Return everything of a scene that may be scanned, by path."""
+    everything = made.everything
+    values = {**everything.built.values, **more_values(everything.observers)}
+    return {path: np.asarray(one.value) for path, one in values.items()}
+
+
+def _scene(scan: Scan, changed: Mapping[str, Any]) -> SceneFile:
+    """Return the scene with settings changed, by dotted key."""
+    values = tomllib.loads(scan.scene)
+    for key, value in changed.items():
+        set_override(values, f"{key}={value!r}")
+    return scene_from_dict(values)
+
+
+def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float | None]]:
+    """Yield the numbers of a scene file, and those that may be given, by dotted key."""
+    if isinstance(value, Mapping):
+        parts = value.items()
+    elif is_dataclass(value):
+        parts = ((one.name, getattr(value, one.name)) for one in fields(value))
+    else:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        yield from [(path, value)] if is_number else []
+        return
+    for name, item in parts:
+        if not path and name in ("free", "truth", "title"):
+            continue
+        yield from _numbers(item, f"{path}.{name}" if path else name)
+
+
+def _terrain(scan: Scan, file: SceneFile, keys: Sequence[str]) -> Terrain:
+    """Return the problem of a scene in natural values: those that it asks for, and those scanned.
+
+    What else is fitted, such as cameras, stays where the scan holds it.
+    """
+    options = scan.options
+    shared = {"dtype": options.dtype, "device": options.device, "checkpoint": options.checkpoint}
+    made = make_problem(file, fits_first=False, **shared)
+    labels = made.everything.parameters.labels
+    values = known_values(made)
+    free = dict(file.free)
+    for axis in scan.axes:
+        if axis.key in keys and axis.key not in labels:
+            owner = split_component(axis.key)[0]
+            own = float(component_of("--over", axis.key, values[owner]))
+            span = abs(axis.stop - axis.start) + abs(own) + 1.0  # wide: a scan has no bounds
+            bounds = (min(own, axis.start) - span, max(own, axis.stop) + span)
+            free[axis.key] = Free(bounds=bounds, transform="linear")
+    made = make_problem(replace(file, free=free), **shared)
+    everything = made.everything
+    parameters = everything.parameters
+    start = parameters.natural(parameters.start)
+    truth = None if made.truth is None else made.truth.flat(parameters.paths)
+    base = truth.copy() if scan.at == "truth" and truth is not None else start
+    for k, label in enumerate(parameters.labels):
+        base[k] = scan.values.get(label, base[k])
+    if scan.values and not scan.values.keys() & set(parameters.labels):
         raise StudyError(
-            f"{hint} `--over` takes a parameter of the problem ({shown}) or a number of the "
-            f"study's settings ({', '.join(numbers)})."
-        ) from error
+            f"`--at` {scan.at} holds {', '.join(scan.values)}, and the scan none of these: it is "
+            "the run of another scene."
+        )
+    scanned = {parameters.labels.index(key) for key in keys}
+    held = everything.at(parameters.theta(base), keep=(*parameters.answers, *scanned))
+    own = held.parameters
+    kept = [parameters.labels.index(label) for label in own.labels]
+    known = {**everything.built.values, **more_values(everything.observers)}
+    positive = {
+        label for label in own.labels if known[split_component(label)[0]].transform == "log"
+    }
+    return Terrain(
+        replace(held, parameters=own.as_natural()),
+        base[kept],
+        None if truth is None else truth[kept],
+        frozenset(positive),
+    )

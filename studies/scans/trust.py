@@ -23,11 +23,12 @@ Machine Learning 8 (1992)) takes values of the loss alone, at p + sigma |p| e_k 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from studies.scans.evaluation import Failure, Sample, in_groups, losses_at, worlds_at_once
+from studies.problem.problem import SceneProblem
+from studies.problem.steps import Steps
+from studies.problem.worlds import Sample
 from studies.scans.events import touch_set, touches_of
 from studies.scans.terrain import Grid, Terrain
 
@@ -68,7 +69,7 @@ class Trust:
     kink: np.ndarray
 
 
-def steps(grid: Grid, natural: np.ndarray) -> np.ndarray:
+def step_sizes(grid: Grid, natural: np.ndarray) -> np.ndarray:
     """Return the step of the differences along each axis that is a parameter."""
     found, part = [], STEP[grid.scan.options.dtype]
     for k, i in zip(grid.on_problem, grid.scanned, strict=True):
@@ -79,24 +80,33 @@ def steps(grid: Grid, natural: np.ndarray) -> np.ndarray:
 
 
 def compare(
-    grid: Grid, terrain: Terrain, points: Sequence[np.ndarray], samples: Sequence[Sample]
+    grid: Grid,
+    terrain: Terrain,
+    points: Sequence[np.ndarray],
+    samples: Sequence[Sample],
+    *,
+    steps: Sequence[Steps],
 ) -> list[Trust]:
-    """Return how the gradients of samples stand beside differences, in float64."""
+    """Return how the gradients of samples stand beside differences, in float64.
+
+    `steps` are the time steps of the points, and of those around them.
+    """
     exact = replace(terrain, problem=terrain.problem.with_dtype("float64"))
     tolerance = AGREES[terrain.problem.dtype]
-    sizes = np.array([steps(grid, point) for point in points])
+    sizes = np.array([step_sizes(grid, point) for point in points])
     adjoints = np.array([sample.gradient[grid.scanned] for sample in samples])
-    difference, scale, _ = _differences(exact, grid, points, sizes)
+    difference, scale, _ = _differences(exact, grid, points, sizes, steps)
     relative = _relative(adjoints, difference, scale)
     found = []
     for k, point in enumerate(points):
         shorter = np.zeros(len(grid.scanned), bool)
         apart = np.abs(adjoints[k] - difference[k])
         for part in SHORTER if (relative[k] > tolerance).any() else ():
-            *again, least = _differences(exact, grid, [point], part * sizes[k : k + 1])
+            own = part * sizes[k : k + 1]
+            *again, least = _differences(exact, grid, [point], own, [steps[k]])
             told = AGREES["float64"] * least[0] < HIDDEN * apart
             shorter |= told & (_relative(adjoints[k : k + 1], *again)[0] <= tolerance)
-        kinks = _kinks(exact.problem, grid, point, sizes[k])
+        kinks = _kinks(replace(exact.problem, steps=steps[k]), grid, point, sizes[k])
         found.append(Trust(difference[k], relative[k], shorter, *kinks))
     return found
 
@@ -108,7 +118,11 @@ def _relative(adjoints: np.ndarray, difference: np.ndarray, scale: np.ndarray) -
 
 
 def _differences(
-    exact: Terrain, grid: Grid, points: Sequence[np.ndarray], sizes: np.ndarray
+    exact: Terrain,
+    grid: Grid,
+    points: Sequence[np.ndarray],
+    sizes: np.ndarray,
+    steps: Sequence[Steps],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return d of points with their steps, s without |a|, and r L/h, (n_points, n_axes) each."""
     moved = [
@@ -117,7 +131,9 @@ def _differences(
         for i, h in zip(grid.scanned, own, strict=True)
         for sign in (1.0, -1.0)
     ]
-    values = np.array(_in_turns(exact, [*points, *moved]))
+    around = 2 * sizes.shape[1]
+    own = [*steps, *(step for step in steps for _ in range(around))]
+    values = _losses(exact, [*points, *moved], own)
     here, pairs = values[: len(points), None], values[len(points) :].reshape(*sizes.shape, 2)
     difference = (pairs[..., 0] - pairs[..., 1]) / (2.0 * sizes)
     one_sided = np.abs(pairs - here[..., None]).max(axis=-1) / sizes
@@ -131,17 +147,14 @@ def _moved(point: np.ndarray, i: int, by: float) -> np.ndarray:
     return out
 
 
-def _in_turns(terrain: Terrain, points: Sequence[np.ndarray]) -> list[float]:
-    """Return the losses of many points, some at a time; NaN where there is none."""
-    found: list[float] = []
-    for some in in_groups(points, worlds_at_once(terrain)):
-        values = losses_at(terrain, some)
-        found += [np.nan if isinstance(one, Failure) else one for one in values]
-    return found
+def _losses(terrain: Terrain, points: Sequence[np.ndarray], steps: Sequence[Steps]) -> np.ndarray:
+    """Return the losses of many points; NaN where there is none."""
+    found = terrain.samples(points, with_gradient=False, steps=steps)
+    return np.array([one.loss if isinstance(one, Sample) else np.nan for one in found])
 
 
 def _kinks(
-    problem: Any, grid: Grid, point: np.ndarray, sizes: np.ndarray
+    problem: SceneProblem, grid: Grid, point: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return whether a touch moves within each step, and how far the nearest one is from it."""
     crosses, kink = np.zeros(len(sizes), bool), np.full(len(sizes), np.inf)
@@ -165,7 +178,12 @@ def _kinks(
 
 
 def estimates(
-    grid: Grid, terrain: Terrain, points: Sequence[np.ndarray], numbers: Sequence[int]
+    grid: Grid,
+    terrain: Terrain,
+    points: Sequence[np.ndarray],
+    numbers: Sequence[int],
+    *,
+    steps: Sequence[Steps],
 ) -> list[np.ndarray]:
     """Return the estimate of a black box at points, (n_axes,) each; NaN where a sample has none.
 
@@ -184,7 +202,8 @@ def estimates(
             moved.append(one)
         drawn.append(e)
         sizes.append(size)
-    losses = np.array(_in_turns(terrain, moved)).reshape(len(points), box.samples)
+    own = [step for step in steps for _ in range(box.samples)]
+    losses = _losses(terrain, moved, own).reshape(len(points), box.samples)
     return [
         ((loss - loss.mean()) @ e) / ((box.samples - 1) * size)
         for loss, e, size in zip(losses, drawn, sizes, strict=True)

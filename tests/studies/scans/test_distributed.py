@@ -14,11 +14,11 @@ from studies.scans.spec import Asked
 from studies.scans.survey import Survey
 from tests.studies.runs.items import Killing
 from tests.studies.scans.lasting import SOON
-from tests.studies.scans.toy import BEAM, CUBE, grid_of, run
+from tests.studies.scans.toy import BEAM, CUBE, MASS, grid_of, run, written
 from tests.studies.undrawn import undrawn
 
 
-OVER = (f"mass=0.5:2.5:{2 * SOON}",)
+OVER = (f"{MASS}=0.5:2.5:{2 * SOON}",)
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +26,9 @@ def whole(tmp_path_factory):
     """The scan, made here; `test_scanning` looks at its figures, and at those of all others."""
     with undrawn():
         return run(tmp_path_factory.mktemp("scans") / "whole", "pushed-cube", CUBE, *OVER)[0]
+
+
+FRAMES = "observations.film.simulate.frames=1:3:2"
 
 
 def same(folder, other):
@@ -44,16 +47,17 @@ def test_a_scan_whose_worker_is_killed_has_the_same_bits(whole, tmp_path):
 
 @pytest.mark.usefixtures("unpainted")
 def test_points_that_fail_are_marked_by_workers_as_here(tmp_path):
-    over = ("beam.mu=1e5:2e5:3", "time.frames=2:50:2")  # of 40 steps at most 40 are filmed
-    here, _ = run(tmp_path / "here", "beam", BEAM, *over)
+    over = ("beam.mu=1e5:1e14:3:log", "observations.film.simulate.frames=2:3:2")
+    path = written(tmp_path, BEAM)
+    here, _ = run(tmp_path / "here", path, (), *over)
     pool = Killing(tmp_path / "killed")
-    there, job = scanning.start(Asked("beam", BEAM, over), tmp_path / "there", pool)
+    there, job = scanning.start(Asked(path, (), over), tmp_path / "there", pool)
     assert "have no loss" in job.run(there)
     same(here, there)
 
 
 def test_pieces_share_their_settings_and_are_many_enough_for_all_workers():
-    survey = Survey(grid_of("pushed-cube", CUBE, "mass=1:2:20", "time.frames=1:3:2").scan)
+    survey = Survey(grid_of("pushed-cube", CUBE, f"{MASS}=1:2:20", FRAMES).scan)
     order = [tuple(index) for index in survey.grid.order().tolist()]
     assert [len(piece) for piece in survey.pieces(order)] == [16, 4, 16, 4]
     assert {len(piece) for piece in survey.pieces(order, workers=2)} == {5}

@@ -1,28 +1,32 @@
 """Gradient beside differences: agreement, corrupted gradients, kinks, jumps, a black box."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from studies.problem.steps import Steps
+from studies.problem.worlds import Sample
 from studies.scans import trust
-from studies.scans.evaluation import Sample, sample_points
 from studies.scans.events import events, touch_set, touches_of
 from studies.scans.spec import BlackBox
-from tests.studies.scans.toy import BEAM, CONTACT, CUBE, grid_of
+from tests.studies.scans.toy import BEAM, CONTACT, CUBE, MASS, grid_of, written
+
+
+STEP = [Steps(1.0, 1)]
 
 
 def compared(grid, factor=1.0):
-    points = [grid.natural(grid.first, index) for index in grid.order()]
-    samples = [
-        replace(one, gradient=factor * one.gradient) for one in sample_points(grid.first, points)
-    ]
-    return points, trust.compare(grid, grid.first, points, samples)
+    terrain = grid.first
+    points = [grid.natural(terrain, index) for index in grid.order()]
+    samples = [replace(one, gradient=factor * one.gradient) for one in terrain.samples(points)]
+    steps = [terrain.problem.with_rounded_steps(point).steps for point in points]
+    return points, trust.compare(grid, terrain, points, samples, steps=steps)
 
 
-def test_a_right_gradient_agrees_with_differences():
-    _, found = compared(grid_of("beam", BEAM, "beam.mu=1e5:3e5:2", "beam.lam=1e5:3e5:2"))
+def test_a_right_gradient_agrees_with_differences(tmp_path):
+    path = written(tmp_path, BEAM)
+    _, found = compared(grid_of(path, (), "beam.mu=1e5:3e5:2", "beam.lam=1e5:3.2e5:2"))
     for one in found:
         # Truncation h^2 and rounding eps L/h are both about 1e-10 of the slope.
         assert one.relative.shape == (2,)
@@ -33,25 +37,30 @@ def test_a_right_gradient_agrees_with_differences():
 
 
 def test_a_wrong_gradient_is_found():
-    _, found = compared(grid_of("pushed-cube", CUBE, "mass=0.5:0.7:2"), factor=1.01)
+    _, found = compared(grid_of("pushed-cube", CUBE, f"{MASS}=0.5:0.7:2"), factor=1.01)
     for one in found:
         assert one.relative[0] == pytest.approx(0.01 / 1.01, rel=1e-3)
         assert not one.shorter[0]
 
 
 def test_at_the_truth_where_both_are_zero_they_agree():
-    _, (one,) = compared(grid_of("pushed-cube", CUBE, "mass=1:1:1"))
+    _, (one,) = compared(grid_of("pushed-cube", CUBE, f"{MASS}=1:1:1"))
     assert one.relative[0] < trust.AGREES["float64"]
 
 
 def test_float32_is_held_against_differences_in_float64():
-    grid = grid_of("pushed-cube", CUBE, "mass=0.5:1:2", options={"dtype": "float32"})
+    grid = grid_of("pushed-cube", CUBE, f"{MASS}=0.5:1:2", options={"dtype": "float32"})
     _, found = compared(grid)
     assert all(one.relative[0] < trust.AGREES["float32"] for one in found)
 
 
-def test_the_nearest_kink_is_where_a_touch_moves():
-    grid = grid_of("rigid-contact", CONTACT, "body.mass=1.5:2.5:3")
+@pytest.fixture
+def contact(tmp_path):
+    return written(tmp_path, CONTACT)
+
+
+def test_the_nearest_kink_is_where_a_touch_moves(contact):
+    grid = grid_of(contact, (), "body.mass=1.5:2.5:3")
     (_, point, _), (_, one, _) = compared(grid)
     assert 0.0 < one.kink[0] < 1.0
     problem = grid.first.problem
@@ -66,8 +75,8 @@ def test_the_nearest_kink_is_where_a_touch_moves():
     assert touches(1.5) != touches(0.0) or touches(-1.5) != touches(0.0)
 
 
-def test_a_touch_that_moves_within_the_step_is_told(monkeypatch):
-    grid = grid_of("rigid-contact", CONTACT, "body.mass=2:2:1")
+def test_a_touch_that_moves_within_the_step_is_told(contact, monkeypatch):
+    grid = grid_of(contact, (), "body.mass=2.1:2.1:1")
     points, (one,) = compared(grid)
     assert not one.crosses[0]
     step = 2.0 * one.kink[0] / points[0][grid.scanned[0]]
@@ -77,12 +86,12 @@ def test_a_touch_that_moves_within_the_step_is_told(monkeypatch):
 
 def stubbed(monkeypatch, loss):
     """A grid of one axis, from 1 to 2, whose loss is a function of the value."""
-    monkeypatch.setattr(trust, "losses_at", lambda terrain, points: [loss(p[0]) for p in points])
-    monkeypatch.setattr(trust, "worlds_at_once", lambda terrain: 7)
-    grid = grid_of("pushed-cube", CUBE, "mass=1:2:2")
-    problem = SimpleNamespace(dtype="float64")
-    problem.with_dtype = lambda dtype: problem
-    return grid, replace(grid.first, problem=problem)
+    monkeypatch.setattr(
+        trust, "_losses", lambda terrain, points, steps: np.array([loss(p[0]) for p in points])
+    )
+    monkeypatch.setattr(trust, "_kinks", lambda *_: (np.zeros(1, bool), np.full(1, np.inf)))
+    grid = grid_of("pushed-cube", CUBE, f"{MASS}=1:2:2")
+    return grid, grid.first
 
 
 @pytest.mark.parametrize("part", [0.3, 0.03, 0.004])
@@ -90,7 +99,7 @@ def test_a_jump_within_the_step_is_told_from_a_wrong_gradient(monkeypatch, part)
     jump = 1.0 + part * trust.STEP["float64"]
     grid, terrain = stubbed(monkeypatch, lambda p: p * p + 1e-6 * (p > jump))
     sample = Sample(1.0, np.array([2.0]), np.ones(1))
-    (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample])
+    (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample], steps=STEP)
     assert one.relative[0] > trust.AGREES["float64"]
     assert one.shorter[0]
 
@@ -101,7 +110,7 @@ def test_a_step_at_which_rounding_hides_the_difference_excuses_no_gradient(monke
     grid, terrain = stubbed(monkeypatch, lambda p: 1e8 + (p - 1.0))
     monkeypatch.setattr(trust, "STEP", {"float64": 1e-4})
     sample = Sample(1e8, np.array([1.03]), np.ones(1))
-    (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample])
+    (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample], steps=STEP)
     assert one.relative[0] > trust.AGREES["float64"]
     assert not one.shorter[0]
 
@@ -110,7 +119,7 @@ def test_a_loss_that_does_not_move_agrees_with_a_gradient_of_zero(monkeypatch):
     eps = np.finfo(float).eps
     grid, terrain = stubbed(monkeypatch, lambda p: 1.0 + eps * (p > 1.0))
     sample = Sample(1.0, np.zeros(1), np.ones(1))
-    (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample])
+    (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample], steps=STEP)
     assert one.relative[0] < trust.AGREES["float64"]
 
 
@@ -118,15 +127,17 @@ def test_a_black_box_finds_the_gradient_on_average(monkeypatch):
     grid, terrain = stubbed(monkeypatch, lambda p: 3.0 * p)
     box = BlackBox(samples=400, sigma=0.05)
     grid = replace(grid, scan=replace(grid.scan, black_box=box))
-    (one,) = trust.estimates(grid, terrain, [np.array([1.5])], [0])
+    estimates = [
+        trust.estimates(grid, terrain, [np.array([1.5])], [number], steps=STEP)[0][0]
+        for number in (0, 0, 1)
+    ]
     # The variance of e^2 is 2: 3 (1 +- 5 sqrt(2/400)).
-    assert one[0] == pytest.approx(3.0, rel=5.0 * np.sqrt(2.0 / 400))
-    assert np.array_equal(one, trust.estimates(grid, terrain, [np.array([1.5])], [0])[0])
-    assert one[0] != trust.estimates(grid, terrain, [np.array([1.5])], [1])[0][0]
+    assert estimates[0] == pytest.approx(3.0, rel=5.0 * np.sqrt(2.0 / 400))
+    assert estimates[0] == estimates[1] != estimates[2]
 
 
-def test_events_tell_what_touches_and_what_is_seen():
-    grid = grid_of("rigid-contact", CONTACT, "body.mass=1:3:2")
+def test_events_tell_what_touches_and_what_is_seen(contact):
+    grid = grid_of(contact, (), "body.mass=1:3:2")
     light, heavy = (
         events(grid.first.problem, grid.natural(grid.first, index)) for index in grid.order()
     )
@@ -137,5 +148,5 @@ def test_events_tell_what_touches_and_what_is_seen():
     assert events(grid.first.problem, grid.first.base) == events(
         grid.first.problem, grid.first.base
     )
-    still = grid_of("pushed-cube", CUBE, "mass=1:2:2")
+    still = grid_of("pushed-cube", CUBE, f"{MASS}=1:2:2")
     assert events(still.first.problem, still.first.base).touches is None

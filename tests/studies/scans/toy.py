@@ -1,24 +1,91 @@
-"""Scans of tiny problems: everything real, nothing large."""
+"""Scans of tiny scenes: everything real, nothing large."""
 
 from studies.scans import scanning, spec
 from studies.scans.spec import Asked
 from studies.scans.terrain import make_grid
-from tests.studies.toys import TOYS
 
 
-CUBE = ("time.dt=0.1", "time.steps=6", "time.frames=3", "image.height=16", "image.width=16")
+MASS = "cube.vertex_mass"
+CUBE = (
+    "observations.film.simulate={height=16, width=16, frames=3, duration=0.6}",
+    "world.dt=0.1",
+)
+FILM = """
+[cameras.front]
+eye = [0.5, 0.3, 2.0]
+target = [0.1, 0.0, 0.0]
+fov_y = 40.0
+[world]
+dt = 1e-3
+[observations.film]
+simulate = { height = 16, width = 20, frames = 2, duration = 0.04 }
+[search]
+levels = 2
+"""
 BEAM = (
-    "beam.cells=[2, 1, 1]", "time.dt=1e-3", "time.steps=40", "time.frames=2", "image.height=16",
-    "image.width=20", "loss.levels=2",
-)  # fmt: skip
-CONTACT = (*TOYS["rigid-contact"].overrides, "time.steps=300", "time.frames=2")
+    FILM
+    + """
+[bodies.beam]
+kind = "soft"
+mesh = "box"
+size = [0.6, 0.2, 0.2]
+cells = [2, 1, 1]
+mu = 2e5
+lam = 3e5
+velocity = [0.0, -3.0, 0.0]
+held.plane = { point = [-0.29, 0.0, 0.0], normal = [1.0, 0.0, 0.0] }
+[truth]
+"beam.mu" = 2e5
+[free]
+"beam.mu" = { start = 3e5, bounds = [1e4, 1e7] }
+"beam.lam" = { start = 2e5, bounds = [1e4, 1e7] }
+"""
+)
+CONTACT = (
+    FILM.replace("0.04", "0.3")
+    + """
+[bodies.body]
+kind = "rigid"
+mesh = "box"
+size = [0.3, 0.2, 0.25]
+mass = 2.0
+position = [0.0, 0.16, 0.0]
+rotation = [10.0, 0.0, 20.0]
+velocity = [0.3, -1.0, 0.1]
+[obstacles.floor]
+stiffness = 500.0
+damping = 5.0
+friction_stiffness = 50.0
+[free]
+"body.mass" = { bounds = [0.1, 10.0] }
+"""
+)
+PENDULUM = (
+    FILM
+    + """
+[bodies.pendulum]
+kind = "pendulum"
+length = [1.0]
+angle = [60.0]
+[free]
+"pendulum.length" = { start = 1.2 }
+"""
+)
 
 
-def grid_of(study, overrides, *over, **more):
-    return make_grid(spec.resolve(Asked(study, overrides, over, **more)))
+def written(folder, text):
+    """Return the path of a scene or scan file with this text, in a folder of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "toy.toml"
+    path.write_text(text)
+    return str(path)
 
 
-def run(folder, study, overrides, *over, **more):
+def grid_of(scene, overrides, *over, **more):
+    return make_grid(spec.resolve(Asked(scene, overrides, over, **more)))
+
+
+def run(folder, scene, overrides, *over, **more):
     """Scan into a folder; return the folder and what is told."""
-    made, job = scanning.start(Asked(study, overrides, over, **more), folder)
+    made, job = scanning.start(Asked(scene, overrides, over, **more), folder)
     return made, job.run(made)
