@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from studies.run_folder import RunFolder
 
 
+LONGEST = 2000  # characters of a message
 NO_MEMORY, USER_ERROR, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 app = typer.Typer(
@@ -181,22 +182,32 @@ def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | N
 @app.command(cls=SettingsCommand)
 def scan(  # noqa: PLR0913 -- the options of a command
     study: Annotated[
-        str, typer.Argument(help="A study or a bundled scan by name, or a TOML file of either.")
+        str,
+        typer.Argument(
+            metavar="SCENE",
+            help="A scene or a bundled scan by name (see list), or a TOML file of either.",
+        ),
     ],
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(help="Settings of the study, as `adjsim run` takes.", metavar="KEY=VALUE"),
+        typer.Argument(help="Keys of the scene, as `adjsim run` takes.", metavar="KEY=VALUE"),
     ] = None,
     *,
     over: Annotated[
         list[str] | None,
         typer.Option(
             help="An axis, once for each: KEY=START:STOP:NUM, or with :log behind it. KEY is a "
-            "parameter in its own unit, e.g. beam.mu=1e5:4e5:31, or a number of the settings."
+            "value by its path, in its own unit, e.g. beam.mu=1e5:4e5:31 or "
+            "'ball.velocity[0]=-1:1:21', or a number of the scene file."
         ),
     ] = None,
     at: Annotated[
-        str | None, typer.Option(help="Where the rest is held: truth or start. Default: truth.")
+        str | None,
+        typer.Option(
+            metavar="truth|start|RUN",
+            help="Where the rest is held: at the truth, at the start of the search, or at the "
+            "answer of the run in folder RUN. Default: the truth where observations are simulated.",
+        ),
     ] = None,
     trust: Annotated[
         bool | None,
@@ -217,7 +228,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
     scheduler: Scheduler = None,
     resume: Resume = False,
 ) -> None:
-    """Scan the loss landscape of a study: loss and gradient on a grid."""
+    """Scan the loss landscape of a scene: loss and gradient on a grid."""
     from studies.runs.pool import open_pool
     from studies.scans import scanning
     from studies.scans.spec import Asked
@@ -439,7 +450,7 @@ def _call(stopped_by: list[int]) -> None:
     except (ValueError, OSError, ArithmeticError) as error:
         if _shows_traceback:
             raise
-        print(f"adjsim: {error}", file=sys.stderr)
+        print(f"adjsim: {_shortened(str(error))}", file=sys.stderr)
         raise SystemExit(USER_ERROR) from None
     except MemoryError as error:
         if _shows_traceback:
@@ -452,6 +463,11 @@ def _call(stopped_by: list[int]) -> None:
         if _if_interrupted:
             print(f"\n{_if_interrupted}", file=sys.stderr)
         raise SystemExit(TERMINATED if stopped_by else INTERRUPTED) from None
+
+
+def _shortened(message: str) -> str:
+    """Return a message without the middle of a long value that it quotes."""
+    return message if len(message) <= LONGEST else f"{message[:800]} ... {message[-400:]}"
 
 
 def _short_of_memory(error: MemoryError) -> str:

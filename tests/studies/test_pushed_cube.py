@@ -7,7 +7,9 @@ from studies import config, pushed_cube
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method
 from studies.registry import RunOptions
-from tests.studies.scans.toy import CUBE
+
+
+CUBE = ("time.dt=0.1", "time.steps=6", "time.frames=3", "image.height=16", "image.width=16")
 
 
 def fit(*overrides):

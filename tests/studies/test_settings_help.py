@@ -16,10 +16,10 @@ from studies.settings_help import documents, settings_text
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["run", "pendulum"], ["[start]                      # where the search starts"]),
+        (["run", "pendulum"], ["[truth]                        # drawn evenly from"]),
         (["run", "--seed", "3", "table1", "count=3"], ["studies/configs/table1.toml", "count = "]),
-        (["scan", "figure-4a"], ['over = ["mass=0.1:5.0:500"]', "[cube]"]),
-        (["scan", "bounce"], ["studies/configs/bounce.toml"]),
+        (["scan", "figure-4a"], ['over = ["cube.vertex_mass=0.1:5.0:500"]', "[bodies.cube]"]),
+        (["scan", "bounce"], ["bundled/bounce.toml"]),
         (["dataset", "rigid-mass"], ["bundled/rigid-mass.toml", '"body.mass" = { between']),
         (["run"], ["`adjsim run STUDY --help` shows the settings"]),
         (["dataset", "nosuch"], ["`adjsim dataset NAME --help` shows the settings"]),
