@@ -24,6 +24,10 @@ ROUNDING = 10.0 * EPS
 LITTLE_FALL, TRIALS = 1e-5, 3
 
 
+class _NoStepError(Exception):
+    """The trust region has no step: where a Jacobian is singular to rounding, it comes out NaN."""
+
+
 class _PromisesNothingError(Exception):
     """Raised to end a least-squares search whose next step would change nothing."""
 
@@ -121,6 +125,8 @@ def gauss_newton(
     started = [evaluator.history[-1]]
 
     def residual(theta: np.ndarray) -> np.ndarray:
+        if not np.isfinite(theta).all():
+            raise _NoStepError
         evaluation = started.pop() if started else evaluator.residual(theta)
         if is_rough(evaluator.history):
             raise _PromisesNothingError
@@ -145,6 +151,8 @@ def gauss_newton(
         return Status.NOT_FINITE
     except _PromisesNothingError:
         return Status.CONVERGED
+    except _NoStepError:
+        return Status.STALLED
     # Steps that shrink because the rollout blows up are no sign of an optimum.
     blew_up = not all(np.isfinite(e.loss) for e in evaluator.history[-4:])
     return Status.CONVERGED if found.status > 0 and not blew_up else Status.STALLED

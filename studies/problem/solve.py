@@ -219,7 +219,7 @@ def robust(how: declared.Search, problem: SceneProblem) -> RobustSearch:
         axes = tuple(np.flatnonzero(np.isfinite(width)).tolist())
     elif all(one.is_view for one in problem.parameters.free):
         axes = ()
-    is_slow = how.method in FIRST_ORDER or any(one.is_shape for one in problem.parameters.free)
+    is_slow = how.method in FIRST_ORDER or problem.is_at_rest
     return RobustSearch(
         coarse=how.coarse,
         axes=axes,
