@@ -27,7 +27,7 @@ def check_budget(budget: str) -> None:
         return
     try:
         size_in_bytes(budget)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise StudyError(
             f'`{OPTION}` must be a size with its unit, such as "500MB" or "1.5GiB", or "{ALL}" to '
             f"keep every state; got {budget!r}. For example: `{EXAMPLE}`."

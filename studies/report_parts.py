@@ -132,7 +132,7 @@ def run_facts(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 def provenance(folder: RunFolder, manifest: Mapping[str, Any]) -> str:
     """Return the sections that end a report: the study file, and the versions."""
-    study = html.escape(folder.file(run_folder.STUDY).read_text(encoding="utf-8"))
+    study = html.escape(folder.read_study())
     versions = rows({k: v or "not installed" for k, v in manifest["versions"].items()})
     return f"""<section>
 <details><summary>Study file</summary>

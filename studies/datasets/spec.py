@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from studies.errors import StudyError
@@ -139,5 +138,6 @@ def read_spec(folder: RunFolder) -> Spec:
     if not folder.has(SPEC):
         raise StudyError(f"{folder.path} holds no data set: it has no {SPEC}.")
     stored, manifest = folder.read_json(SPEC), folder.read_json(MANIFEST)
-    file = read_scene(Path(folder.file(STUDY)))
+    folder.read_study()  # raises if it was changed
+    file = read_scene(folder.file(STUDY))
     return Spec(stored["name"], file, make_options(manifest), stored["count"])

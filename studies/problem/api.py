@@ -33,7 +33,7 @@ from studies.problem.own import OwnResiduals
 from studies.problem.solve import Solved, solve
 from studies.progress import EvaluationProgress
 from studies.runs.blas import one_blas_thread
-from studies.runs.manifest import digest
+from studies.runs.folder import digest_of
 from studies.runs.options import RunOptions
 from studies.runs.starting import Recipe, is_nothing, start_or_resume
 from studies.scene.declared import Free, Observation, Scene, SceneFile, Search
@@ -171,7 +171,7 @@ def _source(function: Any) -> str:
         source = repr(getattr(function, "__qualname__", None))
     cells = getattr(function, "__closure__", None) or ()
     bound = [np.asarray(cell.cell_contents) for cell in cells]
-    return source + "".join(digest(one.tobytes()) for one in bound if one.dtype.kind in "biuf")
+    return source + "".join(digest_of(one.tobytes()) for one in bound if one.dtype.kind in "biuf")
 
 
 def _absolute(value: Any) -> Any:

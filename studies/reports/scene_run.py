@@ -399,7 +399,7 @@ def provenance(
     folder: RunFolder, manifest: Mapping[str, Any], more: Sequence[Details] = ()
 ) -> Section | None:
     """Return the section that ends a report: machine, versions, and the study file."""
-    study = folder.file(run_folder.STUDY).read_text(encoding="utf-8")
+    study = folder.read_study()
     versions = {name: version or "not installed" for name, version in manifest["versions"].items()}
     return section(
         "Machine and versions",

@@ -179,7 +179,9 @@ class RunFolder:
     def write_json(self, name: str, value: Mapping[str, Any]) -> None:
         """Write JSON with its checksum; a number that is not finite is an error."""
         text = json.dumps(value, indent=2, allow_nan=False)
-        self.write_text(name, json.dumps({**value, CHECK: _digest(text)}, indent=2) + "\n")
+        self.write_text(
+            name, json.dumps({**value, CHECK: digest_of(text.encode())}, indent=2) + "\n"
+        )
 
     def write_npz(self, name: str, **arrays: "np.ndarray") -> None:
         """Write named arrays of plain numbers or texts."""
@@ -202,12 +204,25 @@ class RunFolder:
         try:
             value = json.loads(path.read_bytes())
             check = value.pop(CHECK)
-            is_good = check == _digest(json.dumps(value, indent=2))
+            is_good = check == digest_of(json.dumps(value, indent=2).encode())
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError):
             is_good = False
         if not is_good:
             raise StudyError(self._damaged(name))
         return value
+
+    def read_study(self) -> str:
+        """Return the resolved settings as TOML.
+
+        Raises
+        ------
+        StudyError
+            If the file is missing, or was changed since it was written.
+        """
+        data = self._existing(STUDY).read_bytes()
+        if digest_of(data) != self.read_json(MANIFEST).get("toml"):
+            raise StudyError(self._damaged(STUDY))
+        return data.decode()
 
     def read_npz(self, name: str, *keys: str) -> "dict[str, np.ndarray]":
         """Return the arrays of an npz file, loaded without pickle; `keys` must be among them.
@@ -307,8 +322,9 @@ def _entries(path: Path) -> Iterator[Path]:
         raise StudyError(message) from error
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def digest_of(data: bytes) -> str:
+    """Return 16 hex digits that depend on every byte."""
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def new_folder(study: str) -> Path:

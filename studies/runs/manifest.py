@@ -18,6 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from studies.runs.folder import digest_of
+
 
 LIBRARIES = (
     "adjsim", "numba", "numpy", "scipy", "pyvista", "matplotlib", "av", "xarray", "h5netcdf",
@@ -28,11 +30,6 @@ PACKAGES = ("adjsim", "render", "adjoint", "studies")
 LONG = 400  # characters of a value that is kept; of a longer one its digest
 SHOWN = 5  # differences that a message names
 MISSING = "nothing"
-
-
-def digest(data: bytes) -> str:
-    """Return 16 hex digits that depend on every byte."""
-    return hashlib.sha256(data).hexdigest()[:16]
 
 
 @cache
@@ -76,7 +73,7 @@ def processor_kind() -> str:
     if features is None:
         features = "" if config.CPU_NAME else binding.get_host_cpu_features().flatten()
     blas = {one.get("architecture") or "" for one in threadpool_info() if one["user_api"] == "blas"}
-    return f"{name} {digest(features.encode())[:4]} {' '.join(sorted(blas))}".strip()
+    return f"{name} {digest_of(features.encode())[:4]} {' '.join(sorted(blas))}".strip()
 
 
 def flattened(value: Any, prefix: str = "") -> dict[str, Any]:
@@ -88,7 +85,7 @@ def flattened(value: Any, prefix: str = "") -> dict[str, Any]:
         return rows
     text = json.dumps(value, default=str)
     is_short = len(text) <= LONG
-    return {prefix: json.loads(text) if is_short else f"a long value, {digest(text.encode())}"}
+    return {prefix: json.loads(text) if is_short else f"a long value, {digest_of(text.encode())}"}
 
 
 def input_files(value: Any, key: str = "") -> Iterator[tuple[str, Path]]:
@@ -145,7 +142,7 @@ def _without_folders(value: Any) -> Any:
 
 def hash_of(parts: Mapping[str, Any]) -> str:
     """Return the hash of what `dependencies` returns."""
-    return digest(json.dumps(parts, sort_keys=True).encode())
+    return digest_of(json.dumps(parts, sort_keys=True).encode())
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

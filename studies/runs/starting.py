@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from studies.errors import StudyError
-from studies.runs.folder import ITERATIONS, MANIFEST, STUDY, RunFolder, is_free, new_folder
+from studies.runs.folder import (
+    ITERATIONS,
+    MANIFEST,
+    STUDY,
+    RunFolder,
+    digest_of,
+    is_free,
+    new_folder,
+)
 from studies.runs.manifest import (
     dependencies,
     differences,
@@ -90,6 +98,7 @@ class Recipe:
             "command": " ".join(["adjsim", *map(shlex.quote, sys.argv[1:])]),
             "started": now(),
             "resumed": [],
+            "toml": digest_of(self.toml.encode()),
             "hash": hash_of(parts),
             "depends_on": parts,
             "versions": versions(),
@@ -165,8 +174,8 @@ def _resume(recipe: Recipe, out: Path, make: Callable[[], Job]) -> tuple[RunFold
         folder.clear_parts()
         say_what_is_kept(folder)
         changed = {key: getattr(recipe.options, key) for key in CHANGEABLE}
-        resumed = [*stored["resumed"], now()]
-        folder.write_json(MANIFEST, {**stored, **changed, "resumed": resumed})
+        changed |= {"toml": digest_of(recipe.toml.encode()), "resumed": [*stored["resumed"], now()]}
+        folder.write_json(MANIFEST, {**stored, **changed})
         folder.write_text(STUDY, recipe.toml)
     except BaseException:
         folder.release()

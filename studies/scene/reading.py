@@ -21,8 +21,8 @@ from pydantic import TypeAdapter, ValidationError
 from studies.errors import StudyError
 from studies.scene.checking import check_scene
 from studies.scene.declared import SceneFile
+from studies.scene.overrides import is_shallow, joined_free, joined_truth, set_override
 from studies.scene.rings import spread
-from studies.scene.overrides import joined_free, joined_truth, set_override
 from studies.scene.tables import check_table, each_path, expected, field_at
 
 
@@ -43,13 +43,16 @@ def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
     if not path.is_file():
         raise StudyError(f"There is no scene file {path}.")
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        if not is_shallow(text):
+            raise StudyError(f"{path} is nested too deep.")
+        values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"{path} is not valid TOML: {_in_words(error)}.") from error
     except UnicodeDecodeError as error:
         raise StudyError(f"{path} is no text in UTF-8: {error}.") from error
-    for text in overrides:
-        set_override(values, text)
+    for override in overrides:
+        set_override(values, override)
     return scene_from_dict(values, path.parent)
 
 

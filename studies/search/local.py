@@ -97,11 +97,9 @@ def read_search(folder: RunFolder, names: Sequence[str]) -> list[Evaluation]:
     whole: list[Evaluation] = []
     for name in names:
         spent, seconds = (whole[-1].spent, whole[-1].seconds) if whole else (0, 0.0)
-        own = read_log(folder.file(name))
-        stage = next((one.stage for one in reversed(own) if one.stage), "")  # older lines name none
         whole += [
-            replace(one, spent=one.spent + spent, seconds=one.seconds + seconds, stage=stage)
-            for one in own
+            replace(one, spent=one.spent + spent, seconds=one.seconds + seconds)
+            for one in read_log(folder.file(name))
         ]
     return whole
 

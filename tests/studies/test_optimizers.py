@@ -190,14 +190,14 @@ def test_a_log_cut_anywhere_resumes_to_the_same_bits(method, kept, tmp_path):
 def test_a_log_of_another_start_is_refused(tmp_path):
     log = tmp_path / "log.jsonl"
     solve(Method.GAUSS_NEWTON, log=log)
-    with pytest.raises(StudyError, match="start a new run"):
+    with pytest.raises(StudyError, match="log.jsonl is of another search"):
         minimize(Decay(), START + 1e-9, Method.GAUSS_NEWTON, max_evaluations=40, log=log)
 
 
 def test_a_file_that_is_no_log_is_refused(tmp_path):
     log = tmp_path / "log.jsonl"
     log.write_text("{}\n")
-    with pytest.raises(StudyError, match="not a log of evaluations"):
+    with pytest.raises(StudyError, match="log.jsonl is damaged"):
         read_log(log)
 
 
@@ -234,7 +234,7 @@ def test_a_run_killed_in_the_middle_resumes_to_the_same_bits(method, tmp_path):
 def without_times(log):
     records = [json.loads(line) for line in log.read_text().splitlines()]
     for record in records:
-        del record["seconds"]
+        del record["seconds"], record["crc32"]
     return records
 
 

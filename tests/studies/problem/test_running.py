@@ -110,7 +110,8 @@ def test_a_run_leaves_a_whole_folder(finished):
     assert "gradient certificate: passed" in out
     manifest = read(run, "manifest.json")
     assert (manifest["study"], manifest["name"]) == ("scene", "cube")
-    assert len(manifest["inputs"]) == 1
+    inputs = [key for key in manifest["depends_on"] if key.startswith("inputs.")]
+    assert inputs == ["inputs.observations.film.video"]
 
 
 def test_without_certificate_none_is_made(plain):
@@ -154,9 +155,9 @@ def test_a_killed_run_goes_on_to_the_same_bits(scene, plain, tmp_path, lines):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["bodies.cube.nu=0.4"], "cube.toml is not the scene that"),
-        (["--seed", "5"], "was run with `--seed` 0, not 5"),
-        (["--dtype", "float32"], "was run with `--dtype` float64, not float32"),
+        (["bodies.cube.nu=0.4"], "`bodies.cube.nu` was 0.3, is 0.4"),
+        (["--seed", "5"], "`--seed` was 0, is 5"),
+        (["--dtype", "float32"], "`--dtype` was float64, is float32"),
     ],
 )
 def test_a_run_resumes_only_as_it_was_started(scene, finished, given, message):
@@ -175,14 +176,55 @@ def test_a_changed_film_is_named(scene, finished, tmp_path):
     code, _, err = adjsim("run", scene, "--out", finished[0], "--resume")
     shutil.copy(kept, film)
     assert code == 2
-    assert f"`{film.parent}` is not the file that" in err
-    assert "start a new run" in err
+    assert "the file of `observations.film.video` has changed" in err
+    assert "choose another folder" in err
 
 
-def test_another_study_does_not_go_on_with_a_scene(finished):
-    code, _, err = adjsim("run", "beam", "--out", finished[0], "--resume")
-    assert code == 2
-    assert "holds the run of a scene" in err
+def flipped(data):
+    k = len(data) // 2
+    return data[:k] + bytes([data[k] ^ 4]) + data[k + 1 :]
+
+
+DAMAGE = {
+    "cut": lambda data: data[: len(data) // 2],
+    "emptied": lambda data: b"",
+    "of another type": lambda data: b"[1, 2, 3]\n",
+    "random": lambda data: np.random.default_rng(0).bytes(len(data) // 2 + 1) + b"\n",
+    "flipped": flipped,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("name", ["result.json", "certificate.json", "manifest.json", "study.toml"])
+def test_the_report_of_a_damaged_run_is_one_message_or_as_before(plain, tmp_path, name, damage):
+    run = shutil.copytree(plain[0], tmp_path / "run")
+    (run / name).write_bytes(DAMAGE[damage]((run / name).read_bytes()))
+    code, _, err = adjsim("report", run)
+    assert code in (0, 2)
+    if code:
+        assert err.startswith("adjsim: ")
+        assert str(run / name) in err
+        assert "is damaged" in err
+    else:  # nothing was hit
+        assert (run / name).read_bytes() == (plain[0] / name).read_bytes()
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize(
+    "name", ["coarse.npz", "iterations.jsonl", "manifest.json", "result.json", "study.toml"]
+)
+def test_a_damaged_run_is_healed_or_refused(scene, plain, tmp_path, name, damage):
+    run = shutil.copytree(plain[0], tmp_path / "run")
+    (run / name).write_bytes(DAMAGE[damage]((run / name).read_bytes()))
+    with undrawn():
+        code, _, err = adjsim("run", scene, "--out", run, "--resume")
+    assert code in (0, 2)
+    if code:
+        assert str(run / name) in err.splitlines()[-1]
+        assert "is damaged" in err
+    else:
+        for own in ("result.json", "study.toml"):
+            assert (run / own).read_bytes() == (plain[0] / own).read_bytes()
 
 
 def test_report_index_and_view_take_the_run_of_a_scene(finished, tmp_path):

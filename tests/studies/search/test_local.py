@@ -1,7 +1,6 @@
 """Several starts: each with its log, the best one counts, a good end spares the others."""
 
 import io
-import re
 
 import numpy as np
 import pytest
@@ -98,22 +97,6 @@ def test_a_log_of_one_stage_does_not_name_it(tmp_path):
     folder, found = run(tmp_path, "lone")
     assert '"stage"' not in folder.file(found.logs[0][0]).read_text()
     assert not told(read_search(folder, found.logs[0]))
-
-
-def test_a_log_whose_first_lines_are_of_a_version_that_named_no_stage_is_one_stage(tmp_path):
-    folder, found = run(tmp_path, "older", Staged(), stages=[0.5, 1.0])
-    now = read_search(folder, found.logs[0])
-    name = re.compile(r'"stage": "[^"]*", ')
-    first, last = (folder.file(name) for name in found.logs[0])
-    lines = first.read_text().splitlines(keepends=True)
-    first.write_text("".join([name.sub("", line) for line in lines[:2]] + lines[2:]))
-    assert [one.stage for one in read_search(folder, found.logs[0])] == [one.stage for one in now]
-    for path in (first, last):
-        path.write_text(name.sub("", path.read_text()))
-    older = read_search(folder, found.logs[0])
-    assert len(older) == len(now)
-    assert stages(older) == []
-    assert not told(older)
 
 
 def test_a_search_killed_in_its_first_stage_is_resumed_to_the_same_bits(tmp_path):
