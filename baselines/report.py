@@ -1,7 +1,6 @@
 """What learned baselines leave: numbers, every guess, and a page that says what was trained."""
 
 import csv
-import html
 import io
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,21 @@ import numpy as np
 
 from baselines.scores import relative_errors
 from baselines.videos import Videos
-from studies import run_folder
-from studies.figures import BLUE, INK, ORANGE, make_axes, png
-from studies.report_parts import gallery, page, rows, table, wide
-from studies.run_folder import RunFolder
+from studies.reports.content import (
+    Facts,
+    Item,
+    Media,
+    Report,
+    Table,
+    Text,
+    Verdict,
+    charts,
+    section,
+    table,
+)
+from studies.reports.figures import BLUE, INK, ORANGE, FigureFiles, make_axes
+from studies.reports.page import write_report as write_page
+from studies.runs.folder import RunFolder
 
 
 GUESSES = "guesses.csv"
@@ -38,14 +48,20 @@ def write_report(
     folder: RunFolder, result: dict[str, Any], guesses: dict[str, np.ndarray], test: Videos
 ) -> Path:
     """Draw the figures and write `report.html`; return its path."""
-    curves = {one["network"]: learned(one) for one in result["networks"]}
-    clouds = {
-        one["network"]: guessed_beside(guesses[one["network"]], test) for one in result["networks"]
+    files, names = FigureFiles(folder), [one["network"] for one in result["networks"]]
+    curves = {
+        f"losses of {one['network']}": files.save(f"learned_{one['network']}", learned(one))
+        for one in result["networks"]
     }
-    for kind, drawn in (("learned", curves), ("guesses", clouds)):
-        for name, data in drawn.items():
-            with folder.replacing(f"{run_folder.FIGURES}/{kind}_{name}.png") as part:
-                part.write_bytes(data)
+    clouds = tuple(
+        Item(
+            files.save(f"guesses_{name}", guessed_beside(guesses[name], test)),
+            f"guesses of {name} beside the truth",
+            name,
+            wide=True,
+        )
+        for name in names
+    )
     facts = {
         "data set": f"{result['dataset']}, seed {result['seed']}, {result['train']} videos to "
         f"train, {result['test']} to test; shards {result['checksum'][:12]}",
@@ -54,18 +70,22 @@ def write_report(
         "versions": ", ".join(f"{name} {v}" for name, v in result["versions"].items()),
         "command": result["command"],
     }
-    beside = "\n".join(f"<p>{name}</p>{wide(data, name)}" for name, data in clouds.items())
-    body = "\n".join(
-        [
-            f"<section>\n<h2>Relative errors on the test set</h2>\n{scores_table(result)}\n"
-            "<p>average and random guess without looking: the mean of the training set, and "
-            "a value drawn from it.</p>\n</section>",
-            f"<section>\n<h2>Guess beside truth</h2>\n{beside}\n</section>",
-            f"<section>\n<h2>Training</h2>\n{gallery(curves)}\n{rows(facts)}\n</section>",
-        ]
+    blind = (
+        "Average and random guess without looking: the mean of the training set, and a value drawn "
+        "from it."
     )
-    folder.write_text(run_folder.REPORT, page("Parameters guessed from a video", [], body))
-    return folder.file(run_folder.REPORT)
+    sections = (
+        section("Relative errors on the test set", scores_table(result), Text(blind)),
+        section("Guess beside truth", Media(clouds)),
+        section("Training", charts(curves), Facts(facts)),
+    )
+    report = Report(
+        "Parameters guessed from a video",
+        Verdict("trained", "plain"),
+        {"run": folder.path.name, "of": "learned baselines"},
+        tuple(one for one in sections if one is not None),
+    )
+    return write_page(folder, report)
 
 
 def _trained(one: dict[str, Any]) -> str:
@@ -75,7 +95,7 @@ def _trained(one: dict[str, Any]) -> str:
     )
 
 
-def scores_table(result: dict[str, Any]) -> str:
+def scores_table(result: dict[str, Any]) -> Table | None:
     """Return mean and median of the relative errors, a row for each method."""
     scores = result["scores"]
     names = list(dict.fromkeys(one["parameter"] for one in scores))
@@ -84,14 +104,14 @@ def scores_table(result: dict[str, Any]) -> str:
         for one in scores
     }
     lines = [
-        [html.escape(method), *(cells[method, name] for name in names)]
+        [method, *(cells[method, name] for name in names)]
         for method in dict.fromkeys(one["method"] for one in scores)
     ]
     head = ["mean (median)", *(name.replace("_", " ") for name in names)]
-    return f'<div class="scroll">{table(head, lines)}</div>'
+    return table(head, lines)
 
 
-def learned(one: dict[str, Any]) -> bytes:
+def learned(one: dict[str, Any]) -> Any:
     """Draw the losses over the epochs."""
     figure, (ax,) = make_axes(1, 1, (4.6, 3.2))
     epochs = np.arange(1, len(one["losses"]) + 1)
@@ -101,10 +121,10 @@ def learned(one: dict[str, Any]) -> bytes:
     ax.set_ylabel("mean square, in deviations", color=INK)
     ax.set_title(one["network"], fontsize=10, color=INK)
     ax.legend(frameon=False, fontsize=8)
-    return png(figure)
+    return figure
 
 
-def guessed_beside(guessed: np.ndarray, test: Videos) -> bytes:
+def guessed_beside(guessed: np.ndarray, test: Videos) -> Any:
     """Draw every guess over its truth."""
     from matplotlib.ticker import NullFormatter
 
@@ -122,4 +142,4 @@ def guessed_beside(guessed: np.ndarray, test: Videos) -> bytes:
         label = name.replace("_", " ") + ("" if unit == "-" else f" [{unit}]")
         ax.set_title(label, fontsize=9, color=INK)
         ax.tick_params(labelsize=7)
-    return png(figure)
+    return figure
