@@ -28,7 +28,7 @@ from studies.image_fit import ImageFit
 from studies.optimizers.problem import NOT_FINITE
 from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
-from studies.report_parts import counted
+from studies.reports.numbers import count as counted
 from studies.run_folder import RunFolder
 from studies.scans.progress import PointProgress
 from studies.search.local import Found

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from studies.control.results import MEASURES, measures_of
-from studies.figures import BLUE, GREEN, INK, ORANGE, SOFT, make_axes, png
+from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, make_axes, png
 
 
 COLORS = (BLUE, ORANGE, GREEN)

@@ -10,7 +10,7 @@ import numpy as np
 
 from studies.instances import failures_told
 from studies.optimizers.evaluations import Evaluation
-from studies.report_parts import counted
+from studies.reports.numbers import count as counted
 
 
 @dataclass(frozen=True)

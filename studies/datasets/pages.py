@@ -10,7 +10,6 @@ from studies.datasets.samples import fields_of
 from studies.datasets.shards import INDEX, example, read_index
 from studies.datasets.spec import Spec, read_spec, split
 from studies.errors import StudyError
-from studies.figures import BLUE, INK, make_axes, png
 from studies.media import as_uint8, write_jpeg, write_video
 from studies.reports.content import (
     Code,
@@ -23,6 +22,7 @@ from studies.reports.content import (
     charts,
     section,
 )
+from studies.reports.figures import BLUE, INK, make_axes, png
 from studies.reports.numbers import count
 from studies.reports.page import write_report as write_page
 from studies.reports.scene_run import provenance

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from studies.figures import BLUE, GREEN, INK, ORANGE, SOFT, difference_gain, make_axes, png
 from studies.looks import Look
 from studies.paper.model_errors.scenes import MASS, Case
 from studies.paper.model_errors.study import TOLD
 from studies.paper.tables.scan import landscape
+from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, difference_gain, make_axes, png
 
 
 SHOWN = 5  # instants
