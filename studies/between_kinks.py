@@ -23,14 +23,13 @@ Tests: `tests/studies/test_between_kinks.py`.
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from adjoint.verify.vectors import unit
 from studies.image_problem import ImageProblem
-from studies.touches import margins_by_window
-from studies.video_problem import VideoProblem
+from studies.touches import Moving, margins_by_window
 
 
 STEPS = (1e-5, 1e-6, 1e-7, 1e-8)  # of the differences, in theta; the first that agrees is told
@@ -69,7 +68,7 @@ class BetweenKinks:
 
 def events_between(problem: ImageProblem, theta: np.ndarray) -> Callable[[np.ndarray], int] | None:
     """Return what counts the margins that have another sign elsewhere; None without contact."""
-    if not isinstance(problem, VideoProblem):
+    if not has_one_clock(problem):
         return None
     here = _sides(problem, theta)
     if not here.size:
@@ -77,7 +76,14 @@ def events_between(problem: ImageProblem, theta: np.ndarray) -> Callable[[np.nda
     return lambda there: int(np.count_nonzero(_sides(problem, there) != here))
 
 
-def _sides(problem: VideoProblem, theta: np.ndarray) -> np.ndarray:
+def has_one_clock(problem: Any) -> TypeGuard[Moving]:
+    """Whether something moves, and its frames are at the same steps whatever theta is."""
+    if not hasattr(problem, "motion_at") or getattr(problem, "is_at_rest", False):
+        return False
+    return not any(path.startswith("observations.") for path in problem.parameters.paths)
+
+
+def _sides(problem: Moving, theta: np.ndarray) -> np.ndarray:
     """Return the sign of every margin of contact at theta, 0 for those that are none, flat."""
     windows = margins_by_window(problem.motion_at(theta))
     found = [np.sign(part.all()) for window in windows for part in window.values()]

@@ -29,13 +29,12 @@ import numpy as np
 
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
-from studies.between_kinks import BetweenKinks, compare_sides, events_between, reach
+from studies.between_kinks import BetweenKinks, compare_sides, events_between, has_one_clock, reach
 from studies.image_problem import ImageProblem
 from studies.manifest import machine, now, versions
 from studies.optimizers.problem import NOT_FINITE
 from studies.registry import RunOptions
 from studies.touches import nearest_touch
-from studies.video_problem import VideoProblem
 
 
 EPS0 = (1e-3, 1e-4, 1e-5, 1e-6)  # largest step in theta; a later one if no sweep passed before
@@ -190,7 +189,7 @@ def _tested(problem: ImageProblem, theta: np.ndarray, seed: int, say: Say) -> di
     )
     images = problem.images(theta)
     shown = float(np.mean(images[..., 3] > 0.5))
-    touch = nearest_touch(problem, theta) if isinstance(problem, VideoProblem) else None
+    touch = nearest_touch(problem, theta) if has_one_clock(problem) else None
     verdict = judged(best, between) if dot.passed and shown > 0.0 else Verdict.FAILED
     return {
         "passed": verdict is Verdict.PASSED,

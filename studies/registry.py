@@ -57,21 +57,6 @@ STUDIES = {
             "identify mu and lam of a soft cantilever from a video with hidden truth",
         ),
         Study(
-            "bounce",
-            "studies.bounce",
-            "identify the initial speed and the gravity of a ball that bounces on a floor",
-        ),
-        Study(
-            "pendulum",
-            "studies.pendulum",
-            "identify length, gravity and damping of a pendulum",
-        ),
-        Study(
-            "double-pendulum",
-            "studies.pendulum",
-            "identify the lengths of a double pendulum, and gravity",
-        ),
-        Study(
             "smoke",
             "studies.smoke",
             "find the initial velocity that blows smoke into the shape of a picture",

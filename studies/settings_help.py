@@ -42,11 +42,10 @@ def documents(command: str, name: str) -> list[Path]:
     from studies.listing import SCANS
     from studies.scene.files import scene_file
 
-    if name in STUDY.names and command != "dataset":
-        return [STUDY.file(name)]
-    if command in ("run", "preview", "dataset") and (scene := scene_file(name)):
-        return [scene]
     scan = SCANS / f"{name}.toml"
-    if command != "scan" or not scan.is_file():
-        return []
-    return [scan, STUDY.file(tomllib.loads(scan.read_text(encoding="utf-8"))["study"])]
+    if command == "scan" and scan.is_file():
+        told = tomllib.loads(scan.read_text(encoding="utf-8"))
+        return [scan, *documents("run", told.get("scene") or told["study"])]
+    if scene := scene_file(name):
+        return [scene]
+    return [STUDY.file(name)] if name in STUDY.names and command != "dataset" else []

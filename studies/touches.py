@@ -12,7 +12,7 @@ directions, of which |dc/dtheta| is estimated. Obstacles of every shape count, m
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from adjsim.rollout import CHUNK, ready_stepper
 from adjsim.system import OnDivergence
 from studies.memory import state_bytes, states_within
 from studies.motion import Motion
-from studies.video_problem import VideoProblem
 
 
 PROBE = 1e-6  # step of the differences in theta
@@ -61,12 +60,25 @@ class Touch:
         return {**asdict(self), "distance": self.distance if np.isfinite(self.distance) else None}
 
 
-def nearest_touch(problem: VideoProblem, theta: np.ndarray) -> Touch | None:
+class Moving(Protocol):
+    """A problem of something that moves."""
+
+    def with_dtype(self, dtype: str) -> Any:
+        """Return the same problem computed in another precision."""
+        ...
+
+    def motion_at(self, theta: np.ndarray) -> Motion:
+        """Return the motion at theta."""
+        ...
+
+
+def nearest_touch(problem: Moving, theta: np.ndarray) -> Touch | None:
     """Return the touch nearest to moving to another step; None without contact.
 
     Parameters
     ----------
-    problem : VideoProblem
+    problem : Moving
+        Its motion has as many steps at every theta.
     theta : numpy.ndarray
         (n,).
     """
@@ -85,21 +97,11 @@ def nearest_touch(problem: VideoProblem, theta: np.ndarray) -> Touch | None:
                 sums[name] += slope**2 * len(theta) / len(directions)
     depths = margins_by_window(exact.motion_at(theta))
     touches = (
-        _nearest(name, own, np.sqrt(sums[name]), problem.motion.dt)
+        _nearest(name, own, np.sqrt(sums[name]), exact.motion_at(theta).dt)
         for sums, window in zip(squares, depths, strict=True)
         for name, own in window.items()
     )
     return min(touches, key=lambda touch: touch.distance, default=None)
-
-
-def told(touch: Touch | None) -> list[str]:
-    """Return the distance in a sentence."""
-    if touch is None or not np.isfinite(touch.distance):
-        return ["Nothing comes near a touch."]
-    return [
-        f"Nearest event: the touch of point {touch.node} by `{touch.force}` at step {touch.step} "
-        f"(t = {touch.time:.4g} s) moves to another step if theta moves by {touch.distance:.1e}."
-    ]
 
 
 def _directions(n: int) -> np.ndarray:

@@ -1,15 +1,12 @@
 """Help shows the settings of what it is asked about."""
 
-import re
 import sys
 
 import pytest
 
-from studies import cli, config
+from studies import cli
 from studies.config import STUDY
-from studies.errors import StudyError
-from studies.optimizers.problem import Method
-from studies.registry import RunOptions, find_study
+from studies.scene.files import BUNDLED, bundled_scenes
 from studies.settings_help import documents, settings_text
 
 
@@ -36,29 +33,11 @@ def test_help_ends_with_the_settings_of_what_is_named(monkeypatch, capsys, argum
         assert text in out[out.index("--help  ") :]
 
 
-def test_every_study_shows_its_whole_file():
-    for name in STUDY.names:
-        assert STUDY.text(name) in settings_text("run", ["--dtype", "float32", name])
-
-
-def test_the_methods_that_help_names_are_those_there_are():
-    refuse = {"shape": {Method.GAUSS_NEWTON}, "texture": {Method.GAUSS_NEWTON}}
-    found = {
-        name: re.findall(r'"([a-z-]+)"', line)
-        for name in STUDY.names
-        for line in STUDY.text(name).splitlines()
-        if line.startswith("method = ")
-    }
-    assert len(found) > 15
-    for name, methods in found.items():
-        assert sorted(methods) == sorted(set(Method) - refuse.get(name, set())), name
-
-
-@pytest.mark.parametrize("study", ["shape", "texture"])
-def test_a_method_that_a_study_refuses_is_not_offered_by_its_error(study):
-    values = config.resolve(study, ["optimizer.method=newton"]).values
-    with pytest.raises(StudyError, match=r"Unknown method .* Known: (?!.*gauss)"):
-        find_study(study).prepare(values, RunOptions())
+def test_every_study_and_scene_shows_its_whole_file():
+    scenes = {name: (BUNDLED / f"{name}.toml").read_text("utf-8") for name in bundled_scenes()}
+    studies = {name: STUDY.text(name) for name in STUDY.names}
+    for name, text in {**studies, **scenes}.items():
+        assert text in settings_text("run", ["--dtype", "float32", name])
 
 
 def test_a_command_shows_no_settings_of_another():

@@ -6,9 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from adjsim.system import RolloutError
-from studies import bounce, certificate_report, figures, instances, running, video_report
-from studies.errors import FailedSearchError, StudyError
+from studies import certificate_report, figures, instances, running
 from studies.registry import STUDIES
 from tests.studies.stopping import stop_after
 from tests.studies.toys import TOYS
@@ -88,13 +86,6 @@ def test_the_report_says_what_the_start_of_a_camera_feels(finished):
     assert "The search had 2 stages, with grey dashed lines between them: 1/2: edges 1.5" in text
 
 
-def test_one_frame_is_not_many(finished):
-    folder = finished(TOYS["bounce"])
-    result = folder.read_json("result.json")
-    assert video_report.facts(result)["video"].startswith("10 frames of 24 x 48 pixels (height x w")
-    assert video_report.facts({**result, "frames": [7]})["video"].startswith("1 frame of 24 x 48")
-
-
 def test_the_start_is_not_the_truth(toy, finished):
     with np.load(finished(toy).file("parameters.npz")) as arrays:
         assert np.abs(arrays["history"][0] - arrays["truth"]).max() > 0.0
@@ -110,8 +101,6 @@ def test_the_start_is_not_the_truth(toy, finished):
         ("ball-material", ["mass"]),
         ("ball-material", ["mass", "material"]),
         ("rigid-contact", ["friction", "mass"]),
-        ("pendulum", ["length"]),
-        ("double-pendulum", ["gravity"]),
     ],
 )
 def test_what_is_not_free_is_known(study, free, tmp_path):
@@ -145,121 +134,6 @@ def test_a_bad_setting_is_named(study, overrides, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         running.start(study, (*TOYS[study].overrides, *overrides), tmp_path / "run", {})
     assert not list(tmp_path.iterdir())
-
-
-def test_instances_go_on_one_by_one_and_show_the_worst(tmp_path, monkeypatch):
-    toy = TOYS["bounce"]
-    overrides = (*toy.overrides, "instances=3")
-    whole, job = running.start("bounce", overrides, tmp_path / "whole", {})
-    text = job.run(whole)
-    assert "relative errors over 3 instances" in text
-    table = whole.read_json("instances.json")
-    assert [row["name"] for row in table["parameters"]] == ["speed", "gravity"]
-    assert all(row["median"] <= row["worst"] <= 1e-6 for row in table["parameters"])
-    truths = {one["errors"]["speed"]["truth"] for one in table["records"]}
-    assert len(truths) == 3
-    lines = whole.file("instances.csv").read_text().splitlines()
-    assert len(lines) == 4
-    assert lines[0].startswith("instance,status,loss,evaluations,starts,condition,speed relative")
-    assert "3 random instances" in whole.file("report.html").read_text()
-
-    cut, job = running.start("bounce", overrides, tmp_path / "cut", {})
-    write = type(cut).write_json
-
-    def stop_at_the_second(self, name, value):
-        if name == "instances/001/result.json":
-            raise KeyboardInterrupt
-        write(self, name, value)
-
-    monkeypatch.setattr(type(cut), "write_json", stop_at_the_second)
-    with pytest.raises(KeyboardInterrupt):
-        job.run(cut)
-    monkeypatch.undo()
-    assert cut.has("instances/000/result.json")
-    assert not cut.has("instances/001/result.json")
-    cut, job = running.resume("bounce", overrides, tmp_path / "cut", {})
-    with undrawn():
-        job.run(cut)
-    assert json.dumps(cut.read_json("instances.json")) == json.dumps(table)
-
-
-class Failing:
-    """The fit of an instance whose search ends in an error."""
-
-    def __init__(self, error):
-        self.error = error
-
-    def solve(self, folder, progress, place):
-        raise self.error
-
-
-def failing(monkeypatch, errors):
-    """Let these instances of bounce fail, by an error where they are made or searched."""
-    make, tried = bounce.make_fit, []
-
-    def made(settings, options, instance):
-        tried.append(instance)
-        error = errors.get(instance)
-        if isinstance(error, RolloutError):
-            raise error
-        return make(settings, options, instance) if error is None else Failing(error)
-
-    monkeypatch.setattr(bounce, "make_fit", made)
-    return tried
-
-
-def test_an_instance_that_fails_is_told_apart_and_the_others_go_on(tmp_path, monkeypatch):
-    errors = {
-        0: RolloutError("The truth left the finite numbers in step 7."),
-        2: FailedSearchError("The loss is not finite at the start."),
-        3: np.linalg.LinAlgError("SVD did not converge"),
-    }
-    tried = failing(monkeypatch, errors)
-    overrides = (*TOYS["bounce"].overrides, "instances=4")
-    folder, job = running.start("bounce", overrides, tmp_path / "run", {})
-    with undrawn():
-        text = job.run(folder)
-    assert "relative errors over 1 instance:" in text
-    assert "3 of 4 instances failed, and are not in these:" in text
-    table = folder.read_json("instances.json")
-    assert [one["instance"] for one in table["records"]] == [1]
-    assert {one["instance"]: one["reason"] for one in table["failed"]} == {
-        k: str(error) for k, error in errors.items()
-    }
-    assert table["worst"] == table["parameters"][0]["worst_instance"] == 1
-    lines = folder.file("instances.csv").read_text().splitlines()
-    assert [line.split(",")[:2] for line in lines[1::3]] == [["0", "FAILED"], ["3", "FAILED"]]
-    assert lines[-1].endswith("SVD did not converge")
-    report = folder.file("report.html").read_text()
-    assert "3 of 4 instances failed" in report
-    assert "The truth left the finite numbers in step 7." in report
-
-    tried.clear()
-    folder, job = running.resume("bounce", overrides, tmp_path / "run", {})
-    with undrawn():
-        job.run(folder)
-    assert set(tried) == {0, 1}  # where settings are checked, and the worst; none is tried again
-    assert folder.read_json("instances.json") == table
-
-
-@pytest.mark.parametrize("error", [ValueError("shapes do not fit"), ZeroDivisionError("zero")])
-def test_an_error_of_the_program_is_no_failed_instance(tmp_path, monkeypatch, error):
-    failing(monkeypatch, {1: error})
-    overrides = (*TOYS["bounce"].overrides, "instances=2")
-    folder, job = running.start("bounce", overrides, tmp_path / "run", {})
-    with pytest.raises(type(error), match=str(error)):
-        job.run(folder)
-    assert not folder.has("instances/001/result.json")
-    assert not folder.has("instances.csv")
-
-
-def test_if_all_instances_fail_the_first_reason_is_told(tmp_path, monkeypatch):
-    failing(monkeypatch, {k: FloatingPointError(f"reason {k}") for k in range(2)})
-    overrides = (*TOYS["bounce"].overrides, "instances=2")
-    folder, job = running.start("bounce", overrides, tmp_path / "run", {})
-    with pytest.raises(StudyError, match="All 2 instances failed, the first: reason 0"):
-        job.run(folder)
-    assert folder.file("instances.csv").read_text().count("FAILED") == 2
 
 
 def test_the_terminal_says_what_errors_are_held_against():

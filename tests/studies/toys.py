@@ -17,65 +17,8 @@ class Toy:
     mistakes: tuple[tuple[tuple[str, ...], str], ...]
 
 
-BOUNCE = Toy(
-    "bounce",
-    (
-        "time.dt=1e-3",
-        "time.steps=1600",
-        "time.frames=10",
-        "image.height=24",
-        "image.width=48",
-        "optimizer.stages=[0.5, 1.0]",
-    ),
-    {"speed": 1e-8, "gravity": 1e-8},
-    (
-        (("ball.radius=0.0",), "`ball.radius` must be positive"),
-        (("ball.mass=-1.0",), "`ball.mass` must be positive"),
-        (("ball.position=[0.0, 0.5, 0.0]",), "`ball.position` must be above the floor"),
-        (("hidden.speed=[2.0, 1.0]",), r"`hidden.speed` must be \[low, high\]"),
-        (("hidden.speed=[2.0]",), r"`hidden.speed` must have shape \(2,\)"),
-        (("hidden.gravity=[8.0]",), r"`hidden.gravity` must have shape \(2,\)"),
-        (("hidden.gravity=[-1.0, 9.0]",), "`hidden.gravity` must be positive, got -1"),
-        (("hidden.gravity=[3.0, 4.0]",), "hidden `gravity` must lie inside its bounds too, 5 to"),
-        (("start.gravity=[20.0, 20.0]",), "start of `gravity` must lie inside its bounds"),
-        (("floor.stiffness=0.0",), "`floor.stiffness` must be positive"),
-        (("floor.damping=-1.0",), "`floor.damping` must not be negative"),
-        (("time.steps=3",), "`time.steps` must be at least `time.frames`"),
-        (("optimizer.stages=[0.5]",), "`optimizer.stages` must be parts of the video"),
-        (("instances=0",), "`instances` must be positive"),
-        (("time.dt=0.5",), "`camera` sees nothing of the motion"),
-    ),
-)
-
 SMALL = ("time.frames=6", "image.height=20", "image.width=32", "loss.levels=3")
 FINAL = "optimizer.stages=[0.5, 1.0]"
-
-PENDULUM = Toy(
-    "pendulum",
-    (*SMALL, FINAL, "time.dt=0.02", "time.steps=60"),
-    dict.fromkeys(("length", "gravity", "damping", "angle"), 1e-8),
-    (
-        (("hidden.angle=[[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]",), "`hidden.angle` must hold one"),
-        (("hidden.length=[[1.0, 1.0], [1.0, 1.0]]",), r"`hidden.length` must have shape \(1, 2\)"),
-        (("start.mass=[[2.0, 1.0]]",), r"`start.mass` must be \[low, high\]"),
-        (("pendulum.bob_radius=0.0",), "`pendulum.bob_radius` must be positive"),
-        (("free=[]",), "`free` must name at least one of length, gravity"),
-        (('free=["length", "length"]',), "`free` must name at least one of length, gravity"),
-        (('free=["lenght"]',), "Unknown name in `free` `lenght`. Did you mean `length`"),
-        (("hidden.damping=[[0.0, 0.0]]",), "`hidden.damping` must be positive.*take it out of"),
-        (("start.angle=[[2.0, 2.0]]",), "start of `angle` must lie inside its bounds"),
-    ),
-)
-
-DOUBLE = Toy(
-    "double-pendulum",
-    (*SMALL, FINAL, "time.dt=0.01", "time.steps=60"),
-    dict.fromkeys(("length", "gravity", "angle"), 1e-8),
-    (
-        (("hidden.rate=[[0.0, 0.0]]",), r"`hidden.rate` must have shape \(2, 2\)"),
-        (('free=["damping"]',), "`hidden.damping` must be positive.*take it out of"),
-    ),
-)
 
 SMOKE = Toy(
     "smoke",
@@ -349,7 +292,7 @@ MODEL_ERROR = Toy(
 TOYS = {
     toy.study: toy
     for toy in (
-        BOUNCE, PENDULUM, DOUBLE, SMOKE, BALL_MATERIAL, CLOTH_VELOCITY, RIGID_MASS, RIGID_CONTACT,
+        SMOKE, BALL_MATERIAL, CLOTH_VELOCITY, RIGID_MASS, RIGID_CONTACT,
         LIGHT, CAMERA, TEXTURE, MODEL_ERROR,
     )
 }  # fmt: skip

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from studies.certificate import BESIDE, check_point
 from studies.errors import StudyError
 from studies.problem.making import make_problem
 from studies.problem.solve import solve
@@ -171,3 +172,15 @@ def test_every_method_goes_towards_the_truth(tmp_path, method):
         assert solved.verdict.kind.value == "found"
         low, high = solved.spread.interval
         assert (high - low < 1e-10).all()
+
+
+def test_a_certificate_at_the_exact_truth_is_made_beside_it():
+    problem = make_problem(twin()).problem
+    theta, (observer,) = problem.parameters.start, problem.observers
+    exact = replace(problem, observers=(observer.showing(problem.images(theta)[:, :3]),))
+    assert exact.loss_and_gradient(theta)[0] == 0.0
+    point = check_point(exact, theta, seed=0)
+    assert point["passed"]
+    assert point["beside"] == BESIDE
+    np.testing.assert_allclose(np.linalg.norm(np.array(point["theta"]) - theta), BESIDE)
+    assert check_point(exact, theta + 0.03, seed=0)["beside"] == 0.0

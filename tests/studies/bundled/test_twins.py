@@ -1,0 +1,81 @@
+"""The bundled beam, ball and pendula: the truth is found to rounding, whatever the instance."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from studies.answer.verdict import Kind
+from studies.problem.making import make_problem
+from studies.problem.solve import solve
+from studies.progress import EvaluationProgress
+from studies.run_folder import RunFolder
+from studies.scene.declared import Free
+from studies.scene.drawing import drawn
+from studies.scene.files import BUNDLED
+from studies.scene.reading import read_scene
+
+
+SMALL = ("observations.film.simulate.height=24", "search.levels=3")
+NARROW = "observations.film.simulate.width=32"
+TOYS = {
+    "beam": (*SMALL, NARROW, "bodies.beam.cells=[4, 1, 1]", "search.coarse=4"),
+    "bounce": (*SMALL, "observations.film.simulate.width=48", "world.dt=1e-3", "search.coarse=16"),
+    "pendulum": (*SMALL, NARROW, "world.dt=0.02", "search.coarse=16"),
+    "double-pendulum": (*SMALL, NARROW, "world.dt=5e-3", "search.coarse=16"),
+}
+
+
+def made(name, *overrides, instance=0):
+    """The problem of an instance of a bundled scene."""
+    return make_problem(drawn(read_scene(BUNDLED / f"{name}.toml", overrides), 0, instance))
+
+
+@pytest.mark.parametrize(("name", "instance"), [*((name, 0) for name in TOYS), ("bounce", 3)])
+def test_the_truth_is_found_to_rounding(tmp_path, name, instance):
+    one = made(name, *TOYS[name], instance=instance)
+    how = read_scene(BUNDLED / f"{name}.toml", TOYS[name]).search
+    with EvaluationProgress(how.max_evaluations) as progress:
+        solved = solve(one, how, RunFolder(tmp_path), progress)
+    parameters = solved.problem.parameters
+    errors = one.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
+    assert errors.max() < 1e-11
+    assert one.truth.errors(parameters.paths, parameters.natural(parameters.start)).min() > 0.01
+    assert solved.verdict.kind is Kind.FOUND
+
+
+def at_truth(one):
+    """Theta of the hidden values."""
+    parameters = one.problem.parameters
+    return parameters.theta(one.truth.flat(parameters.paths))
+
+
+@pytest.mark.parametrize(
+    ("name", "freed"),
+    [
+        # b/(m l^2) and g/l are all that the equation of motion has, and the drawing shows l
+        ("pendulum", ("rod.damping", "rod.mass")),
+        # M and tau are linear in the masses
+        ("double-pendulum", ("rods.mass",)),
+    ],
+)
+def test_a_ratio_is_all_that_shows(name, freed):
+    one = only(name, freed)
+    _, jacobian = one.problem.residuals_and_jacobian(at_truth(one))
+    _, values, directions = np.linalg.svd(jacobian[: -len(jacobian[0])], full_matrices=False)
+    assert values[-1] < 1e-12 * values[0]  # rounding of 150 steps and of an image
+    np.testing.assert_allclose(np.abs(directions[-1]), np.sqrt([0.5, 0.5]), rtol=1e-9)
+
+
+def test_length_and_gravity_are_both_seen():
+    # the swing alone shows their ratio, the drawing the length itself
+    one = only("pendulum", ("rod.length", "world.gravity"))
+    _, jacobian = one.problem.residuals_and_jacobian(at_truth(one))
+    values = np.linalg.svd(jacobian, compute_uv=False)
+    assert values[-1] > 1e-2 * values[0]
+
+
+def only(name, freed):
+    """The problem of a bundled scene where only these paths are free, near the truth."""
+    file = read_scene(BUNDLED / f"{name}.toml", TOYS[name])
+    return make_problem(drawn(replace(file, free={path: Free() for path in freed}), 0))
