@@ -111,7 +111,7 @@ def _film_observer(
     known: dict[str, Any] = {"blend": Hard()}
     if one.softness:
         sigma = softness(one.softness, data.frames.shape[1])
-        known = {"sigma": sigma, "seamless": True}
+        known = {"sigma": sigma, "seamless": not one.seams}
     if one.simulate is not None and data.backdrop is not None:  # else it is found in the film
         known["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
     observer = FilmObserver(

@@ -517,6 +517,9 @@ class Film(_Observation):
     softness : float
         Width of soft edges, sqrt(sigma) [pixels]. 0: hard ones, where no place of a body or camera
         is asked for.
+    seams : bool
+        Soften every face, not only outlines: faint seams show between faces, and where an edge
+        becomes an outline nothing jumps.
     """
 
     kind: Literal["film"] = "film"
@@ -529,6 +532,7 @@ class Film(_Observation):
     frames: tuple[int, int] | None = None
     downsample: Annotated[int, Field(ge=1)] | None = None
     softness: NotNegative = 0.4
+    seams: bool = False
     background: Background = field(default_factory=Background)
 
 
