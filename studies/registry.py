@@ -57,11 +57,6 @@ STUDIES = {
             "identify mu and lam of a soft cantilever from a video with hidden truth",
         ),
         Study(
-            "smoke",
-            "studies.smoke",
-            "find the initial velocity that blows smoke into the shape of a picture",
-        ),
-        Study(
             "ball-material",
             "studies.ball_material",
             "identify the mass of every particle of a soft ball thrown onto a floor",
@@ -80,11 +75,6 @@ STUDIES = {
             "rigid-contact",
             "studies.rigid",
             "identify mass, stiffness, damping and friction of a rigid body on a floor",
-        ),
-        Study(
-            "pushed-cube",
-            "studies.pushed_cube",
-            "identify the mass of the corners of a cube that is pushed at two of them",
         ),
         Study(
             "control-walker",

@@ -53,17 +53,9 @@ def test_the_truth_is_found_and_certified(toy, finished):
     text = folder.file("report.html").read_text()
     assert len(text) > 10_000
     assert re.search(r"\d+ x \d+ pixels \(height x width\)", text)
-    assert ("faces swap" in text) != (toy.study == "smoke")
+    assert "faces swap" in text
     end = "optimum" if result["status"] == "CONVERGED" else "end of the search"
     assert f"<b>at the {end}</b>" in text
-
-
-def test_a_search_that_did_not_end_well_is_certified_where_it_stopped(finished):
-    folder = finished(TOYS["smoke"])
-    certified = folder.read_json("certificate.json")
-    found = certificate_report.named_points("STALLED", certified)
-    assert list(found) == ["start", "end of the search"]
-    assert found["end of the search"] is certified["points"]["optimum"]
 
 
 def test_the_report_shows_light_on_a_ball(finished):

@@ -20,34 +20,6 @@ class Toy:
 SMALL = ("time.frames=6", "image.height=20", "image.width=32", "loss.levels=3")
 FINAL = "optimizer.stages=[0.5, 1.0]"
 
-SMOKE = Toy(
-    "smoke",
-    (
-        "target.picture=hidden",
-        "smoke.rows=20",
-        "smoke.columns=24",
-        "flow.waves=1",
-        "time.steps=10",
-        "loss.levels=3",
-        "optimizer.method=gauss-newton",
-        "optimizer.tolerance=1e-10",
-    ),
-    {"wind": 1e-8, "waves": 1e-8},
-    (
-        (("smoke.area=1.0",), "`smoke.area` must be between 0 and 1"),
-        (("smoke.rows=0",), "`smoke.rows` must be positive"),
-        (("smoke.picture=hart",), "`smoke.picture` must be one of disc, heart, column, layer"),
-        (("target.picture=none.png",), "`target.picture`: .*there is no file none.png"),
-        (("target.picture=disc", "instances=2"), "`instances` above 1 needs"),
-        (("flow.waves=10",), "`flow.waves` must be from 1 to 9"),
-        (("flow.bound=0.0",), "`flow.bound` must be positive"),
-        (("start.speed=[0.0, 0.1]",), "`start.speed` must be positive.*kink"),
-        (("hidden.speed=[0.3, 0.2]",), r"`hidden.speed` must be \[low, high\]"),
-        (("image.color=[1.0]",), r"`image.color` must have shape \(3,\)"),
-    ),
-)
-
-
 BALL_MATERIAL = Toy(
     "ball-material",
     (
@@ -292,7 +264,7 @@ MODEL_ERROR = Toy(
 TOYS = {
     toy.study: toy
     for toy in (
-        SMOKE, BALL_MATERIAL, CLOTH_VELOCITY, RIGID_MASS, RIGID_CONTACT,
+        BALL_MATERIAL, CLOTH_VELOCITY, RIGID_MASS, RIGID_CONTACT,
         LIGHT, CAMERA, TEXTURE, MODEL_ERROR,
     )
 }  # fmt: skip
