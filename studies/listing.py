@@ -12,15 +12,12 @@ SCANS = Path(__file__).resolve().parent / "scans" / "configs"
 
 def listed() -> str:
     """Return scenes, studies and bundled scans, one line each, under their commands."""
-    studies = {study.name: study.summary for study in STUDIES.values()}
+    runs = {study.name: study.summary for study in STUDIES.values()} | bundled_scenes()
     scans = {
         path.stem: tomllib.loads(path.read_text(encoding="utf-8"))["title"]
         for path in sorted(SCANS.glob("*.toml"))
     }
-    groups = {
-        "adjsim run SCENE": bundled_scenes(), "adjsim run STUDY": studies,
-        "adjsim scan NAME": scans,
-    }  # fmt: skip
+    groups = {"adjsim run NAME": dict(sorted(runs.items())), "adjsim scan NAME": scans}
     width = max(len(name) for named in groups.values() for name in named)
     lines = []
     for command, named in groups.items():
