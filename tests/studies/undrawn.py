@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from studies.figures import _parser_of_labels
-
 
 class Ignoring:
     """Stands for a figure and all that is in it: takes every call, and does nothing."""
@@ -54,7 +52,6 @@ def undrawn():
 
     The same figures must be painted, by the same study, for another test.
     """
-    _parser_of_labels()  # kept for all figures: it must not be one that ignores
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("matplotlib.figure.Figure", Ignoring)
         patch.setattr("matplotlib.backends.backend_agg.FigureCanvasAgg", Ignoring)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from adjoint.verify.taylor_test import taylor_test
-from studies import figures
-from studies.figures import make_axes, parameter, png, spectrum, taylor
+from studies.reports import figures
+from studies.reports.figures import make_axes, parameter, png, spectrum, taylor
 
 
 def drawn():
@@ -25,14 +25,6 @@ def test_a_figure_that_is_drawn_once_has_the_bytes_of_one_that_is_drawn_twice():
     drawn().savefig(expected, format="png", dpi=130, metadata={"Software": None})
     for _ in range(2):  # the second finds the labels of the first
         assert png(drawn(), dpi=130) == expected.getvalue()
-
-
-@pytest.fixture
-def kept(monkeypatch):
-    """Return the figures that are drawn."""
-    found = []
-    monkeypatch.setattr(figures, "png", lambda figure: found.append(figure) or b"")
-    return found
 
 
 def remainders(gradient, curvature=1.0):
@@ -53,10 +45,8 @@ def labels(legend):
     return [text.get_text() for text in legend.get_texts()]
 
 
-def test_a_taylor_figure_shows_both_remainders_where_one_lies_on_the_other(kept):
-    taylor("start", remainders(1.0))
-    taylor("optimum", remainders(1e-15))
-    for figure in kept:
+def test_a_taylor_figure_shows_both_remainders_where_one_lies_on_the_other():
+    for figure in (taylor("start", remainders(1.0)), taylor("optimum", remainders(1e-15))):
         wide, thin = (
             next(line for line in figure.axes[0].lines if line.get_label().startswith(name))
             for name in ("R0", "R1")
@@ -66,40 +56,41 @@ def test_a_taylor_figure_shows_both_remainders_where_one_lies_on_the_other(kept)
         assert wide.get_linewidth() > thin.get_linewidth()
 
 
-def test_a_taylor_figure_has_the_slopes_that_its_remainders_follow(kept):
-    taylor("start", remainders(1.0))
-    taylor("optimum", remainders(1e-15))
-    start, optimum = (labels(figure.legends[0]) for figure in kept)
+def test_a_taylor_figure_has_the_slopes_that_its_remainders_follow():
+    drawn = [taylor("start", remainders(1.0)), taylor("optimum", remainders(1e-15))]
+    start, optimum = (labels(figure.legends[0]) for figure in drawn)
     assert {"slope 1", "slope 2"} < set(start)
     assert "slope 2" in optimum
     assert "slope 1" not in optimum
-    assert all(figure.axes[0].get_legend() is None for figure in kept)  # below, on no curve
+    assert all(figure.axes[0].get_legend() is None for figure in drawn)  # below, on no curve
 
 
-def test_an_interval_that_is_no_wider_than_a_line_is_not_in_the_legend(kept):
+def test_an_interval_that_is_no_wider_than_a_line_is_not_in_the_legend():
     arrays = {"history": np.array([[3.0], [1.5], [1.0]]), "evaluations": np.array([1, 2, 3])}
     row = {"name": "mu", "unit": "Pa", "index": 0, "truth": 1.0}
-    for half in (1e-9, 0.4):
-        parameter(arrays, {**row, "interval": [1.0 - half, 1.0 + half]})
-    narrow, broad = (labels(figure.axes[0].get_legend()) for figure in kept)
+    narrow, broad = (
+        labels(
+            parameter(arrays, {**row, "interval": [1.0 - half, 1.0 + half]}).axes[0].get_legend()
+        )
+        for half in (1e-9, 0.4)
+    )
     assert narrow == ["estimate", "truth"]
     assert set(broad) == {"estimate", "truth", "95 % interval"}
 
 
 @pytest.mark.parametrize("values", [[3.0, 1.0], [-1.0, 2.0], [-1.0, -1.0]])
-def test_an_interval_of_a_value_that_is_not_determined_leaves_the_values_visible(kept, values):
+def test_an_interval_of_a_value_that_is_not_determined_leaves_the_values_visible(values):
     arrays = {"history": np.array(values)[:, None], "evaluations": np.array([1, 2])}
     wide = [1e-300 if min(values) > 0.0 else -1e300, 1e300]
-    parameter(arrays, {"name": "mu", "unit": "Pa", "index": 0, "interval": wide})
-    assert png(kept[0])
-    low, high = kept[0].axes[0].get_ylim()
+    figure = parameter(arrays, {"name": "mu", "unit": "Pa", "index": 0, "interval": wide})
+    assert png(figure)
+    low, high = figure.axes[0].get_ylim()
     assert max(abs(low), abs(high)) < 100.0
 
 
-def test_few_singular_values_are_stems_and_many_a_line(kept):
-    spectrum(np.array([0.46, 0.038]))
-    spectrum(np.geomspace(1.0, 1e-6, 40))
-    few, many = (figure.axes[0] for figure in kept)
+def test_few_singular_values_are_stems_and_many_a_line():
+    few = spectrum(np.array([0.46, 0.038])).axes[0]
+    many = spectrum(np.geomspace(1.0, 1e-6, 40)).axes[0]
     assert few.lines[0].get_linestyle() == "None"
     assert len(few.collections) == 1
     assert len(few.collections[0].get_segments()) == 2
@@ -122,23 +113,14 @@ def tile(figure, size, row=None, column=None):
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_pictures_stand_beside_and_below_their_names(kept, rng, count):
+def test_pictures_stand_beside_and_below_their_names(rng, count):
     images = {key: rng.random((count, 4, 6, 4)) for key in figures.COMPARED}
     titles = [f"{k} ms" for k in range(count)]
-    _, gain = figures.compared(images, titles)
+    figure, gain = figures.compared(images, titles)
     for k, title in enumerate(titles):
         difference = 0.5 + gain * (images["fitted"][k] - images["target"][k])
         shown = {key: images[key][k] for key in images} | {"difference": difference}
         for key, one in shown.items():
             row, column = (title, key) if count == 2 else (key, title)
-            found = tile(kept[0], (4, 6), row, column)
+            found = tile(figure, (4, 6), row, column)
             np.testing.assert_array_equal(found, np.clip(one[..., :3], 0.0, 1.0))
-
-
-def test_a_grid_has_a_name_for_each_row_or_for_each_of_its_single_pictures(kept, rng):
-    rows, names = rng.random((3, 2, 5, 4, 3)), ["a", "b", "c"]
-    figures.grid(list(rows), names)
-    figures.grid(list(rows[:, :1]), names)
-    for row, name in zip(rows, names, strict=True):
-        np.testing.assert_array_equal(tile(kept[0], (5, 4), row=name), row[0])
-        np.testing.assert_array_equal(tile(kept[1], (5, 4), column=name), row[0])
