@@ -23,6 +23,7 @@ from adjsim import checks
 # longer calls into compiled code.
 SEGMENT_SLACK = 0.02
 ALL = "all"  # as good as None: every state is stored
+MOST_BYTES = 2**63
 _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kMGT]?i?B)\s*")
 _UNITS = {f"{prefix}B": 1000**power for power, prefix in enumerate(("", "k", "M", "G", "T"))}
 _UNITS |= {f"{prefix}iB": 1024**power for power, prefix in enumerate("kMGT", start=1)}
@@ -309,7 +310,10 @@ def size_in_bytes(size: str | int) -> int:
                 f'`checkpoint` must be None or "{ALL}", a schedule, a number of bytes or a size '
                 f'such as "100MB" or "1.5GiB" (units {", ".join(_UNITS)}), got {size!r}.'
             )
-        n_bytes = math.floor(float(match[1]) * _UNITS[match[2]])
+        number = float(match[1]) * _UNITS[match[2]]
+        n_bytes = math.floor(number) if number < MOST_BYTES else MOST_BYTES + 1
+    if n_bytes > MOST_BYTES:
+        raise ValueError("`checkpoint` must be at most 8 EiB, which no machine has.")
     return checks.positive("checkpoint", n_bytes, hint="It is a number of bytes.")
 
 

@@ -2,25 +2,18 @@
 
 Element functions are written once and decorated with `device_fn`. On the CPU they are
 inlined into loops compiled by `cpu_kernel`; on a GPU `numba.cuda` compiles the same
-Python source as device functions. Only this file imports `numba.cuda` or `cupy`, and
-only this file reads the environment.
+Python source as device functions. Only this file imports `numba.cuda` or `cupy`.
 
 Compiled code is cached on disk. Numba's cache does not notice a change in a function
 that was inlined from another file, so the folder of the cache is keyed by a hash of
-the sources of every package that holds kernels. Folders of other sources that nobody used
-for a month are removed on start.
+the sources of every package that holds kernels (`adjsim/kernel_cache.py`).
 """
 
 import hashlib
-import os
-import shutil
-import stat
-import tempfile
-import time
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from functools import cache, partial
 from importlib.util import find_spec
@@ -37,6 +30,7 @@ from numba.extending import intrinsic
 from adjsim import checks
 from adjsim.elements import Element
 from adjsim.extras import how_to_install
+from adjsim.kernel_cache import cache_base, check_files, prune
 
 
 KERNEL_PACKAGES = ("adjsim", "render", "adjoint")
@@ -62,60 +56,10 @@ def sources_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def _cache_base() -> Path:
-    """Return the folder under which compiled code is kept, writable for this user."""
-    named = os.environ.get("NUMBA_CACHE_DIR")
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    base = Path(named) if named else Path(home) / "adjsim"
-    try:
-        base.mkdir(parents=True, exist_ok=True)
-        if os.access(base, os.W_OK):
-            return base
-    except OSError:
-        pass
-    return _private_folder(Path(tempfile.gettempdir()) / f"adjsim-{os.getuid()}")
-
-
-def _private_folder(path: Path) -> Path:
-    """Return a folder that only this user can write to: `path`, or a new one beside it.
-
-    What is read from a cache is run, and in a shared folder anyone can make `path` first.
-    """
-    with suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-    found = path.lstat()
-    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
-        if found.st_mode & 0o077:
-            path.chmod(0o700)
-        return path
-    return Path(tempfile.mkdtemp(prefix=f"{path.name}-", dir=path.parent))
-
-
-def _prune(base: Path, used: Path) -> None:
-    """Mark the folder `used` as used now, and remove others that were not for a month.
-
-    Nothing here may fail or wait: another process may do the same, or read only.
-    """
-    with suppress(OSError):
-        os.utime(used)
-    limit = time.time() - UNUSED_DAYS * 86400.0
-    with suppress(OSError):
-        for folder in base.glob("kernels-*"):
-            with suppress(OSError):
-                if folder != used and _last_use(folder, limit) < limit:
-                    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _last_use(folder: Path, limit: float) -> float:
-    """Return when a process that uses a folder was started, or compiled into it."""
-    last = folder.lstat().st_mtime
-    return last if last >= limit else max([last, *(p.lstat().st_mtime for p in folder.iterdir())])
-
-
-UNUSED_DAYS = 30
-CACHE_DIR = _cache_base() / f"kernels-{sources_hash()}"
-_prune(CACHE_DIR.parent, CACHE_DIR)
+CACHE_DIR = cache_base() / f"kernels-{sources_hash()}"
+prune(CACHE_DIR.parent, CACHE_DIR)
 config.CACHE_DIR = str(CACHE_DIR)
+check_files()
 
 
 def device_fn(fn: Callable) -> Callable:

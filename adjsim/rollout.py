@@ -14,6 +14,8 @@ from adjsim.system import OnDivergence, Stepper, System
 
 S = TypeVar("S")
 T = TypeVar("T")
+LEAST_DT = 1e-30  # above the least of float32 [s]
+MOST_STEPS = 1 << 40
 CHUNK = 1 << 16  # steps a call of the compiled loop is told of: its rows take 8 bytes a step
 
 
@@ -42,6 +44,11 @@ def check_rollout(model: System[S, T], state: S, dt: float, n_steps: int) -> int
     """Complain of what does not fit together; return `n_steps` as a Python integer."""
     checks.positive("dt", checks.array("dt", dt, ()))
     n_steps = checks.whole("n_steps", n_steps, 1)
+    if not (LEAST_DT < dt < 1.0 / LEAST_DT and n_steps <= MOST_STEPS):
+        raise ValueError(
+            f"`dt` must be above {LEAST_DT:g} s and `n_steps` at most {MOST_STEPS}, got dt = "
+            f"{float(dt):g} and n_steps = {n_steps:.3g}."
+        )
     if not isinstance(model, System):
         raise TypeError(
             f"`model` must be something that rollouts can advance, such as a `Model`, got "

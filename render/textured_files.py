@@ -35,6 +35,7 @@ UNUSED = (
     "has texture coordinates (vt), but no picture (map_Kd of its material): they are left out. "
     "Give `texture` to use them."
 )
+MOST_TEXELS = 4096 * 4096
 EIGHT_BIT = ("1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr")
 
 
@@ -126,6 +127,11 @@ def read_texture(path: str | os.PathLike, *, wrap: Wrap | str = Wrap.REPEAT) -> 
         raise FileNotFoundError(f"`texture`: there is no file{is_folder}.")
     try:
         with Image.open(path) as picture:
+            if picture.width * picture.height > MOST_TEXELS:
+                raise ValueError(
+                    f"it has {picture.width} x {picture.height} pixels, more than "
+                    f"{MOST_TEXELS / 1e6:.0f} million. Scale it down"
+                )
             mode = picture.mode
             is_deep = mode.startswith("I;16") or (mode == "I" and picture.format == "PNG")
             if not is_deep and mode not in EIGHT_BIT:
@@ -135,7 +141,7 @@ def read_texture(path: str | os.PathLike, *, wrap: Wrap | str = Wrap.REPEAT) -> 
                 texels = np.repeat(gray[..., None], 3, axis=2)
             else:
                 texels = np.asarray(picture.convert("RGB"), np.float64) / 255.0
-    except (OSError, SyntaxError, ValueError) as error:  # Pillow's for a damaged file
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise ValueError(
             f"`texture`: {path} cannot be read as a picture: {error}. Save it as .png or .jpg."
         ) from error

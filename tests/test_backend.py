@@ -4,8 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numba
@@ -175,85 +173,6 @@ def test_the_cache_folder_is_keyed_by_the_sources(tmp_path):
     source = tmp_path / "adjsim" / "vec3.py"
     source.write_text(source.read_text() + "\n")
     assert hash_of(tmp_path)[0] != digest
-
-
-def test_the_cache_is_somewhere_one_can_write(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "named"))
-    assert backend._cache_base() == tmp_path / "named"
-    monkeypatch.delenv("NUMBA_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    assert backend._cache_base() == tmp_path / "home" / "adjsim"
-    (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
-    assert backend._cache_base().name.startswith("adjsim-")
-
-
-def make_folder(base, name, days):
-    """A folder of a cache, last used so many days ago."""
-    folder = base / name
-    (folder / "part").mkdir(parents=True)
-    (folder / "part" / "loop.nbi").write_text("compiled")
-    then = time.time() - days * 86400
-    for path in (folder / "part", folder):
-        os.utime(path, (then, then))
-    return folder
-
-
-def test_only_folders_of_kernels_that_nobody_used_for_a_month_are_removed(tmp_path):
-    used = make_folder(tmp_path, "kernels-1", 90)
-    kept = [make_folder(tmp_path, "kernels-2", 29), make_folder(tmp_path, "meshes", 90)]
-    compiled_into = make_folder(tmp_path, "kernels-3", 90)
-    os.utime(compiled_into / "part")
-    old = make_folder(tmp_path, "kernels-4", 31)
-    backend._prune(tmp_path, used)
-    assert not old.exists()
-    assert all((folder / "part" / "loop.nbi").exists() for folder in [used, compiled_into, *kept])
-    # The one in use counts as used from now on.
-    backend._prune(tmp_path, tmp_path / "kernels-5")
-    assert used.exists()
-
-
-def test_processes_may_prune_at_the_same_time(tmp_path):
-    old = [make_folder(tmp_path, f"kernels-{k}", 40) for k in range(40)]
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: backend._prune(tmp_path, tmp_path / "kernels-new"), range(16)))
-    assert not any(folder.exists() for folder in old)
-
-
-def test_a_cache_that_is_not_there_is_not_pruned(tmp_path):
-    backend._prune(tmp_path / "nothing", tmp_path / "nothing" / "kernels-1")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_folder_of_last_resort_is_ours_alone(tmp_path):
-    path = tmp_path / "adjsim-7"
-    assert backend._private_folder(path) == path
-    assert path.stat().st_mode & 0o777 == 0o700
-    path.chmod(0o777)
-    assert backend._private_folder(path) == path
-    assert path.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_folder_of_somebody_else_is_not_used(tmp_path, monkeypatch):
-    path = tmp_path / "adjsim-7"
-    path.mkdir()
-    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
-    ours = backend._private_folder(path)
-    assert ours != path
-    assert ours.parent == tmp_path
-    assert ours.stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.parametrize("kind", ["link", "file"])
-def test_what_is_no_folder_is_not_used(tmp_path, kind):
-    path = tmp_path / "adjsim-7"
-    (tmp_path / "elsewhere").mkdir(mode=0o755)
-    if kind == "link":
-        path.symlink_to(tmp_path / "elsewhere")
-    else:
-        path.write_text("not a folder")
-    assert backend._private_folder(path) not in (path, tmp_path / "elsewhere")
-    assert (tmp_path / "elsewhere").stat().st_mode & 0o777 == 0o755
 
 
 def test_small_work_stays_on_one_thread():

@@ -277,3 +277,11 @@ def test_what_is_no_file_is_no_picture(tmp_path):
         read_texture(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"`texture`: there is no file .*gone.png"):
         read_texture(tmp_path / "gone.png")
+
+
+@pytest.mark.parametrize("side", [4097, 50_000])
+def test_a_picture_that_is_too_large_for_a_texture_is_refused(tmp_path, side):
+    path = tmp_path / "large.png"
+    Image.new("1", (side, 4097)).save(path)
+    with pytest.raises(ValueError, match=r"large\.png cannot be read as a picture: .*pixels"):
+        read_texture(path)

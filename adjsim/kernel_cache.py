@@ -1,0 +1,152 @@
+"""The folder of compiled kernels, which is private, and files in it that are checked when read.
+
+What is read from the cache is run. So the folder belongs to this user, and others cannot write to
+it. Numba writes and reads the files; each gets a checksum here, and one that is damaged is dropped
+and compiled again. The checksum stands behind the pickle, where Numba alone would ignore it. It
+needs private parts of Numba's: without them files are not checked.
+
+Tests: `tests/test_kernel_cache.py`.
+"""
+
+import logging
+import os
+import shutil
+import stat
+import tempfile
+import time
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from pickle import dumps
+from typing import Any
+
+from numba.core import caching
+from platformdirs import user_cache_path
+
+
+UNUSED_DAYS = 30
+LOGGER = logging.getLogger("adjsim")
+_warned: list[str] = []
+
+
+def cache_base() -> Path:
+    """Return the folder under which compiled code is kept, writable for this user alone."""
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    with suppress(OSError, RuntimeError):  # platformdirs': without HOME and a name of the user
+        base = Path(named) if named else user_cache_path("adjsim", appauthor=False)
+        make_private(base)
+        if is_private(base) and os.access(base, os.W_OK):
+            return base
+        _warn("folder", f"{base} belongs to another user, so kernels are not kept in it")
+    return private_folder(Path(tempfile.gettempdir()) / f"adjsim-{os.getuid()}")
+
+
+def make_private(path: Path) -> None:
+    """Make a folder, and those that it lies in, for this user alone; take others' right to write.
+
+    A folder of this user that is there already keeps all other rights.
+    """
+    if not path.parent.exists():
+        make_private(path.parent)
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    found = path.lstat()
+    if found.st_uid == os.getuid() and found.st_mode & 0o022 and not stat.S_ISLNK(found.st_mode):
+        path.chmod(stat.S_IMODE(found.st_mode) & ~0o022)
+
+
+def is_private(path: Path) -> bool:
+    """Whether this is a folder of this user that nobody else can write to."""
+    found = path.stat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
+def private_folder(path: Path) -> Path:
+    """Return a folder that only this user can write to: `path`, or a new one beside it.
+
+    In a shared folder anyone can make `path` first.
+    """
+    with suppress(OSError):
+        if not path.is_symlink():
+            make_private(path)
+            if is_private(path):
+                path.chmod(0o700)
+                return path
+    return Path(tempfile.mkdtemp(prefix=f"{path.name}-", dir=path.parent))
+
+
+def prune(base: Path, used: Path) -> None:
+    """Mark the folder `used` as used now, and remove others that were not for a month.
+
+    Nothing here may fail or wait: another process may do the same, or read only.
+    """
+    with suppress(OSError):
+        os.utime(used)
+    limit = time.time() - UNUSED_DAYS * 86400.0
+    with suppress(OSError):
+        for folder in base.glob("kernels-*"):
+            with suppress(OSError):
+                if folder != used and _last_use(folder, limit) < limit:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _last_use(folder: Path, limit: float) -> float:
+    """Return when a process that uses a folder was started, or compiled into it."""
+    last = folder.lstat().st_mtime
+    return last if last >= limit else max([last, *(p.lstat().st_mtime for p in folder.iterdir())])
+
+
+def _warn(kind: str, text: str) -> None:
+    """Print a warning, the first of its kind."""
+    if kind not in _warned:
+        _warned.append(kind)
+        LOGGER.warning("warning: %s", text)
+
+
+class CheckedFile(caching.IndexDataCacheFile):
+    """A file of Numba's cache that is read only if it is as it was written."""
+
+    def _dump(self, obj: Any) -> bytes:
+        data = super()._dump(obj)
+        return data + _checksum(data)
+
+    def _load_index(self) -> dict[Any, Any]:
+        try:
+            data = Path(self._index_path).read_bytes()
+        except FileNotFoundError:
+            return {}
+        version = dumps(self._version, protocol=-1)
+        if data.startswith(version) and _is_good(data[len(version) :]):
+            return super()._load_index()
+        self._drop(self._index_path)
+        return {}
+
+    def _load_data(self, name: str) -> Any:
+        path = self._data_path(name)
+        if not _is_good(Path(path).read_bytes()):
+            self._drop(path)
+            raise OSError(f"{path} is damaged")  # Numba compiles what it cannot read
+        return super()._load_data(name)
+
+    def _drop(self, path: str) -> None:
+        """Remove a damaged file."""
+        with suppress(OSError):
+            os.unlink(path)
+        _warn(
+            "file", f"the kernel cache has damaged files, such as {path}: they are compiled again"
+        )
+
+
+def _checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(4, "little")
+
+
+def _is_good(data: bytes) -> bool:
+    return len(data) > 4 and data[-4:] == _checksum(data[:-4])
+
+
+def check_files() -> None:
+    """Let Numba check the files of its cache, if it has the parts that this needs."""
+    needed = ("_dump", "_load_index", "_load_data", "_data_path")
+    if all(hasattr(caching.IndexDataCacheFile, name) for name in needed):
+        caching.IndexDataCacheFile = CheckedFile
