@@ -101,13 +101,6 @@ STUDIES = {
             reporter="studies.control.report",
         ),
         Study(
-            "appearance",
-            "studies.paper.appearance.appearance",
-            "compare how fast a mass is found where the video shows colour, shade or a texture",
-            reporter="studies.paper.appearance.report",
-            searches=False,
-        ),
-        Study(
             "table1",
             "studies.paper.tables.table1",
             "the paper's table 1: the mass of a rigid body, by several methods",

@@ -1,1 +1,0 @@
-"""What a material and its colour tell from a film, searched together and one by one."""
