@@ -150,7 +150,11 @@ def _write_film(
         height, width = page.answer.shape[1:3]
         size = (THUMBNAIL_ROWS, max(round(THUMBNAIL_ROWS * width / height), 1))
         write_jpeg(folder.file(THUMBNAIL), as_uint8(enlarged(page.answer[-1] / 255.0, size)))
-    return {"name": one.name, "items": items, "largest": largest, "gain": gain}
+    return {
+        "title": f"{name.capitalize()} and answer: {one.name}",
+        "name": one.name,
+        "items": items,
+    }
 
 
 def facts_of(problem: SceneProblem) -> dict[str, Any]:

@@ -137,6 +137,16 @@ def gradient_norm(log: list[Evaluation], ends: Sequence[int] = ()) -> Any:
     return figure
 
 
+def measure(curve: Sequence[tuple[int, float]], label: str, bar: float | None) -> Any:
+    """Draw a measure against evaluations, and what it is held against."""
+    figure, ax = _over_evaluations()
+    ax.plot(*zip(*curve, strict=True), "o-", color=BLUE, ms=3.5, lw=1.4)
+    if bar is not None:
+        ax.axhline(bar, color=ORANGE, lw=1.4, ls="--")
+    ax.set_ylabel(label)
+    return figure
+
+
 def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any], ends: Sequence[int] = ()) -> Any:
     """Draw one parameter against evaluations, with its truth where that is known."""
     figure, ax = _over_evaluations(ends)
@@ -184,7 +194,8 @@ def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> Any:
     """Draw the components of a parameter that has many: estimates over the truth."""
     figure, ax = _panel()
     mine = [name.split("[")[0] == row["name"] for name in arrays["names"].tolist()]
-    estimate, start = arrays["estimate"][mine], arrays["history"][0][mine]
+    history = arrays["history"]  # of what was searched first: cameras beside it come after
+    estimate, start = arrays["estimate"][mine], history[0][mine[: history.shape[1]]]
     along = arrays["truth"][mine] if "truth" in arrays else np.arange(len(estimate))
     ax.plot(along, estimate, "o", color=BLUE, ms=3.5, label="estimate")
     ax.plot(along, start, ".", color=SOFT, ms=2.5, label="start")  # thousands would hide it

@@ -27,6 +27,8 @@ from studies.reports.content import (
     section,
     table,
 )
+from studies.reports.control import control_section
+from studies.reports.control import comparison_sections
 from studies.reports.figures import FigureFiles
 from studies.reports.instances import instances_section
 from studies.reports.numbers import count, estimate, interval, number
@@ -74,6 +76,8 @@ def make_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Report:
     seconds = log[-1].seconds if log else 0.0
     sections = [
         instances_section(folder, files),
+        *comparison_sections(folder, files),
+        control_section(result, log, files),
         _answer(folder, files, result),
         *_looks(folder, files, result),
         *_films(folder, files),
@@ -121,14 +125,15 @@ def index_facts(
 
 
 def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Section | None:
-    found, notes = result["parameters"], _notes(result)
+    found, is_control = result["parameters"], result["purpose"] == "control"
+    notes = [] if is_control else _notes(result)
     others = [one for one in result.get("nuisances", []) if not one["name"].startswith("cameras.")]
     cameras, spectrum = result.get("cameras", []), {}
     if (values := folder.read_npz(run_folder.PARAMETERS)["singular_values"]).size > 1:
         spectrum["singular values"] = files.save("spectrum", figures.spectrum(values))
     return section(
         "The answer",
-        parameters_table(found, has_truth=result.get("purpose") != "control"),
+        parameters_table(found, has_truth=not is_control),
         *(Text(text) for text in result["findings"]),
         _cameras(cameras),
         details("Fitted beside it: lights and looks", parameters_table(others)),
@@ -232,7 +237,7 @@ def _films(folder: RunFolder, files: FigureFiles) -> list[Section | None]:
         strip = files.save(f"strip-{one['name']}", figure)
         out.append(
             section(
-                f"Film and answer: {one['name']}",
+                one["title"],
                 Media(items),
                 details(
                     "Frames as they are compared",
@@ -287,8 +292,10 @@ def _convergence(
     if not log:
         return None
     arrays = folder.read_npz(run_folder.PARAMETERS)
-    if result.get("purpose") == "control":  # many policies reach a goal
+    rows = result["parameters"]
+    if result["purpose"] == "control":  # many ways lead to a goal
         arrays.pop("truth", None)
+        rows = [{key: value for key, value in row.items() if key != "truth"} for row in rows]
     others = [
         read_search(folder, names) for k, names in enumerate(result["logs"]) if k != result["start"]
     ]
@@ -299,7 +306,7 @@ def _convergence(
         "norm of the gradient": files.save("gradient_norm", figures.gradient_norm(log, ends)),
     }
     n_history = arrays["history"].shape[1]
-    for k, row in enumerate(result["parameters"][:SHOWN_PARAMETERS]):
+    for k, row in enumerate(rows[:SHOWN_PARAMETERS]):
         figure = None
         if row["count"] > 1:
             figure = figures.many(arrays, row) if len(arrays["history"]) else None
