@@ -117,9 +117,15 @@ class Section:
     @property
     def is_wide(self) -> bool:
         """Whether it needs a row of the page for itself: several pictures, or a wide one."""
-        return any(
-            len(one.items) > 1 or one.items[0].wide for one in self.blocks if one.kind == "media"
-        )
+        media = [one for one in self.blocks if one.kind == "media"]
+        media += [
+            one
+            for folded in self.blocks
+            if folded.kind == "details"
+            for one in folded.blocks
+            if one.kind == "media" and len(one.items) > 2
+        ]
+        return any(len(one.items) > 1 or one.items[0].wide for one in media)
 
 
 @dataclass(frozen=True, config=STRICT)

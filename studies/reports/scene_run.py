@@ -10,6 +10,7 @@ import numpy as np
 from studies.fit_warnings import fit_warnings
 from studies.optimizers.evaluations import Evaluation
 from studies.reports import certificate, coarse, figures
+from studies.reports.comparison import comparison_sections
 from studies.reports.content import (
     Block,
     Code,
@@ -28,7 +29,6 @@ from studies.reports.content import (
     table,
 )
 from studies.reports.control import control_section
-from studies.reports.control import comparison_sections
 from studies.reports.figures import FigureFiles
 from studies.reports.instances import instances_section
 from studies.reports.numbers import count, estimate, interval, number
@@ -42,6 +42,7 @@ GOOD = ("found", "reached")  # verdicts that are green
 LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, height, width, 3)
 FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"
 SHOWN_PARAMETERS = 6
+MOST_FILMS = 3  # that are not folded
 POINTS = 6  # tracked points whose curves are drawn
 LISTED = 12  # weights of a direction
 FILES = {
@@ -230,22 +231,18 @@ def _notes(result: dict[str, Any]) -> list[str]:
 def _films(folder: RunFolder, files: FigureFiles) -> list[Section | None]:
     """Return a section for each film: film, answer and difference, and a strip of frames."""
     out: list[Section | None] = []
-    for one in folder.read_json(FILMS)["films"] if folder.has(FILMS) else []:
-        items = tuple(Item(**item) for item in one["items"])
-        frames = folder.read_npz(f"frames-{one['name']}.npz")
-        figure, _ = figures.strip(frames)
+    more: list[Details | None] = []
+    for k, one in enumerate(folder.read_json(FILMS)["films"] if folder.has(FILMS) else []):
+        figure, _ = figures.strip(folder.read_npz(f"frames-{one['name']}.npz"))
         strip = files.save(f"strip-{one['name']}", figure)
-        out.append(
-            section(
-                one["title"],
-                Media(items),
-                details(
-                    "Frames as they are compared",
-                    Media((Item(strip, "start, film, answer and difference", wide=True),)),
-                ),
-            )
-        )
-    return out
+        shown = Media(tuple(Item(**item) for item in one["items"]))
+        compared = Media((Item(strip, "start, film, answer and difference", wide=True),))
+        if k < MOST_FILMS:
+            folded = details("Frames as they are compared", compared)
+            out.append(section(one["title"], shown, folded))
+        else:
+            more.append(details(one["title"], shown, compared))
+    return [*out, section("More films and pictures", *more)]
 
 
 def _fields(folder: RunFolder, files: FigureFiles) -> Section | None:
