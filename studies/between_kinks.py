@@ -23,7 +23,7 @@ Tests: `tests/studies/test_between_kinks.py`.
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, TypeGuard
+from typing import Any, cast
 
 import numpy as np
 
@@ -70,13 +70,14 @@ def events_between(problem: ImageProblem, theta: np.ndarray) -> Callable[[np.nda
     """Return what counts the margins that have another sign elsewhere; None without contact."""
     if not has_one_clock(problem):
         return None
-    here = _sides(problem, theta)
+    moving = cast(Moving, problem)
+    here = _sides(moving, theta)
     if not here.size:
         return None
-    return lambda there: int(np.count_nonzero(_sides(problem, there) != here))
+    return lambda there: int(np.count_nonzero(_sides(moving, there) != here))
 
 
-def has_one_clock(problem: Any) -> TypeGuard[Moving]:
+def has_one_clock(problem: Any) -> bool:
     """Whether something moves, and its frames are at the same steps whatever theta is."""
     if not hasattr(problem, "motion_at") or getattr(problem, "is_at_rest", False):
         return False

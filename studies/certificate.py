@@ -23,7 +23,7 @@ and says why. That is no pass, and the rest of the run is written all the same.
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from studies.image_problem import ImageProblem
 from studies.manifest import machine, now, versions
 from studies.optimizers.problem import NOT_FINITE
 from studies.registry import RunOptions
-from studies.touches import nearest_touch
+from studies.touches import Moving, nearest_touch
 
 
 EPS0 = (1e-3, 1e-4, 1e-5, 1e-6)  # largest step in theta; a later one if no sweep passed before
@@ -189,7 +189,7 @@ def _tested(problem: ImageProblem, theta: np.ndarray, seed: int, say: Say) -> di
     )
     images = problem.images(theta)
     shown = float(np.mean(images[..., 3] > 0.5))
-    touch = nearest_touch(problem, theta) if has_one_clock(problem) else None
+    touch = nearest_touch(cast(Moving, problem), theta) if has_one_clock(problem) else None
     verdict = judged(best, between) if dot.passed and shown > 0.0 else Verdict.FAILED
     return {
         "passed": verdict is Verdict.PASSED,

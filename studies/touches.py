@@ -132,8 +132,9 @@ def _windows(motion: Motion) -> Iterator[Any]:
     n = motion.n_steps
     size = COPIES * state_bytes(motion.system, motion.state, "float64")
     count = states_within(motion.checkpoint, size, min(n, CHUNK))
+    system: Any = motion.system
     stepper = ready_stepper(
-        motion.system, motion.dt, n, np.float64, None, motion.device, OnDivergence.RAISE
+        system, motion.dt, n, np.float64, None, motion.device, OnDivergence.RAISE
     )
     fields = stepper.allocate(count + 1)
     stepper.load(motion.state, fields, 0)

@@ -42,7 +42,9 @@ def true_values(
     """
     if not any(one.simulate for one in file.observations.values()):
         return None
-    given = {path: one for path, one in file.truth.items() if not path.startswith("bodies.")}
+    given: dict[str, Any] = {
+        path: one for path, one in file.truth.items() if not path.startswith("bodies.")
+    }
     for path, one in file.free.items():
         if one.tied_to in given and path not in given:
             given[path] = one.factor * np.asarray(given[one.tied_to], np.float64)
@@ -64,7 +66,7 @@ def true_values(
 
 
 def hidden_scene(file: declared.SceneFile) -> declared.SceneFile:
-    """Return the scene that is simulated: that of the file, with its bodies as the truth has them."""
+    """Return the scene that is simulated: the file's, with its bodies as the truth has them."""
     changes: dict[str, dict[str, Any]] = {}
     for path, value in file.truth.items():
         if path.startswith("bodies."):

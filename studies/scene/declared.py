@@ -543,8 +543,8 @@ class Points(_Observation):
     x, y, z are in metres; u, v in pixels of the camera's film: column and row, whole numbers at
     the centres of pixels. `at` says where points are on the body at its start, by name: [x, y, z]
     in the world. Points that it does not name are put where their first row has them, which for
-    u, v is the surface that the camera sees there. With `simulate` in place of `file` they are those
-    of `at`, in space, or in pixels where a camera is given.
+    u, v is the surface that the camera sees there. With `simulate` in place of `file` they are
+    those of `at`, in space, or in pixels where a camera is given.
     """
 
     kind: Literal["points"] = "points"
@@ -590,7 +590,8 @@ class Prior:
 class Free:
     """A free parameter; what is None is its default in the scene.
 
-    Its path may name one component, as "world.gravity[1]". `tied_to` is another free path: the value is then `factor` times that one.
+    Its path may name one component, as "world.gravity[1]". `tied_to` is another free path: the
+    value is then `factor` times that one.
 
     The last three are of "BODY.vertices": weights of losses of shape beside that of the pictures,
     0: none. They are the mean square distance of a vertex from the middle of its neighbours, the
@@ -672,14 +673,14 @@ class Goal:
     supervision : str
         "picture"; "states": told the centre of mass of the goal in place of its picture; or
         "random": nothing, values are drawn.
-    random : float
-        Standard deviation of the values that "random" draws, where `truth` draws none.
+    random : dict
+        Values by free path that "random" draws; others have the standard deviation 1 about 0.
     """
 
     cover: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
     distance: Positive | None = None
     supervision: Literal["picture", "states", "random"] = "picture"
-    random: Positive = 1.0
+    random: dict[str, Numbers] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -1,9 +1,9 @@
 """Scene files: TOML in, checked dataclasses out, and back.
 
-`kind` may be left out of a light (`coefficients` are of a sky), of an observation (a `video` is a film, a `file` .csv holds points, .npz
-states, what is simulated with a `height` is a film, `at` places points) and of an obstacle (`ends`:
-capsule, `radius`: sphere, `size`: box, else plane). File names are relative to the folder of the
-scene file; "adjsim:NAME" is a file of studies/assets.
+`kind` may be left out of a light (`coefficients` are of a sky), of an observation (a `video` is a
+film, a `file` .csv holds points, .npz states, what is simulated with a `height` is a film, `at`
+places points) and of an obstacle (`ends`: capsule, `radius`: sphere, `size`: box, else plane). File
+names are relative to the folder of the scene file; "adjsim:NAME" is a file of studies/assets.
 """
 
 import copy

@@ -64,9 +64,13 @@ def _check_value(hint: Any, value: Any, path: str) -> None:
             raise StudyError(f"`{path}` must be a table of keys and values, got {value!r}.")
         for name, item in value.items():
             _check_value(get_args(_plain(hint))[1], item, joined(path, name))
-    elif isinstance(value, Mapping) or not _holds_numbers(hint):
-        if classes := _classes(hint):
-            check_table(_choose(classes, value, path), value, path)
+    elif classes := [] if _is_number(hint, value) else _classes(hint):
+        check_table(_choose(classes, value, path), value, path)
+
+
+def _is_number(hint: Any, value: Any) -> bool:
+    """Whether a value is no table, where a number is allowed in place of one."""
+    return not isinstance(value, Mapping) and _holds_numbers(hint)
 
 
 def _holds_numbers(hint: Any) -> bool:

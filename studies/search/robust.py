@@ -80,7 +80,8 @@ def robust_search(
             ended.append(run.search(staged, basin, number, label))
             if is_last and ended[-1].loss <= exact:
                 if left := len(active) - len(ended):
-                    progress.say(f"all is explained to rounding: {_count(left, 'other basin')} not searched")
+                    others = _count(left, "other basin")
+                    progress.say(f"all is explained to rounding: {others} not searched")
                 break
         active = active[: len(ended)]
         spent += sum(b.evaluations - a.evaluations for a, b in zip(active, ended, strict=True))
