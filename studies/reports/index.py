@@ -95,7 +95,8 @@ def write_index(runs: Sequence[Path], out: Path | None, rebuild: Rebuild) -> Pat
     given = list(dict.fromkeys(key for one in entries for key in one.report.facts))
     others = [key for key in given if key not in (*FIRST, *LAST)]
     columns = [key for key in (*FIRST, *others, *LAST) if key in given]
-    verdicts = sorted({(one.report.verdict.tone, one.report.verdict.text) for one in entries})
+    said = {(one.report.verdict.tone, one.report.verdict.text) for one in entries}
+    verdicts = sorted(said, key=lambda one: (one[0] != "good", one))
     text = render("index", title="Runs", entries=entries, columns=columns, verdicts=verdicts)
     RunFolder(path.parent).write_text(path.name, text)
     return path

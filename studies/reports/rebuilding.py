@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from studies.errors import StudyError
 from studies.registry import find_study
 from studies.runs.folder import SCAN, SPEC, RunFolder
 
@@ -17,6 +18,17 @@ def rebuild(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     StudyError
         If what is in it has not ended, or is damaged.
     """
+    try:
+        return _rebuilt(folder, formats)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise StudyError(
+            f"{folder.path} has files that do not hold what a report needs "
+            f"({type(error).__name__}: {error}). Something else has changed them, or another version wrote them: run it "
+            "again in another folder."
+        ) from error
+
+
+def _rebuilt(folder: RunFolder, formats: tuple[str, ...]) -> Path:
     if folder.has(SPEC):
         from studies.datasets.pages import write_report as write_dataset_report
 

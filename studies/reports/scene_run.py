@@ -114,7 +114,12 @@ def index_facts(
     folder: RunFolder, result: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> dict[str, str]:
     """Return what an index of runs says of one, by column."""
-    answers = [f"{row['name']} = {estimate(row)}{_unit(row)}" for row in result["parameters"][:3]]
+    answers = [
+        f"{row['name']}: {row['count']} values"
+        if row["count"] > 1
+        else f"{row['name']} = {estimate(row)}{_unit(row)}"
+        for row in result["parameters"][:3]
+    ]
     more = len(result["parameters"]) - len(answers)
     return {
         "run": folder.path.name,

@@ -247,3 +247,22 @@ def test_an_interval_has_the_digits_of_its_width():
 def test_a_template_that_lacks_a_value_fails():
     with pytest.raises(Exception, match="undefined"):
         render("index", title="Runs")
+
+
+# Damaged folders
+
+
+def test_a_run_that_is_not_finished_is_named(folder, adjsim):
+    code, _, err = adjsim("report", folder.path)
+    assert code == 2
+    assert "has no result.json" in err
+    assert "Traceback" not in err
+
+
+def test_a_result_that_holds_something_else_is_named(folder, adjsim):
+    for name in ("result.json", "certificate.json"):
+        folder.write_json(name, {"other": 1})
+    code, _, err = adjsim("report", folder.path)
+    assert code == 2
+    assert "has files that do not hold what a report needs (KeyError" in err
+    assert "Traceback" not in err
