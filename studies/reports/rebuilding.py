@@ -23,8 +23,8 @@ def rebuild(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     except (LookupError, TypeError, AttributeError) as error:
         raise StudyError(
             f"{folder.path} has files that do not hold what a report needs "
-            f"({type(error).__name__}: {error}). Something else has changed them, or another version wrote them: run it "
-            "again in another folder."
+            f"({type(error).__name__}: {error}). Something else has changed them, or another "
+            "version wrote them: run it again in another folder."
         ) from error
 
 
