@@ -121,7 +121,7 @@ def solve(
         start = part.parameters.start
     first_look = problem.parameters.start
     joint = found.best
-    if part.parameters.size > len(first) or problem is not made.problem:
+    if part.parameters.size > len(first) or everything is not made.everything:
         joint = _local(part, start, how, folder, progress=progress, log=JOINT, stage=_beside(part))
         spent += joint.evaluations
     fitted_to = _seen_only(part, joint.theta, first_look)

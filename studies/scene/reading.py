@@ -74,9 +74,9 @@ def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> Scen
     check_table(SceneFile, values, "")
     for table, key, where in each_path(SceneFile, values):
         table[key] = _resolved(table[key], where, Path(folder))
-    scene = _validated(values)
+    scene = spread(_validated(values))
     check_scene(scene)
-    return spread(scene)
+    return scene
 
 
 def to_toml(scene: SceneFile) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from studies.errors import StudyError
 from studies.scene.declared import Camera, Film, SceneFile
@@ -35,7 +34,9 @@ def spread(file: SceneFile) -> SceneFile:
     for name, camera in file.cameras.items():
         cameras |= _views(name, camera)
     for name, one in file.observations.items():
-        camera = getattr(one, "camera", None) or next(iter(file.cameras))
+        camera = getattr(one, "camera", None)
+        if camera is None and len(file.cameras) == 1:
+            camera = next(iter(file.cameras))
         if isinstance(one, Film) and camera in rings:
             observations |= _films(name, one, list(_views(camera, rings[camera])))
         else:
@@ -64,7 +65,10 @@ def _views(name: str, camera: Camera) -> dict[str, Camera]:
             angle = np.radians(elevations[k % len(elevations)])
             ahead = level / np.linalg.norm(level)
             own = np.linalg.norm(arm) * (np.cos(angle) * ahead + np.sin(angle) * up)
-        eye = camera.target + Rotation.from_rotvec(2.0 * np.pi * k / n * up).apply(own)
+        turn = 2.0 * np.pi * k / n
+        along = (own @ up) * up
+        about = np.cos(turn) * (own - along) + np.sin(turn) * np.cross(up, own)
+        eye = camera.target + along + about
         out[f"{name}{k + 1}"] = replace(camera, eye=tuple(eye.tolist()), ring=None)
     return out
 
