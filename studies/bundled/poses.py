@@ -1,4 +1,4 @@
-"""A camera somewhere around one of fourteen shapes, and a guess of it that is 25 to 35 degrees off."""
+"""A camera around one of fourteen shapes, and a guess of it that is 25 to 35 degrees off."""
 
 from dataclasses import replace
 

@@ -6,7 +6,7 @@
 The first needs another mesh as the hidden truth. What is shown are pictures as arrays, with words:
 the report draws them.
 
-Tests: `tests/studies/problem/test_pictures.py`.
+Tests: `tests/studies/problem/test_still.py`.
 """
 
 from collections.abc import Mapping, Sequence

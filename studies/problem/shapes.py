@@ -3,11 +3,11 @@ r"""Losses of shape of free vertices, beside the loss of the pictures.
     loss = sum over pictures of their mean square of differences in colour / SEEN^2
            + n / SEEN^2 (laplacian L(x/s) + edge_length E(x/s) + normals N(x))
 
-with n the sum of the weights of the pictures, s half of the body's longest side, and L, E and N as in
-`render/shape_losses.py`. So a weight does not depend on the size of the body, nor on how many
+with n the sum of the weights of the pictures, s half of the body's longest side, and L, E and N as
+in `render/shape_losses.py`. So a weight does not depend on the size of the body, nor on how many
 pictures there are.
 
-Tests: `tests/studies/problem/test_shapes.py`.
+Tests: `tests/studies/problem/test_still.py`.
 """
 
 from collections.abc import Mapping, Sequence

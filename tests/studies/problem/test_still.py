@@ -7,6 +7,7 @@ from adjsim.meshes.shapes import shape
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from studies.media import write_png
 from studies.problem import shape_measures as measures
+from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.pictures import DISTANCE, UNSEEN, shown
 from studies.problem.shapes import ShapeLosses
@@ -221,6 +222,7 @@ def test_a_ball_becomes_a_hidden_shape_and_predicts_another_view(tmp_path):
 def photographs(folder, file):
     """Write the simulated pictures of a scene as files, as photographs are."""
     for k, one in enumerate(make_problem(file).problem.observers):
+        assert isinstance(one, FilmObserver)
         write_png(folder / f"p{k}.png", one.frames[0])
 
 
