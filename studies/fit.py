@@ -34,6 +34,11 @@ class Fit(ImageFit):
             "frames": motion.frames.tolist(),
             "dt": motion.dt,
             "size": list(self.problem.filming.size),
+            "purpose": "identify",
+            "n_steps": int(motion.frames[-1]),
+            "observations": {
+                "video": {"frames": len(motion.frames), "size": list(self.problem.filming.size)}
+            },
         }
 
     def write_seen(self, folder: RunFolder, found: Found) -> None:

@@ -15,7 +15,7 @@ from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Status
 from studies.progress import EvaluationProgress
 from studies.registry import RunOptions
-from studies.report import write_report
+from studies.reports.scene_run import write_report
 from studies.run_folder import RunFolder
 from studies.search.local import Found, Search, search
 from studies.truth import Truth

@@ -299,9 +299,13 @@ def write_videos(folder: RunFolder) -> None:
 
     frames = folder.read_npz(run_folder.FRAMES)
     fps = playback_fps(len(frames["target"]))
+    items = []
     for name, key in ((run_folder.TARGET_VIDEO, "target"), (run_folder.FITTED_VIDEO, "fitted")):
         images = enlarged(as_uint8(frames[key][..., :3]))  # as numbers it takes gigabytes
         write_video(folder.file(name), images, fps, pad=True)
+        items.append({"file": name, "alt": key, "caption": key})
+    shown = {"title": "Target and fit", "name": "video", "frames": run_folder.FRAMES}
+    folder.write_json("films.json", {"films": [{**shown, "items": items}]})
 
 
 def playback_fps(n_frames: int) -> float:

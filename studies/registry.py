@@ -34,7 +34,7 @@ class Study:
     name: str
     module: str
     summary: str
-    reporter: str = "studies.report"
+    reporter: str = "studies.reports.scene_run"
     moves: bool = True
     searches: bool = True
 
@@ -141,9 +141,7 @@ STUDIES = {
 }
 
 
-SCENE_RUN = Study(
-    SCENE, "studies.problem.fit", "a scene file", reporter="studies.reports.scene_run"
-)
+SCENE_RUN = Study(SCENE, "studies.problem.fit", "a scene file")
 
 
 def find_study(name: str) -> Study:

@@ -153,6 +153,7 @@ def _write_film(
     return {
         "title": f"{name.capitalize()} and answer: {one.name}",
         "name": one.name,
+        "frames": f"frames-{one.name}.npz",
         "items": items,
     }
 

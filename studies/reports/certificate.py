@@ -41,6 +41,7 @@ def folded(
             f"taylor{tag}-{k + 1}", figures.taylor(where, point)
         )
         for k, (where, point) in enumerate(made.items())
+        if any(one is not None for one in point["taylor"]["r1"])
     }
     kept = certified.get("schedule")
     remarks = [*_vanishing(made), *_left_out(made), *_touches(made), *_kinks(made)]

@@ -238,7 +238,7 @@ def _films(folder: RunFolder, files: FigureFiles) -> list[Section | None]:
     out: list[Section | None] = []
     more: list[Details | None] = []
     for k, one in enumerate(folder.read_json(FILMS)["films"] if folder.has(FILMS) else []):
-        figure, _ = figures.strip(folder.read_npz(f"frames-{one['name']}.npz"))
+        figure, _ = figures.strip(folder.read_npz(one["frames"]))
         strip = files.save(f"strip-{one['name']}", figure)
         shown = Media(tuple(Item(**item) for item in one["items"]))
         compared = Media((Item(strip, "start, film, answer and difference", wide=True),))

@@ -15,9 +15,9 @@ from studies.certificate import (
     taylor_sweeps,
     verdict_of,
 )
-from studies.certificate_report import section, verdict
 from studies.optimizers.problem import NotFiniteError
-from studies.reporting import rebuild
+from studies.reports.certificate import line
+from studies.reports.rebuilding import rebuild
 from studies.run_folder import RunFolder
 from tests.studies.toy_beam import OVERRIDES, toy_fit
 
@@ -58,9 +58,9 @@ def test_a_run_whose_certificate_diverges_leaves_its_result_and_its_report(tmp_p
     assert folder.read_json("result.json")["evaluations"] <= 8
     report = rebuild(RunFolder.open(tmp_path / "run")).read_text()
     assert f"could not be made: {WHY}" in report
-    assert "gradient certificate</th><td>could not be made" in report
-    assert report.count("taylor start") == 1
-    assert "taylor optimum" not in report
+    assert "gradient certificate</dt><dd>could not be made" in report
+    assert report.count("Taylor remainders at the start") == 1
+    assert "Taylor remainders at the optimum" not in report
 
 
 def test_a_start_that_blows_up_beside_another_that_does_not_is_reported(tmp_path):
@@ -83,10 +83,7 @@ def test_what_is_no_mistake_of_the_program_is_the_reason(monkeypatch, error):
     assert verdict_of(point) is Verdict.NOT_MADE
     assert point["reason"] == WHY
     json.dumps(point, allow_nan=False)
-    text = section({"start": point}, {}, "faces swap")
-    assert f"could not be made: {WHY}" in text
-    assert "Pixels that jump" not in text
-    assert verdict(verdict_of(point)) == (None, "gradient certificate could not be made")
+    assert line({"verdict": point["verdict"], "points": {"start": point}}) == "could not be made"
 
 
 def rough(theta):

@@ -8,7 +8,6 @@ import pytest
 from studies import image_fit
 from studies.optimizers.problem import Status
 from studies.outcome import interval_text, rows, summary
-from studies.report_parts import largest_difference
 
 
 @pytest.mark.parametrize(
@@ -47,11 +46,6 @@ def test_the_terminal_says_the_verdict_first_and_both_intervals():
     assert "with model error 5.5 to 6.5 (pixel noise only: 5.9 to 6.1)" in lines[1]
     assert "(max evaluations: The evaluations are spent.)" in lines[2]
     assert lines[3:] == ["gradient certificate: not made (--no-certificate)"]
-
-
-def test_a_difference_that_32_bits_do_not_hold_is_not_called_0():
-    assert largest_difference(1.23e-4) == "at most 1.2e-04"
-    assert largest_difference(0.0) == "none in the 32 bits that pictures are kept in"
 
 
 def test_many_values_whose_mean_stays_are_told_by_their_root_mean_square():

@@ -124,3 +124,22 @@ def test_pictures_stand_beside_and_below_their_names(rng, count):
             row, column = (title, key) if count == 2 else (key, title)
             found = tile(figure, (4, 6), row, column)
             np.testing.assert_array_equal(found, np.clip(one[..., :3], 0.0, 1.0))
+
+
+def test_the_figure_of_instances_names_what_is_drawn():
+    rows = [{"name": "mass", "median": 1e-8, "bar": 1e-7, "published": None}]
+    records = [{"errors": {"mass": {"mean": 1e-8}}}]
+    for more, named in (
+        ({}, ["bar"]),
+        ({"published": 1e-4}, ["bar", "published"]),
+        ({"bar": None}, []),
+    ):
+        figure = figures.instances({"parameters": [{**rows[0], **more}], "records": records})
+        assert labels(figure.axes[0].get_legend()) == ["instance", "median", *named]
+
+
+@pytest.mark.parametrize("count", [2, 3, 40])
+def test_the_ticks_of_a_spectrum_are_whole_numbers(count):
+    ticks = spectrum(np.logspace(0, -3, count)).axes[0].get_xticks().tolist()
+    assert all(float(tick).is_integer() for tick in ticks)
+    assert count == 40 or ticks == list(range(1, count + 1))
