@@ -124,19 +124,6 @@ STUDIES = {
             moves=False,
             searches=False,
         ),
-        Study(
-            "table4-models",
-            "studies.paper.tables.table4_models",
-            "the paper's table 4, left: the mass where the model of the fit is wrong",
-            reporter="studies.paper.tables.report",
-            moves=False,
-            searches=False,
-        ),
-        Study(
-            "model-error",
-            "studies.paper.model_errors.study",
-            "identify the mass of a thrown body by a model that is not that of the video",
-        ),
     )
 }
 

@@ -227,44 +227,10 @@ TEXTURE = Toy(
     ),
 )
 
-MODEL_ERROR = Toy(
-    "model-error",
-    (
-        "kind=perfect",
-        'body.shapes=["cube"]',
-        'soft.shapes=["cube"]',
-        "time.dt=2e-3",
-        "time.steps=180",
-        "time.frames=5",
-        "image.height=20",
-        "image.width=28",
-        "loss.levels=3",
-        "photo.supersample=2",
-        "photo.samples=16",
-        "photo.environment_rows=16",
-    ),
-    {"body.mass": 1e-8},
-    (
-        (("kind=no-fricton",), "Unknown kind in `kind` `no-fricton`. Did you mean `no-friction`"),
-        (("soft.shapes=[]",), "`soft.shapes` must name at least one of ball, cube"),
-        (('soft.shapes=["bal"]',), "Unknown shape in `soft.shapes` `bal`. Did you mean `ball`"),
-        (("soft.mu=0.0",), "`soft.mu` must be positive"),
-        (("soft.viscosity=-1.0",), "`soft.viscosity` must be positive"),
-        (("push.force=[0.0, 0.0, 0.0]",), "`push.force` must not be 0: without a force known"),
-        (("floor.dead_damping=0.0",), "`floor.dead_damping` must be positive"),
-        (("body.radius=0.0",), "`body.radius` must be positive"),
-        (("hidden.mass=[9.0, 9.0]",), "hidden `body.mass` must lie inside its bounds too"),
-        (("photo.metallic=2.0",), r"`photo.metallic` must be in \[0, 1\], got 2"),
-        (("photo.sun=-1.0",), "`photo.sun` must not be negative"),
-        (("photo.supersample=0",), "`photo.supersample` must be positive"),
-        (("photo.floor_color=[1.0]",), r"`photo.floor_color` must have shape \(3,\)"),
-    ),
-)
-
 TOYS = {
     toy.study: toy
     for toy in (
         BALL_MATERIAL, CLOTH_VELOCITY, RIGID_MASS, RIGID_CONTACT,
-        LIGHT, CAMERA, TEXTURE, MODEL_ERROR,
+        LIGHT, CAMERA, TEXTURE,
     )
 }  # fmt: skip

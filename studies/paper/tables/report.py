@@ -7,7 +7,6 @@ from typing import Any
 from studies.certificate import Verdict as Certified, told, verdict_of, worst
 from studies.instances import FAILED
 from studies.paper.tables import figures
-from studies.paper.tables.more_rows import with_rows
 from studies.paper.tables.summary import VIDEO, above_the_bar, find_cell
 from studies.paper.tables.tasks import all_seconds
 from studies.reports import certificate
@@ -63,7 +62,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
         If the run is not finished.
     """
     found, certified, manifest = folder.finished()
-    result, files = with_rows(folder, found), FigureFiles(folder, formats)
+    result, files = found, FigureFiles(folder, formats)
     tone, text = _verdict(result)
     settings = [
         Details(

@@ -26,12 +26,3 @@ TABLE3 = (
     settings_of("cloth", TOYS["cloth-velocity"].overrides),
 )
 TABLES = {"table1": TABLE1, "table2": TABLE2, "table3": TABLE3}
-KINDS = ("no-friction", "rigid-as-deformable", "perfect")
-TABLE4 = (
-    "count=2",
-    f"kinds={json.dumps(KINDS)}",
-    'methods=["video", "scan"]',
-    "scan.points=5",
-    "scan.max_evaluations=15",
-    *(settings_of(kind, TOYS["model-error"].overrides) for kind in KINDS),
-)

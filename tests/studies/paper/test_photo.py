@@ -5,7 +5,8 @@ import pytest
 
 from adjsim.meshes.shapes import shape
 from studies.errors import StudyError
-from studies.paper.model_errors import photo, study, traced
+from studies.paper import photo, traced
+from studies.paper.model_errors import Kind, main
 
 
 def test_the_light_comes_from_the_sun_and_from_above():
@@ -41,16 +42,15 @@ def test_edges_are_sharp_and_curves_are_smooth():
 @pytest.mark.parametrize(
     ("kind", "draws", "message"),
     [
-        ("photorealistic", photo, r"`kind` photorealistic is drawn by VTK. It needs"),
-        ("path-traced", traced, r"`kind` path-traced is drawn by Mitsuba. It needs"),
+        (Kind.PHOTOREALISTIC, photo, r"`photorealistic` is drawn by VTK. It needs something"),
+        (Kind.PATH_TRACED, traced, r"`path-traced` is drawn by Mitsuba. It needs something"),
     ],
 )
-def test_where_nothing_can_draw_the_kind_says_so(kind, draws, message, monkeypatch):
+def test_where_nothing_can_draw_the_kind_says_so(kind, draws, message, monkeypatch, tmp_path):
     monkeypatch.setattr(draws, "missing", lambda: "It needs something.")
-    monkeypatch.setattr(study.scenes, "check_settings", lambda settings: None)
     with pytest.raises(StudyError, match=message):
-        study.check({"kind": kind})
-    study.check({"kind": "perfect"})
+        main([kind], out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_mitsuba_needs_is_told(monkeypatch):

@@ -7,16 +7,13 @@ knows of none of this sees the same camera, the same motion and the colour of th
 VTK draws off-screen; `missing` says what it lacks to do so.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from adjsim import checks
 from render.camera import AnyCamera
 from studies import media
-from studies.settings import require_not_negative, require_positive
 from studies.view import drawing_problem, set_camera
 
 
@@ -31,21 +28,16 @@ SKY, HORIZON, GROUND = (0.2, 0.27, 0.38), (0.34, 0.36, 0.38), (0.2, 0.19, 0.18)
 RIM = 0.02  # softness of a lamp's rim, in cosines
 GAMMA = 2.2  # of a screen: physically based rendering takes colours that are linear
 CREASE = 40.0  # faces at a sharper angle have an edge between them [deg]
+SUPERSAMPLE = 4  # samples along each side of a pixel
+ROWS = 64  # of the image of the light
+METALLIC, ROUGHNESS = 0.0, 0.35  # of the body [-]
+SUN_STRENGTH = 2.2  # of the light that throws shadows
+FLOOR_SIZE, FLOOR_COLOR, FLOOR_ROUGHNESS = 80.0, (0.45, 0.43, 0.4), 0.6  # [m], linear RGB, [-]
 
 
 def missing() -> str | None:
     """Return what is missing to draw, or None."""
     return drawing_problem(on_screen=False)
-
-
-def check_photo(settings: Mapping[str, Any]) -> None:
-    """Complain of the table `photo`, by key."""
-    require_positive(settings, "photo", "supersample", "samples", "environment_rows", "floor_size")
-    require_not_negative(settings, "photo", "sun")
-    for key in ("metallic", "roughness", "floor_roughness"):
-        if not 0.0 <= settings["photo"][key] <= 1.0:
-            raise ValueError(f"`photo.{key}` must be in [0, 1], got {settings['photo'][key]}.")
-    checks.array("photo.floor_color", settings["photo"]["floor_color"], (3,))
 
 
 def environment(rows: int) -> np.ndarray:
@@ -80,7 +72,6 @@ def photograph(
     color: tuple[float, float, float],
     camera: AnyCamera,
     size: tuple[int, int],
-    settings: Mapping[str, Any],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a video of a body, and the picture of the empty scene.
 
@@ -95,8 +86,6 @@ def photograph(
     camera : AnyCamera
     size : tuple of int
         Height and width [pixels].
-    settings : mapping
-        With the table `photo`.
 
     Returns
     -------
@@ -105,8 +94,8 @@ def photograph(
     """
     import pyvista
 
-    photo, k = settings["photo"], settings["photo"]["supersample"]
-    plotter = _stage(photo, (k * size[0], k * size[1]))
+    k = SUPERSAMPLE
+    plotter = _stage((k * size[0], k * size[1]))
     set_camera(plotter.camera, camera)
     empty = _shot(plotter, k)
     corners = np.arange(3 * len(faces)).reshape(-1, 3)
@@ -115,8 +104,8 @@ def photograph(
     body.point_data["Normals"] = corner_normals(smoothing, faces, frames[0])
     body.GetPointData().SetNormals(body.GetPointData().GetArray("Normals"))
     plotter.add_mesh(
-        body, color=np.power(color, GAMMA), pbr=True, metallic=photo["metallic"],
-        roughness=photo["roughness"], reset_camera=False,
+        body, color=np.power(color, GAMMA), pbr=True, metallic=METALLIC,
+        roughness=ROUGHNESS, reset_camera=False,
     )  # fmt: skip
     set_camera(plotter.camera, camera)
     images = []
@@ -161,7 +150,7 @@ def _normals(faces: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.cross(b - a, c - a)
 
 
-def _stage(photo: Mapping[str, Any], window: tuple[int, int]) -> Any:
+def _stage(window: tuple[int, int]) -> Any:
     """Return a plotter with light and floor, and nothing on it."""
     import pyvista
     from vtkmodules.vtkCommonCore import vtkLogger
@@ -171,22 +160,22 @@ def _stage(photo: Mapping[str, Any], window: tuple[int, int]) -> Any:
         off_screen=True, window_size=[window[1], window[0]], lighting="none"
     )
     plotter.render_window.SetMultiSamples(0)
-    light = _texture(environment(photo["environment_rows"]))
+    light = _texture(environment(ROWS))
     plotter.set_environment_texture(light, is_srgb=False, show_background=False)
     plotter.add_actor(light.to_skybox() if light.cube_map else _skybox(light))
-    size = photo["floor_size"]
-    floor = pyvista.Plane(center=(0, 0, 0), direction=(0, 1, 0), i_size=size, j_size=size)
+    floor = pyvista.Plane(
+        center=(0, 0, 0), direction=(0, 1, 0), i_size=FLOOR_SIZE, j_size=FLOOR_SIZE
+    )
     plotter.add_mesh(
-        floor, color=photo["floor_color"], pbr=True, metallic=0.0,
-        roughness=photo["floor_roughness"],
+        floor, color=FLOOR_COLOR, pbr=True, metallic=0.0,
+        roughness=FLOOR_ROUGHNESS,
     )  # fmt: skip
-    if photo["sun"]:
-        sun = pyvista.Light(
-            position=10.0 * np.array(SUN), focal_point=(0, 0, 0), intensity=photo["sun"]
-        )
-        sun.positional = False
-        plotter.add_light(sun)
-        plotter.enable_shadows()
+    sun = pyvista.Light(
+        position=10.0 * np.array(SUN), focal_point=(0, 0, 0), intensity=SUN_STRENGTH
+    )
+    sun.positional = False
+    plotter.add_light(sun)
+    plotter.enable_shadows()
     return plotter
 
 

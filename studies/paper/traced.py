@@ -1,8 +1,9 @@
 """The same photorealistic video drawn by Mitsuba 3: paths of light, in place of VTK's shadows.
 
-Light from the image of `photo`, a sun, a floor, the same materials: what VTK approximates is
-computed, as soft shadows and what floor and body throw at each other. It is the optional extra
-`photo`; `missing` says how to get it. Only its scalar variant is asked for, which needs no LLVM.
+Light from the image of `studies.paper.photo`, a sun, a floor, the same materials: what VTK
+approximates is computed, as soft shadows and what floor and body throw at each other. It is the
+optional extra `photo`; `missing` says how to get it. Only its scalar variant is asked for, which
+needs no LLVM.
 """
 
 from collections.abc import Mapping
@@ -13,10 +14,24 @@ import numpy as np
 
 from adjsim.extras import how_to_install
 from render.camera import AnyCamera
-from studies.paper.model_errors.photo import GAMMA, SUN, corner_faces, corner_normals, radiance
+from studies.paper.photo import (
+    FLOOR_COLOR,
+    FLOOR_ROUGHNESS,
+    FLOOR_SIZE,
+    GAMMA,
+    METALLIC,
+    ROUGHNESS,
+    ROWS,
+    SUN,
+    SUN_STRENGTH,
+    corner_faces,
+    corner_normals,
+    radiance,
+)
 
 
 NAME = "Mitsuba"
+SAMPLES = 64  # paths of light of a pixel
 DEPTH = 6  # of a path, in scatterings and one
 VARIANT = "scalar_rgb"
 
@@ -35,23 +50,21 @@ def photograph(
     color: tuple[float, float, float],
     camera: AnyCamera,
     size: tuple[int, int],
-    settings: Mapping[str, Any],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a video of a body, and the picture of the empty scene; see `photo.photograph`."""
     import mitsuba as mi  # pyright: ignore[reportMissingImports]
 
     mi.set_variant(VARIANT)
     mi.set_log_level(mi.LogLevel.Error)
-    photo = settings["photo"]
-    stage = _stage(mi, photo, camera, size)
-    material = mi.load_dict(_principled(np.power(color, GAMMA), photo, "roughness"))
+    stage = _stage(mi, camera, size)
+    material = mi.load_dict(_principled(np.power(color, GAMMA), METALLIC, ROUGHNESS))
     smoothing = corner_faces(faces, frames[0])
-    empty = _shot(mi, stage, photo["samples"])
+    empty = _shot(mi, stage)
     images = []
     for x in frames:
         normals = corner_normals(smoothing, faces, x)
         body = _mesh(mi, x[faces].reshape(-1, 3), normals, material)
-        images.append(_shot(mi, {**stage, "body": body}, photo["samples"]))
+        images.append(_shot(mi, {**stage, "body": body}))
     return np.stack(images), empty
 
 
@@ -68,35 +81,27 @@ def environment(rows: int) -> np.ndarray:
     )
 
 
-def _stage(
-    mi: Any, photo: Mapping[str, Any], camera: AnyCamera, size: tuple[int, int]
-) -> dict[str, Any]:
+def _stage(mi: Any, camera: AnyCamera, size: tuple[int, int]) -> dict[str, Any]:
     """Return camera, light and floor, and nothing on it."""
-    size_of_floor = photo["floor_size"] / 2.0
-    flat = mi.ScalarTransform4f().rotate([1, 0, 0], -90).scale(size_of_floor)
-    light = mi.Bitmap(environment(photo["environment_rows"]).astype(np.float32))
-    stage = {
+    flat = mi.ScalarTransform4f().rotate([1, 0, 0], -90).scale(FLOOR_SIZE / 2.0)
+    light = mi.Bitmap(environment(ROWS).astype(np.float32))
+    return {
         "type": "scene",
         "integrator": {"type": "path", "max_depth": DEPTH},
-        "sensor": _sensor(mi, photo, camera, size),
+        "sensor": _sensor(mi, camera, size),
         "light": {"type": "envmap", "bitmap": light},
         "floor": {
             "type": "rectangle", "to_world": flat,
-            "material": _principled(photo["floor_color"], {**photo, "metallic": 0.0},
-                                    "floor_roughness"),
+            "material": _principled(FLOOR_COLOR, 0.0, FLOOR_ROUGHNESS),
+        },
+        "sun": {
+            "type": "directional", "direction": [-one for one in SUN],
+            "irradiance": {"type": "rgb", "value": SUN_STRENGTH},
         },
     }  # fmt: skip
-    if photo["sun"]:
-        stage["sun"] = {
-            "type": "directional", "direction": [-one for one in SUN],
-            "irradiance": {"type": "rgb", "value": photo["sun"]},
-        }  # fmt: skip
-    return stage
 
 
-def _sensor(
-    mi: Any, photo: Mapping[str, Any], camera: AnyCamera, size: tuple[int, int]
-) -> dict[str, Any]:
+def _sensor(mi: Any, camera: AnyCamera, size: tuple[int, int]) -> dict[str, Any]:
     eye, (_, up, forward) = camera.pose()
     look = mi.ScalarTransform4f().look_at(eye.tolist(), (eye + forward).tolist(), up.tolist())
     film = {
@@ -106,15 +111,14 @@ def _sensor(
     return {
         "type": "perspective", "fov": float(camera.fov_y), "fov_axis": "y", "to_world": look,
         "near_clip": camera.near, "far_clip": camera.far, "film": film,
-        "sampler": {"type": "independent", "sample_count": photo["samples"]},
+        "sampler": {"type": "independent", "sample_count": SAMPLES},
     }  # fmt: skip
 
 
-def _principled(color: Any, photo: Mapping[str, Any], roughness: str) -> dict[str, Any]:
+def _principled(color: Any, metallic: float, roughness: float) -> dict[str, Any]:
     base = {"type": "rgb", "value": np.asarray(color, float).tolist()}
     return {
-        "type": "principled", "base_color": base, "metallic": photo["metallic"],
-        "roughness": photo[roughness],
+        "type": "principled", "base_color": base, "metallic": metallic, "roughness": roughness,
     }  # fmt: skip
 
 
@@ -134,7 +138,7 @@ def _mesh(mi: Any, corners: np.ndarray, normals: np.ndarray, material: Any) -> A
     return mesh
 
 
-def _shot(mi: Any, scene: Mapping[str, Any], samples: int) -> np.ndarray:
+def _shot(mi: Any, scene: Mapping[str, Any]) -> np.ndarray:
     """Return the picture as a screen shows it, (height, width, 3) in [0, 1]."""
-    picture = np.array(mi.render(mi.load_dict(dict(scene)), spp=samples, seed=0), float)
+    picture = np.array(mi.render(mi.load_dict(dict(scene)), spp=SAMPLES, seed=0), float)
     return np.clip(picture, 0.0, 1.0) ** (1.0 / GAMMA)
