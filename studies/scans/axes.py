@@ -1,5 +1,7 @@
 """The axes of a scan: `KEY=START:STOP:NUM`, evenly spaced, or `:log` in their logarithm."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -8,6 +10,7 @@ import numpy as np
 from studies.errors import StudyError
 
 
+MOST = 1_000_000  # points of a scan
 FORM = "KEY=START:STOP:NUM or KEY=START:STOP:NUM:log"
 ROUNDING = 1e-9  # of a value that has to be a whole number
 
@@ -98,8 +101,8 @@ def parse_axis(text: str) -> Axis:
         raise StudyError(
             f"`--over {text}`: START and STOP must be numbers and NUM a whole one. It reads {FORM}."
         ) from error
-    if count < 1:
-        raise StudyError(f"`--over {text}`: NUM must be at least 1, got {count}.")
+    if not 1 <= count <= MOST:
+        raise StudyError(f"`--over {text}`: NUM must be from 1 to {MOST}, got {count}.")
     if not (np.isfinite(start) and np.isfinite(stop)) or (start >= stop and count > 1):
         raise StudyError(
             f"`--over {text}`: START must be less than STOP, both finite. For one value alone "
@@ -113,11 +116,13 @@ def parse_axis(text: str) -> Axis:
     return Axis(key.strip(), start, stop, count, is_log)
 
 
-def parse_axes(texts: list[str]) -> tuple[Axis, ...]:
+def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
     """Return the axes of a scan, each key once."""
     axes = tuple(parse_axis(text) for text in texts)
     keys = sorted(axis.key for axis in axes)
     for one, next_one in pairwise(keys):
         if one == next_one:
             raise StudyError(f"`--over` must name each key once, got `{one}` twice.")
+    if (total := math.prod(axis.count for axis in axes)) > MOST:
+        raise StudyError(f"`--over` must give at most {MOST} points in all, got {total:.2g}.")
     return axes

@@ -469,7 +469,7 @@ class Simulated:
 
     frames: Annotated[int, Field(ge=1)]
     duration: NotNegative | None = None
-    noise: NotNegative = 0.0
+    noise: Annotated[float, Field(ge=0.0, le=1e3)] = 0.0
     seed: Annotated[int, Field(ge=0)] | None = None
 
 
@@ -528,10 +528,10 @@ class Film(_Observation):
     camera: Name | None = None  # may be left out where there is one camera
     compare: Literal["rgb", "silhouette"] = "rgb"
     masks: File | None = None
-    fps: Positive | None = None
+    fps: Annotated[float, Field(gt=0.0, le=1e7)] | None = None
     frames: tuple[int, int] | None = None
     downsample: Annotated[int, Field(ge=1)] | None = None
-    softness: NotNegative = 0.4
+    softness: Annotated[float, Field(ge=0.0, le=1e3)] = 0.4
     seams: bool = False
     background: Background = field(default_factory=Background)
 
@@ -643,7 +643,7 @@ class Search:
     coarse: Annotated[int, Field(ge=0)] | None = None
     basins: Annotated[int, Field(ge=1)] = 3
     stages: tuple[Annotated[float, Field(gt=0.0, le=1.0)], ...] = (0.3, 0.6, 1.0)
-    softness: tuple[Annotated[float, Field(ge=1.0)], ...] = (1.0,)
+    softness: tuple[Annotated[float, Field(ge=1.0, le=1e3)], ...] = (1.0,)
     held_back: Annotated[float, Field(ge=0.0, lt=0.9)] = 0.2
     max_evaluations: Annotated[int, Field(ge=1)] = 200
     tolerance: Positive = 1e-5

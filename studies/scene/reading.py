@@ -126,6 +126,8 @@ def _resolved(name: str, key: str, folder: Path) -> str:
     """Return the absolute path of a file that must be there; what is no file as it is."""
     if key.endswith(".mesh") and (name in GENERATORS or name.startswith(PREFIXES)):
         return name
+    if not name.strip():
+        raise StudyError(f"`{key}` must name a file, got {name!r}.")
     path = ASSETS / name[7:] if name.startswith("adjsim:") else folder / Path(name).expanduser()
     if not path.exists():
         others = f", nor is it one of {', '.join(GENERATORS)}" if key.endswith(".mesh") else ""

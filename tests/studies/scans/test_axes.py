@@ -46,7 +46,7 @@ def test_whole_numbers_stay_whole():
         ("=1:2:3", "`--over` must read"),
         ("beam.mu=a:2:3", "START and STOP must be numbers"),
         ("beam.mu=1:2:3.5", "NUM a whole one"),
-        ("beam.mu=1:2:0", "NUM must be at least 1, got 0"),
+        ("beam.mu=1:2:0", "NUM must be from 1 to 1000000, got 0"),
         ("beam.mu=2:1:3", "START must be less than STOP"),
         ("beam.mu=2:2:3", "START must be less than STOP"),
         ("beam.mu=1:inf:3", "START must be less than STOP, both finite"),
@@ -62,3 +62,10 @@ def test_a_bad_range_is_told(text, message):
 def test_a_key_is_scanned_once():
     with pytest.raises(StudyError, match="each key once, got `mass` twice"):
         parse_axes(["mass=1:2:3", "mass=1:3:3"])
+
+
+def test_too_many_points_are_refused():
+    with pytest.raises(StudyError, match="NUM must be from 1 to 1000000, got 1000000000"):
+        parse_axes(["a=0:1:1000000000"])
+    with pytest.raises(StudyError, match=r"at most 1000000 points in all, got 4e\+06"):
+        parse_axes(["a=0:1:2000", "b=0:1:2000"])
