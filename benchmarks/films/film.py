@@ -1,6 +1,12 @@
-"""What a test film is: a scene with its true values, what is free, and how it is filmed."""
+"""What a test film is: a scene with its true values, what is free, and how it is filmed.
 
+`scenes/NAME.toml` has the true scene, start and bounds of what is free, and a table [film] with the
+rest of `Film`.
+"""
+
+import tomllib
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from benchmarks.films.drawing import Shot
@@ -53,23 +59,15 @@ class Film:
         return next(iter(self.scene["bodies"]))
 
 
-def soft(mesh: str, *, E: float, nu: float = 0.4, **more: Any) -> dict[str, Any]:
-    """Return the table of a soft body of 1000 kg/m3."""
-    return {"kind": "soft", "mesh": mesh, "E": E, "nu": nu, "density": 1000.0, **more}
+def read_film(path: Path) -> Film:
+    """Return the film of a file."""
+    scene = tomllib.loads(path.read_text())
+    free = {name: (one["start"], tuple(one["bounds"])) for name, one in scene.pop("free").items()}
+    about = scene.pop("film")
+    shot = Shot(**{key: _tuple(value) for key, value in about.pop("shot", {}).items()})
+    about = {key: _tuple(value) for key, value in about.items()}
+    return Film(name=path.stem, scene=scene, free=free, shot=shot, **about)
 
 
-def plane(point: list[float], normal: list[float]) -> dict[str, Any]:
-    """Return the table that holds the nodes on a plane and behind it."""
-    return {"plane": {"point": point, "normal": normal}}
-
-
-def camera(
-    eye: tuple[float, ...], target: tuple[float, ...], fov_y: float = 35.0
-) -> dict[str, dict[str, Any]]:
-    """Return the cameras of a scene with one."""
-    return {"front": {"eye": list(eye), "target": list(target), "fov_y": fov_y}}
-
-
-def floor(friction: float) -> dict[str, dict[str, Any]]:
-    """Return the obstacles of a scene with a floor."""
-    return {"floor": {"kind": "plane", "point": [0.0, 0.0, 0.0], "friction": friction}}
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

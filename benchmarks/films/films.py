@@ -1,16 +1,15 @@
 """All test films, and the variations that tell how often the intervals hold the truth."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.films.film import Film
-from benchmarks.films.other_films import CLOTH_FILMS, PENDULUM_FILMS, RIGID_FILMS
-from benchmarks.films.soft_films import FLOOR_FILMS, HELD_FILMS
+from benchmarks.films.film import Film, read_film
 from benchmarks.films.solver_soft import ENERGIES
 
 
-FILMS = (*HELD_FILMS, *FLOOR_FILMS, *CLOTH_FILMS, *RIGID_FILMS, *PENDULUM_FILMS)
+FILMS = tuple(map(read_film, sorted(Path(__file__).parent.glob("scenes/*.toml"))))
 VARIED = {"beam-clamped": 20, "hexbeam-pushed": 15, "ball-drop": 15}
 
 
