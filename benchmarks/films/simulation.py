@@ -103,9 +103,10 @@ def pendulum(film: Film, body: Body) -> Surface:
     for k in range(n):
         depth = 2.5 * body["bob_radius"] * k
         rod = pyvista.Cylinder(
-            (0, -length[k] / 2, depth), (0, 1, 0), body["rod_radius"], length[k], 12
-        )
-        bob = pyvista.Sphere(body["bob_radius"], (0, -length[k], depth))
+            center=(0, -length[k] / 2, depth), direction=(0, 1, 0), radius=body["rod_radius"],
+            height=length[k], resolution=12,
+        )  # fmt: skip
+        bob = pyvista.Sphere(radius=body["bob_radius"], center=(0, -length[k], depth))
         parts += [rod.triangulate(), bob]
         links += [k] * (parts[-2].n_points + parts[-1].n_points)
     merged = pyvista.merge(parts, merge_points=False).extract_surface(algorithm=None)
