@@ -345,9 +345,12 @@ class SceneProblem(ImageProblem):
         return np.concatenate(rows)[:, : images.shape[-1]]
 
     def _residual_counts(self) -> list[int]:
-        blank = [np.zeros((one.rows_per_frame() * len(one.times), 4)) for one in self.observers]
-        pairs = zip(self.observers, blank, strict=True)
-        return [len(one.residuals_jvp(rows)) for one, rows in pairs]
+        counts = []
+        for one in self.observers:  # as many in every frame: one is enough to count them
+            first = one.between(np.arange(len(one.times)) == 0)
+            blank = np.zeros((one.rows_per_frame(), 4))
+            counts.append(len(one.times) * len(first.residuals_jvp(blank)))
+        return counts
 
     def _joined(
         self, of: Callable[[Observer, np.ndarray], np.ndarray], rows: np.ndarray
@@ -360,6 +363,11 @@ class SceneProblem(ImageProblem):
         """Return r @ r."""
         r = self.residuals_of(images)
         return float(r @ r)
+
+    def judge(self, images: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return r @ r, and its gradient in the predictions."""
+        r = self.residuals_of(images)
+        return float(r @ r), self.residuals_cotangent(images, 2.0 * r)
 
     def loss_cotangent(self, images: np.ndarray) -> np.ndarray:
         """Return the gradient of r @ r in the predictions."""
@@ -442,14 +450,17 @@ class SceneProblem(ImageProblem):
 
     def frame_losses(self, images: np.ndarray) -> np.ndarray:
         """Return the loss of every instant alone, (n_frames,): what is observed then."""
-        r = self.residuals_of(images)
-        frames = self.frames_of_rows()[: len(r)]
-        squares = np.bincount(frames, r * r, self.n_frames)
+        return self.frame_losses_of(self.residuals_of(images))
+
+    def frame_losses_of(self, r: np.ndarray) -> np.ndarray:
+        """Return the loss of every instant alone from residuals without priors, (n_frames,)."""
         # the loss of an observation is a mean over its frames: alone, a frame counts whole
-        counts = np.zeros(self.n_frames)
-        for one in self.observers:
-            counts[one.index] += 1.0 / len(one.times)
-        return squares / np.where(counts > 0.0, counts, 1.0)
+        squares, parts = np.zeros(self.n_frames), np.zeros(self.n_frames)
+        ends = np.cumsum(self._residual_counts())
+        for one, own in zip(self.observers, np.split(r, ends[:-1]), strict=True):
+            np.add.at(squares, one.index, np.square(own).reshape(len(one.times), -1).sum(axis=1))
+            np.add.at(parts, one.index, 1.0 / len(one.times))
+        return squares / np.where(parts > 0.0, parts, 1.0)
 
     def residual_squares(self, theta: np.ndarray) -> np.ndarray:
         """Return the weighted mean squares of prediction - observation by instant."""
@@ -565,14 +576,14 @@ def _sampled(
             judged.append(None)
             frame_losses.append(np.empty(0))
             continue
-        values, motion, samplings = moment
         if with_gradient:
-            images: list[np.ndarray] = []
-            judged.append(own._judged(moment, run, _keeping(images, own.judge)))
+            kept: list[np.ndarray] = []
+            judged.append(own._judged(moment, run, _keeping(kept, own)))
         else:
-            images = [own._predicted(own._moved(motion, run), samplings, values)]
-            judged.append(_Judged(own.loss_of(images[0]), Cotangents(), Pulled()))
-        frame_losses.append(own.frame_losses(images[0]))
+            values, motion, samplings = moment
+            kept = [own.residuals_of(own._predicted(own._moved(motion, run), samplings, values))]
+            judged.append(_Judged(float(kept[0] @ kept[0]), Cotangents(), Pulled()))
+        frame_losses.append(own.frame_losses_of(kept[0]))
     frames = [{} if one is None else one.pulled.frames for one in judged]
     adjoints = (
         worlds.pull(frames, points[0][1]._wanted()) if with_gradient else [{} for _ in points]
@@ -592,14 +603,14 @@ def _sampled(
     return out
 
 
-def _keeping(images: list[np.ndarray], judge: Judge) -> Judge:
-    """Return a judge that keeps what it judges."""
+def _keeping(kept: list[np.ndarray], problem: SceneProblem) -> Judge:
+    """Return the judge of a problem; it keeps the residuals."""
 
-    def keep(predicted: np.ndarray) -> tuple[float, np.ndarray]:
-        images.append(predicted)
-        return judge(predicted)
+    def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
+        kept.append(problem.residuals_of(images))
+        return float(kept[0] @ kept[0]), problem.residuals_cotangent(images, 2.0 * kept[0])
 
-    return keep
+    return judge
 
 
 def _checked(sample: Sample) -> Sample | Failure:
