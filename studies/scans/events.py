@@ -77,7 +77,7 @@ def touches_of(problem: SceneProblem, natural: np.ndarray) -> dict[str, ContactM
 
 
 def _seen(scene: Scene, camera: Any, vertices: Mapping[str, np.ndarray], size: Any) -> np.ndarray:
-    """Return which faces are seen, (n_frames, n_faces): the nearest ones at the middle of pixels."""
+    """Return which faces are nearest at the middle of some pixel, (n_frames, n_faces)."""
     total = sum(len(mesh.faces) for mesh in scene.objects.values())
     objects, first = {}, 1
     for name, mesh in scene.objects.items():

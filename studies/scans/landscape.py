@@ -95,11 +95,6 @@ class Slice:
         places = zip(self.axes, index, strict=True)
         return tuple(abs(axis.place(truth[axis.key]) - i) for axis, i in places)
 
-    def coincides(self, index: tuple[int, ...]) -> bool | None:
-        """Whether a point is within one step of the grid of the truth, along every axis."""
-        steps = self.steps_from_truth(index)
-        return None if steps is None else all(one <= 1.0 + NEAR for one in steps)
-
     def is_beside(self, index: tuple[int, ...]) -> bool | None:
         """Whether a point is one of those around the truth, or next to one, along every axis.
 
@@ -254,7 +249,6 @@ def _slice_record(own: Slice) -> dict[str, Any]:
         "truth": own.truth,
         "truth_inside": own.holds_truth(),
         "steps_from_truth": own.steps_from_truth(lowest),
-        "coincides": own.coincides(lowest),
         "beside": own.is_beside(lowest),
         "local_minima": [
             {"at": own.at(i), "loss": float(own.loss[i]), "on_border": own.is_on_border(i)}
@@ -278,25 +272,16 @@ def _told(part: dict[str, Any], units: Mapping[str, str]) -> list[str]:
         if not part["truth_inside"]:
             text += ", outside the grid"
         else:
-            text += f", {from_truth(part)}"
+            text += f", {where_truth_is(part)} the lowest point"
     return [f"{text}; {counted(inside, 'local minimum', 'local minima')} inside"
             + (f", {border} at the border" if border else "")]  # fmt: skip
 
 
-def is_at_truth(part: Mapping[str, Any]) -> bool:
-    """Whether the lowest point of a slice is the truth; False where an old folder does not say."""
-    return max(part.get("steps_from_truth", [1.0])) <= NEAR
-
-
-def from_truth(part: Mapping[str, Any]) -> str:
+def where_truth_is(part: Mapping[str, Any]) -> str:
     """Return in words where a truth inside the grid of a slice is from its lowest point."""
-    if is_at_truth(part):
-        return "at the lowest point"
-    if part["coincides"]:
-        return "within a step of the lowest point"
-    if part.get("beside"):
-        return "between values of the grid, within two steps of the lowest point"
-    return "not at the lowest point"
+    if max(part["steps_from_truth"]) <= NEAR:
+        return "at"
+    return "next to" if part["beside"] else "not at"
 
 
 def counted(count: int, one: str, many: str) -> str:

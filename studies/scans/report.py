@@ -30,15 +30,15 @@ from studies.runs.folder import MANIFEST, RESULT, RunFolder
 from studies.scans import figures
 from studies.scans.dataset import FILE, read_dataset
 from studies.scans.landscape import (
+    NEAR,
     Slice,
     because,
     cosines,
-    from_truth,
-    is_at_truth,
     named,
     slices,
     subset_losses,
     units_of,
+    where_truth_is,
 )
 from studies.scans.points import POINTS
 from studies.scans.spec import Scan, read_scan
@@ -166,26 +166,19 @@ def _media(files: dict[str, str]) -> Media | None:
 
 def _verdict(result: dict[str, Any]) -> tuple[Tone, str]:
     """Return whether the lowest points are at the truth; neither where it is off the grid."""
-    known = [part for part in result["slices"] if part.get("coincides") is not None]
+    known = [part for part in result["slices"] if part.get("truth_inside") is not None]
     if not known or not all(part["truth_inside"] for part in known):
         return "plain", "scanned"
     return _at_truth(known)
 
 
 def _at_truth(known: list[dict[str, Any]]) -> tuple[Tone, str]:
-    hits = sum(part["coincides"] for part in known)
-    beside = sum(part["coincides"] or part.get("beside", False) for part in known)
-    tone: Tone = "bad"
-    if beside == len(known):
-        tone = "good" if hits == len(known) else "plain"
+    beside = sum(part["beside"] for part in known)
+    is_near = all(max(part["steps_from_truth"]) <= 1.0 + NEAR for part in known)
+    tone: Tone = "bad" if beside < len(known) else "good" if is_near else "plain"
     if len(known) > 1:
-        return tone, f"lowest point at the truth or next to it in {hits} of {len(known)}"
-    (part,) = known
-    if not hits:
-        between = "within two steps of the truth, which is between values of the grid"
-        return tone, f"the lowest point is {between if beside else 'not at the truth'}"
-    near = "at" if is_at_truth(part) else "within a step of"
-    return tone, f"the lowest point is {near} the truth"
+        return tone, f"lowest point at the truth or next to it in {beside} of {len(known)}"
+    return tone, f"the lowest point is {where_truth_is(known[0])} the truth"
 
 
 def _chips(result: dict[str, Any]) -> list[str]:
@@ -227,7 +220,9 @@ def _slice_cells(part: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
     cells["lowest point"] = f"{named(part['lowest'], units)}{border}"
     cells["loss there"] = f"{part['loss']:.2e}"
     if part["truth"]:
-        where = from_truth(part) if part["truth_inside"] else "outside the grid"
+        where = "outside the grid"
+        if part["truth_inside"]:
+            where = f"{where_truth_is(part)} the lowest point"
         cells["truth"] = f"{named(part['truth'], units)}, {where}"
     inside = [one["at"] for one in part["local_minima"] if not one["on_border"]]
     edge = len(part["local_minima"]) - len(inside)

@@ -8,6 +8,7 @@ scan file too.
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from studies.errors import StudyError
-from studies.runs.folder import PARAMETERS, SCAN, SPEC, STUDY, RunFolder
+from studies.runs.folder import PARAMETERS, SCAN, SPEC, RunFolder
 from studies.runs.options import RunOptions, make_options
 from studies.scans.axes import Axis, parse_axes
 from studies.scene.declared import STRICT, Positive
@@ -79,48 +80,35 @@ class ScanFile:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class Scan:
-    """A scan, resolved.
+class Scan(ScanFile):
+    """A scan, resolved: `scene` is the scene itself in TOML, pure data, with its overrides.
 
     Attributes
     ----------
     name : str
         Of the bundled scan or the scene.
-    scene : str
-        The scene in TOML, pure data.
     options : RunOptions
-    axes : tuple of Axis
-    at : str
-        "truth", "start", or the folder of a run.
     values : mapping of str to float
-        The answer of that run, by label.
-    title, trust, subsets, black_box
-        As of `ScanFile`.
+        The answer of the run that `at` names, by label.
     """
 
     name: str
-    scene: str
     options: RunOptions
-    axes: tuple[Axis, ...]
-    title: str
-    at: str
-    values: dict[str, float]
-    trust: bool
-    subsets: dict[str, tuple[int, ...]]
-    black_box: BlackBox | None
+    values: dict[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes."""
+        return parse_axes(self.over)
 
     def to_json(self) -> dict[str, Any]:
         """Return all but the scene, which is a file of its own, as plain values."""
-        plain = TypeAdapter(Scan).dump_python(self, mode="json", exclude={"scene", "axes"})
-        return {**plain, "over": [axis.text for axis in self.axes]}
+        return TypeAdapter(Scan).dump_python(self, mode="json", exclude={"scene"})
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any], scene: str) -> "Scan":
         """Return the scan of a folder."""
-        own = {key: value for key, value in record.items() if key != "over"}
-        return TypeAdapter(Scan).validate_python(
-            {**own, "scene": scene, "axes": parse_axes(record["over"])}
-        )
+        return TypeAdapter(Scan).validate_python({**record, "scene": scene})
 
 
 @dataclass(frozen=True)
@@ -142,10 +130,9 @@ class Asked:
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> "Asked":
         """Return what `to_json` was made of."""
-        own = {key: given[key] for key in ("scan", "at", "trust")}
-        lists = {key: given[key] or () for key in ("overrides", "over")}
-        options = {k: one for k, one in given.items() if k not in own and k not in lists}
-        return cls(**own, **lists, options=options)
+        own: dict[str, Any] = {key: given[key] for key in ("scan", "at", "trust")}
+        own |= {key: given[key] or () for key in ("overrides", "over")}
+        return cls(**own, options={k: one for k, one in given.items() if k not in own})
 
 
 def bundled() -> dict[str, Path]:
@@ -164,8 +151,8 @@ def resolve(asked: Asked) -> Scan:
     """
     file, path = _scan_file(asked.scan)
     options = make_options(asked.options)
-    axes = parse_axes([*(asked.over or file.over)])
-    if not axes:
+    over = tuple(axis.text for axis in parse_axes(asked.over or file.over))
+    if not over:
         raise StudyError(f"A scan needs at least one axis: add {FORM}.")
     scene = drawn(read_scene(path, [*file.overrides, *asked.overrides]), options.seed)
     has_truth = any(one.simulate for one in scene.observations.values())
@@ -175,15 +162,14 @@ def resolve(asked: Asked) -> Scan:
             "`--at truth` needs observations that are simulated. Hold what is not scanned where "
             "the search starts (`--at start`), or at the answer of a run (`--at RUN`)."
         )
-    values = {} if at in PLACES else _answer(Path(at))
     return Scan(
         name=asked.scan,
         scene=to_toml(scene),
         options=options,
-        axes=axes,
+        over=over,
         title=file.title or f"A scan of {scene.title or path.stem}",
         at=at,
-        values=values,
+        values={} if at in PLACES else _answer(Path(at)),
         trust=file.trust if asked.trust is None else asked.trust,
         subsets=file.subsets,
         black_box=file.black_box,
@@ -203,7 +189,7 @@ def read_scan(folder: RunFolder) -> Scan:
         raise StudyError(
             f"{folder.path} holds {what}, not a scan. Go on with it: `{folder.how_to_go_on()}`."
         )
-    return Scan.from_json(folder.read_json(SCAN), folder.file(STUDY).read_text("utf-8"))
+    return Scan.from_json(folder.read_json(SCAN), folder.read_study())
 
 
 def _answer(run: Path) -> dict[str, float]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from studies.errors import StudyError
-from studies.problem.making import Made, make_problem
+from studies.problem.making import make_problem
 from studies.problem.nuisances import more_values
 from studies.problem.problem import SceneProblem
 from studies.problem.steps import Steps
@@ -24,6 +24,7 @@ from studies.scans.axes import Axis
 from studies.scans.spec import Scan
 from studies.scene.components import component_of, split_component
 from studies.scene.declared import Free, SceneFile
+from studies.scene.maps import Value
 from studies.scene.overrides import set_override
 from studies.scene.reading import scene_from_dict
 from studies.scene.tables import unknown
@@ -148,8 +149,7 @@ class Grid:
         """Return the problem of the points with these settings."""
         if not changed:
             return self.first
-        keys = [self.axes[k].key for k in self.on_problem]
-        return _terrain(self.scan, _scene(self.scan, changed), keys)
+        return _terrain(self.scan, _scene(self.scan, changed))
 
 
 def make_grid(scan: Scan) -> Grid:
@@ -162,29 +162,10 @@ def make_grid(scan: Scan) -> Grid:
         frame that is not there, or no point is possible.
     """
     file = _scene(scan, {})
-    values = known_values(make_problem(file, fits_first=False))
-    numbers = dict(_numbers(file))
-    keys = []
-    for axis in scan.axes:
-        if split_component(axis.key)[0] in values:
-            if component_of("--over", axis.key, values[split_component(axis.key)[0]]).ndim:
-                raise StudyError(
-                    f"`--over {axis.text}`: `{axis.key}` has several numbers. Name one, as in "
-                    f"{axis.key}[0]={axis.start:g}:{axis.stop:g}:{axis.count}."
-                )
-            keys.append(axis.key)
-        elif axis.key not in numbers:
-            hint = unknown("axis", axis.key, [*values, *numbers]).split(" Known:", 1)[0]
-            shown = ", ".join(list(values)[:SHOWN]) + (", ..." if len(values) > SHOWN else "")
-            raise StudyError(
-                f"{hint} `--over` takes a value of the scene by its path ({shown}), or a number of "
-                f"its file ({', '.join(numbers)})."
-            )
-        elif isinstance(numbers[axis.key], int):
-            axis.require_whole()
-    on_problem = tuple(k for k, axis in enumerate(scan.axes) if axis.key in keys)
-    grid = Grid(scan, _terrain(scan, file, keys), on_problem)
-    n_frames = grid.first.problem.n_frames
+    first = _terrain(scan, file)
+    on_problem = tuple(k for k, axis in enumerate(scan.axes) if axis.key in first.labels)
+    grid = Grid(scan, first, on_problem)
+    n_frames = first.problem.n_frames
     for name, frames in scan.subsets.items():
         if max(frames, default=0) > n_frames or not frames:
             raise StudyError(
@@ -205,13 +186,6 @@ def require_possible(grid: Grid) -> None:
         reasons.append(reason)
     axes = " ".join(f"--over {axis.text}" for axis in grid.axes)
     raise StudyError(f"`{axes}`: no point of it can have a loss. {reasons[0]} Scan other values.")
-
-
-def known_values(made: Made) -> dict[str, np.ndarray]:
-    """Return everything of a scene that may be scanned, by path."""
-    everything = made.everything
-    values = {**everything.built.values, **more_values(everything.observers)}
-    return {path: np.asarray(one.value) for path, one in values.items()}
 
 
 def _scene(scan: Scan, changed: Mapping[str, Any]) -> SceneFile:
@@ -238,30 +212,28 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float | None]]:
         yield from _numbers(item, f"{path}.{name}" if path else name)
 
 
-def _terrain(scan: Scan, file: SceneFile, keys: Sequence[str]) -> Terrain:
+def _terrain(scan: Scan, file: SceneFile) -> Terrain:
     """Return the problem of a scene in natural values: those that it asks for, and those scanned.
 
     What else is fitted, such as cameras, stays where the scan holds it.
     """
     options = scan.options
-    shared = {"dtype": options.dtype, "device": options.device, "checkpoint": options.checkpoint}
+    shared: dict[str, Any] = {
+        key: getattr(options, key) for key in ("dtype", "device", "checkpoint")
+    }
     made = make_problem(file, fits_first=False, **shared)
+    known = {**made.everything.built.values, **more_values(made.everything.observers)}
+    keys = _on_problem(scan.axes, file, known)
     labels = made.everything.parameters.labels
-    values = known_values(made)
-    free = dict(file.free)
-    for axis in scan.axes:
-        if axis.key in keys and axis.key not in labels:
-            owner = split_component(axis.key)[0]
-            own = float(component_of("--over", axis.key, values[owner]))
-            span = abs(axis.stop - axis.start) + abs(own) + 1.0  # wide: a scan has no bounds
-            bounds = (min(own, axis.start) - span, max(own, axis.stop) + span)
-            free[axis.key] = Free(bounds=bounds, transform="linear")
-    made = make_problem(replace(file, free=free), **shared)
+    more = {key: _free(axis, known) for key, axis in keys.items() if key not in labels}
+    if more or not made.is_twin:
+        made = make_problem(replace(file, free={**file.free, **more}), **shared)
     everything = made.everything
     parameters = everything.parameters
-    start = parameters.natural(parameters.start)
+    base = parameters.natural(parameters.start)
     truth = None if made.truth is None else made.truth.flat(parameters.paths)
-    base = truth.copy() if scan.at == "truth" and truth is not None else start
+    if scan.at == "truth" and truth is not None:
+        base = truth.copy()
     for k, label in enumerate(parameters.labels):
         base[k] = scan.values.get(label, base[k])
     if scan.values and not scan.values.keys() & set(parameters.labels):
@@ -269,17 +241,53 @@ def _terrain(scan: Scan, file: SceneFile, keys: Sequence[str]) -> Terrain:
             f"`--at` {scan.at} holds {', '.join(scan.values)}, and the scan none of these: it is "
             "the run of another scene."
         )
-    scanned = {parameters.labels.index(key) for key in keys}
+    scanned = (parameters.labels.index(key) for key in keys)
     held = everything.at(parameters.theta(base), keep=(*parameters.answers, *scanned))
     own = held.parameters
     kept = [parameters.labels.index(label) for label in own.labels]
-    known = {**everything.built.values, **more_values(everything.observers)}
-    positive = {
-        label for label in own.labels if known[split_component(label)[0]].transform == "log"
-    }
     return Terrain(
         replace(held, parameters=own.as_natural()),
         base[kept],
         None if truth is None else truth[kept],
-        frozenset(positive),
+        frozenset(x for x in own.labels if known[split_component(x)[0]].transform == "log"),
     )
+
+
+def _on_problem(
+    axes: Sequence[Axis], file: SceneFile, known: Mapping[str, Value]
+) -> dict[str, Axis]:
+    """Return the axes that are values of the scene, by key; the others are numbers of its file.
+
+    Raises
+    ------
+    StudyError
+        If an axis is neither.
+    """
+    numbers, found = dict(_numbers(file)), {}
+    for axis in axes:
+        owner = split_component(axis.key)[0]
+        if owner in known:
+            if component_of("--over", axis.key, known[owner].value).ndim:
+                raise StudyError(
+                    f"`--over {axis.text}`: `{axis.key}` has several numbers. Name one, as in "
+                    f"{axis.key}[0]={axis.start:g}:{axis.stop:g}:{axis.count}."
+                )
+            found[axis.key] = axis
+        elif axis.key not in numbers:
+            hint = unknown("axis", axis.key, [*known, *numbers]).split(" Known:", 1)[0]
+            shown = ", ".join(list(known)[:SHOWN]) + (", ..." if len(known) > SHOWN else "")
+            raise StudyError(
+                f"{hint} `--over` takes a value of the scene by its path ({shown}), or a number of "
+                f"its file ({', '.join(numbers)})."
+            )
+        elif isinstance(numbers[axis.key], int):
+            axis.require_whole()
+    return found
+
+
+def _free(axis: Axis, known: Mapping[str, Value]) -> Free:
+    """Return how a value is free that the scene does not ask for: wide, as a scan has no bounds."""
+    own = float(component_of("--over", axis.key, known[split_component(axis.key)[0]].value))
+    span = abs(axis.stop - axis.start) + abs(own) + 1.0
+    bounds = (min(own, axis.start) - span, max(own, axis.stop) + span)
+    return Free(bounds=bounds, transform="linear")

@@ -95,7 +95,7 @@ def compare(
     tolerance = AGREES[terrain.problem.dtype]
     sizes = np.array([step_sizes(grid, point) for point in points])
     adjoints = np.array([sample.gradient[grid.scanned] for sample in samples])
-    difference, scale, _ = _differences(exact, grid, points, sizes, steps)
+    difference, scale, _ = _differences(exact, grid, points, sizes, steps=steps)
     relative = _relative(adjoints, difference, scale)
     found = []
     for k, point in enumerate(points):
@@ -103,7 +103,7 @@ def compare(
         apart = np.abs(adjoints[k] - difference[k])
         for part in SHORTER if (relative[k] > tolerance).any() else ():
             own = part * sizes[k : k + 1]
-            *again, least = _differences(exact, grid, [point], own, [steps[k]])
+            *again, least = _differences(exact, grid, [point], own, steps=[steps[k]])
             told = AGREES["float64"] * least[0] < HIDDEN * apart
             shorter |= told & (_relative(adjoints[k : k + 1], *again)[0] <= tolerance)
         kinks = _kinks(replace(exact.problem, steps=steps[k]), grid, point, sizes[k])
@@ -122,6 +122,7 @@ def _differences(
     grid: Grid,
     points: Sequence[np.ndarray],
     sizes: np.ndarray,
+    *,
     steps: Sequence[Steps],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return d of points with their steps, s without |a|, and r L/h, (n_points, n_axes) each."""

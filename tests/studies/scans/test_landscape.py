@@ -27,36 +27,33 @@ def test_local_minima_are_below_all_their_neighbours():
     assert own.lowest() == (3,)
     assert own.is_on_border((6,))
     assert not own.is_on_border((1,))
-    assert own.coincides((1,))
-    assert not own.coincides((3,))
+    assert own.is_beside((1,))
+    assert not own.is_beside((4,))
 
 
 @pytest.mark.parametrize(
-    ("truth", "beside", "coincide"),
-    [(2.0, (1, 2, 3), (1, 2, 3)), (2.2, (1, 2, 3, 4), (2, 3)), (0.5, (0, 1, 2), (0, 1))],
+    ("truth", "beside"), [(2.0, (1, 2, 3)), (2.2, (1, 2, 3, 4)), (0.5, (0, 1, 2))]
 )
-def test_a_truth_between_values_has_neighbours_around_it(truth, beside, coincide):
+def test_a_truth_between_values_has_neighbours_around_it(truth, beside):
     own = slice_of(np.arange(6.0), "a=0:5:6", truth=[truth])
     assert tuple(i for i in range(6) if own.is_beside((i,))) == beside
-    assert tuple(i for i in range(6) if own.coincides((i,))) == coincide
     third = slice_of(np.arange(4.0), "a=0:1:4", truth=[2.0 / 3.0])  # not exact in binary
     assert [third.is_beside((i,)) for i in range(4)] == [False, True, True, True]
     assert slice_of(np.arange(6.0), "a=0:5:6").is_beside((0,)) is None
 
 
 def test_a_truth_off_the_grid_is_not_held_against_its_neighbours():
-    exact = {"steps_from_truth": [0.0, 0.0], "coincides": True, "beside": True}
+    exact = {"steps_from_truth": [0.0, 0.0], "beside": True}
     step = exact | {"steps_from_truth": [0.3, 0.7]}
-    beside = exact | {"steps_from_truth": [0.3, 1.7], "coincides": False}
+    beside = exact | {"steps_from_truth": [0.3, 1.7]}
     away = beside | {"beside": False}
     told = [report._at_truth([part]) for part in (exact, step, beside, away)]
     assert [tone for tone, _ in told] == ["good", "good", "plain", "bad"]
     assert told[0][1] == "the lowest point is at the truth"
-    assert told[1][1] == "the lowest point is within a step of the truth"
-    assert "within two steps of the truth, which is between values of the grid" in told[2][1]
+    assert told[1][1] == told[2][1] == "the lowest point is next to the truth"
     assert told[3][1] == "the lowest point is not at the truth"
-    assert report._at_truth([exact, beside]) == (
-        "plain", "lowest point at the truth or next to it in 1 of 2",
+    assert report._at_truth([exact, away]) == (
+        "bad", "lowest point at the truth or next to it in 1 of 2",
     )  # fmt: skip
 
 
@@ -81,13 +78,13 @@ def test_diagonal_neighbours_and_missing_points_count():
     )  # fmt: skip
     assert own.local_minima() == [(3, 3)]
     assert own.truth is None
-    assert own.coincides((3, 3)) is None
+    assert own.is_beside((3, 3)) is None
 
 
 def test_a_truth_outside_the_grid_is_told():
     own = slice_of([1.0, 2.0], "a=1:10:2:log", truth=[100.0])
     assert not own.holds_truth()
-    assert not own.coincides((0,))
+    assert not own.is_beside((0,))
     assert slice_of([1.0, 2.0], "a=1:10:2:log", truth=[10.0]).holds_truth()
 
 
