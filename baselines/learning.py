@@ -17,7 +17,7 @@ from baselines.scores import blind_guesses, scored
 from baselines.training import Plan, Trained, train
 from baselines.videos import Videos, read_index, read_videos
 from studies.errors import StudyError
-from studies.run_folder import RESULT, RunFolder, new_folder
+from studies.runs.folder import RESULT, RunFolder, new_folder
 
 
 def learn(

@@ -31,9 +31,9 @@ from adjoint.verify.dot_test import dot_test
 from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
 from studies.between_kinks import BetweenKinks, compare_sides, events_between, has_one_clock, reach
 from studies.image_problem import ImageProblem
-from studies.manifest import machine, now, versions
 from studies.optimizers.problem import NOT_FINITE
 from studies.registry import RunOptions
+from studies.runs.manifest import machine, now, versions
 from studies.touches import Moving, nearest_touch
 
 

@@ -21,7 +21,7 @@ from studies.settings_help import SettingsCommand
 
 if TYPE_CHECKING:
     from studies.registry import Job
-    from studies.run_folder import RunFolder
+    from studies.runs.folder import RunFolder
 
 
 LONGEST = 2000  # characters of a message
@@ -361,7 +361,7 @@ def view(
     """Show a run in 3-D."""
     from studies.errors import StudyError
     from studies.registry import find_study
-    from studies.run_folder import SCAN, SPEC, RunFolder
+    from studies.runs.folder import SCAN, SPEC, RunFolder
     from studies.view import view_run
 
     folder = RunFolder.open(run)

@@ -8,7 +8,7 @@ import numpy as np
 from studies import outcome
 from studies.image_fit import ImageFit
 from studies.optimizers.problem import NOT_FINITE
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.search.local import Found
 from studies.video_problem import VideoProblem
 

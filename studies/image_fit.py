@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from studies import outcome, run_folder
+from studies import outcome
 from studies.certificate import certificate
 from studies.errors import FailedSearchError
 from studies.image_problem import ImageProblem
@@ -16,7 +16,8 @@ from studies.optimizers.problem import Method, Status
 from studies.progress import EvaluationProgress
 from studies.registry import RunOptions
 from studies.reports.scene_run import write_report
-from studies.run_folder import RunFolder
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
 from studies.search.local import Found, Search, search
 from studies.truth import Truth
 from studies.uncertainty import Uncertainty, uncertainty

@@ -1,8 +1,8 @@
 """What `adjsim info` prints."""
 
 from adjsim.extras import how_to_install
-from studies.manifest import machine, version, versions
 from studies.running import cuda_problem
+from studies.runs.manifest import machine, version, versions
 
 
 EXTRAS = {
@@ -15,7 +15,10 @@ EXTRAS = {
     ),
     "torch": ("the learned baselines", how_to_install("learn")),
     "mitsuba": ("path-traced videos and pictures", how_to_install("photo")),
-    "deodr": ("other packages beside ours, timed by `python -m benchmarks.timing peers`", how_to_install("peers")),
+    "deodr": (
+        "other packages beside ours, timed by `python -m benchmarks.timing peers`",
+        how_to_install("peers"),
+    ),
     "pytest": ("the tests", how_to_install("test")),
     "sphinx": ("the docs", how_to_install("docs")),
 }

@@ -21,15 +21,15 @@ import numpy as np
 from rich.console import Console
 
 from adjsim import checks
-from studies import run_folder
-from studies.distribution import HERE, Spread, alone
 from studies.errors import FailedSearchError, StudyError
 from studies.image_fit import ImageFit
 from studies.optimizers.problem import NOT_FINITE
 from studies.progress import EvaluationProgress
 from studies.registry import Job, RunOptions
 from studies.reports.numbers import count as counted
-from studies.run_folder import RunFolder
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
+from studies.runs.pool import HERE, Pool, run_item
 from studies.scans.progress import PointProgress
 from studies.search.local import Found
 from studies.uncertainty import Uncertainty
@@ -63,7 +63,7 @@ class Instances:
         Budget of a search.
     bars : mapping
         By path, e.g. "mass": the worst instance is the one worst against these.
-    spread : Spread
+    spread : Pool
         Where instances are run.
     """
 
@@ -71,7 +71,7 @@ class Instances:
     count: int
     max_evaluations: int
     bars: Mapping[str, Bar] = field(default_factory=dict)
-    spread: Spread = HERE
+    spread: Pool = HERE
 
     def run(self, folder: RunFolder) -> str:
         """Run what is not finished; write table, CSV and the report."""
@@ -117,7 +117,7 @@ def recorded(
     if not folder.has(name):
         progress.prefix = counted_instance(k, count)
         try:
-            found = alone(partial(search, folder, progress), k)
+            found = run_item(partial(search, folder, progress), k)
         except FAILURES as error:
             if count == 1:
                 raise
@@ -135,14 +135,14 @@ def failure(k: int, error: Exception) -> dict[str, Any]:
 
 
 def spread_out(
-    folder: RunFolder, spread: Spread, record: Record, *, count: int, max_evaluations: int
+    folder: RunFolder, spread: Pool, record: Record, *, count: int, max_evaluations: int
 ) -> None:
     """Run what is not finished elsewhere, and write what comes back as it comes.
 
     Parameters
     ----------
     folder : RunFolder
-    spread : Spread
+    spread : Pool
         Nothing is done if it would run all here.
     record : callable
         record(folder, progress, k) leaves logs and result of instance k in a folder; it can be

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from studies import run_folder
-from studies.run_folder import RunFolder
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from studies import certificate, run_folder
+from studies import certificate
 from studies.answer.image_evidence import image_evidence
 from studies.answer.verdict import judge
 from studies.fit_warnings import ending, fit_warnings, offset
@@ -14,7 +14,8 @@ from studies.motion import Motion, trajectory_fields
 from studies.optimizers.evaluations import Evaluation
 from studies.optimizers.problem import NOT_FINITE
 from studies.parameters import Parameters
-from studies.run_folder import RunFolder
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
 from studies.search.found import Found
 from studies.search.local import read_search
 from studies.stable_steps import steps_at

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from studies import config
-from studies.distribution import HERE, Cluster, Spread
 from studies.errors import StudyError
 from studies.registry import Job, RunOptions, find_study
 from studies.runs.folder import RunFolder
 from studies.runs.options import check_device, cuda_problem, make_options
+from studies.runs.pool import HERE, DaskPool, Pool
 from studies.runs.starting import Recipe, recalled, start_or_resume, warn
 from studies.stable_steps import advice_on_steps
 
@@ -24,7 +24,7 @@ def start(
     out: Path | None,
     given: dict[str, Any],
     *,
-    spread: Spread = HERE,
+    spread: Pool = HERE,
     resume: bool = False,
 ) -> tuple[RunFolder, Job]:
     """Check a study's settings, then make its folder, or open the one to resume.
@@ -37,7 +37,7 @@ def start(
         The folder; by default the next free one under `runs/`.
     given : dict
         Options of the command line: seed, dtype, device, checkpoint; None where not given.
-    spread : Spread
+    spread : Pool
         Where pieces of the work are done.
     resume : bool
 
@@ -66,7 +66,7 @@ def resume(*args: Any, **more: Any) -> tuple[RunFolder, Job]:
     return start(*args, resume=True, **more)
 
 
-def over(job: Job, options: RunOptions, spread: Spread) -> Job:
+def over(job: Job, options: RunOptions, spread: Pool) -> Job:
     """Return a job that spreads its pieces as asked, or in series where nothing was asked for.
 
     Raises
@@ -74,7 +74,7 @@ def over(job: Job, options: RunOptions, spread: Spread) -> Job:
     StudyError
         If workers are asked for, and it has no pieces.
     """
-    is_asked, has_pieces = isinstance(spread, Cluster), hasattr(job, "spread")
+    is_asked, has_pieces = isinstance(spread, DaskPool), hasattr(job, "spread")
     if is_asked and not has_pieces:
         raise StudyError(
             "`--scheduler` spreads instances, and this run is a single search. Give "

@@ -11,9 +11,9 @@ import numpy as np
 
 from render.camera import AnyCamera
 from render.lenses import Intrinsics, Orthographic
-from studies import run_folder
 from studies.errors import StudyError
-from studies.run_folder import RunFolder
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
 
 
 SECONDS_PER_FRAME = 0.15

@@ -14,7 +14,7 @@ from benchmarks.peers.racing import peer_laps
 from benchmarks.timing.clock import off_core, run_rounds
 from benchmarks.timing.laps import PARTS, Sizes
 from benchmarks.timing.table import growth_lines, rate_lines, show
-from studies.manifest import machine
+from studies.runs.manifest import machine
 
 
 HIGH_LOAD, HIGH_OFF_CORE = 0.5, 0.05  # processes beside this one per core; share of the time

@@ -19,8 +19,8 @@ from studies.datasets.shards import (
     write_shard,
 )
 from studies.datasets.spec import Asked, Spec, read_spec, resolve
-from studies.distribution import HERE, Spread
 from studies.runs.folder import RESULT, SPEC, RunFolder
+from studies.runs.pool import HERE, Pool
 from studies.runs.starting import Recipe, recalled, start_or_resume
 from studies.scans.progress import PointProgress
 from studies.scene.reading import to_toml
@@ -36,12 +36,12 @@ class DatasetJob:
     Attributes
     ----------
     spec : Spec
-    spread : Spread
+    spread : Pool
         Where the scenes are made.
     """
 
     spec: Spec
-    spread: Spread = HERE
+    spread: Pool = HERE
 
     def run(self, folder: RunFolder) -> str:
         """Make the shards that are not there yet, then the report; return a few lines."""
@@ -98,7 +98,7 @@ def kept(folder: RunFolder) -> dict[str, Entry]:
 
 
 def start(
-    asked: Asked, out: Path | None, spread: Spread = HERE, *, resume: bool = False
+    asked: Asked, out: Path | None, spread: Pool = HERE, *, resume: bool = False
 ) -> tuple[RunFolder, DatasetJob]:
     """Check what is asked for, then make its folder, or open the one to resume.
 

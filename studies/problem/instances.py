@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from studies import run_folder
 from studies.instances import (
     FAILURES,
     Bar,
@@ -32,7 +31,8 @@ from studies.problem.pictures import shown
 from studies.problem.solve import Solved
 from studies.progress import EvaluationProgress
 from studies.registry import RunOptions
-from studies.run_folder import STUDY, RunFolder
+from studies.runs import folder as run_folder
+from studies.runs.folder import STUDY, RunFolder
 from studies.runs.pool import HERE, Pool
 from studies.scene import declared
 from studies.scene.drawing import drawn

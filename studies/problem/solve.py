@@ -25,7 +25,7 @@ from studies.problem.mirror import mirrored
 from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.progress import EvaluationProgress
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.scene import declared
 from studies.search.found import Basin, Found, found_basins
 from studies.search.robust import robust_search

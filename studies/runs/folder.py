@@ -200,7 +200,7 @@ class RunFolder:
         StudyError
             If it is missing, damaged, or was changed since it was written.
         """
-        path = self._existing(name)
+        path, value = self._existing(name), {}
         try:
             value = json.loads(path.read_bytes())
             check = value.pop(CHECK)

@@ -76,6 +76,7 @@ def append_line(path: Path, line: str) -> None:
 
 
 def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    record = {}
     try:
         record = json.loads(line)
         check = record.pop(CHECK)

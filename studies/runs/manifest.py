@@ -65,8 +65,9 @@ def processor_kind() -> str:
     """Return the kind of processor that kernels and linear algebra are made for."""
     import scipy.linalg  # noqa: F401  loads SciPy's linear algebra beside NumPy's
     from llvmlite import binding
-    from numba.core import config
     from threadpoolctl import threadpool_info
+
+    from adjsim.backend import config
 
     name = config.CPU_NAME or binding.get_host_cpu_name()
     features = config.CPU_FEATURES

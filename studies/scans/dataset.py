@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.scans.points import shown
 from studies.scans.terrain import Grid
 

@@ -5,8 +5,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from studies.distribution import HERE, Spread
 from studies.runs.folder import RESULT, SCAN, RunFolder
+from studies.runs.pool import HERE, Pool
 from studies.runs.starting import Recipe, recalled, start_or_resume
 from studies.scans import spec
 from studies.scans.dataset import make_dataset, write_dataset
@@ -29,13 +29,13 @@ class ScanJob:
     survey : Survey
     grid : Grid
         That of the survey.
-    spread : Spread
+    spread : Pool
         Where the points are evaluated.
     """
 
     survey: Survey
     grid: Grid
-    spread: Spread = HERE
+    spread: Pool = HERE
 
     def run(self, folder: RunFolder) -> str:
         """Evaluate the points that are not written yet; write data set, figures and report."""
@@ -61,13 +61,13 @@ class ScanJob:
         return "\n".join([*found["told"], f"report: {report}"])
 
 
-def _make_job(scan: Scan, spread: Spread) -> ScanJob:
+def _make_job(scan: Scan, spread: Pool) -> ScanJob:
     survey = Survey(scan)
     return ScanJob(survey, survey.grid, spread)
 
 
 def start(
-    asked: Asked, out: Path | None, spread: Spread = HERE, *, resume: bool = False
+    asked: Asked, out: Path | None, spread: Pool = HERE, *, resume: bool = False
 ) -> tuple[RunFolder, ScanJob]:
     """Check what is asked for, then make its folder, or open the one to resume.
 
@@ -89,6 +89,6 @@ def start(
     return folder, job
 
 
-def resume(asked: Asked, out: Path | None, spread: Spread = HERE) -> tuple[RunFolder, ScanJob]:
+def resume(asked: Asked, out: Path | None, spread: Pool = HERE) -> tuple[RunFolder, ScanJob]:
     """Go on with a scan; as `start` otherwise."""
     return start(asked, out, spread, resume=True)

@@ -9,7 +9,7 @@ from studies.optimizers.evaluations import Evaluation, Evaluator
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Result, Status
 from studies.progress import EvaluationProgress
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.search.coarse import is_log
 from studies.search.found import Basin
 from studies.search.local import log_names

@@ -7,7 +7,7 @@ import numpy as np
 from studies.errors import StudyError
 from studies.optimizers.problem import Status
 from studies.progress import EvaluationProgress
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.search.coarse import CoarseSet, coarse_set, local_minima
 from studies.search.found import Basin, CoarseLosses
 from studies.search.robust_settings import RobustProblem, RobustSearch, answers_of

@@ -9,14 +9,14 @@ import numpy as np
 
 from adjsim import checks
 from render.losses import ImageLoss, Mse, PyramidMse
-from studies import run_folder
 from studies.errors import StudyError
 from studies.optimizers.evaluations import Evaluation, read_log
 from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, Options, Problem, Result, Stall
 from studies.parameters import Parameters
 from studies.progress import EvaluationProgress
-from studies.run_folder import RunFolder
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
 from studies.search.found import Found
 
 

@@ -18,7 +18,7 @@ from studies.certificate import (
 from studies.optimizers.problem import NotFiniteError
 from studies.reports.certificate import line
 from studies.reports.rebuilding import rebuild
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from tests.studies.toy_beam import OVERRIDES, toy_fit
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from studies.paper.tables.table import Case, Estimate, Settings
 from studies.progress import EvaluationProgress
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 
 
 @dataclass(frozen=True)

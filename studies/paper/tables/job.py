@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from studies import run_folder
 from studies.certificate import Say, Verdict, certificate, told, verdict_of, worst
-from studies.distribution import HERE, Spread
 from studies.errors import StudyError
 from studies.instances import FAILED, FAILURES
 from studies.looks import Look, write_looks
@@ -18,7 +16,9 @@ from studies.paper.tables.report import scene_file, write_report
 from studies.paper.tables.table import Case, Scene, Settings, Table
 from studies.paper.tables.tasks import Task, note_seconds, timed_task
 from studies.registry import Job, RunOptions
-from studies.run_folder import RunFolder
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
+from studies.runs.pool import HERE, Pool
 from studies.scans.progress import PointProgress
 from studies.settings import require_chosen
 
@@ -35,14 +35,14 @@ class TableJob:
     table : Table
     settings : dict
     options : RunOptions
-    spread : Spread
+    spread : Pool
         Where tasks are run.
     """
 
     table: Table
     settings: Settings
     options: RunOptions
-    spread: Spread = HERE
+    spread: Pool = HERE
 
     @property
     def tasks(self) -> list[Task]:

@@ -21,7 +21,7 @@ from studies.optimizers.problem import Status
 from studies.paper.tables.from_video import silent
 from studies.paper.tables.table import Case, Estimate, Settings
 from studies.parameters import Parameters
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.search.local import search
 from studies.timeline import first_part
 from studies.uncertainty import Uncertainty, spectrum

@@ -11,7 +11,7 @@ from studies.answer.verdict import Kind
 from studies.problem.making import make_problem
 from studies.problem.solve import solve
 from studies.progress import EvaluationProgress
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene, to_toml

@@ -6,7 +6,7 @@ import json
 from studies.problem import instances
 from studies.problem.instances import covered, make_instances
 from studies.registry import RunOptions
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.scene.reading import read_scene, scene_from_dict
 from tests.studies.problem.twins import tables
 

@@ -14,7 +14,7 @@ import tomlkit
 
 from studies import cli
 from studies.media import read_image, write_png
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.view import drawing_problem, make_plotter
 from tests.studies.problem import scenes
 from tests.studies.undrawn import undrawn

@@ -10,7 +10,7 @@ from studies.errors import StudyError
 from studies.problem.making import make_problem
 from studies.problem.solve import solve
 from studies.progress import EvaluationProgress
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.scene.reading import scene_from_dict
 from tests.studies.problem.twins import GRAVITY, LENGTH, tables, twin
 

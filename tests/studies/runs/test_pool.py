@@ -10,7 +10,7 @@ import pytest
 
 from studies.errors import StudyError
 from studies.runs import manifest, pool as pools
-from studies.runs.pool import HERE, LocalPool, open_pool, require_alike, run_item
+from studies.runs.pool import HERE, DaskPool, LocalPool, open_pool, require_alike, run_item
 from tests.studies.runs.dask_commands import dask, ended, scheduler
 from tests.studies.runs.items import (
     blas_thread_counts,
@@ -250,6 +250,7 @@ def cluster(scheduler, dask):
     _, address = scheduler
     workers = [dask("worker", address, "--nthreads", "1") for _ in range(2)]
     with open_pool(address) as pool:
+        assert isinstance(pool, DaskPool)
         pool.client.wait_for_workers(2)
         yield pool, workers
 

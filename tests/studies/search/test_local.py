@@ -9,7 +9,7 @@ from rich.console import Console
 from studies.errors import StudyError
 from studies.optimizers.evaluations import read_log
 from studies.progress import EvaluationProgress
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.search.local import log_names, make_search, read_search, search
 from tests.studies.toy import Decay
 

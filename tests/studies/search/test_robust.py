@@ -12,7 +12,7 @@ from studies.optimizers.minimize import minimize
 from studies.optimizers.problem import Method, NotFiniteError, Status
 from studies.parameters import Parameters, positive_block
 from studies.progress import EvaluationProgress
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from studies.search.local import read_search
 from studies.search.robust import robust_search
 from studies.search.robust_settings import RobustSearch

@@ -11,7 +11,7 @@ from studies import config, rigid, running
 from studies.errors import FailedSearchError, StudyError
 from studies.paper.tables.tasks import SECONDS, Task, all_seconds, run_task
 from studies.registry import RunOptions
-from studies.run_folder import RunFolder
+from studies.runs.folder import RunFolder
 from tests.studies.paper.tables.toy import TABLE1
 from tests.studies.undrawn import undrawn
 
