@@ -88,11 +88,13 @@ def require_simulated(file: SceneFile, options: RunOptions) -> None:
     StudyError
         What is wrong with the first of them.
     """
+    problems = []
     for number in range(TRIED):
         sample = _sample(drawn(file, options.seed, number), options, number)
-        if not str(sample["problem"]):
+        problems.append(str(sample["problem"]))
+        if not problems[-1]:
             return
-    raise StudyError(str(sample["problem"]))
+    raise StudyError(problems[0])
 
 
 def parameters_of(file: SceneFile) -> dict[str, np.ndarray]:
