@@ -25,7 +25,7 @@ from PIL import Image
 STATIC = Path(__file__).resolve().parents[1] / "_static"
 WIDE = 1000  # pixels of a page
 ROW, GAP = 360, 6  # of a preview
-TOP, SIDE, CARD = 432, 16, 130  # of a report: what is shown of it, its margin, inside its verdict
+TOP, SIDE, CARD = 640, 12, 150  # of a report: what is shown of it, its margin, inside its verdict
 
 
 def write(name, picture, width=None):

@@ -1,0 +1,101 @@
+"""What the page of a run shows: large films with obstacles, fitted cameras, fields in colours."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from studies.problem.fields import fields_shown
+from studies.problem.making import make_problem
+from studies.problem.page_films import ROWS, page_film
+from studies.problem.seen import cameras_json
+from studies.scene.drawing import drawn
+from studies.scene.files import scene_file
+from studies.scene.reading import read_scene
+
+
+@pytest.fixture(scope="module")
+def ball():
+    """A soft ball on a floor that is not drawn, whose film is simulated."""
+    overrides = ["observations.film.simulate.frames=3", "instances=1"]
+    file = read_scene(scene_file("ball-material"), overrides)
+    file = drawn(file, 0, 0)
+    return file, make_problem(file)
+
+
+def values_of(made):
+    problem = made.everything
+    return problem._values(problem.parameters.start)
+
+
+def test_films_are_drawn_large_over_a_floor(ball):
+    file, made = ball
+    (film,) = made.everything.observers
+    page = page_film(made.everything, film, file, values=values_of(made), made=made)
+    assert page.is_simulated
+    assert page.footage.shape == page.answer.shape
+    n, height, width, channels = page.answer.shape
+    assert (n, channels) == (3, 3)
+    assert height >= ROWS
+    assert height / width == pytest.approx(film.size[0] / film.size[1])
+    plain = np.rint(255.0 * np.asarray(film.rasterizer.background)[0, 0]).astype(int)
+    far = np.abs(page.answer[0].astype(int) - plain).max(axis=-1)
+    low, high = far[3 * height // 4 :], far[: height // 8]
+    assert (low > 5).mean() > 0.5  # the floor
+    assert not high.any()  # the sky
+    assert np.abs(page.footage[1].astype(int) - page.answer[1]).max() > 20  # another mass
+
+
+def test_what_is_drawn_large_is_the_film_that_is_compared(ball):
+    file, made = ball
+    (film,) = made.everything.observers
+    bare = file.__class__(**{**vars(file), "obstacles": {}})
+    page = page_film(made.everything, film, bare, values=values_of(made), made=made)
+    factor = page.footage.shape[1] // film.size[0]
+    blocks = page.footage.reshape(3, film.size[0], factor, film.size[1], factor, 3)
+    small = blocks.mean(axis=(2, 4)) / 255.0
+    assert np.abs(small - film.frames).mean() < 0.01
+
+
+def test_a_field_of_masses_is_shown_beside_its_truth(ball):
+    _, made = ball
+    problem = made.everything
+    solved = SimpleNamespace(
+        problem=problem, result=SimpleNamespace(theta=problem.parameters.start)
+    )
+    shown = fields_shown(made, solved, has_truth=True)
+    (field,) = shown.values()
+    assert list(shown) == ["ball.mass_factors"]
+    truth = made.truth.flat(("ball.mass_factors",))
+    assert truth.min() <= field["low"] < 1.0 < field["high"] <= truth.max()
+    assert np.ptp(field["images"]["truth"], axis=(0, 1)).max() > 0.5
+    inside = field["images"]["answer"].min(axis=-1) < 0.9
+    colors = field["images"]["answer"][inside & (np.roll(inside, 4, 0)) & (np.roll(inside, -4, 0))]
+    assert np.median(np.abs(colors - np.median(colors, axis=0))) < 1e-6  # start: all alike
+    assert list(fields_shown(made, solved, has_truth=False)["ball.mass_factors"]["images"]) == [
+        "answer"
+    ]
+
+
+def test_a_camera_is_shown_as_declared_and_as_it_moved():
+    file = read_scene(scene_file("identify"), [])
+    made = make_problem(file, fits_first=False)
+    problem = made.everything
+    parameters = problem.parameters
+    theta = parameters.start.copy()
+    k = list(parameters.labels).index("cameras.front.translation[2]")
+    theta[k] -= 2.0 * parameters.prior_error[k]
+    (camera,) = cameras_json(problem, file, theta)
+    assert camera["name"] == "front"
+    assert camera["most"] == "translation[2]"
+    assert camera["moved"] == pytest.approx(2.0)
+    declared = file.cameras["front"]
+    np.testing.assert_allclose(camera["declared"]["eye"], declared.eye, atol=1e-12)
+    np.testing.assert_allclose(camera["declared"]["target"], declared.target, atol=1e-12)
+    assert camera["declared"]["fov_y"] == declared.fov_y
+    away = np.subtract(camera["fitted"]["eye"], declared.eye)
+    view = np.subtract(declared.eye, declared.target)
+    expected = (
+        2.0 * declared.position_error * np.linalg.norm(problem.observers[0].camera.translation)
+    )
+    assert float(away @ view / np.linalg.norm(view)) == pytest.approx(expected)
