@@ -11,7 +11,7 @@ from studies.scene.files import SCENE, bundled_scenes
 
 
 if TYPE_CHECKING:
-    from studies.run_folder import RunFolder
+    from studies.runs.folder import RunFolder
 
 
 class Job(Protocol):
@@ -55,74 +55,6 @@ STUDIES = {
             "beam",
             "studies.beam",
             "identify mu and lam of a soft cantilever from a video with hidden truth",
-        ),
-        Study(
-            "ball-material",
-            "studies.ball_material",
-            "identify the mass of every particle of a soft ball thrown onto a floor",
-        ),
-        Study(
-            "cloth-velocity",
-            "studies.cloth_velocity",
-            "identify the initial velocity of every point of a thrown curtain",
-        ),
-        Study(
-            "rigid-mass",
-            "studies.rigid",
-            "identify the mass of a rigid body hit by a known impulse",
-        ),
-        Study(
-            "rigid-contact",
-            "studies.rigid",
-            "identify mass, stiffness, damping and friction of a rigid body on a floor",
-        ),
-        Study(
-            "control-walker",
-            "studies.control.walker",
-            "move the muscles of a flat walker so that it stands where a picture shows it",
-            reporter="studies.control.report",
-        ),
-        Study(
-            "control-fem",
-            "studies.control.gear",
-            "swell and shrink a soft gear so that it rolls to where a picture shows it",
-            reporter="studies.control.report",
-        ),
-        Study(
-            "control-cloth",
-            "studies.control.cloth",
-            "throw a cloth with lift and drag so that it gets where a picture shows it",
-            reporter="studies.control.report",
-        ),
-        Study(
-            "control-jellyfish",
-            "studies.control.jellyfish",
-            "beat the bell of a jellyfish so that it swims upwards",
-            reporter="studies.control.report",
-        ),
-        Study(
-            "table1",
-            "studies.paper.tables.table1",
-            "the paper's table 1: the mass of a rigid body, by several methods",
-            reporter="studies.paper.tables.report",
-            moves=False,
-            searches=False,
-        ),
-        Study(
-            "table2",
-            "studies.paper.tables.table2",
-            "the paper's table 2: mass and contact of a rigid body, by several methods",
-            reporter="studies.paper.tables.report",
-            moves=False,
-            searches=False,
-        ),
-        Study(
-            "table3",
-            "studies.paper.tables.table3",
-            "the paper's table 3: deformable bodies, by several methods",
-            reporter="studies.paper.tables.report",
-            moves=False,
-            searches=False,
         ),
     )
 }

@@ -135,7 +135,8 @@ def truth_of(
 ) -> Truth | None:
     """Return the hidden value of every free path, and what its error is relative to.
 
-    The error of an angle is one in radians, that of a component of a vector relative to its length.
+    The error of an angle is one in radians, that of a component of a vector relative to its length,
+    of many vectors to the mean of theirs.
     """
     if truth is None:
         return None
@@ -147,7 +148,7 @@ def truth_of(
         if values[owner].unit in RADIAN:
             scales[path] = RADIAN[values[owner].unit]
         elif values[owner].transform == "linear" and np.any(whole):
-            scales[path] = float(np.linalg.norm(whole))
+            scales[path] = float(np.linalg.norm(np.atleast_2d(whole), axis=-1).mean())
     if any(np.shape(hidden[one.path]) != one.start.shape for one in parameters.free):
         return None  # the vertices of another mesh
     return Truth(hidden, np.zeros(0), scales=scales)

@@ -5,54 +5,62 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies import config
 from studies.certificate import certificate
-from studies.control import walker
-from studies.control.case import Measured, Supervision
+from studies.control.searching import Watched, watched_problem
 from studies.errors import StudyError
 from studies.memory import make_plan, states_within
-from studies.registry import STUDIES, RunOptions
+from studies.problem.making import make_problem
+from studies.registry import RunOptions
 from studies.touches import margins, nearest_touch
-from tests.studies.control.toys import settings
+from tests.studies.bundled.test_fields import file_of
+from tests.studies.control.toys import made
 from tests.studies.toy_beam import toy_fit
-from tests.studies.toys import TOYS
 
 
-def of_study(name):
-    """The problem of a toy's first instance."""
-    values = config.resolve(name, TOYS[name].overrides).values
-    return STUDIES[name].prepare(values, RunOptions()).problem
+def thrown():
+    """A rigid body that is thrown onto a floor."""
+    return make_problem(file_of("rigid-contact")).problem
 
 
 def walking(supervision):
     """A search of the weights of the walker's policy."""
-    case = walker.make(settings("control-walker"), RunOptions(), 0)
-    return case.problem(supervision)
+    return watched_problem(made("control-walker")[1], supervision)
 
 
 PROBLEMS = {
     "beam": lambda: toy_fit().problem,
-    "walker by picture": lambda: walking(Supervision.PICTURE),
-    "walker by states": lambda: walking(Supervision.STATES),
-    "rigid-contact": lambda: of_study("rigid-contact"),
+    "walker by picture": lambda: walking("picture").problem,
+    "walker by states": lambda: walking("states").problem,
+    "rigid-contact": thrown,
 }
+
+
+def kept(problem, checkpoint):
+    """The same problem with another budget."""
+    if hasattr(problem, "checkpoint"):  # of a scene
+        return replace(problem, checkpoint=checkpoint)
+    return replace(problem, motion=replace(problem.motion, checkpoint=checkpoint))
+
+
+def begun(problem):
+    """The motion at the start."""
+    return problem.motion_at(problem.parameters.start)
 
 
 def within(problem, n_states):
     """The same problem where no more than so many states fit."""
-    budget = f"{n_states * problem.motion.state_bytes}B"
-    return replace(problem, motion=replace(problem.motion, checkpoint=budget))
+    return kept(problem, f"{n_states * begun(problem).state_bytes}B")
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_small_budget_gives_the_bits_of_storing_all(name):
     problem = PROBLEMS[name]()
-    assert problem.motion.checkpoint == RunOptions().checkpoint == "1GB"
-    every = replace(problem, motion=replace(problem.motion, checkpoint="all"))
+    assert begun(problem).checkpoint == RunOptions().checkpoint == "1GB"
+    every = kept(problem, "all")
     theta = problem.parameters.start
     loss, gradient = every.loss_and_gradient(theta)
     assert np.linalg.norm(gradient) > 0.0
-    for some in (problem, within(problem, 7), within(problem, problem.motion.n_steps // 2)):
+    for some in (problem, within(problem, 7), within(problem, begun(problem).n_steps // 2)):
         small = some.loss_and_gradient(theta)
         assert small[0] == loss
         np.testing.assert_array_equal(small[1], gradient)
@@ -62,43 +70,40 @@ def test_a_small_budget_gives_the_bits_of_storing_all(name):
 def test_the_plan_is_that_of_the_sweep(name):
     problem = PROBLEMS[name]()
     for some in (problem, within(problem, 9)):
-        plan, recorded = some.motion.plan(), some.motion.record()
+        plan, recorded = begun(some).plan(), begun(some).record()
         assert plan.cost == recorded.cost
     assert plan.cost.extra_forward_steps > 0
-    assert plan.cost.bytes <= 9 * problem.motion.state_bytes
+    assert plan.cost.bytes <= 9 * begun(problem).state_bytes
 
 
 def test_what_measures_a_search_keeps_to_the_budget_too():
-    case = walker.make(settings("control-walker"), RunOptions(), 0)
-    picture = case.problem(Supervision.PICTURE)
-    theta = picture.parameters.start
-    loss, gradient = picture.loss_and_gradient(theta)
-    measured = Measured(within(picture, 20), case.measure)
-    again = measured.loss_and_gradient(theta)
+    watched = walking("picture")
+    theta = watched.problem.parameters.start
+    loss, gradient = watched.problem.loss_and_gradient(theta)
+    again = Watched(within(watched.problem, 20), watched.target).loss_and_gradient(theta)
     assert again[0] == loss
     np.testing.assert_array_equal(again[1], gradient)
 
 
-@pytest.mark.parametrize("name", ["rigid-contact"])
-def test_contacts_are_looked_at_within_the_budget(name):
-    problem = of_study(name)
+def test_contacts_are_looked_at_within_the_budget():
+    problem = thrown()
     theta = problem.parameters.start
     whole, small = (margins(one.motion_at(theta)) for one in (problem, within(problem, 100)))
-    assert len(whole["floor"].steps) == problem.motion.n_steps
-    for key, value in vars(whole["floor"]).items():
-        np.testing.assert_array_equal(getattr(small["floor"], key), value)
+    assert len(whole["floor_body"].steps) == begun(problem).n_steps
+    for key, value in vars(whole["floor_body"]).items():
+        np.testing.assert_array_equal(getattr(small["floor_body"], key), value)
     assert nearest_touch(within(problem, 100), theta) == nearest_touch(problem, theta)
 
 
 def test_the_certificate_says_what_was_kept():
-    problem = of_study("rigid-contact")
-    theta, n_steps = problem.parameters.start, problem.motion.n_steps
+    problem = thrown()
+    theta, n_steps = problem.parameters.start, begun(problem).n_steps
     told = certificate(problem, theta, RunOptions())["schedule"]
-    assert told == f"store all: {n_steps} states, {problem.motion.plan().cost.bytes} B"
+    assert told == begun(problem).plan().told() == f"store all: {n_steps} states, 52 kB"
     made = certificate(within(problem, 9), theta, RunOptions())
-    cost = within(problem, 9).motion.record().cost
+    cost = begun(within(problem, 9)).record().cost
     assert made["schedule"] == (
-        f"{9 * problem.motion.state_bytes}B for {n_steps} states: {cost.stored_states} to restart "
+        f"{9 * begun(problem).state_bytes}B for {n_steps} states: {cost.stored_states} to restart "
         f"from and {cost.buffered_states} in a row, {cost.bytes} B, with "
         f"{100 * cost.extra_forward_steps / n_steps:.3g} % more forward steps"
     )

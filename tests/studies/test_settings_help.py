@@ -14,7 +14,7 @@ from studies.settings_help import documents, settings_text
     ("arguments", "told"),
     [
         (["run", "pendulum"], ["[truth]                        # drawn evenly from"]),
-        (["run", "--seed", "3", "table1", "count=3"], ["studies/configs/table1.toml", "count = "]),
+        (["run", "--seed", "3", "rigid-mass", "instances=3"], ["bundled/rigid-mass.toml"]),
         (["scan", "figure-4a"], ['over = ["cube.vertex_mass=0.1:5.0:500"]', "[bodies.cube]"]),
         (["scan", "bounce"], ["bundled/bounce.toml"]),
         (["dataset", "rigid-mass"], ["bundled/rigid-mass.toml", '"body.mass" = { between']),
@@ -42,5 +42,4 @@ def test_every_study_and_scene_shows_its_whole_file():
 
 def test_a_command_shows_no_settings_of_another():
     assert documents("run", "rigid") == []
-    assert documents("dataset", "table1") == []
     assert documents("run", "figure-4a") == []

@@ -6,15 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from studies import cloth_velocity, config
 from studies.certificate import certificate, check_point
 from studies.optimizers.problem import NotFiniteError
 from studies.parameters import Parameters, positive_block
+from studies.problem.making import make_problem
 from studies.registry import RunOptions
 from studies.uncertainty import spectrum, uncertainty
 from studies.wires import Outer, Wire, Wires
+from tests.studies.bundled.test_fields import file_of
 from tests.studies.toy_beam import toy_fit
-from tests.studies.toys import TOYS
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,7 @@ def test_intervals_hold_the_truth_in_most_noise_seeds():
 
 
 def test_too_many_parameters_have_leading_singular_values_and_no_intervals(monkeypatch):
-    settings = config.resolve("cloth-velocity", list(TOYS["cloth-velocity"].overrides)).values
-    problem = cloth_velocity.make_fit(settings, RunOptions(), 0).problem
+    problem = make_problem(file_of("cloth-velocity")).problem
     theta = problem.parameters.start
     whole, directions = spectrum(problem.residuals_and_jacobian(theta)[1])
     for name, value in (("LARGEST", 1), ("LEADING", 3), ("SPARE", 4)):

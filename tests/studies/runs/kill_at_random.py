@@ -2,7 +2,7 @@
 
     python -m tests.studies.runs.kill_at_random 50
 
-takes an hour on two cores. The commands are small: a run, instances, a scan, a data set, a table.
+takes an hour on two cores. The commands are small: a run, instances, a scan, a data set.
 """
 
 import json
@@ -15,7 +15,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.studies.paper.tables.toy import TABLE1
 from tests.studies.problem.test_running import write_scene
 
 
@@ -42,7 +41,6 @@ def commands(folder):
         ],
         "scan": ["scan", scene, "--over", "cube.E=1e4:4e4:9", "--scheduler", "local:2"],
         "dataset": ["dataset", "pendulum", "--count", "24", "--scheduler", "local:2"],
-        "table": ["run", "table1", *TABLE1, "--scheduler", "local:2"],
     }  # fmt: skip
 
 

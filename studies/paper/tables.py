@@ -1,0 +1,360 @@
+r"""Tables 1 to 3 of gradSim: masses, contacts, materials and velocities, by several methods.
+
+    python -m studies.paper.tables 1                        200 bodies, as many as the paper has
+    python -m studies.paper.tables 3 --count 10 --method film --method states
+    python -m studies.paper.tables 2 --out runs/table-2 --resume
+
+    film        the search of the bundled scene, from its film alone
+    states      3-D supervision: the same search, told where all nodes are, or six points of a rigid
+                body, in place of pictures
+    reinforce   the simulator as a black box, from values of the loss of the film alone
+    average     the middle of the range that hidden values are drawn from
+    random      a value drawn like the hidden one
+
+A policy draws theta_i = theta + sigma e_i, with e_i standard normal, five in each of 125 steps.
+With the loss L_t of frame t the return of a draw and the step are
+
+    G_i = -sum_t decay^t L_t(theta_i),     A_i = (G_i - mean G)/std G over the draws of a step
+    theta <- theta + rate mean_i A_i e_i / sigma
+
+Of a hidden value p, even in [a, b], with 0 < a < b, the relative error expected is
+
+    average    m = (a + b)/2     E |m - p|/p = m ln(m^2/(a b)) / (b - a)
+    random     q like p          E |q - p|/p = ((a^2 + b^2) ln(b/a) - (b^2 - a^2)) / (2 (b - a)^2)
+
+The first: the integrals of (m - p)/p over [a, m] and of (p - m)/p over [m, b] are
+m ln(m/a) - (m - a) and (b - m) - m ln(b/m). The second: E_q |q - p| =
+((p - a)^2 + (b - p)^2)/(2 (b - a)), over p.
+
+Source of REINFORCE: Williams, Machine Learning 8 (1992), eq. 4; budget, sigma and decay are those
+of the paper's appendix. Tests: `tests/studies/paper/test_tables.py`.
+"""
+
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from studies.bundled import curtain
+from studies.optimizers.problem import NOT_FINITE, NotFiniteError
+from studies.problem.making import Made, make_problem
+from studies.problem.problem import SceneProblem
+from studies.problem.solve import robust
+from studies.problem.start import start_surfaces
+from studies.progress import EvaluationProgress
+from studies.runs.folder import RESULT, RunFolder
+from studies.runs.pool import open_pool
+from studies.scene.building import build
+from studies.scene.declared import Drawn, Film, Points, Rigid, SceneFile, Simulated, States
+from studies.scene.drawing import drawn
+from studies.scene.files import BUNDLED
+from studies.scene.reading import read_scene
+from studies.search.robust import robust_search
+
+
+PUBLISHED = tomllib.loads((Path(__file__).parent / "published.toml").read_text())
+TABLES: dict[
+    int, dict[str, tuple[str, ...]]
+] = {  # scenes, and how they differ from the bundled ones
+    1: {"rigid-mass": ()},
+    2: {"rigid-contact": ()},
+    3: {
+        "ball-material": (),
+        "ball-stiffness": (),
+        "beam": (
+            "truth.beam.mu={between=[1.5e5, 3.0e5]}",
+            "truth.beam.lam={between=[2.0e5, 4.0e5]}",
+            "free.beam.mu.start={between=[4.0e5, 8.0e5]}",
+            "free.beam.lam.start={between=[0.9e5, 1.4e5]}",
+        ),
+        "cloth-velocity": (),
+    },
+}
+INSTANCES = {1: 200, 2: 200, 3: 100}  # of the paper
+HOOKED = {curtain.VELOCITY: (curtain.SLOWEST, curtain.FASTEST)}  # drawn by a hook
+SAMPLES, STEPS, DEVIATION, DECAY, RATE = 5, 125, 0.05, 0.925, 1e-3  # of REINFORCE
+STREAMS = {"reinforce": 102, "random": 101}  # of draws; those of the scene are of (seed, k) alone
+TINY = 1e-300
+
+
+class Method(StrEnum):
+    """How hidden values are estimated."""
+
+    FILM = "film"
+    STATES = "states"
+    REINFORCE = "reinforce"
+    AVERAGE = "average"
+    RANDOM = "random"
+
+
+CHEAP = (Method.FILM, Method.STATES, Method.AVERAGE, Method.RANDOM)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Instance k of a scene, by the seed; `overrides` of the bundled one."""
+
+    scene: str
+    overrides: tuple[str, ...]
+    seed: int
+    k: int
+
+    @cached_property
+    def asked(self) -> SceneFile:
+        """The scene with numbers that are still to be drawn."""
+        return read_scene(BUNDLED / f"{self.scene}.toml", self.overrides)
+
+    @cached_property
+    def file(self) -> SceneFile:
+        """The instance."""
+        return drawn(self.asked, self.seed, self.k)
+
+    @cached_property
+    def made(self) -> Made:
+        """Its problem from the film."""
+        return make_problem(self.file)
+
+    @property
+    def problem(self) -> SceneProblem:
+        """Its problem from the film."""
+        return self.made.problem
+
+    def range_of(self, path: str) -> tuple[Any, Any]:
+        """Return between what a hidden value is drawn evenly."""
+        if path in HOOKED:
+            return HOOKED[path]
+        value = self.asked.truth[path]
+        assert isinstance(value, Drawn)
+        assert value.between is not None
+        return value.between
+
+    def between(self, part: Any) -> np.ndarray:
+        """Return theta of this part of the way through the ranges of all hidden values."""
+        low, high = (self._ends(number) for number in (0, 1))
+        return self.problem.parameters.theta(low + part * (high - low))
+
+    def _ends(self, number: int) -> np.ndarray:
+        """Return the lower or upper ends of all hidden values, flat."""
+        truth = self.made.truth
+        assert truth is not None
+        return np.concatenate(
+            [
+                np.broadcast_to(self.range_of(path)[number], np.shape(truth.values[path])).ravel()
+                for path in self.problem.parameters.paths
+            ]
+        )
+
+    def errors(self, theta: np.ndarray) -> dict[str, float]:
+        """Return the mean relative error of each path."""
+        parameters, truth = self.problem.parameters, self.made.truth
+        assert truth is not None
+        every = truth.errors(parameters.paths, parameters.natural(theta))
+        ends = np.cumsum([one.start.size for one in parameters.free])[:-1]
+        means = [float(part.mean()) for part in np.split(every, ends)]
+        return dict(zip(parameters.paths, means, strict=True))
+
+    def rng(self, method: Method) -> np.random.Generator:
+        """Return the generator of a method; each has a stream of its own."""
+        return np.random.default_rng([self.seed, self.k, STREAMS[method]])
+
+
+def estimate(case: Case, method: Method) -> tuple[np.ndarray, float | None]:
+    """Return theta as a method finds it, and the loss there if it lowered one."""
+    match method:
+        case Method.FILM:
+            return _searched(case, case.made)
+        case Method.STATES:
+            return _searched(case, make_problem(told_places(case.file)))
+        case Method.REINFORCE:
+            return reinforce(case.problem, case.rng(method))
+        case Method.AVERAGE:
+            return case.between(0.5), None
+        case Method.RANDOM:
+            return case.between(case.rng(method).uniform(size=case.problem.parameters.size)), None
+
+
+def _searched(case: Case, made: Made) -> tuple[np.ndarray, float]:
+    """Return where the search of the scene ends, without judging it."""
+    how, problem = case.file.search, made.problem
+    with tempfile.TemporaryDirectory() as place:
+        quiet = EvaluationProgress(how.max_evaluations, Console(quiet=True))
+        found = robust_search(
+            problem, robust(how, problem), RunFolder(Path(place)), quiet, seed=(case.seed, case.k)
+        )
+    if not np.isfinite(found.best.loss):
+        raise NotFiniteError(found.best.message)
+    return found.best.theta, found.best.loss
+
+
+def told_places(file: SceneFile) -> SceneFile:
+    """Return the scene that is told places at the times of its film, in place of pictures."""
+    (film,) = file.observations.values()
+    assert isinstance(film, Film)
+    assert film.simulate is not None
+    duration = film.simulate.duration or file.world.duration
+    simulate = Simulated(frames=film.simulate.frames, duration=duration)
+    ((name, body),) = file.bodies.items()
+    if not isinstance(body, Rigid):
+        return replace(file, observations={"places": States(simulate=simulate, body=name)})
+    points = start_surfaces(build(file))[name]
+    extremes = dict.fromkeys([*points.argmin(axis=0).tolist(), *points.argmax(axis=0).tolist()])
+    at = {f"v{number}": tuple(points[number].tolist()) for number in extremes}
+    places = Points(simulate=simulate, body=name, at=at)
+    return replace(file, observations={"places": places})
+
+
+def reinforce(problem: SceneProblem, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """Return the last theta of all steps, not the best one drawn."""
+    (low, high), theta = problem.bounds, problem.parameters.start
+    for _ in range(STEPS):
+        e = rng.standard_normal((SAMPLES, len(theta)))
+        tried = np.clip(theta + DEVIATION * e, low, high)
+        returns = np.array([return_of(problem, one) for one in tried])
+        theta = np.clip(theta + RATE * score_gradient(returns, e, DEVIATION), low, high)
+    return theta, problem.loss_at(theta)
+
+
+def return_of(problem: SceneProblem, theta: np.ndarray) -> float:
+    """Return minus the discounted losses of all frames; NaN if the motion blew up."""
+    try:
+        losses = problem.frame_losses(problem.images(theta))
+    except NOT_FINITE:
+        return np.nan
+    return -float(DECAY ** np.arange(len(losses)) @ losses)
+
+
+def score_gradient(returns: np.ndarray, e: np.ndarray, deviation: float) -> np.ndarray:
+    """Return the estimate of the gradient, (n,), from returns (m,) and standard draws (m, n).
+
+    Raises
+    ------
+    NotFiniteError
+        If no motion of the step stayed finite; one that did not counts as the worst of them.
+    """
+    if np.isnan(returns).all():
+        raise NotFiniteError("No motion of a step of REINFORCE stayed finite.")
+    returns = np.where(np.isnan(returns), np.nanmin(returns), returns)
+    advantage = (returns - returns.mean()) / (returns.std() + TINY)
+    return (advantage @ e) / (len(returns) * deviation)
+
+
+def expected(method: Method, low: Any, high: Any, scale: float | None = None) -> float:
+    """Return the mean error that a method that looks at nothing is expected to have.
+
+    Relative to the value itself, or to a known scale; 0 where both ends are one.
+    """
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    width = high - low
+    if scale is not None:
+        return float(np.mean(width)) / scale / (4.0 if method is Method.AVERAGE else 3.0)
+    middle, squares = 0.5 * (low + high), low**2 + high**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if method is Method.AVERAGE:
+            found = middle * np.log(middle**2 / (low * high)) / width
+        else:
+            found = (squares * np.log(high / low) - width * (low + high)) / (2.0 * width**2)
+    return float(np.mean(np.where(width > 0.0, found, 0.0)))
+
+
+def run_task(task: tuple[Case, Method]) -> dict[str, Any]:
+    """Return the errors of one method for one instance; or why it failed."""
+    case, method = replace(task[0]), task[1]  # what is made of it is not kept
+    try:
+        theta, loss = estimate(case, method)
+        return {"errors": case.errors(theta), "loss": loss}
+    except NOT_FINITE as error:
+        return {"failed": str(error)}
+
+
+def record_name(case: Case, method: Method) -> str:
+    """Return where in the folder the record of an instance is."""
+    return f"records/{case.scene}/{method}/{case.k:03d}.json"
+
+
+def summed_up(cases: Sequence[Case], method: Method, folder: RunFolder) -> list[dict[str, Any]]:
+    """Return mean, median and worst error of a method for each path of a scene."""
+    records = [folder.read_json(record_name(case, method)) for case in cases]
+    first, ended = cases[0], [one["errors"] for one in records if "errors" in one]
+    assert first.made.truth is not None
+    rows = []
+    for path in first.problem.parameters.paths:
+        errors = np.array([one[path] for one in ended]) if ended else np.full(1, np.nan)
+        blind = method in (Method.AVERAGE, Method.RANDOM)
+        scale = first.made.truth.scales.get(path)
+        rows.append(
+            {
+                "scene": first.scene,
+                "path": path,
+                "method": str(method),
+                "instances": len(ended),
+                "failed": len(records) - len(ended),
+                "mean": float(errors.mean()),
+                "median": float(np.median(errors)),
+                "worst": float(errors.max()),
+                "expected": expected(method, *first.range_of(path), scale) if blind else None,
+                "published": PUBLISHED.get(first.scene, {}).get(path, {}).get(str(method)),
+            }
+        )
+    return rows
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return a table in Markdown."""
+    columns = ("mean", "median", "worst", "expected", "published")
+    head = ("scene", "path", "method", "instances", *columns)
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+        numbers = ["" if row[key] is None else f"{row[key]:.2g}" for key in columns]
+        failed = f" ({row['failed']} failed)" if row["failed"] else ""
+        cells = [row["scene"], row["path"], row["method"], f"{row['instances']}{failed}", *numbers]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main(
+    number: Annotated[int, typer.Argument(min=1, max=3, help="Of the table.")],
+    *,
+    count: Annotated[int | None, typer.Option(min=1, help="Instances; as the paper has.")] = None,
+    method: Annotated[list[Method] | None, typer.Option(help="All but reinforce.")] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    out: Annotated[Path | None, typer.Option(help="A new folder.")] = None,
+    resume: Annotated[bool, typer.Option(help="Go on with that folder.")] = False,
+    scheduler: Annotated[str | None, typer.Option(help="serial, local:N or an address.")] = None,
+) -> None:
+    """Estimate the hidden values of many instances, and print the errors."""
+    place = out or Path(f"runs/table-{number}")
+    folder = RunFolder(place) if resume else RunFolder.create(place)
+    if resume:
+        folder.lock()
+    methods = method or list(CHEAP)
+    scenes = {
+        scene: [Case(scene, more, seed, k) for k in range(count or INSTANCES[number])]
+        for scene, more in TABLES[number].items()
+    }
+    tasks = [
+        (case, one) for cases in scenes.values() for case in cases for one in methods
+        if not folder.has(record_name(case, one))
+    ]  # fmt: skip
+    with open_pool(scheduler) as pool:
+        for done, ((case, one), record) in enumerate(pool(run_task, tasks), 1):
+            folder.write_json(record_name(case, one), record)
+            typer.echo(f"{done} of {len(tasks)}: {case.scene} {case.k}, {one}")
+    rows = [row for cases in scenes.values() for one in methods
+            for row in summed_up(cases, one, folder)]  # fmt: skip
+    folder.write_json(RESULT, {"table": number, "seed": seed, "rows": rows})
+    folder.write_text("table.md", table(rows) + "\n")
+    typer.echo(table(rows))
+    typer.echo(folder.path)
+    folder.release()
+
+
+if __name__ == "__main__":
+    typer.run(main)

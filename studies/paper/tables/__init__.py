@@ -1,1 +1,0 @@
-"""The paper's tables: many random instances, each with several methods, and their errors."""
