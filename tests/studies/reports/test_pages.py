@@ -239,7 +239,7 @@ def test_a_number_has_two_digits_of_its_uncertainty(value, uncertainty, text):
 def test_an_interval_has_the_digits_of_its_width():
     row = {"estimate": 252269.57, "interval": [243477.4, 261379.3], "pixel_interval": None}
     assert estimate(row) == "252\u202f300"
-    assert interval(row) == "243\u202f500 to 261\u202f400\n± 3.5 %"
+    assert interval(row) == "243\u202f500 to 261\u202f400\n± 3.6 %"
     assert interval(row, "pixel_interval") == "none"
     assert interval({"estimate": 1.0, "interval": [1.0 - 1e-9, 1.0 + 1e-9]}) == "± 1e-09 of it"
 
