@@ -1,1 +1,1 @@
-"""Control: policies that bring a body where a picture shows it, held against two baselines."""
+"""Controls: searches for what brings bodies where a target has them, and how near they end."""

@@ -1,135 +1,42 @@
-"""Control of many instances, by picture, by states and at random, on equal terms.
+"""Controls of many instances: by picture, told of states, and at random, on equal terms.
 
+Instance k of seed s is the single run of seed s + k. All three kinds of supervision begin
+with the same bodies, have the same budget, and are measured alike (`studies/control/goal.py`).
 Every finished instance leaves its curves in the run folder, and every evaluation a line in a log,
-so that a run that was stopped goes on where it was. One that fails under any kind of supervision
-leaves the reason, and the others go on. The curves are raw: an evaluation counts with its own
-distance, not with the best before it. What a search returns is its evaluation of the lowest loss,
-which it knows; the distance it does not know.
+so that a run that was stopped goes on where it was. The curves are raw: an evaluation counts with
+its own distance, not with the best before it. What a search returns is its evaluation of the lowest
+loss, which it knows; the distance it does not know.
+
+Tests: `tests/studies/control/test_comparison.py`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from adjsim import checks
-from studies import outcome, run_folder
-from studies.certificate import Say, certificate, gathered, told, verdict_of
-from studies.control import report, results
-from studies.control.case import Case, Measured, Supervision
-from studies.distribution import HERE, Spread
-from studies.errors import FailedSearchError, StudyError
-from studies.instances import (
-    FAILURES,
-    KEY,
-    Bar,
-    parted,
-    place,
-    recorded,
-    spread_out,
-)
-from studies.media import as_uint8, write_png, write_video
-from studies.optimizers.evaluations import Evaluation, Evaluator
-from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Status
+from studies.answer.reached import bars_of
+from studies.control import results
+from studies.control.goal import make_target
+from studies.errors import FailedSearchError
+from studies.instances import FAILURES, failures_told, parted, place, recorded, spread_out
+from studies.optimizers.evaluations import read_log
+from studies.problem.fit import SceneFit, make_fit
+from studies.problem.solve import Solved
 from studies.progress import EvaluationProgress
-from studies.registry import Job, RunOptions
-from studies.run_folder import RunFolder
-from studies.settings import require_not_negative, require_positive
+from studies.reports.numbers import count as counted
+from studies.runs.folder import CURVES_CSV, INSTANCES_CSV, ITERATIONS, STUDY, RunFolder
+from studies.runs.options import RunOptions
+from studies.runs.pool import HERE, Pool
+from studies.scene import declared
+from studies.scene.drawing import drawn
+from studies.scene.reading import to_toml
 
 
-Settings = dict[str, Any]
-
-
-def require_policy(settings: Settings) -> None:
-    """Complain of what all studies of a policy ask for, by key.
-
-    Its tables `policy`, `start` and `random`; and one frame, the last: the target is one picture.
-    """
-    require_positive(settings, "policy", "sines", "frequency", "scale")
-    require_not_negative(settings, "start", "size")
-    require_not_negative(settings, "random", "size")
-    if settings["time"]["frames"] != 1:
-        raise ValueError(
-            f"`time.frames` must be 1, the last picture, got {settings['time']['frames']}: "
-            "the target is a single one."
-        )
-
-
-def preparing(
-    check: Callable[[Settings], None],
-    make: Callable[[Settings, RunOptions, int], Case],
-    bars: Mapping[str, Bar],
-    *,
-    measures: Sequence[str] = results.USUAL,
-) -> Callable[[Settings, RunOptions], Job]:
-    """Return the `prepare` of a control study.
-
-    Parameters
-    ----------
-    check : callable
-        check(settings) complains of settings out of range, by key.
-    make : callable
-        make(settings, options, k) is the case of instance k.
-    bars, measures
-        As `make_job` takes them.
-    """
-
-    def prepare(settings: Settings, options: RunOptions) -> Job:
-        """Check the settings and return the search, or the comparison of all instances.
-
-        Raises
-        ------
-        ValueError
-            If a setting is out of range; the message names its key.
-        """
-        check(settings)
-        return make_job(
-            settings, options, partial(make, settings, options), bars, measures=measures
-        )
-
-    return prepare
-
-
-def make_job(
-    settings: Settings,
-    options: RunOptions,
-    make: Callable[[int], Case],
-    bars: Mapping[str, Bar],
-    *,
-    measures: Sequence[str] = results.USUAL,
-) -> Job:
-    """Return the job of a control study.
-
-    A single search by the picture is a fit like that of other studies; everything else is a
-    comparison, of all kinds of supervision where `instances` is more than one. The one that the
-    settings name comes first: by it the instances are judged. `measures` are of `results.MEASURES`.
-    """
-    count = checks.positive(KEY, settings[KEY])
-    known = [str(kind) for kind in Supervision]
-    try:
-        name = checks.known_key("name in `supervision`", settings["supervision"], known)
-        given = Supervision(name)
-    except ValueError as error:
-        raise StudyError(str(error)) from error
-    if count > 1 and given is Supervision.RANDOM:
-        raise StudyError(
-            f"`supervision=random` is for a single instance, got {count} instances: these compare "
-            "all kinds of supervision. Leave it out, or set `instances=1`."
-        )
-    try:
-        first = make(0)  # complains of settings before anything is run
-    except FAILURES:
-        if count == 1:
-            raise
-    else:
-        if count == 1 and given is Supervision.PICTURE:
-            return first.fit
-    others = [kind for kind in Supervision if kind is not given] if count > 1 else []
-    budget, kinds = settings["optimizer"]["max_evaluations"], (given, *others)
-    return Comparison(options, budget, make, kinds, count, bars, measures)
+KINDS = ("picture", "states", "random")
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,145 +45,157 @@ class Comparison:
 
     Attributes
     ----------
-    max_evaluations : int
-        Budget of a search.
-    make : callable
-        make(k) is the case of instance k.
-    kinds : tuple of Supervision
-    count : int
-        Of instances.
-    bars : mapping
-        What a measure is held against.
-    measures : sequence of str
-        Of `results.MEASURES`.
-    spread : Spread
+    file : SceneFile
+        With numbers that are still to be drawn.
+    options : RunOptions
+    title : str
+        Heading of the report.
+    spread : Pool
         Where instances are run.
     """
 
+    file: declared.SceneFile
     options: RunOptions
-    max_evaluations: int
-    make: Callable[[int], Case]
-    kinds: tuple[Supervision, ...]
-    count: int
-    bars: Mapping[str, Bar]
-    measures: Sequence[str]
-    spread: Spread = HERE
+    title: str
+    spread: Pool = HERE
+
+    @property
+    def kinds(self) -> list[str]:
+        """The supervisions; the one that the file names comes first: by it instances are judged."""
+        first = self.file.goal.supervision
+        return [first, *(kind for kind in KINDS if kind != first)]
+
+    def fits(self, k: int) -> dict[str, SceneFit]:
+        """Return the search of instance k under every kind of supervision."""
+        options = replace(self.options, seed=self.options.seed + k)
+        file = drawn(self.file, options.seed)
+        fit = make_fit(file, options, title=self.title, say=lambda _text: None)
+        return {
+            kind: replace(fit, file=replace(file, goal=replace(file.goal, supervision=kind)))
+            for kind in self.kinds
+        }
 
     def run(self, folder: RunFolder) -> str:
-        """Run what is not finished; write numbers, figures, videos and the report."""
-        budget, record = self.max_evaluations, replace(self, spread=HERE)._record
-        spread_out(folder, self.spread, record, count=self.count, max_evaluations=budget)
+        """Run what is not finished; write numbers, curves and the report of the worst one."""
+        count, budget = self.file.instances, self.file.search.max_evaluations
+        record = replace(self, spread=HERE)._record
+        spread_out(folder, self.spread, record, count=count, max_evaluations=budget)
         with EvaluationProgress(budget) as progress:
-            found = [self._record(folder, progress, k) for k in range(self.count)]
-        progress.say("searches ended; certifying their gradients and drawing the report")
-        records, failed = parted(found)
-        shown = results.worst(records, str(self.kinds[0]))
-        case = self.make(shown)
-        first = case.fit
-        result = {
-            "title": first.title,
-            "what": first.what,
-            "instances": self.count,
-            "kinds": [str(kind) for kind in self.kinds],
-            "evaluations": budget,
-            "method": str(first.search.method),
-            "loss_function": repr(first.problem.loss),
-            "n_parameters": first.problem.parameters.size,
-            **first.facts(),
-            "bars": {name: [bar.ours, bar.published] for name, bar in self.bars.items()},
-            "shown": shown,
-            "table": results.summed_up(records),
-            "records": records,
-            "failed": failed,
-        }
-        certified = self._certified(folder, case, shown, progress.say)
-        folder.write_json(run_folder.RESULT, result)
-        folder.write_json(run_folder.CERTIFICATE, certified)
-        folder.write_text(run_folder.INSTANCES_CSV, results.ends_csv(records, failed))
-        folder.write_text(run_folder.CURVES_CSV, results.curves_csv(records))
-        self._write_seen(folder, case, shown)
-        written = report.write_report(folder)
-        proof = (
-            [f"gradient certificate: {told(verdict_of(certified))}"] if certified["kinds"] else []
-        )
-        return "\n".join([*results.told(result), *proof, f"report: {written}"])
+            found = [self._record(folder, progress, k) for k in range(count)]
+            records, failed = parted(found)
+            first = self.kinds[0]
+            shown = results.worst(records, first)
+            fit = self.fits(shown)[first]
+            compared = {
+                "kinds": self.kinds,
+                "instances": count,
+                "bars": bars_of(self.file.goal, make_target(fit.made, first)[1].size),
+                "shown": shown,
+                "table": results.summed_up(records),
+                "records": records,
+                "failed": failed,
+            }
+            folder.write_json(results.COMPARISON, compared)
+            folder.write_text(INSTANCES_CSV, results.ends_csv(records, failed))
+            folder.write_text(CURVES_CSV, results.curves_csv(records))
+            where = f"{place(shown)}/{first}"
+            solved = fit.solve(_inside(folder, where), progress)  # its log is whole
+            progress.say("searches ended; certifying the worst one and drawing the report")
+            lines = fit.finish(folder, solved, progress, logs_in=where)
+        return "\n".join([*told(compared), f"the worst, instance {shown}:", *lines])
 
     def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        return recorded(folder, progress, self._ended, k, count=self.count)
+        ended = partial(searched, self)
+        return recorded(folder, progress, ended, k, count=self.file.instances)
 
-    def _ended(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        """Search under every kind of supervision; keep what was found, and return the record."""
-        case = self.make(k)
-        ends, thetas = {}, {}
-        for kind in self.kinds:
-            progress.begin(str(kind))
-            ends[str(kind)], thetas[str(kind)] = self._search(folder, progress, case, kind)
-        problem = case.fit.problem
-        pictures = {f"picture.{key}": problem.images(theta)[-1] for key, theta in thetas.items()}
-        folder.write_npz(
-            f"{place(k)}/{run_folder.POLICIES}", target=problem.targets[-1], **pictures, **thetas
-        )
-        return {"instance": k, "center": case.center.tolist(), "searches": ends}
 
-    def _search(
-        self, folder: RunFolder, progress: EvaluationProgress, case: Case, kind: Supervision
-    ) -> tuple[dict[str, Any], np.ndarray]:
-        """Search, or go on where the log ends; return every evaluation, and what was found."""
-        problem = Measured(case.problem(kind), case.measure)
-        how, k, history = case.fit.search, case.fit.instance, []
-        log = folder.file(f"{place(k)}/{kind}/{run_folder.ITERATIONS}")
+def make_comparison(
+    file: declared.SceneFile, options: RunOptions, *, title: str, spread: Pool = HERE
+) -> Comparison:
+    """Return the job of a control with several instances.
 
-        def seen(evaluation: Evaluation) -> None:
-            history.append(evaluation)
-            progress(evaluation)
+    Raises
+    ------
+    ValueError
+        If something in the first of them does not fit; the message names its key.
+    """
+    job = Comparison(file, options, title, spread)
+    with suppress(*FAILURES):
+        job.fits(0)
+    return job
 
-        if kind is Supervision.RANDOM:
-            rng = np.random.default_rng([self.options.seed + k, 1])
-            evaluator = Evaluator(problem, how.max_evaluations, log=log, callback=seen)
-            for _ in range(how.max_evaluations):
-                evaluator.residual(case.drawn(rng))
-            status = Status.MAX_EVALUATIONS
-        else:
-            status = minimize(
-                problem, case.fit.problem.parameters.start, how.method,
-                max_evaluations=how.max_evaluations, tolerance=how.tolerance, options=how.options,
-                log=log, callback=seen,
-            ).status  # fmt: skip
-        finite = [one for one in history if np.isfinite(one.loss)]
-        if not finite:
+
+def searched(
+    job: Comparison, folder: RunFolder, progress: EvaluationProgress, k: int
+) -> dict[str, Any]:
+    """Search under every kind of supervision; leave logs and last pictures, return the record."""
+    fits = job.fits(k)
+    first = fits[job.kinds[0]]
+    folder.write_text(f"{place(k)}/{STUDY}", to_toml(first.file))
+    ends, pictures = {}, {}
+    for kind, fit in fits.items():
+        progress.begin(kind)
+        where = f"{place(k)}/{kind}"
+        solved = fit.solve(_inside(folder, where), progress)
+        log = read_log(folder.file(f"{where}/{ITERATIONS}"))
+        if not any(np.isfinite(one.loss) for one in log):
             raise FailedSearchError(f"{kind}: no rollout stayed finite.")
-        return results.curve(status.name, history, self.measures), min(
-            finite, key=lambda one: one.loss
-        ).theta
+        ends[kind] = results.curve(solved.result.status.name, log)
+        ends[kind]["verdict"] = str(solved.verdict.kind)
+        pictures |= {f"picture.{kind}": one for one in last_pictures(solved)[:1]}
+    name, outline = (
+        f"{place(k)}/last-pictures.npz",
+        make_target(first.made, "picture")[1].silhouette,
+    )
+    if outline is not None:
+        folder.write_npz(name, outline=outline.astype(np.float64), **pictures)
+    return {"instance": k, "searches": ends, "pictures": None if outline is None else name}
 
-    def _certified(self, folder: RunFolder, case: Case, k: int, say: Say) -> dict[str, Any]:
-        """Return the certificate of the first kind, unless its policies are drawn at random."""
-        found = folder.read_npz(f"{place(k)}/{run_folder.POLICIES}")
-        return gathered(
-            {
-                str(kind): certificate(case.problem(kind), found[str(kind)], self.options, say)
-                for kind in self.kinds[:1]
-                if kind is not Supervision.RANDOM
-            }
+
+def last_pictures(solved: Solved) -> Sequence[np.ndarray]:
+    """Return the last picture of every film of an answer, (height, width, 4)."""
+    problem, theta = solved.problem, solved.result.theta
+    rows = problem.images(theta)
+    counts = [one.rows_per_frame() * len(one.times) for one in problem.observers]
+    parts = np.split(rows, np.cumsum(counts)[:-1])
+    return [
+        one.as_images(part)[-1]
+        for one, part in zip(problem.observers, parts, strict=True)
+        if hasattr(one, "as_images")
+    ]
+
+
+def told(compared: dict[str, Any]) -> list[str]:
+    """Return the table in a few lines for the terminal."""
+    count, failed = compared["instances"], compared["failed"]
+    ended = count - len(failed)
+    lines = [
+        "distance of the centre of mass from the goal's, gain on where it begins, and cover of the "
+        f"picture (IoU), over {counted(ended, 'instance')}:"
+    ]
+    for row in compared["table"]:
+        parts = [_measure_told(row, name) for name in results.MEASURES if name in row]
+        lines.append(
+            f"  {row['kind']}: reached {row['reached']} of {ended}; {'; '.join(parts)}; "
+            f"{row['seconds']:.2g} s an evaluation"
         )
+    return lines + failures_told(failed, count)
 
-    def _write_seen(self, folder: RunFolder, case: Case, k: int) -> None:
-        """Write how the instance that is shown moves under each kind: arrays and videos."""
-        found = folder.read_npz(f"{place(k)}/{run_folder.POLICIES}")
-        problem, films, times = case.fit.problem, {}, np.zeros(0)
-        played = problem.motion.frames if case.fit.played is None else case.fit.played
-        for kind in reversed(self.kinds):
-            motion = problem.motion_at(found[str(kind)]).at(played)
-            run = motion.run()
-            times = run.times
-            films[str(kind)] = problem.filming.shoot(motion, run)
-            if kind is self.kinds[0]:
-                folder.write_npz(run_folder.TRAJECTORY, **outcome.moved(problem, motion, run))
-        shown = {key: images.astype(np.float32) for key, images in films.items()}
-        folder.write_npz(run_folder.FRAMES, times=times, target=problem.targets[-1], **shown)
-        still = outcome.enlarged(problem.targets[-1:, ..., :3])[0]
-        write_png(folder.file(run_folder.TARGET_PICTURE), still)
-        fps = outcome.playback_fps(len(times))
-        for key, images in films.items():
-            large = outcome.enlarged(as_uint8(images[..., :3]))
-            write_video(folder.file(results.video(key)), large, fps, pad=True)
+
+def _measure_told(row: dict[str, Any], name: str) -> str:
+    """Return mean, median and worst of a measure."""
+    return (
+        f"{name} mean {_told(row, name, 'mean')}, median {_told(row, name, 'median')}, worst "
+        f"{_told(row, name, 'worst')} (instance {row[name]['worst_instance']})"
+    )
+
+
+def _told(row: dict[str, Any], name: str, which: str) -> str:
+    """Return a number of a row with its unit."""
+    measure, value = results.MEASURES[name], row[name][which]
+    return f"{value:.3g} m" if measure.is_length else f"{value:.3f}"
+
+
+def _inside(folder: RunFolder, name: str) -> RunFolder:
+    """Return a folder in that of a run."""
+    return RunFolder(folder.file(f"{name}/{ITERATIONS}").parent)

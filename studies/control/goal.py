@@ -5,7 +5,9 @@ r"""How near a motion ends to its goal.
     gain       by how much that is less than where they begin [m]
 
 The cover is of alphas, sum min(a, b) / sum max(a, b). Those of a target that was simulated are
-known; of a picture from a file, pixels count that differ from the background, or its masks.
+known. In a picture from a file a pixel shows a body, or does not: it does where it differs from the
+background by more than half of what most such pixels differ by; then pixels of the motion count
+where a body covers half of them or more.
 
 Tests: `tests/studies/control/test_goal.py`.
 """
@@ -28,7 +30,8 @@ from studies.problem.smoke import WHITE, SmokeObserver
 
 
 CENTER = "center"  # of mass, as an observation that is only measured, or told in place of pictures
-DIFFERS = 0.1  # from the background: a pixel of a target from a file that shows a body
+DIFFERS = 0.1  # from the background: a pixel of a target from a file that may show a body
+HALF = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,7 @@ class Target:
     Attributes
     ----------
     silhouette : ndarray, optional
-        Alphas of the picture that is compared last, (height, width).
+        Alphas of the picture that is compared last, (height, width); bool of one from a file.
     center : ndarray, optional
         Centre of mass of the bodies, (3,) [m].
     begin : ndarray, optional
@@ -60,6 +63,8 @@ class Target:
         for one, part in zip(problem.observers, parts, strict=True):
             if one.name == _pictured(problem.observers) and self.silhouette is not None:
                 shown = last_alpha(one, part)
+                if self.silhouette.dtype == bool:
+                    shown = shown > HALF
                 both = np.minimum(shown, self.silhouette).sum()
                 found["cover"] = float(both / np.maximum(shown, self.silhouette).sum())
             if one.name == _centered(problem.observers) and self.center is not None:
@@ -91,15 +96,21 @@ def make_target(made: Made, supervision: str) -> tuple[SceneProblem, Target]:
     if not has_own and (center := _center_of(problem)) is not None:
         observers.append(center)
     silhouette = _drawn_silhouette(observers)
-    if made.true_values is not None:
-        whole = on_one_timeline(problem, observers)
+    if made.hidden is not None and made.true_values is not None:
+        told_of = [*made.hidden.observers]
+        if not has_own and (center := _center_of(made.hidden)) is not None:
+            told_of.append(center)
+        whole = on_one_timeline(made.hidden, told_of)
         rows = whole.predictions({**problem.fixed, **made.true_values})
-        pairs = list(zip(whole.observers, rows, strict=True))
+        seen = {one.name: own for one, own in zip(told_of, rows, strict=True)}
         if (name := _pictured(observers)) is not None:
-            silhouette = next(last_alpha(one, own) for one, own in pairs if one.name == name)
+            film = next(one for one in observers if one.name == name)
+            silhouette = last_alpha(film, seen[name])
         observers = [
-            one.showing(own[:, :3]) if one.name == CENTER and isinstance(one, PointObserver) else one
-            for one, own in pairs
+            one.showing(seen[CENTER][:, :3])
+            if isinstance(one, PointObserver) and one.name == CENTER
+            else one
+            for one in observers
         ]
     elif not has_own:
         observers = list(problem.observers)
@@ -173,7 +184,8 @@ def _drawn_silhouette(observers: Sequence[Observer]) -> np.ndarray | None:
     if not isinstance(film, FilmObserver):
         return None
     off = np.abs(film.frames[-1] - np.asarray(film.rasterizer.background)).max(axis=-1)
-    return (off > DIFFERS).astype(np.float64)
+    differs = off > DIFFERS
+    return off > HALF * np.median(off[differs]) if differs.any() else differs
 
 
 def measures_of(found: Sequence[Mapping[str, Any]]) -> list[str]:

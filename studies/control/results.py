@@ -1,4 +1,7 @@
-"""What searches for a policy say: raw curves, how they ended, a table, two CSVs."""
+"""What searches for a control say: raw curves, how they ended, a table, two CSVs.
+
+Tests: `tests/studies/control/test_results.py`.
+"""
 
 import csv
 import io
@@ -8,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from studies.instances import failures_told
+from studies.answer.verdict import Kind
 from studies.optimizers.evaluations import Evaluation
-from studies.reports.numbers import count as counted
 
 
 @dataclass(frozen=True)
@@ -35,24 +37,19 @@ class Measure:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "rise": Measure("rise", "m", True),
     "distance": Measure("distance", "m", False),
+    "gain": Measure("gain", "m", True),
     "cover": Measure("cover", "", True),
 }
-USUAL = ("distance", "cover")  # what most studies are measured by, the first of them foremost
+CURVES = ("distance", "cover")  # the measures that are drawn
+COMPARISON = "comparison.json"
 Records = list[dict[str, Any]]
 
 
-def video(kind: str) -> str:
-    """Return the name of the video of what a kind of supervision found."""
-    return f"{kind}.mp4"
-
-
-def curve(
-    status: str, history: Sequence[Evaluation], names: Sequence[str] = USUAL
-) -> dict[str, Any]:
+def curve(status: str, history: Sequence[Evaluation]) -> dict[str, Any]:
     """Return every evaluation of a search, and which one it returns: that of the lowest loss."""
     losses = np.array([one.loss for one in history])
+    names = [name for name in MEASURES if any(name in one.values for one in history)]
     return {
         "status": status,
         "chosen": int(np.argmin(losses)),
@@ -83,22 +80,23 @@ def chosen(search: dict[str, Any], measure: str) -> float:
 
 
 def summed_up(records: Records) -> list[dict[str, Any]]:
-    """Return a row for each kind of supervision: mean, median and worst over the instances.
-
-    `last` is the mean of a measure at the last evaluation, whatever its loss, and `nearest` that at
-    the best one, which no search can know.
-    """
+    """Return a row for each kind of supervision: mean, median and worst over the instances."""
     rows = []
     for kind in records[0]["searches"]:
         found = [record["searches"][kind] for record in records]
         seconds = float(np.median([one["evaluation"] for one in found]))
         stats = {name: _summed_up(records, kind, name) for name in measures_of(records)}
-        rows.append({"kind": kind, **stats, "seconds": seconds})
+        reached = sum(one["verdict"] == Kind.REACHED for one in found)
+        rows.append({"kind": kind, **stats, "reached": reached, "seconds": seconds})
     return rows
 
 
 def _summed_up(records: Records, kind: str, name: str) -> dict[str, Any]:
-    """Return mean, median and worst of a measure, and what other evaluations have of it."""
+    """Return mean, median and worst of a measure, and what other evaluations have of it.
+
+    `last` is the mean at the last evaluation, whatever its loss, and `nearest` that at the best
+    one, which no search can know.
+    """
     found = [record["searches"][kind] for record in records]
     ends = np.array([chosen(one, name) for one in found])
     known = [[value for value in one[name] if value is not None] for one in found]
@@ -117,37 +115,6 @@ def _summed_up(records: Records, kind: str, name: str) -> dict[str, Any]:
 def worst(records: Records, kind: str) -> int:
     """Return the instance that ends worst by the foremost measure, under a kind of supervision."""
     return _summed_up(records, kind, measures_of(records)[0])["worst_instance"]
-
-
-def told(result: dict[str, Any]) -> list[str]:
-    """Return the table in a few lines for the terminal."""
-    count, failed = result["instances"], result.get("failed", [])
-    ended = count - len(failed)
-    over = "of the instance" if count == 1 else f"over {counted(ended, 'instance')}"
-    lengths = " and ".join(
-        name for name in MEASURES if MEASURES[name].is_length and name in result["table"][0]
-    )
-    lines = [f"{lengths} of the centre of mass, and cover of the picture (IoU), {over}:"]
-    for row in result["table"]:
-        parts = [_measure_told(row, name, count) for name in MEASURES if name in row]
-        lines.append(f"  {row['kind']}: {'; '.join(parts)}; {row['seconds']:.2g} s an evaluation")
-    return lines + failures_told(failed, count)
-
-
-def _measure_told(row: dict[str, Any], name: str, count: int) -> str:
-    """Return a measure of a row: the number of one instance, or mean, median and worst."""
-    if count == 1:
-        return f"{name} {_told(row, name, 'mean')}"
-    return (
-        f"{name} mean {_told(row, name, 'mean')}, median {_told(row, name, 'median')}, worst "
-        f"{_told(row, name, 'worst')} (instance {row[name]['worst_instance']})"
-    )
-
-
-def _told(row: dict[str, Any], name: str, which: str) -> str:
-    """Return a number of a row with its unit."""
-    measure, value = MEASURES[name], row[name][which]
-    return f"{value:.3g} m" if measure.is_length else f"{value:.3f}"
 
 
 def ends_csv(records: Records, failed: Records) -> str:

@@ -6,26 +6,26 @@ goal, and any of them will do.
 Tests: `tests/studies/control/test_searching.py`.
 """
 
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from studies.answer.reached import judge_control
 from studies.control.goal import Target, make_target
-from studies.optimizers.evaluations import Evaluation
+from studies.optimizers.evaluations import Evaluation, Evaluator
 from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Method, Options, Result
+from studies.optimizers.problem import Result, Status
 from studies.problem.making import Made
 from studies.problem.problem import SceneProblem
-from studies.problem.solve import Solved, no_spread
-from studies.progress import EvaluationProgress
-from studies.run_folder import ITERATIONS, RunFolder
+from studies.problem.solve import Solved, no_spread, options_of, robust
+from studies.runs.folder import ITERATIONS, RunFolder
 from studies.scene import declared
+from studies.scene.drawing import numbers
 from studies.search.found import Found
-from studies.search.robust_settings import MOST_TANGENTS
 
 
+FALLS = 0.01  # part of the loss
 NO_INTERVALS = "a control is no measurement"
 
 
@@ -33,27 +33,27 @@ class Watched:
     """A `studies.optimizers.problem.Problem` whose log tells measures in place of values."""
 
     def __init__(self, problem: SceneProblem, target: Target) -> None:
-        self._problem = problem
-        self._target = target
+        self.problem = problem
+        self.target = target
         self._found: dict[str, float] = {}
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of theta."""
-        return self._problem.bounds
+        return self.problem.bounds
 
     @property
     def dtype(self) -> str:
         """Kind of number that the loss is worked out in."""
-        return self._problem.dtype
+        return self.problem.dtype
 
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, and measure the motion that they are of."""
-        problem = self._problem
+        problem = self.problem
         self._found = {}
 
         def judge(rows: np.ndarray) -> tuple[float, np.ndarray]:
-            self._found = self._target.measure(problem, rows)
+            self._found = self.target.measure(problem, rows)
             return problem.judge(rows)
 
         value, gradient = problem.pull_back(theta, judge)
@@ -63,14 +63,14 @@ class Watched:
     def residuals(self, theta: np.ndarray) -> np.ndarray:
         """Return the residuals, and measure the motion that they are of."""
         self._found = {}
-        rows = self._problem.images(theta)
-        self._found = self._target.measure(self._problem, rows)
-        return self._problem.with_priors(theta, self._problem.residuals_of(rows))
+        rows = self.problem.images(theta)
+        self._found = self.target.measure(self.problem, rows)
+        return self.problem.with_priors(theta, self.problem.residuals_of(rows))
 
     def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the residuals and their Jacobian, and measure the motion at theta."""
         self.residuals(theta)
-        return self._problem.residuals_and_jacobian(theta)
+        return self.problem.residuals_and_jacobian(theta)
 
     def values(self, theta: np.ndarray) -> dict[str, float]:
         """Return the measures of what was evaluated last; none where it blew up."""
@@ -78,47 +78,88 @@ class Watched:
         return self._found
 
 
+def watched_problem(made: Made, supervision: str) -> Watched:
+    """Return the problem that a search is told, with the time step for its start."""
+    problem, target = make_target(made, supervision)
+    return Watched(problem.with_steps_for(problem.parameters.start), target)
+
+
 def search(
     watched: Watched,
-    start: np.ndarray,
     how: declared.Search,
-    folder: RunFolder,
     *,
-    log: str,
+    log: Path,
     seen: Callable[[Evaluation], None],
 ) -> Result:
-    """Search, or go on where the log ends."""
-    method, options = method_of(how, len(start))
+    """Search from the start of a problem, or go on where the log ends."""
+    problem = watched.problem
     return minimize(
         watched,
-        start,
-        method,
+        problem.parameters.start,
+        robust(how, problem).method_for(problem.parameters.size),
         max_evaluations=how.max_evaluations,
         tolerance=how.tolerance,
-        options=options,
-        log=folder.file(log),
+        options=options_of(how),
+        log=log,
         callback=seen,
     )
 
 
-def method_of(how: declared.Search, n: int) -> tuple[Method, Options]:
-    """Return the method of a search for n numbers, and its settings."""
-    default = Method.GAUSS_NEWTON if n <= MOST_TANGENTS else Method.LBFGSB
-    names = {field.name for field in fields(Options)} & {field.name for field in fields(how)}
-    return Method(how.method or default), Options(**{name: getattr(how, name) for name in names})
+def drawn_at_random(
+    watched: Watched,
+    file: declared.SceneFile,
+    *,
+    log: Path,
+    seen: Callable[[Evaluation], None],
+    seed: int,
+) -> Result:
+    """Return the best of as many random values as a search evaluates."""
+    parameters, n = watched.problem.parameters, file.search.max_evaluations
+    rng = np.random.default_rng([seed, 1])
+    evaluator = Evaluator(watched, n, log=log, callback=seen)
+    for _ in range(n):
+        natural = [
+            np.ravel(np.broadcast_to(numbers(file.goal.random[one.path], rng), one.start.shape))
+            if one.path in file.goal.random
+            else rng.standard_normal(one.start.size)
+            for one in parameters.free
+        ]
+        evaluator.residual(parameters.theta(np.concatenate(natural)))
+    best = evaluator.best
+    if best is None:
+        return Result(parameters.start, np.inf, Status.NOT_FINITE, evaluator.spent)
+    return Result(best.theta, best.loss, Status.MAX_EVALUATIONS, evaluator.spent)
+
+
+def falls(history: Sequence[Evaluation]) -> bool:
+    """Whether the best loss fell over the last quarter of a search by a part that counts."""
+    losses = [one.loss for one in history]
+    before = min(losses[: -(-3 * len(losses) // 4)], default=np.inf)
+    return min(losses, default=np.inf) < (1.0 - FALLS) * before
 
 
 def solve_control(
-    made: Made, file: declared.SceneFile, folder: RunFolder, progress: EvaluationProgress
+    made: Made,
+    file: declared.SceneFile,
+    folder: RunFolder,
+    progress: Callable[[Evaluation], None],
+    *,
+    seed: int = 0,
 ) -> Solved:
     """Search for what brings the bodies to the goal, and judge whether they are there."""
-    problem, target = make_target(made, file.goal.supervision)
-    start = problem.parameters.start
-    problem = problem.with_steps_for(start)
-    progress.begin("")
-    result = search(
-        Watched(problem, target), start, file.search, folder, log=ITERATIONS, seen=progress
-    )
+    watched = watched_problem(made, file.goal.supervision)
+    problem, target = watched.problem, watched.target
+    history: list[Evaluation] = []
+
+    def seen(evaluation: Evaluation) -> None:
+        history.append(evaluation)
+        progress(evaluation)
+
+    log = folder.file(ITERATIONS)
+    if file.goal.supervision == "random":
+        result = drawn_at_random(watched, file, log=log, seen=seen, seed=seed)
+    else:
+        result = search(watched, file.search, log=log, seen=seen)
     measured = {}
     if np.isfinite(result.loss):
         measured = target.measure(problem, problem.images(result.theta))
@@ -128,7 +169,7 @@ def solve_control(
         Found(result, 0, (result,), ((ITERATIONS,),), result.evaluations),
         problem,
         no_spread(problem.parameters.size, NO_INTERVALS),
-        judge_control(file.goal, target.size, measured, result),
+        judge_control(file.goal, target.size, measured, result, falls=falls(history)),
         None,
         result.evaluations,
         control=measured,

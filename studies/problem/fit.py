@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from studies import outcome, run_folder
+from studies import outcome
 from studies.certificate import certificate
+from studies.control.searching import solve_control
 from studies.errors import FailedSearchError
 from studies.optimizers.problem import Status
 from studies.preview.showing import inspect
@@ -21,7 +22,8 @@ from studies.registry import RunOptions
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
 from studies.reports.scene_run import LOOKS
-from studies.run_folder import RunFolder
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
 from studies.scene import declared
 from studies.search.local import read_search
 from studies.truth import Truth
@@ -58,7 +60,12 @@ class SceneFit:
         FailedSearchError
             If the loss is not finite at any point.
         """
-        solved = solve(self.made, self.file.search, folder, progress, seed=self.options.seed)
+        if self.file.purpose == "control":
+            solved = solve_control(
+                self.made, self.file, folder, progress, seed=self.options.seed
+            )
+        else:
+            solved = solve(self.made, self.file.search, folder, progress, seed=self.options.seed)
         if solved.result.status is Status.NOT_FINITE:
             raise FailedSearchError(solved.result.message)
         return solved
@@ -97,11 +104,12 @@ class SceneFit:
         start = self.made.everything.parameters.start
         first = self.made.everything.with_steps_for(start)
         rows = parameter_rows(solved, start, self.made.truth)
-        how = robust(self.file.search, problem)
+        how, is_control = robust(self.file.search, problem), self.file.purpose == "control"
         return {
             "title": self.title,
             "purpose": self.file.purpose,
             "verdict": solved.verdict.to_dict(),
+            "control": solved.control,
             "status": solved.result.status.name,
             "message": solved.result.status.value.partition(". ")[0].rstrip(".") + ".",
             "offset": seen.look_offset(problem, theta),
@@ -109,7 +117,8 @@ class SceneFit:
             "loss": solved.result.loss,
             "loss_at_start": outcome.loss_at_start(first),
             "evaluations": solved.evaluations,
-            "method": f"coarse set, stages and {how.method_for(parameters.size)}",
+            "method": f"{'' if is_control else 'coarse set, stages and '}"
+            f"{how.method_for(parameters.size)}",
             "loss_function": self.file.search.loss,
             "n_parameters": parameters.size,
             "n_values": int(problem.targets.size),

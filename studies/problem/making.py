@@ -176,7 +176,8 @@ def make_problem(
         if what := fitted_first(problem, looks):
             say(f"fitting {what} to the first frame")
         problem = fit_first_frames(problem, films, file, looks)
-    known = truth_of(parameters, truth, values)
+    is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
+    known = None if is_goal else truth_of(parameters, truth, values)
     return Made(problem, kept, notes, refitted, known, file.is_twin, truth, hidden)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from studies.control.comparison import Comparison, make_comparison
 from studies.errors import StudyError
 from studies.problem.fit import SceneFit, make_fit
 from studies.problem.instances import SceneInstances, make_instances
@@ -24,7 +25,7 @@ def start_scene(
     *,
     spread: Pool = HERE,
     resume: bool = False,
-) -> tuple[RunFolder, SceneFit | SceneInstances]:
+) -> tuple[RunFolder, SceneFit | SceneInstances | Comparison]:
     """Check a scene and its observations, then make the folder of its run or open that to resume.
 
     Parameters
@@ -55,7 +56,9 @@ def start_scene(
     recipe = Recipe("run", str(path), SCENE, plain(file), to_toml(file), options, given)
     title = file.title or path.stem
 
-    def make() -> SceneFit | SceneInstances:
+    def make() -> SceneFit | SceneInstances | Comparison:
+        if file.instances > 1 and file.purpose == "control":
+            return make_comparison(file, options, title=title, spread=spread)
         if file.instances > 1:
             return make_instances(file, options, title=title, spread=spread)
         if isinstance(spread, DaskPool):

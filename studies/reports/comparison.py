@@ -6,11 +6,9 @@ from studies.control.results import (
     COMPARISON,
     CURVES,
     MEASURES,
-    PICTURES,
     chosen,
     measures_of,
 )
-from studies.instances import place
 from studies.reports import control_figures
 from studies.reports.content import Block, Section, Text, charts, section, table
 from studies.reports.figures import FigureFiles
@@ -26,10 +24,10 @@ TOLD = {
 }
 MEANINGS = (
     "The distance is that of the centre of mass at the end from the goal's, the gain how much "
-    "nearer that is than where it begins, the cover the intersection over union of the last picture "
-    "and the target. A search returns its evaluation of the lowest loss; last is the mean distance "
-    "of its last evaluation, nearest that of the best one, which no search knows; seconds are those "
-    "of the median evaluation."
+    "nearer that is than where it begins, the cover the intersection over union of the last "
+    "picture and the target. A search returns its evaluation of the lowest loss; last is the mean "
+    "distance of its last evaluation, nearest that of the best one, which no search knows; seconds "
+    "are those of the median evaluation."
 )
 
 
@@ -41,13 +39,10 @@ def comparison_sections(folder: RunFolder, files: FigureFiles) -> list[Section |
     kinds, records = found["kinds"], found["records"]
     drawn = control_figures.curves(records, kinds, found["bars"])
     curves = {"distance and cover over evaluations": files.save("control-curves", drawn)}
-    pictures = [
-        folder.read_npz(f"{place(one['instance'])}/{PICTURES}")
-        for one in records
-        if folder.has(f"{place(one['instance'])}/{PICTURES}")
-    ]
+    names = [one["pictures"] for one in records]
     ends = {}
-    if len(pictures) == len(records):
+    if all(names):
+        pictures = [folder.read_npz(name) for name in names]
         drawn = control_figures.ends(pictures, kinds, [_titles(one) for one in records])
         ends = {"last pictures of every instance": files.save("control-ends", drawn)}
     bars = ", ".join(f"{name} {bar:.2g}" for name, bar in found["bars"].items())

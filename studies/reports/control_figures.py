@@ -71,15 +71,15 @@ def ends(
     from matplotlib.patheffects import withStroke
 
     on_any_colour = withStroke(linewidth=2.2, foreground="black")
-    height, width = pictures[0]["target"].shape[:2]
+    height, width = pictures[0]["outline"].shape
     across = 2.9 * len(kinds)
     down = (2.75 * height / width + 0.25) * len(pictures)
     figure, axes = make_axes(len(pictures), len(kinds), (across, down))
     for k, ax in enumerate(axes):
         row, kind = k // len(kinds), kinds[k % len(kinds)]
-        shown, wanted = pictures[row][f"picture.{kind}"], pictures[row]["target"]
+        shown, wanted = pictures[row][f"picture.{kind}"], pictures[row]["outline"]
         ax.imshow(np.clip(shown[..., :3], 0.0, 1.0), interpolation="nearest")
-        line = ax.contour(wanted[..., 3], levels=[0.5], colors="white", linewidths=0.9)
+        line = ax.contour(wanted, levels=[0.5], colors="white", linewidths=0.9)
         line.set_path_effects([on_any_colour])
         ax.set(xticks=[], yticks=[])
         ax.grid(visible=False)

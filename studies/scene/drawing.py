@@ -39,8 +39,8 @@ def drawn(file: SceneFile, seed: int, instance: int = 0) -> SceneFile:
         If `draw` names no module, or what was drawn does not fit.
     """
     rng = np.random.default_rng([seed, instance])
-    truth = {path: _numbers(value, rng) for path, value in file.truth.items()}
-    free = {path: replace(one, start=_numbers(one.start, rng)) for path, one in file.free.items()}
+    truth = {path: numbers(value, rng) for path, value in file.truth.items()}
+    free = {path: replace(one, start=numbers(one.start, rng)) for path, one in file.free.items()}
     observations = {name: _seeded(one, rng) for name, one in file.observations.items()}
     one = replace(file, truth=truth, free=free, observations=observations, instances=1, draw=None)
     if file.draw is not None:
@@ -65,10 +65,10 @@ def hook(name: str) -> Hook:
     return importlib.import_module(f"studies.bundled.{name}").draw
 
 
-def _numbers(value: Any, rng: np.random.Generator) -> Any:
+def numbers(value: Any, rng: np.random.Generator) -> Any:
     """Return a value with numbers where it is drawn."""
     if isinstance(value, tuple):
-        return tuple(_numbers(one, rng) for one in value)
+        return tuple(numbers(one, rng) for one in value)
     if not isinstance(value, Drawn):
         return value
     if value.between is not None:

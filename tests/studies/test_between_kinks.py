@@ -1,13 +1,14 @@
 """Among kinks a right gradient is told from a wrong one, and neither is called judged."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
 from studies.between_kinks import AGREES, BetweenKinks, compare_sides, events_between, reach
 from studies.certificate import Verdict, check_point, gathered, told, verdict_of, worst
-from studies.control import walker
-from studies.registry import RunOptions
-from tests.studies.control.toys import settings
+from studies.control.searching import watched_problem
+from tests.studies.control.toys import made
 
 
 N = 40
@@ -67,12 +68,11 @@ def test_a_sweep_reaches_as_far_as_the_first_event(theta, rng):
 
 def standing(*overrides):
     """The toy of the walker that stands nearly still: feet slip and stick in every step."""
-    toy = settings("control-walker", *overrides)
-    return walker.make(toy, RunOptions(), 0).fit.problem
+    return watched_problem(made("control-walker", *overrides, seed=1)[1], "picture").problem
 
 
 def test_contacts_have_events_and_other_problems_none():
-    problem = standing("time.steps=60")
+    problem = standing("world.duration=0.03125")
     theta = problem.parameters.start
     events = events_between(problem, theta)
     assert events is not None
@@ -83,7 +83,7 @@ def test_contacts_have_events_and_other_problems_none():
 def test_a_right_gradient_among_slips_is_not_judged_and_a_wrong_one_fails(monkeypatch):
     monkeypatch.setattr("studies.certificate.EPS0", (1e-4,))  # it is the same with all of them
     monkeypatch.setattr("studies.certificate.DIRECTIONS", 1)
-    problem = standing("start.size=0.005", "time.steps=1500")
+    problem = standing("world.duration=0.78125")
     theta = problem.parameters.start
     point = check_point(problem, theta, seed=0)
     assert point["verdict"] == "between kinks"
@@ -98,10 +98,8 @@ def test_a_right_gradient_among_slips_is_not_judged_and_a_wrong_one_fails(monkey
             gradient[::7] *= 1.01
             return loss, gradient
 
-    wrong = Wrong(
-        problem.motion, problem.filming, problem.parameters, problem.loss, problem.targets
-    )
-    point = check_point(wrong, theta, seed=0)
+    own = {field.name: getattr(problem, field.name) for field in fields(problem)}
+    point = check_point(Wrong(**own), theta, seed=0)
     assert point["verdict"] == "failed"
     assert not point["taylor"]["passed"]
     between = point["between_kinks"]  # None where a slope could be read: that of a wrong gradient

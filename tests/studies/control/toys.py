@@ -1,50 +1,46 @@
-"""Sizes at which a control study runs in a second or two."""
+"""Bundled controls at sizes at which they run in a second or two."""
 
-from studies import config
+from studies.problem.making import make_problem
+from studies.scene.drawing import drawn
+from studies.scene.files import BUNDLED
+from studies.scene.reading import read_scene
 
 
+SMALL = "observations.target.simulate={ height = 24, width = 32, frames = 1 }"
 TOYS = {
     "control-walker": (
-        "policy.sines=3",
-        "time.steps=480",
-        "target.distance=0.1",
-        "image.height=24",
-        "image.width=32",
-        "loss.levels=3",
-    ),
-    "control-fem": (
-        "gear.teeth=5",
-        "gear.rings=1",
-        "gear.position=[-4.0, 2.52, 0.0]",
-        "policy.sines=3",
-        "time.steps=480",
-        "target.x=[-3.7, -3.5]",
-        "image.height=24",
-        "image.width=32",
-        "loss.levels=4",
+        SMALL,
+        "bodies.walker.actuation.sines=3",
+        "world.duration=0.25",
+        "truth.walker.position=[0.1, -0.00931, 0.0]",
+        "free.walker.policy.start={ normal = 0.005, shape = [108, 3] }",
+        "search.levels=3",
     ),
     "control-cloth": (
-        "cloth.cells=[3, 4]",
-        "time.dt=1e-3",
-        "time.steps=500",
-        "hidden.x=[2.5, 3.5]",
-        "camera.target=[-4.0, 1.5, 0.0]",
-        "camera.eye=[-4.0, 1.5, 5.0]",
-        "image.height=24",
-        "image.width=32",
-        "loss.levels=5",
+        SMALL,
+        "bodies.cloth.cells=[3, 3]",
+        "world.duration=0.5",
+        "cameras.front.eye=[-4.0, 1.5, 5.0]",
+        "cameras.front.target=[-4.0, 1.5, 0.0]",
+        "search.levels=5",
     ),
     "control-jellyfish": (
-        "policy.sines=3",
-        "time.dt=4e-3",
-        "time.steps=100",
-        "image.height=32",
-        "image.width=24",
-        "loss.levels=4",
+        SMALL,
+        "bodies.jellyfish.bending_actuation.sines=3",
+        "world.dt=4e-3",
+        "world.duration=0.4",
+        "free.jellyfish.bending_policy.start={ normal = 0.1, shape = [240, 3] }",
+        "search.levels=4",
     ),
 }
 
 
-def settings(study, *overrides):
-    """Return the settings of a toy run."""
-    return config.resolve(study, (*TOYS[study], *overrides)).values
+def toy(name, *overrides):
+    """Return the scene file of a toy, with numbers that are still to be drawn."""
+    return read_scene(BUNDLED / f"{name}.toml", (*TOYS[name], *overrides))
+
+
+def made(name, *overrides, seed=0):
+    """Return an instance of a toy and its problem."""
+    file = drawn(toy(name, *overrides), seed)
+    return file, make_problem(file)

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from studies.answer.reached import judge_control
+from studies.optimizers.problem import Result, Status
+from studies.scene.declared import Goal
+
+
+def judged(goal=None, status=Status.CONVERGED, *, falls=False, loss=1.0, **measured):
+    result = Result(np.zeros(1), loss, status, 5)
+    return judge_control(goal or Goal(), 2.0, measured, result, falls=falls)
+
+
+def test_a_goal_is_reached_where_all_bars_are_held():
+    found = judged(cover=0.93, distance=0.09, gain=1.0)
+    assert found.kind == "reached"
+    assert found.is_found
+    assert "0.93" in found.reason
+    assert "0.09 m" in found.reason
+    assert found.numbers["thresholds"] == {"distance": 0.1, "cover": 0.9}
+    assert judged(cover=0.93).kind == "reached"  # a picture of one's own has no centre
+
+
+@pytest.mark.parametrize(
+    "measured", [{"cover": 0.89, "distance": 0.0}, {"cover": 1.0, "distance": 0.11}]
+)
+def test_a_goal_that_is_not_reached_is_not_green(measured):
+    found = judged(**measured)
+    assert found.kind == "not reached"
+    assert not found.is_found
+    assert judged(status=Status.MAX_EVALUATIONS, falls=True, **measured).kind == (
+        "search not finished"
+    )
+    assert judged(status=Status.MAX_EVALUATIONS, **measured).kind == "not reached"
+
+
+def test_bars_are_those_of_the_goal():
+    strict = Goal(cover=0.95, distance=0.01)
+    assert judged(strict, cover=0.96, distance=0.009).kind == "reached"
+    assert judged(strict, cover=0.94, distance=0.009).kind == "not reached"
+    assert judged(strict, cover=0.96, distance=0.02).kind == "not reached"
+
+
+def test_who_is_told_states_is_judged_by_the_distance_alone():
+    told = Goal(supervision="states")
+    assert judged(told, cover=0.1, distance=0.05).kind == "reached"
+
+
+def test_what_blew_up_or_shows_nothing_is_not_reached():
+    assert judged(loss=np.inf, cover=1.0).kind == "search not finished"
+    assert "there is no picture" in judged().reason
+    assert judged().kind == "not reached"

@@ -1,0 +1,63 @@
+"""Searches for controls: gradients of all weights, logs of measures, and random values."""
+
+import numpy as np
+import pytest
+
+from studies.control.searching import solve_control, watched_problem
+from studies.optimizers.evaluations import read_log
+from studies.runs.folder import RunFolder
+from tests.studies.control.toys import TOYS, made
+
+
+@pytest.mark.parametrize("name", TOYS)
+def test_the_gradient_is_that_of_central_differences(name, rng):
+    file, own = made(name)
+    problem = watched_problem(own, file.goal.supervision).problem
+    theta = problem.parameters.start
+    _, gradient = problem.loss_and_gradient(theta)
+    along = rng.standard_normal(theta.shape)
+    step = 1e-6
+    ends = [problem.loss_at(theta + sign * step * along) for sign in (1.0, -1.0)]
+    assert gradient @ along == pytest.approx((ends[0] - ends[1]) / (2.0 * step), rel=2e-5)
+    assert np.linalg.norm(gradient) > 0.0
+
+
+def solved(path, *overrides, name="control-walker", seed=0):
+    file, own = made(name, *overrides, seed=seed)
+    return solve_control(own, file, RunFolder(path), lambda _: None, seed=seed)
+
+
+def test_a_few_steps_lead_to_the_goal_and_the_log_tells_how_near(tmp_path):
+    found = solved(tmp_path, name="control-cloth")
+    assert found.verdict.kind == "reached"
+    assert found.control["distance"] < 1e-3
+    log = read_log(tmp_path / "iterations.jsonl")
+    best = min(log, key=lambda one: one.loss)
+    assert best.values == pytest.approx(found.control)
+    assert list(log[0].values) == ["cover", "distance", "gain"]
+    assert found.found.coarse is None
+    assert found.spread.reason
+
+
+def test_a_search_that_is_stopped_goes_on_with_the_same_bits(tmp_path):
+    small = "search.max_evaluations=4"
+    whole = solved(tmp_path / "a", small)
+    log = (tmp_path / "a/iterations.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b/iterations.jsonl").write_text("".join(log[:2]))
+    again = solved(tmp_path / "b", small)
+    np.testing.assert_array_equal(again.result.theta, whole.result.theta)
+    assert again.verdict == whole.verdict
+
+
+def test_random_values_are_drawn_as_the_goal_says(tmp_path):
+    many = ("search.max_evaluations=5", "goal.supervision=random")
+    thrown = solved(tmp_path / "cloth", *many, name="control-cloth")
+    low, high = np.array([3.5, 0.5, -0.5]), np.array([5.5, 2.5, 0.5])
+    log = read_log(tmp_path / "cloth/iterations.jsonl")
+    values = [thrown.problem.parameters.natural(one.theta) for one in log]
+    assert all((low <= one).all() and (one <= high).all() for one in values)
+    assert len(np.unique(values, axis=0)) == 5
+    assert thrown.result.loss == min(one.loss for one in log)
+    walked = solved(tmp_path / "walker", *many)
+    assert np.std(walked.result.theta) == pytest.approx(1.0, rel=0.2)
