@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import qmc
 
 from studies.errors import StudyError
 from studies.parameters import Parameters
@@ -124,6 +123,8 @@ def local_minima(coarse: CoarseSet, values: np.ndarray) -> np.ndarray:
 
 def _sample(n_axes: int, count: int, seed: Sequence[int]) -> np.ndarray:
     """Return the beginning of a scrambled Sobol sequence, (count, n_axes)."""
+    from scipy.stats import qmc  # it takes a third of the start of a run to load
+
     sampler = qmc.Sobol(n_axes, scramble=True, rng=np.random.default_rng([*seed, 2]))
     return sampler.random_base2(math.ceil(math.log2(count)))[:count]
 
