@@ -23,6 +23,7 @@ from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
 from studies.problem.mirror import mirrored
 from studies.problem.observers import SEEN
+from studies.problem.pixel_noise import pixel_covariance
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.progress import EvaluationProgress
 from studies.runs.folder import RunFolder
@@ -450,6 +451,7 @@ def _spread(
         J,
         frames=problem.clusters_of_rows(),
         aligned=not problem.is_at_rest,
+        pixel_covariance=pixel_covariance(problem, theta, r, J),
         stages=stages,
         floor=floor,
     )

@@ -8,6 +8,7 @@ import pytest
 from studies.certificate import BESIDE, check_point
 from studies.errors import StudyError
 from studies.problem.making import make_problem
+from studies.problem.pixel_noise import pixel_covariance
 from studies.problem.solve import solve
 from studies.progress import EvaluationProgress
 from studies.runs.folder import RunFolder
@@ -184,3 +185,22 @@ def test_a_certificate_at_the_exact_truth_is_made_beside_it():
     assert point["beside"] == BESIDE
     np.testing.assert_allclose(np.linalg.norm(np.array(point["theta"]) - theta), BESIDE)
     assert check_point(exact, theta + 0.03, seed=0)["beside"] == 0.0
+
+
+def test_intervals_of_pixel_noise_know_that_blurred_levels_share_their_noise(rng):
+    observation = tables()["observations"]["film"]
+    observation["simulate"]["noise"] = 0.05
+    problem = make_problem(twin(observations={"film": observation})).problem
+    theta = problem.parameters.theta(np.array([LENGTH, GRAVITY]))
+    r, J = problem.residuals_and_jacobian(theta)
+    found = pixel_covariance(problem, theta, r, J)
+    (observer,) = problem.observers
+    noise = 0.05 * rng.standard_normal((300, len(observer.targets()), 3))
+    blank = np.zeros((noise.shape[1], 4))
+    pulled = np.stack(
+        [J[:-2].T @ observer.residuals_jvp(np.column_stack([one, blank[:, 3]])) for one in noise]
+    )
+    drawn = np.cov(np.linalg.solve(J.T @ J, pulled.T))
+    np.testing.assert_allclose(np.diag(found), np.diag(drawn), rtol=0.2)
+    plain = np.diag(np.linalg.inv(J.T @ J)) * (r @ r) / (len(r) - 2)
+    assert (plain < 0.8 * np.diag(drawn)).all()

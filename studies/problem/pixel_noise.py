@@ -1,0 +1,52 @@
+r"""The covariance that noise of the pixels gives to theta, over the levels of a pyramid.
+
+Residuals are linear in the observations, r = A d with d = prediction - observation. Noise that is
+independent in every pixel is not so in the blurred levels of a pyramid, so that with H = J^T J
+
+    cov theta = H^-1 sum_k s_k^2 (A_k^T J_k)^T (A_k^T J_k) H^-1,   s_k^2 = d_k @ d_k / (N_k - p)
+
+over the observations k; of points A is a factor for each row, and s_k^2 is that of r_k.
+
+Source: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1.
+"""
+
+import numpy as np
+
+from studies.answer.intervals import triangle
+from studies.problem.films import PictureObserver
+from studies.problem.problem import SceneProblem
+
+
+def pixel_covariance(
+    problem: SceneProblem, theta: np.ndarray, r: np.ndarray, J: np.ndarray
+) -> np.ndarray | None:
+    """Return the covariance, (p, p); None where a direction of theta leaves no trace.
+
+    Parameters
+    ----------
+    problem : SceneProblem
+    theta : numpy.ndarray
+        (p,).
+    r, J : numpy.ndarray
+        Residuals and their Jacobian at theta, (n,) and (n, p), the priors last.
+    """
+    p = len(theta)
+    inner = np.zeros((p, p))
+    rows, first, begun = problem.images(theta), 0, 0
+    counts = problem._residual_counts()
+    for one, count in zip(problem.observers, counts, strict=True):
+        targets = one.targets()
+        own, own_rows = slice(begun, begun + count), rows[first : first + len(targets), :3]
+        begun, first = own.stop, first + len(targets)
+        if isinstance(one, PictureObserver):
+            off = (own_rows - targets).ravel()
+            pulled = [one.residuals_vjp(column)[:, :3].ravel() for column in J[own].T]
+            through = np.stack(pulled).astype(np.float32)  # as large as J, of a width only
+            inner += float(off @ off) / max(off.size - p, 1) * (through @ through.T)
+        else:
+            inner += float(r[own] @ r[own]) / max(count - p, 1) * (J[own].T @ J[own])
+    R = triangle(J)
+    if not np.abs(np.diag(R)).min() > 0.0:
+        return None
+    half = np.linalg.solve(R.T, inner)
+    return np.linalg.solve(R, np.linalg.solve(R, np.linalg.solve(R.T, half.T)).T)
