@@ -225,6 +225,6 @@ def enlarged(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
     def resized(channel: np.ndarray) -> Any:
         made = Image.fromarray(np.ascontiguousarray(channel, np.float32))
-        return np.asarray(made.resize(size[::-1], Image.Resampling.BICUBIC))
+        return np.asarray(made.resize((size[1], size[0]), Image.Resampling.BICUBIC))
 
     return np.stack([resized(one) for one in np.moveaxis(image, -1, 0)], axis=-1)

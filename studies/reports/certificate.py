@@ -1,6 +1,5 @@
 """The gradient certificate on a page: one line, and its tests folded away."""
 
-import re
 from typing import Any
 
 from studies.certificate import Verdict, told, verdict_of
@@ -26,19 +25,16 @@ def line(certified: dict[str, Any]) -> str:
     return f"{text} ({', '.join(behind)})" if behind else text
 
 
-def folded(
-    certified: dict[str, Any], status: str, files: FigureFiles, of: str = ""
-) -> Details | None:
-    """Return table, sweeps and remarks of a certificate; `of` is what it is about, where many."""
+def folded(certified: dict[str, Any], status: str, files: FigureFiles) -> Details | None:
+    """Return table, sweeps and remarks of a certificate."""
     end = "optimum" if Status[status].is_finished else "end of the search"
     points: Points = {
         end if key == "optimum" else key: point for key, point in certified["points"].items()
     }
     made = {where: point for where, point in points.items() if _is_made(point)}
-    tag = re.sub(r"\W+", "-", f" {of}") if of else ""
     drawn = {
         f"Taylor remainders at the {where}": files.save(
-            f"taylor{tag}-{k + 1}", figures.taylor(where, point)
+            f"taylor-{k + 1}", figures.taylor(where, point)
         )
         for k, (where, point) in enumerate(made.items())
         if any(one is not None for one in point["taylor"]["r1"])
@@ -49,7 +45,7 @@ def folded(
     if not points:
         return None
     return details(
-        f"Gradient certificate of {of}" if of else "Gradient certificate",
+        "Gradient certificate",
         table(HEAD, [_row(where, point) for where, point in points.items()]),
         charts(drawn),
         Text(

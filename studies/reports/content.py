@@ -125,7 +125,7 @@ class Section:
             for one in folded.blocks
             if one.kind == "media" and len(one.items) > 2
         ]
-        return any(len(one.items) > 1 or one.items[0].wide for one in media)
+        return any(len(one.items) > 1 or any(k.wide for k in one.items) for one in media)
 
 
 @dataclass(frozen=True, config=STRICT)

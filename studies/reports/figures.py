@@ -15,7 +15,6 @@ from studies.runs.folder import RunFolder
 
 INK, SOFT, BLUE, ORANGE, GREEN = "#1d2733", "#8a96a3", "#2f6db3", "#d2622a", "#3a8a5f"
 COMPARED = ("start", "target", "fitted")
-ARROWS = 24  # along the longer edge of a picture
 TINY = float(np.finfo(np.float64).tiny)
 LABEL = 18  # letters of a name in a line
 FEW = 8  # directions that have a tick each
@@ -377,32 +376,6 @@ def pictures(
     middles = 0.5 * (height - 1) + tall * np.arange(len(beside))
     ax.set_yticks(middles, beside, fontsize=10, rotation=90.0, va="center")
     ax.tick_params(length=0.0, labeltop=True, labelbottom=False)
-    return figure
-
-
-def flow(frames: dict[str, np.ndarray], velocity: np.ndarray) -> Any:
-    """Draw the fitted flow of smoke over its picture, at the first instant and the last.
-
-    `velocity` is (n_frames, rows, columns, 2); rows count downwards.
-    """
-    figure, axes = make_axes(1, 2, (9.2, 4.6))
-    for ax, at in zip(axes, (0, -1), strict=True):
-        image = np.clip(frames["fitted"][at, ..., :3], 0.0, 1.0)
-        ax.imshow(0.35 + 0.65 * image, interpolation="nearest")
-        every = max(1, max(image.shape[:2]) // ARROWS)
-        y, x = np.mgrid[every // 2 : image.shape[0] : every, every // 2 : image.shape[1] : every]
-        u = velocity[at, y, x]
-        speed = float(np.linalg.norm(velocity[at], axis=-1).max())
-        ax.quiver(
-            x, y, u[..., 0], u[..., 1], color=ORANGE, angles="xy", scale_units="xy",
-            scale=max(speed, TINY) / (1.4 * every), width=0.004,
-        )  # fmt: skip
-        ax.set(xticks=[], yticks=[])
-        ax.grid(visible=False)
-        ax.spines[:].set_visible(False)
-        ax.set_title(
-            f"{1e3 * frames['times'][at]:.0f} ms, fastest {speed:.2g} cells/step", fontsize=10
-        )
     return figure
 
 
