@@ -20,10 +20,11 @@ import numpy as np
 
 from studies.answer.reached import bars_of
 from studies.control import results
-from studies.control.goal import make_target
+from studies.control.goal import make_target, parts_of
 from studies.errors import FailedSearchError
 from studies.instances import FAILURES, failures_told, parted, place, recorded, spread_out
 from studies.optimizers.evaluations import read_log
+from studies.problem.films import PictureObserver
 from studies.problem.fit import SceneFit, make_fit
 from studies.problem.solve import Solved
 from studies.progress import EvaluationProgress
@@ -143,10 +144,8 @@ def searched(
         ends[kind] = results.curve(solved.result.status.name, log)
         ends[kind]["verdict"] = str(solved.verdict.kind)
         pictures |= {f"picture.{kind}": one for one in last_pictures(solved)[:1]}
-    name, outline = (
-        f"{place(k)}/last-pictures.npz",
-        make_target(first.made, "picture")[1].silhouette,
-    )
+    name = f"{place(k)}/last-pictures.npz"
+    outline = make_target(first.made, "picture")[1].silhouette
     if outline is not None:
         folder.write_npz(name, outline=outline.astype(np.float64), **pictures)
     return {"instance": k, "searches": ends, "pictures": None if outline is None else name}
@@ -154,14 +153,12 @@ def searched(
 
 def last_pictures(solved: Solved) -> Sequence[np.ndarray]:
     """Return the last picture of every film of an answer, (height, width, 4)."""
-    problem, theta = solved.problem, solved.result.theta
-    rows = problem.images(theta)
-    counts = [one.rows_per_frame() * len(one.times) for one in problem.observers]
-    parts = np.split(rows, np.cumsum(counts)[:-1])
+    problem = solved.problem
+    rows = problem.images(solved.result.theta)
     return [
         one.as_images(part)[-1]
-        for one, part in zip(problem.observers, parts, strict=True)
-        if hasattr(one, "as_images")
+        for one, part in zip(problem.observers, parts_of(problem, rows), strict=True)
+        if isinstance(one, PictureObserver)
     ]
 
 

@@ -12,9 +12,8 @@ where a body covers half of them or more.
 Tests: `tests/studies/control/test_goal.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -57,18 +56,16 @@ class Target:
 
     def measure(self, problem: SceneProblem, rows: np.ndarray) -> dict[str, float]:
         """Return cover [-], distance and gain [m], as far as they are known, of predictions."""
-        counts = [one.rows_per_frame() * len(one.times) for one in problem.observers]
-        parts = np.split(rows, np.cumsum(counts)[:-1])
+        film, center = _pictured(problem.observers), _centered(problem.observers)
         found: dict[str, float] = {}
-        for one, part in zip(problem.observers, parts, strict=True):
-            if one.name == _pictured(problem.observers) and self.silhouette is not None:
-                shown = last_alpha(one, part)
+        for one, part in zip(problem.observers, parts_of(problem, rows), strict=True):
+            if film is not None and one is film and self.silhouette is not None:
+                shown = last_alpha(film, part)
                 if self.silhouette.dtype == bool:
                     shown = shown > HALF
                 both = np.minimum(shown, self.silhouette).sum()
                 found["cover"] = float(both / np.maximum(shown, self.silhouette).sum())
-            if one.name == _centered(problem.observers) and self.center is not None:
-                assert self.begin is not None
+            if one is center and self.center is not None and self.begin is not None:
                 found["distance"] = float(np.linalg.norm(part[-1, :3] - self.center))
                 begun = float(np.linalg.norm(self.begin - self.center))
                 found["gain"] = begun - found["distance"]
@@ -90,67 +87,66 @@ def make_target(made: Made, supervision: str) -> tuple[SceneProblem, Target]:
     StudyError
         If states shall be told where the goal's are not known.
     """
-    problem = made.everything
+    problem, at_goal = made.everything, _seen_at_the_goal(made)
+    film, center = _pictured(problem.observers), _centered(problem.observers)
     observers = list(problem.observers)
-    has_own = _centered(observers) is not None
-    if not has_own and (center := _center_of(problem)) is not None:
+    if center is None and CENTER in at_goal and (own := _center_of(problem)) is not None:
+        center = own.showing(at_goal[CENTER][:, :3])
         observers.append(center)
-    silhouette = _drawn_silhouette(observers)
-    if made.hidden is not None and made.true_values is not None:
-        told_of = [*made.hidden.observers]
-        if not has_own and (center := _center_of(made.hidden)) is not None:
-            told_of.append(center)
-        whole = on_one_timeline(made.hidden, told_of)
-        rows = whole.predictions({**problem.fixed, **made.true_values})
-        seen = {one.name: own for one, own in zip(told_of, rows, strict=True)}
-        if (name := _pictured(observers)) is not None:
-            film = next(one for one in observers if one.name == name)
-            silhouette = last_alpha(film, seen[name])
-        observers = [
-            one.showing(seen[CENTER][:, :3])
-            if isinstance(one, PointObserver) and one.name == CENTER
-            else one
-            for one in observers
-        ]
-    elif not has_own:
-        observers = list(problem.observers)
-    told = _centered(observers) if supervision == "states" else None
-    if supervision == "states" and told is None:
+    if supervision == "states" and center is None:
         raise StudyError(
             '`goal.supervision` = "states" needs a goal whose centre of mass is known: simulate '
             "the target with `truth`, or give it as [observations.NAME] with `center = true`."
         )
-    weighted = [_weighted(one, told) for one in observers]
+    silhouette = None
+    if film is not None:
+        known = at_goal.get(film.name)
+        silhouette = _drawn_silhouette(film) if known is None else last_alpha(film, known)
     x = problem.built.state.x if isinstance(problem.built.system, Model) else np.zeros((0, 3))
-    known = next((one for one in weighted if one.name == _centered(observers)), None)
-    is_known = isinstance(known, PointObserver)
     target = Target(
         silhouette,
-        known.places[-1, 0] if is_known else None,
-        known.matrix @ x if is_known else None,
+        None if center is None else center.places[-1, 0],
+        None if center is None else (center.matrix @ x)[0],
         float(np.ptp(x, axis=0).max()) if len(x) else 0.0,
     )
-    if target.begin is not None:
-        target = replace(target, begin=target.begin[0])
+    told = [center] if supervision == "states" else problem.observers
+    weighted = [one if one in told else replace(one, weight=0.0) for one in observers]
     return on_one_timeline(problem, weighted), target
 
 
-def last_alpha(one: Observer, rows: np.ndarray) -> np.ndarray:
+def _seen_at_the_goal(made: Made) -> dict[str, np.ndarray]:
+    """Return what a simulated goal shows, in rows by observation and `CENTER`; {} of no such."""
+    if made.hidden is None or made.true_values is None:
+        return {}
+    observers = [*made.hidden.observers]
+    if (center := _center_of(made.hidden)) is not None:
+        observers.append(center)
+    whole = on_one_timeline(made.hidden, observers)
+    rows = whole.predictions({**made.everything.fixed, **made.true_values})
+    return {one.name: own for one, own in zip(observers, rows, strict=True)}
+
+
+def parts_of(problem: SceneProblem, rows: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of every observation."""
+    counts = [one.rows_per_frame() * len(one.times) for one in problem.observers]
+    return np.split(rows, np.cumsum(counts)[:-1])
+
+
+def last_alpha(one: PictureObserver, rows: np.ndarray) -> np.ndarray:
     """Return the alphas of the last picture of a film, (height, width)."""
-    assert isinstance(one, PictureObserver)
     return one.as_images(rows)[-1, ..., 3]
 
 
-def _pictured(observers: Sequence[Observer]) -> str | None:
-    """Return the name of the film whose last picture is measured: the one that ends last."""
+def _pictured(observers: Sequence[Observer]) -> PictureObserver | None:
+    """Return the film whose last picture is measured: the one that ends last."""
     films = [one for one in observers if isinstance(one, PictureObserver)]
-    return max(films, key=lambda one: one.start + one.times[-1]).name if films else None
+    return max(films, key=lambda one: one.start + one.times[-1], default=None)
 
 
-def _centered(observers: Sequence[Observer]) -> str | None:
-    """Return the name of the observation of a centre of mass."""
+def _centered(observers: Sequence[Observer]) -> PointObserver | None:
+    """Return the observation of a centre of mass."""
     points = [one for one in observers if isinstance(one, PointObserver) and not one.object]
-    return next((one.name for one in points if one.matrix.shape[0] == 1), None)
+    return next((one for one in points if one.matrix.shape[0] == 1), None)
 
 
 def _center_of(problem: SceneProblem) -> PointObserver | None:
@@ -158,7 +154,8 @@ def _center_of(problem: SceneProblem) -> PointObserver | None:
     system = problem.built.system
     if not isinstance(system, Model) or not system.n_nodes:
         return None
-    weights = scipy.sparse.csr_array((system.mass / system.mass.sum())[None])
+    mass = np.asarray(system.mass, np.float64)
+    weights = scipy.sparse.csr_array((mass / mass.sum())[None])
     end = max(one.start + one.times[-1] for one in problem.observers)
     nothing = np.zeros((1, 1, 3))
     return PointObserver(
@@ -166,18 +163,11 @@ def _center_of(problem: SceneProblem) -> PointObserver | None:
     )
 
 
-def _weighted(one: Observer, told: str | None) -> Observer:
-    """Return an observation with the weight 0 unless a search is told it; None: all but CENTER."""
-    is_told = one.name == told if told is not None else one.name != CENTER
-    return one if is_told else replace(one, weight=0.0)
-
-
-def _drawn_silhouette(observers: Sequence[Observer]) -> np.ndarray | None:
-    """Return where the target from a file shows the bodies, 0 or 1; None without a picture.
+def _drawn_silhouette(film: PictureObserver) -> np.ndarray | None:
+    """Return where the target from a file shows the bodies.
 
     Of smoke it is its density, from 0 to 1.
     """
-    film = next((one for one in observers if one.name == _pictured(observers)), None)
     if isinstance(film, SmokeObserver):
         shown = film.frames[-1] - film.background
         return shown.sum(axis=-1) / np.sum(np.asarray(WHITE) - film.background)
@@ -186,8 +176,3 @@ def _drawn_silhouette(observers: Sequence[Observer]) -> np.ndarray | None:
     off = np.abs(film.frames[-1] - np.asarray(film.rasterizer.background)).max(axis=-1)
     differs = off > DIFFERS
     return off > HALF * np.median(off[differs]) if differs.any() else differs
-
-
-def measures_of(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of what was measured, in the order of this page."""
-    return [name for name in ("cover", "distance", "gain") if any(name in one for one in found)]
