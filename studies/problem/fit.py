@@ -11,6 +11,8 @@ from studies import outcome
 from studies.certificate import certificate
 from studies.control.searching import solve_control
 from studies.errors import FailedSearchError
+from studies.memory import make_plan, state_bytes
+from studies.motion import AtRest
 from studies.optimizers.problem import Status
 from studies.preview.showing import inspect
 from studies.problem import seen
@@ -18,7 +20,7 @@ from studies.problem.making import Made, make_problem
 from studies.problem.pictures import shown
 from studies.problem.solve import Solved, robust, solve
 from studies.progress import EvaluationProgress
-from studies.registry import RunOptions
+from studies.runs.options import RunOptions
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
 from studies.reports.scene_run import LOOKS
@@ -31,7 +33,7 @@ from studies.truth import Truth
 
 @dataclass(frozen=True, eq=False)
 class SceneFit:
-    """A `studies.registry.Job`: the search for what is free in a scene.
+    """A `studies.runs.starting.Job`: the search for what is free in a scene.
 
     Attributes
     ----------
@@ -61,9 +63,7 @@ class SceneFit:
             If the loss is not finite at any point.
         """
         if self.file.purpose == "control":
-            solved = solve_control(
-                self.made, self.file, folder, progress, seed=self.options.seed
-            )
+            solved = solve_control(self.made, self.file, folder, progress, seed=self.options.seed)
         else:
             solved = solve(self.made, self.file.search, folder, progress, seed=self.options.seed)
         if solved.result.status is Status.NOT_FINITE:
@@ -161,11 +161,20 @@ def make_fit(
         checkpoint=options.checkpoint,
         say=say,
     )
+    _check_budget(made, options)
     films = [one for one in file.observations.values() if isinstance(one, declared.Film)]
     if file.cameras and any(one.video for one in films):
         _, warnings = inspect(file, made.everything.built)
         made.notes.extend(one for one in warnings if one not in made.notes)
     return SceneFit(file, made, options, title)
+
+
+def _check_budget(made: Made, options: RunOptions) -> None:
+    """Raise if the budget of a reverse sweep has no room for two states."""
+    built = made.everything.built
+    if not isinstance(built.system, AtRest):
+        size = state_bytes(built.system, built.state, options.dtype, options.device)
+        make_plan(options.checkpoint, 2, size)
 
 
 def what_moves(made: Made) -> str:

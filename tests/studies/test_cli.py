@@ -152,6 +152,7 @@ def test_an_interrupt_of_any_other_command_is_one_line(adjsim, monkeypatch):
         (["SCENE", "--out", ""], "it must name a folder, got ''"),
         (["SCENE", "--out", "a\nb"], "it must name a folder, got 'a\\nb'"),
         (["SCENE", "--checkpoint", "lots"], "`--checkpoint` must be a size"),
+        (["SCENE", "--checkpoint", "1kB"], "`--checkpoint` must have room for two states"),
         (["SCENE", "--checkpoint", f"1{'0' * 400}MB"], "`--checkpoint` must be a size"),
     ],
 )
