@@ -146,7 +146,7 @@ def _pictured(observers: Sequence[Observer]) -> PictureObserver | None:
 def _centered(observers: Sequence[Observer]) -> PointObserver | None:
     """Return the observation of a centre of mass."""
     points = [one for one in observers if isinstance(one, PointObserver) and not one.object]
-    return next((one for one in points if one.matrix.shape[0] == 1), None)
+    return next((one for one in points if one.places.shape[1] == 1), None)
 
 
 def _center_of(problem: SceneProblem) -> PointObserver | None:
