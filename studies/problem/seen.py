@@ -11,7 +11,6 @@ from studies.fit_warnings import offset
 from studies.media import as_uint8, magnified, write_jpeg, write_video
 from studies.motion import trajectory_fields
 from studies.optimizers.problem import NOT_FINITE
-from studies.outcome import playback_fps
 from studies.problem.fields import fields_shown
 from studies.problem.films import FilmObserver
 from studies.problem.making import Made
@@ -29,6 +28,7 @@ from studies.scene import declared
 FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"
 QUALITY = 18  # of films on the page, as x264 counts it
 THUMBNAIL_ROWS = 180
+SECONDS = 2.5  # how long a film plays; the motion itself is mostly shorter
 
 
 def write_seen(
@@ -156,6 +156,11 @@ def _write_film(
         "frames": f"frames-{one.name}.npz",
         "items": items,
     }
+
+
+def playback_fps(n_frames: int) -> float:
+    """Return the rate at which n frames play for about `SECONDS`."""
+    return float(np.clip(round(n_frames / SECONDS), 2, 30))
 
 
 def facts_of(problem: SceneProblem) -> dict[str, Any]:
