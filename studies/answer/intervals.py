@@ -93,7 +93,8 @@ class Intervals:
 def no_intervals(n: int, reason: str) -> Intervals:
     """Return intervals of n parameters that could not be computed, with the reason."""
     nan = np.full(n, np.nan)
-    return Intervals((nan, nan), (nan, nan), np.broadcast_to(np.nan, (n, n)), nan, nan, nan, reason=reason)
+    square = np.full((n, n), np.nan)
+    return Intervals((nan, nan), (nan, nan), square, nan, nan, nan, reason=reason)
 
 
 def intervals(  # noqa: PLR0913 -- what an interval may rest on

@@ -25,6 +25,6 @@ def draw(file: SceneFile, rng: np.random.Generator, instance: int) -> SceneFile:
     if f"{BALL}.mu" not in file.free:
         known |= {"mu": rng.uniform(*MU), "lam": rng.uniform(*LAM)}
     if f"{BALL}.mass_factors" not in file.free:
-        n = ball_tets(*ball.cells).n_points
+        n = ball_tets(ball.cells[0]).n_points
         known["mass_factors"] = tuple(rng.uniform(*PARTS, size=n).tolist())
     return replace(file, bodies={**file.bodies, BALL: replace(ball, **known)})

@@ -1,4 +1,4 @@
-"""A square cloth of a random size, turned about its first corner, which is somewhere on the left."""
+"""A square cloth of a random size, turned about its first corner, somewhere on the left."""
 
 from dataclasses import replace
 

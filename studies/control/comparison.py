@@ -42,7 +42,7 @@ KINDS = ("picture", "states", "random")
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A `studies.runs.starting.Job`: search every instance under each supervision, compare the ends.
+    """A job: search every instance under each supervision, then compare the ends.
 
     Attributes
     ----------

@@ -1,5 +1,6 @@
 """SciPy's L-BFGS-B and trust-region least squares, fed by an `Evaluator`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,13 @@ def promised_fall(evaluation: Evaluation) -> float:
     orthonormal, _, _ = np.linalg.svd(evaluation.jacobian, full_matrices=False)
     along = orthonormal.T @ residual
     return float(along @ along)
+
+
+ENDS: Mapping[type[Exception], Status] = {
+    FloatingPointError: Status.NOT_FINITE,
+    _PromisesNothingError: Status.CONVERGED,
+    _NoStepError: Status.STALLED,
+}
 
 
 def is_rough(history: list[Evaluation]) -> bool:
@@ -147,12 +155,8 @@ def gauss_newton(
         found = optimize.least_squares(
             residual, theta, bounds=bounds, xtol=max(tolerance, EPS), ftol=EPS, **options
         )
-    except FloatingPointError:
-        return Status.NOT_FINITE
-    except _PromisesNothingError:
-        return Status.CONVERGED
-    except _NoStepError:
-        return Status.STALLED
+    except tuple(ENDS) as end:
+        return ENDS[type(end)]
     # Steps that shrink because the rollout blows up are no sign of an optimum.
     blew_up = not all(np.isfinite(e.loss) for e in evaluator.history[-4:])
     return Status.CONVERGED if found.status > 0 and not blew_up else Status.STALLED

@@ -105,7 +105,11 @@ def state_observer(
     else:
         data = StateData(times, np.zeros((len(times), n, 3)))
     if data.values.shape[1] != n:
-        whose = "one place, its centre of mass" if one.center else f"the {n} nodes of `bodies.{one.body}`"
+        whose = (
+            "one place, its centre of mass"
+            if one.center
+            else f"the {n} nodes of `bodies.{one.body}`"
+        )
         raise StudyError(
             f"`observations.{name}.file` must have {whose}, got {data.values.shape[1]}: `x` is "
             "(n_times, n_nodes, 3)."

@@ -24,6 +24,7 @@ from render.scene import DirectionalLight, Mesh, SphericalHarmonics
 from studies.errors import StudyError
 from studies.filming import Hulls, Skin, Still, Subject
 from studies.motion import AtRest, NoState
+from studies.scene.at_rest import Resting, make_resting
 from studies.scene.bodies.cloth import make_cloth
 from studies.scene.bodies.part import NodePart, linear, motion_values
 from studies.scene.bodies.pendulum import drawn_pendulum, make_pendulum
@@ -33,7 +34,6 @@ from studies.scene.bodies.soft import make_soft
 from studies.scene.bodies.springs import make_springs
 from studies.scene.checking import check_names
 from studies.scene.contacts import Touching
-from studies.scene.at_rest import Resting, make_resting
 from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Sky, Smoke, Soft, Springs
 from studies.scene.maps import ParameterMap, Placed, Scaled, Value, all_targets
 from studies.scene.motions import NodeMotion
@@ -96,8 +96,9 @@ class Built:
 def build(scene: Scene, *, at_rest: bool = False) -> Built:
     """Return a scene ready to run and to draw.
 
-    With `at_rest` nothing moves: bodies with a mesh are no more than that. Of a `SceneFile`, the paths under `free` add parameters that are left out of a model where they
-    are 0: viscosity, bending damping, lift, drag and actuation.
+    With `at_rest` nothing moves: bodies with a mesh are no more than that. Of a `SceneFile`, the
+    paths under `free` add parameters that are left out of a model where they are 0: viscosity,
+    bending damping, lift, drag and actuation.
 
     Raises
     ------

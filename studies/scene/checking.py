@@ -377,7 +377,7 @@ def _check_sky(key: str, light: Sky, scene: Scene) -> None:
     if len(scene.lights) > 1:
         raise StudyError(
             f"`{key}` is a sky, which stands for all light at once, but there are also "
-            f"{', '.join(name for name in scene.lights if key != f'lights.{name}')}. Leave them out."
+            f"{', '.join(one for one in scene.lights if key != f'lights.{one}')}. Leave them out."
         )
     if light.coefficients is not None and len(light.coefficients) != 9:
         raise StudyError(

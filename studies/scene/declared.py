@@ -111,8 +111,8 @@ class Policy:
 class Look:
     """How a surface looks.
 
-    `texels` makes a texture of so many rows and columns in `color`, to be found; beside `texture`, a
-    picture, it is the size that this is brought to. `color` is ignored where `texture` or
+    `texels` makes a texture of so many rows and columns in `color`, to be found; beside `texture`,
+    a picture, it is the size that this is brought to. `color` is ignored where `texture` or
     `vertex_colors` (an array of the mesh file by name) is given. A texture needs texture
     coordinates in the mesh, or `unwrap = true` makes them.
     """
@@ -170,8 +170,8 @@ class Soft(_Body):
     """A soft solid: E and nu, or mu and lam, in the small-strain sense [Pa].
 
     A closed surface is filled with tetrahedra of `edge_length` times the bounding box's diagonal.
-    `actuation` is a number, a series or a policy: a > 0 swells. What `density` gives to each node is
-    multiplied by `mass_factors`, 1 by default; "even" gives every node the same mass.
+    `actuation` is a number, a series or a policy: a > 0 swells. What `density` gives to each node
+    is multiplied by `mass_factors`, 1 by default; "even" gives every node the same mass.
     """
 
     kind: Literal["soft"] = "soft"
@@ -192,7 +192,8 @@ class Cloth(_Body):
 
     E and nu [Pa, -] and `thickness` [m] give the membrane's and the bending stiffness; `bending`
     [N m], the flexural rigidity D, replaces the latter. `density` is that of the material [kg/m3].
-    `actuation` a > 0 swells the membrane; `bending_actuation` turns the rest angle of hinges by -2 a.
+    `actuation` a > 0 swells the membrane; `bending_actuation` turns the rest angle of hinges by
+    -2 a.
     """
 
     kind: Literal["cloth"] = "cloth"
@@ -443,7 +444,8 @@ class _Observation:
     """What all observations have.
 
     `start` is the scene's time of the first frame or of time 0 in a table [s]; it may be free as
-    "observations.NAME.start". With `validate` it is predicted before it is fitted, to judge the answer.
+    "observations.NAME.start". With `validate` it is predicted before it is fitted, to judge the
+    answer.
     """
 
     weight: Positive = 1.0

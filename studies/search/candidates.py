@@ -62,9 +62,9 @@ def stages_for(
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Return the stages of a search, and how many frames each of them compares.
 
-    Stages with the same number of frames are one, but for those of soft edges. As long as the curve of the first one has more
-    than `FEW` minima, half of its frames are a stage before it: at most `HALVINGS` times, with few
-    axes, and only if the loss of so few frames depends on the parameters at all.
+    Stages with the same number of frames are one, but for those of soft edges. As long as the
+    curve of the first one has more than `FEW` minima, half of its frames are a stage before it: at
+    most `HALVINGS` times, with few axes, and only if the loss of so few frames depends on the parameters at all.
     """
     n_frames = by_frame.shape[1]
     if stages[0] >= 1.0:  # all frames, with softer edges first

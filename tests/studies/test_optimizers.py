@@ -190,14 +190,14 @@ def test_a_log_cut_anywhere_resumes_to_the_same_bits(method, kept, tmp_path):
 def test_a_log_of_another_start_is_refused(tmp_path):
     log = tmp_path / "log.jsonl"
     solve(Method.GAUSS_NEWTON, log=log)
-    with pytest.raises(StudyError, match="log.jsonl is of another search"):
+    with pytest.raises(StudyError, match=r"log\.jsonl is of another search"):
         minimize(Decay(), START + 1e-9, Method.GAUSS_NEWTON, max_evaluations=40, log=log)
 
 
 def test_a_file_that_is_no_log_is_refused(tmp_path):
     log = tmp_path / "log.jsonl"
     log.write_text("{}\n")
-    with pytest.raises(StudyError, match="log.jsonl is damaged"):
+    with pytest.raises(StudyError, match=r"log\.jsonl is damaged"):
         read_log(log)
 
 
