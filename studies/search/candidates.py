@@ -64,7 +64,8 @@ def stages_for(
 
     Stages with the same number of frames are one, but for those of soft edges. As long as the
     curve of the first one has more than `FEW` minima, half of its frames are a stage before it: at
-    most `HALVINGS` times, with few axes, and only if the loss of so few frames depends on the parameters at all.
+    most `HALVINGS` times, with few axes, and only if the loss of so few frames depends on the
+    parameters at all.
     """
     n_frames = by_frame.shape[1]
     if stages[0] >= 1.0:  # all frames, with softer edges first
