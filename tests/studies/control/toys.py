@@ -16,6 +16,15 @@ TOYS = {
         "free.walker.policy.start={ normal = 0.005, shape = [108, 3] }",
         "search.levels=3",
     ),
+    "control-fem": (
+        SMALL,
+        SMALL.replace("target", "outline"),
+        "bodies.gear.actuation.sines=2",
+        "world.duration=0.1",
+        "truth.gear.position=[-3.7, 2.5, 0.0]",
+        "free.gear.policy.start={ normal = 0.01, shape = [1152, 2] }",
+        "search.levels=4",
+    ),
     "control-cloth": (
         SMALL,
         "bodies.cloth.cells=[3, 3]",
