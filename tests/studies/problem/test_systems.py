@@ -9,8 +9,8 @@ from PIL import Image
 from studies.problem.api import simulate
 from studies.problem.making import make_problem
 from studies.problem.mirror import mirrored
-from studies.problem.problem import signals
 from studies.scene.reading import scene_from_dict
+from studies.scene.series import Series
 from tests.studies.problem import scenes
 
 
@@ -48,12 +48,11 @@ def test_a_film_of_smoke_has_the_gradient_of_its_velocity(tmp_path):
 
 def test_a_series_is_interpolated_at_every_step():
     times = np.array([0.0, 1.0])
-    found = signals(
-        {"a": (times, np.array([0.0, 2.0])), "b": (times, np.array([[0.0, 1.0], [4.0, 1.0]]))}, 0.25
-    )
-    assert found["a"].sample(5) == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
+    one = Series(times, np.array([0.0, 2.0])).course(0.25)
+    two = Series(times, np.array([[0.0, 1.0], [4.0, 1.0]])).course(0.25)
+    assert one.sample(5) == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
     expected = np.array([[0, 1], [1, 1], [2, 1], [3, 1], [4, 1]])
-    assert found["b"].sample(5) == pytest.approx(expected)
+    assert two.sample(5) == pytest.approx(expected)
 
 
 def test_a_pendulum_is_driven_by_its_torque(tmp_path):
