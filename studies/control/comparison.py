@@ -100,6 +100,8 @@ class Comparison:
             folder.write_text(INSTANCES_CSV, results.ends_csv(records, failed))
             folder.write_text(CURVES_CSV, results.curves_csv(records))
             where = f"{place(shown)}/{first}"
+            progress.prefix = f"instance {shown} once more, from its log"
+            progress.begin(first)
             solved = fit.solve(_inside(folder, where), progress)  # its log is whole
             progress.say("searches ended; certifying the worst one and drawing the report")
             lines = fit.finish(folder, solved, progress, logs_in=where)

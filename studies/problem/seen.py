@@ -175,6 +175,7 @@ def facts_of(problem: SceneProblem) -> dict[str, Any]:
                 "size": list(one.size) if isinstance(one, FilmObserver | SmokeObserver) else None,
             }
             for one in problem.observers
+            if one.weight  # of a control others are only measured
         },
     }
 
