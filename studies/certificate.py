@@ -32,8 +32,8 @@ from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
 from studies.between_kinks import BetweenKinks, compare_sides, events_between, has_one_clock, reach
 from studies.image_problem import ImageProblem
 from studies.optimizers.problem import NOT_FINITE
-from studies.registry import RunOptions
 from studies.runs.manifest import machine, now, versions
+from studies.runs.options import RunOptions
 from studies.touches import Moving, nearest_touch
 
 
@@ -280,7 +280,7 @@ def require_smooth(
         raise RoughLossError(
             f"no slope can be read in this loss of {here:.3g}: a step of {SHORTEST:.0e} in theta "
             f"changes it by {np.median(short):.1e}, one {LONGER:g} times as long by "
-            f"{np.median(long):.1e}. So it is where the motion is chaotic, as with a `time.dt` too "
+            f"{np.median(long):.1e}. So it is where the motion is chaotic, as with a `world.dt` too "
             "long for the stiffness reached."
         )
 

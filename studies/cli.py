@@ -20,8 +20,8 @@ from studies.settings_help import SettingsCommand
 
 
 if TYPE_CHECKING:
-    from studies.registry import Job
     from studies.runs.folder import RunFolder
+    from studies.runs.starting import Job
 
 
 LONGEST = 2000  # characters of a message
@@ -98,13 +98,11 @@ def list_studies() -> None:
 
 @app.command(cls=SettingsCommand)
 def run(  # noqa: PLR0913 -- the options of a command
-    study: Annotated[
-        str, typer.Argument(help="A scene or study by name (see list), or a TOML file of either.")
-    ],
+    scene: Annotated[str, typer.Argument(help="A scene by name (see list), or a TOML file.")],
     overrides: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Settings, e.g. beam.mu=2e5; `adjsim run STUDY --help` shows all of a study.",
+            help="Keys, e.g. bodies.beam.mu=2e5; `adjsim run SCENE --help` shows all of a scene.",
             metavar="KEY=VALUE",
         ),
     ] = None,
@@ -114,7 +112,7 @@ def run(  # noqa: PLR0913 -- the options of a command
         typer.Option(
             parser=_folder_name,
             metavar="DIR",
-            help="Run folder; by default the next free runs/STUDY-NNN.",
+            help="Run folder; by default the next free runs/SCENE-NNN.",
         ),
     ] = None,
     device: Device = None,
@@ -130,22 +128,17 @@ def run(  # noqa: PLR0913 -- the options of a command
     scheduler: Scheduler = None,
     resume: Resume = False,
 ) -> None:
-    """Run a scene or a study: search, judge, certify, report."""
-    from studies import running
+    """Run a scene: search, judge, certify, report."""
     from studies.problem.running import start_scene
     from studies.runs.pool import open_pool
-    from studies.scene.files import scene_file
+    from studies.scene.files import find_scene
 
     options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
     options["certificate"] = False if no_certificate else None  # None: as before, or by default
     _tell_of_compiling()
-    command = f"adjsim run {shlex.quote(study)}"
-    scene, given = scene_file(study), overrides or []
+    command, path, given = f"adjsim run {shlex.quote(scene)}", find_scene(scene), overrides or []
     with open_pool(scheduler, device=device or "cpu") as pool:
-        if scene is None:
-            folder, job = running.start(study, given, out, options, spread=pool, resume=resume)
-        else:
-            folder, job = start_scene(scene, given, out, options, spread=pool, resume=resume)
+        folder, job = start_scene(path, given, out, options, spread=pool, resume=resume)
         print(f"run folder: {folder.path}", flush=True)
         _carry_out(job, folder, command, scheduler)
 
@@ -360,20 +353,14 @@ def view(
 ) -> None:
     """Show a run in 3-D."""
     from studies.errors import StudyError
-    from studies.registry import find_study
     from studies.runs.folder import SCAN, SPEC, RunFolder
     from studies.view import view_run
 
     folder = RunFolder.open(run)
     if folder.has(SPEC):
         raise StudyError(f"{run} holds a data set, not one motion; open {run}/report.html instead.")
-    study = find_study(folder.study_name())
     if folder.has(SCAN):
         raise StudyError(f"{run} holds a scan, not one motion; open {run}/report.html instead.")
-    if not study.moves:
-        raise StudyError(
-            f"A run of `{study.name}` holds no motion; open {run}/report.html instead."
-        )
     view_run(folder, screenshot)
     if screenshot is not None:
         print(screenshot.resolve())
@@ -392,13 +379,10 @@ def preview(
     ] = None,
 ) -> None:
     """Show a scene at its start values beside its films, and say what looks wrong."""
-    from studies.errors import StudyError
     from studies.preview.showing import preview as draw
-    from studies.scene.files import scene_file
+    from studies.scene.files import find_scene
 
-    path = scene_file(scene)
-    if path is None:
-        raise StudyError(f"There is no scene {scene}: name a TOML file with a table [bodies.NAME].")
+    path = find_scene(scene)
     picture = out or Path(f"{path.stem}-preview.png")
     for line in draw(path, picture, overrides or []):
         print(f"warning: {line}", file=sys.stderr)

@@ -1,16 +1,12 @@
-"""Warnings about a fit beside its verdict: a look that is off, time steps that are too long."""
+"""Warnings about a fit beside its verdict: a look that is off."""
 
 from typing import Any
 
 import numpy as np
 
-from studies.answer.verdict import Kind
-from studies.optimizers.problem import Status
-
 
 CONSTANT = 0.5  # part of the squares left, from which on a constant offset is what is wrong
 VISIBLE = 0.01  # of white: a smaller offset does not matter
-TOO_LONG = 1.2  # times the estimated stable step, which is on the safe side
 BODY, BEHIND = 0.5, 0.05  # alpha above which a pixel shows the body, and below which none
 
 
@@ -55,19 +51,13 @@ def looks_off(found: dict[str, Any]) -> bool:
     return max(abs(part) for name in ("body", "background") for part in found[name]) >= VISIBLE
 
 
-def ending(status: Status, kind: Kind) -> str:
-    """Return how a search ended; advice to search longer only where that is the verdict."""
-    what, _, _ = status.value.partition(". ")
-    return status.value if kind is Kind.NOT_FINISHED else f"{what.rstrip('.')}."
-
-
 def fit_warnings(result: dict[str, Any]) -> list[str]:
     """Return sentences that warn of a result beside its verdict.
 
     Parameters
     ----------
     result : dict
-        What `studies.outcome.result_json` returned.
+        What `studies.problem.fit.SceneFit.result` returned.
     """
     lines = []
     found = result["offset"]  # None where images are not compared with films as they are
@@ -81,13 +71,5 @@ def fit_warnings(result: dict[str, Any]) -> list[str]:
             "motion but the look: light, colours or background do not fit the images, and the "
             "values may be bent to make up for it. Set them (in a scene file: a body's "
             "`look.color`, `lights` and an observation's `background`) before you search longer."
-        )
-    steps = result.get("steps")
-    if steps and steps["dt"] > TOO_LONG * steps["stable_dt"]:
-        lines.append(
-            f"The search ended where `time.dt` is too long: a step is {steps['dt']:.3g} s, and for "
-            f"these values the estimated stable one is {steps['stable_dt']:.3g} s. Motion, loss "
-            "and values there may be no more than error of the steps. Set `time.dt` below that and "
-            "search again."
         )
     return lines

@@ -1,6 +1,6 @@
-"""Many random instances of a study: one after the other, resumable, with median and worst.
+"""Many random instances of a scene: resumable, with median and worst.
 
-Instance k draws its hidden values and its start by the run's seed and k; a study that is
+Instance k draws its hidden values and its start by the run's seed and k; a scene that is
 run once is its instance 0. Every finished instance leaves its numbers in the run folder, so
 that a run that was stopped goes on with the next one. An instance that fails, because its
 rollout diverges or its search finds no finite loss, leaves the reason, and the others go on: it
@@ -12,7 +12,7 @@ import csv
 import io
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,23 +20,17 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from adjsim import checks
 from studies.errors import FailedSearchError, StudyError
-from studies.image_fit import ImageFit
 from studies.optimizers.problem import NOT_FINITE
 from studies.progress import EvaluationProgress
-from studies.registry import Job, RunOptions
 from studies.reports.numbers import count as counted
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
-from studies.runs.pool import HERE, Pool, run_item
+from studies.runs.pool import Pool, run_item
 from studies.scans.progress import PointProgress
-from studies.search.local import Found
-from studies.uncertainty import Uncertainty
 
 
-KEY, FAILED = "instances", "FAILED"
-Make = Callable[[int], ImageFit]
+FAILED = "FAILED"
 Record = Callable[[RunFolder, EvaluationProgress, int], Any]
 # How an instance may fail: a rollout, a search, or a matrix of its fit left the finite numbers.
 FAILURES = (*NOT_FINITE, FailedSearchError)
@@ -48,57 +42,6 @@ class Bar:
 
     ours: float | None = None
     published: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Instances:
-    """A `studies.registry.Job`: run every instance, then report the worst one in full.
-
-    Attributes
-    ----------
-    make : callable
-        make(k) is the fit of instance k.
-    count : int
-    max_evaluations : int
-        Budget of a search.
-    bars : mapping
-        By path, e.g. "mass": the worst instance is the one worst against these.
-    spread : Pool
-        Where instances are run.
-    """
-
-    make: Make
-    count: int
-    max_evaluations: int
-    bars: Mapping[str, Bar] = field(default_factory=dict)
-    spread: Pool = HERE
-
-    def run(self, folder: RunFolder) -> str:
-        """Run what is not finished; write table, CSV and the report."""
-        record, budget = replace(self, spread=HERE)._record, self.max_evaluations
-        spread_out(folder, self.spread, record, count=self.count, max_evaluations=budget)
-        with EvaluationProgress(self.max_evaluations) as progress:
-            records = [self._record(folder, progress, k) for k in range(self.count)]
-        folder.write_text(run_folder.INSTANCES_CSV, as_csv(records))
-        table = summed_up(records, self.bars)
-        folder.write_json(run_folder.INSTANCES, table)
-        worst = self.make(table["worst"])
-        with EvaluationProgress(self.max_evaluations) as progress:
-            # Its log is whole: this evaluates nothing but the spectrum.
-            found, spread = worst.solve(folder, progress, place(table["worst"]))
-        progress.say("instances ended; certifying the worst one and drawing the report")
-        lines = worst.finish(folder, found, spread, progress.say)
-        return "\n".join([*told(table), f"the worst, instance {table['worst']}:", *lines])
-
-    def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        search = partial(searched, self.make)
-        return recorded(folder, progress, search, k, count=self.count)
-
-
-def searched(make: Make, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-    """Return the record of an instance that ended."""
-    fit = make(k)
-    return record(k, fit, *fit.solve(folder, progress, place(k)))
 
 
 def recorded(
@@ -186,40 +129,6 @@ def place(k: int) -> str:
 def result_name(k: int) -> str:
     """Return where in the run folder the result of instance k is: with it, it has ended."""
     return f"{place(k)}/{run_folder.RESULT}"
-
-
-def make_job(
-    settings: Mapping[str, Any],
-    options: RunOptions,
-    make: Make,
-    bars: Mapping[str, Bar] | None = None,
-) -> Job:
-    """Return the job of a study: one fit, or as many as the setting `instances` says."""
-    del options
-    count = checks.positive(KEY, settings[KEY])
-    try:
-        first = make(0)  # complains of settings before anything is run
-    except FAILURES:
-        if count == 1:
-            raise
-    else:
-        if count == 1:
-            return first
-    return Instances(make, count, settings["optimizer"]["max_evaluations"], bars or {})
-
-
-def record(k: int, fit: ImageFit, found: Found, spread: Uncertainty) -> dict[str, Any]:
-    """Return the numbers that are kept of an instance."""
-    return {
-        "instance": k,
-        "status": found.best.status.name,
-        "loss": found.best.loss,
-        "evaluations": found.evaluations,
-        "starts": len(found.all),
-        "errors_are": fit.errors_are,
-        "errors": fit.errors(found.best.theta),
-        "spectrum": spread.to_dict(fit.problem.parameters.theta_labels),
-    }
 
 
 def summed_up(records: list[dict[str, Any]], bars: Mapping[str, Bar]) -> dict[str, Any]:

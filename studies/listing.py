@@ -3,7 +3,6 @@
 import tomllib
 from pathlib import Path
 
-from studies.registry import STUDIES
 from studies.scene.files import bundled_scenes
 
 
@@ -11,13 +10,12 @@ SCANS = Path(__file__).resolve().parent / "scans" / "configs"
 
 
 def listed() -> str:
-    """Return scenes, studies and bundled scans, one line each, under their commands."""
-    runs = {study.name: study.summary for study in STUDIES.values()} | bundled_scenes()
+    """Return bundled scenes and scans, one line each, under their commands."""
     scans = {
         path.stem: tomllib.loads(path.read_text(encoding="utf-8"))["title"]
         for path in sorted(SCANS.glob("*.toml"))
     }
-    groups = {"adjsim run NAME": dict(sorted(runs.items())), "adjsim scan NAME": scans}
+    groups = {"adjsim run NAME": bundled_scenes(), "adjsim scan NAME": scans}
     width = max(len(name) for named in groups.values() for name in named)
     lines = []
     for command, named in groups.items():

@@ -16,7 +16,7 @@ from studies.memory import Plan, make_plan, state_bytes
 from studies.optimizers.problem import NotFiniteError
 
 
-DT = "time.dt"  # what settings call the size of a step
+DT = "world.dt"  # what settings call the size of a step
 
 
 @dataclass(frozen=True, eq=False)

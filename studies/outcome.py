@@ -1,4 +1,4 @@
-"""What a finished fit leaves in its folder: numbers, arrays and videos."""
+"""What a finished fit leaves and says: rows of its parameters, basins, lines for the terminal."""
 
 import math
 from typing import Any
@@ -6,63 +6,15 @@ from typing import Any
 import numpy as np
 
 from studies import certificate
-from studies.answer.image_evidence import image_evidence
-from studies.answer.verdict import judge
-from studies.fit_warnings import ending, fit_warnings, offset
+from studies.fit_warnings import fit_warnings
 from studies.image_problem import ImageProblem
-from studies.motion import Motion, trajectory_fields
 from studies.optimizers.evaluations import Evaluation
-from studies.optimizers.problem import NOT_FINITE
 from studies.parameters import Parameters
-from studies.runs import folder as run_folder
-from studies.runs.folder import RunFolder
 from studies.search.found import Found
-from studies.search.local import read_search
-from studies.stable_steps import steps_at
 from studies.uncertainty import Uncertainty
-from studies.video_problem import VideoProblem
 
 
-SECONDS = 2.5  # how long a video plays; the motion itself is mostly shorter
 LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up
-
-
-def result_json(
-    fit: Any, found: Found, spread: Uncertainty, covered: dict[str, Any] | None
-) -> dict[str, Any]:
-    """Return the result of a fit as plain numbers."""
-    problem, parameters, theta = fit.problem, fit.problem.parameters, found.best.theta
-    labels, images = parameters.theta_labels, problem.images(theta)
-    at_start = loss_at_start(problem)
-    truth = None if fit.truth is None else fit.truth.flat(parameters.paths)
-    verdict = judge(
-        image_evidence(problem, found, spread, images, loss_at_start=at_start, truth=truth)
-    )
-    return {
-        "title": fit.title,
-        "verdict": verdict.to_dict(),
-        "status": found.best.status.name,
-        "message": ending(found.best.status, verdict.kind),
-        "offset": offset(images, problem.targets),
-        "steps": steps_at(problem, theta),
-        "loss": found.best.loss,
-        "loss_at_start": at_start,
-        "evaluations": found.evaluations,
-        "method": str(fit.search.method),
-        "loss_function": repr(problem.loss),
-        "n_parameters": parameters.size,
-        "n_values": problem.n_pixels,
-        "what": fit.what,
-        **fit.facts(),
-        "parameters": fit.rows(theta, spread),
-        "theta_labels": list(labels[:LARGEST_LIST]),
-        "uncertainty": spread.to_dict(labels),
-        "coverage": covered,
-        "start": found.start,
-        "logs": [list(names) for names in found.logs],
-        "basins": basins_json(parameters, found),
-        "findings": fit.findings(theta) if fit.findings else [],
-    }
 
 
 def basins_json(parameters: Parameters, found: Found) -> list[dict[str, Any]]:
@@ -190,11 +142,6 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     if len(result["basins"]) > 1:
         lines.append(f"  from start {result['start'] + 1} of {len(result['basins'])} searched")
     lines += [f"  {finding}" for finding in result["findings"]]
-    if covered := result["coverage"]:
-        parts = ", ".join(f"{name} {count}" for name, count in covered["covered"].items())
-        lines.append(
-            f"  pixel-noise intervals held the truth in {parts} of {covered['repeats']} noise seeds"
-        )
     lines.append(f"gradient certificate: {certificate.told(certificate.verdict_of(certified))}")
     lines += [f"warning: {reason}" for reason in certificate.why_not_made(certified)]
     return lines
@@ -218,69 +165,6 @@ def _parameter_line(row: dict[str, Any]) -> str:
     return line
 
 
-def write_parameters(fit: Any, folder: RunFolder, found: Found, spread: Uncertainty) -> None:
-    """Write the parameters with their history and their spectrum."""
-    theta = found.best.theta
-    history = accepted(read_search(folder, found.logs[found.start]))
-    parameters = fit.problem.parameters
-    thetas = np.array([evaluation.theta for evaluation in history])
-    known = {} if fit.truth is None else {"truth": fit.truth.flat(parameters.paths)}
-    folder.write_npz(
-        run_folder.PARAMETERS,
-        names=np.array(parameters.labels),
-        theta_names=np.array(parameters.theta_labels),
-        estimate=parameters.natural(theta),
-        theta=theta,
-        evaluations=np.array([evaluation.spent for evaluation in history]),
-        history_theta=thetas,
-        history=np.array([parameters.natural(row) for row in thetas]),
-        history_loss=np.array([evaluation.loss for evaluation in history]),
-        singular_values=spread.singular_values,
-        directions=spread.directions,
-        **known,
-    )
-
-
-def write_frames(
-    folder: RunFolder, problem: VideoProblem, theta: np.ndarray, played: np.ndarray | None
-) -> None:
-    """Write the fitted motion and the frames, at steps that are played or at those compared."""
-    compared = problem.motion.frames
-    steps = compared if played is None else played
-    motion = problem.motion_at(theta).at(steps)
-    run = motion.run()
-    folder.write_npz(run_folder.TRAJECTORY, **moved(problem, motion, run))
-    fitted = problem.filming.shoot(motion, run).astype(np.float32)
-    folder.write_npz(
-        run_folder.FRAMES,
-        times=run.times,
-        compared=np.isin(steps, compared),
-        # beside a step that is only shown, the target that comes next
-        target=problem.targets[np.searchsorted(compared, steps)].astype(np.float32),
-        fitted=fitted,
-        start=_at_start(problem, steps, blank=np.zeros_like(fitted)),
-    )
-
-
-def _at_start(problem: VideoProblem, steps: np.ndarray, *, blank: np.ndarray) -> np.ndarray:
-    """Return the frames at the start; blank ones where its rollout blows up."""
-    motion = problem.motion_at(problem.parameters.start).at(steps)
-    try:
-        return problem.filming.shoot(motion, motion.run()).astype(np.float32)
-    except NOT_FINITE:
-        return blank
-
-
-def moved(problem: VideoProblem, motion: Motion, run: Any) -> dict[str, np.ndarray]:
-    """Return the trajectory's arrays by name, and the faces and vertices of what is drawn."""
-    out: dict[str, np.ndarray] = {"steps": run.steps, "times": run.times}
-    out |= trajectory_fields(run)
-    meshes = problem.filming.meshes(motion, run)
-    for name, (faces, vertices) in meshes.items():
-        out |= {f"faces.{name}": faces, f"vertices.{name}": vertices}
-    return {"objects": np.array(list(meshes), str), **out}
-
-
 def accepted(log: list[Evaluation]) -> list[Evaluation]:
     """Return the evaluations where the loss is finite, one for each theta."""
     kept: list[Evaluation] = []
@@ -292,30 +176,3 @@ def accepted(log: list[Evaluation]) -> list[Evaluation]:
         else:
             kept.append(evaluation)
     return kept
-
-
-def write_videos(folder: RunFolder) -> None:
-    """Write target and fitted frames as mp4, slowed down to a few seconds."""
-    from studies.media import as_uint8, write_video
-
-    frames = folder.read_npz(run_folder.FRAMES)
-    fps = playback_fps(len(frames["target"]))
-    items = []
-    for name, key in ((run_folder.TARGET_VIDEO, "target"), (run_folder.FITTED_VIDEO, "fitted")):
-        images = enlarged(as_uint8(frames[key][..., :3]))  # as numbers it takes gigabytes
-        write_video(folder.file(name), images, fps, pad=True)
-        items.append({"file": name, "alt": key, "caption": key})
-    shown = {"title": "Target and fit", "name": "video", "frames": run_folder.FRAMES}
-    folder.write_json("films.json", {"films": [{**shown, "items": items}]})
-
-
-def playback_fps(n_frames: int) -> float:
-    """Return the rate at which n frames play for about `SECONDS`."""
-    return float(np.clip(round(n_frames / SECONDS), 2, 30))
-
-
-def enlarged(images: np.ndarray, width: int = 480) -> np.ndarray:
-    """Return small images with every pixel repeated, so that a browser does not blur them."""
-    from studies.media import magnified
-
-    return magnified(images, width=width)

@@ -1,19 +1,15 @@
-"""The free parameters of a study: blocks of natural values behind one flat theta.
-
-Natural values are what a study speaks of; wires lead them to the rollout's parameters.
-"""
+"""Free parameters: blocks of natural values behind one flat theta."""
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from adjsim import checks
 from studies.errors import StudyError
-from studies.transforms import LINEAR, Identity, LamePair, Log, Transform
-from studies.wires import Wires
+from studies.transforms import LINEAR, Log, Transform
 
 
 @dataclass(frozen=True)
@@ -53,21 +49,18 @@ class Block:
 
 
 class Parameters:
-    """Free parameters of a study, as one flat vector theta and as values by path.
+    """Free parameters, as one flat vector theta and as values by path.
 
     Attributes
     ----------
-    paths, targets : tuple of str
-        Of the natural values, and of the rollout's parameters that they reach.
+    paths : tuple of str
     """
 
-    def __init__(self, blocks: list[Block], wires: Wires | None = None) -> None:
+    def __init__(self, blocks: list[Block]) -> None:
         if not blocks:
-            raise StudyError("A study needs at least one free parameter.")
+            raise StudyError("There must be at least one free parameter.")
         self.blocks = tuple(blocks)
         self.paths = tuple(path for block in blocks for path in block.paths)
-        self._wires = wires or Wires()
-        self.targets = self._wires.targets(self.paths)
         sizes = [block.start.size for block in blocks]
         ends = np.cumsum([0, *sizes])
         self._slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
@@ -113,14 +106,6 @@ class Parameters:
         parts = [block.transform.natural(part).ravel() for block, part in self._parts(theta)]
         return np.concatenate(parts)
 
-    def rollout_values(self, theta: np.ndarray) -> dict[str, Any]:
-        """Return the values of the rollout's parameters at theta."""
-        return self._wires.values(self.values(theta))
-
-    def tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, Any]:
-        """Return the tangents of the rollout's parameters for a tangent of theta."""
-        return self._wires.spread(self.natural_tangents(theta, tan_theta))
-
     def natural_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the tangent of every path for a tangent of theta."""
         return self._by_path(
@@ -141,8 +126,7 @@ class Parameters:
         return np.stack(columns, axis=1)
 
     def gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
-        """Return the gradient in theta from cotangents of the rollout's parameters."""
-        adjoints = self._wires.gather(self.paths, adjoints)
+        """Return the gradient in theta from cotangents of the natural values by path."""
         parts = []
         for block, part in self._parts(theta):
             adj = np.stack([np.asarray(adjoints[path], np.float64) for path in block.paths])
@@ -159,12 +143,6 @@ class Parameters:
         """
         parts = [block.transform.theta(part).ravel() for block, part in self._parts(natural)]
         return np.concatenate(parts)
-
-    def as_natural(self) -> "Parameters":
-        """Return the same parameters with the natural values themselves for theta."""
-        return Parameters(
-            [replace(block, transform=Identity()) for block in self.blocks], self._wires
-        )
 
     def _parts(self, theta: np.ndarray) -> list[tuple[Block, np.ndarray]]:
         return [
@@ -203,11 +181,6 @@ def block(
 def positive_block(path: str, start: Any, bounds: Mapping[str, Any] | None = None) -> Block:
     """Return the default block of a positive quantity: log transform."""
     return block((path,), Log(), [start], bounds)
-
-
-def lame_block(name: str, mu: Any, lam: Any, bounds: Mapping[str, Any] | None = None) -> Block:
-    """Return the block of a force's `mu` and `lam`: the Lame pair transform."""
-    return block((f"{name}.mu", f"{name}.lam"), LamePair(), [mu, lam], bounds)
 
 
 def _component_labels(name: str, shape: tuple[int, ...]) -> list[str]:

@@ -32,20 +32,17 @@ def settings_text(command: str, args: Sequence[str]) -> str:
             *before, settings = (file.read_text(encoding="utf-8") for file in files)
             own = "".join(f"\n{name}, {files[0]}:\n\n{text}" for text in before)
             return f"{own}\nSettings, each to be given as key=value, {files[-1]}:\n\n{settings}"
-    name = "STUDY" if command == "run" else "NAME"
-    return f"\n`adjsim {command} {name} --help` shows the settings of {name} as well.\n"
+    return f"\n`adjsim {command} NAME --help` shows the settings of NAME as well.\n"
 
 
 def documents(command: str, name: str) -> list[Path]:
     """Return the built-in files that document what a command makes of a name, its settings last."""
-    from studies.config import STUDY
     from studies.listing import SCANS
     from studies.scene.files import scene_file
 
     scan = SCANS / f"{name}.toml"
     if command == "scan" and scan.is_file():
         told = tomllib.loads(scan.read_text(encoding="utf-8"))
-        return [scan, *documents("run", told.get("scene") or told["study"])]
-    if scene := scene_file(name):
-        return [scene]
-    return [STUDY.file(name)] if name in STUDY.names and command != "dataset" else []
+        return [scan, *documents("run", told["scene"])]
+    scene = scene_file(name)
+    return [scene] if scene else []

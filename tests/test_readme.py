@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from studies.registry import STUDIES
 from studies.scene.files import bundled_scenes
 
 
@@ -51,7 +50,7 @@ def test_the_files_that_are_named_exist():
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
-def test_the_extras_and_studies_that_are_named_exist():
+def test_the_extras_and_scenes_that_are_named_exist():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = {
         name for group in re.findall(r"'\.\[([\w,]+)\]'", README) for name in group.split(",")
@@ -59,7 +58,7 @@ def test_the_extras_and_studies_that_are_named_exist():
     assert extras
     assert extras <= set(project["optional-dependencies"])
     named = set(re.findall(r"adjsim (?:run|preview) ([\w-]+)", README + MEASURED))
-    assert named - {"STUDY", "SCENE"} <= {*STUDIES, *bundled_scenes()}
+    assert named - {"SCENE"} <= set(bundled_scenes())
 
 
 def test_continuous_integration_runs_the_test_command():

@@ -65,7 +65,7 @@ class Status(enum.Enum):
     SETTLED = "The loss no longer falls."
     MAX_EVALUATIONS = (
         "The evaluations are spent before the tolerance is reached. Raise "
-        "`optimizer.max_evaluations`, or loosen `optimizer.tolerance`."
+        "`search.max_evaluations`, or loosen `search.tolerance`."
     )
     STALLED = (
         "No step lowers the loss any further, though the tolerance is not reached. At a "
@@ -73,7 +73,7 @@ class Status(enum.Enum):
         "pyramid loss."
     )
     NOT_FINITE = (
-        "The loss is not finite: the rollout blew up. Lower `time.dt`, move the start, or "
+        "The loss is not finite: the rollout blew up. Lower `world.dt`, move the start, or "
         "tighten the bounds."
     )
 

@@ -20,14 +20,14 @@ from studies.problem.making import Made, make_problem
 from studies.problem.pictures import shown
 from studies.problem.solve import Solved, robust, solve
 from studies.progress import EvaluationProgress
-from studies.runs.options import RunOptions
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
 from studies.reports.scene_run import LOOKS
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
+from studies.runs.options import RunOptions
 from studies.scene import declared
-from studies.search.local import read_search
+from studies.search.logs import read_search
 from studies.truth import Truth
 
 
@@ -113,7 +113,6 @@ class SceneFit:
             "status": solved.result.status.name,
             "message": solved.result.status.value.partition(". ")[0].rstrip(".") + ".",
             "offset": seen.look_offset(problem, theta),
-            "steps": None,
             "loss": solved.result.loss,
             "loss_at_start": outcome.loss_at_start(first),
             "evaluations": solved.evaluations,
@@ -128,7 +127,6 @@ class SceneFit:
             "nuisances": [row for row in rows if not row["is_answer"]],
             "theta_labels": list(parameters.theta_labels),
             "uncertainty": solved.spread.to_dict(parameters.theta_labels),
-            "coverage": None,
             "start": solved.found.start,
             "logs": logs(solved, logs_in),
             "basins": outcome.basins_json(solved.searched.parameters, solved.found),
@@ -173,7 +171,8 @@ def _check_budget(made: Made, options: RunOptions) -> None:
     """Raise if the budget of a reverse sweep has no room for two states."""
     built = made.everything.built
     if not isinstance(built.system, AtRest):
-        size = state_bytes(built.system, built.state, options.dtype, options.device)
+        dtype = "float64" if options.certificate else options.dtype  # certificates are in float64
+        size = state_bytes(built.system, built.state, dtype, options.device)
         make_plan(options.checkpoint, 2, size)
 
 

@@ -30,9 +30,9 @@ from studies.problem.fit import SceneFit, make_fit
 from studies.problem.pictures import shown
 from studies.problem.solve import Solved
 from studies.progress import EvaluationProgress
-from studies.registry import RunOptions
 from studies.runs import folder as run_folder
 from studies.runs.folder import STUDY, RunFolder
+from studies.runs.options import RunOptions
 from studies.runs.pool import HERE, Pool
 from studies.scene import declared
 from studies.scene.drawing import drawn
@@ -41,7 +41,7 @@ from studies.scene.reading import to_toml
 
 @dataclass(frozen=True, eq=False)
 class SceneInstances:
-    """A `studies.registry.Job`: run every instance, then report the worst one in full.
+    """A `studies.runs.starting.Job`: run every instance, then report the worst one in full.
 
     Attributes
     ----------

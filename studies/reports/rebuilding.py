@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from studies.errors import StudyError
-from studies.registry import find_study
 from studies.runs.folder import SCAN, SPEC, RunFolder
+from studies.scene.files import SCENE
 
 
 FORMATS = ("pdf", "svg")
@@ -37,4 +37,8 @@ def _rebuilt(folder: RunFolder, formats: tuple[str, ...]) -> Path:
         from studies.scans.report import write_report as write_scan_report
 
         return write_scan_report(folder, formats)
-    return find_study(folder.study_name()).write_report(folder, formats)
+    if folder.study_name() != SCENE:
+        raise StudyError(f"{folder.path} holds no run of a scene, a scan or a data set.")
+    from studies.reports.scene_run import write_report
+
+    return write_report(folder, formats)

@@ -35,7 +35,7 @@ from studies.reports.numbers import count, estimate, interval, number
 from studies.reports.page import write_report as write_page
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
-from studies.search.local import read_search
+from studies.search.logs import read_search
 
 
 GOOD = ("found", "reached")  # verdicts that are green

@@ -293,7 +293,7 @@ class RunFolder:
     def command(self) -> str:
         """Return what makes the run, as the command line names it: `scan figure-4a`."""
         if not self.has(MANIFEST):
-            return "run STUDY"
+            return "run SCENE"
         manifest = self.read_json(MANIFEST)
         return f"{manifest['verb']} {shlex.quote(manifest['target'])}"
 
@@ -325,7 +325,7 @@ def digest_of(data: bytes) -> str:
 
 
 def new_folder(study: str) -> Path:
-    """Make the first folder `runs/STUDY-001`, `-002`, ... that does not exist, and return it.
+    """Make the first folder `runs/NAME-001`, `-002`, ... that does not exist, and return it.
 
     Of two commands that start at the same time, each has its own.
 

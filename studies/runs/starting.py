@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from studies.errors import StudyError
 from studies.runs.folder import (
@@ -40,7 +40,15 @@ from studies.runs.meshes import keep_meshes, write_meshes
 from studies.runs.options import CHANGEABLE, RunOptions, check_device
 
 
-Job = TypeVar("Job")
+class Job(Protocol):
+    """Something that is checked and ready to run."""
+
+    def run(self, folder: RunFolder) -> str:
+        """Run, or go on where the folder's logs end; return a few lines of outcome."""
+        ...
+
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -138,8 +146,8 @@ def _is_left_out(value: Any) -> bool:
 
 
 def start_or_resume(
-    recipe: Recipe, out: Path | None, make: Callable[[], Job], *, resume: bool
-) -> tuple[RunFolder, Job]:
+    recipe: Recipe, out: Path | None, make: Callable[[], Made], *, resume: bool
+) -> tuple[RunFolder, Made]:
     """Return the folder of a run, locked, and what `make` returns: the job, checked and ready.
 
     A new folder is made after `make`, so that a mistake leaves none.
@@ -164,7 +172,7 @@ def start_or_resume(
     return folder, job
 
 
-def _resume(recipe: Recipe, out: Path, make: Callable[[], Job]) -> tuple[RunFolder, Job]:
+def _resume(recipe: Recipe, out: Path, make: Callable[[], Made]) -> tuple[RunFolder, Made]:
     folder = RunFolder.reopen(out)
     try:
         stored = folder.read_json(MANIFEST)

@@ -3,6 +3,8 @@
 import tomllib
 from pathlib import Path
 
+from studies.errors import StudyError
+
 
 SCENE = "scene"  # what the manifest of a run calls its study
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
@@ -27,6 +29,28 @@ def scene_file(name: str) -> Path | None:
         return path if b"[bodies" in data else None
     has_other_kind = any(key in values for key in ("study", "scan", "dataset"))
     return None if has_other_kind else path
+
+
+def find_scene(name: str) -> Path:
+    """Return the file of a scene, as `scene_file` finds it.
+
+    Raises
+    ------
+    StudyError
+        If there is none; the nearest bundled one is named.
+    """
+    from studies.scene.tables import (
+        unknown,  # it brings Pydantic, which `adjsim list` can do without
+    )
+
+    if path := scene_file(name):
+        return path
+    if (name.endswith(".toml") or "/" in name) and not Path(name).exists():
+        raise StudyError(f"There is no scene file {name}.")
+    if name.endswith(".toml"):
+        raise StudyError(f"{name} is no scene file: there must be a table [bodies.NAME] in it.")
+    known = sorted(path.stem for path in BUNDLED.glob("*.toml"))
+    raise StudyError(f"{unknown('scene', name, known)} Or give a scene file, NAME.toml.")
 
 
 def bundled_scenes() -> dict[str, str]:

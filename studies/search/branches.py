@@ -12,7 +12,7 @@ from studies.progress import EvaluationProgress
 from studies.runs.folder import RunFolder
 from studies.search.coarse import is_log
 from studies.search.found import Basin
-from studies.search.local import log_names
+from studies.search.logs import log_names
 from studies.search.robust_settings import (
     RobustProblem,
     RobustSearch,

@@ -2,16 +2,33 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 
 from studies.errors import StudyError
-from studies.optimizers.problem import Method, Options, Stall
-from studies.search.local import Staged
+from studies.optimizers.problem import Method, Options, Problem, Stall
+from studies.parameters import Parameters
 
 
 MOST_TANGENTS = 40  # with more components of theta a gradient is cheaper than a Jacobian
+
+
+class Staged(Problem, Protocol):
+    """A problem that knows easier ones to begin with."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """What is free."""
+        ...
+
+    def at_stage(self, stage: float) -> Self:
+        """Return an easier problem; 1 is the problem itself."""
+        ...
+
+    def name_of_stage(self, stage: float) -> str:
+        """Return what is looked at in a stage."""
+        ...
 
 
 class RobustProblem(Staged, Protocol):

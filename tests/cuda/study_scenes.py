@@ -1,28 +1,31 @@
-"""What a study does on a device, tiny: `adjsim run --device` asks its problem for nothing else."""
+"""What a scene does on a device, tiny: `adjsim run --device` asks its problem for nothing else."""
 
 import numpy as np
 
-from studies import beam, config
-from studies.registry import RunOptions
+from studies.problem.making import make_problem
+from studies.scene.drawing import drawn
+from studies.scene.files import BUNDLED
+from studies.scene.reading import read_scene
 
 
 BEAM = (
-    "beam.cells=[1, 1, 1]",
-    "beam.size=[0.4, 0.4, 0.4]",
-    "time.dt=1e-3",
-    "time.steps=3",
-    "time.frames=2",
-    "image.height=6",
-    "image.width=8",
-    "loss.levels=1",
+    "bodies.beam.cells=[1, 1, 1]",
+    "bodies.beam.size=[0.4, 0.4, 0.4]",
+    "bodies.beam.position=[0.2, 0.2, 0.2]",
+    "world.dt=1e-3",
+    "world.duration=3e-3",
+    "observations.film.simulate.frames=2",
+    "observations.film.simulate.height=6",
+    "observations.film.simulate.width=8",
+    "search.levels=1",
 )
 
 
 def problem(device):
     """Pictures, residuals and derivatives of `beam` where its search begins, by name."""
-    settings = config.resolve("beam", BEAM)
-    fit = beam.prepare(settings.values, RunOptions(device=device))
-    own, theta = fit.problem, fit.problem.parameters.start
+    file = drawn(read_scene(BUNDLED / "beam.toml", BEAM), 0)
+    own = make_problem(file, device=device).problem
+    theta = own.parameters.start
     loss, gradient = own.loss_and_gradient(theta)
     residuals, jacobian = own.residuals_and_jacobian(theta)
     return {

@@ -1,12 +1,11 @@
 """A certificate that cannot be made is told as such, and never costs the run its result."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from studies import certificate as certificates, running
+from studies import certificate as certificates
 from studies.certificate import (
     RoughLossError,
     Verdict,
@@ -16,10 +15,13 @@ from studies.certificate import (
     verdict_of,
 )
 from studies.optimizers.problem import NotFiniteError
+from studies.problem.running import start_scene
 from studies.reports.certificate import line
 from studies.reports.rebuilding import rebuild
 from studies.runs.folder import RunFolder
-from tests.studies.toy_beam import OVERRIDES, toy_fit
+from studies.scene.reading import to_toml
+from tests.studies.bundled.test_twins import TOYS, made
+from tests.studies.problem.twins import twin
 
 
 WHY = "The rollout left the finite numbers in step 7."
@@ -38,46 +40,30 @@ def fails_beyond(start, error):
 
 
 def test_a_run_whose_certificate_diverges_leaves_its_result_and_its_report(tmp_path, monkeypatch):
-    overrides = [*OVERRIDES, "optimizer.max_evaluations=8"]
-    folder, job = running.start("beam", overrides, tmp_path / "run", {})
-    start = job.problem.parameters.start
-    monkeypatch.setattr(certificates, "_tested", fails_beyond(start, KeyError("of ours")))
+    (tmp_path / "pendulum.toml").write_text(to_toml(twin()))
+    arguments = (tmp_path / "pendulum.toml", [], tmp_path / "run", {})
+    folder, job = start_scene(*arguments)
+    monkeypatch.setattr(certificates, "_tested", fails_beyond(None, KeyError("of ours")))
     with pytest.raises(KeyError, match="of ours"):
         job.run(folder)
     folder.release()
     monkeypatch.undo()
-    monkeypatch.setattr(certificates, "_tested", fails_beyond(start, NotFiniteError(WHY)))
-    folder, job = running.resume("beam", overrides, tmp_path / "run", {})
+    monkeypatch.setattr(certificates, "_tested", fails_beyond(None, NotFiniteError(WHY)))
+    folder, job = start_scene(*arguments, resume=True)
     text = job.run(folder)
     assert "gradient certificate: could not be made" in text
     assert f"warning: no certificate at the optimum: {WHY}" in text
     made = folder.read_json("certificate.json")
     assert (made["verdict"], made["passed"]) == ("not made", False)
-    assert made["points"]["start"]["passed"]
     assert made["points"]["optimum"]["reason"] == WHY
-    assert folder.read_json("result.json")["evaluations"] <= 8
     report = rebuild(RunFolder.open(tmp_path / "run")).read_text()
-    assert f"could not be made: {WHY}" in report
-    assert "gradient certificate</dt><dd>could not be made" in report
-    assert report.count("Taylor remainders at the start") == 1
-    assert "Taylor remainders at the optimum" not in report
-
-
-def test_a_start_that_blows_up_beside_another_that_does_not_is_reported(tmp_path):
-    stiff = ("start.mu=9.9e5", "start.lam=1.2e6", "bounds.lam=[4e4, 2e6]", "time.dt=6e-3")
-    folder, job = running.start("beam", [*OVERRIDES, *stiff], tmp_path / "run", {})
-    text = replace(job, search=replace(job.search, starts=3, max_evaluations=4)).run(folder)
-    assert "from start 3 of 3 searched" in text
-    assert "no certificate at the start: The rollout left the finite numbers in step" in text
-    assert folder.read_json("result.json")["loss_at_start"] is None
-    assert folder.read_json("certificate.json")["points"]["optimum"]["dot"]["passed"]
-    assert not folder.read_npz("frames.npz")["start"].any()
-    assert folder.has("report.html")
+    assert WHY in report
+    folder.release()
 
 
 @pytest.mark.parametrize("error", [NotFiniteError(WHY), FloatingPointError(WHY)])
 def test_what_is_no_mistake_of_the_program_is_the_reason(monkeypatch, error):
-    problem = toy_fit().problem
+    problem = made("beam", *TOYS["beam"]).problem
     monkeypatch.setattr(certificates, "_tested", fails_beyond(None, error))
     point = check_point(problem, problem.parameters.start, seed=0)
     assert verdict_of(point) is Verdict.NOT_MADE
@@ -112,7 +98,7 @@ def test_only_a_loss_without_any_slope_is_refused(rng, n):
 
 
 def test_a_rough_loss_costs_one_sweep_and_every_sweep_that_fails_is_told(monkeypatch):
-    problem, told = toy_fit().problem, []
+    problem, told = made("beam", *TOYS["beam"]).problem, []
     theta = problem.parameters.start
     nothing = np.ones(problem.targets.shape[:-1], bool)
     monkeypatch.setattr(certificates, "smooth_pixels", lambda *_, **__: nothing)
@@ -126,11 +112,11 @@ def test_a_rough_loss_costs_one_sweep_and_every_sweep_that_fails_is_told(monkeyp
     point = check_point(problem, theta, 0, told.append)
     assert len(told) == 1
     assert point["verdict"] == "not made"
-    assert "`time.dt` too long for the stiffness reached." in point["reason"]
+    assert "`world.dt` too long for the stiffness reached." in point["reason"]
 
 
 def test_a_sweep_draws_each_point_once_if_it_may_keep_its_images(monkeypatch):
-    problem, drawn, found = toy_fit().problem, [], []
+    problem, drawn, found = made("beam", *TOYS["beam"]).problem, [], []
     images, theta = type(problem).images, problem.parameters.start
     monkeypatch.setattr(
         type(problem), "images", lambda self, at: drawn.append(at.tobytes()) or images(self, at)

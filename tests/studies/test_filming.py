@@ -1,110 +1,93 @@
+"""Where the vertices of nodes, rigid bodies and things at rest are, with tangent and adjoint."""
+
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from adjsim.forces.external import ExternalForces
+from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.meshes.grid import box_tets
-from render.scene import Mesh
-from studies.filming import Pulled, Skin, Still, Subject, make_filming
+from adjsim.model import Model, State
+from adjsim.rigid.bodies import BodyPoint, RigidBodies
+from adjsim.rigid.pose import BodyState
+from studies.filming import Hulls, Skin, Still
+from studies.motion import Motion, pull_frames, trajectory_fields
+from tests.rigid.scenes import box
 
 
-SETTINGS = {
-    "camera": {"eye": [1.5, 1.2, 2.5], "target": [0.5, 0.5, 0.5], "fov_y": 45.0},
-    "image": {
-        "height": 20, "width": 24, "softness": 1.0, "background": [0.1, 0.2, 0.3],
-        "light": [0.4, 1.0, 0.7],
-    },
-}  # fmt: skip
 MESH = box_tets((1, 1, 1))
 SURFACE = MESH.surface()
-MOTION = SimpleNamespace(frames=np.arange(2), dtype="float64", length=1.5)
-
-
-class Stretched(Subject):
-    """The box, as long as a value of the system says."""
-
-    def vertices(self, motion, run):
-        return motion.length * run.x[:, SURFACE.nodes]
-
-    def vertices_jvp(self, motion, run, tan_run, tangents):
-        moved = motion.length * tan_run.x[:, SURFACE.nodes]
-        return moved + tangents["length"] * run.x[:, SURFACE.nodes]
-
-    def vertices_vjp(self, motion, run, adj_vertices):
-        adj_x = np.zeros_like(run.x)
-        adj_x[:, SURFACE.nodes] = motion.length * adj_vertices
-        return Pulled({"x": adj_x}, {"length": np.vdot(adj_vertices, run.x[:, SURFACE.nodes])})
-
-
-def filming():
-    drawn = Mesh(SURFACE.local_faces)
-    skin = Skin.of_nodes(SURFACE.nodes, MESH.n_points, offset=(-0.2, 0.1, 0.0))
-    wall = np.array([[-1.0, -1.0, -0.5], [2.0, -1.0, -0.5], [0.0, 2.0, -0.5]])
-    objects = {
-        "box": (drawn, skin),
-        "wall": (Mesh(np.array([[0, 1, 2]])), Still(wall)),
-        "long": (drawn, Stretched()),
-    }
-    return make_filming(SETTINGS, objects)
+MOTION = SimpleNamespace(frames=np.arange(2), dtype="float64")
 
 
 def run(rng):
     return SimpleNamespace(x=MESH.points + 0.05 * rng.normal(size=(2, MESH.n_points, 3)))
 
 
-def test_several_things_are_in_one_picture(rng):
-    whole = filming()
-    images = whole.shoot(MOTION, run(rng))
-    assert images.shape == (2, 20, 24, 4)
-    meshes = whole.meshes(MOTION, run(rng))
-    assert list(meshes) == ["box", "wall", "long"]
-    assert meshes["wall"][1].shape == (2, 3, 3)
-
-
-def test_images_that_are_recorded_are_those_that_are_shot(rng):
-    whole, here = filming(), run(rng)
-    filmed = whole.record(MOTION, here)
-    assert np.array_equal(filmed.images, whole.shoot(MOTION, here))
-    adj = rng.normal(size=filmed.images.shape)
-    once, again = filmed.vjp(adj), whole.vjp(MOTION, here, adj)
-    assert np.abs(once.frames["x"]).max() > 0.0
-    assert all(np.array_equal(once.frames[key], again.frames[key]) for key in again.frames)
-
-
-def test_the_tangent_is_the_slope_of_the_images(rng):
-    whole, here = filming(), run(rng)
+def test_a_skin_follows_its_nodes(rng):
+    skin, here = Skin.of_nodes(SURFACE.nodes, MESH.n_points, offset=(-0.2, 0.1, 0.0)), run(rng)
+    vertices = skin.vertices(MOTION, here)
+    np.testing.assert_array_equal(vertices, here.x[:, SURFACE.nodes] + [-0.2, 0.1, 0.0])
     tan = SimpleNamespace(x=rng.normal(size=here.x.shape))
-    _, tan_images = whole.jvp(MOTION, here, tan, {"length": 0.7})
-    h = 1e-6
-    ahead, behind = (
-        whole.shoot(
-            SimpleNamespace(**{**vars(MOTION), "length": MOTION.length + s * h * 0.7}),
-            SimpleNamespace(x=here.x + s * h * tan.x),
-        )
-        for s in (1.0, -1.0)
+    tan_vertices = skin.vertices_jvp(MOTION, here, tan, {})
+    adj = rng.normal(size=vertices.shape)
+    pulled = skin.vertices_vjp(MOTION, here, adj)
+    assert np.vdot(adj, tan_vertices) == pytest.approx(
+        np.vdot(pulled.frames["x"], tan.x), rel=1e-12
     )
-    # h^2 times a third derivative of edges one pixel wide, and rounding over h; a pixel where
-    # two faces swap their order jumps, so most, not all, are compared
-    error = np.abs((ahead - behind) / (2.0 * h) - tan_images)
-    assert np.quantile(error, 0.99) < 1e-6 * np.abs(tan_images).max()
 
 
-def test_tangent_and_adjoint_are_transposes_in_the_frames_and_in_values(rng):
-    whole, here = filming(), run(rng)
-    tan = SimpleNamespace(x=rng.normal(size=here.x.shape))
-    _, tan_images = whole.jvp(MOTION, here, tan, {"length": 0.7})
-    adj = rng.normal(size=tan_images.shape)
-    pulled = whole.vjp(MOTION, here, adj)
-    right = np.vdot(tan.x, pulled.frames["x"]) + 0.7 * pulled.values["length"]
-    assert np.vdot(tan_images, adj) == pytest.approx(right, rel=1e-10)
-    assert pulled.values["length"] != 0.0
+def test_what_is_at_rest_is_at_every_frame_and_moves_with_nothing(rng):
+    wall, here = (
+        Still(np.array([[-1.0, -1.0, -0.5], [2.0, -1.0, -0.5], [0.0, 2.0, -0.5]])),
+        run(rng),
+    )
+    vertices = wall.vertices(MOTION, here)
+    assert vertices.shape == (2, 3, 3)
+    assert not wall.vertices_jvp(MOTION, here, here, {}).any()
+    assert wall.vertices_vjp(MOTION, here, vertices).frames == {}
 
 
 def test_float32_positions_stay_float32(rng):
     here = SimpleNamespace(x=run(rng).x.astype(np.float32))
     skin = Skin.of_nodes(SURFACE.nodes, MESH.n_points, offset=0.1)
     assert skin.vertices(MOTION, here).dtype == np.float32
-    still = Still(np.zeros((3, 3)))
-    assert still.vertices(SimpleNamespace(**{**vars(MOTION), "dtype": "float32"}), here).dtype == (
-        np.float32
-    )
+    single = SimpleNamespace(frames=np.arange(2), dtype="float32")
+    assert Still(np.zeros((3, 3))).vertices(single, here).dtype == np.float32
+
+
+def thrown(**nodes):
+    """A box that is pushed and lands on a floor."""
+    bodies = RigidBodies(box((0.5, 0.4, 0.6)), mass=0.3, points={"at": BodyPoint([0.5, 0.4, 0])})
+    forces = {
+        "push": ExternalForces("at", [4.0, 1.0, -2.0], (0, 8), body="block"),
+        "floor": HalfSpaceContact(height=0.45, stiffness=300.0, damping=0.5, body="block"),
+    }
+    start = BodyState([0.4, 0.7, 0.4], [0.1, 0.2, 0.0, 1.0], [0.2, -1.0, 0.0], [0.5, 1.0, -0.5])
+    model = Model(forces=forces, bodies={"block": bodies}, **nodes)
+    x = [[0.0, 5.0, 0.0]] if nodes else None
+    return Motion(model, State(x, bodies={"block": start}), 2e-3, np.array([0, 15, 30]))
+
+
+@pytest.mark.parametrize("nodes", [{}, {"mass": [1.0]}], ids=["alone", "beside a node"])
+def test_the_adjoint_of_hulls_is_the_transpose_of_their_tangent(rng, nodes):
+    motion, hulls = thrown(**nodes), Hulls("block")
+    paths = ("block.mass", "block.velocity", "block.rotation", "floor.stiffness", "push.force")
+    own = {**motion.system.parameters(), **motion.system.state_parameters(motion.state)}
+    tangents = {path: rng.standard_normal(own[path].shape) for path in paths}
+    recorded = motion.record()
+    here, tan_run = motion.jvp(tangents)
+    assert hulls.vertices(motion, here).shape == (3, 8, 3)
+    tan_vertices = hulls.vertices_jvp(motion, here, tan_run, tangents)
+    adj = rng.standard_normal(tan_vertices.shape)
+    gradient = pull_frames(recorded, hulls.vertices_vjp(motion, here, adj).frames, paths)
+    right = [np.vdot(gradient[path], tangents[path]) for path in paths]
+    assert abs(np.vdot(adj, tan_vertices) - sum(right)) <= 1e-11 * np.abs(right).sum()
+    assert all(right)
+
+
+def test_the_fields_of_a_trajectory_have_names():
+    assert list(trajectory_fields(thrown().run())) == [
+        "x", "v", "block.position", "block.rotation", "block.velocity", "block.angular_velocity",
+    ]  # fmt: skip

@@ -1,37 +1,21 @@
-"""Warnings beside a verdict: about the look of a fit, and about its time steps."""
+"""Warnings beside a verdict: about the look of a fit."""
 
 import numpy as np
 import pytest
 
-from studies.answer.verdict import Kind
-from studies.fit_warnings import ending, fit_warnings, offset
-from studies.optimizers.problem import Status
+from studies.fit_warnings import fit_warnings, offset
 
 
 NO_OFFSET = {"body": [0.0] * 3, "background": [0.0] * 3, "share": 0.0}
 
 
 def result(**more):
-    return {"offset": NO_OFFSET, "steps": None, **more}
+    return {"offset": NO_OFFSET, **more}
 
 
 def test_a_good_fit_has_no_warning():
     """Not even one that was right from the start, or whose search stalled at the right answer."""
     assert fit_warnings(result(loss_at_start=0.00142, loss=0.00142, status="STALLED")) == []
-
-
-def test_a_point_beyond_its_own_stable_step_is_warned_of():
-    (line,) = fit_warnings(result(steps={"dt": 6.5e-5, "stable_dt": 3.97e-5}))
-    assert "a step is 6.5e-05 s, and for these values the estimated stable one is 3.97e-05" in line
-    assert fit_warnings(result(steps={"dt": 4.1e-5, "stable_dt": 4e-5})) == []
-
-
-def test_a_search_is_told_to_go_on_only_if_that_is_the_verdict():
-    short = "The evaluations are spent before the tolerance is reached."
-    assert ending(Status.MAX_EVALUATIONS, Kind.FOUND) == short
-    assert "Raise" in ending(Status.MAX_EVALUATIONS, Kind.NOT_FINISHED)
-    assert "start nearer" not in ending(Status.STALLED, Kind.DOES_NOT_EXPLAIN)
-    assert ending(Status.CONVERGED, Kind.FOUND) == Status.CONVERGED.value
 
 
 def images_off(rng, body, behind, noise):

@@ -9,12 +9,16 @@ from studies.certificate import certificate
 from studies.control.searching import Watched, watched_problem
 from studies.errors import StudyError
 from studies.memory import make_plan, states_within
+from studies.problem.fit import make_fit
 from studies.problem.making import make_problem
-from studies.registry import RunOptions
+from studies.runs.options import RunOptions
+from studies.scene.drawing import drawn
+from studies.scene.files import BUNDLED
+from studies.scene.reading import read_scene
 from studies.touches import margins, nearest_touch
 from tests.studies.bundled.test_fields import file_of
+from tests.studies.bundled.test_twins import TOYS, made as twin
 from tests.studies.control.toys import made
-from tests.studies.toy_beam import toy_fit
 
 
 def thrown():
@@ -28,7 +32,7 @@ def walking(supervision):
 
 
 PROBLEMS = {
-    "beam": lambda: toy_fit().problem,
+    "beam": lambda: twin("beam", *TOYS["beam"]).problem,
     "walker by picture": lambda: walking("picture").problem,
     "walker by states": lambda: walking("states").problem,
     "rigid-contact": thrown,
@@ -116,14 +120,15 @@ def test_a_budget_that_is_no_size_is_refused_with_an_example(budget):
 
 
 def test_a_budget_too_small_for_a_state_says_what_is_needed():
-    size = toy_fit().problem.motion.state_bytes
+    size = begun(twin("beam", *TOYS["beam"]).problem).state_bytes
     message = rf"`--checkpoint` must have room for two states, 2 x {size} = {2 * size} bytes"
+    file = drawn(read_scene(BUNDLED / "beam.toml", TOYS["beam"]), 0)
     with pytest.raises(StudyError, match=message):
-        toy_fit(checkpoint="1kB")
+        make_fit(file, RunOptions(checkpoint="1kB"), title="")
     # Certificates are made in float64, whatever the search is made in.
     with pytest.raises(StudyError, match=message):
-        toy_fit(checkpoint=f"{2 * size - 1}B", dtype="float32")
-    toy_fit(checkpoint=f"{2 * size}B", dtype="float32")
+        make_fit(file, RunOptions(checkpoint=f"{2 * size - 1}B", dtype="float32"), title="")
+    make_fit(file, RunOptions(checkpoint=f"{2 * size}B", dtype="float32"), title="")
 
 
 def test_a_budget_of_thousands_of_steps_costs_less_than_a_sweep_more():

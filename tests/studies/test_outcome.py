@@ -5,8 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from studies import image_fit
-from studies.optimizers.problem import Status
 from studies.outcome import interval_text, rows, summary
 
 
@@ -58,14 +56,3 @@ def test_many_values_whose_mean_stays_are_told_by_their_root_mean_square():
     (row,) = rows(fit, 3.0 * parameters.start, SimpleNamespace())
     assert (row["count"], row["start"], row["estimate"]) == (100, 0.0, 0.0)
     assert (row["start_rms"], row["estimate_rms"]) == (1.0, 3.0)
-
-
-def test_what_may_compile_for_minutes_is_told_before_it_begins(monkeypatch):
-    best = SimpleNamespace(status=Status.CONVERGED, theta=None)
-    happened = []
-    monkeypatch.setattr(image_fit, "search", lambda *_, **__: SimpleNamespace(best=best))
-    monkeypatch.setattr(image_fit, "uncertainty", lambda *_: happened.append("tangents"))
-    fit = SimpleNamespace(options=SimpleNamespace(seed=0), instance=0, problem=None, search=None)
-    image_fit.ImageFit.solve(fit, None, None, say=happened.append)
-    assert happened[0].startswith("search ended; looking how well its end is determined")
-    assert happened[1:] == ["tangents"]

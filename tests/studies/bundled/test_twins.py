@@ -26,9 +26,10 @@ TOYS = {
 }
 
 
-def made(name, *overrides, instance=0):
+def made(name, *overrides, instance=0, **options):
     """The problem of an instance of a bundled scene."""
-    return make_problem(drawn(read_scene(BUNDLED / f"{name}.toml", overrides), 0, instance))
+    file = drawn(read_scene(BUNDLED / f"{name}.toml", overrides), 0, instance)
+    return make_problem(file, **options)
 
 
 @pytest.mark.parametrize(("name", "instance"), [*((name, 0) for name in TOYS), ("bounce", 3)])
@@ -42,6 +43,16 @@ def test_the_truth_is_found_to_rounding(tmp_path, name, instance):
     assert errors.max() < 1e-11
     assert one.truth.errors(parameters.paths, parameters.natural(parameters.start)).min() > 0.01
     assert solved.verdict.kind is Kind.FOUND
+
+
+def test_single_precision_ends_where_rounding_begins(tmp_path):
+    one = made("beam", *TOYS["beam"], dtype="float32")
+    how = read_scene(BUNDLED / "beam.toml", TOYS["beam"]).search
+    with EvaluationProgress(how.max_evaluations) as progress:
+        solved = solve(one, how, RunFolder(tmp_path), progress)
+    parameters = solved.problem.parameters
+    errors = one.truth.errors(parameters.paths, parameters.natural(solved.result.theta))
+    assert 1e-9 < errors.max() < 1e-4  # of the states by 600 steps, and of the pixels
 
 
 def at_truth(one):

@@ -5,8 +5,8 @@ import json
 
 from studies.problem import instances
 from studies.problem.instances import covered, make_instances
-from studies.registry import RunOptions
 from studies.runs.folder import RunFolder
+from studies.runs.options import RunOptions
 from studies.scene.reading import read_scene, scene_from_dict
 from tests.studies.problem.twins import tables
 

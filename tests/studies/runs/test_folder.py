@@ -95,7 +95,7 @@ def test_a_folder_without_a_run_cannot_be_opened(tmp_path):
 
 
 def test_a_missing_file_says_how_to_finish_the_run(folder):
-    with pytest.raises(StudyError, match="Finish it with `adjsim run STUDY --out"):
+    with pytest.raises(StudyError, match="Finish it with `adjsim run SCENE --out"):
         folder.read_json("result.json")
     folder.write_json(MANIFEST, {"verb": "scan", "target": "figure-4a"})
     with pytest.raises(StudyError, match="Finish it with `adjsim scan figure-4a --out"):
@@ -105,7 +105,7 @@ def test_a_missing_file_says_how_to_finish_the_run(folder):
 def test_what_goes_on_with_a_run_can_be_pasted(tmp_path):
     folder = RunFolder.create(tmp_path / "my runs" / "it's one")
     command, *rest = shlex.split(folder.how_to_go_on())
-    assert (command, rest) == ("adjsim", ["run", "STUDY", "--out", str(folder.path), "--resume"])
+    assert (command, rest) == ("adjsim", ["run", "SCENE", "--out", str(folder.path), "--resume"])
 
 
 def test_parts_of_a_killed_run_are_cleared_and_nothing_else(folder):

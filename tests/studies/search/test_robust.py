@@ -13,7 +13,7 @@ from studies.optimizers.problem import Method, NotFiniteError, Status
 from studies.parameters import Parameters, positive_block
 from studies.progress import EvaluationProgress
 from studies.runs.folder import RunFolder
-from studies.search.local import read_search
+from studies.search.logs import read_search
 from studies.search.robust import robust_search
 from studies.search.robust_settings import RobustSearch
 from tests.studies.search.toys import (
