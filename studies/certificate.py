@@ -280,8 +280,8 @@ def require_smooth(
         raise RoughLossError(
             f"no slope can be read in this loss of {here:.3g}: a step of {SHORTEST:.0e} in theta "
             f"changes it by {np.median(short):.1e}, one {LONGER:g} times as long by "
-            f"{np.median(long):.1e}. So it is where the motion is chaotic, as with a `world.dt` too "
-            "long for the stiffness reached."
+            f"{np.median(long):.1e}. So it is where the motion is chaotic, as with a `world.dt` "
+            "too long for the stiffness reached."
         )
 
 
