@@ -128,9 +128,9 @@ def film_pictures(
             kept.append(frames.compared(media.as_float(picture)))
     found = np.stack(kept)
     if found.shape[-1] == 4:
-        found = found[..., 3:] * found[..., :3] + (1.0 - found[..., 3:]) * frames.backdrop(
-            has_alpha=True
-        )
+        backdrop = frames.backdrop(has_alpha=True)
+        assert backdrop is not None
+        found = found[..., 3:] * found[..., :3] + (1.0 - found[..., 3:]) * backdrop
     return media.as_uint8(found)
 
 

@@ -106,10 +106,10 @@ def mass_factors(name: str, body: Any, lumping: scipy.sparse.csr_array) -> dict[
 
     `lumping` is the matrix from densities of elements to masses of nodes.
     """
-    n = lumping.shape[0]
+    lumped = np.asarray(lumping.sum(axis=1))
+    n = len(lumped)
     given = np.ones(n) if body.mass_factors is None else body.mass_factors
     if isinstance(given, str):  # even
-        lumped = lumping.sum(axis=1)
         given = lumped.mean() / lumped
     given = array_of(given)
     if given.shape != (n,):
