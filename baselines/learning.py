@@ -16,7 +16,7 @@ from baselines.report import write_guesses, write_report
 from baselines.scores import blind_guesses, scored
 from baselines.training import Plan, Trained, train
 from baselines.videos import Videos, read_index, read_videos
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.runs.folder import RESULT, RunFolder, new_folder
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from baselines.networks import NETWORKS
 from baselines.videos import Videos
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 
 
 KEPT_BACK = 10  # every so many videos of the training set one is not trained on

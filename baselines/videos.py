@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from adjsim import checks
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adjsim.extras import how_to_install
-from studies.info import EXTRAS
+from studies.cli.info import EXTRAS
 
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.gallery import vtk
 from benchmarks.gallery.shots import Entry, Size
-from studies import media
-from studies.view import drawing_problem
+from studies.reports.view import drawing_problem
+from studies.runs import media
 
 
 ROUNDING = 1.5 / 255  # difference of two pictures of 8 bits that counts as none

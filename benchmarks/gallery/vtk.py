@@ -14,8 +14,8 @@ from render.blending import Hard
 from render.outputs import Output
 from render.scene import DirectionalLight, Mesh
 from render.textures import Wrap
-from studies import media
-from studies.view import set_camera
+from studies.reports.view import set_camera
+from studies.runs import media
 
 
 NO_LIGHT = DirectionalLight((0.0, 0.0, 1.0), (0.0, 0.0, 0.0))  # without one VTK makes its own

@@ -7,8 +7,8 @@ import numpy as np
 
 from studies.answer.held_back import Explained
 from studies.answer.intervals import Intervals, positive_values
-from studies.optimizers.problem import Status
-from studies.parameters import Parameters
+from studies.problem.parameters import Parameters
+from studies.search.optimizers.problem import Status
 
 
 BLOCKS = 8  # of frames, for the standard error of a difference of losses

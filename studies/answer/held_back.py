@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 
 
 @dataclass(frozen=True)

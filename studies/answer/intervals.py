@@ -36,9 +36,9 @@ from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
 from adjsim import checks
-from studies.errors import StudyError
-from studies.parameters import Parameters
-from studies.transforms import LINEAR
+from studies.problem.parameters import Parameters
+from studies.problem.transforms import LINEAR
+from studies.runs.errors import StudyError
 
 
 LEVEL = 0.95

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from studies.answer.verdict import Kind, Verdict
-from studies.optimizers.problem import Result, Status
 from studies.scene.declared import Goal
+from studies.search.optimizers.problem import Result, Status
 
 
 NEAR = 0.05  # of the size of the bodies

@@ -31,7 +31,7 @@ from studies.answer.evidence import (
     worst_combination,
 )
 from studies.answer.intervals import positive_values
-from studies.optimizers.problem import Status
+from studies.search.optimizers.problem import Status
 
 
 # Part of the motion that may stay unexplained. Right answers to the test films and their variations

@@ -21,20 +21,20 @@ import numpy as np
 from studies.answer.reached import bars_of
 from studies.control import results
 from studies.control.goal import make_target, parts_of
-from studies.errors import FailedSearchError
-from studies.instances import FAILURES, failures_told, parted, place, recorded, spread_out
-from studies.optimizers.evaluations import read_log
 from studies.problem.films import PictureObserver
 from studies.problem.fit import SceneFit, make_fit
 from studies.problem.solve import Solved
-from studies.progress import EvaluationProgress
 from studies.reports.numbers import count as counted
+from studies.runs.errors import FailedSearchError
 from studies.runs.folder import CURVES_CSV, INSTANCES_CSV, ITERATIONS, STUDY, RunFolder
+from studies.runs.instances import FAILURES, failures_told, parted, place, recorded, spread_out
 from studies.runs.options import RunOptions
 from studies.runs.pool import HERE, Pool
+from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
 from studies.scene.drawing import drawn
 from studies.scene.reading import to_toml
+from studies.search.optimizers.evaluations import read_log
 
 
 KINDS = ("picture", "states", "random")

@@ -19,13 +19,13 @@ import numpy as np
 import scipy.sparse
 
 from adjsim.model import Model
-from studies.errors import StudyError
 from studies.problem.films import FilmObserver, PictureObserver
 from studies.problem.making import Made
 from studies.problem.observers import Observer
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.smoke import WHITE, SmokeObserver
+from studies.runs.errors import StudyError
 
 
 CENTER = "center"  # of mass, as an observation that is only measured, or told in place of pictures

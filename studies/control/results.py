@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from studies.answer.verdict import Kind
-from studies.optimizers.evaluations import Evaluation
+from studies.search.optimizers.evaluations import Evaluation
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ import numpy as np
 from studies.datasets.samples import fields_of
 from studies.datasets.shards import INDEX, example, read_index
 from studies.datasets.spec import Spec, read_spec, split
-from studies.errors import StudyError
-from studies.media import as_uint8, write_jpeg, write_video
 from studies.reports.content import (
     Code,
     Facts,
@@ -26,7 +24,9 @@ from studies.reports.figures import BLUE, INK, make_axes, png
 from studies.reports.numbers import count
 from studies.reports.page import write_report as write_page
 from studies.reports.scene_run import provenance
+from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, RESULT, RunFolder
+from studies.runs.media import as_uint8, write_jpeg, write_video
 
 
 SHEET, FILM, SPREAD = "contact-sheet.jpg", "preview.mp4", "figures/spread.png"

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from studies.datasets.spec import Spec, simulated_films, split
-from studies.errors import StudyError
-from studies.media import as_uint8
-from studies.optimizers.problem import NOT_FINITE
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.twin import hidden_scene
+from studies.runs.errors import StudyError
+from studies.runs.media import as_uint8
 from studies.runs.options import RunOptions
 from studies.scene.building import build
 from studies.scene.components import split_component
 from studies.scene.declared import Free, SceneFile
 from studies.scene.drawing import drawn
 from studies.scene.reading import to_toml
+from studies.search.optimizers.problem import NOT_FINITE
 
 
 BODIES = "bodies."  # what paths of [truth] begin with that replace data of a body

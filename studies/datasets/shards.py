@@ -16,8 +16,8 @@ import numpy as np
 
 from studies.datasets.samples import EACH, FIELDS, Sample, field_of, fields_of
 from studies.datasets.spec import PER_SHARD, Spec, split
-from studies.errors import StudyError
-from studies.observations.simulated import clock_of
+from studies.problem.observations.simulated import clock_of
+from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.scene.reading import to_toml
 

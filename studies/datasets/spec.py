@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, SPEC, STUDY, RunFolder
 from studies.runs.options import RunOptions, make_options
 from studies.scene.declared import Drawn, Film, SceneFile, SimulatedFilm

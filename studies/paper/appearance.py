@@ -22,19 +22,19 @@ import scipy.ndimage
 import typer
 
 from adjsim.meshes.shapes import SHAPES
-from studies.media import write_png
-from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Method, Options
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, make_axes, png
 from studies.runs.folder import RESULT, RunFolder
+from studies.runs.media import write_png
 from studies.scene.declared import Look, SceneFile
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
+from studies.search.optimizers.minimize import minimize
+from studies.search.optimizers.problem import Method, Options
 
 
 MASS = "body.mass"

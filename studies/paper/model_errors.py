@@ -39,17 +39,17 @@ from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import SHAPES, shape
 from adjsim.meshes.tet_mesh import TetMesh
 from render.camera import Camera
-from studies.errors import StudyError
-from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import NOT_FINITE, Method
 from studies.paper import photo, traced
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.problem import SceneProblem
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, make_axes, png
+from studies.runs.errors import StudyError
 from studies.runs.folder import RESULT, RunFolder
 from studies.scene.declared import Free, Rigid, SceneFile, Soft
 from studies.scene.reading import read_scene
+from studies.search.optimizers.minimize import minimize
+from studies.search.optimizers.problem import NOT_FINITE, Method
 
 
 HERE = Path(__file__).parent

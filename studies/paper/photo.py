@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse
 
 from render.camera import AnyCamera
-from studies import media
-from studies.view import drawing_problem, set_camera
+from studies.reports.view import drawing_problem, set_camera
+from studies.runs import media
 
 
 NAME = "VTK"

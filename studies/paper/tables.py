@@ -44,19 +44,19 @@ import typer
 from rich.console import Console
 
 from studies.bundled import curtain
-from studies.optimizers.problem import NOT_FINITE, NotFiniteError
 from studies.problem.making import Made, make_problem
 from studies.problem.problem import SceneProblem
 from studies.problem.solve import robust
 from studies.problem.start import start_surfaces
-from studies.progress import EvaluationProgress
 from studies.runs.folder import RESULT, RunFolder
 from studies.runs.pool import open_pool
+from studies.runs.progress import EvaluationProgress
 from studies.scene.building import build
 from studies.scene.declared import Drawn, Film, Points, Rigid, SceneFile, Simulated, States
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
+from studies.search.optimizers.problem import NOT_FINITE, NotFiniteError
 from studies.search.robust import robust_search
 
 

@@ -31,10 +31,10 @@ from studies.problem.forward import Simulated, simulate
 from studies.problem.making import Made, make_problem
 from studies.problem.own import OwnResiduals
 from studies.problem.solve import Solved, solve
-from studies.progress import EvaluationProgress
 from studies.runs.blas import one_blas_thread
 from studies.runs.folder import digest_of
 from studies.runs.options import RunOptions
+from studies.runs.progress import EvaluationProgress
 from studies.runs.starting import Recipe, is_nothing, start_or_resume
 from studies.scene.declared import Free, Observation, Scene, SceneFile, Search
 from studies.scene.files import SCENE

@@ -11,12 +11,12 @@ import numpy as np
 from render.annealing import softness
 from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.filming import Skin
 from studies.problem.films import FilmObserver
 from studies.problem.making import Made
 from studies.problem.page_films import SOFT
 from studies.problem.solve import Solved
 from studies.problem.start import start_surfaces
+from studies.scene.filming import Skin
 
 
 UNKNOWN = 0.6  # grey level where a field has no value

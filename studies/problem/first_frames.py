@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import scipy.ndimage
 
-from studies.errors import StudyError
-from studies.observations.films import FilmData, plate_of, silhouettes
-from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Method, Stall
 from studies.problem.films import FilmObserver
 from studies.problem.free import Free, FreeParameters
+from studies.problem.observations.films import FilmData, plate_of, silhouettes
 from studies.problem.observing import VISIBLE, unseen
 from studies.problem.problem import SceneProblem, on_one_timeline
+from studies.runs.errors import StudyError
 from studies.scene import declared
+from studies.search.optimizers.minimize import minimize
+from studies.search.optimizers.problem import Method, Stall
 
 
 MARGIN = 0.03  # of the height: how far a body may be from where an unfitted camera sees it

@@ -7,28 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from studies import outcome
-from studies.certificate import certificate
+from studies.answer.certificate import certificate
+from studies.answer.truth import Truth
 from studies.control.searching import solve_control
-from studies.errors import FailedSearchError
-from studies.memory import make_plan, state_bytes
-from studies.motion import AtRest
-from studies.optimizers.problem import Status
-from studies.preview.showing import inspect
-from studies.problem import seen
+from studies.problem import outcome, seen
 from studies.problem.making import Made, make_problem
 from studies.problem.pictures import shown
 from studies.problem.solve import Solved, robust, solve
-from studies.progress import EvaluationProgress
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
+from studies.reports.preview.showing import inspect
 from studies.reports.scene_run import LOOKS
 from studies.runs import folder as run_folder
+from studies.runs.errors import FailedSearchError
 from studies.runs.folder import RunFolder
+from studies.runs.memory import make_plan, state_bytes
 from studies.runs.options import RunOptions
+from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
+from studies.scene.motion import AtRest
 from studies.search.logs import read_search
-from studies.truth import Truth
+from studies.search.optimizers.problem import Status
 
 
 @dataclass(frozen=True, eq=False)

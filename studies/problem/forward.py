@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from studies.errors import StudyError
-from studies.motion import Motion
 from studies.problem.reach import Reach
 from studies.problem.sampling import sample_steps
 from studies.problem.steps import first_steps
+from studies.runs.errors import StudyError
 from studies.scene.building import Built, build
 from studies.scene.checking import check_scene
 from studies.scene.declared import Scene
+from studies.scene.motion import Motion
 from studies.scene.series import in_steps
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from adjsim import checks
 from studies.answer.verdict import COLORS
-from studies.errors import StudyError
-from studies.parameters import Block, Parameters
+from studies.problem.parameters import Block, Parameters
+from studies.problem.transforms import Identity, Log, Scaled, Transform
+from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.components import component_of, split_component, with_components
-from studies.transforms import Identity, Log, Scaled, Transform
 
 
 WIDE = 100.0  # default bounds of a positive parameter: its start divided and multiplied by this

@@ -2,7 +2,7 @@
 
 Instance k is `studies.scene.drawing.drawn(file, seed, k)`; its folder `instances/KKK` has that as
 `study.toml`, which can be run alone. How instances fail, resume and are spread over workers is in
-`studies.instances`.
+`studies.runs.instances`.
 
 Tests: `tests/studies/problem/test_instances.py`.
 """
@@ -15,7 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from studies.instances import (
+from studies.problem.fit import SceneFit, make_fit
+from studies.problem.pictures import shown
+from studies.problem.solve import Solved
+from studies.runs import folder as run_folder
+from studies.runs.folder import STUDY, RunFolder
+from studies.runs.instances import (
     FAILURES,
     Bar,
     as_csv,
@@ -26,14 +31,9 @@ from studies.instances import (
     summed_up,
     told,
 )
-from studies.problem.fit import SceneFit, make_fit
-from studies.problem.pictures import shown
-from studies.problem.solve import Solved
-from studies.progress import EvaluationProgress
-from studies.runs import folder as run_folder
-from studies.runs.folder import STUDY, RunFolder
 from studies.runs.options import RunOptions
 from studies.runs.pool import HERE, Pool
+from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
 from studies.scene.drawing import drawn
 from studies.scene.reading import to_toml

@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.errors import StudyError
-from studies.observations.advice import advice_on_film, check_lengths
-from studies.observations.films import FilmData, read_film
-from studies.observations.simulated import blank_film, clock_of
+from studies.answer.truth import Truth
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import fit_first_frames, fitted_first
 from studies.problem.free import FreeParameters, make_free
@@ -24,6 +21,9 @@ from studies.problem.nuisances import (
     seen_cameras,
     views,
 )
+from studies.problem.observations.advice import advice_on_film, check_lengths
+from studies.problem.observations.films import FilmData, read_film
+from studies.problem.observations.simulated import blank_film, clock_of
 from studies.problem.observers import Observer
 from studies.problem.observing import camera_of, make_observers
 from studies.problem.own import OwnResiduals, own_observer
@@ -33,10 +33,10 @@ from studies.problem.start import start_surfaces
 from studies.problem.steps import Steps, first_steps
 from studies.problem.texels import TEXELS, felt_by, texel_units
 from studies.problem.twin import hidden_scene, true_values, truth_of, with_simulated
+from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import Built, build
 from studies.scene.maps import Value
-from studies.truth import Truth
 
 
 INTERVAL = 1.0 / 30.0  # between instants where there is no film [s]

@@ -12,15 +12,15 @@ from render.camera import AnyCamera
 from render.posed_camera import PosedCamera
 from render.scene import Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
-from studies.errors import StudyError
-from studies.observations.films import FilmData
-from studies.observations.simulated import blank_points, clock_of
 from studies.problem.films import FilmObserver
+from studies.problem.observations.films import FilmData
+from studies.problem.observations.simulated import blank_points, clock_of
 from studies.problem.observers import Observer
 from studies.problem.points import to_pixels
 from studies.problem.smoke import smoke_observer
 from studies.problem.start import start_surfaces
 from studies.problem.tracked import point_observer, state_observer
+from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import Built
 from studies.scene.cameras import make_camera, require_outside

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from studies.errors import StudyError
 from studies.problem.observers import Cotangents, Moved, Observer, Recorded, Values
 from studies.problem.sampling import Sampling
+from studies.runs.errors import StudyError
 
 
 Surfaces = Mapping[str, np.ndarray]

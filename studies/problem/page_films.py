@@ -13,14 +13,14 @@ import numpy as np
 from render.annealing import softness
 from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.media import as_float, as_uint8
-from studies.observations.films import film_pictures
 from studies.problem.films import FilmObserver
 from studies.problem.making import Made
+from studies.problem.observations.films import film_pictures
 from studies.problem.observers import Observer
 from studies.problem.observing import camera_of
 from studies.problem.problem import SceneProblem
 from studies.problem.smoke import SmokeObserver
+from studies.runs.media import as_float, as_uint8
 from studies.scene import declared
 from studies.scene.obstacles import DRAWN_CELLS, drawn_obstacle
 

@@ -15,11 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from studies.answer.intervals import FEW_FRAMES, row_clusters
-from studies.filming import Pulled
-from studies.image_problem import ImageProblem, Judge, filled_columns
-from studies.motion import AtRest, Motion, pull_frames
 from studies.problem.films import FilmObserver, Scenery
 from studies.problem.free import FreeParameters
+from studies.problem.image_problem import ImageProblem, Judge, filled_columns
 from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
 from studies.problem.reach import Reach
 from studies.problem.sampling import Sampling, sample_steps
@@ -27,6 +25,8 @@ from studies.problem.shapes import ShapeLosses
 from studies.problem.steps import Steps
 from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
 from studies.scene.building import Built
+from studies.scene.filming import Pulled
+from studies.scene.motion import AtRest, Motion, pull_frames
 from studies.scene.series import in_steps
 
 
@@ -36,7 +36,7 @@ SAME_TIME = 1e-6  # [s]: instants that are nearer are one
 
 @dataclass(frozen=True, eq=False)
 class SceneProblem(ImageProblem):
-    """A `studies.image_problem.ImageProblem`: predict observations of a scene.
+    """A `studies.problem.image_problem.ImageProblem`: predict observations of a scene.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class SceneProblem(ImageProblem):
     n_frames : int
         Instants of all observations.
     dtype, device, checkpoint
-        As `studies.motion.Motion` takes them.
+        As `studies.scene.motion.Motion` takes them.
     """
 
     built: Built

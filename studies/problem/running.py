@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from studies.control.comparison import Comparison, make_comparison
-from studies.errors import StudyError
 from studies.problem.fit import SceneFit, make_fit
 from studies.problem.instances import SceneInstances, make_instances
+from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.options import make_options
 from studies.runs.pool import HERE, DaskPool, Pool

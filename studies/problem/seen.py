@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.fit_warnings import offset
-from studies.media import as_uint8, magnified, write_jpeg, write_video
-from studies.motion import trajectory_fields
-from studies.optimizers.problem import NOT_FINITE
+from studies.answer.fit_warnings import offset
 from studies.problem.fields import fields_shown
 from studies.problem.films import FilmObserver
 from studies.problem.making import Made
@@ -22,7 +19,10 @@ from studies.problem.solve import Solved
 from studies.reports.figures import difference_gain
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
+from studies.runs.media import as_uint8, magnified, write_jpeg, write_video
 from studies.scene import declared
+from studies.scene.motion import trajectory_fields
+from studies.search.optimizers.problem import NOT_FINITE
 
 
 FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"

@@ -6,11 +6,11 @@ import numpy as np
 
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from render.smoke import smoke_images
-from studies.errors import StudyError
-from studies.observations.films import FilmData
 from studies.problem.films import PictureObserver
+from studies.problem.observations.films import FilmData
 from studies.problem.observers import Cotangents, Moved, Recorded, Values
 from studies.problem.sampling import Sampling
+from studies.runs.errors import StudyError
 from studies.scene import declared
 
 

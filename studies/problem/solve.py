@@ -16,22 +16,22 @@ from studies.answer import evidence
 from studies.answer.evidence import Evidence
 from studies.answer.held_back import Explained, explained
 from studies.answer.intervals import FOOTAGE_FLOOR, intervals, no_intervals
+from studies.answer.uncertainty import Uncertainty, spectrum
 from studies.answer.verdict import Verdict, judge
-from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import NOT_FINITE, Method, Options, Result, Stall, Status
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
 from studies.problem.mirror import mirrored
 from studies.problem.observers import SEEN
 from studies.problem.pixel_noise import pixel_covariance
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.progress import EvaluationProgress
 from studies.runs.folder import RunFolder
+from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
 from studies.search.found import Basin, Found, found_basins
+from studies.search.optimizers.minimize import minimize
+from studies.search.optimizers.problem import NOT_FINITE, Method, Options, Result, Stall, Status
 from studies.search.robust import robust_search
 from studies.search.robust_settings import MOST_TANGENTS, RobustSearch
-from studies.uncertainty import Uncertainty, spectrum
 
 
 MIRRORED = "iterations-mirrored.jsonl"

@@ -8,9 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
-from studies.filming import Hulls
-from studies.motion import Motion
 from studies.scene.building import Built
+from studies.scene.filming import Hulls
+from studies.scene.motion import Motion
 
 
 def start_surfaces(built: Built) -> dict[str, np.ndarray]:

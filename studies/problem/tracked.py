@@ -6,11 +6,11 @@ import numpy as np
 import scipy.sparse
 
 from render.posed_camera import PosedCamera
-from studies.errors import StudyError
-from studies.observations.points import PointData, read_points
-from studies.observations.states import StateData, read_states
+from studies.problem.observations.points import PointData, read_points
+from studies.problem.observations.states import StateData, read_states
 from studies.problem.points import PointObserver
 from studies.problem.start import start_surfaces
+from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import Built
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from studies.errors import StudyError
+from studies.answer.truth import Truth
 from studies.problem.films import FilmObserver, PictureObserver
 from studies.problem.free import FreeParameters
 from studies.problem.observing import VISIBLE
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
+from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.components import component_of, split_component, with_components
 from studies.scene.maps import Value
 from studies.scene.tables import unknown
-from studies.truth import Truth
 
 
 RADIAN = {"deg": 180.0 / np.pi, "deg/s": 180.0 / np.pi, "rad": 1.0, "rad/s": 1.0}

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from studies.certificate import Verdict, told, verdict_of
-from studies.optimizers.problem import Status
+from studies.answer.certificate import Verdict, told, verdict_of
 from studies.reports import figures
 from studies.reports.content import Details, Text, charts, details, table
 from studies.reports.figures import FigureFiles
+from studies.search.optimizers.problem import Status
 
 
 Points = dict[str, dict[str, Any]]

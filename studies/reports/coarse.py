@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import KDTree
 
-from studies.parameters import Parameters
+from studies.problem.parameters import Parameters
 from studies.reports.figures import (
     BLUE,
     GREEN,

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from studies.errors import StudyError
 from studies.runs import folder as run_folder
+from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 
 

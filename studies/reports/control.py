@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from studies.optimizers.evaluations import Evaluation
 from studies.reports import figures
 from studies.reports.content import Section, charts, section, table
 from studies.reports.figures import FigureFiles
 from studies.reports.numbers import number
+from studies.search.optimizers.evaluations import Evaluation
 
 
 MEASURES = {

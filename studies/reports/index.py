@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from studies.errors import StudyError
 from studies.reports.content import Report, Verdict, read_report
 from studies.reports.page import MARK, embedded, render
+from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, STUDY, RunFolder
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from studies.errors import StudyError
 from studies.reports.content import Report, to_json
 from studies.runs import folder as run_folder
+from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.runs.folder import SCAN, SPEC, RunFolder
 from studies.scene.files import SCENE
 

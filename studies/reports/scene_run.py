@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.fit_warnings import fit_warnings
-from studies.optimizers.evaluations import Evaluation
+from studies.answer.fit_warnings import fit_warnings
 from studies.reports import certificate, coarse, figures
 from studies.reports.comparison import comparison_sections
 from studies.reports.content import (
@@ -36,6 +35,7 @@ from studies.reports.page import write_report as write_page
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
 from studies.search.logs import read_search
+from studies.search.optimizers.evaluations import Evaluation
 
 
 GOOD = ("found", "reached")  # verdicts that are green

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.runs.writing import PART, explained, replacing
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.runs.writing import explained
 
 

@@ -18,7 +18,7 @@ from adjsim.backend import CACHE_DIR
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.tetrahedralise import tetrahedralise
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.runs.folder import DAMAGED, MESHES, RunFolder
 from studies.runs.writing import replacing
 

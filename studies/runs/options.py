@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 
 
 DTYPES, DEVICES = ("float64", "float32"), ("cpu", "cuda")
@@ -24,7 +24,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         """Raise if an option has a value that it cannot have."""
-        from studies.memory import check_budget  # it brings Numba
+        from studies.runs.memory import check_budget  # it brings Numba
 
         if not 0 <= self.seed <= MOST_SEED:
             shown = str(self.seed) if abs(self.seed) < 10**20 else "a number of more digits"

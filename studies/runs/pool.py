@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from adjsim import backend
-from studies.errors import StudyError
 from studies.runs.blas import VARIABLES, one_blas_thread
+from studies.runs.errors import StudyError
 from studies.runs.manifest import differences, environment, flattened, listed
 
 

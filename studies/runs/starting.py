@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.runs.folder import (
     ITERATIONS,
     MANIFEST,

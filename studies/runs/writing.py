@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 
 
 PART = ".part-"  # what the name of a file begins with that is not complete yet

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 
 
 MOST = 1_000_000  # points of a scan

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from studies.errors import StudyError
 from studies.problem.worlds import Failure, Sample
+from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.lines import append_record, line_of, read_records
 from studies.scans.events import events

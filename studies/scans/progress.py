@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from studies.progress import Shown
+from studies.runs.progress import Shown
 
 
 EVERY = 5.0  # seconds between plain lines

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from studies.errors import StudyError
 from studies.reports.content import (
     Facts,
     Item,
@@ -26,6 +25,7 @@ from studies.reports.figures import FigureFiles
 from studies.reports.numbers import count
 from studies.reports.page import write_report as write_page
 from studies.reports.scene_run import provenance
+from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, RESULT, RunFolder
 from studies.scans import figures
 from studies.scans.dataset import FILE, read_dataset

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.runs.folder import PARAMETERS, SCAN, SPEC, RunFolder
 from studies.runs.options import RunOptions, make_options
 from studies.scans.axes import Axis, parse_axes

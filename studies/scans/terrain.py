@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from studies.errors import StudyError
 from studies.problem.making import make_problem
 from studies.problem.nuisances import more_values
 from studies.problem.problem import SceneProblem
 from studies.problem.steps import Steps
 from studies.problem.worlds import Failure, Sample
+from studies.runs.errors import StudyError
 from studies.scans.axes import Axis
 from studies.scans.spec import Scan
 from studies.scene.components import component_of, split_component

@@ -20,12 +20,12 @@ import numpy as np
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rotations import rotation_matrix, rotation_rate
 from render.scene import Mesh
-from studies.filming import Pulled, Subject
-from studies.motion import AtRest, Motion
 from studies.scene.bodies.part import motion_values
+from studies.scene.filming import Pulled, Subject
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Arrays, ParameterMap, Value
 from studies.scene.mesh_source import read_source, surface_of
+from studies.scene.motion import AtRest, Motion
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,7 @@ from adjsim.model import Model, State
 from adjsim.system import System
 from render.harmonics import N_HARMONICS, Y0
 from render.scene import DirectionalLight, Mesh, SphericalHarmonics
-from studies.errors import StudyError
-from studies.filming import Hulls, Skin, Still, Subject
-from studies.motion import AtRest, NoState
+from studies.runs.errors import StudyError
 from studies.scene.at_rest import Resting, make_resting
 from studies.scene.bodies.cloth import make_cloth
 from studies.scene.bodies.part import NodePart, linear, motion_values
@@ -35,7 +33,9 @@ from studies.scene.bodies.springs import make_springs
 from studies.scene.checking import check_names
 from studies.scene.contacts import Touching
 from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Sky, Smoke, Soft, Springs
+from studies.scene.filming import Hulls, Skin, Still, Subject
 from studies.scene.maps import ParameterMap, Placed, Scaled, Value, all_targets
+from studies.scene.motion import AtRest, NoState
 from studies.scene.motions import NodeMotion
 from studies.scene.obstacles import drawn_obstacle, make_contacts, notes_on_start
 from studies.scene.pushes import make_pushes

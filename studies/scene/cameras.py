@@ -20,7 +20,7 @@ import numpy as np
 from render.camera import AnyCamera, Camera
 from render.lenses import Intrinsics
 from render.posed_camera import PosedCamera
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.mesh_source import tried
 

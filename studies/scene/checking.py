@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.declared import (
     Camera,
     Cloth,

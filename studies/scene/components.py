@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 
 
 _PATH = re.compile(r"(?P<owner>[^\[]+)\[(?P<index>[0-9]+(?:, *[0-9]+)*)\]")

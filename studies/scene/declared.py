@@ -634,7 +634,7 @@ class Search:
     method : str
         None: Gauss-Newton with up to 40 free numbers, L-BFGS-B with more.
     learning_rate, decay, momentum, beta1, beta2, memory
-        Of the method: see `studies.optimizers.problem.Options`.
+        Of the method: see `studies.search.optimizers.problem.Options`.
     loss : str
         Of films: "pyramid" (blurred levels too) or "mse".
     levels, growth

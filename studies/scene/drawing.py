@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.checking import check_scene
 from studies.scene.declared import Drawn, SceneFile
 from studies.scene.files import BUNDLED

@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 
 
 SCENE = "scene"  # what the manifest of a run calls its study

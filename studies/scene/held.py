@@ -5,7 +5,7 @@ Tests: `tests/studies/scene/test_held.py`.
 
 import numpy as np
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.declared import Held
 
 

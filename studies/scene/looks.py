@@ -18,7 +18,7 @@ from render.scene import Material, Mesh
 from render.textured_files import read_texture, read_textured
 from render.textures import Texture
 from render.unwrapping import box_uv
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.declared import Look
 from studies.scene.mesh_source import Source, tried
 

@@ -28,7 +28,7 @@ from adjsim.meshes.sheets import sheet, walker
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rotations import rotation_matrix
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.runs.meshes import filled
 
 

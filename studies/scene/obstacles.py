@@ -27,7 +27,7 @@ from adjsim.meshes.surfaces import turned
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rotations import rotation_matrix
 from render.scene import Mesh
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.bodies.part import linear, positive
 from studies.scene.contacts import Touching, chosen_damping, chosen_stiffness
 from studies.scene.declared import (

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.declared import Drawn, Free
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from adjsim import checks
 from adjsim.courses import Signal
 from adjsim.forces.external import ExternalForces
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.bodies.part import NodePart, linear
 from studies.scene.bodies.rigid import CENTRE, RigidPart
 from studies.scene.declared import Push

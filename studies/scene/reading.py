@@ -3,7 +3,7 @@
 `kind` may be left out of a light (`coefficients` are of a sky), of an observation (a `video` is a
 film, a `file` .csv holds points, .npz states, what is simulated with a `height` is a film, `at`
 places points) and of an obstacle (`ends`: capsule, `radius`: sphere, `size`: box, else plane). File
-names are relative to the folder of the scene file; "adjsim:NAME" is a file of studies/assets.
+names are relative to the folder of the scene file; "adjsim:NAME" is in studies/bundled/assets.
 """
 
 import copy
@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.checking import check_scene
 from studies.scene.declared import SceneFile
 from studies.scene.overrides import is_shallow, joined_free, joined_truth, set_override
@@ -26,7 +26,7 @@ from studies.scene.rings import spread
 from studies.scene.tables import check_table, each_path, expected, field_at
 
 
-ASSETS = Path(__file__).resolve().parents[1] / "assets"
+ASSETS = Path(__file__).resolve().parents[1] / "bundled" / "assets"
 GENERATORS = ("box", "ball", "sheet", "gear", "walker", "bell", "chain")
 PREFIXES = ("pyvista:", "shape:")  # of meshes that are no files
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.declared import Camera, Film, SceneFile
 
 

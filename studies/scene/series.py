@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from adjsim.courses import Policy, Signal, TimeCourse
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 
 
 class Varying(ABC):

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.maps import Arrays, ParameterMap
 
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from studies.optimizers.evaluations import Evaluation, Evaluator
-from studies.optimizers.minimize import minimize
-from studies.optimizers.problem import Method, Result, Status
-from studies.progress import EvaluationProgress
 from studies.runs.folder import RunFolder
+from studies.runs.progress import EvaluationProgress
 from studies.search.coarse import is_log
 from studies.search.found import Basin
 from studies.search.logs import log_names
+from studies.search.optimizers.evaluations import Evaluation, Evaluator
+from studies.search.optimizers.minimize import minimize
+from studies.search.optimizers.problem import Method, Result, Status
 from studies.search.robust_settings import (
     RobustProblem,
     RobustSearch,

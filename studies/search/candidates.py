@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from studies.errors import StudyError
-from studies.optimizers.problem import Status
-from studies.progress import EvaluationProgress
+from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
+from studies.runs.progress import EvaluationProgress
 from studies.search.coarse import CoarseSet, coarse_set, local_minima
 from studies.search.found import Basin, CoarseLosses
+from studies.search.optimizers.problem import Status
 from studies.search.robust_settings import RobustProblem, RobustSearch, answers_of
-from studies.timeline import first_part
+from studies.search.timeline import first_part
 
 
 COARSE = "coarse.npz"

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from studies.errors import StudyError
-from studies.parameters import Parameters
-from studies.transforms import LINEAR
+from studies.problem.parameters import Parameters
+from studies.problem.transforms import LINEAR
+from studies.runs.errors import StudyError
 
 
 FACTOR = 100.0  # range of a positive parameter without bounds: its start divided and multiplied

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from studies.optimizers.problem import Result, Status
 from studies.search.coarse import CoarseSet
+from studies.search.optimizers.problem import Result, Status
 
 
 @dataclass(frozen=True, eq=False)

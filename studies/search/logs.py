@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from studies.optimizers.evaluations import Evaluation, read_log
 from studies.runs.folder import ITERATIONS, RunFolder
+from studies.search.optimizers.evaluations import Evaluation, read_log
 
 
 def log_names(start: int, stages: int, place: str = "") -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from studies.progress import EvaluationProgress
 from studies.runs.folder import RunFolder
+from studies.runs.progress import EvaluationProgress
 from studies.search.branches import LocalSearches
 from studies.search.candidates import COARSE, candidates, coarse_losses, stages_for
 from studies.search.found import Basin, CoarseLosses, Found, found_basins

@@ -6,9 +6,9 @@ from typing import Any, Protocol, Self, cast
 
 import numpy as np
 
-from studies.errors import StudyError
-from studies.optimizers.problem import Method, Options, Problem, Stall
-from studies.parameters import Parameters
+from studies.problem.parameters import Parameters
+from studies.runs.errors import StudyError
+from studies.search.optimizers.problem import Method, Options, Problem, Stall
 
 
 MOST_TANGENTS = 40  # with more components of theta a gradient is cheaper than a Jacobian
@@ -64,7 +64,7 @@ class RobustSearch:
     max_evaluations : int
         Budget of each local search [rollouts].
     tolerance : float
-        Of `studies.optimizers.minimize`; stages before the last end at its root.
+        Of `studies.search.optimizers.minimize`; stages before the last end at its root.
     stall : Stall, optional
         When the loss counts as settled.
     method : Method, optional

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from studies.datasets import generating
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from tests.studies.datasets.toy import asked, made
 
 

@@ -26,7 +26,7 @@ from benchmarks.gallery.shots import Shot
 from render.blending import Hard
 from render.scene import Material, Mesh
 from render.textures import Wrap
-from studies.view import drawing_problem
+from studies.reports.view import drawing_problem
 
 
 SIZE = (24, 32)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from studies import cli
+from studies.cli import main as cli
 from tests.studies.undrawn import undrawn
 
 

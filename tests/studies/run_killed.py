@@ -2,7 +2,7 @@
 
 import sys
 
-from studies.cli import main
+from studies.cli.main import main
 from tests.studies.stopping import die_after
 
 

@@ -44,7 +44,7 @@ from adjsim.forces.lift_drag import LiftDrag
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.bodies.materials import combined, lumping_of, mass_of, plate, sheet_curves
 from studies.scene.bodies.muscles import Actuated, Muscles, make_muscles
 from studies.scene.bodies.part import (

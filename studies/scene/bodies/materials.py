@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.maps import Curve
 
 

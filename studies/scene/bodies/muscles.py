@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.bodies.part import linear
 from studies.scene.declared import Policy
 from studies.scene.held import held_nodes

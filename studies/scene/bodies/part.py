@@ -10,7 +10,7 @@ import scipy.sparse
 
 from adjsim.element import Force
 from render.scene import Mesh
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.maps import ParameterMap, Value
 from studies.scene.mesh_source import FIELD, Source
 from studies.scene.series import Varying

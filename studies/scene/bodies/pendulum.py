@@ -16,13 +16,13 @@ from adjsim.reduced.pendulum import Pendulum as PendulumSystem, PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
 from render.pendulum import RodsAndBobs
 from render.scene import Mesh
-from studies.errors import StudyError
-from studies.rods import HangingRods
+from studies.runs.errors import StudyError
 from studies.scene.bodies.part import array_of, linear, positive
 from studies.scene.declared import Pendulum
 from studies.scene.looks import material_of
 from studies.scene.maps import ParameterMap, Scaled, Value
 from studies.scene.mesh_source import tried
+from studies.scene.rods import HangingRods
 from studies.scene.series import Series, read_series
 
 

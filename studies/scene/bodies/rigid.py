@@ -11,7 +11,7 @@ import numpy as np
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
 from adjsim.rigid.pose import BodyState
 from render.scene import Mesh
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.bodies.part import motion_values, positive
 from studies.scene.declared import Rigid
 from studies.scene.looks import drawn_mesh

@@ -13,7 +13,7 @@ import numpy as np
 
 from adjsim.reduced.smoke import Smoke as SmokeSystem, SmokeState
 from render.textured_files import read_texture
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.declared import Smoke
 from studies.scene.maps import ParameterMap, Scaled, Value
 from studies.scene.mesh_source import tried

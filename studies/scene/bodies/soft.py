@@ -13,7 +13,7 @@ import numpy as np
 
 from adjsim.element import Force
 from adjsim.forces.neo_hookean import NeoHookeanTets
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.bodies.materials import lumping_of, mass_of, require_pair, solid_curves
 from studies.scene.bodies.muscles import Actuated, make_muscles
 from studies.scene.bodies.part import (

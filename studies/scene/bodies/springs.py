@@ -19,7 +19,7 @@ from adjsim.meshes.chains import Chain
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from render.scene import Mesh
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.bodies.part import NodePart, positive
 from studies.scene.declared import Springs
 from studies.scene.held import held_nodes

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from studies.answer.held_back import explained
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 
 
 STILL = np.array([0.0, 1.0, 4.0, 9.0, 16.0, 20.0])

@@ -24,9 +24,9 @@ from studies.answer.intervals import (
     row_clusters,
     upper_bound,
 )
-from studies.errors import StudyError
-from studies.parameters import Parameters, block, positive_block
-from studies.transforms import Identity
+from studies.problem.parameters import Parameters, block, positive_block
+from studies.problem.transforms import Identity
+from studies.runs.errors import StudyError
 from tests.studies.answer.films import FRAMES, fit, jacobian, make_film, predict
 
 

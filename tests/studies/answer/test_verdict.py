@@ -9,9 +9,9 @@ from studies.answer.evidence import Basin, Evidence
 from studies.answer.held_back import Explained, explained
 from studies.answer.intervals import intervals, no_intervals
 from studies.answer.verdict import Kind, judge
-from studies.optimizers.problem import Status
-from studies.parameters import Parameters, block, positive_block
-from studies.transforms import Identity, Scaled
+from studies.problem.parameters import Parameters, block, positive_block
+from studies.problem.transforms import Identity, Scaled
+from studies.search.optimizers.problem import Status
 from tests.studies.answer.films import FRAMES, TIMES, fit, jacobian, predict
 
 

@@ -10,8 +10,8 @@ from adjsim.meshes.shapes import SHAPES
 from studies.answer.verdict import Kind
 from studies.problem.making import make_problem
 from studies.problem.solve import solve
-from studies.progress import EvaluationProgress
 from studies.runs.folder import RunFolder
+from studies.runs.progress import EvaluationProgress
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene, to_toml

@@ -8,8 +8,8 @@ import pytest
 from studies.answer.verdict import Kind
 from studies.problem.making import make_problem
 from studies.problem.solve import solve
-from studies.progress import EvaluationProgress
 from studies.runs.folder import RunFolder
+from studies.runs.progress import EvaluationProgress
 from studies.scene.declared import Free
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED

@@ -5,11 +5,11 @@ import pytest
 
 from studies.control import comparison
 from studies.control.comparison import make_comparison
-from studies.optimizers.evaluations import read_log
 from studies.problem.running import start_scene
 from studies.runs.folder import RunFolder
 from studies.runs.options import RunOptions
 from studies.scene.files import BUNDLED
+from studies.search.optimizers.evaluations import read_log
 from tests.studies.control.toys import TOYS, toy
 
 

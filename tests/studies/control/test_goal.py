@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from studies.control.goal import CENTER, make_target
-from studies.errors import StudyError
 from studies.problem.making import make_problem
+from studies.runs.errors import StudyError
 from studies.scene.reading import plain, scene_from_dict
 from tests.studies.control.toys import made, toy
 

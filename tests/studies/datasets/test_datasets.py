@@ -12,8 +12,8 @@ import pytest
 from studies.datasets import generating, samples, shards, spec
 from studies.datasets.samples import EACH, make_samples
 from studies.datasets.shards import example, read_index
-from studies.errors import StudyError
 from studies.problem.making import make_problem
+from studies.runs.errors import StudyError
 from studies.runs.options import RunOptions
 from studies.scene.reading import read_scene
 from tests.studies.datasets.toy import SCENE, TOY, asked, made, resolved

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from adjsim.meshes.shapes import shape
-from studies.errors import StudyError
 from studies.paper import photo, traced
 from studies.paper.model_errors import Kind, main
+from studies.runs.errors import StudyError
 
 
 def test_the_light_comes_from_the_sun_and_from_above():

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import tomlkit
 
-from studies import cli
-from studies.media import read_image, write_png
+from studies.cli import main as cli
+from studies.reports.view import drawing_problem, make_plotter
 from studies.runs.folder import RunFolder
-from studies.view import drawing_problem, make_plotter
+from studies.runs.media import read_image, write_png
 from tests.studies.problem import scenes
 from tests.studies.undrawn import undrawn
 

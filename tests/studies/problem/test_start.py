@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from studies.motion import Motion
 from studies.problem.start import start_surfaces
 from studies.scene.building import build
+from studies.scene.motion import Motion
 from studies.scene.reading import scene_from_dict
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from adjsim.meshes.shapes import shape
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies.media import write_png
 from studies.problem import shape_measures as measures
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
@@ -14,8 +13,9 @@ from studies.problem.shapes import ShapeLosses
 from studies.problem.solve import solve
 from studies.problem.start import start_surfaces
 from studies.problem.texels import Told, felt_by
-from studies.progress import EvaluationProgress
 from studies.runs.folder import RunFolder
+from studies.runs.media import write_png
+from studies.runs.progress import EvaluationProgress
 from studies.scene.reading import scene_from_dict
 
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies.certificate import BESIDE, check_point
-from studies.errors import StudyError
+from studies.answer.certificate import BESIDE, check_point
 from studies.problem.making import make_problem
 from studies.problem.pixel_noise import pixel_covariance
 from studies.problem.solve import solve
-from studies.progress import EvaluationProgress
+from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
+from studies.runs.progress import EvaluationProgress
 from studies.scene.reading import scene_from_dict
 from tests.studies.problem.twins import GRAVITY, LENGTH, tables, twin
 

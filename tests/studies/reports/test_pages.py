@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from studies.errors import StudyError
 from studies.reports.content import (
     Code,
     Facts,
@@ -24,6 +23,7 @@ from studies.reports.figures import FigureFiles, make_axes
 from studies.reports.index import find_runs, write_index
 from studies.reports.numbers import estimate, interval, number
 from studies.reports.page import MARK, breakable, render, write_report
+from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, RunFolder, new_folder
 from studies.runs.lines import append_record, read_records
 

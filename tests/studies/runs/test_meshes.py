@@ -10,9 +10,9 @@ import pyvista
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies.errors import StudyError
 from studies.problem.running import start_scene
 from studies.runs import meshes
+from studies.runs.errors import StudyError
 from studies.runs.folder import MESHES
 from studies.runs.meshes import KEPT, filled
 

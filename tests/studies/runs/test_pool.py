@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from studies.errors import StudyError
 from studies.runs import manifest, pool as pools
+from studies.runs.errors import StudyError
 from studies.runs.pool import HERE, DaskPool, LocalPool, open_pool, require_alike, run_item
 from tests.studies.runs.dask_commands import dask, ended, scheduler
 from tests.studies.runs.items import (

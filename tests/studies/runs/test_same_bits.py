@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from studies.errors import StudyError
 from studies.problem.api import fit
 from studies.problem.forward import simulate
+from studies.runs.errors import StudyError
 from tests.studies.problem.test_own import SCENE, TIMES, heights, problem
 from tests.studies.problem.test_running import write_scene
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from studies.errors import StudyError
 from studies.runs import manifest
+from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, STUDY
 from studies.runs.manifest import dependencies, differences
 from studies.runs.options import RunOptions, make_options

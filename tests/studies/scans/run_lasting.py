@@ -6,7 +6,7 @@ A test that stops a scan from outside would be too late where it gets the proces
 if __name__ == "__main__":  # workers load this module too, before they are told of their threads
     import signal
 
-    from studies.cli import main
+    from studies.cli.main import main
     from studies.scans import scanning
     from tests.studies.scans.lasting import Lasting
 

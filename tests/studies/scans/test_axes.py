@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scans.axes import Axis, parse_axes, parse_axis
 
 

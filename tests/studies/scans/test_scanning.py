@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.scans import scanning, spec, survey
 from studies.scans.dataset import make_dataset

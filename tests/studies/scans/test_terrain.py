@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from studies.errors import StudyError
 from studies.problem.worlds import MOST_WORLDS, Failure, Sample, worlds_at_once
+from studies.runs.errors import StudyError
 from tests.studies.scans.toy import BEAM, CONTACT, CUBE, MASS, PENDULUM, grid_of, written
 
 

@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 
 from adjsim.rollout import rollout
-from studies.errors import StudyError
-from studies.filming import Hulls, Skin
-from studies.motion import Motion, pull_frames, trajectory_fields
+from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.contacts import stable_dt
 from studies.scene.declared import (
@@ -23,7 +21,9 @@ from studies.scene.declared import (
     Springs,
     World,
 )
+from studies.scene.filming import Hulls, Skin
 from studies.scene.maps import add_up, all_targets
+from studies.scene.motion import Motion, pull_frames, trajectory_fields
 from tests.studies.scene.test_maps import dot, tangents_of
 
 

@@ -5,7 +5,7 @@ from adjsim.meshes.ball import ball_tets
 from adjsim.rotations import rotation_matrix
 from render.camera import Camera
 from render.posed_camera import PosedCamera
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.cameras import make_camera, require_outside, winding_number
 

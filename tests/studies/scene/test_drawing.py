@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.drawing import drawn
 from studies.scene.overrides import set_override
 from studies.scene.reading import read_scene, scene_from_dict, to_toml

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from adjsim.meshes.grid import box_tets
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.declared import Ball, Box, Held, Plane
 from studies.scene.held import held_nodes
 

@@ -5,7 +5,7 @@ from PIL import Image
 from adjsim.meshes.files import poly_data, unstructured_grid
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import shape
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.declared import Cloth, Look, Soft
 from studies.scene.looks import drawn_mesh
 from studies.scene.mesh_source import read_source, surface_of

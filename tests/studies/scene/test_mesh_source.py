@@ -5,7 +5,7 @@ from adjsim.meshes.files import unstructured_grid, write_tet_mesh
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.declared import Cloth, Rigid, Soft, Springs
 from studies.scene.mesh_source import read_source, skin_of, surface_of, volume_of
 

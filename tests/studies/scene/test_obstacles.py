@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from adjsim.rotations import rotation_matrix
-from studies.errors import StudyError
-from studies.filming import Still
+from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import (
     BoxObstacle,
@@ -15,6 +14,7 @@ from studies.scene.declared import (
     Soft,
     SphereObstacle,
 )
+from studies.scene.filming import Still
 from studies.scene.maps import all_targets
 from studies.scene.obstacles import drawn_obstacle, signed_distance, turn_to
 

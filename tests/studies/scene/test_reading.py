@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.declared import Box, Film, Free, Held, PlaneObstacle, Points, Soft, States
 from studies.scene.reading import ASSETS, read_scene, scene_from_dict, to_toml
 

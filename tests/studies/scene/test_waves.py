@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.waves import Waves
 from tests.reference.smoke import divergence
 

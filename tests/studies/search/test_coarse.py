@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from studies.errors import StudyError
-from studies.parameters import Parameters, block, positive_block
+from studies.problem.parameters import Parameters, block, positive_block
+from studies.problem.transforms import Identity
+from studies.runs.errors import StudyError
 from studies.search.coarse import axis_range, coarse_set, local_minima
-from studies.transforms import Identity
 
 
 def parameters(n_log=1, bounds=(1e3, 1e6)):

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from studies.optimizers.problem import NotFiniteError
-from studies.parameters import Parameters, block, positive_block
-from studies.timeline import first_part
-from studies.transforms import Identity
+from studies.problem.parameters import Parameters, block, positive_block
+from studies.problem.transforms import Identity
+from studies.search.optimizers.problem import NotFiniteError
+from studies.search.timeline import first_part
 
 
 FREQUENCY, AMPLITUDE = 20.0, 1.5

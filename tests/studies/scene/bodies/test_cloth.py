@@ -8,7 +8,7 @@ from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rollout import rollout
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.bodies.cloth import HINGE
 from studies.scene.building import build
 from studies.scene.declared import Cloth, Scene, World

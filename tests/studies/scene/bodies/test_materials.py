@@ -3,7 +3,7 @@ import pytest
 
 from adjsim.forces import neo_hookean, neo_hookean_triangles
 from adjsim.meshes.grid import box_tets
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.bodies.materials import (
     lumping_of,
     plate,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import Box, Cloth, Free, Held, Policy, SceneFile, Soft
 from studies.scene.maps import all_targets

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from adjsim.rollout import rollout
-from studies.errors import StudyError
-from studies.motion import Motion
+from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.checking import check_scene
 from studies.scene.declared import Look, Pendulum, Scene, World
+from studies.scene.motion import Motion
 
 
 def built(world=None, **given):

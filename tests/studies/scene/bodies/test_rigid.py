@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from adjsim.rollout import rollout
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import Held, Rigid, Scene, World
 from studies.scene.maps import all_targets

@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from adjsim.rollout import rollout
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import Scene, Smoke
 from studies.scene.maps import all_targets

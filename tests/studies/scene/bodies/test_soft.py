@@ -4,7 +4,7 @@ import pytest
 from adjsim.meshes.files import unstructured_grid
 from adjsim.meshes.grid import box_tets
 from adjsim.rollout import rollout
-from studies.errors import StudyError
+from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.declared import Held, Plane, Rigid, Scene, Soft, World
 from studies.scene.maps import all_targets

@@ -1,0 +1,395 @@
+"""The gradient certificate of a run: Taylor and dot tests of its own loss, as JSON.
+
+The loss of a video is smooth but for small jumps where two faces swap their depth order at
+a pixel. There a Taylor remainder does not fall, whatever the gradient. So the pixels that
+jump within a sweep are found, by a deviation from their tangent that does not fall with the
+square of the step, counted, and left out of the loss of that sweep: they are set to the
+target, and the adjoint of the loss with them left out is the one that is tested. The dot
+test takes all pixels.
+
+A loss may also have many small kinks: smoke is looked up on a grid, and where a lookup crosses
+into the next cell the slope changes. They all stay outside a sweep whose steps are small
+enough, so where no sweep passes, smaller steps are tried. A wrong gradient passes with none.
+
+Where a search hits its video to the last bit, loss and gradient are 0 and a test would pass on
+nothing: there it is made a little beside that point, and the certificate says how far.
+
+A search may end where nothing can be tested: a rollout beside that point leaves the finite numbers,
+or the loss is so rough that it changes as much over the shortest step as over a much longer one, as
+where steps are too long for the stiffness. Then the certificate of that point could not be made,
+and says why. That is no pass, and the rest of the run is written all the same.
+"""
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from adjoint.verify.dot_test import dot_test
+from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
+from studies.answer.between_kinks import (
+    BetweenKinks,
+    compare_sides,
+    events_between,
+    has_one_clock,
+    reach,
+)
+from studies.answer.touches import Moving, nearest_touch
+from studies.problem.image_problem import ImageProblem
+from studies.runs.manifest import machine, now, versions
+from studies.runs.options import RunOptions
+from studies.search.optimizers.problem import NOT_FINITE
+
+
+EPS0 = (1e-3, 1e-4, 1e-5, 1e-6)  # largest step in theta; a later one if no sweep passed before
+HALVINGS = 8  # of a step
+DIRECTIONS = 4
+ROUNDING = 1e-11  # of a pixel
+LEAST_FALL, MOST_FALL = 2.0, 12.0  # of a smooth pixel's deviation in a halving; 4 is exact
+MOST_LEFT_OUT = 0.1  # part of the pixels
+BESIDE = 1e-2  # from a point whose gradient is 0 [in theta]
+SHORTEST, LONGER = 1e-12, 1e3  # step in theta whose change shows a rough loss, and times so many
+ROUGH, FLAT = 1e-7, 0.1  # part of the loss, and of the change over the longer step
+MOST_SMOOTH = 0.25  # part of the steps that may change little; a jump leaves one side smooth: half
+
+MOST_KEPT = 2**28  # bytes of the images that a sweep keeps, in each process that certifies
+
+Say = Callable[[str], None]
+Images = Callable[[np.ndarray], np.ndarray]
+
+
+class RoughLossError(ArithmeticError):
+    """A loss in which no slope can be read, however short the steps are."""
+
+
+def quiet(text: str) -> None:
+    """Say nothing of what is done meanwhile."""
+    del text
+
+
+class Verdict(enum.StrEnum):
+    """What a certificate says of a gradient, from good to bad."""
+
+    PASSED = "passed"
+    SKIPPED = "not made (--no-certificate)"
+    BETWEEN_KINKS = "between kinks"
+    NOT_MADE = "not made"
+    FAILED = "failed"
+
+
+def told(verdict: Verdict) -> str:
+    """Return a verdict for the terminal: one that is neither good nor bad says so."""
+    words = {
+        Verdict.BETWEEN_KINKS: f"{verdict}, not judged",
+        Verdict.NOT_MADE: "could not be made",
+        Verdict.FAILED: "FAILED",
+    }
+    return words.get(verdict, str(verdict))
+
+
+def why_not_made(certified: dict[str, Any]) -> list[str]:
+    """Return why points of a certificate could not be made, in sentences."""
+    return [
+        f"no certificate at the {name}: {point['reason']}"
+        for name, point in certified["points"].items()
+        if verdict_of(point) is Verdict.NOT_MADE
+    ]
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst of verdicts; none has nothing against it."""
+    return max(verdicts, key=list(Verdict).index, default=Verdict.PASSED)
+
+
+def verdict_of(certified: dict[str, Any]) -> Verdict:
+    """Return the verdict of a certificate, or of a point of one, as it was written."""
+    return Verdict(certified["verdict"])
+
+
+def certificate(
+    problem: ImageProblem,
+    theta: np.ndarray,
+    options: RunOptions,
+    say: Say = quiet,
+    *,
+    at_start: bool = True,
+) -> dict[str, Any]:
+    """Return the certificate at the optimum `theta` and, with `at_start`, at the start.
+
+    It is computed in float64, and has no points with `--no-certificate`. `say` gets a line for
+    every sweep that cannot be judged, for then others follow.
+    """
+    exact = problem.with_dtype("float64")
+    places = {"start": problem.parameters.start} if at_start else {}
+    places |= {"optimum": theta}
+    places = places if options.certificate else {}
+    points = {
+        name: check_point(exact, at, options.seed, lambda text, name=name: say(f"{name}: {text}"))
+        for name, at in places.items()
+    }
+    verdict = worst(map(verdict_of, points.values())) if points else Verdict.SKIPPED
+    return {
+        "passed": verdict is Verdict.PASSED,
+        "verdict": str(verdict),
+        "loss": repr(problem.loss),
+        "points": points,
+        "schedule": exact.schedule,
+        "dtype": "float64",
+        "seed": options.seed,
+        "versions": versions(),
+        "machine": machine(),
+        "made": now(),
+    }
+
+
+def gathered(certificates: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return certificates by kind as one, as good as the worst of them."""
+    verdict = worst(map(verdict_of, certificates.values()))
+    return {
+        "passed": verdict is Verdict.PASSED,
+        "verdict": str(verdict),
+        "kinds": dict(certificates),
+    }
+
+
+def check_point(
+    problem: ImageProblem, theta: np.ndarray, seed: int, say: Say = quiet
+) -> dict[str, Any]:
+    """Return the outcome of both tests at theta, or why there is none."""
+    try:
+        return _tested(problem, theta, seed, say)
+    except (*NOT_FINITE, RoughLossError) as error:
+        return {
+            "passed": False,
+            "verdict": str(Verdict.NOT_MADE),
+            "reason": str(error) or type(error).__name__,
+            "theta": theta.tolist(),
+        }
+
+
+def _tested(problem: ImageProblem, theta: np.ndarray, seed: int, say: Say) -> dict[str, Any]:
+    """Return the outcome of both tests at theta."""
+    loss, gradient = problem.loss_and_gradient(theta)
+    beside = 0.0
+    if not gradient.any():
+        beside = BESIDE
+        theta = moved_inside(problem, theta, seed)
+        loss, gradient = problem.loss_and_gradient(theta)
+    sweeps, between = taylor_sweeps(problem, theta, seed, say), None
+    if not sweeps[-1][0].passed and (events := events_between(problem, theta)) and gradient.any():
+        within = sweeps_within_reach(problem, theta, seed, events, say=say)
+        sweeps += within
+        if all(test.halvings < LEAST_HALVINGS for test, _ in within):  # rounding hides all slopes
+            far = max((float(test.eps[0]) for test, _ in within), default=0.0)
+            say("no slope can be read; comparing differences to either side")
+            between = compare_sides(problem.loss_at, gradient, theta, reach=far, seed=seed)
+    best, left_out = next((sweep for sweep in sweeps if sweep[0].passed), sweeps[0])
+    dot = dot_test(
+        lambda tangent: problem.residuals_jvp(theta, tangent),
+        lambda adj: problem.residuals_vjp(theta, adj),
+        theta,
+        scale=np.ones_like(theta),
+        seed=seed,
+    )
+    images = problem.images(theta)
+    shown = float(np.mean(images[..., 3] > 0.5))
+    touch = nearest_touch(cast(Moving, problem), theta) if has_one_clock(problem) else None
+    verdict = judged(best, between) if dot.passed and shown > 0.0 else Verdict.FAILED
+    return {
+        "passed": verdict is Verdict.PASSED,
+        "verdict": str(verdict),
+        "between_kinks": None if between is None else between.to_dict(),
+        "theta": theta.tolist(),
+        "beside": beside,
+        "loss": loss,
+        "gradient": gradient.tolist(),
+        "gradient_norm": float(np.linalg.norm(gradient)),
+        "covered_pixels": shown,
+        "nearest_touch": None if touch is None else touch.to_dict(),
+        "taylor": best.to_dict(),
+        "left_out_pixels": left_out,
+        "pixels": int(np.prod(problem.targets.shape[:-1])),
+        "sweeps": [
+            {"passed": test.passed, "slope1": test.to_dict()["slope1"], "left_out_pixels": count}
+            for test, count in sweeps
+        ],
+        "dot": dot.to_dict(),
+    }
+
+
+def judged(best: TaylorTest, between: BetweenKinks | None) -> Verdict:
+    """Return what the slopes say, or differences among kinks where no slope can be read."""
+    if best.passed:
+        return Verdict.PASSED
+    return Verdict.BETWEEN_KINKS if between is not None and between.agrees else Verdict.FAILED
+
+
+def moved_inside(problem: ImageProblem, theta: np.ndarray, seed: int) -> np.ndarray:
+    """Return a point `BESIDE` theta in a random direction, or in the opposite one."""
+    direction = np.random.default_rng([seed, 2]).standard_normal(theta.size)
+    step = BESIDE * direction / np.linalg.norm(direction)
+    low, high = problem.bounds
+    is_inside = ((low < theta + step) & (theta + step < high)).all()
+    return theta + step if is_inside else theta - step
+
+
+def taylor_sweeps(
+    problem: ImageProblem, theta: np.ndarray, seed: int, say: Say = quiet
+) -> list[tuple[TaylorTest, int]]:
+    """Return sweeps with their count of pixels left out, up to the first that passes.
+
+    Raises
+    ------
+    RoughLossError
+        If the first does not, and the loss is so rough that no other can.
+    """
+    sweeps: list[tuple[TaylorTest, int]] = []
+    most = len(EPS0) * DIRECTIONS
+    for eps0 in EPS0:
+        for direction in _directions(theta, seed):
+            sweeps.append(_sweep(problem, theta, direction, eps0))
+            if sweeps[-1][0].passed:
+                return sweeps
+            say(_missed(sweeps, f"of at most {most}"))
+            if len(sweeps) == 1:
+                require_smooth(problem.loss_at, theta, _directions(theta, seed))
+    return sweeps
+
+
+def _missed(sweeps: list[tuple[TaylorTest, int]], among: str) -> str:
+    test = sweeps[-1][0]
+    why = test.reason.partition(": raise")[0]  # the steps are not the user's to set
+    return f"Taylor sweep {len(sweeps)} {among}, steps of {test.eps[0]:.0e}: {why}"
+
+
+def require_smooth(
+    loss_at: Callable[[np.ndarray], float], theta: np.ndarray, directions: np.ndarray
+) -> None:
+    """Complain of a loss that changes as much over a step of 1e-12 as over a longer one.
+
+    A jump at theta does so to one side only, a kink not at all; a gradient, right or wrong, has no
+    part in it.
+    """
+    here = loss_at(theta)
+    signed = [sign * k * d for k, d in enumerate(directions, start=1) for sign in (1.0, -1.0)]
+
+    def changes(step: float) -> np.ndarray:
+        return np.abs([loss_at(theta + step * d) - here for d in signed])
+
+    short = changes(SHORTEST)
+    if np.mean(short <= ROUGH * abs(here)) > MOST_SMOOTH:
+        return
+    long = changes(LONGER * SHORTEST)
+    if np.median(short) > FLAT * np.median(long):
+        raise RoughLossError(
+            f"no slope can be read in this loss of {here:.3g}: a step of {SHORTEST:.0e} in theta "
+            f"changes it by {np.median(short):.1e}, one {LONGER:g} times as long by "
+            f"{np.median(long):.1e}. So it is where the motion is chaotic, as with a `world.dt` "
+            "too long for the stiffness reached."
+        )
+
+
+def sweeps_within_reach(
+    problem: ImageProblem,
+    theta: np.ndarray,
+    seed: int,
+    events: Callable[[np.ndarray], int],
+    *,
+    say: Say,
+) -> list[tuple[TaylorTest, int]]:
+    """Return sweeps whose steps are so small that no event of contact lies between."""
+    sweeps: list[tuple[TaylorTest, int]] = []
+    for direction in _directions(theta, seed):
+        if eps0 := reach(events, theta, direction):
+            sweeps.append(_sweep(problem, theta, direction, eps0))
+            if sweeps[-1][0].passed:
+                break
+            say(_missed(sweeps, "between events of contact"))
+    return sweeps
+
+
+def _directions(theta: np.ndarray, seed: int) -> np.ndarray:
+    drawn = np.random.default_rng(seed).standard_normal((DIRECTIONS, theta.size))
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+def _sweep(
+    problem: ImageProblem, theta: np.ndarray, direction: np.ndarray, eps0: float
+) -> tuple[TaylorTest, int]:
+    drawn = kept_images(problem)
+    smooth = smooth_pixels(problem, theta, direction, eps0, drawn=drawn)
+    loss_at, gradient = partial_loss(problem, smooth, drawn)
+    test = taylor_test(
+        loss_at,
+        gradient(theta),
+        theta,
+        direction,
+        eps0=eps0,
+        n_halvings=HALVINGS,
+        scale=np.ones_like(theta),
+    )
+    if np.mean(~smooth) > MOST_LEFT_OUT:
+        test = replace(test, reason="more pixels jump than may be left out")
+    return test, int(np.sum(~smooth))
+
+
+def kept_images(problem: ImageProblem) -> Images:
+    """Return what gives the images at a point, and draws those of a sweep once if they are few.
+
+    Most of its points are asked for twice: to find pixels that jump, and for the loss without them.
+    """
+    kept: dict[bytes, np.ndarray] = {}
+
+    def images(theta: np.ndarray) -> np.ndarray:
+        key = theta.tobytes()
+        if key in kept:
+            return kept[key]
+        drawn = problem.images(theta)
+        if (len(kept) + 1) * drawn.nbytes <= MOST_KEPT:
+            kept[key] = drawn
+        return drawn
+
+    return images
+
+
+def smooth_pixels(
+    problem: ImageProblem, theta: np.ndarray, direction: np.ndarray, eps0: float, *, drawn: Images
+) -> np.ndarray:
+    """Return the pixels that do not jump within a sweep, (n_frames, height, width) bool."""
+    images, tangent = problem.images_jvp(theta, direction)
+    smooth = np.ones(images.shape[:-1], bool)
+    before = None
+    for eps in eps0 * 0.5 ** np.arange(HALVINGS + 1):
+        moved = drawn(theta + eps * direction)
+        deviation = np.abs(moved - images - eps * tangent).max(axis=-1)
+        if before is not None:
+            smooth &= LEAST_FALL * deviation <= before + ROUNDING
+            smooth &= before <= MOST_FALL * deviation + ROUNDING
+        before = deviation
+    return smooth
+
+
+def partial_loss(
+    problem: ImageProblem, kept: np.ndarray, drawn: Images
+) -> tuple[Callable[[np.ndarray], float], Callable[[np.ndarray], np.ndarray]]:
+    """Return the loss and its gradient with all but the `kept` pixels set to the target."""
+    targets, mask = problem.targets, kept[..., None]
+
+    def shown(images: np.ndarray) -> np.ndarray:
+        return np.where(mask, images[..., : targets.shape[-1]], targets)
+
+    def loss_at(theta: np.ndarray) -> float:
+        return problem.loss_of(shown(drawn(theta))) + problem.penalty(theta)[0]
+
+    def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
+        adj_images = np.zeros_like(images)
+        adj_shown = problem.loss_cotangent(shown(images))
+        adj_images[..., : targets.shape[-1]] = np.where(mask, adj_shown, 0.0)
+        return 0.0, adj_images
+
+    def gradient(theta: np.ndarray) -> np.ndarray:
+        return problem.pull_back(theta, judge)[1] + problem.penalty(theta)[1]
+
+    return loss_at, gradient

@@ -1,0 +1,73 @@
+"""Where do the small pictures and meshes of the bundled scenes come from?
+
+    python studies/bundled/assets/make_pictures.py
+
+`disc.png`, `heart.png`, `column.png` and `layer.png` cover a quarter of 110 x 110 pixels, white on
+black with soft edges: the scene `smoke` begins and ends with such pictures. `curtain.vtp` is a
+sheet about its centre with a printed pattern, one colour for each point: `cloth-velocity`.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from adjsim.meshes.sheets import sheet
+
+
+FOLDER = Path(__file__).resolve().parent
+SHAPE, AREA = (110, 110), 0.25
+HEART = 3.661972  # area of (x^2 + y^2 - 1)^3 < x^2 y^3
+ASPECT = 3.0  # height of the column over its width
+EDGE = 1.5  # width of soft edges [cells]
+WAVES = np.array([[5.0, 1.0, 0.3], [-1.5, 5.5, 1.1], [3.5, -4.0, 2.0]])  # of red, green, blue
+BRIGHT, CONTRAST = 0.55, 0.35
+
+
+def drawn(name: str) -> np.ndarray:
+    """Return a shape that covers the part `AREA` of the grid, with soft edges."""
+    n_y, n_x = SHAPE
+    cells = AREA * n_y * n_x
+    y, x = np.mgrid[:n_y, :n_x].astype(float)
+    x, y = x - (n_x - 1) / 2.0, (n_y - 1) / 2.0 - y  # from the middle, y upwards [cells]
+    if name == "layer":
+        outside = y + n_y / 2.0 - AREA * n_y
+    elif name == "column":
+        half = np.sqrt(cells / ASPECT) / 2.0
+        outside = np.maximum(np.abs(x) - half, np.abs(y) - ASPECT * half)
+    elif name == "disc":
+        outside = np.hypot(x, y) - np.sqrt(cells / np.pi)
+    else:
+        outside = _outside_heart(x, y, np.sqrt(cells / HEART))
+    return np.clip(0.5 - outside / EDGE, 0.0, 1.0)
+
+
+def _outside_heart(x: np.ndarray, y: np.ndarray, size: float) -> np.ndarray:
+    """Return about the distance from the rim of a heart, positive outside [cells]."""
+    x, y = x / size, y / size + 0.1  # 0.1: its middle is above its centre of mass
+    f = np.cbrt((x * x + y * y - 1.0) ** 3 - x * x * y**3)
+    d_y, d_x = np.gradient(f, 1.0 / size)
+    return size * f / np.maximum(np.hypot(d_x, d_y), 0.5)
+
+
+def write_curtain() -> None:
+    """Write the sheet and its pattern."""
+    import pyvista
+
+    mesh = sheet((5, 3), (1.2, 0.8), (-0.6, -0.4, 0.0))
+    surface = pyvista.PolyData.from_regular_faces(mesh.points, mesh.faces)
+    waves = np.sin(mesh.points[:, :2] @ WAVES[:, :2].T + WAVES[:, 2])
+    surface.point_data["print"] = BRIGHT + CONTRAST * waves
+    surface.save(FOLDER / "curtain.vtp")
+
+
+def main() -> None:
+    """Write all of them."""
+    for name in ("disc", "heart", "column", "layer"):
+        density = np.rint(255.0 * drawn(name)).astype(np.uint8)
+        Image.fromarray(density).save(FOLDER / f"{name}.png", optimize=True)
+    write_curtain()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,464 @@
+"""The command `adjsim`. What a command needs is imported when it is run."""
+
+import gc
+import io
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from studies.cli.listing import listed
+from studies.cli.settings_help import SettingsCommand
+from studies.runs.blas import limit_before_loading
+
+
+if TYPE_CHECKING:
+    from studies.runs.folder import RunFolder
+    from studies.runs.starting import Job
+
+
+LONGEST = 2000  # characters of a message
+NO_MEMORY, USER_ERROR, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Simulation and rendering with hand-derived, proven gradients.",
+)
+# Compilers and figures make objects by the million, few of them garbage: looking for it as often as
+# Python does by default takes a twentieth of a run.
+COLLECT_EVERY = 20_000, 20, 50
+INTO_FOLDERS = ("run", "scan", "dataset")  # the commands that say themselves how to go on
+_shows_traceback = False
+_if_interrupted = "Interrupted."  # what is still to be said of a Ctrl-C
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        help="Where items of work run: local:N, in N processes on this machine; serial, one after "
+        "the other; or tcp://HOST:PORT, on the workers of a Dask scheduler. Default: on this "
+        "machine's cores."
+    ),
+]
+
+
+Checkpoint = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="What the states of a reverse sweep may take, e.g. 500MB, or all; the others are "
+        "computed again. It costs time and changes no number, so --resume may give another. "
+        "Default: 1GB.",
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with what is in --out; begin where nothing is."),
+]
+
+
+def _folder_name(text: str) -> Path:
+    if not text.strip() or not text.isprintable():
+        raise typer.BadParameter(f"it must name a folder, got {text!r}.")
+    return Path(text)
+
+
+Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Default: cpu.")]
+Dtype = Annotated[str | None, typer.Option(metavar="float64|float32", help="Default: float64.")]
+
+
+@app.callback()
+def options(
+    ctx: typer.Context,
+    *,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show where in the code an error was raised.")
+    ] = False,
+) -> None:
+    """Simulation and rendering with hand-derived, proven gradients."""
+    global _shows_traceback, _if_interrupted  # noqa: PLW0603
+    _shows_traceback = traceback
+    when = " before anything was written" if ctx.invoked_subcommand in INTO_FOLDERS else ""
+    _if_interrupted = f"Interrupted{when}."
+
+
+@app.command("list")
+def list_studies() -> None:
+    """List scenes, studies, bundled scans and data sets, one line each."""
+    print(listed())
+
+
+@app.command(cls=SettingsCommand)
+def run(  # noqa: PLR0913 -- the options of a command
+    scene: Annotated[str, typer.Argument(help="A scene by name (see list), or a TOML file.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Keys, e.g. bodies.beam.mu=2e5; `adjsim run SCENE --help` shows all of a scene.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=_folder_name,
+            metavar="DIR",
+            help="Run folder; by default the next free runs/SCENE-NNN.",
+        ),
+    ] = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of noise and of all that is drawn. Default: 0.")
+    ] = None,
+    checkpoint: Checkpoint = None,
+    no_certificate: Annotated[
+        bool,
+        typer.Option("--no-certificate", help="Skip the check of the gradient at the end."),
+    ] = False,
+    scheduler: Scheduler = None,
+    resume: Resume = False,
+) -> None:
+    """Run a scene: search, judge, certify, report."""
+    from studies.problem.running import start_scene
+    from studies.runs.pool import open_pool
+    from studies.scene.files import find_scene
+
+    options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
+    options["certificate"] = False if no_certificate else None  # None: as before, or by default
+    _tell_of_compiling()
+    command, path, given = f"adjsim run {shlex.quote(scene)}", find_scene(scene), overrides or []
+    with open_pool(scheduler, device=device or "cpu") as pool:
+        folder, job = start_scene(path, given, out, options, spread=pool, resume=resume)
+        print(f"run folder: {folder.path}", flush=True)
+        _carry_out(job, folder, command, scheduler)
+
+
+def _tell_of_compiling() -> None:
+    """Say that a first run compiles, before the minutes in which nothing else is said."""
+    from adjsim import backend
+
+    compiled = any(backend.CACHE_DIR.rglob("*.nbc"))  # folders are there once a module is loaded
+    if not backend.JIT_DISABLED and not compiled:
+        print(
+            f"The kernels of this version are compiled on first use, which takes minutes, and kept "
+            f"in {backend.CACHE_DIR}.",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | None) -> None:
+    """Run to the end; where Ctrl-C ends it before, say how to go on."""
+    global _if_interrupted  # noqa: PLW0603
+    _if_interrupted = ""
+    try:
+        print(job.run(folder))
+    except KeyboardInterrupt:
+        again = f"{command} --out {shlex.quote(str(folder.path))} --resume"
+        again += "" if scheduler is None else f" --scheduler {shlex.quote(scheduler)}"
+        print(f"\nInterrupted. What was computed is kept. Go on with:\n  {again}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        folder.release()
+
+
+@app.command(cls=SettingsCommand)
+def scan(  # noqa: PLR0913 -- the options of a command
+    study: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENE",
+            help="A scene or a bundled scan by name (see list), or a TOML file of either.",
+        ),
+    ],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="Keys of the scene, as `adjsim run` takes.", metavar="KEY=VALUE"),
+    ] = None,
+    *,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An axis, once for each: KEY=START:STOP:NUM, or with :log behind it. KEY is a "
+            "value by its path, in its own unit, e.g. beam.mu=1e5:4e5:31 or "
+            "'ball.velocity[0]=-1:1:21', or a number of the scene file."
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="truth|start|RUN",
+            help="Where the rest is held: at the truth, at the start of the search, or at the "
+            "answer of the run in folder RUN. Default: the truth where observations are simulated.",
+        ),
+    ] = None,
+    trust: Annotated[
+        bool | None,
+        typer.Option(help="Compare the gradient with differences at every point. Default: yes."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=_folder_name,
+            metavar="DIR",
+            help="Folder; by default the next free runs/scan-NAME-NNN.",
+        ),
+    ] = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    seed: Annotated[int | None, typer.Option(help="As of `adjsim run`. Default: 0.")] = None,
+    checkpoint: Checkpoint = None,
+    scheduler: Scheduler = None,
+    resume: Resume = False,
+) -> None:
+    """Scan the loss landscape of a scene: loss and gradient on a grid."""
+    from studies.runs.pool import open_pool
+    from studies.scans import scanning
+    from studies.scans.spec import Asked
+
+    options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
+    asked = Asked(study, overrides or (), over or (), at, trust, options)
+    _tell_of_compiling()
+    with open_pool(scheduler, device=device or "cpu") as pool:
+        folder, job = scanning.start(asked, out, pool, resume=resume)
+        print(f"scan folder: {folder.path}", flush=True)
+        _carry_out(job, folder, f"adjsim scan {shlex.quote(study)}", scheduler)
+
+
+@app.command(cls=SettingsCommand)
+def dataset(  # noqa: PLR0913 -- the options of a command
+    name: Annotated[
+        str | None, typer.Argument(help="A scene that draws something: bundled, or a TOML file.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="E.g. bodies.duck.E=2e5; `adjsim dataset SCENE --help` shows a bundled scene.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    *,
+    count: Annotated[int | None, typer.Option(help="Scenes. Default: 1000.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=_folder_name,
+            metavar="DIR",
+            help="Folder; by default the next free runs/dataset-NAME-NNN.",
+        ),
+    ] = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Scene k follows from it and k. Default: 0.")
+    ] = None,
+    resume: Resume = False,
+    verify: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Check the checksums of a data set instead.")
+    ] = None,
+    scheduler: Scheduler = None,
+) -> None:
+    """Make a data set: videos of random scenes, in HDF5 shards."""
+    from studies.datasets import generating
+    from studies.datasets.spec import Asked, require_name
+    from studies.runs.pool import open_pool
+
+    if verify is not None:
+        good, lines = generating.verify(verify)
+        print("\n".join(lines))
+        raise typer.Exit(0 if good else 1)
+    name = require_name(name)
+    options = {"seed": seed, "dtype": dtype, "device": device}
+    asked = Asked(name, overrides or (), count, options)
+    _tell_of_compiling()
+    with open_pool(scheduler, device=device or "cpu") as pool:
+        folder, job = generating.start(asked, out, pool, resume=resume)
+        print(f"data set folder: {folder.path}", flush=True)
+        _carry_out(job, folder, f"adjsim dataset {shlex.quote(name)}", scheduler)
+
+
+@app.command()
+def verify(
+    name: Annotated[
+        str | None, typer.Argument(help="One system, or a group of them, e.g. tets or loss/mse.")
+    ] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Check every gradient now, system by parameter."""
+    from studies.cli.verifying import verify_command
+
+    if not verify_command(name, as_json=json):
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="A run folder: its report is rebuilt. Several, or a folder of runs: one "
+            "page about all of them, index.html in the folder that all of them lie in."
+        ),
+    ],
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write the page about several runs. "
+            "Default: index.html in the folder that all of them lie in."
+        ),
+    ] = None,
+    figures: Annotated[
+        str | None,
+        typer.Option(metavar="pdf|svg", help="Write the figures of a run as vectors too."),
+    ] = None,
+) -> None:
+    """Rebuild the report of a run, or write an index of many.
+
+    A run is what `adjsim run`, `adjsim scan` or `adjsim dataset` left.
+    """
+    from studies.reports.index import find_runs, is_run, write_index
+    from studies.reports.rebuilding import FORMATS, rebuild
+    from studies.runs.errors import StudyError
+    from studies.runs.folder import RunFolder
+
+    if figures not in (None, *FORMATS):
+        raise StudyError(f"`--figures` must be {' or '.join(FORMATS)}, got {figures!r}.")
+    if len(runs) == 1 and out is None and (is_run(runs[0]) or not runs[0].is_dir()):
+        print(rebuild(RunFolder.open(runs[0]), (figures,) if figures else ()))
+        return
+    if figures:
+        raise StudyError("`--figures` needs a single run folder.")
+    print(write_index(find_runs(runs), out, rebuild))
+
+
+@app.command()
+def view(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    *,
+    screenshot: Annotated[
+        Path | None, typer.Option(help="Write a PNG instead of opening a window.")
+    ] = None,
+) -> None:
+    """Show a run in 3-D."""
+    from studies.reports.view import view_run
+    from studies.runs.errors import StudyError
+    from studies.runs.folder import SCAN, SPEC, RunFolder
+
+    folder = RunFolder.open(run)
+    if folder.has(SPEC):
+        raise StudyError(f"{run} holds a data set, not one motion; open {run}/report.html instead.")
+    if folder.has(SCAN):
+        raise StudyError(f"{run} holds a scan, not one motion; open {run}/report.html instead.")
+    view_run(folder, screenshot)
+    if screenshot is not None:
+        print(screenshot.resolve())
+
+
+@app.command(cls=SettingsCommand)
+def preview(
+    scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="Keys of the scene, e.g. bodies.duck.E=2e5.", metavar="KEY=VALUE"),
+    ] = None,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="The picture; by default SCENE-preview.png, here.")
+    ] = None,
+) -> None:
+    """Show a scene at its start values beside its films, and say what looks wrong."""
+    from studies.reports.preview.showing import preview as draw
+    from studies.scene.files import find_scene
+
+    path = find_scene(scene)
+    picture = out or Path(f"{path.stem}-preview.png")
+    for line in draw(path, picture, overrides or []):
+        print(f"warning: {line}", file=sys.stderr)
+    print(picture.resolve())
+
+
+@app.command()
+def info() -> None:
+    """Print versions, devices, what is missing and how to get it."""
+    from studies.cli.info import info_text
+
+    print(info_text())
+
+
+def main() -> None:
+    """Run the command line; a mistake ends in one message and exit code 2, no memory in 1."""
+    gc.set_threshold(*COLLECT_EVERY)
+    limit_before_loading()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may know fewer characters
+            stream.reconfigure(errors="replace")
+    stopped_by = []
+    with _terminating(stopped_by):
+        _call(stopped_by)
+
+
+@contextmanager
+def _terminating(stopped_by: list[int]) -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, and note it."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del frame
+        stopped_by.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _call(stopped_by: list[int]) -> None:
+    try:
+        app()
+    except (ValueError, OSError, ArithmeticError) as error:
+        if _shows_traceback:
+            raise
+        print(f"adjsim: {_shortened(str(error))}", file=sys.stderr)
+        raise SystemExit(USER_ERROR) from None
+    except MemoryError as error:
+        if _shows_traceback:
+            raise
+        print(f"adjsim: {_short_of_memory(error)}", file=sys.stderr)
+        raise SystemExit(NO_MEMORY) from None
+    except (KeyboardInterrupt, SystemExit) as stop:  # Typer turns the one into the other
+        if isinstance(stop, SystemExit) and stop.code != INTERRUPTED:
+            raise
+        if _if_interrupted:
+            print(f"\n{_if_interrupted}", file=sys.stderr)
+        raise SystemExit(TERMINATED if stopped_by else INTERRUPTED) from None
+
+
+def _shortened(message: str) -> str:
+    """Return a message without the middle of a long value that it quotes."""
+    return message if len(message) <= LONGEST else f"{message[:800]} ... {message[-400:]}"
+
+
+def _short_of_memory(error: MemoryError) -> str:
+    """Return what to ask less of; NumPy's error says how much it was."""
+    wanted = str(error).rstrip(".")
+    return (
+        f"Memory is short{': ' if wanted else ''}{wanted}. Make the images smaller "
+        "(`image.height`, `image.width`, `image.downsample`), film fewer frames, take a coarser "
+        "mesh, or keep fewer states with `--checkpoint`, whichever the study has."
+    )

@@ -1,0 +1,347 @@
+"""Films and still pictures as they are compared: undistorted, in blocks of pixels, with times.
+
+Frames are read one by one, so that only the small ones are in memory.
+
+Tests: `tests/studies/problem/observations/test_films.py`.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from studies.problem.observations.undistort import source_pixels, undistorted_picture
+from studies.runs import media
+from studies.runs.errors import StudyError
+from studies.scene.declared import Camera, Film
+
+
+PICTURES = (".png", ".jpg", ".jpeg")
+ROWS, COLUMNS = 120, 160  # that the default of `downsample` leaves
+STILL = 8.0 / 255.0  # a change that compression and the noise of a camera make too
+SURE = 0.25  # part of the frames that must show a background
+LIKE = 0.08  # a difference in colour that may lie between neighbouring places of a background
+DIFFERENT = 0.15  # a difference from the background that is surely a body
+
+
+@dataclass(frozen=True, eq=False)
+class FilmData:
+    """A film or a still picture, as it is compared.
+
+    Attributes
+    ----------
+    frames : ndarray
+        RGB in [0, 1], (n, H, W, 3); where the film has alpha, over the backdrop.
+    masks : ndarray or None
+        Where the bodies are, (n, H, W) in [0, 1]: the film of masks, or else the film's alpha.
+    times : ndarray
+        Of the frames after the first [s], (n,).
+    fps : float or None
+        Frames per second; None of a still picture.
+    factor : int
+        Blocks of so many pixels a side of the file became one.
+    full_size : tuple of int
+        Height and width of the file [pixels].
+    backdrop : ndarray or None
+        What is behind the bodies, (H, W, 3), where it is declared, or black behind a film with
+        alpha; None where it is to be found in the film.
+    """
+
+    frames: np.ndarray
+    masks: np.ndarray | None
+    times: np.ndarray
+    fps: float | None
+    factor: int
+    full_size: tuple[int, int]
+    backdrop: np.ndarray | None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width [pixels] of the frames."""
+        return self.frames.shape[1], self.frames.shape[2]
+
+
+def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
+    """Read a film, its masks and its background picture.
+
+    Parameters
+    ----------
+    film : Film
+        Its paths are taken as they are.
+    camera : Camera or None
+        Its distortion is taken out; None for smoke, which has no camera.
+    key : str
+        What messages call the film: "observations.NAME".
+
+    Raises
+    ------
+    StudyError
+        If a file cannot be read, the frame rate is unknown, or sizes or lengths do not fit.
+    """
+    assert film.video is not None
+    fps, pictures = _opened(film.video, f"{key}.video")
+    frames = _Frames(film, camera, key)
+    kept, n_frames = frames.read(pictures, f"{key}.video")
+    if film.fps is not None:
+        fps = film.fps
+    if fps is None and len(kept) > 1:
+        raise StudyError(
+            f"`{key}.fps` is missing: {film.video} does not say its frames per second."
+        )
+    masks = kept[..., 3] if kept.shape[-1] == 4 else None
+    backdrop = frames.backdrop(has_alpha=masks is not None)
+    if masks is not None and backdrop is not None:
+        kept = masks[..., None] * kept[..., :3] + (1.0 - masks[..., None]) * backdrop
+    if film.masks is not None:
+        masks = frames.read_masks(film.masks, n_frames)
+    times = np.arange(len(kept)) / (fps or 1.0)
+    assert frames.size is not None
+    return FilmData(kept, masks, times, fps, frames.factor, frames.size, backdrop)
+
+
+def declared_backdrop(film: Film, size: tuple[int, int], key: str) -> np.ndarray:
+    """Return what is declared to be behind the bodies in a film of this size, by default black."""
+    frames = _Frames(film, None, key)
+    frames.size = size
+    found = frames.backdrop(has_alpha=True)
+    assert found is not None
+    return found
+
+
+def film_pictures(
+    film: Film, camera: Camera | None, key: str, *, rows: int, chosen: np.ndarray
+) -> np.ndarray:
+    """Return chosen frames of a film with `rows` rows or more, or all that it has, as uint8 RGB."""
+    assert film.video is not None
+    _, pictures = _opened(film.video, key)
+    size = next(iter(pictures)).shape[:2]
+    factor = default_factor((size[0], size[1]), rows, 1)
+    frames = _Frames(replace(film, downsample=factor), camera, key)
+    _, pictures = _opened(film.video, key)
+    first, wanted, kept = (film.frames or (0, 0))[0], set(chosen.tolist()), []
+    for number, picture in enumerate(_decoded(pictures, key)):
+        frames._check_size(picture, number, key)
+        if number - first in wanted:
+            kept.append(frames.compared(media.as_float(picture)))
+    found = np.stack(kept)
+    if found.shape[-1] == 4:
+        backdrop = frames.backdrop(has_alpha=True)
+        assert backdrop is not None
+        found = found[..., 3:] * found[..., :3] + (1.0 - found[..., 3:]) * backdrop
+    return media.as_uint8(found)
+
+
+def default_factor(size: tuple[int, int], rows: int = ROWS, columns: int = COLUMNS) -> int:
+    """Return the largest divisor of height and width that leaves as many rows and columns, or 1."""
+    height, width = size
+    common = math.gcd(height, width)
+    return max(
+        k
+        for k in range(1, common + 1)
+        if common % k == 0 and (k == 1 or (height >= k * rows and width >= k * columns))
+    )
+
+
+def plate_of(data: FilmData, covered: np.ndarray) -> np.ndarray:
+    """Return the picture without the bodies, (H, W, 3).
+
+    Parameters
+    ----------
+    data : FilmData
+        Its backdrop is taken if there is one.
+    covered : ndarray of bool
+        Where bodies may be in the first frame, (H, W).
+
+    Notes
+    -----
+    Where the first frame shows what most frames show, outside `covered`, it is that. Elsewhere it
+    is the first of these: what a quarter of the frames show that is like the background around;
+    what most frames show, unless that has the colour of a body; outside `covered` the first frame,
+    unless that has; what any frame shows that is like the background around; this, smoothed.
+    """
+    if data.backdrop is not None:
+        return data.backdrop
+    covered = np.asarray(covered, bool)
+    first, usual = data.frames[0], np.median(data.frames, axis=0)
+    is_background = (_distance(usual, first) < STILL) & ~covered
+    if is_background.all() or not is_background.any():
+        return usual
+    around = _filled(usual, ~is_background)
+    rows, columns = np.nonzero(~is_background)
+    frames, filled = data.frames[:, rows, columns], around[rows, columns]
+    near = _distance(frames, filled) < LIKE
+    counts = near.sum(axis=0)[:, None]
+    mean = (frames * near[..., None]).sum(axis=0) / np.maximum(counts, 1)
+    often = usual[rows, columns]
+    lasting = (_distance(frames, often) < STILL).mean(axis=0) > 0.5
+    bodies = frames[0, covered[rows, columns] & ~near[0]]
+    bodies = bodies[~_is_like(bodies, usual[is_background])]
+    lasting &= ~_is_like(often, bodies)
+    begun = ~covered[rows, columns] & ~_is_like(frames[0], bodies)
+    choices = [counts >= SURE * len(frames), lasting[:, None], begun[:, None], counts > 0]
+    plate = usual.copy()
+    plate[rows, columns] = np.select(choices, [mean, often, frames[0], mean], filled)
+    return plate
+
+
+def _is_like(colors: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return which colours (n, 3) are like one of some others, (n,)."""
+    from scipy.spatial import KDTree
+
+    if not len(others):
+        return np.zeros(len(colors), bool)
+    distances, _ = KDTree(others).query(colors, p=np.inf, distance_upper_bound=LIKE)
+    return np.isfinite(distances)
+
+
+def silhouettes(data: FilmData, plate: np.ndarray, threshold: float = DIFFERENT) -> np.ndarray:
+    """Return where the bodies are, (n, H, W) in [0, 1]: the masks, or what differs from the plate.
+
+    A difference of `threshold` in a channel is surely a body, and one of compression is none.
+    """
+    if data.masks is not None:
+        return data.masks
+    return np.clip((_distance(data.frames, plate) - STILL) / (threshold - STILL), 0.0, 1.0)
+
+
+def _distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the largest difference of the channels."""
+    return np.abs(a - b).max(axis=-1)
+
+
+def _filled(picture: np.ndarray, hole: np.ndarray) -> np.ndarray:
+    """Return a picture whose hole has the colours around it, the smoother the further in."""
+    from scipy.ndimage import distance_transform_edt, gaussian_filter
+
+    found: Any = distance_transform_edt(hole, return_indices=True)
+    inside, nearest = found
+    filled = picture[tuple(nearest)]
+    sigma = max(0.5 * float(inside.max()), 1.0)
+    weight = gaussian_filter((~hole).astype(float), sigma)
+    blurred = gaussian_filter(np.where(hole[..., None], 0.0, picture), (sigma, sigma, 0.0))
+    smooth = blurred / np.maximum(weight, 1e-12)[..., None]
+    share = np.clip(inside / sigma, 0.0, 1.0)[..., None] * (weight > 1e-6)[..., None]
+    return np.where(hole[..., None], (1.0 - share) * filled + share * smooth, picture)
+
+
+class _Frames:
+    """How the pictures of one film become frames; the first one says what size they must have."""
+
+    def __init__(self, film: Film, camera: Camera | None, key: str) -> None:
+        self.film, self.camera, self.key = film, camera, key
+        self.size: tuple[int, int] | None = None
+        self.factor = 1
+        self.source: np.ndarray | None = None
+
+    def read(self, pictures: Iterator[np.ndarray], key: str) -> tuple[np.ndarray, int]:
+        """Return the frames that `film.frames` keeps, and how many there are in all."""
+        first, end = self.film.frames or (0, math.inf)
+        kept, n_frames = [], 0
+        for n_frames, picture in enumerate(_decoded(pictures, key), start=1):
+            self._check_size(picture, n_frames - 1, key)
+            if first <= n_frames - 1 < end:
+                kept.append(self.compared(media.as_float(picture)))
+        if self.film.frames and n_frames < end:
+            raise StudyError(
+                f"`{self.key}.frames` must lie within the {n_frames} frames of {self.film.video}, "
+                f"got {list(self.film.frames)}."
+            )
+        if not kept:
+            raise StudyError(f"`{key}`: {self.film.video} has no frames.")
+        return np.stack(kept), n_frames
+
+    def read_masks(self, path: str, n_frames: int) -> np.ndarray:
+        """Return masks (n, H, W) in [0, 1], checked to be as large and as many as the frames."""
+        key = f"{self.key}.masks"
+        _, pictures = _opened(path, key)
+        masks, n_masks = self.read(pictures, key)
+        if n_masks != n_frames:
+            raise StudyError(
+                f"`{key}` must have one mask for each of the {n_frames} frames of "
+                f"{self.film.video}, got {n_masks}."
+            )
+        return masks[..., :3].mean(axis=-1)
+
+    def backdrop(self, *, has_alpha: bool) -> np.ndarray | None:
+        """Return what is declared to be behind the bodies, (H, W, 3)."""
+        assert self.size is not None
+        height, width = (n // self.factor for n in self.size)
+        background = self.film.background
+        if background.picture is not None:
+            return self._picture(background.picture, (height, width))
+        if background.color is None and not has_alpha:
+            return None
+        color = background.color or (0.0, 0.0, 0.0)
+        return np.broadcast_to(np.array(color, float), (height, width, 3)).copy()
+
+    def compared(self, picture: np.ndarray) -> np.ndarray:
+        """Return a picture of the file's size without distortion, in blocks of pixels."""
+        return media.area_mean(undistorted_picture(picture, self.source), self.factor)
+
+    def _picture(self, path: str, size: tuple[int, int]) -> np.ndarray:
+        """Return the background picture, of the size of the file or of the frames."""
+        key = f"{self.key}.background.picture"
+        _, pictures = _opened(path, key, is_picture=True)
+        picture = media.as_float(next(iter(_decoded(pictures, key))))[..., :3]
+        if picture.shape[:2] == self.size:
+            return self.compared(picture)
+        if picture.shape[:2] == size:
+            return picture
+        assert self.size is not None
+        raise StudyError(
+            f"`{key}` must be as large as the film, {_text(self.size)} (height x width), got "
+            f"{_text(picture.shape)}."
+        )
+
+    def _check_size(self, picture: np.ndarray, i: int, key: str) -> None:
+        """Raise if a picture is of another size than the first of the film, which sets it."""
+        size = picture.shape[0], picture.shape[1]
+        if self.size is None:
+            self.size = size
+            self.factor = self.film.downsample or default_factor(size)
+            if size[0] % self.factor or size[1] % self.factor:
+                common = math.gcd(*size)
+                ways = ", ".join(str(k) for k in range(1, common + 1) if common % k == 0)
+                raise StudyError(
+                    f"`{self.key}.downsample` must divide the size of the film, {_text(size)} "
+                    f"(height x width), got {self.factor}. Take one of {ways}."
+                )
+            if self.camera is not None:
+                name = self.film.camera or "CAMERA"
+                self.source = source_pixels(self.camera, size, f"cameras.{name}")
+        elif size != self.size:
+            raise StudyError(
+                f"`{key}` must have frames as large as the first of {self.film.video}, "
+                f"{_text(self.size)} (height x width), got {_text(size)} at frame {i}."
+            )
+
+
+def _opened(
+    path: str, key: str, *, is_picture: bool = False
+) -> tuple[float | None, Iterator[np.ndarray]]:
+    """Return rate and pictures of a film, a folder or a picture; mistakes by `key`."""
+    file = Path(path)
+    if not file.exists():
+        raise StudyError(f"`{key}`: there is no file or folder {path}.")
+    try:
+        if is_picture or file.suffix.lower() in PICTURES:
+            picture = media.read_image(file, name=key)
+            return None, iter([np.rint(65535.0 * picture).astype(np.uint16)])
+        return media.open_video(file)
+    except (ValueError, OSError) as error:
+        raise StudyError(str(error).replace("`video`", f"`{key}`")) from error
+
+
+def _decoded(pictures: Iterator[np.ndarray], key: str) -> Iterator[np.ndarray]:
+    """Yield pictures; mistakes by `key`."""
+    try:
+        yield from pictures
+    except ValueError as error:
+        raise StudyError(str(error).replace("`video`", f"`{key}`")) from error
+
+
+def _text(size: tuple[int, ...]) -> str:
+    return f"{size[0]} x {size[1]}"

@@ -1,0 +1,162 @@
+"""What of a film differs from its background, found without the scene, and outlines compared.
+
+Tests: `tests/studies/problem/observations/test_outlines.py`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from studies.problem.observations.films import DIFFERENT, FilmData
+
+
+RING = 0.06  # part of the picture's height: how wide the ring is that shows the background
+PLAIN = 0.75  # part of the ring that a plain background explains
+MOST = 0.6  # part of a picture that bodies may cover
+LEAST = 0.002  # part of a picture that is too small to be a body
+ROUNDS = 4
+GREYISH = 0.12  # how far the shares of red, green and blue that a shadow leaves may be apart
+BODY = 0.3  # part of what differs from the background that is a body, where the rest is shadow
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Size and place of what is white in a mask [pixels].
+
+    Attributes
+    ----------
+    area : float
+    middle : tuple of float
+        Column and row of the centroid.
+    extent : tuple of float
+        Width and height of the box around it.
+    touches_edge : bool
+        Whether it reaches the edge of the picture, where it may go on.
+    """
+
+    area: float
+    middle: tuple[float, float]
+    extent: tuple[float, float]
+    touches_edge: bool
+
+
+def outline(mask: np.ndarray) -> Outline | None:
+    """Return the outline of a mask (H, W) of truth values; None if it is empty."""
+    rows, columns = np.nonzero(mask)
+    if not len(rows):
+        return None
+    height, width = mask.shape
+    edges = (rows.min() == 0, columns.min() == 0, rows.max() == height - 1)
+    return Outline(
+        float(len(rows)),
+        (float(columns.mean()), float(rows.mean())),
+        (float(np.ptp(columns) + 1), float(np.ptp(rows) + 1)),
+        any(edges) or bool(columns.max() == width - 1),
+    )
+
+
+def overlap(a: np.ndarray, b: np.ndarray) -> float:
+    """Return how far two masks are the same: their intersection over their union."""
+    union = np.count_nonzero(a | b)
+    return np.count_nonzero(a & b) / union if union else 1.0
+
+
+def size_ratio(drawn: Outline, seen: Outline) -> float | None:
+    """Return how many times larger `seen` is along an edge; None if that cannot be said.
+
+    The shapes must be alike. Where the larger one reaches the edge of the picture, the ratio is
+    nearer to 1 than it should be.
+    """
+    ratio = float(np.sqrt(seen.area / drawn.area))
+    smaller, larger = (drawn, seen) if ratio > 1.0 else (seen, drawn)
+    if smaller.touches_edge:
+        return None
+    sides = [b / a for a, b in zip(drawn.extent, seen.extent, strict=True)]
+    alike = larger.touches_edge or all(0.7 < side / ratio < 1.4 for side in sides)
+    return ratio if alike else None
+
+
+def foreground(data: FilmData) -> np.ndarray | None:
+    """Return what differs from the background, (n, H, W) of truth values.
+
+    None where that cannot be said without the scene: the background is neither declared nor plain.
+    """
+    if data.masks is not None:
+        return data.masks > 0.5
+    background = data.backdrop
+    if background is None:
+        background = plain_background(data.frames[0])
+    if background is None:
+        return None
+    found = (_without_shadow(_far(frame, background), frame, background) for frame in data.frames)
+    return np.stack([_without_specks(mask) for mask in found])
+
+
+def plain_background(frame: np.ndarray) -> np.ndarray | None:
+    """Return a smooth background, or one of rows, that explains the ring around a picture; or None.
+
+    The one of the two under which less of the picture (H, W, 3) is something else.
+    """
+    height, width = frame.shape[:2]
+    reach = max(int(RING * height), 2)
+    ring = np.ones((height, width), bool)
+    ring[reach:-reach, reach:-reach] = False
+    best, least = None, MOST
+    for background in (_polynomial(frame, ring), _of_rows(frame, reach)):
+        other = _far(frame, background)
+        if 1.0 - other[ring].mean() > PLAIN and other.mean() < least:
+            best, least = background, float(other.mean())
+    return best
+
+
+def _polynomial(frame: np.ndarray, ring: np.ndarray) -> np.ndarray:
+    """Return quadratic polynomials of place that fit the ring, then all that is like them."""
+    height, width = ring.shape
+    y, x = np.mgrid[-1.0 : 1.0 : height * 1j, -1.0 : 1.0 : width * 1j]
+    basis = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=-1)
+    median = np.median(frame[ring], axis=0)
+    used = ring & ~_far(frame, np.broadcast_to(median, frame.shape), 2.0 * DIFFERENT)
+    background = np.broadcast_to(median, frame.shape)
+    for _ in range(ROUNDS):
+        if np.count_nonzero(used) < 50:
+            break
+        found, *_ = np.linalg.lstsq(basis[used], frame[used], rcond=None)
+        background = basis @ found
+        used = ~_far(frame, background)
+    return background
+
+
+def _of_rows(frame: np.ndarray, reach: int) -> np.ndarray:
+    """Return rows that go linearly from the colour of the left edge to that of the right."""
+    left = np.median(frame[:, :reach], axis=1)[:, None]
+    right = np.median(frame[:, -reach:], axis=1)[:, None]
+    share = np.linspace(0.0, 1.0, frame.shape[1])[None, :, None]
+    return (1.0 - share) * left + share * right
+
+
+def _far(frame: np.ndarray, background: np.ndarray, threshold: float = DIFFERENT) -> np.ndarray:
+    return np.abs(frame - background).max(axis=-1) > threshold
+
+
+def _without_shadow(mask: np.ndarray, frame: np.ndarray, background: np.ndarray) -> np.ndarray:
+    """Return a mask without what is the background, only darker, if enough of it is left."""
+    share = (frame / np.maximum(background, 1e-3))[mask]
+    is_shadow = (np.ptp(share, axis=-1) < GREYISH) & (share.mean(axis=-1) < 1.0)
+    if np.count_nonzero(~is_shadow) < BODY * len(is_shadow):
+        return mask
+    out = mask.copy()
+    out[mask] = ~is_shadow
+    return out
+
+
+def _without_specks(mask: np.ndarray) -> np.ndarray:
+    """Return a mask without connected parts that are too small to be a body."""
+    from scipy.ndimage import label
+
+    found: Any = label(mask)
+    parts, n = found
+    sizes = np.bincount(parts.ravel(), minlength=n + 1)
+    is_body = sizes >= max(LEAST * mask.size, 2.0)
+    is_body[0] = False
+    return is_body[parts]

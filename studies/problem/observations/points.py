@@ -1,0 +1,160 @@
+"""Tracked points of a body: a CSV file with the columns time, point, and x, y, z or u, v.
+
+Tests: `tests/studies/problem/observations/test_points.py`.
+"""
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from studies.problem.observations.undistort import undistorted_points
+from studies.runs.errors import StudyError
+from studies.scene.declared import Camera, Points
+from studies.scene.tables import unknown
+
+
+SPACE, PICTURE = ("x", "y", "z"), ("u", "v")
+
+
+@dataclass(frozen=True, eq=False)
+class PointData:
+    """Where points are at times.
+
+    Attributes
+    ----------
+    names : tuple of str
+        In the order of the file.
+    times : ndarray
+        From small to large [s], (n_times,).
+    values : ndarray
+        (n_times, n_points, 3) [m], or (n_times, n_points, 2) [pixels] of the whole film, column and
+        row, without distortion; NaN where a point is missing.
+    """
+
+    names: tuple[str, ...]
+    times: np.ndarray
+    values: np.ndarray
+
+    @property
+    def is_in_picture(self) -> bool:
+        """Whether the values are pixels."""
+        return self.values.shape[2] == 2
+
+
+def read_points(
+    points: Points,
+    camera: Camera | None = None,
+    size: tuple[int, int] | None = None,
+    key: str = "points",
+) -> PointData:
+    """Read tracked points.
+
+    Parameters
+    ----------
+    points : Points
+        Its path is taken as it is.
+    camera : Camera, optional
+        Of points in pixels: its distortion is taken out.
+    size : tuple of int, optional
+        Height and width of the camera's film [pixels]; needed for the distortion of a camera that
+        is given by fov_y.
+    key : str
+        What messages call the table: "observations.NAME".
+
+    Raises
+    ------
+    StudyError
+        By file and line, if something in the file does not fit, or `at` names an unknown point.
+    """
+    assert points.file is not None
+    data = _read_table(Path(points.file), key)
+    for name in points.at:
+        if name not in data.names:
+            raise StudyError(f"`{key}.at`: {unknown('point', name, data.names)}")
+    if not data.is_in_picture:
+        if points.camera is not None:
+            raise StudyError(
+                f"`{key}.camera` must be left out: {points.file} has x, y and z, which no camera "
+                "sees."
+            )
+        return data
+    if camera is None:
+        raise StudyError(
+            f"`{key}.camera` is missing: {points.file} has u and v, which are pixels of a camera."
+        )
+    if any(camera.distortion) and camera.K is None and size is None:
+        raise StudyError(
+            f"`{key}`: without a film of its camera, distortion needs K, in pixels. Give the "
+            "camera by K, R and t."
+        )
+    values = undistorted_points(data.values, camera, size or (0, 0))
+    return PointData(data.names, data.times, values)
+
+
+def _read_table(path: Path, key: str) -> PointData:
+    """Return the points of a CSV file, as they are."""
+    rows: dict[tuple[float, str], tuple[float, ...]] = {}
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            table = csv.DictReader(file, skipinitialspace=True, strict=True)
+            columns = _columns(path, key, table.fieldnames)
+            for row in table:
+                where = f"`{key}.file`: line {table.line_num} of {path}"
+                time, name, place = _read_row(row, columns, where)
+                if (time, name) in rows:
+                    raise StudyError(f"{where} has point {name!r} at time {time:g} again.")
+                rows[time, name] = place
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise StudyError(f"`{key}.file`: {path} cannot be read as a CSV file: {error}.") from error
+    if not any(math.isfinite(place[0]) for place in rows.values()):
+        raise StudyError(f"`{key}.file`: {path} has no points.")
+    times = sorted({time for time, _ in rows})
+    names = list(dict.fromkeys(name for _, name in rows))
+    values = np.full((len(times), len(names), len(columns)), np.nan)
+    row_of, column_of = ({one: i for i, one in enumerate(ones)} for ones in (times, names))
+    for (time, name), place in rows.items():
+        values[row_of[time], column_of[name]] = place
+    return PointData(tuple(names), np.array(times), values)
+
+
+def _columns(path: Path, key: str, header: object) -> tuple[str, ...]:
+    """Return x, y, z or u, v, which the header must have beside time and point."""
+    names = [str(name).strip() for name in header] if isinstance(header, list | tuple) else []
+    for columns in (SPACE, PICTURE):
+        if header is not None and sorted(names) == sorted(("time", "point", *columns)):
+            return columns
+    raise StudyError(
+        f"`{key}.file`: line 1 of {path} must name the columns time, point, and x, y, z or u, v, "
+        f"and no others, got {', '.join(names) or 'nothing'}."
+    )
+
+
+def _read_row(
+    row: Mapping[Any, Any], columns: tuple[str, ...], where: str
+) -> tuple[float, str, tuple[float, ...]]:
+    """Return time, name and place of a row; a place that is empty is missing."""
+    cells = {str(name).strip(): text for name, text in row.items() if name is not None}
+    if None in row or None in cells.values():
+        raise StudyError(f"{where} must have {len(cells)} cells, as its header has.")
+    texts = {name: str(text).strip() for name, text in cells.items()}
+    if not texts["point"]:
+        raise StudyError(f"{where}: `point` must be a name, got an empty cell.")
+    time = _number("time", texts["time"], where)
+    if not any(texts[name] for name in columns):
+        return time, texts["point"], (math.nan,) * len(columns)
+    return time, texts["point"], tuple(_number(name, texts[name], where) for name in columns)
+
+
+def _number(column: str, text: str, where: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise StudyError(f"{where}: `{column}` must be a number, got {text!r}.")
+    return number

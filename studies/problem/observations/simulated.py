@@ -1,0 +1,84 @@
+"""Observations that are simulated: when their frames are, and blanks of what will be seen.
+
+Tests: `tests/studies/problem/test_twin.py`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from studies.problem.observations.films import FilmData, declared_backdrop
+from studies.problem.observations.points import PointData
+from studies.runs.errors import StudyError
+from studies.scene import declared
+
+
+Observed = declared.Film | declared.Points | declared.States
+
+
+@dataclass(frozen=True)
+class Clock:
+    """When the frames of a simulated observation are.
+
+    Attributes
+    ----------
+    frames : int
+        Evenly spaced, the last at the end.
+    duration : float
+        [s].
+    """
+
+    frames: int
+    duration: float
+
+    @property
+    def times(self) -> np.ndarray:
+        """Of the frames, (n_frames,) [s]."""
+        return np.arange(1, self.frames + 1) * (self.duration / self.frames)
+
+
+def clock_of(one: Observed, world: declared.World, key: str) -> Clock:
+    """Return when the frames of a simulated observation are; `key` is "observations.NAME".
+
+    Raises
+    ------
+    StudyError
+        If there is no duration, or several frames at one time.
+    """
+    assert one.simulate is not None
+    duration = one.simulate.duration
+    if duration is None:
+        duration = world.duration
+    if duration is None:
+        raise StudyError(
+            f"`{key}.simulate.duration` is missing: give it, or `world.duration`, in seconds."
+        )
+    if duration == 0.0 and one.simulate.frames > 1:
+        raise StudyError(
+            f"`{key}.simulate.frames` must be 1 where the duration is 0, got {one.simulate.frames}."
+        )
+    return Clock(one.simulate.frames, duration)
+
+
+def blank_film(film: declared.Film, times: np.ndarray, key: str) -> FilmData:
+    """Return a film of the right size whose frames are still black, over its background."""
+    assert film.simulate is not None
+    size = film.simulate.height, film.simulate.width
+    frames = np.zeros((len(times), *size, 3))
+    return FilmData(frames, None, times, None, 1, size, declared_backdrop(film, size, key))
+
+
+def blank_points(points: declared.Points, times: np.ndarray, key: str) -> PointData:
+    """Return the points of `at` at places that are still 0.
+
+    Raises
+    ------
+    StudyError
+        If there are none.
+    """
+    if not points.at:
+        raise StudyError(
+            f"`{key}.at` must say where the points are that are simulated: NAME = [x, y, z]."
+        )
+    columns = 3 if points.camera is None else 2
+    return PointData(tuple(points.at), times, np.zeros((len(times), len(points.at), columns)))

@@ -1,0 +1,1 @@
+"""A scene at its start values beside its films: `studies.reports.preview.showing.preview`."""

@@ -1,0 +1,304 @@
+"""What looks wrong about a scene beside its film: place, size, overlap, held nodes, frame rate.
+
+Lengths are in pixels of the frames that are compared. Cameras and looks are fitted later, so what
+that will settle gives no advice.
+
+Tests: `tests/studies/reports/preview/test_showing.py`.
+"""
+
+import numpy as np
+
+from render.camera import AnyCamera
+from studies.problem.observations.films import DIFFERENT, FilmData
+from studies.problem.observations.outlines import Outline, outline, overlap, size_ratio
+from studies.reports.preview.shots import Shot
+from studies.scene.building import Built
+from studies.scene.declared import Pendulum, Rigid, SceneFile, Smoke, Soft
+
+
+COVERED = 4  # pixels, below which a scene covers nothing
+LARGER = 1.15  # times larger: what a camera's errors do not explain
+SHIFTED = 0.05  # of the height, likewise
+LIKE = 0.7  # overlap that is good enough to start from
+MOVED = 0.5  # part of the held nodes that may seem to move
+FALLS = 0.15  # of the height: a fall that is one
+FAST = 1.4  # times the acceleration that is another one
+STAYS = 0.4  # part of such a fall that is none
+STRAIGHT = 0.7  # part of a motion that goes down, if it is a fall
+NEAR = 0.04  # of the height: how far around a held node the film is looked at
+CHANGES = 0.4  # part of that, which does not change around held nodes
+SHORTEST = 6  # frames from which an acceleration is read,
+EARLY = 6.0  # pixels that it makes in them at least,
+ON_PARABOLA = 1.0  # and pixels that the way is off a parabola at most
+
+
+def advice_on_start(
+    file: SceneFile, built: Built, shot: Shot, seen: np.ndarray | None
+) -> list[str]:
+    """Return what looks wrong about the first frame; `seen` is what differs from the background."""
+    assert shot.data is not None
+    drawn = outline(shot.drawn[0])
+    where = f"first frame of `{shot.key}`"
+    if drawn is None or drawn.area < COVERED:
+        return [f"The scene is not in the {where}. {_whereabouts(shot)}"]
+    found = None if seen is None else outline(seen[0])
+    if seen is not None and found is None:
+        return [f"Nothing differs from the background in the {where}."]
+    off = np.zeros(2) if found is None else np.subtract(found.middle, drawn.middle)
+    advice = _advice_on_held(file, built, shot, off)
+    if seen is None or found is None:
+        return advice
+    ratio = size_ratio(drawn, found)
+    if ratio is not None and not 1.0 / LARGER < ratio < LARGER:
+        return [_advice_on_size(file, ratio, where), *advice]
+    if np.abs(off).max() > SHIFTED * shot.data.size[0]:
+        return [_advice_on_place(file, shot, off, where), *advice]
+    across, down = np.rint(off).astype(int)
+    same = overlap(np.roll(shot.drawn[0], (down, across), axis=(0, 1)), seen[0])
+    if same < LIKE:
+        advice.append(
+            f"The outlines in the {where} overlap only by {100 * same:.0f} %, moved on top of each "
+            "other. Check `rotation` and the mesh, and whether shadows or other things are filmed."
+        )
+    return advice
+
+
+def advice_on_motion(file: SceneFile, shot: Shot, seen: np.ndarray | None) -> list[str]:
+    """Return what looks wrong about how bodies fall: missing held nodes, or the frame rate."""
+    if seen is None or shot.data is None or len(shot.images) < 3:
+        return []
+    down = _down(file, shot)
+    if down is None:
+        return []
+    scene = _moved([outline(mask) for mask in shot.drawn])
+    film = _moved([outline(mask) for mask in seen[shot.indices[: len(shot.images)]]])
+    both = np.isfinite(scene[:, 0] + film[:, 0])
+    if not both[0] or both.sum() < 3:
+        return []
+    last, height = np.flatnonzero(both)[-1], shot.data.size[0]
+    scene_down, film_down = scene @ down, film @ down
+    hang = any(
+        isinstance(body, Pendulum) or getattr(body, "held", None) is not None
+        for body in file.bodies.values()
+    )
+    if not hang and (advice := _advice_on_rate(file, shot, scene_down, film_down)):
+        return advice
+    falls = scene_down[last] > STRAIGHT * float(np.linalg.norm(scene[last]))
+    stays = float(np.linalg.norm(film[last])) < STAYS * scene_down[last]
+    if falls and stays and scene_down[last] > FALLS * height:
+        return [_advice_on_fall(file, shot, float(scene_down[last]), float(film_down[last]))]
+    return []
+
+
+def _advice_on_fall(file: SceneFile, shot: Shot, scene: float, film: float) -> str:
+    """Return what may let the bodies fall further in the scene than in the film [pixels]."""
+    hold = _advice_on_unheld(file)
+    hold += "" if file.obstacles else " There is no obstacle to land on."
+    return (
+        f"In the scene the bodies fall by {scene:.0f} pixels, in `{shot.key}` by {film:.0f} in the "
+        f"same time.{hold} Check stiffness and `fps`."
+    )
+
+
+def _advice_on_unheld(file: SceneFile) -> str:
+    """Return which bodies could be held, but are not."""
+    free = [
+        f"`bodies.{name}`"
+        for name, body in file.bodies.items()
+        if getattr(body, "held", "") is None and not isinstance(body, Rigid)
+    ]
+    return f" No nodes of {' and '.join(free)} are held: give `held`, if they are." if free else ""
+
+
+def _advice_on_rate(file: SceneFile, shot: Shot, scene: np.ndarray, film: np.ndarray) -> list[str]:
+    """Return what is said of films whose free fall, from the start on, is not that of the scene."""
+    assert shot.data is not None
+    g = float(np.linalg.norm(file.world.gravity))
+    _, (depth,) = _seen_at(shot.camera, _center(shot)[None], shot.data.size)
+    expected = g * _pixels_per_metre(shot, float(depth))
+    times = shot.times[: len(scene)] - shot.times[0]
+    for end in range(len(scene), SHORTEST - 1, -1):
+        accelerations = [_acceleration(times[:end], way[:end]) for way in (scene, film)]
+        if any(one is None for one in accelerations):
+            continue
+        a, b = (float(one or 0.0) for one in accelerations)
+        is_fall = 0.7 * expected < a < 1.3 * expected and b > 0.0
+        if not is_fall or 0.5 * min(a, b) * times[end - 1] ** 2 < EARLY:
+            return []
+        if 1.0 / FAST < b / a < FAST:
+            return []
+        rate = shot.data.fps or 0.0
+        held = _advice_on_unheld(file) if b < a else ""
+        return [
+            f"In `{shot.key}` the bodies fall with {b / a:.2g} times the acceleration of the "
+            f"scene. Check `fps` (now {rate:g}; {rate / np.sqrt(b / a):.3g} would be the same), "
+            f"`world.gravity` and the scale of the scene.{held}"
+        ]
+    return []
+
+
+def _acceleration(times: np.ndarray, way: np.ndarray) -> float | None:
+    """Return the acceleration [pixels/s2] of a way that is a parabola; None if it is none."""
+    used = np.isfinite(way)
+    if used.sum() < SHORTEST:
+        return None
+    times, way = times[used], way[used]
+    basis = np.stack([np.ones_like(times), times, 0.5 * times**2], axis=1)
+    found, *_ = np.linalg.lstsq(basis, way, rcond=None)
+    is_parabola = np.abs(basis @ found - way).max() < ON_PARABOLA
+    return float(found[2]) if is_parabola else None
+
+
+def _advice_on_size(file: SceneFile, ratio: float, where: str) -> str:
+    larger = f"{1.0 / ratio:.2g} times larger" if ratio < 1.0 else f"{ratio:.2g} times smaller"
+    scales = [
+        f"`bodies.{name}.scale` = {', '.join(f'{ratio * one:.3g}' for one in np.atleast_1d(scale))}"
+        for name, body in file.bodies.items()
+        if (scale := getattr(body, "scale", None)) is not None
+    ]
+    fix = f"try {' and '.join(scales)}" if scales else "correct the sizes"
+    return (
+        f"In the {where} the scene is drawn {larger} than what differs from the background. If the "
+        f"camera is right, {fix}; if the sizes are right, correct its distance or field of view."
+    )
+
+
+def _advice_on_place(file: SceneFile, shot: Shot, off: np.ndarray, where: str) -> str:
+    """Return by how much the scene is drawn beside the film, and what moves it there."""
+    assert shot.data is not None
+    height, width = shot.data.size
+    sides = [
+        f"{abs(off[0]):.0f} pixels too far {'left' if off[0] > 0 else 'right'}",
+        f"{abs(off[1]):.0f} too {'high' if off[1] > 0 else 'low'}",
+    ]
+    shift = _in_space(shot, off).round(4).tolist()
+    swings = any(isinstance(body, Pendulum) for body in file.bodies.values())
+    place = "`pivot`" if swings else "`position`"
+    pose = ", `angle` and `length`" if swings else ""
+    return (
+        f"In the {where} the scene is drawn {' and '.join(sides)}, of {width} x {height} pixels. "
+        f"Correct the camera{pose}, or add {shift} m to {place}."
+    )
+
+
+def _advice_on_held(file: SceneFile, built: Built, shot: Shot, off: np.ndarray) -> list[str]:
+    """Return what is said of held nodes that lie, moved by `off`, where the film changes."""
+    data = shot.data
+    if data is None or built.held is None or len(data.frames) < 2:
+        return []
+    changing = _changing(data)
+    height, width = data.size
+    advice = []
+    for name, rows in built.nodes.items():
+        if not isinstance(file.bodies[name], Soft):
+            continue
+        points = np.asarray(built.state.x)[rows][built.held[rows]]
+        if np.linalg.matrix_rank(points - points[:1], tol=1e-6) < 2:
+            continue  # a hinge, about which everything turns
+        pixels, depths = _seen_at(shot.camera, points, data.size)
+        columns, lines = np.rint(pixels[depths > 0.0] + off).astype(int).T
+        inside = (columns >= 0) & (columns < width) & (lines >= 0) & (lines < height)
+        if inside.any() and (moves := changing[lines[inside], columns[inside]].mean()) > MOVED:
+            advice.append(
+                f"`bodies.{name}.held`: {100 * moves:.0f} % of the held nodes lie where "
+                f"`{shot.key}` changes. Check `held`, and the camera."
+            )
+    return advice
+
+
+def _changing(data: FilmData) -> np.ndarray:
+    """Return where much of what is near a pixel changes clearly at some time, (H, W)."""
+    from scipy.ndimage import uniform_filter
+
+    changes = np.abs(data.frames - data.frames[0]).max(axis=(0, 3)) > DIFFERENT
+    near = 2 * max(round(NEAR * data.size[0]), 1) + 1
+    return uniform_filter(changes.astype(float), near) > CHANGES
+
+
+def _moved(outlines: list[Outline | None]) -> np.ndarray:
+    """Return how far middles moved since the first frame, (n, 2); NaN where they are cut off."""
+    places = np.array(
+        [
+            (np.nan, np.nan) if one is None or (one.touches_edge and k) else one.middle
+            for k, one in enumerate(outlines)
+        ]
+    )
+    return places - places[0]
+
+
+def _down(file: SceneFile, shot: Shot) -> np.ndarray | None:
+    """Return the direction of gravity in the picture, (2,); None where it is along the view."""
+    gravity = np.array(file.world.gravity)
+    if not gravity.any() or any(isinstance(body, Smoke) for body in file.bodies.values()):
+        return None
+    center, size = _center(shot), 0.1 * _reach(shot)
+    points = center + np.stack([np.zeros(3), size * gravity / np.linalg.norm(gravity)])
+    assert shot.data is not None
+    pixels, depths = _seen_at(shot.camera, points, shot.data.size)
+    across = size * _pixels_per_metre(shot, float(depths[0]))
+    step = pixels[1] - pixels[0]
+    length = float(np.linalg.norm(step))
+    return step / length if depths.min() > 0.0 and length > 0.5 * across else None
+
+
+def _whereabouts(shot: Shot) -> str:
+    """Return where the camera has the middle of the scene."""
+    assert shot.data is not None
+    height, width = shot.data.size
+    (place,), (depth,) = _seen_at(shot.camera, _center(shot)[None], shot.data.size)
+    low, high = (end.round(3).tolist() for end in _box(shot))
+    if depth <= 0.0:
+        said = "Its middle is behind the camera."
+    elif 0.0 <= place[0] < width and 0.0 <= place[1] < height:
+        size = 100.0 * _reach(shot) * _pixels_per_metre(shot, float(depth)) / height
+        said = f"Its middle is in view, but it is {size:.2g} % as large as the picture."
+    else:
+        said = (
+            f"Its middle is at column {place[0]:.0f} and row {place[1]:.0f} of {width} x {height}."
+        )
+    return (
+        f"{said} The bodies reach from {low} to {high} m: check the camera, `position` and `scale`."
+    )
+
+
+def _in_space(shot: Shot, off: np.ndarray) -> np.ndarray:
+    """Return the way across the view that is `off` pixels in the picture, (3,) [m]."""
+    assert shot.data is not None
+    _, (depth,) = _seen_at(shot.camera, _center(shot)[None], shot.data.size)
+    right, up, _ = shot.camera.pose()[1]
+    return (off[0] * right - off[1] * up) / _pixels_per_metre(shot, float(depth))
+
+
+def _pixels_per_metre(shot: Shot, depth: float) -> float:
+    assert shot.data is not None
+    focal = shot.camera.optics.numbers()[3]
+    return 0.5 * float(focal) * shot.data.size[0] / max(depth, 1e-9)
+
+
+def _center(shot: Shot) -> np.ndarray:
+    low, high = _box(shot)
+    return 0.5 * (low + high)
+
+
+def _reach(shot: Shot) -> float:
+    low, high = _box(shot)
+    return float(np.linalg.norm(high - low))
+
+
+def _box(shot: Shot) -> tuple[np.ndarray, np.ndarray]:
+    points = np.concatenate([places[0] for places in shot.places.values()])
+    return points.min(axis=0), points.max(axis=0)
+
+
+def _seen_at(
+    camera: AnyCamera, points: np.ndarray, size: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return columns and rows (n, 2) [pixels] and depths (n,) [m] of points in a picture (H, W)."""
+    height, width = size
+    eye, axes = camera.pose()
+    x, y, depth = axes @ (points - eye).T
+    f_x, skew, c_x, f_y, c_y = camera.optics.numbers()
+    z = np.where(depth > 0.0, depth, np.nan)
+    u = 0.5 * (((f_x * x + skew * y) / z + c_x) * height + width - 1)
+    v = 0.5 * (height - 1 - (f_y * y / z + c_y) * height)
+    return np.stack([u, v], axis=-1), depth

@@ -1,0 +1,154 @@
+"""A scene at its start values, filmed as its films were.
+
+Tests: `tests/studies/reports/preview/test_showing.py`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from render.annealing import softness
+from render.camera import AnyCamera
+from render.scene import Scene
+from render.soft_raster import SoftRasterizer, rasterize
+from studies.problem.observations.advice import advice_on_film
+from studies.problem.observations.films import FilmData, plate_of, read_film
+from studies.problem.observations.simulated import clock_of
+from studies.problem.reach import Reach
+from studies.problem.steps import first_steps
+from studies.runs.errors import StudyError
+from studies.scene.building import Built
+from studies.scene.cameras import make_camera, require_outside
+from studies.scene.declared import Film, SceneFile
+from studies.scene.motion import Motion
+from studies.search.optimizers.problem import NotFiniteError
+
+
+COMPARED = 32  # frames of a film that are drawn
+SIZE = (360, 480)  # of a camera without a film [pixels]
+DURATION = 1.0  # of a scene without a film [s]
+MARGIN = 0.05  # of the height: how far a body may be from where it is drawn
+SOFTNESS = 0.4  # likewise [pixels]
+GREY = (0.9, 0.9, 0.9)  # behind a scene without a film
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """A scene as one film's camera sees it.
+
+    Attributes
+    ----------
+    key : str
+        "observations.NAME", or "cameras.NAME" without a film.
+    camera : AnyCamera
+    data : FilmData or None
+    indices : ndarray
+        Of the film's frames that are drawn, (n,).
+    times : ndarray
+        Of these in the scene [s], (n,).
+    images : ndarray
+        The scene, (n, H, W, 4); fewer than `indices` where the rollout fails.
+    places : dict
+        Vertices of everything drawn, by name, (n, n_vertices, 3) [m].
+    """
+
+    key: str
+    camera: AnyCamera
+    data: FilmData | None
+    indices: np.ndarray
+    times: np.ndarray
+    images: np.ndarray
+    places: dict[str, np.ndarray]
+
+    @property
+    def drawn(self) -> np.ndarray:
+        """Where the scene is, (n, H, W) of truth values."""
+        return self.images[..., 3] > 0.5
+
+
+def shoot(
+    file: SceneFile, built: Built, key: str, *, name: str, film: Film | None
+) -> tuple[Shot, list[str]]:
+    """Return the scene as a camera, by name, films it, and what is doubtful about the film.
+
+    Raises
+    ------
+    StudyError
+        If the camera is inside a body, or the film cannot be read.
+    """
+    spec, said, data = file.cameras[name], [], None
+    size = full_size = SIZE
+    indices, times = np.arange(3), np.linspace(0.0, file.world.duration or DURATION, 3)
+    if film is not None and film.simulate is not None:
+        size = full_size = (film.simulate.height, film.simulate.width)
+        every = clock_of(film, file.world, key).times
+        indices = np.unique([0, len(every) // 2, len(every) - 1])
+        times = film.start + every[indices]
+    elif film is not None:
+        data = read_film(film, spec, key)
+        said += _advice(data, key)
+        size, full_size = data.size, data.full_size
+        n = min(len(data.frames), COMPARED)
+        indices = np.unique(np.linspace(0, len(data.frames) - 1, n).round().astype(int))
+        times = film.start + data.times[indices]
+    places, failed = _places(built, file.world.dt, times)
+    said += [failed] if failed else []
+    first = {body: points[0] for body, points in places.items()}
+    middle = np.mean(np.concatenate(list(first.values())), axis=0)
+    camera = make_camera(name, spec, full_size, middle)
+    require_outside(
+        name, camera, {body: (built.meshes[body].faces, points) for body, points in first.items()}
+    )
+    sigma = softness(film.softness or SOFTNESS if film else SOFTNESS, size[0])
+    images = rasterize(
+        Scene(built.meshes, built.lights),
+        camera,
+        SoftRasterizer(sigma=sigma, seamless=True),
+        places,
+        size,
+    )
+    plate = np.array(GREY)
+    if data is not None and film is not None:
+        plate = plate_of(data, _grown(images[0, ..., 3] > 0.01))
+    images[..., :3] += (1.0 - images[..., 3:]) * plate
+    return Shot(key, camera, data, indices, times, images, places), said
+
+
+def _advice(data: FilmData, key: str) -> list[str]:
+    """Return what is doubtful about a film, also that nothing moves in it."""
+    try:
+        return advice_on_film(data, key)
+    except StudyError as error:
+        return [str(error)]
+
+
+def _places(
+    built: Built, given_dt: float | None, times: np.ndarray
+) -> tuple[dict[str, np.ndarray], str | None]:
+    """Return the vertices at times [s] by name; those of the start where the rollout fails."""
+    last = max(float(times[-1]), 1e-3)
+    gap = float(np.diff(times).min()) if len(times) > 1 else last
+    dt = first_steps(gap, given_dt).suited_to(built.system).dt if built.dt is None else built.dt
+    system, state = built.system.with_values(built.state, Reach(built, dt).values({}))
+    steps = np.maximum(np.rint(times / dt).astype(int), 0)
+    kept = np.unique(np.concatenate([steps, [0, 1]]))
+    motion = Motion(system, state, dt, kept)
+    failed = None
+    try:
+        run = motion.run()
+    except NotFiniteError:
+        motion, steps = motion.at(np.array([0, 1])), steps[:1] * 0
+        run = motion.run()
+        failed = (
+            f"The scene leaves the finite numbers within {last:.3g} s at its start values, with a "
+            f"step of {dt:.3g} s. Check E and density, whether bodies begin inside an obstacle, "
+            "or give a smaller `world.dt`."
+        )
+    rows = np.searchsorted(motion.frames, steps)
+    return {name: one.vertices(motion, run)[rows] for name, one in built.subjects.items()}, failed
+
+
+def _grown(mask: np.ndarray) -> np.ndarray:
+    from scipy.ndimage import binary_dilation
+
+    return binary_dilation(mask, iterations=max(int(np.ceil(MARGIN * len(mask))), 2))

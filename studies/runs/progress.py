@@ -1,0 +1,132 @@
+"""A bar with loss, gradient norm and time left; plain lines where there is no terminal."""
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from studies.search.optimizers.evaluations import Evaluation
+
+
+WIDE, NARROW = 112, 80  # columns of a terminal that has room for all words, for all numbers
+
+
+class TitledBar(Progress):
+    """A bar under a line of its own, which is cut where the terminal ends."""
+
+    title = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Give the line, if there is anything to say, and the bar."""
+        if self.title:
+            yield Text(self.title, no_wrap=True, overflow="ellipsis")
+        yield from super().get_renderables()
+
+
+class Shown:
+    """A context manager that shows a bar of these columns where there is a terminal."""
+
+    def __init__(self, columns: Sequence[ProgressColumn], console: Console) -> None:
+        self._console = console
+        self._bar = TitledBar(*columns, console=console, disable=not console.is_terminal)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def say(self, text: str) -> None:
+        """Print a line below the bar."""
+        self._console.print(text, highlight=False, soft_wrap=True)
+
+
+def _columns(width: int) -> Sequence[ProgressColumn]:
+    """Return what fits into so many columns of a terminal: words go before numbers do."""
+    count = TextColumn("evaluation {task.completed:.0f}/{task.total:.0f}")
+    loss = TextColumn("loss {task.fields[loss]}")
+    if width < NARROW:
+        return count, loss, TimeElapsedColumn()
+    slope = TextColumn("|g| {task.fields[gradient]}")
+    if width < WIDE:
+        left = TextColumn("{task.fields[left]}")
+        return count, BarColumn(bar_width=4), loss, slope, TimeElapsedColumn(), left
+    left = TextColumn("{task.fields[ends]}{task.fields[left]}")
+    return count, BarColumn(bar_width=24), loss, slope, TimeElapsedColumn(), left
+
+
+def clock(seconds: int) -> str:
+    """Return hours, minutes and seconds; hours may be more than a day."""
+    return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+class EvaluationProgress(Shown):
+    """Shows evaluations as they come, as a context manager and a callback."""
+
+    def __init__(self, max_evaluations: int, console: Console | None = None) -> None:
+        console = console or Console(stderr=True)
+        super().__init__(_columns(console.width), console)
+        self._max = max_evaluations
+        self.prefix = ""
+        self._label = ""
+        self._gradient_norm: float | None = None
+        self._before: Evaluation | None = None
+        self._kinds: set[str] = set()  # those that are compiled
+        self._rates: list[float] = []  # seconds per rollout
+        self._nothing: dict[str, Any] = {"loss": "-", "gradient": "-", "ends": "", "left": ""}
+        self._task = self._bar.add_task("", total=max_evaluations, **self._nothing)
+
+    def begin(self, label: str = "") -> None:
+        """Begin to count from 0, under a label such as "start 2/4"."""
+        parts = [part for part in (self.prefix, label) if part]
+        self._bar.title = ", ".join(parts)
+        self._label = "".join(f"{part}, " for part in parts)
+        self._gradient_norm = self._before = None
+        self._rates = []
+        self._bar.reset(self._task, **self._nothing)
+
+    def __call__(self, evaluation: Evaluation) -> None:
+        """Show one evaluation."""
+        if evaluation.gradient_norm is not None:
+            self._gradient_norm = evaluation.gradient_norm
+        loss = f"{evaluation.loss:.3e}"
+        gradient = "-" if self._gradient_norm is None else f"{self._gradient_norm:.1e}"
+        left = self._left(evaluation)
+        if self._console.is_terminal:
+            known: dict[str, Any] = {"loss": loss, "gradient": gradient, "ends": "", "left": ""}
+            if left:
+                known |= {"ends": "search ends in ", "left": f"at most {clock(left)}"}
+            self._bar.update(self._task, completed=evaluation.spent, **known)
+            return
+        self.say(
+            f"{self._label}evaluation {evaluation.spent}/{self._max}  loss {loss}  |g| {gradient}  "
+            f"{evaluation.seconds:.1f} s{f', search ends in at most {left} s' if left else ''}"
+        )
+
+    def _left(self, evaluation: Evaluation) -> int:
+        """Return how many seconds the rest of this search takes at most; 0 if none or not known.
+
+        The first evaluation, and the first of each further kind, such as one with tangents,
+        also compile and say nothing of the others. One rollout of the others takes the median.
+        """
+        before, self._before = self._before, evaluation
+        is_compiled = evaluation.kind in self._kinds
+        self._kinds.add(evaluation.kind)
+        if before is None or evaluation.spent <= before.spent:
+            self._rates = []
+            return 0
+        if is_compiled:
+            rollouts = evaluation.spent - before.spent
+            self._rates.append((evaluation.seconds - before.seconds) / rollouts)
+        rest = self._max - evaluation.spent
+        return max(1, round(median(self._rates) * rest)) if rest > 0 and self._rates else 0

@@ -1,0 +1,214 @@
+"""What moves in a study: a system, its initial state, and the steps that are filmed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from adjoint.rollout import Record, record, rollout_jvp
+from adjoint.schedules import ALL
+from adjsim import RolloutError
+from adjsim.rollout import rollout
+from adjsim.system import System
+from studies.runs.memory import Plan, make_plan, state_bytes
+from studies.search.optimizers.problem import NotFiniteError
+
+
+DT = "world.dt"  # what settings call the size of a step
+
+
+@dataclass(frozen=True, eq=False)
+class AtRest:
+    """What does not move, in place of a system: its parameters by path."""
+
+    points: Mapping[str, np.ndarray]
+
+    def with_values(self, state: Any, values: Mapping[str, Any]) -> tuple["AtRest", Any]:
+        """Return it with other values of some parameters, by path."""
+        return AtRest({**self.points, **values}), state
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return the parameters by path."""
+        return dict(self.points)
+
+
+@dataclass(frozen=True)
+class NoState:
+    """The state of what does not move."""
+
+
+@dataclass(frozen=True, eq=False)
+class RestingRun:
+    """A trajectory of what does not move: the steps of its frames, (n_frames,), and dt [s]."""
+
+    steps: np.ndarray
+    dt: float
+
+    @property
+    def times(self) -> np.ndarray:
+        """Times of the frames, (n_frames,) [s]."""
+        return self.steps * self.dt
+
+    @property
+    def trajectory(self) -> "RestingRun":
+        """Itself: it is its own record, for nothing has to be kept."""
+        return self
+
+    def vjp(self, **_: Any) -> dict[str, np.ndarray]:
+        """Return nothing: what is seen depends on the parameters directly."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A system and how it is run.
+
+    Attributes
+    ----------
+    system, state
+        What `adjsim.rollout` advances and where it begins, e.g. a `Model` and a `State`.
+    dt : float
+        Step [s].
+    frames : numpy.ndarray
+        Steps that are filmed, increasing, (n_frames,); the last one ends the rollout.
+    dtype : str
+        float64 or float32.
+    device : str
+        cpu or cuda.
+    threads : int, optional
+        As `adjsim.rollout` takes it.
+    checkpoint : str
+        What the states of a reverse sweep may take, such as "500MB", or "all".
+    """
+
+    system: System[Any, Any] | AtRest
+    state: Any
+    dt: float
+    frames: np.ndarray
+    dtype: str = "float64"
+    device: str = field(default="cpu", kw_only=True)
+    threads: int | None = field(default=None, kw_only=True)
+    checkpoint: str = field(default=ALL, kw_only=True)
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps."""
+        return int(self.frames[-1])
+
+    def with_values(self, values: Mapping[str, Any]) -> "Motion":
+        """Return the motion with parameters by path replaced, e.g. "beam.mu", "state.v"."""
+        system, state = self.system.with_values(self.state, values)
+        return replace(self, system=system, state=state)
+
+    def at(self, frames: np.ndarray) -> "Motion":
+        """Return the motion filmed at other steps."""
+        return replace(self, frames=np.asarray(frames))
+
+    def run(self) -> Any:
+        """Run forward.
+
+        Raises
+        ------
+        NotFiniteError
+            If the rollout leaves the finite numbers; so do `record` and `jvp`.
+        """
+        if isinstance(self.system, AtRest):
+            return RestingRun(self.frames, self.dt)
+        return self._tried(rollout)
+
+    def record(self) -> Any:
+        """Run forward and keep what the reverse sweep needs, within the budget: a `Record`."""
+        if isinstance(self.system, AtRest):
+            return self.run()
+        return self._tried(record, checkpoint=self.checkpoint)
+
+    @property
+    def state_bytes(self) -> int:
+        """Size of a state as a sweep keeps it [bytes]."""
+        return state_bytes(self.system, self.state, self.dtype, self.device)
+
+    def plan(self) -> Plan:
+        """Return the schedule by which `record` keeps states, before anything runs.
+
+        Raises
+        ------
+        StudyError
+            If the budget has no room for two states.
+        """
+        return make_plan(self.checkpoint, self.n_steps, self.state_bytes)
+
+    def jvp(self, tangents: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Return the trajectory and its derivative along tangents by path."""
+        if isinstance(self.system, AtRest):
+            return self.run(), self.run()
+        return self._tried(rollout_jvp, tangents)
+
+    def _tried(self, sweep: Any, *more: Any, **kept: Any) -> Any:
+        try:
+            return sweep(
+                self.system, self.state, self.dt, self.n_steps, *more,
+                frames=self.frames, dtype=self.dtype, device=self.device, threads=self.threads,
+                **kept,
+            )  # fmt: skip
+        except RolloutError as error:
+            raise NotFiniteError(error.told(DT)) from error
+
+
+def trajectory_fields(run: Any) -> dict[str, np.ndarray]:
+    """Return a trajectory's fields by name, such as x, v and "block.position" of bodies."""
+    found = {}
+    for part in fields(run):
+        if part.name == "bodies":
+            for name, states in run.bodies.items():
+                found |= {f"{name}.{key}": value for key, value in vars(states).items()}
+        elif part.name not in ("steps", "dt", "diverged"):
+            found[part.name] = getattr(run, part.name)
+    return found
+
+
+def pull_frames(
+    recorded: Record[Any, Any], adj_frames: Mapping[str, np.ndarray], wrt: tuple[str, ...]
+) -> dict[str, np.ndarray]:
+    """Pull cotangents of a trajectory's fields, by name, back to parameters by path."""
+    own, bodies = _cotangents(recorded.trajectory, adj_frames)
+    with _told_by_key():
+        return recorded.vjp(*own, bodies=bodies, wrt=wrt)
+
+
+def pull_worlds(
+    recorded: Record[Any, Any],
+    adj_frames: Sequence[Mapping[str, np.ndarray]],
+    wrt: tuple[str, ...],
+) -> list[dict[str, np.ndarray]]:
+    """Pull those of every world of a batch back; the gradients are NaN where one diverged."""
+    worlds = zip(recorded.trajectory, adj_frames, strict=True)
+    own, bodies = zip(*(_cotangents(run, frames) for run, frames in worlds), strict=True)
+    fields_of_all = [list(field) for field in zip(*own, strict=True)]
+    with _told_by_key():
+        return recorded.vjp(*fields_of_all, bodies=list(bodies), wrt=wrt)
+
+
+@contextmanager
+def _told_by_key() -> Iterator[None]:
+    """Have a sweep that fails name the step by its key."""
+    try:
+        yield
+    except RolloutError as error:
+        raise RolloutError(error.told(DT)) from error
+
+
+def _cotangents(
+    run: Any, adj_frames: Mapping[str, np.ndarray]
+) -> tuple[list[np.ndarray | None], dict[str, dict[str, np.ndarray]] | None]:
+    """Return the cotangents of a trajectory's own fields, and of those of its bodies."""
+    own: list[np.ndarray | None] = []
+    bodies: dict[str, dict[str, np.ndarray]] = {}
+    for name in trajectory_fields(run):
+        owner, _, key = name.rpartition(".")
+        if not owner:
+            own.append(adj_frames.get(name))
+        elif name in adj_frames:
+            bodies.setdefault(owner, {})[key] = adj_frames[name]
+    return own, bodies or None

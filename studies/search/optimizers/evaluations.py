@@ -1,0 +1,240 @@
+r"""Evaluations of a problem, logged line by line, and replayed when a run is resumed.
+
+An optimizer is deterministic, so the sequence of its requests is a function of the
+answers. A resumed run starts the optimizer anew and answers from the log until the log
+is used up: the same numbers to the bit, for SciPy's optimizers too, whose state cannot
+be stored. Numbers are written with all their digits.
+
+Residuals are many (every pixel of every frame) and are stored reduced: with
+r_hat = r/|r| and a QR factorisation of what of J is orthogonal to it,
+
+    Q r = (|r|, 0, ..., 0),    Q J = [r_hat^T J ; R],    (I - r_hat r_hat^T) J = Q' R
+
+so that |r|, J^T r and J^T J, all that least squares ever looks at, are kept exactly.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adjsim.system import RolloutError
+from studies.runs.errors import StudyError
+from studies.runs.lines import append_record, read_records
+from studies.search.optimizers.problem import NotFiniteError, Problem, Stall
+
+
+BLOCK = 8192  # rows of a Jacobian that are reduced at once
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One answer to an optimizer: `kind` is gradient, residual or jacobian.
+
+    `cost` counts rollouts, `spent` all of the run so far. A loss that is not finite is
+    inf. `jacobian` is reduced, `(n + 1, n)`. `stage` names the stage of a search that has several.
+    """
+
+    kind: str
+    theta: np.ndarray
+    loss: float
+    gradient: np.ndarray | None
+    jacobian: np.ndarray | None
+    values: dict[str, Any]
+    cost: int
+    spent: int
+    seconds: float
+    stage: str = ""
+
+    @property
+    def gradient_norm(self) -> float | None:
+        """Norm of the loss's gradient in theta, where it is known."""
+        return None if self.gradient is None else float(np.linalg.norm(self.gradient))
+
+    def to_record(self) -> dict[str, Any]:
+        """Return a record of the log."""
+        finite = np.isfinite(self.loss)
+        record = {
+            "kind": self.kind,
+            "spent": self.spent,
+            "cost": self.cost,
+            "loss": self.loss if finite else None,
+            "gradient_norm": self.gradient_norm,
+            "values": self.values,
+            "theta": self.theta.tolist(),
+            "gradient": None if self.gradient is None else self.gradient.tolist(),
+            "jacobian": None if self.jacobian is None else self.jacobian.tolist(),
+            "seconds": self.seconds,
+        }
+        if self.stage:
+            record = {"stage": self.stage, **record}
+        return record
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Evaluation":
+        """Return the evaluation of a record of the log."""
+        loss, gradient, jacobian = record["loss"], record["gradient"], record["jacobian"]
+        return cls(
+            record["kind"],
+            np.array(record["theta"]),
+            np.inf if loss is None else loss,
+            None if gradient is None else np.array(gradient),
+            None if jacobian is None else np.array(jacobian),
+            record["values"],
+            record["cost"],
+            record["spent"],
+            record["seconds"],
+            record.get("stage", ""),
+        )
+
+
+def read_log(path: Path, *, cut: bool = False) -> list[Evaluation]:
+    """Return the evaluations logged so far; `cut` as `read_records` takes it.
+
+    Raises
+    ------
+    StudyError
+        If the file is damaged.
+    """
+    return [Evaluation.from_record(record) for record in read_records(path, cut=cut)]
+
+
+def reduce_residuals(
+    residuals: np.ndarray, jacobian: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return r @ r, its gradient 2 J^T r and the reduced Jacobian, `(n + 1, n)`."""
+    n = jacobian.shape[1]
+    norm = float(np.linalg.norm(residuals))
+    unit = residuals / norm if norm > 0.0 else np.zeros_like(residuals)
+    along = unit @ jacobian
+    # block by block, whose triangles are then reduced together: blocks stay in the cache
+    parts = [
+        np.linalg.qr(jacobian[k : k + BLOCK] - np.outer(unit[k : k + BLOCK], along), mode="r")
+        for k in range(0, len(unit), BLOCK)
+    ]
+    rest = parts[0] if len(parts) == 1 else np.linalg.qr(np.concatenate(parts), mode="r")
+    reduced = np.zeros((n + 1, n))
+    reduced[0] = along
+    reduced[1 : 1 + len(rest)] = rest
+    return norm * norm, 2.0 * norm * along, reduced
+
+
+class BudgetSpentError(Exception):
+    """Raised inside an optimizer when the next evaluation would exceed the budget."""
+
+
+class SettledError(Exception):
+    """Raised inside an optimizer when the loss has hardly fallen over the last trials."""
+
+
+def has_settled(history: list[Evaluation], stall: Stall) -> bool:
+    """Return whether the best loss hardly fell over the last trials of a history."""
+    losses = [e.loss for e in history if e.kind != "jacobian" and np.isfinite(e.loss)]
+    if len(losses) <= stall.trials:
+        return False
+    before = min(losses[: -stall.trials])
+    return before - min(losses) <= stall.least_fall * before
+
+
+class Evaluator:
+    """Answers an optimizer from the log first, then from the problem, within a budget."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        max_evaluations: int,
+        *,
+        log: Path | None = None,
+        callback: Callable[[Evaluation], None] | None = None,
+        stage: str = "",
+        stall: Stall | None = None,
+    ) -> None:
+        self._problem = problem
+        self._stage = stage
+        self._stall = stall
+        self._budget = max_evaluations
+        self._log = log
+        self._callback = callback
+        self._recorded = [] if log is None else read_log(log, cut=True)
+        self._seconds = self._recorded[-1].seconds if self._recorded else 0.0
+        self._clock = time.perf_counter()
+        self.history: list[Evaluation] = []
+
+    @property
+    def spent(self) -> int:
+        """Rollouts used so far."""
+        return self.history[-1].spent if self.history else 0
+
+    @property
+    def best(self) -> Evaluation | None:
+        """The evaluation of lowest loss; None while none is finite."""
+        finite = [e for e in self.history if np.isfinite(e.loss)]
+        return min(finite, key=lambda e: e.loss) if finite else None
+
+    def gradient(self, theta: np.ndarray) -> Evaluation:
+        """Return loss and gradient at theta: one evaluation."""
+        return self._request("gradient", theta, 1)
+
+    def residual(self, theta: np.ndarray) -> Evaluation:
+        """Return the loss at theta: one evaluation."""
+        return self._request("residual", theta, 1)
+
+    def jacobian(self, theta: np.ndarray) -> Evaluation:
+        """Return the reduced Jacobian at theta: one evaluation per parameter."""
+        return self._request("jacobian", theta, len(theta))
+
+    def _request(self, kind: str, theta: np.ndarray, cost: int) -> Evaluation:
+        if self._stall is not None and has_settled(self.history, self._stall):
+            raise SettledError
+        if self.spent + cost > self._budget:
+            raise BudgetSpentError
+        theta = np.array(theta, np.float64)
+        index = len(self.history)
+        if index < len(self._recorded):
+            evaluation = self._recorded[index]
+            if evaluation.kind != kind or not np.array_equal(evaluation.theta, theta):
+                raise StudyError(
+                    f"Evaluation {index + 1} of {self._log} is of another search than this. "
+                    "Delete the file, and `--resume` computes its contents again."
+                )
+        else:
+            evaluation = self._evaluate(kind, theta, cost)
+            if self._log is not None:
+                append_record(self._log, evaluation.to_record())
+        self.history.append(evaluation)
+        if self._callback is not None:
+            self._callback(evaluation)
+        return evaluation
+
+    def _evaluate(self, kind: str, theta: np.ndarray, cost: int) -> Evaluation:
+        gradient = jacobian = None
+        try:
+            if kind == "gradient":
+                loss, gradient = self._problem.loss_and_gradient(theta)
+            elif kind == "residual":
+                residuals = self._problem.residuals(theta)
+                loss = float(np.linalg.norm(residuals)) ** 2
+            else:
+                loss, gradient, jacobian = reduce_residuals(
+                    *self._problem.residuals_and_jacobian(theta)
+                )
+        except (NotFiniteError, RolloutError):  # of a rollout, or of its reverse sweep
+            loss, gradient, jacobian = np.inf, None, None
+        known = [part for part in (gradient, jacobian) if part is not None]
+        if not (np.isfinite(loss) and all(np.isfinite(part).all() for part in known)):
+            loss, gradient, jacobian = np.inf, None, None
+        return Evaluation(
+            kind,
+            theta,
+            float(loss),
+            gradient,
+            jacobian,
+            {path: np.asarray(v).tolist() for path, v in self._problem.values(theta).items()},
+            cost,
+            self.spent + cost,
+            self._seconds + time.perf_counter() - self._clock,
+            self._stage,
+        )

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+
+from studies.problem.observations.films import FilmData
+from studies.problem.observations.outlines import (
+    foreground,
+    outline,
+    overlap,
+    plain_background,
+    size_ratio,
+)
+
+
+H, W = 48, 64
+RED = (0.8, 0.2, 0.1)
+
+
+def box(top, left, height, width):
+    mask = np.zeros((H, W), bool)
+    mask[top : top + height, left : left + width] = True
+    return mask
+
+
+def film(frames, masks=None):
+    frames = np.asarray(frames)
+    return FilmData(frames, masks, np.arange(len(frames)) / 10, 10.0, 1, (H, W), None)
+
+
+def gradient():
+    rows, columns = np.mgrid[0 : 1 : H * 1j, 0 : 1 : W * 1j]
+    return 0.4 + 0.2 * np.stack([rows, columns, rows * columns], axis=-1)
+
+
+def horizon():
+    wall = np.full((H, W, 3), 0.85)
+    wall[20:] = 0.55
+    return wall
+
+
+def painted(background, mask, color=RED):
+    return np.where(mask[..., None], color, background)
+
+
+def test_an_outline():
+    found = outline(box(10, 20, 6, 8))
+    assert found is not None
+    assert (found.area, found.middle, found.extent) == (48, (23.5, 12.5), (8, 6))
+    assert not found.touches_edge
+    touching = outline(box(10, 56, 6, 8))
+    assert touching is not None
+    assert touching.touches_edge
+    assert outline(np.zeros((H, W), bool)) is None
+
+
+def test_overlap():
+    a, b = box(0, 0, 4, 4), box(0, 2, 4, 4)
+    assert overlap(a, a) == 1.0
+    assert overlap(a, b) == pytest.approx(1 / 3)
+    assert overlap(a & ~a, b & ~b) == 1.0
+
+
+def ratio(drawn, seen):
+    a, b = outline(drawn), outline(seen)
+    assert a is not None
+    assert b is not None
+    return size_ratio(a, b)
+
+
+def test_the_ratio_of_sizes():
+    assert ratio(box(10, 10, 6, 8), box(12, 14, 12, 16)) == pytest.approx(2.0)
+    assert ratio(box(10, 10, 20, 4), box(10, 10, 4, 20)) is None  # another shape
+    assert ratio(box(0, 10, 20, 20), box(10, 10, 10, 10)) == pytest.approx(0.5)
+    assert ratio(box(10, 10, 20, 20), box(0, 10, 10, 10)) is None  # who knows how it goes on
+
+
+@pytest.mark.parametrize("background", [gradient(), horizon()], ids=["gradient", "horizon"])
+def test_a_body_before_a_plain_background(background):
+    bodies = [box(16, 10 + 4 * k, 12, 14) for k in range(3)]
+    noise = 0.01 * np.random.default_rng(0).standard_normal((3, H, W, 3))
+    frames = np.stack([painted(background, body) for body in bodies]) + noise
+    seen = foreground(film(frames))
+    assert seen is not None
+    for mask, body in zip(seen, bodies, strict=True):
+        assert overlap(mask, body) > 0.98
+    found = plain_background(frames[0])
+    assert found is not None
+    assert np.abs(found - background)[bodies[0]].max() < 0.05
+
+
+def test_a_shadow_is_no_body():
+    body, shadow = box(10, 20, 12, 14), box(34, 22, 6, 20)
+    frame = painted(np.where(shadow[..., None], 0.5 * gradient(), gradient()), body)
+    seen = foreground(film(frame[None]))
+    assert seen is not None
+    assert overlap(seen[0], body) > 0.98
+
+
+def test_a_grey_body_is_no_shadow():
+    body = box(10, 20, 12, 14)
+    seen = foreground(film(painted(np.full((H, W, 3), 0.8), body, (0.4, 0.4, 0.4))[None]))
+    assert seen is not None
+    assert overlap(seen[0], body) == 1.0
+
+
+def test_a_textured_background_says_nothing():
+    frame = np.random.default_rng(0).uniform(size=(H, W, 3))
+    assert foreground(film(frame[None])) is None
+
+
+def test_masks_are_taken_as_they_are():
+    body = box(10, 20, 12, 14)
+    seen = foreground(film(np.zeros((1, H, W, 3)), body[None].astype(float)))
+    np.testing.assert_array_equal(seen, body[None])

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from studies.problem.observations.states import read_states
+from studies.runs.errors import StudyError
+from studies.scene.declared import States
+
+
+GOOD = {"times": np.array([0.0, 0.1]), "x": np.arange(12.0).reshape(2, 2, 3)}
+
+
+def read(tmp_path, arrays):
+    np.savez(tmp_path / "a.npz", **arrays)
+    return read_states(States(file=str(tmp_path / "a.npz"), body="duck"))
+
+
+def test_states_are_read(tmp_path):
+    data = read(tmp_path, GOOD)
+    np.testing.assert_array_equal(data.times, GOOD["times"])
+    np.testing.assert_array_equal(data.values, GOOD["x"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"x": np.zeros((3, 2, 3))}, r"\(2, n_nodes, 3\)"),
+        ({"x": np.full((2, 2, 3), np.nan)}, "`x` must hold finite"),
+        ({"times": np.array([0.1, 0.0])}, "`times` must be"),
+        ({"times": np.array(["a", "b"])}, "`times` must hold finite"),
+        ({"x": np.array([[None]])}, "arrays of numbers"),
+    ],
+)
+def test_bad_arrays(tmp_path, changes, part):
+    with pytest.raises(StudyError, match=part):
+        read(tmp_path, GOOD | changes)
+
+
+def test_a_missing_array(tmp_path):
+    with pytest.raises(StudyError, match="Unknown array `times`"):
+        read(tmp_path, {"time": GOOD["times"], "x": GOOD["x"]})
+
+
+def test_files_that_are_none(tmp_path):
+    (tmp_path / "text.npz").write_text("no archive")
+    np.save(tmp_path / "one.npy", GOOD["x"])
+    for name, part in (
+        ("none.npz", "cannot be read"),
+        ("text.npz", "numbers"),
+        ("one.npy", "one array"),
+    ):
+        with pytest.raises(StudyError, match=part):
+            read_states(States(file=str(tmp_path / name), body="duck"))

@@ -1,0 +1,58 @@
+"""How numbers of an outcome are told."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from studies.problem.outcome import interval_text, rows, summary
+
+
+@pytest.mark.parametrize(
+    ("half", "told"),
+    [
+        (1e-10, "within rounding"),
+        (2e-3, "± 1e-08 relative"),
+        (50.0, "199950 to 200050"),
+    ],
+)
+def test_an_interval_is_told_by_its_width(half, told):
+    row = {"estimate": 2e5, "interval": [2e5 - half, 2e5 + half]}
+    assert interval_text(row) == told
+    other = {"estimate": 2e5, "interval": None, "pixel_interval": row["interval"]}
+    assert interval_text(other, "pixel_interval") == told
+
+
+def test_an_estimate_of_zero_has_an_interval_in_full():
+    assert interval_text({"estimate": 0.0, "interval": [-1e-9, 1e-9]}) == "-1e-09 to 1e-09"
+    assert interval_text({"estimate": 0.0, "interval": None}) == "none"
+
+
+def test_the_terminal_says_the_verdict_first_and_both_intervals():
+    row = {
+        "name": "bar.k", "unit": "N/m", "count": 1, "estimate": 6.0,
+        "interval": [5.5, 6.5], "pixel_interval": [5.9, 6.1],
+    }  # fmt: skip
+    result = {
+        "verdict": {"kind": "at a bound", "reason": "The lower bound of bar.k stops the search."},
+        "offset": {"share": 0.0}, "parameters": [row], "loss": 1e-3, "evaluations": 7,
+        "status": "MAX_EVALUATIONS", "message": "The evaluations are spent.", "basins": [],
+        "findings": [], "coverage": None,
+    }  # fmt: skip
+    lines = summary(result, {"verdict": "not made (--no-certificate)", "points": {}})
+    assert lines[0] == "verdict: at a bound. The lower bound of bar.k stops the search."
+    assert "with model error 5.5 to 6.5 (pixel noise only: 5.9 to 6.1)" in lines[1]
+    assert "(max evaluations: The evaluations are spent.)" in lines[2]
+    assert lines[3:] == ["gradient certificate: not made (--no-certificate)"]
+
+
+def test_many_values_whose_mean_stays_are_told_by_their_root_mean_square():
+    parameters = SimpleNamespace(
+        natural=lambda theta: theta,
+        start=np.tile([1.0, -1.0], 50),
+        values=lambda theta: {"weights": theta},
+    )
+    fit = SimpleNamespace(problem=SimpleNamespace(parameters=parameters), truth=None, units={})
+    (row,) = rows(fit, 3.0 * parameters.start, SimpleNamespace())
+    assert (row["count"], row["start"], row["estimate"]) == (100, 0.0, 0.0)
+    assert (row["start_rms"], row["estimate_rms"]) == (1.0, 3.0)

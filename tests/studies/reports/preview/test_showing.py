@@ -1,0 +1,201 @@
+"""A scene whose film it draws itself: as it is nothing looks wrong, changed it does."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from render.annealing import softness
+from render.scene import Scene
+from render.soft_raster import SoftRasterizer, rasterize
+from studies.reports.preview.shots import shoot
+from studies.reports.preview.showing import preview
+from studies.runs import media
+from studies.runs.errors import StudyError
+from studies.scene.building import build
+from studies.scene.reading import read_scene
+
+
+SCENE = """
+[bodies.brick]
+kind = "rigid"
+mesh = "box"
+size = [0.3, 0.2, 0.2]
+density = 500.0
+rotation = [20, 30, 0]
+velocity = [0.5, 1.5, 0.0]
+look = { color = [0.9, 0.3, 0.1] }
+[cameras.front]
+eye = [0, 0, 2]
+target = [0, 0, 0]
+fov_y = 40
+"""
+FILM = """
+[observations.film]
+video = "film"
+fps = 30
+"""
+HELD = """
+[bodies.beam]
+kind = "soft"
+mesh = "box"
+size = [0.6, 0.15, 0.15]
+cells = [6, 2, 2]
+E = 2e5
+nu = 0.3
+held = { box = { lower = [-9, -9, -9], upper = [-0.299, 9, 9] } }
+look = { color = [0.9, 0.3, 0.1] }
+[cameras.front]
+eye = [0, 0, 2]
+target = [0, 0, 0]
+fov_y = 40
+"""
+
+
+@pytest.fixture(scope="module")
+def filmed(tmp_path_factory):
+    """Return a function that films a scene and writes it, and gives the path of its file."""
+
+    def film(text, n=13):
+        folder = tmp_path_factory.mktemp("scene")
+        path = folder / "scene.toml"
+        (folder / "film").mkdir()
+        media.write_png(folder / "film" / "0.png", np.full((48, 64, 3), 0.8))
+        for k in range(1, n):
+            media.write_png(folder / "film" / f"{k}.png", np.full((48, 64, 3), 0.8))
+        path.write_text(text + FILM, encoding="utf-8")
+        file = read_scene(path)
+        built = build(file)
+        shot, _ = shoot(
+            file, built, "observations.film", name="front", film=file.observations["film"]
+        )
+        rasterizer = SoftRasterizer(sigma=softness(0.4, 48), background=(0.6, 0.7, 0.8))
+        images = rasterize(
+            Scene(built.meshes, built.lights), shot.camera, rasterizer, shot.places, (48, 64)
+        )
+        for k, image in enumerate(images):
+            media.write_png(folder / "film" / f"{k}.png", image[..., :3])
+        return path
+
+    return film
+
+
+@pytest.fixture(scope="module")
+def brick(filmed):
+    return filmed(SCENE)
+
+
+@pytest.fixture(scope="module")
+def beam(filmed):
+    return filmed(HELD)
+
+
+def test_nothing_looks_wrong_where_nothing_is(tmp_path, brick):
+    assert preview(brick, tmp_path / "a.png") == []
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.size == (3 * 480 + 12, 3 * 360 + 12)
+
+
+def test_the_outline_lies_on_the_film(tmp_path, brick):
+    preview(brick, tmp_path / "a.png")
+    picture = media.read_image(tmp_path / "a.png")
+    film, over = picture[:360, :480], picture[:360, 972:]
+    line = np.abs(over - (1.0, 0.1, 0.6)).max(axis=-1) < 0.02
+    assert 300 < line.sum() < 3000
+    middle = np.argwhere(line).mean(axis=0)
+    body = np.argwhere(film[..., 0] > film[..., 2] + 0.2).mean(axis=0)
+    assert np.abs(middle - body).max() < 10.0
+
+
+@pytest.mark.parametrize(
+    ("override", "parts"),
+    [
+        ("bodies.brick.scale=0.5", ["times smaller", "`bodies.brick.scale` = "]),
+        ("bodies.brick.scale=1.5", ["times larger", "`bodies.brick.scale` = "]),
+        ("bodies.brick.position=[0.2, 0, 0]", ["too far right", "[-0.", "`position`"]),
+        ("bodies.brick.position=[0, -0.2, 0]", ["too low", "`position`"]),
+        ("bodies.brick.position=[0, 0, 9]", ["not in the first frame", "behind the camera"]),
+        ("bodies.brick.position=[9, 0, 0]", ["not in the first frame", "at column"]),
+        ("bodies.brick.rotation=[0, 0, 90]", ["overlap only by", "`rotation`"]),
+        ("observations.film.fps=15", ["times the acceleration", "(now 15; 30"]),
+        ("world.gravity=[0, -3.7, 0]", ["times the acceleration", "`world.gravity`"]),
+    ],
+)
+def test_what_is_wrong_is_noticed(tmp_path, brick, override, parts):
+    warnings = preview(brick, tmp_path / "a.png", [override])
+    assert len(warnings) == 1
+    for part in parts:
+        assert part in warnings[0]
+
+
+def test_a_camera_in_a_body_is_refused(tmp_path, brick):
+    with pytest.raises(StudyError, match="inside"):
+        preview(brick, tmp_path / "a.png", ["cameras.front.eye=[0, 0, 0.05]"])
+
+
+def test_a_film_in_which_nothing_moves_is_noticed(tmp_path, brick):
+    warnings = preview(brick, tmp_path / "a.png", ["observations.film.frames=[0, 1]"])
+    assert warnings == []
+    overrides = ["world.gravity=[0, 0, 0]", "bodies.brick.velocity=[0, 0, 0]"]
+    still = tmp_path / "still"
+    still.mkdir()
+    for k in range(3):
+        first = media.read_image(brick.parent / "film" / "0.png")
+        media.write_png(still / f"{k}.png", first)
+    warnings = preview(brick, tmp_path / "a.png", [*overrides, f"observations.film.video={still}"])
+    assert len(warnings) == 1
+    assert "nothing moves" in warnings[0]
+
+
+def test_held_nodes(tmp_path, beam):
+    assert preview(beam, tmp_path / "a.png") == []
+    other = "bodies.beam.held.box={lower=[0.299, -9, -9], upper=[9, 9, 9]}"
+    assert any("held nodes lie where" in one for one in preview(beam, tmp_path / "a.png", [other]))
+
+
+def test_missing_held_nodes(tmp_path, beam):
+    text = beam.read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if line.startswith("held"))
+    path = beam.parent / "free.toml"
+    path.write_text(text.replace(line, ""), encoding="utf-8")
+    (warning,) = preview(path, tmp_path / "a.png")
+    assert "`bodies.beam` are held: give `held`" in warning
+
+
+def test_a_scene_without_a_film(tmp_path):
+    path = tmp_path / "scene.toml"
+    path.write_text(SCENE, encoding="utf-8")
+    assert preview(path, tmp_path / "a.png") == []
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.size == (480, 3 * 360 + 12)
+
+
+def test_a_scene_without_a_camera(tmp_path):
+    path = tmp_path / "scene.toml"
+    path.write_text(SCENE.partition("[cameras")[0], encoding="utf-8")
+    with pytest.raises(StudyError, match="`cameras` is empty"):
+        preview(path, tmp_path / "a.png")
+
+
+def test_smoke_is_not_shown(tmp_path):
+    media.write_png(tmp_path / "smoke.png", np.full((16, 16, 3), 0.5))
+    path = tmp_path / "scene.toml"
+    path.write_text('[bodies.smoke]\nkind = "smoke"\ndensity = "smoke.png"\n', encoding="utf-8")
+    with pytest.raises(StudyError, match="smoke is a picture already"):
+        preview(path, tmp_path / "a.png")
+
+
+def test_a_path_that_cannot_be_free_is_noticed(tmp_path, brick):
+    free = 'free."brick.velocity"={bounds=[-9.0, 9.0]}'
+    assert preview(brick, tmp_path / "a.png", [free]) == []
+    (warning,) = preview(brick, tmp_path / "a.png", ['free."brick.velocty"={}'])
+    assert "`adjsim run` will refuse this scene" in warning
+    assert "brick.velocity" in warning
+
+
+def test_a_film_that_is_simulated_is_drawn_in_its_size(tmp_path):
+    path = tmp_path / "scene.toml"
+    film = "[observations.film]\nsimulate = { height = 30, width = 30, frames = 5, duration = 1.0 }"
+    path.write_text(SCENE + film + '\n[free]\n"brick.velocity" = {}\n', encoding="utf-8")
+    assert preview(path, tmp_path / "a.png") == []
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.size == (360, 3 * 360 + 12)

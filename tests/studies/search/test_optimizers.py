@@ -1,0 +1,307 @@
+"""Every method finds a known optimum, within its budget, and survives being killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from adjsim.system import RolloutError
+from studies.runs.errors import StudyError
+from studies.search.optimizers.evaluations import (
+    Evaluation,
+    has_settled,
+    read_log,
+    reduce_residuals,
+)
+from studies.search.optimizers.minimize import minimize
+from studies.search.optimizers.problem import Method, Options, Stall, Status
+from studies.search.optimizers.scipy_methods import is_rough
+from tests.studies.toy import TRUTH, Decay
+
+
+START = np.zeros(3)
+RATES = {Method.ADAM: Options(learning_rate=0.1), Method.GRADIENT_DESCENT: Options(0.3)}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(6)
+
+
+def solve(method, problem=None, **settings):
+    settings.setdefault("max_evaluations", 3000)
+    return minimize(problem or Decay(), START, method, options=RATES.get(method), **settings)
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_every_method_finds_the_truth(method):
+    result = solve(method, tolerance=1e-7)
+    assert result.status is Status.CONVERGED
+    # the Hessian's condition number is about 1e3 here, and the gradient fell by 1e7
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-4)
+
+
+def test_l_bfgs_b_goes_on_to_where_the_loss_rounds():
+    # Against the loss at the start, its last falls are below rounding long before.
+    result = solve(Method.LBFGSB, tolerance=1e-14)
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-12)
+
+
+def test_l_bfgs_b_ends_with_noise_once_its_falls_are_rounding():
+    result = solve(Method.LBFGSB, Decay(noise=0.02), tolerance=1e-300)
+    assert result.status is Status.CONVERGED
+    assert result.evaluations <= 60
+
+
+def test_gauss_newton_reaches_rounding_in_a_few_evaluations():
+    result = solve(Method.GAUSS_NEWTON)
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-10)
+    assert result.evaluations <= 40
+
+
+def test_gauss_newton_ends_with_noise_once_steps_promise_nothing():
+    seen = []
+    result = solve(Method.GAUSS_NEWTON, Decay(noise=0.02), tolerance=1e-15, callback=seen.append)
+    assert result.status is Status.CONVERGED
+    assert result.loss > 1e-5
+    assert result.evaluations <= 40
+    # promised fall = g^T H^-1 g / 4 <= 1e-8 loss, so |g| <= 2 |J| sqrt(1e-8 loss)
+    bound = 2.0 * np.linalg.norm(seen[-1].jacobian) * np.sqrt(1e-8 * result.loss)
+    assert 0.0 < seen[-1].gradient_norm <= bound
+
+
+@pytest.mark.parametrize(
+    ("gradient", "rises", "expected"),
+    [(1e-6, 3, True), (1e-6, 2, False), (1.0, 3, False)],
+)
+def test_trials_that_only_meet_roughness_end_the_search(gradient, rises, expected):
+    def evaluation(kind, loss, jacobian=None):
+        return Evaluation(kind, np.zeros(1), loss, None, jacobian, {}, 1, 1, 0.0)
+
+    # promised fall of a free step: loss * gradient^2 for this reduced Jacobian
+    slope = np.array([[gradient], [1.0]])
+    losses = [1.0 + 1e-9] * rises + [1.0 - 1e-9] * (3 - rises)
+    trials = [evaluation("residual", loss) for loss in losses]
+    history = [evaluation("residual", 2.0), evaluation("jacobian", 1.0, slope), *trials]
+    assert is_rough(history) is expected
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_the_budget_is_kept(method):
+    seen = []
+    result = solve(method, max_evaluations=9, tolerance=1e-12, callback=seen.append)
+    assert result.status is Status.MAX_EVALUATIONS
+    assert "max_evaluations" in result.message
+    assert result.evaluations == sum(e.cost for e in seen) <= 9
+    assert result.loss == min(e.loss for e in seen)
+
+
+def test_a_jacobian_costs_one_evaluation_per_parameter():
+    seen = []
+    solve(Method.GAUSS_NEWTON, callback=seen.append)
+    costs = {e.kind: e.cost for e in seen}
+    assert costs == {"residual": 1, "jacobian": 3}
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_bounds_are_kept(method):
+    seen = []
+    solve(method, Decay(box=(-0.2, 0.5)), max_evaluations=60, callback=seen.append)
+    thetas = np.array([e.theta for e in seen])
+    assert (thetas >= -0.2).all()
+    assert (thetas <= 0.5).all()
+    assert np.ptp(thetas[:, 0]) > 0.3
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_a_start_that_blows_up_is_a_status(method):
+    result = solve(method, Decay(wall=-1.0))
+    assert result.status is Status.NOT_FINITE
+    assert result.loss == np.inf
+
+
+@pytest.mark.parametrize(
+    ("method", "start"),
+    [(Method.GAUSS_NEWTON, [-1.9, 1.3, 1.7]), (Method.LBFGSB, [-1.5, 0.7, 0.6])],
+)
+def test_trial_steps_that_blow_up_are_shortened(method, start):
+    seen = []
+    problem = Decay(wall=2.5)
+    result = minimize(
+        problem, np.array(start), method, max_evaluations=200, tolerance=1e-8, callback=seen.append
+    )
+    assert any(e.loss == np.inf for e in seen)
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-5)
+
+
+def test_a_gradient_that_overflows_on_its_way_back_is_a_step_too_far():
+    class Explosive(Decay):
+        def loss_and_gradient(self, theta):
+            if np.abs(theta).max() > 2.5:
+                raise RolloutError("The gradient of `a` left the finite numbers.")
+            return super().loss_and_gradient(theta)
+
+    seen = []
+    start = np.array([-1.5, 0.7, 0.6])
+    result = minimize(
+        Explosive(), start, Method.LBFGSB, tolerance=1e-8, max_evaluations=200, callback=seen.append
+    )
+    assert any(e.loss == np.inf for e in seen)
+    np.testing.assert_allclose(result.theta, TRUTH, atol=1e-5)
+
+
+def test_a_search_pressed_against_a_blow_up_has_not_converged():
+    start = np.array([-0.5, 0.7, -0.7])  # the way to the truth leads out of the wall
+    result = minimize(Decay(wall=0.75), start, Method.GAUSS_NEWTON, max_evaluations=400)
+    assert result.status is not Status.CONVERGED
+
+
+def test_reduced_residuals_keep_the_normal_equations(rng):
+    r, jacobian = rng.normal(size=50), rng.normal(size=(50, 4))
+    loss, gradient, reduced = reduce_residuals(r, jacobian)
+    assert loss == pytest.approx(r @ r, rel=1e-14)
+    np.testing.assert_allclose(gradient, 2.0 * jacobian.T @ r, rtol=1e-12)
+    # sums of 50 products: 50 eps
+    np.testing.assert_allclose(reduced.T @ reduced, jacobian.T @ jacobian, rtol=1e-12)
+    np.testing.assert_allclose(2.0 * np.sqrt(loss) * reduced[0], gradient, rtol=1e-12)
+
+
+def test_reduced_residuals_of_a_perfect_fit_are_finite(rng):
+    loss, gradient, reduced = reduce_residuals(np.zeros(9), rng.normal(size=(9, 2)))
+    assert loss == 0.0
+    assert np.isfinite(reduced).all()
+    assert (gradient == 0.0).all()
+
+
+@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("kept", [1, 5])
+def test_a_log_cut_anywhere_resumes_to_the_same_bits(method, kept, tmp_path):
+    whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
+    first = solve(method, max_evaluations=40, log=whole)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    cut.write_bytes(b"".join(lines[:kept]) + lines[kept][:30])
+    second = solve(method, max_evaluations=40, log=cut)
+    assert first.loss == second.loss
+    assert np.array_equal(first.theta, second.theta)
+    assert without_times(whole) == without_times(cut)
+
+
+def test_a_log_of_another_start_is_refused(tmp_path):
+    log = tmp_path / "log.jsonl"
+    solve(Method.GAUSS_NEWTON, log=log)
+    with pytest.raises(StudyError, match=r"log\.jsonl is of another search"):
+        minimize(Decay(), START + 1e-9, Method.GAUSS_NEWTON, max_evaluations=40, log=log)
+
+
+def test_a_file_that_is_no_log_is_refused(tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_text("{}\n")
+    with pytest.raises(StudyError, match=r"log\.jsonl is damaged"):
+        read_log(log)
+
+
+def test_a_run_without_budget_is_refused():
+    with pytest.raises(ValueError, match="`max_evaluations` must be positive"):
+        solve(Method.ADAM, max_evaluations=0)
+
+
+KILLED = """
+import sys, pathlib
+from studies.search.optimizers.minimize import minimize
+from studies.search.optimizers.problem import Method
+from tests.studies.stopping import die_after
+from tests.studies.toy import Decay
+die_after(3)
+minimize(Decay(), [0.0, 0.0, 0.0], Method(sys.argv[1]), max_evaluations=60,
+         log=pathlib.Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("method", [Method.GAUSS_NEWTON, Method.LBFGSB])
+def test_a_run_killed_in_the_middle_resumes_to_the_same_bits(method, tmp_path):
+    whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
+    first = solve(method, max_evaluations=60, log=whole)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", KILLED, str(method), str(cut)]
+    assert subprocess.run(command, env=env, check=False).returncode == -signal.SIGKILL
+    assert len(read_log(cut)) == 3 < len(read_log(whole))
+    second = solve(method, max_evaluations=60, log=cut)
+    assert np.array_equal(first.theta, second.theta)
+    assert without_times(whole) == without_times(cut)
+
+
+def without_times(log):
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    for record in records:
+        del record["seconds"], record["crc32"]
+    return records
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_no_search_asks_for_more_than_its_numbers_can_tell(method, monkeypatch):
+    asked = []
+    module = sys.modules[minimize.__module__]
+    real = module._search
+
+    def seen(*args, tolerance, **options):
+        asked.append(tolerance)
+        return real(*args, tolerance=tolerance, **options)
+
+    monkeypatch.setattr(module, "_search", seen)
+    for dtype in ("float64", "float32"):
+        problem = Decay()
+        problem.dtype = dtype
+        minimize(problem, np.zeros(3), method, max_evaluations=5, tolerance=1e-9)
+    assert asked == [1e-9, pytest.approx(10 * 2.0**-23)]
+
+
+class Rugged(Decay):
+    """A gradient that is a little off, as that of a loss with jumps is."""
+
+    def loss_and_gradient(self, theta):
+        loss, gradient = super().loss_and_gradient(theta)
+        return loss, gradient + np.array([1e-4, -1e-4, 2e-4])
+
+
+def test_a_loss_that_no_longer_falls_ends_the_search():
+    how = {"problem": Rugged(noise=0.02), "tolerance": 1e-12}
+    plain, watched = (solve(Method.LBFGSB, **how, stall=stall) for stall in (None, Stall()))
+    assert watched.status is Status.SETTLED
+    assert watched.status.is_finished
+    assert watched.evaluations < 0.7 * plain.evaluations
+    assert watched.loss <= (1.0 + 1e-4) * plain.loss
+
+
+def test_a_blown_up_trial_is_no_sign_of_a_settled_loss():
+    losses = [1.0, 0.5, np.inf, np.inf, np.inf, 0.4]
+    history = [SimpleNamespace(kind="gradient", loss=loss) for loss in losses]
+    assert not has_settled(history, Stall(1e-4, 2))
+    flat = [*history, *history[-1:] * 2]
+    assert has_settled(flat, Stall(1e-4, 2))
+    assert not has_settled(flat, Stall(1e-4, 3))
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_a_loss_that_falls_geometrically_has_not_settled(method):
+    trials = 8 if method in (Method.LBFGSB, Method.GAUSS_NEWTON) else 30
+    plain, watched = (solve(method, tolerance=1e-7, stall=s) for s in (None, Stall(1e-4, trials)))
+    assert plain.status is watched.status is Status.CONVERGED
+    assert np.array_equal(plain.theta, watched.theta)
+
+
+def test_a_search_that_settles_is_resumed_to_the_same_bits(tmp_path):
+    problem = Decay(noise=0.02)
+    how = {"tolerance": 1e-300, "stall": Stall(1e-2, 3), "log": tmp_path / "log"}
+    first = solve(Method.LBFGSB, problem, **how)
+    lines = (tmp_path / "log").read_bytes().splitlines(keepends=True)
+    (tmp_path / "log").write_bytes(b"".join(lines[:3]))
+    again = solve(Method.LBFGSB, problem, **how)
+    assert first.status is again.status is Status.SETTLED
+    assert np.array_equal(first.theta, again.theta)
+    assert len((tmp_path / "log").read_bytes().splitlines()) == len(lines)

@@ -1,0 +1,93 @@
+"""Polyak's step, its limits, and the memory of L-BFGS."""
+
+import numpy as np
+import pytest
+
+from studies.search.optimizers.minimize import minimize
+from studies.search.optimizers.polyak import two_loops
+from studies.search.optimizers.problem import Method, Options, Status
+from tests.studies.toy import Decay
+
+
+START = np.zeros(3)
+
+
+def steps(rate, **settings):
+    """Return the evaluations of a search."""
+    seen = []
+    minimize(
+        Decay(), START, Method.POLYAK, max_evaluations=12, tolerance=1e-12,
+        options=Options(learning_rate=rate, **settings), callback=seen.append,
+    )  # fmt: skip
+    return seen
+
+
+def polyaks(one):
+    """Polyak's step from an evaluation, and its length."""
+    step = -one.loss / (one.gradient @ one.gradient) * one.gradient
+    return step, np.sqrt(np.mean(step**2))
+
+
+def test_the_first_step_is_polyaks():
+    expected, length = polyaks(steps(1.0)[0])
+    first, second = steps(2.0 * length)[:2]
+    np.testing.assert_allclose(second.theta - first.theta, expected, rtol=1e-14)
+
+
+def test_far_from_the_goal_a_step_is_no_shorter_than_a_part_of_the_rate():
+    expected, length = polyaks(steps(1.0)[0])
+    first, second = steps(10.0 * length)[:2]
+    np.testing.assert_allclose(second.theta - first.theta, 2.0 * expected, rtol=1e-12)
+
+
+class Spike(Decay):
+    """A loss that does not fall, however steep it says it is."""
+
+    def loss_and_gradient(self, theta):
+        return 1.0, np.array([10.0, 0.0, 0.0])
+
+
+def test_a_step_that_changes_nothing_is_followed_by_a_longer_one():
+    seen = []
+    minimize(
+        Spike(), START, Method.POLYAK, max_evaluations=4, tolerance=1e-12,
+        options=Options(learning_rate=0.45 / np.sqrt(3.0)), callback=seen.append,
+    )  # fmt: skip
+    moves = -np.diff([one.theta[0] for one in seen])
+    np.testing.assert_allclose(moves, [0.1, 0.4, 0.45], rtol=1e-12)
+
+
+def test_no_step_is_longer_than_the_rate():
+    seen = steps(1e-3)
+    moves = np.diff([one.theta for one in seen], axis=0)
+    np.testing.assert_allclose(np.sqrt(np.mean(moves**2, axis=1)), 1e-3, rtol=1e-9)
+
+
+def test_the_two_loops_are_the_dense_update_of_bfgs(rng):
+    root = rng.standard_normal((5, 5))
+    hessian = root @ root.T + np.eye(5)
+    pairs = [(s, hessian @ s) for s in rng.standard_normal((3, 5))]
+    dense = 0.3 * np.eye(5)
+    for s, y in pairs:  # Nocedal & Wright, Numerical Optimization, eq. 6.17
+        left = np.eye(5) - np.outer(s, y) / (s @ y)
+        dense = left @ dense @ left.T + np.outer(s, s) / (s @ y)
+    g = rng.standard_normal(5)
+    np.testing.assert_allclose(two_loops(g, pairs, 0.3), dense @ g, rtol=1e-10)
+    np.testing.assert_allclose(two_loops(g, [], 0.3), 0.3 * g)
+
+
+def test_it_converges_in_tens_of_evaluations():
+    found = minimize(
+        Decay(), START, Method.POLYAK, max_evaluations=60, tolerance=1e-6,
+        options=Options(learning_rate=1.0),
+    )  # fmt: skip
+    assert found.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("wall", [-1.0, 0.3])
+def test_a_blow_up_ends_it(wall):
+    result = minimize(
+        Decay(wall=wall), START, Method.POLYAK, max_evaluations=50, tolerance=1e-8,
+        options=Options(learning_rate=1.0),
+    )  # fmt: skip
+    assert result.status is Status.NOT_FINITE
