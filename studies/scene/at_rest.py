@@ -64,18 +64,10 @@ class Resting(Subject):
 
 @dataclass(frozen=True, eq=False)
 class RestingPose(ParameterMap):
-    """Where a body at rest is.
+    """Where a body at rest is."""
 
-    Attributes
-    ----------
-    name : str
-        Of the body.
-    center, position : ndarray
-        C and p0, (3,) [m].
-    """
-
-    name: str
-    center: np.ndarray
+    name: str  # of the body
+    center: np.ndarray  # C and p0, (3,) [m]
     position: np.ndarray
 
     @property
@@ -128,13 +120,7 @@ class RestingPart:
 
 
 def make_resting(name: str, body: Any) -> RestingPart:
-    """Return a body with a mesh as it is seen where nothing moves.
-
-    Raises
-    ------
-    StudyError
-        If its mesh cannot be read or has no faces.
-    """
+    """Return a body with a mesh as it is seen where nothing moves."""
     key = f"bodies.{name}"
     source = read_source(key, body)
     surface = surface_of(key, source)

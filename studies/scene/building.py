@@ -48,45 +48,22 @@ APART = "Bodies do not touch each other, only obstacles."
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A scene at its own values.
+    """A scene at its own values."""
 
-    Attributes
-    ----------
-    system, state
-        What `adjsim.rollout` advances, and where it begins.
-    meshes : dict of str to Mesh
-        What is drawn, by body or drawn obstacle.
-    subjects : dict of str to Subject
-        Where its vertices are.
-    lights : dict of str to DirectionalLight or SphericalHarmonics
-    values : dict of str to Value
-        What may be free, by scene path.
-    maps : tuple of ParameterMap
-        From the values to the parameters of the system; where several end at one, they add up.
-    held : ndarray or None
-        Mask of held nodes, (n_nodes,); None without nodes.
-    nodes : dict of str to slice
-        Rows of each body's nodes.
-    notes : list of str
-        What was chosen and should be known.
-    varying : dict
-        Parameters of the system that vary in time, by path; `system` has them for steps of 1 s.
-    dt : float or None
-        The step of a system that has a fixed one [s]: smoke.
-    """
-
-    system: System[Any, Any] | AtRest
+    system: System[Any, Any] | AtRest  # what `adjsim.rollout` advances, and where it begins
     state: Any
-    meshes: dict[str, Mesh]
-    subjects: dict[str, Subject]
+    meshes: dict[str, Mesh]  # what is drawn, by body or drawn obstacle
+    subjects: dict[str, Subject]  # where its vertices are
     lights: Mapping[str, Lit]
-    values: dict[str, Value]
+    values: dict[str, Value]  # what may be free, by scene path
+    # From the values to the parameters of the system; where several end at one, they add up.
     maps: tuple[ParameterMap, ...]
-    held: np.ndarray | None
-    nodes: dict[str, slice]
-    notes: list[str] = field(default_factory=list)
+    held: np.ndarray | None  # mask of held nodes, (n_nodes,); None without nodes
+    nodes: dict[str, slice]  # rows of each body's nodes
+    notes: list[str] = field(default_factory=list)  # what was chosen and should be known
+    # Parameters of the system that vary in time, by path; `system` has them for steps of 1 s.
     varying: dict[str, Varying] = field(default_factory=dict)
-    dt: float | None = None
+    dt: float | None = None  # the step of a system that has a fixed one [s]: smoke
 
     def targets(self) -> dict[str, np.ndarray]:
         """Return the system's parameters by path at the scene's own values."""
@@ -99,11 +76,6 @@ def build(scene: Scene, *, at_rest: bool = False) -> Built:
     With `at_rest` nothing moves: bodies with a mesh are no more than that. Of a `SceneFile`, the
     paths under `free` add parameters that are left out of a model where they are 0: viscosity,
     bending damping, lift, drag and actuation.
-
-    Raises
-    ------
-    StudyError
-        If something is missing or does not fit; the message names its key.
     """
     free = frozenset(getattr(scene, "free", {}))
     check_names(scene)

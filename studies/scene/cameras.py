@@ -32,24 +32,7 @@ INSIDE = 0.5  # winding number from which on a point is inside
 def make_camera(
     name: str, camera: declared.Camera, size: tuple[int, int], middle: Any = (0.0, 0.0, 0.0)
 ) -> AnyCamera:
-    """Return the camera of a film.
-
-    Parameters
-    ----------
-    name : str
-        Of the camera in the scene.
-    camera : declared.Camera
-    size : tuple of int
-        Height and width of the film [pixels], before it is made smaller.
-    middle : array_like
-        Of what is looked at, (3,) [m]: sets the planes near and far.
-
-    Raises
-    ------
-    StudyError
-        If the intrinsics do not fit the film. `check_scene` has checked that pose and lens are
-        there.
-    """
+    """Return the camera of a film."""
     key = f"cameras.{name}"
     lens: dict[str, Any] = {"fov_y": camera.fov_y}
     if camera.K is not None:
@@ -78,16 +61,7 @@ def _check_film(key: str, K: Any, size: tuple[int, int]) -> None:
 
 
 def require_outside(name: str, camera: AnyCamera, drawn: Mapping[str, Any]) -> None:
-    """Raise if a camera is inside a body.
-
-    Parameters
-    ----------
-    name : str
-        Of the camera in the scene.
-    camera : AnyCamera
-    drawn : mapping
-        Faces and vertices of the bodies by name.
-    """
+    """Raise if a camera is inside a body."""
     eye = camera.pose()[0]
     for body, (faces, vertices) in drawn.items():
         if abs(winding_number(eye, np.asarray(vertices), np.asarray(faces))) > INSIDE:

@@ -57,31 +57,16 @@ GRAVITY = 9.81  # where a scene has none
 
 @dataclass(frozen=True, eq=False)
 class Touching:
-    """A body as a contact sees it.
-
-    Attributes
-    ----------
-    name : str
-    is_rigid : bool
-    nodes : ndarray or None
-        Rows of the model, or numbers of the body's vertices, that may touch; None: all.
-    points : ndarray
-        Where they are in the declared pose, (n, 3) [m].
-    mass : array
-        Of a rigid body (), or of the nodes (n,) [kg].
-    held_with : array
-        Stiffness of the elements at each node, (n,) [N/m]; 0 of rigid bodies.
-    size, speed : float
-        L [m] and |v| [m/s].
-    """
+    """A body as a contact sees it."""
 
     name: str
     is_rigid: bool
+    # Rows of the model, or numbers of the body's vertices, that may touch; None: all.
     nodes: np.ndarray | None
-    points: np.ndarray
-    mass: Any
-    held_with: Any
-    size: float
+    points: np.ndarray  # where they are in the declared pose, (n, 3) [m]
+    mass: Any  # of a rigid body (), or of the nodes (n,) [kg]
+    held_with: Any  # stiffness of the elements at each node, (n,) [N/m]; 0 of rigid bodies
+    size: float  # L [m] and |v| [m/s]
     speed: float
 
 

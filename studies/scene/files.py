@@ -32,13 +32,7 @@ def scene_file(name: str) -> Path | None:
 
 
 def find_scene(name: str) -> Path:
-    """Return the file of a scene, as `scene_file` finds it.
-
-    Raises
-    ------
-    StudyError
-        If there is none; the nearest bundled one is named.
-    """
+    """Return the file of a scene, as `scene_file` finds it."""
     from studies.scene.tables import (
         unknown,  # it brings Pydantic, which `adjsim list` can do without
     )

@@ -13,23 +13,7 @@ ROUNDING = 1e-9  # of the body's diagonal, by which a place may be missed
 
 
 def held_nodes(key: str, held: Held | None, points: np.ndarray, *, numbered: bool) -> np.ndarray:
-    """Return the mask of the nodes that a table selects, (n_nodes,).
-
-    Parameters
-    ----------
-    key : str
-        Of the table, e.g. "bodies.duck.held".
-    held : Held or None
-    points : ndarray
-        Nodes in the world, (n_nodes, 3) [m].
-    numbered : bool
-        Whether the nodes have the numbers of the body's mesh file.
-
-    Raises
-    ------
-    StudyError
-        If it selects none of the nodes, or all of them.
-    """
+    """Return the mask of the nodes that a table selects, (n_nodes,)."""
     mask = np.zeros(len(points), bool)
     if held is None:
         return mask

@@ -35,19 +35,7 @@ def material_of(look: Look) -> Material:
 
 
 def drawn_mesh(key: str, look: Look, surface: TriangleMesh, source: Source) -> Mesh:
-    """Return how a surface is drawn.
-
-    Parameters
-    ----------
-    key : str
-        Of the look, e.g. "bodies.duck.look".
-    look : Look
-    surface : TriangleMesh
-        Vertices at rest and faces.
-    source : Source
-        The file that has texture coordinates and colours. The vertices are its points, or of
-        tetrahedra those on the surface.
-    """
+    """Return how a surface is drawn."""
     more: dict[str, Any] = {"material": material_of(look), "smooth_normals": look.smooth}
     if _has_texture(look):
         if look.vertex_colors is not None:

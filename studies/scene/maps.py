@@ -28,25 +28,13 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A parameter of a scene that may be free.
+    """A parameter of a scene that may be free."""
 
-    Attributes
-    ----------
-    value : ndarray
-        In its unit, float64.
-    unit : str
-    transform : str
-        "log" or "linear": what a search looks at.
-    bounds : tuple of float
-        By default.
-    scale : array, optional
-        Of a linear one: what theta counts in, () or as the value. None: a tenth of the bounds.
-    """
-
-    value: np.ndarray
+    value: np.ndarray  # in its unit, float64
     unit: str
-    transform: str
-    bounds: tuple[float, float]
+    transform: str  # "log" or "linear": what a search looks at
+    bounds: tuple[float, float]  # by default
+    # Of a linear one: what theta counts in, () or as the value. None: a tenth of the bounds.
     scale: Any = None
 
 
@@ -94,17 +82,10 @@ def sum_to(shape: tuple[int, ...], array: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Scaled(ParameterMap):
-    """Targets that are a value times constant factors; factor and value are broadcast.
-
-    Attributes
-    ----------
-    source : str
-    factors : mapping of str to array
-        By target.
-    """
+    """Targets that are a value times constant factors; factor and value are broadcast."""
 
     source: str
-    factors: Mapping[str, Any]
+    factors: Mapping[str, Any]  # by target
 
     @property
     def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -139,24 +120,13 @@ class Scaled(ParameterMap):
 
 @dataclass(frozen=True, eq=False)
 class Spread(ParameterMap):
-    """A matrix times a value: some rows of the target, and 0 elsewhere.
-
-    Attributes
-    ----------
-    source, target : str
-    matrix : array or sparse array
-        (n_rows, n) for a value (n,), or (n_rows,) for a value ().
-    rows : slice
-        Which rows of the target they are.
-    n : int
-        Rows of the target.
-    """
+    """A matrix times a value: some rows of the target, and 0 elsewhere."""
 
     source: str
     target: str
-    matrix: Any
-    rows: slice
-    n: int
+    matrix: Any  # (n_rows, n) for a value (n,), or (n_rows,) for a value ()
+    rows: slice  # which rows of the target they are
+    n: int  # rows of the target
 
     @property
     def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -188,25 +158,13 @@ class Spread(ParameterMap):
 
 @dataclass(frozen=True, eq=False)
 class Weighed(ParameterMap):
-    """Masses of nodes: what a density gives, times a factor for each node.
+    """Masses of nodes: what a density gives, times a factor for each node."""
 
-    Attributes
-    ----------
-    density, factors : str
-        Paths of the two values, () or (n_elements,), and (n_rows,).
-    matrix : sparse array
-        From densities of elements to masses, (n_rows, n_elements).
-    rows : slice
-        Which rows of all masses they are.
-    n : int
-        Nodes of the model.
-    """
-
-    density: str
+    density: str  # paths of the two values, () or (n_elements,), and (n_rows,)
     factors: str
-    matrix: Any
-    rows: slice
-    n: int
+    matrix: Any  # from densities of elements to masses, (n_rows, n_elements)
+    rows: slice  # which rows of all masses they are
+    n: int  # nodes of the model
 
     targets = ("mass",)
 
@@ -246,21 +204,12 @@ class Weighed(ParameterMap):
 
 @dataclass(frozen=True, eq=False)
 class Placed(ParameterMap):
-    """Some rows of the target are those of a value, in order; the others are 0.
-
-    Attributes
-    ----------
-    source, target : str
-    rows : ndarray
-        Numbers of these rows, (n_rows,), all different.
-    n : int
-        Rows of the target.
-    """
+    """Some rows of the target are those of a value, in order; the others are 0."""
 
     source: str
     target: str
-    rows: np.ndarray
-    n: int
+    rows: np.ndarray  # numbers of these rows, (n_rows,), all different
+    n: int  # rows of the target
 
     @property
     def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -296,21 +245,12 @@ Curve = Callable[[Any], tuple[Any, Any]]  # g(nu) and its derivative
 
 @dataclass(frozen=True, eq=False)
 class Moduli(ParameterMap):
-    """Stiffnesses that are proportional to Young's modulus: A (E g(nu)).
+    """Stiffnesses that are proportional to Young's modulus: A (E g(nu))."""
 
-    Attributes
-    ----------
-    E, nu : str
-        Paths of the two values.
-    curves : mapping of str to callable
-        By target: g(nu) and dg/dnu.
-    averages : mapping of str to sparse array
-        A of targets that belong to other elements than E does, used where E is an array.
-    """
-
-    E: str
+    E: str  # paths of the two values
     nu: str
-    curves: Mapping[str, Curve]
+    curves: Mapping[str, Curve]  # by target: g(nu) and dg/dnu
+    # A of targets that belong to other elements than E does, used where E is an array.
     averages: Mapping[str, scipy.sparse.csr_array]
 
     @property

@@ -40,19 +40,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A mesh in the world, and what its file says of it.
-
-    Attributes
-    ----------
-    mesh : TetMesh, TriangleMesh or Chain
-    file : str or None
-        None of a generator.
-    cells, points : dict
-        Arrays of the file by name, with rows for cells and points of the mesh.
-    """
+    """A mesh in the world, and what its file says of it."""
 
     mesh: TetMesh | TriangleMesh | Chain
-    file: str | None = None
+    file: str | None = None  # none of a generator
+    # Arrays of the file by name, with rows for cells and points of the mesh.
     cells: dict[str, np.ndarray] = field(default_factory=dict)
     points: dict[str, np.ndarray] = field(default_factory=dict)
 

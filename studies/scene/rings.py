@@ -20,11 +20,6 @@ def spread(file: SceneFile) -> SceneFile:
     """Return the scene with a camera and a film for every view of its rings.
 
     Those of the ring "side" are called "side1", "side2", and so on.
-
-    Raises
-    ------
-    StudyError
-        If a folder has not one picture for every view.
     """
     rings = {name: one for name, one in file.cameras.items() if one.ring is not None}
     if not rings:

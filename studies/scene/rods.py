@@ -14,12 +14,7 @@ from studies.scene.motion import Motion
 
 @dataclass(frozen=True, eq=False)
 class HangingRods(Subject):
-    """The vertices of a pendulum. An image shows its length twice: as it swings, and as drawn.
-
-    Attributes
-    ----------
-    shape : RodsAndBobs
-    """
+    """The vertices of a pendulum. An image shows its length twice: as it swings, and as drawn."""
 
     shape: RodsAndBobs
 

@@ -58,21 +58,7 @@ def in_steps(
 
 
 def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return times (n,) [s] and values (n,), or (n, k) where there are several columns.
-
-    Parameters
-    ----------
-    key : str
-        That names the file.
-    file : str
-    n_values : collection of int
-        How many columns of values there may be.
-
-    Raises
-    ------
-    StudyError
-        If the file is missing or damaged, or its times do not increase.
-    """
+    """Return times (n,) [s] and values (n,), or (n, k) where there are several columns."""
     path = Path(file)
     if not path.is_file():
         raise StudyError(f"`{key}`: there is no file {path}.")

@@ -25,24 +25,13 @@ TARGET = "state.velocity"
 
 @dataclass(frozen=True, eq=False)
 class Waves(ParameterMap):
-    """From a wind (2,) and amplitudes (n_waves, 2), (p, q) each, to a velocity (N_y, N_x, 2).
+    """From a wind (2,) and amplitudes (n_waves, 2), (p, q) each, to a velocity (N_y, N_x, 2)."""
 
-    Attributes
-    ----------
-    wind, waves : str
-        Paths of the two values.
-    shape : tuple of int
-        Rows and columns of the grid (N_y, N_x).
-    largest : int
-        Waves along an edge, at most: a and b reach from -largest to largest.
-    numbers : ndarray
-        (a, b) of each wave, (n_waves, 2), the longest waves first.
-    """
-
-    wind: str
+    wind: str  # paths of the two values
     waves: str
-    shape: tuple[int, int]
-    largest: int
+    shape: tuple[int, int]  # rows and columns of the grid (N_y, N_x)
+    largest: int  # waves along an edge, at most: a and b reach from -largest to largest
+    # (a, b) of each wave, (n_waves, 2), the longest waves first.
     numbers: np.ndarray = field(init=False)
     _across: np.ndarray = field(init=False)
     _along: tuple[np.ndarray, np.ndarray] = field(init=False)

@@ -37,25 +37,12 @@ class Muscles:
 
 @dataclass(frozen=True, eq=False)
 class Actuated:
-    """The elements of a force that may be muscles.
+    """The elements of a force that may be muscles."""
 
-    Attributes
-    ----------
-    elements : ndarray
-        Nodes of each, (n_elements, n_corners).
-    points : ndarray
-        Nodes of the body in the world, (n, 3) [m].
-    target : str
-        Parameter of the system that is actuated, e.g. "walker.actuation".
-    prefix : str
-        In front of "actuation" and "policy" in keys and paths of the body.
-    unit : str
-    """
-
-    elements: np.ndarray
-    points: np.ndarray
-    target: str
-    prefix: str = ""
+    elements: np.ndarray  # nodes of each, (n_elements, n_corners)
+    points: np.ndarray  # nodes of the body in the world, (n, 3) [m]
+    target: str  # parameter of the system that is actuated, e.g. "walker.actuation".
+    prefix: str = ""  # in front of "actuation" and "policy" in keys and paths of the body
     unit: str = "-"
 
 

@@ -21,49 +21,23 @@ WIDE = 30.0  # times its declared value, within which a positive one is searched
 
 @dataclass(frozen=True, eq=False)
 class NodePart:
-    """A body made of nodes, before it has its rows in the model.
-
-    Attributes
-    ----------
-    name : str
-    points : ndarray
-        Nodes at rest in the world, (n, 3) [m].
-    held : ndarray
-        Mask of held nodes, (n,).
-    mass : ndarray
-        At the declared values, (n,) [kg].
-    touching : ndarray
-        The nodes that may touch obstacles, (n_touching,).
-    values : dict
-        Of its material, by path.
-    forces : callable
-        forces(rest, first): by name, from the rest positions of all nodes of the model and the
-        number of the body's first node.
-    maps : callable
-        maps(rows, n): from the body's rows in the model and the number of all nodes.
-    mesh : Mesh
-        What is drawn.
-    skin : csr_array
-        Drawn vertices over the nodes, (n_vertices, n).
-    offset : array
-        Of drawn vertices from these, (n_vertices, 3) or () [m].
-    varying : dict
-        What varies in time, by target.
-    notes : tuple of str
-    """
+    """A body made of nodes, before it has its rows in the model."""
 
     name: str
-    points: np.ndarray
-    held: np.ndarray
-    mass: np.ndarray
-    touching: np.ndarray
-    values: dict[str, Value]
+    points: np.ndarray  # nodes at rest in the world, (n, 3) [m]
+    held: np.ndarray  # mask of held nodes, (n,)
+    mass: np.ndarray  # at the declared values, (n,) [kg]
+    touching: np.ndarray  # the nodes that may touch obstacles, (n_touching,)
+    values: dict[str, Value]  # of its material, by path
+    # forces(rest, first): by name, from the rest positions of all nodes of the model and the
+    # number of the body's first node.
     forces: Callable[[np.ndarray, int], dict[str, Force]]
+    # maps(rows, n): from the body's rows in the model and the number of all nodes.
     maps: Callable[[slice, int], list[ParameterMap]]
-    mesh: Mesh
-    skin: scipy.sparse.csr_array
-    offset: Any = 0.0
-    varying: dict[str, Varying] = field(default_factory=dict)
+    mesh: Mesh  # what is drawn
+    skin: scipy.sparse.csr_array  # drawn vertices over the nodes, (n_vertices, n)
+    offset: Any = 0.0  # of drawn vertices from these, (n_vertices, 3) or () [m]
+    varying: dict[str, Varying] = field(default_factory=dict)  # what varies in time, by target
     notes: tuple[str, ...] = ()
 
     @property

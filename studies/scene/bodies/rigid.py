@@ -27,26 +27,13 @@ CENTRE = "centre"  # name of the point at the centre of mass
 
 @dataclass(frozen=True, eq=False)
 class RigidPart:
-    """A rigid body.
-
-    Attributes
-    ----------
-    name : str
-    bodies : RigidBodies
-        A set of one, its mesh in the world.
-    values : dict
-        By path, with those of its motion.
-    maps : list of ParameterMap
-    mesh : Mesh
-        What is drawn.
-    notes : tuple of str
-    """
+    """A rigid body."""
 
     name: str
-    bodies: RigidBodies
-    values: dict[str, Value]
+    bodies: RigidBodies  # A set of one, its mesh in the world
+    values: dict[str, Value]  # by path, with those of its motion
     maps: list[ParameterMap]
-    mesh: Mesh
+    mesh: Mesh  # what is drawn
     notes: tuple[str, ...]
 
     @property

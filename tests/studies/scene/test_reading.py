@@ -6,8 +6,18 @@ import sys
 import pytest
 
 from studies.runs.errors import StudyError
-from studies.scene.declared import Box, Film, Free, Held, PlaneObstacle, Points, Soft, States
-from studies.scene.reading import ASSETS, read_scene, scene_from_dict, to_toml
+from studies.scene.declared import (
+    ASSETS,
+    Box,
+    Film,
+    Free,
+    Held,
+    PlaneObstacle,
+    Points,
+    Soft,
+    States,
+)
+from studies.scene.reading import read_scene, scene_from_dict, to_toml
 
 
 GOOD = """
