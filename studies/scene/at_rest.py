@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rotations import rotation_matrix, rotation_rate
 from render.scene import Mesh
 from studies.scene.bodies.part import motion_values
@@ -108,19 +107,8 @@ class RestingPose(ParameterMap):
         return dict(zip(self.sources, parts, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
-class RestingPart:
-    """A body at rest: its values, its map, its surface and how that is drawn."""
-
-    name: str
-    values: dict[str, Value]
-    map: RestingPose
-    surface: TriangleMesh
-    mesh: Mesh
-
-
-def make_resting(name: str, body: Any) -> RestingPart:
-    """Return a body with a mesh as it is seen where nothing moves."""
+def make_resting(name: str, body: Any) -> tuple[dict[str, Value], RestingPose, Mesh]:
+    """Return the values of a body at rest, its map, and how it is drawn."""
     key = f"bodies.{name}"
     source = read_source(key, body)
     surface = surface_of(key, source)
@@ -135,4 +123,4 @@ def make_resting(name: str, body: Any) -> RestingPart:
         **{path: moved[path] for path in (f"{name}.position", f"{name}.rotation")},
     }
     pose = RestingPose(name, 0.5 * (low + high), np.asarray(body.position))
-    return RestingPart(name, values, pose, surface, mesh)
+    return values, pose, mesh

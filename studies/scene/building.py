@@ -30,7 +30,7 @@ from studies.scene.bodies.rigid import RigidPart, make_rigid
 from studies.scene.bodies.smoke import make_smoke
 from studies.scene.bodies.soft import make_soft
 from studies.scene.bodies.springs import make_springs
-from studies.scene.checking import check_names
+from studies.scene.checking import check_scene
 from studies.scene.contacts import Touching
 from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Sky, Smoke, Soft, Springs
 from studies.scene.filming import Hulls, Skin, Still, Subject
@@ -78,7 +78,7 @@ def build(scene: Scene, *, at_rest: bool = False) -> Built:
     bending damping, lift, drag and actuation.
     """
     free = frozenset(getattr(scene, "free", {}))
-    check_names(scene)
+    check_scene(scene)
     for name, body in scene.bodies.items():
         if isinstance(body, Pendulum | Smoke):
             return _alone(scene, name, body)
@@ -100,21 +100,22 @@ def _moving(scene: Scene, free: frozenset[str]) -> Built:
                 nodes.append(make_springs(name, body))
             case Rigid():
                 rigid.append(make_rigid(name, body, gravity))
-    return _assembled(_Parts(scene, nodes, rigid))
+    return _assembled(_Parts(scene, nodes, rigid, gravity))
 
 
 def _at_rest(scene: Scene) -> Built:
     """Return bodies with a mesh as they are seen where nothing moves."""
-    parts = [make_resting(name, body) for name, body in scene.bodies.items()]
-    meshes, subjects = {}, {}
+    meshes, subjects, maps = {}, {}, []
     values: dict[str, Value] = {}
-    for part in parts:
-        meshes[part.name], subjects[part.name] = part.mesh, Resting(part.name)
-        values |= part.values
+    for name, body in scene.bodies.items():
+        own, pose, meshes[name] = make_resting(name, body)
+        subjects[name] = Resting(name)
+        values |= own
+        maps.append(pose)
     _draw_obstacles(scene, meshes, subjects)
-    maps = tuple(part.map for part in parts)
     system = AtRest(all_targets(maps, {path: value.value for path, value in values.items()}))
-    return Built(system, NoState(), meshes, subjects, lights_of(scene), values, maps, None, {})
+    lights = lights_of(scene)
+    return Built(system, NoState(), meshes, subjects, lights, values, tuple(maps), None, {})
 
 
 def _in_sky(scene: Scene, built: Built) -> Built:
@@ -185,11 +186,7 @@ class _Parts:
     scene: Scene
     nodes: Sequence[NodePart]
     rigid: Sequence[RigidPart]
-
-    @cached_property
-    def gravity(self) -> float:
-        """Its length [m/s2]."""
-        return float(np.linalg.norm(self.scene.world.gravity))
+    gravity: float  # its length [m/s2]
 
     @cached_property
     def rows(self) -> dict[str, slice]:
@@ -290,32 +287,21 @@ def _stiffness(forces: dict[str, Force], n: int) -> np.ndarray:
 
 def _touching(parts: _Parts, stiffness: np.ndarray) -> list[Touching]:
     """Return all bodies as contacts see them, in the order of the scene."""
-    found = {}
     bodies: dict[str, Any] = dict(parts.scene.bodies)
+    found = {}
+
+    def add(part: NodePart | RigidPart, **more: Any) -> None:
+        speed = float(np.linalg.norm(bodies[part.name].velocity))
+        found[part.name] = Touching(name=part.name, size=part.size, speed=speed, **more)
+
     for part in parts.nodes:
         own = part.touching
         rows = parts.rows[part.name].start + own
-        found[part.name] = Touching(
-            name=part.name,
-            is_rigid=False,
-            nodes=rows,
-            points=part.points[own],
-            mass=part.mass[own],
-            held_with=stiffness[rows],
-            size=part.size,
-            speed=float(np.linalg.norm(bodies[part.name].velocity)),
-        )
+        mass, held_with = part.mass[own], stiffness[rows]
+        add(part, nodes=rows, points=part.points[own], mass=mass, held_with=held_with)
     for part in parts.rigid:
-        found[part.name] = Touching(
-            name=part.name,
-            is_rigid=True,
-            nodes=None,
-            points=part.bodies.meshes[0].points,
-            mass=part.bodies.masses[0],
-            held_with=0.0,
-            size=part.size,
-            speed=float(np.linalg.norm(bodies[part.name].velocity)),
-        )
+        points, mass = part.bodies.meshes[0].points, part.bodies.masses[0]
+        add(part, is_rigid=True, points=points, mass=mass)
     return [found[name] for name in bodies]
 
 

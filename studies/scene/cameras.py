@@ -32,7 +32,10 @@ INSIDE = 0.5  # winding number from which on a point is inside
 def make_camera(
     name: str, camera: declared.Camera, size: tuple[int, int], middle: Any = (0.0, 0.0, 0.0)
 ) -> AnyCamera:
-    """Return the camera of a film."""
+    """Return the camera of a film of a height and width [pixels], before it is made smaller.
+
+    The distance to `middle` of what is looked at, (3,) [m], sets the planes near and far.
+    """
     key = f"cameras.{name}"
     lens: dict[str, Any] = {"fov_y": camera.fov_y}
     if camera.K is not None:
@@ -61,7 +64,7 @@ def _check_film(key: str, K: Any, size: tuple[int, int]) -> None:
 
 
 def require_outside(name: str, camera: AnyCamera, drawn: Mapping[str, Any]) -> None:
-    """Raise if a camera is inside a body."""
+    """Raise if a camera is inside a body; `drawn` are faces and vertices by name."""
     eye = camera.pose()[0]
     for body, (faces, vertices) in drawn.items():
         if abs(winding_number(eye, np.asarray(vertices), np.asarray(faces))) > INSIDE:

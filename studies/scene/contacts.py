@@ -60,14 +60,14 @@ class Touching:
     """A body as a contact sees it."""
 
     name: str
-    is_rigid: bool
-    # Rows of the model, or numbers of the body's vertices, that may touch; None: all.
-    nodes: np.ndarray | None
     points: np.ndarray  # where they are in the declared pose, (n, 3) [m]
     mass: Any  # of a rigid body (), or of the nodes (n,) [kg]
-    held_with: Any  # stiffness of the elements at each node, (n,) [N/m]; 0 of rigid bodies
-    size: float  # L [m] and |v| [m/s]
-    speed: float
+    size: float  # L [m]
+    speed: float  # |v| [m/s]
+    is_rigid: bool = False
+    # Rows of the model, or numbers of the body's vertices, that may touch; None: all.
+    nodes: np.ndarray | None = None
+    held_with: Any = 0.0  # stiffness of the elements at each node, (n,) [N/m]; 0 of rigid bodies
 
 
 def chosen_stiffness(body: Touching, gravity: float) -> np.ndarray:

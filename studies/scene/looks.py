@@ -35,7 +35,11 @@ def material_of(look: Look) -> Material:
 
 
 def drawn_mesh(key: str, look: Look, surface: TriangleMesh, source: Source) -> Mesh:
-    """Return how a surface is drawn."""
+    """Return how a surface is drawn.
+
+    `source` has texture coordinates and colours: the vertices of the surface are its points, or of
+    tetrahedra those on the outside.
+    """
     more: dict[str, Any] = {"material": material_of(look), "smooth_normals": look.smooth}
     if _has_texture(look):
         if look.vertex_colors is not None:

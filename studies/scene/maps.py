@@ -1,9 +1,8 @@
 r"""From the values of a scene to the parameters of its system.
 
     Scaled       target = factor * value                          "floor.friction", "world.gravity"
-    Spread       rows of the target = A value                     mass of springs
     Weighed      rows of the mass = factors * (A density)         density, mass_factors -> mass
-    Placed       some rows of the target = value                  policy -> actuation
+    Placed       some rows of the target = weights * value        policy -> actuation
     Moduli       targets = E g(nu)                                E, nu -> mu, lam, stiffness
     NodeMotion   velocity, spin, position, rotation               -> state.x, state.v
     BodyMotion   the same of a rigid body                         -> position, rotation, ...
@@ -81,16 +80,27 @@ def sum_to(shape: tuple[int, ...], array: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled(ParameterMap):
-    """Targets that are a value times constant factors; factor and value are broadcast."""
+class _LinearMap(ParameterMap):
+    """A linear map from one value."""
 
     source: str
-    factors: Mapping[str, Any]  # by target
 
     @property
     def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The one value."""
         return (self.source,)
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return the map of the tangent."""
+        value = sources[self.source]
+        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(_LinearMap):
+    """Targets that are a value times constant factors; factor and value are broadcast."""
+
+    factors: Mapping[str, Any]  # by target
 
     @property
     def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -101,11 +111,6 @@ class Scaled(ParameterMap):
         """Return the value times the factors."""
         value = np.asarray(sources[self.source])
         return {target: np.asarray(factor * value) for target, factor in self.factors.items()}
-
-    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the tangent times the factors."""
-        value = sources[self.source]
-        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
         """Return the sum of the cotangents times the factors."""
@@ -119,19 +124,13 @@ class Scaled(ParameterMap):
 
 
 @dataclass(frozen=True, eq=False)
-class Spread(ParameterMap):
-    """A matrix times a value: some rows of the target, and 0 elsewhere."""
+class Placed(_LinearMap):
+    """Some rows of the target are those of a value, or weights times one number; others are 0."""
 
-    source: str
     target: str
-    matrix: Any  # (n_rows, n) for a value (n,), or (n_rows,) for a value ()
-    rows: slice  # which rows of the target they are
+    rows: Any  # a slice, or numbers that are all different, (n_rows,)
     n: int  # rows of the target
-
-    @property
-    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The one value."""
-        return (self.source,)
+    weights: np.ndarray | None = None  # (n_rows,)
 
     @property
     def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -140,20 +139,18 @@ class Spread(ParameterMap):
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return the rows in their places."""
-        out, value = np.zeros(self.n), sources[self.source]
-        out[self.rows] = self.matrix @ value if np.ndim(value) else self.matrix * value
+        value = np.asarray(sources[self.source])
+        placed = value if self.weights is None else self.weights * value
+        out = np.zeros((self.n, *placed.shape[1:]))
+        out[self.rows] = placed
         return {self.target: out}
 
-    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the matrix times the tangent."""
-        value = sources[self.source]
-        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
-
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the transposed matrix times the rows of the cotangent."""
+        """Return these rows of the cotangent, times the weights."""
         if self.target not in adjoints:
             return {self.source: np.zeros_like(sources[self.source])}
-        return {self.source: np.asarray(self.matrix.T @ adjoints[self.target][self.rows])}
+        adj = np.asarray(adjoints[self.target])[self.rows]
+        return {self.source: adj if self.weights is None else np.asarray(self.weights @ adj)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,44 +197,6 @@ class Weighed(ParameterMap):
         out = np.zeros(self.n, rows.dtype)
         out[self.rows] = rows
         return {"mass": out}
-
-
-@dataclass(frozen=True, eq=False)
-class Placed(ParameterMap):
-    """Some rows of the target are those of a value, in order; the others are 0."""
-
-    source: str
-    target: str
-    rows: np.ndarray  # numbers of these rows, (n_rows,), all different
-    n: int  # rows of the target
-
-    @property
-    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The one value."""
-        return (self.source,)
-
-    @property
-    def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The one target."""
-        return (self.target,)
-
-    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return the rows in their places."""
-        value = np.asarray(sources[self.source])
-        out = np.zeros((self.n, *value.shape[1:]))
-        out[self.rows] = value
-        return {self.target: out}
-
-    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the tangent in their places."""
-        value = sources[self.source]
-        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
-
-    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return these rows of the cotangent."""
-        if self.target not in adjoints:
-            return {self.source: np.zeros_like(sources[self.source])}
-        return {self.source: np.asarray(adjoints[self.target])[self.rows]}
 
 
 Curve = Callable[[Any], tuple[Any, Any]]  # g(nu) and its derivative

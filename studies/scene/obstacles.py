@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from adjsim import checks
 from adjsim.element import Force
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
@@ -62,29 +61,23 @@ def make_contacts(
     """Return the contacts of all obstacles; `gravity` [m/s2] is its length."""
     out = Contacts()
     for name, obstacle in obstacles.items():
-        chosen = _chosen(name, obstacle, bodies)
-        _add_contacts(out, name, chosen, _Given(obstacle, gravity))
+        touching = _chosen(name, obstacle, bodies)
+        laws = [_law(obstacle, body, gravity) for body in touching]
+        _add_contacts(out, name, obstacle, list(zip(touching, laws, strict=True)))
     return out
 
 
-@dataclass(frozen=True)
-class _Given:
-    """The numbers of an obstacle; those that it leaves out are chosen for each body."""
-
-    obstacle: Obstacle
-    gravity: float
-
-    def law(self, body: Touching) -> dict[str, np.ndarray]:
-        """Return the numbers for each point of a body, () or (n,), by name."""
-        own = {key: getattr(self.obstacle, key) for key in UNITS}
-        k = own["stiffness"]
-        k = chosen_stiffness(body, self.gravity) if k is None else np.array(k, float)
-        damping = chosen_damping(body, k)
-        chosen = {"stiffness": k, "damping": damping, "friction_stiffness": damping}
-        return {
-            key: chosen[key] if number is None else np.array(number, float)
-            for key, number in own.items()
-        }
+def _law(obstacle: Obstacle, body: Touching, gravity: float) -> dict[str, np.ndarray]:
+    """Return the numbers for each point of a body, () or (n,), by name: given or chosen."""
+    own = {key: getattr(obstacle, key) for key in UNITS}
+    k = own["stiffness"]
+    k = chosen_stiffness(body, gravity) if k is None else np.array(k, float)
+    damping = chosen_damping(body, k)
+    chosen = {"stiffness": k, "damping": damping, "friction_stiffness": damping}
+    return {
+        key: chosen[key] if number is None else np.array(number, float)
+        for key, number in own.items()
+    }
 
 
 def notes_on_start(obstacles: Mapping[str, Obstacle], bodies: Sequence[Touching]) -> list[str]:
@@ -124,12 +117,6 @@ def _chosen(name: str, obstacle: Obstacle, bodies: Sequence[Touching]) -> list[T
     if obstacle.bodies is None:
         return list(bodies)
     by_name = {body.name: body for body in bodies}
-    for other in obstacle.bodies:
-        if other not in by_name:
-            raise StudyError(
-                f"`obstacles.{name}.bodies` must name bodies, got {other!r}."
-                f"{checks.known_names(other, by_name)}"
-            )
     if not obstacle.bodies:
         raise StudyError(
             f"`obstacles.{name}.bodies` must name one body or more. Leave it out for all of them."
@@ -137,14 +124,16 @@ def _chosen(name: str, obstacle: Obstacle, bodies: Sequence[Touching]) -> list[T
     return [by_name[other] for other in dict.fromkeys(obstacle.bodies)]
 
 
-def _add_contacts(out: Contacts, name: str, bodies: list[Touching], given: _Given) -> None:
-    """Add the contacts of one obstacle."""
-    obstacle, (kind, pose) = given.obstacle, _geometry(name, given.obstacle)
+def _add_contacts(
+    out: Contacts, name: str, obstacle: Obstacle, laws: list[tuple[Touching, dict[str, Any]]]
+) -> None:
+    """Add the contacts of one obstacle with bodies, whose numbers these are."""
+    kind, pose = _geometry(name, obstacle)
     numbers: dict[str, dict[str, np.ndarray]] = {key: {} for key in UNITS}
-    pairs = [f"{name}_{body.name}" for body in bodies]
-    for pair, body in zip(pairs, bodies, strict=True):
+    pairs = [f"{name}_{body.name}" for body, _ in laws]
+    for pair, (body, of_points) in zip(pairs, laws, strict=True):
         nodes = _convex(body) if isinstance(obstacle, PlaneObstacle) else body.nodes
-        law = {key: _of_nodes(each, nodes, body) for key, each in given.law(body).items()}
+        law = {key: _of_nodes(each, nodes, body) for key, each in of_points.items()}
         for key, number in law.items():
             numbers[key][f"{pair}.{key}"] = number
         out.forces[pair] = kind(
@@ -164,7 +153,7 @@ def _add_contacts(out: Contacts, name: str, bodies: list[Touching], given: _Give
     out.values[f"{name}.friction"] = positive(obstacle.friction, "-", 10.0)
     out.maps.append(Scaled(f"{name}.friction", {f"{pair}.friction": 1.0 for pair in pairs}))
     if isinstance(obstacle, PlaneObstacle):
-        reach = max(body.size for body in bodies)
+        reach = max(body.size for body, _ in laws)
         out.values[f"{name}.height"] = linear(pose["height"], "m", reach)
         out.maps.append(Scaled(f"{name}.height", {f"{pair}.height": 1.0 for pair in pairs}))
 
@@ -190,10 +179,7 @@ def _geometry(name: str, obstacle: Obstacle) -> tuple[type[Any], dict[str, Any]]
     match obstacle:
         case PlaneObstacle():
             normal = np.asarray(obstacle.normal)
-            length = float(np.linalg.norm(normal))
-            if length == 0.0:
-                raise StudyError(f"`obstacles.{name}.normal` must not be zero.")
-            normal = normal / length
+            normal = normal / np.linalg.norm(normal)
             height = float(normal @ np.asarray(obstacle.point))
             return HalfSpaceContact, {"normal": normal, "height": height}
         case SphereObstacle():

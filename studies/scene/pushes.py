@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from adjsim import checks
 from adjsim.courses import Signal
 from adjsim.forces.external import ExternalForces
 from studies.runs.errors import StudyError
@@ -65,15 +64,10 @@ def make_pushes(
             own = _vertices(f"pushes.{name}", push, part.points)
             shares = np.ones(len(own)) if _is_local(push) else part.mass / part.mass.sum()
             _add(out, name, push, load=rows[push.body].start + own, shares=shares)
-        elif push.body in of_bodies:
+        else:
             points = of_bodies[push.body].bodies.meshes[0].points
             own = _vertices(f"pushes.{name}", push, points) if _is_local(push) else (CENTRE,)
             _add(out, name, push, load=own, shares=np.ones(len(own)), on=push.body)
-        else:
-            raise StudyError(
-                f"`pushes.{name}.body` must be a body with a mesh, got {push.body!r}."
-                f"{checks.known_names(push.body, {**of_nodes, **of_bodies})}"
-            )
     return out
 
 

@@ -56,7 +56,7 @@ def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> Scen
     for path, one in truth.items() if isinstance(truth, dict) else ():
         if path.endswith(".mesh"):
             try:
-                truth[path] = resolved(one, "mesh", Path(folder))
+                values["truth"][path] = resolved(one, "mesh", Path(folder))
             except StudyError as error:
                 raise StudyError(f"`{path}`{error}") from error
     _infer_kinds(values)

@@ -58,7 +58,10 @@ def in_steps(
 
 
 def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return times (n,) [s] and values (n,), or (n, k) where there are several columns."""
+    """Return times (n,) [s] and values (n,), or (n, k) where there are several columns.
+
+    `n_values` are the numbers of columns of values that there may be.
+    """
     path = Path(file)
     if not path.is_file():
         raise StudyError(f"`{key}`: there is no file {path}.")

@@ -55,10 +55,6 @@ class RigidPart:
 def make_rigid(name: str, body: Rigid, gravity: float) -> RigidPart:
     """Return a rigid body; `gravity` [m/s2] sets the default bounds of its speed."""
     key = f"bodies.{name}"
-    if body.held is not None:
-        raise StudyError(
-            f"`{key}.held` is for bodies made of nodes. What does not move at all is an obstacle."
-        )
     given = [which for which in KINDS if getattr(body, which) is not None]
     if len(given) > 1:
         raise StudyError(f"`{key}` must have one of {', '.join(KINDS)}, got {' and '.join(given)}.")
