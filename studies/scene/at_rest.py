@@ -7,8 +7,6 @@ and rotation theta as in `studies.scene.motions`,
     x = V + (p - p0) + (R - 1)(V - C),   R = exp([theta]x)
 
 and all three may be free, as "B.vertices", "B.position", "B.rotation".
-
-Tests: `tests/studies/scene/test_at_rest.py`.
 """
 
 from collections.abc import Mapping
@@ -20,7 +18,7 @@ import numpy as np
 from adjsim.rotations import rotation_matrix, rotation_rate
 from render.scene import Mesh
 from studies.scene.bodies.part import motion_values
-from studies.scene.filming import Pulled, Subject
+from studies.scene.filming import Pulled, Still, Subject
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Arrays, ParameterMap, Value
 from studies.scene.mesh_source import read_source, surface_of
@@ -39,10 +37,8 @@ class Resting(Subject):
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return the vertices, once for each frame."""
-        del run
         assert isinstance(motion.system, AtRest)
-        points = np.asarray(motion.system.points[self._path], motion.dtype)
-        return np.broadcast_to(points, (len(motion.frames), *points.shape))
+        return Still(motion.system.points[self._path]).vertices(motion, run)
 
     def vertices_jvp(
         self, motion: Motion, run: Any, tan_run: Any, tangents: Mapping[str, Any]

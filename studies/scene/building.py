@@ -3,8 +3,6 @@
 All bodies made of nodes and all rigid bodies of a scene are in one `Model`; nodes are in the order
 of the bodies. Forces have the names of their bodies: "flag", its hinges "flag_bending" and its air
 "flag_air"; contacts are named after obstacle and body, "floor_flag", and pushes have their own.
-
-Tests: `tests/studies/scene/test_building.py`.
 """
 
 from collections.abc import Mapping, Sequence

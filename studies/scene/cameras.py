@@ -7,8 +7,6 @@
 K counts in pixels of the film as it was taken. A film is drawn smaller by giving `Intrinsics` the
 size of the film: an image of another size and the same aspect shows the same. Distortion is no part
 of a camera here: films and points are undistorted when they are read.
-
-Tests: `tests/studies/scene/test_cameras.py`.
 """
 
 import dataclasses

@@ -31,8 +31,6 @@ material or mass.
 `Model.stable_dt` counts a rigid body as touched at all its points at once, which takes steps ten
 times as short as needed. `stable_dt` here counts, of a rigid body, the points that can touch at
 once: those that lie together on one side of its convex hull, within d L, or any one alone.
-
-Tests: `tests/studies/scene/test_contacts.py`.
 """
 
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 
 Instance k of seed s draws from `np.random.default_rng([s, k])`: first the numbers of `truth`, then
 those of `free`, in the order of the file, then seeds of noise, then the hook.
-
-Tests: `tests/studies/scene/test_drawing.py`.
 """
 
 import importlib

@@ -1,7 +1,4 @@
-"""Which nodes of a body a table selects: those that are held, or muscles.
-
-Tests: `tests/studies/scene/test_held.py`.
-"""
+"""Which nodes of a body a table selects: those that are held, or muscles."""
 
 import numpy as np
 

@@ -2,8 +2,6 @@
 
 One colour is put into the material, ambient = k_a C and diffuse = k_d C with white vertices, so
 that colour and light are parameters of the material alone.
-
-Tests: `tests/studies/scene/test_looks.py`.
 """
 
 from pathlib import Path

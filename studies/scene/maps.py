@@ -9,8 +9,6 @@ r"""From the values of a scene to the parameters of its system.
 
 Where several maps end at one target, their results add up. All differentiate: `jvp` pushes
 tangents of the values, `vjp` pulls cotangents of the targets back.
-
-Tests: `tests/studies/scene/test_maps.py`.
 """
 
 from abc import ABC, abstractmethod

@@ -4,8 +4,6 @@ Generators are centred at the mesh's origin. Each gives what the kind of body as
 "ball" and "gear" tetrahedra to a soft body and their surface to the others, "shape:NAME" a closed
 surface, "sheet" a rectangle in the plane z = 0, "walker" and "bell" the sheets that learn to walk
 and to swim, "chain" points along x.
-
-Tests: `tests/studies/scene/test_mesh_source.py`.
 """
 
 from collections.abc import Callable

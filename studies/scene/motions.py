@@ -15,7 +15,7 @@ whose axes are those of the world in the declared pose. Along theta',
 
     R' = [w]x R,  w = J(theta) theta'
 
-with J of `adjsim/rotations.py`. Tests: `tests/studies/scene/test_motions.py`.
+with J of `adjsim/rotations.py`.
 """
 
 from dataclasses import dataclass

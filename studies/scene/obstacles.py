@@ -4,8 +4,6 @@ The force of "floor" and "duck" is called "floor_duck". The scene's value "floor
 all forces of the floor; so does "floor.stiffness", in proportion to the numbers that were chosen
 for each point (`studies/scene/contacts.py`) where the scene gives none: the value is the mean of
 those of the first body.
-
-Tests: `tests/studies/scene/test_obstacles.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -191,24 +189,19 @@ def _geometry(name: str, obstacle: Obstacle) -> tuple[type[Any], dict[str, Any]]
                 "half_extents": 0.5 * np.asarray(obstacle.size),
             }
         case CapsuleObstacle():
-            return CapsuleContact, _capsule(name, obstacle)
-
-
-def _capsule(name: str, obstacle: CapsuleObstacle) -> dict[str, Any]:
-    """Return the pose and sizes of a capsule; its axis is where y is turned to."""
-    first, last = (np.asarray(end) for end in obstacle.ends)
-    length = float(np.linalg.norm(last - first))
-    if length == 0.0:
-        raise StudyError(
-            f"`obstacles.{name}.ends` must be two points, got {list(obstacle.ends[0])} twice. With "
-            "one centre it is a sphere."
-        )
-    return {
-        "center": 0.5 * (first + last),
-        "rotation": turn_to((last - first) / length),
-        "half_length": 0.5 * length,
-        "capsule_radius": obstacle.radius,
-    }
+            first, last = (np.asarray(end) for end in obstacle.ends)
+            length = float(np.linalg.norm(last - first))
+            if length == 0.0:
+                raise StudyError(
+                    f"`obstacles.{name}.ends` must be two points, got {list(obstacle.ends[0])} "
+                    "twice. With one centre it is a sphere."
+                )
+            return CapsuleContact, {
+                "center": 0.5 * (first + last),
+                "rotation": turn_to((last - first) / length),
+                "half_length": 0.5 * length,
+                "capsule_radius": obstacle.radius,
+            }
 
 
 def turn_to(direction: np.ndarray) -> np.ndarray:

@@ -1,8 +1,6 @@
 """Known forces on bodies: constant in a window of time, or a series.
 
 The force of "shove" is the scene's value "pushes.shove.force" (3,) [N] unless it is a series.
-
-Tests: `tests/studies/scene/test_pushes.py`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Cameras in a ring, as of a turntable: one table stands for many views and their pictures.
-
-Tests: `tests/studies/scene/test_rings.py`.
-"""
+"""Cameras in a ring, as of a turntable: one table stands for many views and their pictures."""
 
 from dataclasses import replace
 from pathlib import Path

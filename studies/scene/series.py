@@ -1,8 +1,6 @@
 """What varies in time: series from CSV files, and policies.
 
 A CSV file has a column `time` [s], and one column for each value.
-
-Tests: `tests/studies/scene/test_series.py`.
 """
 
 import csv

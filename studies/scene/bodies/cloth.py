@@ -28,8 +28,6 @@ k_d = 2 beta.
 
 Source for hinges and their rigidity: Grinspun et al., Discrete Shells, SCA 2003; Tamstorf &
 Grinspun, Discrete bending forces and their Jacobians, Graphical Models 75 (2013). The factor: ours.
-
-Tests: `tests/studies/scene/bodies/test_cloth.py`.
 """
 
 from dataclasses import dataclass
@@ -46,7 +44,7 @@ from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from studies.runs.errors import StudyError
 from studies.scene.bodies.materials import combined, lumping_of, mass_of, plate, sheet_curves
-from studies.scene.bodies.muscles import Actuated, Muscles, make_muscles
+from studies.scene.bodies.muscles import Muscles, make_muscles
 from studies.scene.bodies.part import (
     NodePart,
     array_of,
@@ -113,11 +111,15 @@ def _muscles(
     name: str, body: Cloth, sheet: TriangleMesh, hinges: np.ndarray, *, free: frozenset[str]
 ) -> Muscles:
     """Return the muscles of the triangles and of the hinges."""
-    flat = Actuated(sheet.faces, sheet.points, f"{name}.actuation")
-    bent = Actuated(hinges, sheet.points, f"{name}_bending.actuation", "bending_", "rad")
-    muscles = make_muscles(name, body, flat, free) + make_muscles(name, body, bent, free)
-    is_bent = bent.target in {target for one in muscles.maps for target in one.targets}
-    if (is_bent or bent.target in muscles.varying) and (body.bending == 0.0 or not len(hinges)):
+    target = f"{name}_bending.actuation"
+    flat = make_muscles(
+        name, body, sheet.faces, sheet.points, target=f"{name}.actuation", free=free
+    )
+    muscles = flat + make_muscles(
+        name, body, hinges, sheet.points, target=target, free=free, prefix="bending_", unit="rad"
+    )
+    is_bent = target in {one for part in muscles.maps for one in part.targets}
+    if (is_bent or target in muscles.varying) and (body.bending == 0.0 or not len(hinges)):
         raise StudyError(
             f"`bodies.{name}.bending_actuation` needs hinges to act on: two triangles with an edge "
             f"in common, and `bodies.{name}.bending` above 0."

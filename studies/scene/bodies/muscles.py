@@ -1,7 +1,4 @@
-"""Actuation of a body's elements: a number, a series over time, or a policy.
-
-Tests: `tests/studies/scene/bodies/test_muscles.py`.
-"""
+"""Actuation of a body's elements: a number, a series over time, or a policy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,44 +32,48 @@ class Muscles:
         return {**targets, **in_steps(self.varying, targets, 1.0)}
 
 
-@dataclass(frozen=True, eq=False)
-class Actuated:
-    """The elements of a force that may be muscles."""
+def make_muscles(
+    name: str,
+    body: Any,
+    elements: np.ndarray,
+    points: np.ndarray,
+    *,
+    target: str,
+    free: frozenset[str],
+    prefix: str = "",
+    unit: str = "-",
+) -> Muscles:
+    """Return the muscles among the elements of a force, whose parameter `target` is actuated.
 
-    elements: np.ndarray  # nodes of each, (n_elements, n_corners)
-    points: np.ndarray  # nodes of the body in the world, (n, 3) [m]
-    target: str  # parameter of the system that is actuated, e.g. "walker.actuation".
-    prefix: str = ""  # in front of "actuation" and "policy" in keys and paths of the body
-    unit: str = "-"
-
-
-def make_muscles(name: str, body: Any, of: Actuated, free: frozenset[str]) -> Muscles:
-    """Return the muscles of a body of this name; `free` are the scene's free paths."""
-    own = f"{of.prefix}actuation"
+    `elements` are the nodes of each, (n_elements, n_corners), and `points` the nodes in the world,
+    (n, 3) [m]. `prefix` is in front of "actuation" and "policy" in keys and paths of the body;
+    `free` are the scene's free paths.
+    """
+    own = f"{prefix}actuation"
     given, key, path = getattr(body, own), f"bodies.{name}.{own}", f"{name}.{own}"
-    n = len(of.elements)
+    n = len(elements)
     if isinstance(given, str):
-        return Muscles(varying={of.target: Series(*read_series(key, given, {1, n}))})
+        return Muscles(varying={target: Series(*read_series(key, given, {1, n}))})
     if isinstance(given, Policy):
-        rows, weights = _chosen(key, given, of), f"{name}.{of.prefix}policy"
+        rows, weights = _chosen(key, given, elements, points), f"{name}.{prefix}policy"
         start = np.zeros((len(rows), given.sines))
         return Muscles(
             {weights: Value(start, "-", "linear", (-np.inf, np.inf))},
-            [Placed(weights, of.target, rows, n)],
-            {of.target: Sines(given.frequency, given.scale)},
+            [Placed(weights, target, rows, n)],
+            {target: Sines(given.frequency, given.scale)},
         )
     if given is None and path not in free:
         return Muscles()
-    value = linear(given or 0.0, of.unit, 1.0)
-    return Muscles({path: value}, [Scaled(path, {of.target: 1.0})])
+    value = linear(given or 0.0, unit, 1.0)
+    return Muscles({path: value}, [Scaled(path, {target: 1.0})])
 
 
-def _chosen(key: str, policy: Policy, of: Actuated) -> np.ndarray:
+def _chosen(key: str, policy: Policy, elements: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Return the numbers of the elements that are muscles."""
     if policy.where is None:
-        return np.arange(len(of.elements))
-    nodes = held_nodes(f"{key}.where", policy.where, of.points, numbered=True)
-    rows = np.flatnonzero(nodes[of.elements].all(axis=1))
+        return np.arange(len(elements))
+    nodes = held_nodes(f"{key}.where", policy.where, points, numbered=True)
+    rows = np.flatnonzero(nodes[elements].all(axis=1))
     if not len(rows):
         raise StudyError(
             f"`{key}.where` must select all nodes of some elements, but it selects "

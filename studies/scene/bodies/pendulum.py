@@ -3,8 +3,6 @@
 It swings in the plane z = const through its pivot, angles from the vertical down. The values
 "B.angle" and "B.rate" are in degrees, as in the scene file; "world.gravity" is one number, the
 acceleration downwards.
-
-Tests: `tests/studies/scene/bodies/test_pendulum.py`.
 """
 
 from collections.abc import Mapping

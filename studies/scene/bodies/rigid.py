@@ -1,7 +1,4 @@
-"""Rigid bodies: a closed surface and a density, a mass, or equal masses at its vertices.
-
-Tests: `tests/studies/scene/bodies/test_rigid.py`.
-"""
+"""Rigid bodies: a closed surface and a density, a mass, or equal masses at its vertices."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -11,8 +11,6 @@ velocity, which have no divergence:
 over one of each pair (a, b), (-a, -b) up to a largest number of waves along an edge. Every
 wave shears across its own direction, so that the central-difference divergence of u is zero,
 term by term, and its amplitude is a velocity in cells per step.
-
-Tests: `tests/studies/scene/bodies/test_smoke.py`.
 """
 
 from dataclasses import dataclass, field

@@ -2,8 +2,6 @@
 
 A mesh with faces is drawn by them; a chain as balls along its springs, which look the same from
 all sides however it swings.
-
-Tests: `tests/studies/scene/bodies/test_springs.py`.
 """
 
 import itertools
