@@ -7,12 +7,10 @@ those of the first body.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from adjsim.element import Force
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.half_space import HalfSpaceContact
@@ -25,7 +23,7 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rotations import rotation_matrix
 from render.scene import Mesh
 from studies.runs.errors import StudyError
-from studies.scene.bodies.part import linear, positive
+from studies.scene.bodies.part import Additions, linear, positive
 from studies.scene.contacts import Touching, chosen_damping, chosen_stiffness
 from studies.scene.declared import (
     BoxObstacle,
@@ -35,7 +33,7 @@ from studies.scene.declared import (
     SphereObstacle,
 )
 from studies.scene.looks import drawn_mesh
-from studies.scene.maps import ParameterMap, Scaled, Value
+from studies.scene.maps import Scaled
 from studies.scene.mesh_source import Source
 
 
@@ -44,20 +42,11 @@ TOO_DEEP = 0.02  # of a body's size, at the start
 DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the camera are left out
 
 
-@dataclass(frozen=True, eq=False)
-class Contacts:
-    """Contact forces by name, their values by path, and the maps between them."""
-
-    forces: dict[str, Force] = field(default_factory=dict)
-    values: dict[str, Value] = field(default_factory=dict)
-    maps: list[ParameterMap] = field(default_factory=list)
-
-
 def make_contacts(
     obstacles: Mapping[str, Obstacle], bodies: Sequence[Touching], gravity: float
-) -> Contacts:
+) -> Additions:
     """Return the contacts of all obstacles; `gravity` [m/s2] is its length."""
-    out = Contacts()
+    out = Additions()
     for name, obstacle in obstacles.items():
         touching = _chosen(name, obstacle, bodies)
         laws = [_law(obstacle, body, gravity) for body in touching]
@@ -123,7 +112,7 @@ def _chosen(name: str, obstacle: Obstacle, bodies: Sequence[Touching]) -> list[T
 
 
 def _add_contacts(
-    out: Contacts, name: str, obstacle: Obstacle, laws: list[tuple[Touching, dict[str, Any]]]
+    out: Additions, name: str, obstacle: Obstacle, laws: list[tuple[Touching, dict[str, Any]]]
 ) -> None:
     """Add the contacts of one obstacle with bodies, whose numbers these are."""
     kind, pose = _geometry(name, obstacle)

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,13 @@ def in_steps(
 ) -> dict[str, TimeCourse]:
     """Return what varies over the steps of dt [s], by path, from what the system has."""
     return {path: one.course(dt, values.get(path)) for path, one in varying.items()}
+
+
+def with_courses(
+    varying: Mapping[str, Varying], targets: Mapping[str, np.ndarray]
+) -> dict[str, Any]:
+    """Return parameters by path with what varies as functions of steps of 1 s."""
+    return {**targets, **in_steps(varying, targets, 1.0)}
 
 
 def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -18,16 +18,17 @@ from studies.scene.bodies.part import (
     NodePart,
     array_of,
     field_or_number,
+    held_nodes,
     linear,
     mass_factors,
     own_names,
     positive,
 )
 from studies.scene.declared import Soft
-from studies.scene.held import held_nodes
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Moduli, ParameterMap, Scaled, Value, Weighed, all_targets
 from studies.scene.mesh_source import Source, read_source, skin_of, volume_of
+from studies.scene.series import with_courses
 
 
 NU = 0.4  # where only E is given
@@ -70,7 +71,7 @@ def make_soft(name: str, body: Soft, free: frozenset[str]) -> NodePart:
     _check_stable(key, all_targets(material, own), name)
 
     def forces(rest: np.ndarray, first: int) -> dict[str, Force]:
-        given: Any = own_names(name, muscles.at_work(all_targets(material, own)))
+        given: Any = own_names(name, with_courses(muscles.varying, all_targets(material, own)))
         return {name: NeoHookeanTets(first + volume.tets, rest, **given)}
 
     def maps(rows: slice, n: int) -> list[ParameterMap]:

@@ -18,9 +18,8 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from render.scene import Mesh
 from studies.runs.errors import StudyError
-from studies.scene.bodies.part import NodePart, positive
+from studies.scene.bodies.part import NodePart, held_nodes, positive
 from studies.scene.declared import Springs
-from studies.scene.held import held_nodes
 from studies.scene.looks import drawn_mesh, material_of
 from studies.scene.maps import ParameterMap, Placed, Scaled
 from studies.scene.mesh_source import Source, read_source, skin_of, tried

@@ -3,8 +3,8 @@ import pytest
 
 from adjsim.meshes.grid import box_tets
 from studies.runs.errors import StudyError
+from studies.scene.bodies.part import held_nodes
 from studies.scene.declared import Ball, Box, Held, Plane
-from studies.scene.held import held_nodes
 
 
 POINTS = box_tets((4, 1, 1), (0.4, 0.1, 0.1)).points
