@@ -105,9 +105,7 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str]) -> NodePart:
         mass_of(name, own, lumping),
         np.arange(n),
         values,
-        lambda rest, first: parts.forces(
-            rest, first, with_courses(muscles.varying, all_targets(material, own))
-        ),
+        forces,
         maps,
         drawn_mesh(f"{key}.look", body.look, sheet, source),
         scipy.sparse.csr_array(scipy.sparse.eye_array(n)),
