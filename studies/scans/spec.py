@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from studies.runs.errors import StudyError
@@ -23,7 +23,7 @@ from studies.scene.declared import STRICT, Positive
 from studies.scene.drawing import drawn
 from studies.scene.files import bundled_scenes, scene_file
 from studies.scene.reading import read_scene, to_toml
-from studies.scene.tables import check_table, expected, field_at, unknown
+from studies.scene.tables import unknown, validated
 
 
 CONFIGS = Path(__file__).resolve().parent / "configs"
@@ -218,11 +218,7 @@ def _scan_file(name: str) -> tuple[ScanFile, Path]:
         known = [*bundled_scenes(), *bundled()]
         raise StudyError(f"{unknown('scene or scan', name, known)} Or give a TOML file.")
     try:
-        check_table(ScanFile, record, "")
-        file = TypeAdapter(ScanFile).validate_python(record, strict=False)
-    except ValidationError as error:
-        key, hint, value = field_at(ScanFile, record, error.errors()[0]["loc"])
-        raise StudyError(f"{path}: `{key}` must be {expected(hint)}, got {value!r}.") from error
+        file = validated(ScanFile, record)
     except StudyError as error:
         raise StudyError(f"{path}: {error}") from error
     scene = scene_file(str(path.parent / file.scene)) or scene_file(file.scene)

@@ -7,8 +7,6 @@ and rotation theta as in `studies.scene.motions`,
     x = V + (p - p0) + (R - 1)(V - C),   R = exp([theta]x)
 
 and all three may be free, as "B.vertices", "B.position", "B.rotation".
-
-Tests: `tests/studies/scene/test_at_rest.py`.
 """
 
 from collections.abc import Mapping
@@ -17,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rotations import rotation_matrix, rotation_rate
 from render.scene import Mesh
 from studies.scene.bodies.part import motion_values
-from studies.scene.filming import Pulled, Subject
+from studies.scene.filming import Pulled, Still, Subject
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Arrays, ParameterMap, Value
 from studies.scene.mesh_source import read_source, surface_of
@@ -40,10 +37,8 @@ class Resting(Subject):
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return the vertices, once for each frame."""
-        del run
         assert isinstance(motion.system, AtRest)
-        points = np.asarray(motion.system.points[self._path], motion.dtype)
-        return np.broadcast_to(points, (len(motion.frames), *points.shape))
+        return Still(motion.system.points[self._path]).vertices(motion, run)
 
     def vertices_jvp(
         self, motion: Motion, run: Any, tan_run: Any, tangents: Mapping[str, Any]
@@ -64,18 +59,10 @@ class Resting(Subject):
 
 @dataclass(frozen=True, eq=False)
 class RestingPose(ParameterMap):
-    """Where a body at rest is.
+    """Where a body at rest is."""
 
-    Attributes
-    ----------
-    name : str
-        Of the body.
-    center, position : ndarray
-        C and p0, (3,) [m].
-    """
-
-    name: str
-    center: np.ndarray
+    name: str  # of the body
+    center: np.ndarray  # C and p0, (3,) [m]
     position: np.ndarray
 
     @property
@@ -116,25 +103,8 @@ class RestingPose(ParameterMap):
         return dict(zip(self.sources, parts, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
-class RestingPart:
-    """A body at rest: its values, its map, its surface and how that is drawn."""
-
-    name: str
-    values: dict[str, Value]
-    map: RestingPose
-    surface: TriangleMesh
-    mesh: Mesh
-
-
-def make_resting(name: str, body: Any) -> RestingPart:
-    """Return a body with a mesh as it is seen where nothing moves.
-
-    Raises
-    ------
-    StudyError
-        If its mesh cannot be read or has no faces.
-    """
+def make_resting(name: str, body: Any) -> tuple[dict[str, Value], RestingPose, Mesh]:
+    """Return the values of a body at rest, its map, and how it is drawn."""
     key = f"bodies.{name}"
     source = read_source(key, body)
     surface = surface_of(key, source)
@@ -149,4 +119,4 @@ def make_resting(name: str, body: Any) -> RestingPart:
         **{path: moved[path] for path in (f"{name}.position", f"{name}.rotation")},
     }
     pose = RestingPose(name, 0.5 * (low + high), np.asarray(body.position))
-    return RestingPart(name, values, pose, surface, mesh)
+    return values, pose, mesh

@@ -3,8 +3,6 @@
 All bodies made of nodes and all rigid bodies of a scene are in one `Model`; nodes are in the order
 of the bodies. Forces have the names of their bodies: "flag", its hinges "flag_bending" and its air
 "flag_air"; contacts are named after obstacle and body, "floor_flag", and pushes have their own.
-
-Tests: `tests/studies/scene/test_building.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +28,7 @@ from studies.scene.bodies.rigid import RigidPart, make_rigid
 from studies.scene.bodies.smoke import make_smoke
 from studies.scene.bodies.soft import make_soft
 from studies.scene.bodies.springs import make_springs
-from studies.scene.checking import check_names
+from studies.scene.checking import check_scene
 from studies.scene.contacts import Touching
 from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Sky, Smoke, Soft, Springs
 from studies.scene.filming import Hulls, Skin, Still, Subject
@@ -48,45 +46,22 @@ APART = "Bodies do not touch each other, only obstacles."
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A scene at its own values.
+    """A scene at its own values."""
 
-    Attributes
-    ----------
-    system, state
-        What `adjsim.rollout` advances, and where it begins.
-    meshes : dict of str to Mesh
-        What is drawn, by body or drawn obstacle.
-    subjects : dict of str to Subject
-        Where its vertices are.
-    lights : dict of str to DirectionalLight or SphericalHarmonics
-    values : dict of str to Value
-        What may be free, by scene path.
-    maps : tuple of ParameterMap
-        From the values to the parameters of the system; where several end at one, they add up.
-    held : ndarray or None
-        Mask of held nodes, (n_nodes,); None without nodes.
-    nodes : dict of str to slice
-        Rows of each body's nodes.
-    notes : list of str
-        What was chosen and should be known.
-    varying : dict
-        Parameters of the system that vary in time, by path; `system` has them for steps of 1 s.
-    dt : float or None
-        The step of a system that has a fixed one [s]: smoke.
-    """
-
-    system: System[Any, Any] | AtRest
+    system: System[Any, Any] | AtRest  # what `adjsim.rollout` advances, and where it begins
     state: Any
-    meshes: dict[str, Mesh]
-    subjects: dict[str, Subject]
+    meshes: dict[str, Mesh]  # what is drawn, by body or drawn obstacle
+    subjects: dict[str, Subject]  # where its vertices are
     lights: Mapping[str, Lit]
-    values: dict[str, Value]
+    values: dict[str, Value]  # what may be free, by scene path
+    # From the values to the parameters of the system; where several end at one, they add up.
     maps: tuple[ParameterMap, ...]
-    held: np.ndarray | None
-    nodes: dict[str, slice]
-    notes: list[str] = field(default_factory=list)
+    held: np.ndarray | None  # mask of held nodes, (n_nodes,); None without nodes
+    nodes: dict[str, slice]  # rows of each body's nodes
+    notes: list[str] = field(default_factory=list)  # what was chosen and should be known
+    # Parameters of the system that vary in time, by path; `system` has them for steps of 1 s.
     varying: dict[str, Varying] = field(default_factory=dict)
-    dt: float | None = None
+    dt: float | None = None  # the step of a system that has a fixed one [s]: smoke
 
     def targets(self) -> dict[str, np.ndarray]:
         """Return the system's parameters by path at the scene's own values."""
@@ -99,14 +74,9 @@ def build(scene: Scene, *, at_rest: bool = False) -> Built:
     With `at_rest` nothing moves: bodies with a mesh are no more than that. Of a `SceneFile`, the
     paths under `free` add parameters that are left out of a model where they are 0: viscosity,
     bending damping, lift, drag and actuation.
-
-    Raises
-    ------
-    StudyError
-        If something is missing or does not fit; the message names its key.
     """
     free = frozenset(getattr(scene, "free", {}))
-    check_names(scene)
+    check_scene(scene)
     for name, body in scene.bodies.items():
         if isinstance(body, Pendulum | Smoke):
             return _alone(scene, name, body)
@@ -128,21 +98,22 @@ def _moving(scene: Scene, free: frozenset[str]) -> Built:
                 nodes.append(make_springs(name, body))
             case Rigid():
                 rigid.append(make_rigid(name, body, gravity))
-    return _assembled(_Parts(scene, nodes, rigid))
+    return _assembled(_Parts(scene, nodes, rigid, gravity))
 
 
 def _at_rest(scene: Scene) -> Built:
     """Return bodies with a mesh as they are seen where nothing moves."""
-    parts = [make_resting(name, body) for name, body in scene.bodies.items()]
-    meshes, subjects = {}, {}
+    meshes, subjects, maps = {}, {}, []
     values: dict[str, Value] = {}
-    for part in parts:
-        meshes[part.name], subjects[part.name] = part.mesh, Resting(part.name)
-        values |= part.values
+    for name, body in scene.bodies.items():
+        own, pose, meshes[name] = make_resting(name, body)
+        subjects[name] = Resting(name)
+        values |= own
+        maps.append(pose)
     _draw_obstacles(scene, meshes, subjects)
-    maps = tuple(part.map for part in parts)
     system = AtRest(all_targets(maps, {path: value.value for path, value in values.items()}))
-    return Built(system, NoState(), meshes, subjects, lights_of(scene), values, maps, None, {})
+    lights = lights_of(scene)
+    return Built(system, NoState(), meshes, subjects, lights, values, tuple(maps), None, {})
 
 
 def _in_sky(scene: Scene, built: Built) -> Built:
@@ -213,11 +184,7 @@ class _Parts:
     scene: Scene
     nodes: Sequence[NodePart]
     rigid: Sequence[RigidPart]
-
-    @cached_property
-    def gravity(self) -> float:
-        """Its length [m/s2]."""
-        return float(np.linalg.norm(self.scene.world.gravity))
+    gravity: float  # its length [m/s2]
 
     @cached_property
     def rows(self) -> dict[str, slice]:
@@ -318,32 +285,21 @@ def _stiffness(forces: dict[str, Force], n: int) -> np.ndarray:
 
 def _touching(parts: _Parts, stiffness: np.ndarray) -> list[Touching]:
     """Return all bodies as contacts see them, in the order of the scene."""
-    found = {}
     bodies: dict[str, Any] = dict(parts.scene.bodies)
+    found = {}
+
+    def add(part: NodePart | RigidPart, **more: Any) -> None:
+        speed = float(np.linalg.norm(bodies[part.name].velocity))
+        found[part.name] = Touching(name=part.name, size=part.size, speed=speed, **more)
+
     for part in parts.nodes:
         own = part.touching
         rows = parts.rows[part.name].start + own
-        found[part.name] = Touching(
-            name=part.name,
-            is_rigid=False,
-            nodes=rows,
-            points=part.points[own],
-            mass=part.mass[own],
-            held_with=stiffness[rows],
-            size=part.size,
-            speed=float(np.linalg.norm(bodies[part.name].velocity)),
-        )
+        mass, held_with = part.mass[own], stiffness[rows]
+        add(part, nodes=rows, points=part.points[own], mass=mass, held_with=held_with)
     for part in parts.rigid:
-        found[part.name] = Touching(
-            name=part.name,
-            is_rigid=True,
-            nodes=None,
-            points=part.bodies.meshes[0].points,
-            mass=part.bodies.masses[0],
-            held_with=0.0,
-            size=part.size,
-            speed=float(np.linalg.norm(bodies[part.name].velocity)),
-        )
+        points, mass = part.bodies.meshes[0].points, part.bodies.masses[0]
+        add(part, is_rigid=True, points=points, mass=mass)
     return [found[name] for name in bodies]
 
 

@@ -7,8 +7,6 @@
 K counts in pixels of the film as it was taken. A film is drawn smaller by giving `Intrinsics` the
 size of the film: an image of another size and the same aspect shows the same. Distortion is no part
 of a camera here: films and points are undistorted when they are read.
-
-Tests: `tests/studies/scene/test_cameras.py`.
 """
 
 import dataclasses
@@ -32,23 +30,9 @@ INSIDE = 0.5  # winding number from which on a point is inside
 def make_camera(
     name: str, camera: declared.Camera, size: tuple[int, int], middle: Any = (0.0, 0.0, 0.0)
 ) -> AnyCamera:
-    """Return the camera of a film.
+    """Return the camera of a film of a height and width [pixels], before it is made smaller.
 
-    Parameters
-    ----------
-    name : str
-        Of the camera in the scene.
-    camera : declared.Camera
-    size : tuple of int
-        Height and width of the film [pixels], before it is made smaller.
-    middle : array_like
-        Of what is looked at, (3,) [m]: sets the planes near and far.
-
-    Raises
-    ------
-    StudyError
-        If the intrinsics do not fit the film. `check_scene` has checked that pose and lens are
-        there.
+    The distance to `middle` of what is looked at, (3,) [m], sets the planes near and far.
     """
     key = f"cameras.{name}"
     lens: dict[str, Any] = {"fov_y": camera.fov_y}
@@ -78,16 +62,7 @@ def _check_film(key: str, K: Any, size: tuple[int, int]) -> None:
 
 
 def require_outside(name: str, camera: AnyCamera, drawn: Mapping[str, Any]) -> None:
-    """Raise if a camera is inside a body.
-
-    Parameters
-    ----------
-    name : str
-        Of the camera in the scene.
-    camera : AnyCamera
-    drawn : mapping
-        Faces and vertices of the bodies by name.
-    """
+    """Raise if a camera is inside a body; `drawn` are faces and vertices by name."""
     eye = camera.pose()[0]
     for body, (faces, vertices) in drawn.items():
         if abs(winding_number(eye, np.asarray(vertices), np.asarray(faces))) > INSIDE:

@@ -1,9 +1,10 @@
 """What the tables of a scene must agree on: names, references, cameras, films, bounds and ties."""
 
 import dataclasses
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from studies.runs.errors import StudyError
 from studies.scene.declared import (
@@ -16,6 +17,7 @@ from studies.scene.declared import (
     Pendulum,
     PlaneObstacle,
     Points,
+    Policy,
     Push,
     Rigid,
     Scene,
@@ -145,11 +147,12 @@ def _check_camera(key: str, camera: Camera) -> None:
         raise StudyError(f"`{key}` needs {' and '.join(missing)}: {given}. {ways}")
     _check_opencv(key, camera)
     if camera.eye is not None and camera.target is not None:
-        view = [b - a for a, b in zip(camera.eye, camera.target, strict=True)]
-        if not any(view):
+        view, up = np.subtract(camera.target, camera.eye), np.array(camera.up)
+        if not view.any():
             raise StudyError(f"`{key}.target` must differ from eye, got {list(camera.target)}.")
         _check_direction(f"{key}.up", camera.up)
-        if _sine(view, camera.up) < PARALLEL:
+        across = np.linalg.norm(np.cross(view, up))
+        if across < PARALLEL * np.linalg.norm(view) * np.linalg.norm(up):
             raise StudyError(
                 f"`{key}.up` must not be along the view from eye to target, got {list(camera.up)}."
             )
@@ -170,6 +173,10 @@ def _check_body(key: str, body: Any) -> None:
                     "obstacle of it."
                 )
             _check_held(f"{key}.held", body.held)
+    for name in ("actuation", "bending_actuation"):
+        policy = getattr(body, name, None)
+        if isinstance(policy, Policy) and policy.where is not None:
+            _check_held(f"{key}.{name}.where", policy.where)
     if isinstance(body, Pendulum):
         _check_pendulum(key, body)
 
@@ -226,9 +233,9 @@ def _check_opencv(key: str, camera: Camera) -> None:
                 f"fy, got {[list(row) for row in camera.K]}."
             )
     if camera.R is not None:
-        a, b, c = camera.R
-        off = max(abs(_dot(p, q) - (p is q)) for p in camera.R for q in camera.R)
-        if off > ORTHONORMAL or _dot(_cross(a, b), c) < 0.0:
+        R = np.array(camera.R)
+        off = np.abs(R @ R.T - np.eye(3)).max()
+        if off > ORTHONORMAL or np.linalg.det(R) < 0.0:
             raise StudyError(
                 f"`{key}.R` must be a rotation: its rows orthogonal, of length 1 and right-handed, "
                 f"got {[list(row) for row in camera.R]}."
@@ -389,16 +396,3 @@ def _check_sky(key: str, light: Sky, scene: Scene) -> None:
 def _check_direction(key: str, vector: Sequence[float]) -> None:
     if not any(vector):
         raise StudyError(f"`{key}` must not be zero: it is a direction.")
-
-
-def _dot(a: Sequence[float], b: Sequence[float]) -> float:
-    return sum(p * q for p, q in zip(a, b, strict=True))
-
-
-def _cross(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-def _sine(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return the sine of the angle between two vectors."""
-    return math.hypot(*_cross(a, b)) / (math.hypot(*a) * math.hypot(*b))

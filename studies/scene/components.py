@@ -21,13 +21,7 @@ def split_component(path: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def component_of(key: str, path: str, value: Any) -> np.ndarray:
-    """Return the part of a whole value that a path names.
-
-    Raises
-    ------
-    StudyError
-        If the value has no such component; `key` is what the message calls the path.
-    """
+    """Return the part of a whole value that a path names."""
     index, whole = split_component(path)[1], np.asarray(value, np.float64)
     if index is None:
         return whole

@@ -31,8 +31,6 @@ material or mass.
 `Model.stable_dt` counts a rigid body as touched at all its points at once, which takes steps ten
 times as short as needed. `stable_dt` here counts, of a rigid body, the points that can touch at
 once: those that lie together on one side of its convex hull, within d L, or any one alone.
-
-Tests: `tests/studies/scene/test_contacts.py`.
 """
 
 from dataclasses import dataclass
@@ -57,32 +55,17 @@ GRAVITY = 9.81  # where a scene has none
 
 @dataclass(frozen=True, eq=False)
 class Touching:
-    """A body as a contact sees it.
-
-    Attributes
-    ----------
-    name : str
-    is_rigid : bool
-    nodes : ndarray or None
-        Rows of the model, or numbers of the body's vertices, that may touch; None: all.
-    points : ndarray
-        Where they are in the declared pose, (n, 3) [m].
-    mass : array
-        Of a rigid body (), or of the nodes (n,) [kg].
-    held_with : array
-        Stiffness of the elements at each node, (n,) [N/m]; 0 of rigid bodies.
-    size, speed : float
-        L [m] and |v| [m/s].
-    """
+    """A body as a contact sees it."""
 
     name: str
-    is_rigid: bool
-    nodes: np.ndarray | None
-    points: np.ndarray
-    mass: Any
-    held_with: Any
-    size: float
-    speed: float
+    points: np.ndarray  # where they are in the declared pose, (n, 3) [m]
+    mass: Any  # of a rigid body (), or of the nodes (n,) [kg]
+    size: float  # L [m]
+    speed: float  # |v| [m/s]
+    is_rigid: bool = False
+    # Rows of the model, or numbers of the body's vertices, that may touch; None: all.
+    nodes: np.ndarray | None = None
+    held_with: Any = 0.0  # stiffness of the elements at each node, (n,) [N/m]; 0 of rigid bodies
 
 
 def chosen_stiffness(body: Touching, gravity: float) -> np.ndarray:

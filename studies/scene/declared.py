@@ -9,10 +9,13 @@ chosen when the scene is built, from the mesh, the material or the footage.
 """
 
 from dataclasses import field
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo
 from pydantic.dataclasses import dataclass
+
+from studies.runs.errors import StudyError
 
 
 STRICT = ConfigDict(extra="forbid", strict=False, allow_inf_nan=False)
@@ -25,11 +28,35 @@ Color = tuple[
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 Name = str  # of a body, camera, light, obstacle or observation
-# Texts in these annotations say what is expected; those that begin with "path" are resolved
-# against the folder of the scene file.
+ASSETS = Path(__file__).resolve().parents[1] / "bundled" / "assets"
+GENERATORS = ("box", "ball", "sheet", "gear", "walker", "bell", "chain")
+
+
+def resolved(name: str, key: str, folder: Path) -> str:
+    """Return the absolute path of a file that must be there; a mesh that is no file as it is."""
+    is_mesh = key == "mesh"
+    if is_mesh and (name in GENERATORS or name.startswith(("pyvista:", "shape:"))):
+        return name
+    if not name.strip():
+        raise StudyError(f" must name a file, got {name!r}.")
+    path = ASSETS / name[7:] if name.startswith("adjsim:") else folder / Path(name).expanduser()
+    if not path.exists():
+        others = f", nor is it one of {', '.join(GENERATORS)}" if is_mesh else ""
+        raise StudyError(f": there is no file {path}{others}.")
+    return str(path.resolve())
+
+
+def _in_folder(name: str, info: ValidationInfo) -> str:
+    """Return a path from the folder of the scene file on, where one is read."""
+    folder = (info.context or {}).get("folder")
+    return name if folder is None else resolved(name, info.field_name or "", folder)
+
+
+# Texts in these annotations say what is expected.
 FieldName = Annotated[str, Field(pattern=r"^field:.+"), '"field:NAME"']  # an array of the mesh file
-File = Annotated[str, "path of a file"]
-Series = Annotated[str, "path of a CSV file"]  # columns `time` [s], and one for each value
+File = Annotated[str, AfterValidator(_in_folder), "path of a file"]
+# With columns `time` [s], and one for each value.
+Series = Annotated[str, AfterValidator(_in_folder), "path of a CSV file"]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -132,34 +159,20 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class _Body:
-    """What all bodies with a mesh have.
+    """What all bodies with a mesh have."""
 
-    Attributes
-    ----------
-    mesh : str
-        A file (any format that PyVista or meshio reads, or .tet), "pyvista:NAME",
-        or a generator: "shape:NAME", "box", "ball", "sheet", "gear", "chain".
-    size : tuple of float
-        Of a generator [m]: edges of a box or a sheet, radius of a ball.
-    cells : tuple of int
-        Of a generator: how many cells along each edge.
-    scale : float or Vector
-        Factor from the mesh's units to metres, or one along each of its axes.
-    rotation : Vector
-        Rotation vector about the mesh's origin: axis times angle [deg].
-    position : Vector
-        Where the mesh's origin is in the world [m].
-    velocity, spin : Vector
-        At the start [m/s], and about the centre of mass [rad/s].
-    """
-
+    # A file (any format that PyVista or meshio reads, or .tet), "pyvista:NAME", or a generator:
+    # "shape:NAME", "box", "ball", "sheet", "gear", "chain".
     mesh: File | None = None
+    # Of a generator [m]: edges of a box or a sheet, radius of a ball.
     size: tuple[float, ...] | None = None
-    cells: tuple[int, ...] | None = None
+    cells: tuple[int, ...] | None = None  # of a generator: how many cells along each edge
+    # Factor from the mesh's units to metres, or one along each of its axes.
     scale: Positive | tuple[Positive, Positive, Positive] = 1.0
-    position: Vector = (0.0, 0.0, 0.0)
+    position: Vector = (0.0, 0.0, 0.0)  # where the mesh's origin is in the world [m]
+    # Rotation vector about the mesh's origin: axis times angle [deg].
     rotation: Vector = (0.0, 0.0, 0.0)
-    velocity: Vector = (0.0, 0.0, 0.0)
+    velocity: Vector = (0.0, 0.0, 0.0)  # at the start [m/s], and about the centre of mass [rad/s]
     spin: Vector = (0.0, 0.0, 0.0)
     held: Held | None = None
     look: Look = field(default_factory=Look)
@@ -334,26 +347,17 @@ Obstacle = Annotated[
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Push:
-    """A known force on a body, in world axes.
-
-    Attributes
-    ----------
-    body : str
-    force : Vector or str
-        [N], or a CSV file with the columns time [s] and x, y, z [N], linear between its rows.
-    seconds : tuple of float
-        When a constant force acts: from the first to the last [s]; None: always.
-    at : str or Vector
-        "centre" of mass, or a point in the world at the start [m], of which the nearest vertex is
-        pushed. The force at the centre of a body made of nodes is shared by their masses.
-    nodes : tuple of int
-        In place of `at`: vertices of the mesh by number; each gets the whole force.
-    """
+    """A known force on a body, in world axes."""
 
     body: Name
+    # [N], or a CSV file with the columns time [s] and x, y, z [N], linear between its rows.
     force: Vector | Series
+    # When a constant force acts: from the first to the last [s]; None: always.
     seconds: tuple[NotNegative, NotNegative] | None = None
+    # "centre" of mass, or a point in the world at the start [m], of which the nearest vertex is
+    # pushed. The force at the centre of a body made of nodes is shared by their masses.
     at: Literal["centre"] | Vector = "centre"
+    # In place of `at`: vertices of the mesh by number; each gets the whole force.
     nodes: tuple[Annotated[int, Field(ge=0)], ...] = ()
 
 
@@ -455,23 +459,13 @@ class _Observation:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Simulated:
-    """An observation that is simulated with the hidden truth, in place of one from a file.
+    """An observation that is simulated with the hidden truth, in place of one from a file."""
 
-    Attributes
-    ----------
-    frames : int
-        Evenly spaced, the last at the end.
-    duration : float
-        Time of the end [s]; None: that of the world.
-    noise : float
-        Standard deviation of the noise of a pixel, where white is 1, or of a place [m or pixels].
-    seed : int
-        Of the noise; None: drawn by the seed of the run and the number of the instance.
-    """
-
-    frames: Annotated[int, Field(ge=1)]
-    duration: NotNegative | None = None
+    frames: Annotated[int, Field(ge=1)]  # evenly spaced, the last at the end
+    duration: NotNegative | None = None  # time of the end [s]; None: that of the world
+    # Standard deviation of the noise of a pixel, where white is 1, or of a place [m or pixels].
     noise: Annotated[float, Field(ge=0.0, le=1e3)] = 0.0
+    # Of the noise; None: drawn by the seed of the run and the number of the instance.
     seed: Annotated[int, Field(ge=0)] | None = None
 
 
@@ -663,25 +657,17 @@ class Search:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Goal:
-    """Of a scene with the purpose "control": what counts as reached, and what a search is told.
+    """Of a scene with the purpose "control": what counts as reached, and what a search is told."""
 
-    Attributes
-    ----------
-    cover : float
-        Least intersection over union of what the last picture and the target's show of the bodies.
-    distance : float
-        Most distance between the centre of mass at the end and that of the goal [m], where it is
-        known; None: a twentieth of the bodies' size.
-    supervision : str
-        "picture"; "states": told the centre of mass of the goal in place of its picture; or
-        "random": nothing, values are drawn.
-    random : dict
-        Values by free path that "random" draws; others have the standard deviation 1 about 0.
-    """
-
+    # Least intersection over union of what the last picture and the target's show of the bodies.
     cover: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
+    # Most distance between the centre of mass at the end and that of the goal [m], where it is
+    # known; None: a twentieth of the bodies' size.
     distance: Positive | None = None
+    # "picture"; "states": told the centre of mass of the goal in place of its picture; or
+    # "random": nothing, values are drawn.
     supervision: Literal["picture", "states", "random"] = "picture"
+    # Values by free path that "random" draws; others have the standard deviation 1 about 0.
     random: dict[str, Numbers] = field(default_factory=dict)
 
 

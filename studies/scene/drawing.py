@@ -2,8 +2,6 @@
 
 Instance k of seed s draws from `np.random.default_rng([s, k])`: first the numbers of `truth`, then
 those of `free`, in the order of the file, then seeds of noise, then the hook.
-
-Tests: `tests/studies/scene/test_drawing.py`.
 """
 
 import importlib
@@ -24,20 +22,7 @@ Hook = Callable[[SceneFile, np.random.Generator, int], SceneFile]
 
 
 def drawn(file: SceneFile, seed: int, instance: int = 0) -> SceneFile:
-    """Return an instance of a scene file: pure data, which a run of its own can be given.
-
-    Parameters
-    ----------
-    file : SceneFile
-    seed : int
-        Of the run.
-    instance : int
-
-    Raises
-    ------
-    StudyError
-        If `draw` names no module, or what was drawn does not fit.
-    """
+    """Return an instance of a scene file: pure data, which a run of its own can be given."""
     rng = np.random.default_rng([seed, instance])
     truth = {path: numbers(value, rng) for path, value in file.truth.items()}
     free = {path: replace(one, start=numbers(one.start, rng)) for path, one in file.free.items()}
@@ -50,13 +35,7 @@ def drawn(file: SceneFile, seed: int, instance: int = 0) -> SceneFile:
 
 
 def hook(name: str) -> Hook:
-    """Return the function `draw(file, rng, instance)` of a bundled module.
-
-    Raises
-    ------
-    StudyError
-        If there is none: a scene file is data, and runs no code but what comes with adjsim.
-    """
+    """Return the function `draw(file, rng, instance)` of a bundled module."""
     known = sorted(
         path.stem for path in BUNDLED.glob("*.py") if "def draw(" in path.read_text("utf-8")
     )

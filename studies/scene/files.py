@@ -32,16 +32,8 @@ def scene_file(name: str) -> Path | None:
 
 
 def find_scene(name: str) -> Path:
-    """Return the file of a scene, as `scene_file` finds it.
-
-    Raises
-    ------
-    StudyError
-        If there is none; the nearest bundled one is named.
-    """
-    from studies.scene.tables import (
-        unknown,  # it brings Pydantic, which `adjsim list` can do without
-    )
+    """Return the file of a scene, as `scene_file` finds it."""
+    from studies.scene.tables import unknown  # with Pydantic, which `adjsim list` does not need
 
     if path := scene_file(name):
         return path

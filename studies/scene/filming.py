@@ -21,18 +21,12 @@ from studies.scene.motion import Motion
 
 @dataclass(frozen=True, eq=False)
 class Pulled:
-    """Cotangents of what an image depends on.
+    """Cotangents of what an image depends on."""
 
-    Attributes
-    ----------
-    frames : dict
-        Of the trajectory's fields by name, e.g. "x" (n_frames, n_nodes, 3), or
-        "block.position" (n_frames, n_bodies, 3) of bodies.
-    values : dict
-        Of parameters of the system by path, where an image shows them directly.
-    """
-
+    # Of the trajectory's fields by name, e.g. "x" (n_frames, n_nodes, 3), or "block.position"
+    # (n_frames, n_bodies, 3) of bodies.
     frames: dict[str, np.ndarray] = field(default_factory=dict)
+    # Of parameters of the system by path, where an image shows them directly.
     values: dict[str, np.ndarray] = field(default_factory=dict)
 
     def add(self, other: "Pulled") -> None:
@@ -62,18 +56,10 @@ class Subject(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Skin(Subject):
-    """Vertices S x + offset of the nodes' positions x.
+    """Vertices S x + offset of the nodes' positions x."""
 
-    Attributes
-    ----------
-    matrix : csr_array
-        S, (n_vertices, n_nodes).
-    offset : array
-        (n_vertices, 3) or () [m].
-    """
-
-    matrix: scipy.sparse.csr_array
-    offset: Any = 0.0
+    matrix: scipy.sparse.csr_array  # S, (n_vertices, n_nodes)
+    offset: Any = 0.0  # (n_vertices, 3) or () [m]
 
     @classmethod
     def of_nodes(cls, nodes: np.ndarray, n_nodes: int, offset: Any = 0.0) -> "Skin":
@@ -104,15 +90,9 @@ class Skin(Subject):
 
 @dataclass(frozen=True, eq=False)
 class Hulls(Subject):
-    """Vertices of a set of rigid bodies, which are drawn with the set's `faces`.
+    """Vertices of a set of rigid bodies, which are drawn with the set's `faces`."""
 
-    Attributes
-    ----------
-    name : str
-        The set, as the model's `bodies` name it.
-    """
-
-    name: str
+    name: str  # the set, as the model's `bodies` name it
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return x + R c."""

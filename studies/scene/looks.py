@@ -2,8 +2,6 @@
 
 One colour is put into the material, ambient = k_a C and diffuse = k_d C with white vertices, so
 that colour and light are parameters of the material alone.
-
-Tests: `tests/studies/scene/test_looks.py`.
 """
 
 from pathlib import Path
@@ -37,16 +35,8 @@ def material_of(look: Look) -> Material:
 def drawn_mesh(key: str, look: Look, surface: TriangleMesh, source: Source) -> Mesh:
     """Return how a surface is drawn.
 
-    Parameters
-    ----------
-    key : str
-        Of the look, e.g. "bodies.duck.look".
-    look : Look
-    surface : TriangleMesh
-        Vertices at rest and faces.
-    source : Source
-        The file that has texture coordinates and colours. The vertices are its points, or of
-        tetrahedra those on the surface.
+    `source` has texture coordinates and colours: the vertices of the surface are its points, or of
+    tetrahedra those on the outside.
     """
     more: dict[str, Any] = {"material": material_of(look), "smooth_normals": look.smooth}
     if _has_texture(look):

@@ -1,17 +1,14 @@
 r"""From the values of a scene to the parameters of its system.
 
     Scaled       target = factor * value                          "floor.friction", "world.gravity"
-    Spread       rows of the target = A value                     mass of springs
     Weighed      rows of the mass = factors * (A density)         density, mass_factors -> mass
-    Placed       some rows of the target = value                  policy -> actuation
+    Placed       some rows of the target = weights * value        policy -> actuation
     Moduli       targets = E g(nu)                                E, nu -> mu, lam, stiffness
     NodeMotion   velocity, spin, position, rotation               -> state.x, state.v
     BodyMotion   the same of a rigid body                         -> position, rotation, ...
 
 Where several maps end at one target, their results add up. All differentiate: `jvp` pushes
 tangents of the values, `vjp` pulls cotangents of the targets back.
-
-Tests: `tests/studies/scene/test_maps.py`.
 """
 
 from abc import ABC, abstractmethod
@@ -28,25 +25,13 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A parameter of a scene that may be free.
+    """A parameter of a scene that may be free."""
 
-    Attributes
-    ----------
-    value : ndarray
-        In its unit, float64.
-    unit : str
-    transform : str
-        "log" or "linear": what a search looks at.
-    bounds : tuple of float
-        By default.
-    scale : array, optional
-        Of a linear one: what theta counts in, () or as the value. None: a tenth of the bounds.
-    """
-
-    value: np.ndarray
+    value: np.ndarray  # in its unit, float64
     unit: str
-    transform: str
-    bounds: tuple[float, float]
+    transform: str  # "log" or "linear": what a search looks at
+    bounds: tuple[float, float]  # by default
+    # Of a linear one: what theta counts in, () or as the value. None: a tenth of the bounds.
     scale: Any = None
 
 
@@ -93,23 +78,27 @@ def sum_to(shape: tuple[int, ...], array: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled(ParameterMap):
-    """Targets that are a value times constant factors; factor and value are broadcast.
-
-    Attributes
-    ----------
-    source : str
-    factors : mapping of str to array
-        By target.
-    """
+class _LinearMap(ParameterMap):
+    """A linear map from one value."""
 
     source: str
-    factors: Mapping[str, Any]
 
     @property
     def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The one value."""
         return (self.source,)
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return the map of the tangent."""
+        value = sources[self.source]
+        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(_LinearMap):
+    """Targets that are a value times constant factors; factor and value are broadcast."""
+
+    factors: Mapping[str, Any]  # by target
 
     @property
     def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -120,11 +109,6 @@ class Scaled(ParameterMap):
         """Return the value times the factors."""
         value = np.asarray(sources[self.source])
         return {target: np.asarray(factor * value) for target, factor in self.factors.items()}
-
-    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the tangent times the factors."""
-        value = sources[self.source]
-        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
         """Return the sum of the cotangents times the factors."""
@@ -138,30 +122,13 @@ class Scaled(ParameterMap):
 
 
 @dataclass(frozen=True, eq=False)
-class Spread(ParameterMap):
-    """A matrix times a value: some rows of the target, and 0 elsewhere.
+class Placed(_LinearMap):
+    """Some rows of the target are those of a value, or weights times one number; others are 0."""
 
-    Attributes
-    ----------
-    source, target : str
-    matrix : array or sparse array
-        (n_rows, n) for a value (n,), or (n_rows,) for a value ().
-    rows : slice
-        Which rows of the target they are.
-    n : int
-        Rows of the target.
-    """
-
-    source: str
     target: str
-    matrix: Any
-    rows: slice
-    n: int
-
-    @property
-    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The one value."""
-        return (self.source,)
+    rows: Any  # a slice, or numbers that are all different, (n_rows,)
+    n: int  # rows of the target
+    weights: np.ndarray | None = None  # (n_rows,)
 
     @property
     def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -170,43 +137,29 @@ class Spread(ParameterMap):
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return the rows in their places."""
-        out, value = np.zeros(self.n), sources[self.source]
-        out[self.rows] = self.matrix @ value if np.ndim(value) else self.matrix * value
+        value = np.asarray(sources[self.source])
+        placed = value if self.weights is None else self.weights * value
+        out = np.zeros((self.n, *placed.shape[1:]))
+        out[self.rows] = placed
         return {self.target: out}
 
-    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the matrix times the tangent."""
-        value = sources[self.source]
-        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
-
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return the transposed matrix times the rows of the cotangent."""
+        """Return these rows of the cotangent, times the weights."""
         if self.target not in adjoints:
             return {self.source: np.zeros_like(sources[self.source])}
-        return {self.source: np.asarray(self.matrix.T @ adjoints[self.target][self.rows])}
+        adj = np.asarray(adjoints[self.target])[self.rows]
+        return {self.source: adj if self.weights is None else np.asarray(self.weights @ adj)}
 
 
 @dataclass(frozen=True, eq=False)
 class Weighed(ParameterMap):
-    """Masses of nodes: what a density gives, times a factor for each node.
+    """Masses of nodes: what a density gives, times a factor for each node."""
 
-    Attributes
-    ----------
-    density, factors : str
-        Paths of the two values, () or (n_elements,), and (n_rows,).
-    matrix : sparse array
-        From densities of elements to masses, (n_rows, n_elements).
-    rows : slice
-        Which rows of all masses they are.
-    n : int
-        Nodes of the model.
-    """
-
-    density: str
+    density: str  # paths of the two values, () or (n_elements,), and (n_rows,)
     factors: str
-    matrix: Any
-    rows: slice
-    n: int
+    matrix: Any  # from densities of elements to masses, (n_rows, n_elements)
+    rows: slice  # which rows of all masses they are
+    n: int  # nodes of the model
 
     targets = ("mass",)
 
@@ -244,73 +197,17 @@ class Weighed(ParameterMap):
         return {"mass": out}
 
 
-@dataclass(frozen=True, eq=False)
-class Placed(ParameterMap):
-    """Some rows of the target are those of a value, in order; the others are 0.
-
-    Attributes
-    ----------
-    source, target : str
-    rows : ndarray
-        Numbers of these rows, (n_rows,), all different.
-    n : int
-        Rows of the target.
-    """
-
-    source: str
-    target: str
-    rows: np.ndarray
-    n: int
-
-    @property
-    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The one value."""
-        return (self.source,)
-
-    @property
-    def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The one target."""
-        return (self.target,)
-
-    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
-        """Return the rows in their places."""
-        value = np.asarray(sources[self.source])
-        out = np.zeros((self.n, *value.shape[1:]))
-        out[self.rows] = value
-        return {self.target: out}
-
-    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the tangent in their places."""
-        value = sources[self.source]
-        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
-
-    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
-        """Return these rows of the cotangent."""
-        if self.target not in adjoints:
-            return {self.source: np.zeros_like(sources[self.source])}
-        return {self.source: np.asarray(adjoints[self.target])[self.rows]}
-
-
 Curve = Callable[[Any], tuple[Any, Any]]  # g(nu) and its derivative
 
 
 @dataclass(frozen=True, eq=False)
 class Moduli(ParameterMap):
-    """Stiffnesses that are proportional to Young's modulus: A (E g(nu)).
+    """Stiffnesses that are proportional to Young's modulus: A (E g(nu))."""
 
-    Attributes
-    ----------
-    E, nu : str
-        Paths of the two values.
-    curves : mapping of str to callable
-        By target: g(nu) and dg/dnu.
-    averages : mapping of str to sparse array
-        A of targets that belong to other elements than E does, used where E is an array.
-    """
-
-    E: str
+    E: str  # paths of the two values
     nu: str
-    curves: Mapping[str, Curve]
+    curves: Mapping[str, Curve]  # by target: g(nu) and dg/dnu
+    # A of targets that belong to other elements than E does, used where E is an array.
     averages: Mapping[str, scipy.sparse.csr_array]
 
     @property

@@ -4,8 +4,6 @@ Generators are centred at the mesh's origin. Each gives what the kind of body as
 "ball" and "gear" tetrahedra to a soft body and their surface to the others, "shape:NAME" a closed
 surface, "sheet" a rectangle in the plane z = 0, "walker" and "bell" the sheets that learn to walk
 and to swim, "chain" points along x.
-
-Tests: `tests/studies/scene/test_mesh_source.py`.
 """
 
 from collections.abc import Callable
@@ -34,25 +32,16 @@ from studies.runs.meshes import filled
 
 SHAPE, FIELD = "shape:", "field:"
 FILE_MARKS = (".", "/", "\\")  # a mesh whose name has none of these is a generator
-CELLS = {"box": 8, "sheet": 12}  # along the longest edge
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A mesh in the world, and what its file says of it.
-
-    Attributes
-    ----------
-    mesh : TetMesh, TriangleMesh or Chain
-    file : str or None
-        None of a generator.
-    cells, points : dict
-        Arrays of the file by name, with rows for cells and points of the mesh.
-    """
+    """A mesh in the world, and what its file says of it."""
 
     mesh: TetMesh | TriangleMesh | Chain
-    file: str | None = None
+    file: str | None = None  # none of a generator
+    # Arrays of the file by name, with rows for cells and points of the mesh.
     cells: dict[str, np.ndarray] = field(default_factory=dict)
     points: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -111,19 +100,16 @@ def read_source(key: str, body: Any) -> Source:
                 )
         data = tried(f"{key}.mesh", lambda: read_mesh_data(name))
         source = Source(data.mesh, name, data.cells, data.points)
-    return replace(source, mesh=_moved(source.mesh, placing(body)))
+    return replace(source, mesh=_moved(source.mesh, body))
 
 
-def placing(body: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function that takes points of the mesh's file to the world."""
-    R = rotation_matrix(np.radians(body.rotation))
-    turned = np.any(body.rotation)
-
-    def place(points: np.ndarray) -> np.ndarray:
-        scaled = np.asarray(body.scale) * points
-        return (scaled @ R.T if turned else scaled) + np.asarray(body.position)
-
-    return place
+def _moved(mesh: Any, body: Any) -> Any:
+    """Return a mesh in the world, in the declared pose of a body."""
+    points = np.asarray(body.scale) * np.asarray(mesh.points)
+    if np.any(body.rotation):
+        points = points @ rotation_matrix(np.radians(body.rotation)).T
+    points = points + np.asarray(body.position)
+    return mesh._replace(points=points) if isinstance(mesh, Chain) else replace(mesh, points=points)
 
 
 def volume_of(key: str, source: Source, edge_length: float) -> TetMesh:
@@ -167,55 +153,37 @@ def _generated(key: str, body: Any) -> TetMesh | TriangleMesh | Chain:
         _refuse(key, body, "cells")
         return shape(name, *_sizes(key, body, 1, (1.0,)))
     name = checks.known_key("generator", body.mesh, (*GENERATORS, SHAPE + "NAME"))
-    return GENERATORS[name](key, body)
+    make, sizes, cells = GENERATORS[name]
+    if cells is None:
+        _refuse(key, body, "cells")
+    size = _sizes(key, body, len(sizes), sizes)
+    if isinstance(cells, int):
+        is_rigid_box = name == "box" and body.kind == "rigid"
+        cells = (1, 1, 1) if is_rigid_box else _cells_along(size, cells)
+    counts = None if cells is None else _counts(key, body, len(cells), cells)
+    return tried(f"{key}.cells", lambda: make(size, counts))
 
 
-def _box(key: str, body: Any) -> TetMesh:
-    size = _sizes(key, body, 3, (1.0, 1.0, 1.0))
-    default = (1, 1, 1) if body.kind == "rigid" else _cells_along(size, CELLS["box"])
-    return box_tets(_counts(key, body, 3, default), size, [-0.5 * edge for edge in size])
-
-
-def _ball(key: str, body: Any) -> TetMesh:
-    (radius,) = _sizes(key, body, 1, (1.0,))
-    return ball_tets(_counts(key, body, 1, (4,))[0], radius)
-
-
-def _sheet(key: str, body: Any) -> TriangleMesh:
-    size = _sizes(key, body, 2, (1.0, 1.0))
-    counts = _counts(key, body, 2, _cells_along(size, CELLS["sheet"]))
-    return sheet(counts, size, (-0.5 * size[0], -0.5 * size[1], 0.0))
-
-
-def _gear(key: str, body: Any) -> TetMesh:
-    _refuse(key, body, "cells")
-    (tip,) = _sizes(key, body, 1, (2.5,))
+def _gear(tip: float) -> TetMesh:
     gear = gear_tets()
     return TetMesh(gear.points * (tip / 2.5), gear.tets)
 
 
-def _walker(key: str, body: Any) -> TriangleMesh:
-    (width,), counts = _sizes(key, body, 1, (2.0,)), _counts(key, body, 4, (10, 7, 3, 4))
-    return tried(
-        f"{key}.cells",
-        lambda: walker(width, (0.0, 0.0, 0.0), cells=counts[:2], leg=counts[2:]),
-    )
-
-
-def _bell(key: str, body: Any) -> TriangleMesh:
-    _refuse(key, body, "cells")
-    return bell(*_sizes(key, body, 3, (1.0, 0.8, 0.25)))
-
-
-def _chain(key: str, body: Any) -> Chain:
-    (length,) = _sizes(key, body, 1, (1.0,))
-    (links,) = _counts(key, body, 1, (10,))
-    return chain(links + 1, (-0.5 * length, 0.0, 0.0), (0.5 * length, 0.0, 0.0))
-
-
-GENERATORS: dict[str, Callable[[str, Any], Any]] = {
-    "box": _box, "ball": _ball, "sheet": _sheet, "gear": _gear, "walker": _walker,
-    "bell": _bell, "chain": _chain,
+# By name: mesh from size and numbers of cells, size by default, and numbers of cells by default:
+# one for each edge, or one along the longest edge, or None where they cannot be chosen.
+GENERATORS: dict[str, tuple[Callable[[Any, Any], Any], tuple[float, ...], Any]] = {
+    "box": (lambda s, n: box_tets(n, s, [-0.5 * edge for edge in s]), (1.0, 1.0, 1.0), 8),
+    "ball": (lambda s, n: ball_tets(n[0], s[0]), (1.0,), (4,)),
+    "sheet": (lambda s, n: sheet(n, s, (-0.5 * s[0], -0.5 * s[1], 0.0)), (1.0, 1.0), 12),
+    "gear": (lambda s, _: _gear(s[0]), (2.5,), None),
+    "walker": (
+        lambda s, n: walker(s[0], (0.0, 0.0, 0.0), cells=n[:2], leg=n[2:]), (2.0,), (10, 7, 3, 4)
+    ),
+    "bell": (lambda s, _: bell(*s), (1.0, 0.8, 0.25), None),
+    "chain": (
+        lambda s, n: chain(n[0] + 1, (-0.5 * s[0], 0.0, 0.0), (0.5 * s[0], 0.0, 0.0)),
+        (1.0,), (10,),
+    ),
 }  # fmt: skip
 
 
@@ -245,15 +213,3 @@ def _counts(key: str, body: Any, n: int, default: tuple[int, ...]) -> tuple[int,
 def _refuse(key: str, body: Any, name: str) -> None:
     if getattr(body, name) is not None:
         raise StudyError(f"`{key}.{name}` means nothing for the mesh {body.mesh!r}: leave it out.")
-
-
-def _moved(mesh: Any, place: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """Return a mesh whose points are placed."""
-    points = place(np.asarray(mesh.points))
-    if isinstance(mesh, TetMesh):
-        return TetMesh(points, mesh.tets)
-    return (
-        TriangleMesh(points, mesh.faces)
-        if isinstance(mesh, TriangleMesh)
-        else Chain(points, mesh.edges)
-    )

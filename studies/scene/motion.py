@@ -63,33 +63,18 @@ class RestingRun:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """A system and how it is run.
+    """A system and how it is run."""
 
-    Attributes
-    ----------
-    system, state
-        What `adjsim.rollout` advances and where it begins, e.g. a `Model` and a `State`.
-    dt : float
-        Step [s].
-    frames : numpy.ndarray
-        Steps that are filmed, increasing, (n_frames,); the last one ends the rollout.
-    dtype : str
-        float64 or float32.
-    device : str
-        cpu or cuda.
-    threads : int, optional
-        As `adjsim.rollout` takes it.
-    checkpoint : str
-        What the states of a reverse sweep may take, such as "500MB", or "all".
-    """
-
+    # What `adjsim.rollout` advances and where it begins, e.g. a `Model` and a `State`.
     system: System[Any, Any] | AtRest
     state: Any
-    dt: float
+    dt: float  # step [s]
+    # Steps that are filmed, increasing, (n_frames,); the last one ends the rollout.
     frames: np.ndarray
-    dtype: str = "float64"
-    device: str = field(default="cpu", kw_only=True)
-    threads: int | None = field(default=None, kw_only=True)
+    dtype: str = "float64"  # float64 or float32
+    device: str = field(default="cpu", kw_only=True)  # cpu or cuda
+    threads: int | None = field(default=None, kw_only=True)  # as `adjsim.rollout` takes it
+    # What the states of a reverse sweep may take, such as "500MB", or "all".
     checkpoint: str = field(default=ALL, kw_only=True)
 
     @property
@@ -107,13 +92,7 @@ class Motion:
         return replace(self, frames=np.asarray(frames))
 
     def run(self) -> Any:
-        """Run forward.
-
-        Raises
-        ------
-        NotFiniteError
-            If the rollout leaves the finite numbers; so do `record` and `jvp`.
-        """
+        """Run forward."""
         if isinstance(self.system, AtRest):
             return RestingRun(self.frames, self.dt)
         return self._tried(rollout)
@@ -130,13 +109,7 @@ class Motion:
         return state_bytes(self.system, self.state, self.dtype, self.device)
 
     def plan(self) -> Plan:
-        """Return the schedule by which `record` keeps states, before anything runs.
-
-        Raises
-        ------
-        StudyError
-            If the budget has no room for two states.
-        """
+        """Return the schedule by which `record` keeps states, before anything runs."""
         return make_plan(self.checkpoint, self.n_steps, self.state_bytes)
 
     def jvp(self, tangents: Mapping[str, Any]) -> tuple[Any, Any]:

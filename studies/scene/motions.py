@@ -15,7 +15,7 @@ whose axes are those of the world in the declared pose. Along theta',
 
     R' = [w]x R,  w = J(theta) theta'
 
-with J of `adjsim/rotations.py`. Tests: `tests/studies/scene/test_motions.py`.
+with J of `adjsim/rotations.py`.
 """
 
 from dataclasses import dataclass
@@ -49,31 +49,15 @@ class Motion(ParameterMap):
 
 @dataclass(frozen=True, eq=False)
 class NodeMotion(Motion):
-    """The start of a body made of nodes.
+    """The start of a body made of nodes."""
 
-    Attributes
-    ----------
-    name : str
-        Of the body.
-    points : ndarray
-        X, (n_own, 3) [m].
-    center, position : ndarray
-        C and p0, (3,) [m].
-    is_free : ndarray
-        Mask of the nodes that are not held, (n_own,).
-    rows : slice
-        Which nodes of the model they are.
-    n : int
-        Nodes of the model.
-    """
-
-    name: str
-    points: np.ndarray
-    center: np.ndarray
+    name: str  # of the body
+    points: np.ndarray  # X, (n_own, 3) [m]
+    center: np.ndarray  # C and p0, (3,) [m]
     position: np.ndarray
-    is_free: np.ndarray
-    rows: slice
-    n: int
+    is_free: np.ndarray  # mask of the nodes that are not held, (n_own,)
+    rows: slice  # which nodes of the model they are
+    n: int  # nodes of the model
 
     targets = ("state.x", "state.v")
 
@@ -115,18 +99,10 @@ class NodeMotion(Motion):
 
 @dataclass(frozen=True, eq=False)
 class BodyMotion(Motion):
-    """The start of a rigid body whose axes are the world's in its declared pose.
+    """The start of a rigid body whose axes are the world's in its declared pose."""
 
-    Attributes
-    ----------
-    name : str
-        Of the body.
-    center, position : ndarray
-        C and p0, (3,) [m].
-    """
-
-    name: str
-    center: np.ndarray
+    name: str  # of the body
+    center: np.ndarray  # C and p0, (3,) [m]
     position: np.ndarray
 
     @property

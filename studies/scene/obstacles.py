@@ -4,18 +4,13 @@ The force of "floor" and "duck" is called "floor_duck". The scene's value "floor
 all forces of the floor; so does "floor.stiffness", in proportion to the numbers that were chosen
 for each point (`studies/scene/contacts.py`) where the scene gives none: the value is the mean of
 those of the first body.
-
-Tests: `tests/studies/scene/test_obstacles.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from adjsim import checks
-from adjsim.element import Force
 from adjsim.forces.box import BoxContact
 from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.half_space import HalfSpaceContact
@@ -28,7 +23,7 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rotations import rotation_matrix
 from render.scene import Mesh
 from studies.runs.errors import StudyError
-from studies.scene.bodies.part import linear, positive
+from studies.scene.bodies.part import Additions, linear, positive
 from studies.scene.contacts import Touching, chosen_damping, chosen_stiffness
 from studies.scene.declared import (
     BoxObstacle,
@@ -38,7 +33,7 @@ from studies.scene.declared import (
     SphereObstacle,
 )
 from studies.scene.looks import drawn_mesh
-from studies.scene.maps import ParameterMap, Scaled, Value
+from studies.scene.maps import Scaled
 from studies.scene.mesh_source import Source
 
 
@@ -47,44 +42,29 @@ TOO_DEEP = 0.02  # of a body's size, at the start
 DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the camera are left out
 
 
-@dataclass(frozen=True, eq=False)
-class Contacts:
-    """Contact forces by name, their values by path, and the maps between them."""
-
-    forces: dict[str, Force] = field(default_factory=dict)
-    values: dict[str, Value] = field(default_factory=dict)
-    maps: list[ParameterMap] = field(default_factory=list)
-
-
 def make_contacts(
     obstacles: Mapping[str, Obstacle], bodies: Sequence[Touching], gravity: float
-) -> Contacts:
+) -> Additions:
     """Return the contacts of all obstacles; `gravity` [m/s2] is its length."""
-    out = Contacts()
+    out = Additions()
     for name, obstacle in obstacles.items():
-        chosen = _chosen(name, obstacle, bodies)
-        _add_contacts(out, name, chosen, _Given(obstacle, gravity))
+        touching = _chosen(name, obstacle, bodies)
+        laws = [_law(obstacle, body, gravity) for body in touching]
+        _add_contacts(out, name, obstacle, list(zip(touching, laws, strict=True)))
     return out
 
 
-@dataclass(frozen=True)
-class _Given:
-    """The numbers of an obstacle; those that it leaves out are chosen for each body."""
-
-    obstacle: Obstacle
-    gravity: float
-
-    def law(self, body: Touching) -> dict[str, np.ndarray]:
-        """Return the numbers for each point of a body, () or (n,), by name."""
-        own = {key: getattr(self.obstacle, key) for key in UNITS}
-        k = own["stiffness"]
-        k = chosen_stiffness(body, self.gravity) if k is None else np.array(k, float)
-        damping = chosen_damping(body, k)
-        chosen = {"stiffness": k, "damping": damping, "friction_stiffness": damping}
-        return {
-            key: chosen[key] if number is None else np.array(number, float)
-            for key, number in own.items()
-        }
+def _law(obstacle: Obstacle, body: Touching, gravity: float) -> dict[str, np.ndarray]:
+    """Return the numbers for each point of a body, () or (n,), by name: given or chosen."""
+    own = {key: getattr(obstacle, key) for key in UNITS}
+    k = own["stiffness"]
+    k = chosen_stiffness(body, gravity) if k is None else np.array(k, float)
+    damping = chosen_damping(body, k)
+    chosen = {"stiffness": k, "damping": damping, "friction_stiffness": damping}
+    return {
+        key: chosen[key] if number is None else np.array(number, float)
+        for key, number in own.items()
+    }
 
 
 def notes_on_start(obstacles: Mapping[str, Obstacle], bodies: Sequence[Touching]) -> list[str]:
@@ -124,12 +104,6 @@ def _chosen(name: str, obstacle: Obstacle, bodies: Sequence[Touching]) -> list[T
     if obstacle.bodies is None:
         return list(bodies)
     by_name = {body.name: body for body in bodies}
-    for other in obstacle.bodies:
-        if other not in by_name:
-            raise StudyError(
-                f"`obstacles.{name}.bodies` must name bodies, got {other!r}."
-                f"{checks.known_names(other, by_name)}"
-            )
     if not obstacle.bodies:
         raise StudyError(
             f"`obstacles.{name}.bodies` must name one body or more. Leave it out for all of them."
@@ -137,14 +111,16 @@ def _chosen(name: str, obstacle: Obstacle, bodies: Sequence[Touching]) -> list[T
     return [by_name[other] for other in dict.fromkeys(obstacle.bodies)]
 
 
-def _add_contacts(out: Contacts, name: str, bodies: list[Touching], given: _Given) -> None:
-    """Add the contacts of one obstacle."""
-    obstacle, (kind, pose) = given.obstacle, _geometry(name, given.obstacle)
+def _add_contacts(
+    out: Additions, name: str, obstacle: Obstacle, laws: list[tuple[Touching, dict[str, Any]]]
+) -> None:
+    """Add the contacts of one obstacle with bodies, whose numbers these are."""
+    kind, pose = _geometry(name, obstacle)
     numbers: dict[str, dict[str, np.ndarray]] = {key: {} for key in UNITS}
-    pairs = [f"{name}_{body.name}" for body in bodies]
-    for pair, body in zip(pairs, bodies, strict=True):
+    pairs = [f"{name}_{body.name}" for body, _ in laws]
+    for pair, (body, of_points) in zip(pairs, laws, strict=True):
         nodes = _convex(body) if isinstance(obstacle, PlaneObstacle) else body.nodes
-        law = {key: _of_nodes(each, nodes, body) for key, each in given.law(body).items()}
+        law = {key: _of_nodes(each, nodes, body) for key, each in of_points.items()}
         for key, number in law.items():
             numbers[key][f"{pair}.{key}"] = number
         out.forces[pair] = kind(
@@ -164,7 +140,7 @@ def _add_contacts(out: Contacts, name: str, bodies: list[Touching], given: _Give
     out.values[f"{name}.friction"] = positive(obstacle.friction, "-", 10.0)
     out.maps.append(Scaled(f"{name}.friction", {f"{pair}.friction": 1.0 for pair in pairs}))
     if isinstance(obstacle, PlaneObstacle):
-        reach = max(body.size for body in bodies)
+        reach = max(body.size for body, _ in laws)
         out.values[f"{name}.height"] = linear(pose["height"], "m", reach)
         out.maps.append(Scaled(f"{name}.height", {f"{pair}.height": 1.0 for pair in pairs}))
 
@@ -190,10 +166,7 @@ def _geometry(name: str, obstacle: Obstacle) -> tuple[type[Any], dict[str, Any]]
     match obstacle:
         case PlaneObstacle():
             normal = np.asarray(obstacle.normal)
-            length = float(np.linalg.norm(normal))
-            if length == 0.0:
-                raise StudyError(f"`obstacles.{name}.normal` must not be zero.")
-            normal = normal / length
+            normal = normal / np.linalg.norm(normal)
             height = float(normal @ np.asarray(obstacle.point))
             return HalfSpaceContact, {"normal": normal, "height": height}
         case SphereObstacle():
@@ -205,24 +178,19 @@ def _geometry(name: str, obstacle: Obstacle) -> tuple[type[Any], dict[str, Any]]
                 "half_extents": 0.5 * np.asarray(obstacle.size),
             }
         case CapsuleObstacle():
-            return CapsuleContact, _capsule(name, obstacle)
-
-
-def _capsule(name: str, obstacle: CapsuleObstacle) -> dict[str, Any]:
-    """Return the pose and sizes of a capsule; its axis is where y is turned to."""
-    first, last = (np.asarray(end) for end in obstacle.ends)
-    length = float(np.linalg.norm(last - first))
-    if length == 0.0:
-        raise StudyError(
-            f"`obstacles.{name}.ends` must be two points, got {list(obstacle.ends[0])} twice. With "
-            "one centre it is a sphere."
-        )
-    return {
-        "center": 0.5 * (first + last),
-        "rotation": turn_to((last - first) / length),
-        "half_length": 0.5 * length,
-        "capsule_radius": obstacle.radius,
-    }
+            first, last = (np.asarray(end) for end in obstacle.ends)
+            length = float(np.linalg.norm(last - first))
+            if length == 0.0:
+                raise StudyError(
+                    f"`obstacles.{name}.ends` must be two points, got {list(obstacle.ends[0])} "
+                    "twice. With one centre it is a sphere."
+                )
+            return CapsuleContact, {
+                "center": 0.5 * (first + last),
+                "rotation": turn_to((last - first) / length),
+                "half_length": 0.5 * length,
+                "capsule_radius": obstacle.radius,
+            }
 
 
 def turn_to(direction: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ override, because a shell takes quotes away: free.duck.E.bounds=[1e3, 1e6] is th
 import dataclasses
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -29,16 +29,12 @@ def set_override(values: dict[str, Any], text: str) -> None:
     A table replaces what was there, but for tables of `free`, which are added to.
     """
     keys, value = _parsed(text)
-    if keys[0] == "free" and len(keys) > 1:
+    table = keys[0]
+    if table in JOINED and len(keys) > 1:
         for key in reversed(keys[1:]):
             value = {key: value}
-        free = joined_free(values.get("free", {}))
-        values["free"] = _merged(free, joined_free(value))
-        return
-    if keys[0] == "truth" and len(keys) > 1:
-        for key in reversed(keys[1:]):
-            value = {key: value}
-        values["truth"] = joined_truth(values.get("truth", {})) | joined_truth(value)
+        old, new = (JOINED[table](tables) for tables in (values.get(table, {}), value))
+        values[table] = _merged(old, new) if table == "free" else {**old, **new}
         return
     here: Any = values
     for depth, key in enumerate(keys[:-1], start=1):
@@ -48,36 +44,17 @@ def set_override(values: dict[str, Any], text: str) -> None:
     here[keys[-1]] = value
 
 
-def joined_free(tables: Any) -> Any:
-    """Return the table `free` with one key for each path: duck = {E = {}} becomes "duck.E"."""
-    if not isinstance(tables, Mapping):
-        return tables
-    found: dict[str, Any] = {}
-    for name, table in tables.items():
-        _join(found, str(name), table)
-    return found
-
-
-def joined_truth(tables: Any) -> Any:
-    """Return the table `truth` with one key for each path, as `joined_free` does."""
+def _joined(tables: Any, is_value: Callable[[str, Any], bool], path: str = "") -> Any:
+    """Return tables with one key for each path: duck = {E = {}} becomes "duck.E"."""
     if not isinstance(tables, Mapping):
         return tables
     found: dict[str, Any] = {}
     for name, value in tables.items():
-        if isinstance(value, Mapping) and not _is_drawn(value):
-            inner = joined_truth(value)
-            found |= {f"{name}.{path}": one for path, one in inner.items()}
+        if isinstance(value, Mapping) and not is_value(f"{path}{name}", value):
+            found |= _joined(value, is_value, f"{path}{name}.")
         else:
-            found[str(name)] = value
+            found[f"{path}{name}"] = value
     return found
-
-
-def _join(found: dict[str, Any], path: str, table: Any) -> None:
-    if not isinstance(table, Mapping) or _is_free(path, table):
-        found[path] = table
-        return
-    for name, inner in table.items():
-        _join(found, f"{path}.{name}", inner)
 
 
 def _merged(old: Any, new: Any) -> Any:
@@ -99,6 +76,12 @@ def _is_free(path: str, table: Mapping[str, Any]) -> bool:
 def _is_drawn(table: Any) -> bool:
     """Whether a table says how a number is drawn."""
     return isinstance(table, Mapping) and bool(table) and DRAWN_KEYS.issuperset(table)
+
+
+JOINED: dict[str, Callable[[Any], Any]] = {
+    "free": lambda tables: _joined(tables, _is_free),
+    "truth": lambda tables: _joined(tables, lambda _, table: _is_drawn(table)),
+}
 
 
 def is_shallow(toml: str) -> bool:

@@ -1,24 +1,21 @@
 """Known forces on bodies: constant in a window of time, or a series.
 
 The force of "shove" is the scene's value "pushes.shove.force" (3,) [N] unless it is a series.
-
-Tests: `tests/studies/scene/test_pushes.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from adjsim import checks
 from adjsim.courses import Signal
 from adjsim.forces.external import ExternalForces
 from studies.runs.errors import StudyError
-from studies.scene.bodies.part import NodePart, linear
+from studies.scene.bodies.part import Additions, NodePart, linear
 from studies.scene.bodies.rigid import CENTRE, RigidPart
 from studies.scene.declared import Push
-from studies.scene.maps import ParameterMap, Scaled, Value
+from studies.scene.maps import Scaled
 from studies.scene.series import Series, Varying, read_series
 
 
@@ -39,24 +36,14 @@ class Window(Varying):
         return Signal(knots, values)
 
 
-@dataclass(frozen=True, eq=False)
-class Pushes:
-    """Forces by name, their values by path, the maps between them, and what varies in time."""
-
-    forces: dict[str, ExternalForces] = field(default_factory=dict)
-    values: dict[str, Value] = field(default_factory=dict)
-    maps: list[ParameterMap] = field(default_factory=list)
-    varying: dict[str, Varying] = field(default_factory=dict)
-
-
 def make_pushes(
     pushes: Mapping[str, Push],
     nodes: Sequence[NodePart],
     rows: Mapping[str, slice],
     rigid: Sequence[RigidPart],
-) -> Pushes:
+) -> Additions:
     """Return all pushes on bodies, whose nodes have these rows in the model."""
-    out = Pushes()
+    out = Additions()
     of_nodes = {part.name: part for part in nodes}
     of_bodies = {part.name: part for part in rigid}
     for name, push in pushes.items():
@@ -65,15 +52,10 @@ def make_pushes(
             own = _vertices(f"pushes.{name}", push, part.points)
             shares = np.ones(len(own)) if _is_local(push) else part.mass / part.mass.sum()
             _add(out, name, push, load=rows[push.body].start + own, shares=shares)
-        elif push.body in of_bodies:
+        else:
             points = of_bodies[push.body].bodies.meshes[0].points
             own = _vertices(f"pushes.{name}", push, points) if _is_local(push) else (CENTRE,)
             _add(out, name, push, load=own, shares=np.ones(len(own)), on=push.body)
-        else:
-            raise StudyError(
-                f"`pushes.{name}.body` must be a body with a mesh, got {push.body!r}."
-                f"{checks.known_names(push.body, {**of_nodes, **of_bodies})}"
-            )
     return out
 
 
@@ -97,7 +79,7 @@ def _vertices(key: str, push: Push, points: np.ndarray) -> np.ndarray:
 
 
 def _add(
-    out: Pushes, name: str, push: Push, *, load: Any, shares: np.ndarray, on: str | None = None
+    out: Additions, name: str, push: Push, *, load: Any, shares: np.ndarray, on: str | None = None
 ) -> None:
     """Add a push on nodes, or on points of a rigid body; each gets a share of the force."""
     path, target, parts = f"pushes.{name}.force", f"{name}.force", shares[:, None]

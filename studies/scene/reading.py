@@ -8,7 +8,6 @@ names are relative to the folder of the scene file; "adjsim:NAME" is in studies/
 
 import copy
 import dataclasses
-import functools
 import json
 import re
 import tomllib
@@ -16,19 +15,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from studies.runs.errors import StudyError
 from studies.scene.checking import check_scene
-from studies.scene.declared import SceneFile
-from studies.scene.overrides import is_shallow, joined_free, joined_truth, set_override
+from studies.scene.declared import SceneFile, resolved
+from studies.scene.overrides import JOINED, is_shallow, set_override
 from studies.scene.rings import spread
-from studies.scene.tables import check_table, each_path, expected, field_at
-
-
-ASSETS = Path(__file__).resolve().parents[1] / "bundled" / "assets"
-GENERATORS = ("box", "ball", "sheet", "gear", "walker", "bell", "chain")
-PREFIXES = ("pyvista:", "shape:")  # of meshes that are no files
+from studies.scene.tables import validated
 
 
 def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
@@ -59,22 +51,20 @@ def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
 def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> SceneFile:
     """Return the scene that the tables of a scene file declare; paths are relative to `folder`."""
     values = copy.deepcopy(dict(values))
-    if "free" in values:
-        values["free"] = joined_free(values["free"])
-    if "truth" in values:
-        values["truth"] = {
-            path: _resolved(one, path, Path(folder)) if path.endswith(".mesh") else one
-            for path, one in joined_truth(values["truth"]).items()
-        }
+    values |= {key: join(values[key]) for key, join in JOINED.items() if key in values}
+    truth = values.get("truth")
+    for path, one in truth.items() if isinstance(truth, dict) else ():
+        if path.endswith(".mesh"):
+            try:
+                values["truth"][path] = resolved(one, "mesh", Path(folder))
+            except StudyError as error:
+                raise StudyError(f"`{path}`{error}") from error
     _infer_kinds(values)
     if not values.get("bodies"):
         raise StudyError(
             "`bodies` is missing: a scene needs a table [bodies.NAME] with its kind, such as soft."
         )
-    check_table(SceneFile, values, "")
-    for table, key, where in each_path(SceneFile, values):
-        table[key] = _resolved(table[key], where, Path(folder))
-    scene = spread(_validated(values))
+    scene = spread(validated(SceneFile, values, Path(folder)))
     check_scene(scene)
     return scene
 
@@ -120,34 +110,6 @@ def _infer_kinds(values: dict[str, Any]) -> None:
 def _tables(named: Any) -> list[dict[str, Any]]:
     tables = named.values() if isinstance(named, dict) else ()
     return [table for table in tables if isinstance(table, dict)]
-
-
-def _resolved(name: str, key: str, folder: Path) -> str:
-    """Return the absolute path of a file that must be there; what is no file as it is."""
-    if key.endswith(".mesh") and (name in GENERATORS or name.startswith(PREFIXES)):
-        return name
-    if not name.strip():
-        raise StudyError(f"`{key}` must name a file, got {name!r}.")
-    path = ASSETS / name[7:] if name.startswith("adjsim:") else folder / Path(name).expanduser()
-    if not path.exists():
-        others = f", nor is it one of {', '.join(GENERATORS)}" if key.endswith(".mesh") else ""
-        raise StudyError(f"`{key}`: there is no file {path}{others}.")
-    return str(path.resolve())
-
-
-@functools.cache
-def _adapter() -> TypeAdapter[SceneFile]:
-    return TypeAdapter(SceneFile)
-
-
-def _validated(values: dict[str, Any]) -> SceneFile:
-    """Return the dataclasses; the types must be right, as those of JSON."""
-    try:
-        return _adapter().validate_json(json.dumps(values, default=str), strict=True)
-    except ValidationError as error:
-        location = error.errors()[0]["loc"]
-        path, hint, value = field_at(SceneFile, values, location)
-        raise StudyError(f"`{path}` must be {expected(hint)}, got {value!r}.") from error
 
 
 def _changed(value: Any) -> Any:

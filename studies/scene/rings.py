@@ -1,7 +1,4 @@
-"""Cameras in a ring, as of a turntable: one table stands for many views and their pictures.
-
-Tests: `tests/studies/scene/test_rings.py`.
-"""
+"""Cameras in a ring, as of a turntable: one table stands for many views and their pictures."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +17,6 @@ def spread(file: SceneFile) -> SceneFile:
     """Return the scene with a camera and a film for every view of its rings.
 
     Those of the ring "side" are called "side1", "side2", and so on.
-
-    Raises
-    ------
-    StudyError
-        If a folder has not one picture for every view.
     """
     rings = {name: one for name, one in file.cameras.items() if one.ring is not None}
     if not rings:

@@ -1,8 +1,6 @@
 """What varies in time: series from CSV files, and policies.
 
 A CSV file has a column `time` [s], and one column for each value.
-
-Tests: `tests/studies/scene/test_series.py`.
 """
 
 import csv
@@ -10,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -57,21 +56,17 @@ def in_steps(
     return {path: one.course(dt, values.get(path)) for path, one in varying.items()}
 
 
+def with_courses(
+    varying: Mapping[str, Varying], targets: Mapping[str, np.ndarray]
+) -> dict[str, Any]:
+    """Return parameters by path with what varies as functions of steps of 1 s."""
+    return {**targets, **in_steps(varying, targets, 1.0)}
+
+
 def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndarray, np.ndarray]:
     """Return times (n,) [s] and values (n,), or (n, k) where there are several columns.
 
-    Parameters
-    ----------
-    key : str
-        That names the file.
-    file : str
-    n_values : collection of int
-        How many columns of values there may be.
-
-    Raises
-    ------
-    StudyError
-        If the file is missing or damaged, or its times do not increase.
+    `n_values` are the numbers of columns of values that there may be.
     """
     path = Path(file)
     if not path.is_file():

@@ -1,18 +1,18 @@
-"""The tables of a scene file against the dataclasses of `declared`: keys, kinds, types and paths.
+"""Tables of a TOML file as dataclasses, and what Pydantic finds wrong with them in words.
 
-What is wrong is said by its key, in one sentence, before anything is made of the tables. Numba is
-not imported here or in what this imports: `adjsim list` reads scene files too.
+Numba is not imported here or in what this imports: `adjsim list` reads scene files too.
 """
 
-import dataclasses
 import difflib
 import functools
+import json
 import re
 import types
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
+from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from studies.runs.errors import StudyError
@@ -21,6 +21,10 @@ from studies.runs.errors import StudyError
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 PLAIN = {float: "a number", int: "a whole number", bool: "true or false", str: "a text in quotes"}
 LIMITS = {Gt: ("gt", "above"), Ge: ("ge", "of at least"), Lt: ("lt", "below"), Le: ("le", "up to")}
+UNKNOWN, MISSING, NO_KIND = "unexpected_keyword_argument", "missing", "union_tag_not_found"
+# A misspelt key is named before a key that is missing because of it, or a wrong type.
+ORDER = (UNKNOWN, MISSING, NO_KIND, "union_tag_invalid", "value_error")
+T = TypeVar("T")
 
 
 def joined(path: str, key: str) -> str:
@@ -38,48 +42,51 @@ def unknown(what: str, key: str, known: Iterable[str]) -> str:
     return f"Unknown {what} `{key}`.{ask} Known: {', '.join(names) or 'none'}."
 
 
-def check_table(cls: type, table: Any, path: str) -> None:
-    """Raise if a table has an unknown key, lacks one, or holds such a table; types are not read."""
-    if not isinstance(table, Mapping):
-        raise StudyError(f"`{path}` must be a table of keys and values, got {table!r}.")
-    hints = _hints(cls)
-    for key in table:
-        if key not in hints:
-            message = unknown("key", key, hints)
-            raise StudyError(f"`{path}`: {message}" if path else message)
-    for field in dataclasses.fields(cls):
-        has_default = field.default_factory is not dataclasses.MISSING
-        if field.name not in table and not has_default and field.default is dataclasses.MISSING:
-            raise StudyError(
-                f"`{joined(path, field.name)}` is missing: give {expected(hints[field.name])}."
-            )
-    for key, value in table.items():
-        _check_value(hints[key], value, joined(path, key))
+def validated(cls: type[T], values: Mapping[str, Any], folder: Any = None) -> T:
+    """Return the dataclass of a table; types must be right, as in JSON.
+
+    Files are looked for from `folder` on, if one is given.
+    """
+    text, context = json.dumps(values, default=str), {"folder": folder}
+    try:
+        return _adapter(cls).validate_json(text, strict=True, context=context)
+    except ValidationError as error:
+        raise StudyError(_message(cls, values, error)) from error
 
 
-def _check_value(hint: Any, value: Any, path: str) -> None:
-    """Go down where a value is a table, or a table of named ones."""
-    if get_origin(_plain(hint)) is dict:
-        if not isinstance(value, Mapping):
-            raise StudyError(f"`{path}` must be a table of keys and values, got {value!r}.")
-        for name, item in value.items():
-            _check_value(get_args(_plain(hint))[1], item, joined(path, name))
-    elif classes := [] if _is_number(hint, value) else _classes(hint):
-        check_table(_choose(classes, value, path), value, path)
+@functools.cache
+def _adapter(cls: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(cls)
 
 
-def _is_number(hint: Any, value: Any) -> bool:
-    """Whether a value is no table, where a number is allowed in place of one."""
-    return not isinstance(value, Mapping) and _holds_numbers(hint)
+def _message(cls: type, values: Mapping[str, Any], error: ValidationError) -> str:
+    """Return what is wrong with a table: the first of the gravest mistakes."""
+    rank = {kind: k for k, kind in enumerate(ORDER)}
+    found = [
+        (one["type"] if one["type"] in rank and isinstance(one["loc"][-1], str) else "", one)
+        for one in error.errors()
+    ]
+    kind, first = min(found, key=lambda one: rank.get(one[0], len(ORDER)))
+    location = first["loc"]
+    is_key = kind in (UNKNOWN, MISSING)
+    path, hint, value = _field_at(cls, values, location[:-1] if is_key else location)
+    if is_key:
+        key, hints = str(location[-1]), _hints(_class_of(hint, value))
+        if kind == MISSING:
+            return f"`{joined(path, key)}` is missing: give {expected(hints[key])}."
+        message = unknown("key", key, hints)
+        return f"`{path}`: {message}" if path else message
+    if kind == "value_error":
+        return f"`{path}`{first.get('ctx', {})['error']}"
+    if kind in ORDER:  # of a table that may be of several kinds
+        kinds, path = list(_kinds(hint)), joined(path, "kind")
+        if kind == NO_KIND:
+            return f"`{path}` is missing: give one of {', '.join(kinds)}."
+        return f"`{path}`: {unknown('kind', str(value['kind']), kinds)}"
+    return f"`{path}` must be {expected(hint)}, got {value!r}."
 
 
-def _holds_numbers(hint: Any) -> bool:
-    """Whether a number is allowed in place of a table."""
-    hint = _plain(hint)
-    return hint is float or (_is_union(hint) and any(_holds_numbers(one) for one in get_args(hint)))
-
-
-def field_at(cls: type, values: Mapping[str, Any], location: Iterable[Any]) -> tuple[str, Any, Any]:
+def _field_at(cls: type, values: Any, location: Iterable[Any]) -> tuple[str, Any, Any]:
     """Return path, annotation and value of the key that Pydantic's location of an error leads to.
 
     The names of unions' branches in a location are left out; the items of a list are not entered.
@@ -88,10 +95,8 @@ def field_at(cls: type, values: Mapping[str, Any], location: Iterable[Any]) -> t
     for part in location:
         if not isinstance(here, Mapping) or part not in here:
             continue
-        if get_origin(_plain(hint)) is dict:
-            hint = get_args(_plain(hint))[1]
-        else:
-            hint = _hints(_choose(_classes(hint), here, path))[part]
+        is_named = get_origin(_plain(hint)) is dict
+        hint = get_args(_plain(hint))[1] if is_named else _hints(_class_of(hint, here))[part]
         path, here = joined(path, part), here[part]
     return path, hint, here
 
@@ -104,8 +109,9 @@ def expected(hint: Any) -> str:
         if texts:
             return texts[0] if texts[0].startswith(('"', "a ")) else f"the {texts[0]}"
         return expected(inner) + _limits(metadata)
-    if _is_union(hint):
-        return " or ".join(expected(item) for item in get_args(hint) if item is not types.NoneType)
+    if get_origin(hint) in (Union, types.UnionType):
+        parts = [expected(item) for item in get_args(hint) if item is not types.NoneType]
+        return " or ".join(dict.fromkeys(parts))
     if get_origin(hint) is Literal:
         return "one of " + ", ".join(f'"{item}"' for item in get_args(hint))
     if get_origin(hint) is tuple:
@@ -113,42 +119,12 @@ def expected(hint: Any) -> str:
     return PLAIN.get(hint, "a table of keys and values")
 
 
-def each_path(hint: Any, value: Any, path: str = "") -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Yield (table, key, dotted path) of every text in the tables that is the path of a file."""
-    if not isinstance(value, Mapping):
-        return
-    if get_origin(_plain(hint)) is dict:
-        for name, item in value.items():
-            yield from each_path(get_args(_plain(hint))[1], item, joined(path, name))
-    elif classes := _classes(hint):
-        hints = _hints(_choose(classes, value, path))
-        for key, item in value.items():
-            if isinstance(item, str) and _is_path(hints[key]):
-                assert isinstance(value, dict)
-                yield value, key, joined(path, key)
-            yield from each_path(hints[key], item, joined(path, key))
-
-
-def _is_path(hint: Any) -> bool:
-    if get_origin(hint) is Annotated:
-        return any(isinstance(item, str) and item.startswith("path") for item in get_args(hint)[1:])
-    return _is_union(hint) and any(_is_path(item) for item in get_args(hint))
-
-
-def _choose(classes: list[type], value: Any, path: str) -> type:
-    """Return the class of a table: the only one, or that of its kind."""
-    if len(classes) == 1:
-        return classes[0]
-    kinds = {_hints(cls)["kind"].__args__[0]: cls for cls in classes}
-    if not isinstance(value, Mapping):
-        raise StudyError(f"`{path}` must be a table of keys and values, got {value!r}.")
-    kind = value.get("kind")
-    if kind is None:
-        raise StudyError(f"`{joined(path, 'kind')}` is missing: give one of {', '.join(kinds)}.")
-    if not isinstance(kind, str) or kind not in kinds:
-        message = unknown("kind", str(kind), kinds)
-        raise StudyError(f"`{joined(path, 'kind')}`: {message}")
-    return kinds[kind]
+def _expected_list(items: tuple[Any, ...]) -> str:
+    one = expected(items[0])
+    if items[-1] is Ellipsis:
+        return f"a list, each {one}"
+    plural = one.removeprefix("a ").replace("number", "numbers", 1).replace("list", "lists", 1)
+    return f"a list of {len(items)} {plural}"
 
 
 @functools.cache
@@ -160,16 +136,20 @@ def _plain(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
-def _is_union(hint: Any) -> bool:
-    return get_origin(hint) in (Union, types.UnionType)
-
-
-def _classes(hint: Any) -> list[type]:
-    """Return the dataclasses that an annotation allows."""
+def _kinds(hint: Any) -> dict[str, type]:
+    """Return the dataclasses that an annotation allows, by kind; "" where there are no kinds."""
     hint = _plain(hint)
-    if _is_union(hint):
-        return [cls for item in get_args(hint) for cls in _classes(item)]
-    return [hint] if dataclasses.is_dataclass(hint) and isinstance(hint, type) else []
+    if get_origin(hint) in (Union, types.UnionType):
+        return {kind: cls for item in get_args(hint) for kind, cls in _kinds(item).items()}
+    if not hasattr(hint, "__dataclass_fields__"):
+        return {}
+    kind = _hints(hint).get("kind")
+    return {get_args(kind)[0] if kind else "": hint}
+
+
+def _class_of(hint: Any, value: Mapping[str, Any]) -> type:
+    kinds = _kinds(hint)
+    return kinds[value["kind"]] if len(kinds) > 1 else next(iter(kinds.values()))
 
 
 def _limits(metadata: Iterable[Any]) -> str:
@@ -181,11 +161,3 @@ def _limits(metadata: Iterable[Any]) -> str:
                 name, word = LIMITS[type(limit)]
                 limits.append(f"{word} {getattr(limit, name):g}")
     return f" {' and '.join(limits)}" if limits else ""
-
-
-def _expected_list(items: tuple[Any, ...]) -> str:
-    if items[-1] is Ellipsis:
-        return f"a list, each {expected(items[0])}"
-    one = expected(items[0])
-    plural = one.removeprefix("a ").replace("number", "numbers", 1).replace("list", "lists", 1)
-    return f"a list of {len(items)} {plural}"

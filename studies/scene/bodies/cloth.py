@@ -28,8 +28,6 @@ k_d = 2 beta.
 
 Source for hinges and their rigidity: Grinspun et al., Discrete Shells, SCA 2003; Tamstorf &
 Grinspun, Discrete bending forces and their Jacobians, Graphical Models 75 (2013). The factor: ours.
-
-Tests: `tests/studies/scene/bodies/test_cloth.py`.
 """
 
 from dataclasses import dataclass
@@ -46,20 +44,22 @@ from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from studies.runs.errors import StudyError
 from studies.scene.bodies.materials import combined, lumping_of, mass_of, plate, sheet_curves
-from studies.scene.bodies.muscles import Actuated, Muscles, make_muscles
+from studies.scene.bodies.muscles import make_muscles
 from studies.scene.bodies.part import (
+    Additions,
     NodePart,
     array_of,
     field_or_number,
+    held_nodes,
     mass_factors,
     own_names,
     positive,
 )
 from studies.scene.declared import Cloth
-from studies.scene.held import held_nodes
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Moduli, ParameterMap, Scaled, Value, Weighed, all_targets
 from studies.scene.mesh_source import Source, read_source, surface_of, tried
+from studies.scene.series import with_courses
 
 
 HINGE, DAMPED_HINGE = 4.0, 2.0  # k_b over D, k_d over beta
@@ -90,6 +90,10 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str]) -> NodePart:
     bends_itself = body.bending is None and len(hinges) > 0
     material = [*parts.maps(values, bends_itself=bends_itself), *muscles.maps]
 
+    def forces(rest: np.ndarray, first: int) -> dict[str, Force]:
+        targets = all_targets(material, own)
+        return parts.forces(rest, first, with_courses(muscles.varying, targets))
+
     def maps(rows: slice, n: int) -> list[ParameterMap]:
         return [*material, Weighed(f"{name}.density", f"{name}.mass_factors", lumping, rows, n)]
 
@@ -101,7 +105,7 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str]) -> NodePart:
         mass_of(name, own, lumping),
         np.arange(n),
         values,
-        lambda rest, first: parts.forces(rest, first, muscles.at_work(all_targets(material, own))),
+        forces,
         maps,
         drawn_mesh(f"{key}.look", body.look, sheet, source),
         scipy.sparse.csr_array(scipy.sparse.eye_array(n)),
@@ -111,18 +115,23 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str]) -> NodePart:
 
 def _muscles(
     name: str, body: Cloth, sheet: TriangleMesh, hinges: np.ndarray, *, free: frozenset[str]
-) -> Muscles:
+) -> Additions:
     """Return the muscles of the triangles and of the hinges."""
-    flat = Actuated(sheet.faces, sheet.points, f"{name}.actuation")
-    bent = Actuated(hinges, sheet.points, f"{name}_bending.actuation", "bending_", "rad")
-    muscles = make_muscles(name, body, flat, free) + make_muscles(name, body, bent, free)
-    is_bent = bent.target in {target for one in muscles.maps for target in one.targets}
-    if (is_bent or bent.target in muscles.varying) and (body.bending == 0.0 or not len(hinges)):
+    target = f"{name}_bending.actuation"
+    flat = make_muscles(
+        name, body, sheet.faces, sheet.points, target=f"{name}.actuation", free=free
+    )
+    bent = make_muscles(
+        name, body, hinges, sheet.points, target=target, free=free, prefix="bending_", unit="rad"
+    )
+    is_bent = bool(bent.maps or bent.varying)
+    if is_bent and (body.bending == 0.0 or not len(hinges)):
         raise StudyError(
             f"`bodies.{name}.bending_actuation` needs hinges to act on: two triangles with an edge "
             f"in common, and `bodies.{name}.bending` above 0."
         )
-    return muscles
+    values, varying = flat.values | bent.values, flat.varying | bent.varying
+    return Additions({}, values, flat.maps + bent.maps, varying)
 
 
 def _values(name: str, body: Cloth, source: Source, free: frozenset[str]) -> dict[str, Value]:

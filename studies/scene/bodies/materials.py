@@ -6,8 +6,6 @@ r"""Small-strain constants of solids and sheets as the moduli of their energies.
     triangles    mu = 3/2 mu_L,  lam = lam_L + 2/3 mu_L,  with E times the thickness
 
 Each is E times a function g of nu; the functions here return g and dg/dnu.
-
-Tests: `tests/studies/scene/bodies/test_materials.py`.
 """
 
 from collections.abc import Mapping

@@ -11,59 +11,35 @@ import scipy.sparse
 from adjsim.element import Force
 from render.scene import Mesh
 from studies.runs.errors import StudyError
+from studies.scene.declared import Held
 from studies.scene.maps import ParameterMap, Value
 from studies.scene.mesh_source import FIELD, Source
 from studies.scene.series import Varying
 
 
+ROUNDING = 1e-9  # of the body's diagonal, by which a place of a held node may be missed
 WIDE = 30.0  # times its declared value, within which a positive one is searched by default
 
 
 @dataclass(frozen=True, eq=False)
 class NodePart:
-    """A body made of nodes, before it has its rows in the model.
-
-    Attributes
-    ----------
-    name : str
-    points : ndarray
-        Nodes at rest in the world, (n, 3) [m].
-    held : ndarray
-        Mask of held nodes, (n,).
-    mass : ndarray
-        At the declared values, (n,) [kg].
-    touching : ndarray
-        The nodes that may touch obstacles, (n_touching,).
-    values : dict
-        Of its material, by path.
-    forces : callable
-        forces(rest, first): by name, from the rest positions of all nodes of the model and the
-        number of the body's first node.
-    maps : callable
-        maps(rows, n): from the body's rows in the model and the number of all nodes.
-    mesh : Mesh
-        What is drawn.
-    skin : csr_array
-        Drawn vertices over the nodes, (n_vertices, n).
-    offset : array
-        Of drawn vertices from these, (n_vertices, 3) or () [m].
-    varying : dict
-        What varies in time, by target.
-    notes : tuple of str
-    """
+    """A body made of nodes, before it has its rows in the model."""
 
     name: str
-    points: np.ndarray
-    held: np.ndarray
-    mass: np.ndarray
-    touching: np.ndarray
-    values: dict[str, Value]
+    points: np.ndarray  # nodes at rest in the world, (n, 3) [m]
+    held: np.ndarray  # mask of held nodes, (n,)
+    mass: np.ndarray  # at the declared values, (n,) [kg]
+    touching: np.ndarray  # the nodes that may touch obstacles, (n_touching,)
+    values: dict[str, Value]  # of its material, by path
+    # forces(rest, first): by name, from the rest positions of all nodes of the model and the
+    # number of the body's first node.
     forces: Callable[[np.ndarray, int], dict[str, Force]]
+    # maps(rows, n): from the body's rows in the model and the number of all nodes.
     maps: Callable[[slice, int], list[ParameterMap]]
-    mesh: Mesh
-    skin: scipy.sparse.csr_array
-    offset: Any = 0.0
-    varying: dict[str, Varying] = field(default_factory=dict)
+    mesh: Mesh  # what is drawn
+    skin: scipy.sparse.csr_array  # drawn vertices over the nodes, (n_vertices, n)
+    offset: Any = 0.0  # of drawn vertices from these, (n_vertices, 3) or () [m]
+    varying: dict[str, Varying] = field(default_factory=dict)  # what varies in time, by target
     notes: tuple[str, ...] = ()
 
     @property
@@ -80,6 +56,16 @@ class NodePart:
     def size(self) -> float:
         """Longest edge of the bounding box [m]."""
         return float(np.ptp(self.points, axis=0).max())
+
+
+@dataclass(frozen=True, eq=False)
+class Additions:
+    """What contacts, pushes or muscles add to a model."""
+
+    forces: dict[str, Force] = field(default_factory=dict)  # by name
+    values: dict[str, Value] = field(default_factory=dict)  # by path
+    maps: list[ParameterMap] = field(default_factory=list)
+    varying: dict[str, Varying] = field(default_factory=dict)  # by target
 
 
 def array_of(value: Any) -> np.ndarray:
@@ -155,3 +141,51 @@ def field_or_number(key: str, given: Any, source: Source, *, is_filled: bool = F
     if not key.endswith(".lam") and not values.min() > 0.0:
         raise StudyError(f"`{key}` must be positive, but {given!r} has {values.min():g}.")
     return values
+
+
+def held_nodes(key: str, held: Held | None, points: np.ndarray, *, numbered: bool) -> np.ndarray:
+    """Return the mask of the nodes that a table selects, (n_nodes,).
+
+    `points` are the nodes in the world, (n_nodes, 3) [m]; `numbered` says whether they have the
+    numbers of the body's mesh file.
+    """
+    mask = np.zeros(len(points), bool)
+    if held is None:
+        return mask
+    low, high = points.min(axis=0), points.max(axis=0)
+    near = ROUNDING * float(np.linalg.norm(high - low))
+    if held.box is not None:
+        lower, upper = np.asarray(held.box.lower), np.asarray(held.box.upper)
+        mask |= np.all((points >= lower - near) & (points <= upper + near), axis=1)
+    if held.plane is not None:
+        normal = np.asarray(held.plane.normal)
+        mask |= (points - held.plane.point) @ (normal / np.linalg.norm(normal)) <= near
+    if held.ball is not None:
+        distance = np.linalg.norm(points - held.ball.center, axis=1)
+        mask |= distance <= held.ball.radius + near
+    if held.nodes:
+        _hold_numbers(key, held.nodes, mask, numbered=numbered)
+    if not mask.any() or mask.all():
+        body = ".".join(key.split(".")[:2])
+        ends = (", ".join(f"{value:.4g}" for value in end) for end in (low, high))
+        raise StudyError(
+            f"`{key}` must select some nodes and leave some out, but it selects "
+            f"{int(mask.sum())} of {len(mask)}. The body reaches from [{next(ends)}] to "
+            f"[{next(ends)}] m in the world. If it should be smaller or larger, correct "
+            f"`{body}.scale`: a file in millimetres needs 0.001."
+        )
+    return mask
+
+
+def _hold_numbers(key: str, nodes: tuple[int, ...], mask: np.ndarray, *, numbered: bool) -> None:
+    if not numbered:
+        raise StudyError(
+            f"`{key}.nodes` must be left out for a surface that is filled with tetrahedra, "
+            "whose nodes have other numbers. Use a box, a plane or a ball."
+        )
+    outside = [node for node in nodes if not 0 <= node < len(mask)]
+    if outside:
+        raise StudyError(
+            f"`{key}.nodes` must be numbers from 0 to {len(mask) - 1}, got {outside[0]}."
+        )
+    mask[list(nodes)] = True

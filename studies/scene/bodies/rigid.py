@@ -1,7 +1,4 @@
-"""Rigid bodies: a closed surface and a density, a mass, or equal masses at its vertices.
-
-Tests: `tests/studies/scene/bodies/test_rigid.py`.
-"""
+"""Rigid bodies: a closed surface and a density, a mass, or equal masses at its vertices."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,26 +24,13 @@ CENTRE = "centre"  # name of the point at the centre of mass
 
 @dataclass(frozen=True, eq=False)
 class RigidPart:
-    """A rigid body.
-
-    Attributes
-    ----------
-    name : str
-    bodies : RigidBodies
-        A set of one, its mesh in the world.
-    values : dict
-        By path, with those of its motion.
-    maps : list of ParameterMap
-    mesh : Mesh
-        What is drawn.
-    notes : tuple of str
-    """
+    """A rigid body."""
 
     name: str
-    bodies: RigidBodies
-    values: dict[str, Value]
+    bodies: RigidBodies  # A set of one, its mesh in the world
+    values: dict[str, Value]  # by path, with those of its motion
     maps: list[ParameterMap]
-    mesh: Mesh
+    mesh: Mesh  # what is drawn
     notes: tuple[str, ...]
 
     @property
@@ -68,10 +52,6 @@ class RigidPart:
 def make_rigid(name: str, body: Rigid, gravity: float) -> RigidPart:
     """Return a rigid body; `gravity` [m/s2] sets the default bounds of its speed."""
     key = f"bodies.{name}"
-    if body.held is not None:
-        raise StudyError(
-            f"`{key}.held` is for bodies made of nodes. What does not move at all is an obstacle."
-        )
     given = [which for which in KINDS if getattr(body, which) is not None]
     if len(given) > 1:
         raise StudyError(f"`{key}` must have one of {', '.join(KINDS)}, got {' and '.join(given)}.")

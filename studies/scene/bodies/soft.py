@@ -3,8 +3,6 @@ r"""Soft bodies: tetrahedra of stable neo-Hookean material.
 E and nu, or mu and lam, are small-strain constants (`studies/scene/bodies/materials.py`); the
 energy's rest is stable for lam > mu/8, which every E > 0 and -1 < nu < 1/2 satisfies, and Lame
 constants with lam_L > -2/3 mu_L do.
-
-Tests: `tests/studies/scene/bodies/test_soft.py`.
 """
 
 from typing import Any
@@ -15,21 +13,22 @@ from adjsim.element import Force
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from studies.runs.errors import StudyError
 from studies.scene.bodies.materials import lumping_of, mass_of, require_pair, solid_curves
-from studies.scene.bodies.muscles import Actuated, make_muscles
+from studies.scene.bodies.muscles import make_muscles
 from studies.scene.bodies.part import (
     NodePart,
     array_of,
     field_or_number,
+    held_nodes,
     linear,
     mass_factors,
     own_names,
     positive,
 )
 from studies.scene.declared import Soft
-from studies.scene.held import held_nodes
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Moduli, ParameterMap, Scaled, Value, Weighed, all_targets
 from studies.scene.mesh_source import Source, read_source, skin_of, volume_of
+from studies.scene.series import with_courses
 
 
 NU = 0.4  # where only E is given
@@ -60,7 +59,7 @@ def make_soft(name: str, body: Soft, free: frozenset[str]) -> NodePart:
     skin, surface = skin_of(source, volume)
     values = _material(name, body, source, is_filled=is_filled)
     muscles = make_muscles(
-        name, body, Actuated(volume.tets, volume.points, f"{name}.actuation"), free
+        name, body, volume.tets, volume.points, target=f"{name}.actuation", free=free
     )
     values |= muscles.values
     if body.viscosity > 0.0 or f"{name}.viscosity" in free:
@@ -72,7 +71,7 @@ def make_soft(name: str, body: Soft, free: frozenset[str]) -> NodePart:
     _check_stable(key, all_targets(material, own), name)
 
     def forces(rest: np.ndarray, first: int) -> dict[str, Force]:
-        given: Any = own_names(name, muscles.at_work(all_targets(material, own)))
+        given: Any = own_names(name, with_courses(muscles.varying, all_targets(material, own)))
         return {name: NeoHookeanTets(first + volume.tets, rest, **given)}
 
     def maps(rows: slice, n: int) -> list[ParameterMap]:

@@ -2,8 +2,6 @@
 
 A mesh with faces is drawn by them; a chain as balls along its springs, which look the same from
 all sides however it swings.
-
-Tests: `tests/studies/scene/bodies/test_springs.py`.
 """
 
 import itertools
@@ -20,11 +18,10 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from render.scene import Mesh
 from studies.runs.errors import StudyError
-from studies.scene.bodies.part import NodePart, positive
+from studies.scene.bodies.part import NodePart, held_nodes, positive
 from studies.scene.declared import Springs
-from studies.scene.held import held_nodes
 from studies.scene.looks import drawn_mesh, material_of
-from studies.scene.maps import ParameterMap, Scaled, Spread
+from studies.scene.maps import ParameterMap, Placed, Scaled
 from studies.scene.mesh_source import Source, read_source, skin_of, tried
 
 
@@ -54,7 +51,7 @@ def make_springs(name: str, body: Springs) -> NodePart:
 
     def maps(rows: slice, n_all: int) -> list[ParameterMap]:
         own = [Scaled(path, {path: 1.0}) for path in (f"{name}.stiffness", f"{name}.damping")]
-        return [*own, Spread(f"{name}.mass", "mass", np.full(n, 1.0 / n), rows, n_all)]
+        return [*own, Placed(f"{name}.mass", "mass", rows, n_all, np.full(n, 1.0 / n))]
 
     mesh, skin, offset = _drawn(key, body, source, edges)
     return NodePart(

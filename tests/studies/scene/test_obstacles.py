@@ -164,7 +164,7 @@ def test_only_what_asks_for_it_is_drawn():
 @pytest.mark.parametrize(
     ("obstacle", "message"),
     [
-        (PlaneObstacle(bodies=("cub",)), r"`obstacles.a.bodies` .* 'cub'. Did you mean `cube`"),
+        (PlaneObstacle(bodies=("cub",)), r"`obstacles.a.bodies`: .* `cub`. Did you mean `cube`"),
         (PlaneObstacle(bodies=()), "must name one body or more"),
         (PlaneObstacle(normal=(0, 0, 0)), "`obstacles.a.normal` must not be zero"),
         (CapsuleObstacle(ends=((1, 1, 1), (1, 1, 1)), radius=1), "`obstacles.a.ends` must be two"),

@@ -6,8 +6,18 @@ import sys
 import pytest
 
 from studies.runs.errors import StudyError
-from studies.scene.declared import Box, Film, Free, Held, PlaneObstacle, Points, Soft, States
-from studies.scene.reading import ASSETS, read_scene, scene_from_dict, to_toml
+from studies.scene.declared import (
+    ASSETS,
+    Box,
+    Film,
+    Free,
+    Held,
+    PlaneObstacle,
+    Points,
+    Soft,
+    States,
+)
+from studies.scene.reading import read_scene, scene_from_dict, to_toml
 
 
 GOOD = """
@@ -242,6 +252,22 @@ CASES = {
     "obstacle of no body": ('bodies = ["duck"]', 'bodies = ["d"]', ["`obstacles.floor.bodies`"]),
     "held rigid body": ("size = [0.1]", "held = {nodes = [1]}", ["`bodies.ball.held`", "rigid"]),
     "held by nothing": ("box = {", "bxo = {", ["`bodies.duck.held`", "`box`?"]),
+    "held by no box": ("lower = [0,", "lower = [2,", ["held.box.lower` must not be above upper"]),
+    "held by no plane": (
+        "box = { lower = [0, 0, 0], upper = [1, 0, 1] }",
+        "plane = { point = [0, 0, 0], normal = [0, 0, 0] }",
+        ["held.plane.normal` must not be zero"],
+    ),
+    "muscles in no box": (
+        "held = {",
+        "actuation = { frequency = 1, scale = 1, where = {} }\nheld = {",
+        ["`bodies.duck.actuation.where` selects nothing"],
+    ),
+    "misspelt key of a policy": (
+        "held = {",
+        "actuation = { frequncy = 1, scale = 1 }\nheld = {",
+        ["`bodies.duck.actuation`: Unknown key `frequncy`", "`frequency`?"],
+    ),
     "frames": ('"duck.mp4"', '"duck.mp4"\nframes = [3, 3]', ["frames`", "first < end"]),
     "no TOML": ("[bodies.duck]", "[bodies.duck", ["is not valid TOML", "line"]),
     "a table of numbers": ("[search]", "[[search]]", ["`search` must be a table"]),

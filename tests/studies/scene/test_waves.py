@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from studies.runs.errors import StudyError
-from studies.scene.waves import Waves
+from studies.scene.bodies.smoke import Waves
 from tests.reference.smoke import divergence
 
 

@@ -65,7 +65,7 @@ def test_the_position_is_that_of_the_meshs_origin():
     ("given", "message"),
     [
         ({**CUBE, "mass": 1.0, "density": 1.0}, "must have one of .*, got density and mass"),
-        ({**CUBE, "held": Held(nodes=(0,))}, "`bodies.a.held` is for bodies made of nodes"),
+        ({**CUBE, "held": Held(nodes=(0,))}, "`bodies.a.held`: a rigid body has no nodes"),
         ({"mesh": "sheet"}, r"`bodies.a.mesh`: .* closed"),
     ],
 )
