@@ -40,6 +40,7 @@ from adjsim.meshes.shapes import SHAPES, shape
 from adjsim.meshes.tet_mesh import TetMesh
 from render.camera import Camera
 from studies.paper import photo, traced
+from studies.paper.tables import markdown
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.problem import SceneProblem
@@ -97,28 +98,14 @@ SOLIDS: dict[str, tuple[str, tuple[float, ...], tuple[int, ...]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A body, its film, and the problem of a model.
+    """A body, its film, and the problem of a model."""
 
-    Attributes
-    ----------
-    what : str
-        Its shape.
-    mass, start : float
-        Hidden, and where the search begins [kg].
-    volume : float
-        What divides masses to densities, which are free [m3].
-    problem : SceneProblem
-        Of the model of the fit.
-    own : SceneProblem
-        Of the film's own model: its loss is 0 at the truth.
-    """
-
-    what: str
-    mass: float
-    start: float
-    volume: float
-    problem: SceneProblem
-    own: SceneProblem
+    what: str  # its shape
+    mass: float  # hidden [kg]
+    start: float  # where the search begins [kg]
+    volume: float  # what divides masses to densities, which are free [m3]
+    problem: SceneProblem  # of the model of the fit
+    own: SceneProblem  # of the film's own model: its loss is 0 at the truth
 
     def theta(self, mass: float) -> np.ndarray:
         """Return the theta of a mass."""
@@ -329,23 +316,14 @@ def figure(kinds: Sequence[dict[str, Any]], seed: int) -> bytes:
 
 def table(kinds: Sequence[dict[str, Any]]) -> str:
     """Return a table in Markdown."""
-    head = (
-        "kind",
-        "published mean",
-        "mean",
-        "median",
-        "worst",
-        "scan: mean",
-        "too heavy",
-        "at a bound",
-    )
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    head = ["kind", "published mean", "mean", "median", "worst", "scan: mean", "too heavy"]
+    lines = []
     for row in kinds:
         numbers = [row[key] for key in ("published", "mean", "median", "worst", "scan_mean")]
         cells = [row["kind"], *("" if one is None else f"{one:.2g}" for one in numbers)]
         heavy = f"{row['too_heavy']} of {len(row['bodies'])}"
-        lines.append("| " + " | ".join([*cells, heavy, str(row["at_a_bound"])]) + " |")
-    return "\n".join(lines)
+        lines.append([*cells, heavy, str(row["at_a_bound"])])
+    return markdown([*head, "at a bound"], lines)
 
 
 def main(
