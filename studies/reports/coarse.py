@@ -32,17 +32,7 @@ OTHERS = "Ds^v"  # markers of as many basins beside the answer
 def coarse_json(
     found: Found, parameters: Parameters, units: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """Return what is drawn of a search, in natural values; None where there is nothing to draw.
-
-    Parameters
-    ----------
-    found : Found
-        By `studies.search.robust.robust_search`.
-    parameters : Parameters
-        Those of the problem that was searched.
-    units : mapping of str to str
-        Unit of each path.
-    """
+    """Return what is drawn of a search, in natural values; None where there is nothing to draw."""
     coarse = found.coarse
     if coarse is None or not coarse.points.axes or not np.isfinite(coarse.by_stage[-1, 1:]).any():
         return None

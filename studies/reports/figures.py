@@ -78,17 +78,10 @@ def png(figure: Any, dpi: int = 170) -> bytes:
 
 @dataclass(frozen=True)
 class FigureFiles:
-    """Writes figures into a run folder.
-
-    Attributes
-    ----------
-    folder : RunFolder
-    formats : tuple of str
-        Written beside the PNG of the page: "pdf" or "svg", vectors for a paper.
-    """
+    """Writes figures into a run folder."""
 
     folder: RunFolder
-    formats: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()  # beside the PNG of the page: "pdf" or "svg", for a paper
 
     def save(self, name: str, figure: Any) -> str:
         """Write a figure in all formats; return the file of the page."""

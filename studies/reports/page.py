@@ -51,13 +51,7 @@ def _pieces(name: str) -> list[str]:
 
 
 def embedded(folder: RunFolder, name: str) -> str:
-    """Return a file of a run as the address of a picture or a film.
-
-    Raises
-    ------
-    StudyError
-        If it is missing, or of no kind that a page shows.
-    """
+    """Return a file of a run as the address of a picture or a film."""
     path = folder.file(name)
     if path.suffix not in TYPES:
         raise StudyError(f"{path} is no picture or film: a page shows {', '.join(TYPES)}.")

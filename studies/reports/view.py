@@ -31,21 +31,7 @@ BAR = {
 
 
 def view_run(folder: RunFolder, screenshot: Path | None = None) -> None:
-    """Show the fitted motion, coloured by displacement.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        A finished run.
-    screenshot : pathlib.Path, optional
-        Write the last frame to this PNG file, without a window.
-
-    Raises
-    ------
-    StudyError
-        If the run is not finished, the file is no PNG, its folder does not exist, or nothing
-        here can draw.
-    """
+    """Show the fitted motion, coloured by displacement."""
     arrays = folder.read_npz(run_folder.TRAJECTORY)
     if screenshot is not None and screenshot.suffix.lower() != ".png":
         raise StudyError(f"`--screenshot` must name a .png file, got {screenshot}.")

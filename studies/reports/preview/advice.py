@@ -124,7 +124,7 @@ def _advice_on_rate(file: SceneFile, shot: Shot, scene: np.ndarray, film: np.nda
             return []
         if 1.0 / FAST < b / a < FAST:
             return []
-        rate = shot.data.fps or 0.0
+        rate = (shot.data and shot.data.fps) or 0.0
         held = _advice_on_unheld(file) if b < a else ""
         return [
             f"In `{shot.key}` the bodies fall with {b / a:.2g} times the acceleration of the "
