@@ -3,17 +3,6 @@
     python -m studies.paper.model_errors                         30 bodies of each kind, ten minutes
     python -m studies.paper.model_errors perfect no-friction --count 5
 
-What the model of the fit has otherwise than the film:
-
-    perfect                 nothing
-    perfect-deformable      nothing; both soft
-    no-friction             mu = 0
-    no-elasticity           k_d so large that next to nothing bounces
-    rigid-as-deformable     a soft body in place of a rigid one
-    deformable-as-rigid     a rigid body in place of a soft one
-    photorealistic          one colour without shade in place of light, shadows and a floor, by VTK
-    path-traced             the same by Mitsuba
-
 The force of a contact is k_e c + k_d max(0, -u_n): what its spring has stored comes back, and
 the damper takes its part on the way in. One vertex with damping ratio z = k_d/(2 sqrt(k_e m)) > 1
 leaves with about 1/(2 z) of the speed it came with, for it never gets deeper than m u/k_d. Shape,
@@ -75,13 +64,13 @@ class Kind(StrEnum):
     """What the model of the fit has otherwise than the film."""
 
     NO_FRICTION = "no-friction"
-    NO_ELASTICITY = "no-elasticity"
-    RIGID_AS_DEFORMABLE = "rigid-as-deformable"
+    NO_ELASTICITY = "no-elasticity"  # k_d so large that next to nothing bounces
+    RIGID_AS_DEFORMABLE = "rigid-as-deformable"  # soft in place of rigid
     DEFORMABLE_AS_RIGID = "deformable-as-rigid"
-    PHOTOREALISTIC = "photorealistic"
-    PATH_TRACED = "path-traced"
+    PHOTOREALISTIC = "photorealistic"  # one colour in place of light, shadows and a floor, by VTK
+    PATH_TRACED = "path-traced"  # the same by Mitsuba
     PERFECT = "perfect"
-    PERFECT_DEFORMABLE = "perfect-deformable"
+    PERFECT_DEFORMABLE = "perfect-deformable"  # both soft
 
 
 SOFT_FILMS = (Kind.PERFECT_DEFORMABLE, Kind.DEFORMABLE_AS_RIGID)
@@ -262,7 +251,6 @@ def run_kind(
     for k in range(count):
         case = make_case(kind, seed, k)
         found, (scan, *_) = searched(case), scanned(case)
-        ends = min(abs(found / end - 1.0) for end in BOUNDS)
         rows.append(
             {
                 "body": case.what,
@@ -271,7 +259,7 @@ def run_kind(
                 "scan": scan,
                 "error": found / case.mass - 1.0,
                 "scan_error": scan / case.mass - 1.0,
-                "is_at_bound": ends < SAME,
+                "is_at_bound": min(abs(found / end - 1.0) for end in BOUNDS) < SAME,
             }
         )
         say(f"{kind} {k}: {case.what}, {case.mass:.4g} kg hidden, {found:.4g} kg found")

@@ -15,6 +15,7 @@ from studies.reports.figures import (
     ORANGE,
     SOFT,
     make_axes,
+    named,
     plain_ticks,
 )
 from studies.search.coarse import is_log
@@ -85,8 +86,7 @@ def coarse_figure(data: dict[str, Any]) -> Any:
 
 
 def _label(data: dict[str, Any], axis: int) -> str:
-    label, unit = data["labels"][axis], data["units"][axis]
-    return f"{label} [{unit}]" if unit else label
+    return named(data["labels"][axis], data["units"][axis])
 
 
 def _finite(losses: Sequence[float | None]) -> np.ndarray:

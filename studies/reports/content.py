@@ -168,14 +168,16 @@ def read_report(folder: RunFolder) -> Report:
 
 def section(title: str, *blocks: Block | None) -> Section | None:
     """Return a section of the blocks that are there; None without any."""
-    kept = tuple(block for block in blocks if block is not None)
-    return Section(title, kept) if kept else None
+    return Section(title, kept) if (kept := _present(blocks)) else None
 
 
 def details(summary: str, *blocks: Block | None) -> Details | None:
     """Return folded blocks; None without any."""
-    kept = tuple(block for block in blocks if block is not None)
-    return Details(summary, kept) if kept else None
+    return Details(summary, kept) if (kept := _present(blocks)) else None
+
+
+def _present(blocks: Iterable[Block | None]) -> tuple[Block, ...]:
+    return tuple(block for block in blocks if block is not None)
 
 
 def table(

@@ -8,7 +8,17 @@ import numpy as np
 from studies.control.results import COMPARISON, CURVES, MEASURES, chosen, measures_of
 from studies.reports import figures
 from studies.reports.content import Block, Section, Text, charts, section, table
-from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, FigureFiles, make_axes
+from studies.reports.figures import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    SOFT,
+    FigureFiles,
+    bare,
+    make_axes,
+    named,
+)
 from studies.reports.instances import failed_blocks
 from studies.reports.numbers import count, number
 from studies.runs.folder import RunFolder
@@ -52,7 +62,7 @@ def control_section(
         rows.append([f"{name}\n{what}", f"{number(value, 0.01 * abs(value))}{unit}", held])
         curve = [(one.spent, one.values[name]) for one in log if name in one.values]
         if curve:
-            figure = figures.measure(curve, f"{name}{f' [{unit.strip()}]' if unit else ''}", bar)
+            figure = figures.measure(curve, named(name, unit.strip()), bar)
             drawn[f"{name} over evaluations"] = files.save(f"control_{name}", figure)
     return section(
         "How near the goal",
@@ -99,19 +109,20 @@ def _table(found: dict[str, Any]) -> Block | None:
     names = measures_of(found["records"])
     head = ["supervision", "reached"]
     for name in names:
-        unit = f" [{MEASURES[name].unit}]" if MEASURES[name].unit else ""
-        head += [f"mean {name}{unit}", "median", "worst"]
-        head += ["last", "nearest"] if name == CURVES[0] else []
+        head += [named(f"mean {name}", MEASURES[name].unit), *_statistics(name)[1:]]
     lines = []
     for row in found["table"]:
         cells = [row["kind"], f"{row['reached']} of {len(found['records'])}"]
         for name in names:
-            keys = ["mean", "median", "worst"]
-            keys += ["last", "nearest"] if name == CURVES[0] else []
             digits = ".2g" if MEASURES[name].is_length else ".3f"
-            cells += [f"{row[name][key]:{digits}}" for key in keys]
+            cells += [f"{row[name][key]:{digits}}" for key in _statistics(name)]
         lines.append([*cells, f"{row['seconds']:.2f}"])
     return table([*head, "seconds"], lines, strong=(2,))
+
+
+def _statistics(name: str) -> list[str]:
+    more = ["last", "nearest"] if name == CURVES[0] else []
+    return ["mean", "median", "worst", *more]
 
 
 def _titles(record: dict[str, Any]) -> dict[str, str]:
@@ -196,8 +207,7 @@ def _ends(
         line = ax.contour(wanted, levels=[0.5], colors="white", linewidths=0.9)
         line.set_path_effects([on_any_colour])
         ax.set(xticks=[], yticks=[])
-        ax.grid(visible=False)
-        ax.spines[:].set_visible(False)
+        bare(ax)
         ax.set_title(titles[row][kind], fontsize=8.5, color=INK)
         if not k % len(kinds):
             ax.set_ylabel(f"instance {row}", fontsize=8.5, color=SOFT)

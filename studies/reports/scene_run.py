@@ -214,8 +214,8 @@ def _films(folder: RunFolder, files: FigureFiles) -> list[Section | None]:
     out: list[Section | None] = []
     more: list[Details | None] = []
     for k, one in enumerate(folder.read_json(FILMS)["films"] if folder.has(FILMS) else []):
-        figure, _ = figures.strip(folder.read_npz(one["frames"]))
-        strip = files.save(f"strip-{one['name']}", figure)
+        frames = folder.read_npz(one["frames"])
+        strip = files.save(f"strip-{one['name']}", figures.compared(frames))
         shown = Media(tuple(Item(**item) for item in one["items"]))
         compared = Media((Item(strip, "start, film, answer and difference", wide=True),))
         if k < MOST_FILMS:

@@ -7,8 +7,9 @@ Tests: `tests/studies/reports/preview/test_showing.py`.
 """
 
 import numpy as np
+from scipy.ndimage import uniform_filter
 
-from studies.problem.observations.films import DIFFERENT, FilmData
+from studies.problem.observations.films import DIFFERENT
 from studies.problem.observations.outlines import Outline, outline, overlap, size_ratio
 from studies.reports.preview.shots import Shot
 from studies.scene.building import Built
@@ -84,18 +85,13 @@ def advice_on_motion(file: SceneFile, shot: Shot, seen: np.ndarray | None) -> li
     falls = scene_down[last] > STRAIGHT * float(np.linalg.norm(scene[last]))
     stays = float(np.linalg.norm(film[last])) < STAYS * scene_down[last]
     if falls and stays and scene_down[last] > FALLS * height:
-        return [_advice_on_fall(file, shot, float(scene_down[last]), float(film_down[last]))]
+        floor = "" if file.obstacles else " There is no obstacle to land on."
+        return [
+            f"In the scene the bodies fall by {scene_down[last]:.0f} pixels, in `{shot.key}` by "
+            f"{film_down[last]:.0f} in the same time.{_advice_on_unheld(file)}{floor} Check "
+            "stiffness and `fps`."
+        ]
     return []
-
-
-def _advice_on_fall(file: SceneFile, shot: Shot, scene: float, film: float) -> str:
-    """Return what may let the bodies fall further in the scene than in the film [pixels]."""
-    hold = _advice_on_unheld(file)
-    hold += "" if file.obstacles else " There is no obstacle to land on."
-    return (
-        f"In the scene the bodies fall by {scene:.0f} pixels, in `{shot.key}` by {film:.0f} in the "
-        f"same time.{hold} Check stiffness and `fps`."
-    )
 
 
 def _advice_on_unheld(file: SceneFile) -> str:
@@ -167,7 +163,10 @@ def _advice_on_place(file: SceneFile, shot: Shot, off: np.ndarray, where: str) -
         f"{abs(off[0]):.0f} pixels too far {'left' if off[0] > 0 else 'right'}",
         f"{abs(off[1]):.0f} too {'high' if off[1] > 0 else 'low'}",
     ]
-    shift = _in_space(shot, off).round(4).tolist()
+    _, (depth,) = shot.seen_at(shot.center()[None])
+    right, up, _ = shot.camera.pose()[1]
+    across = (off[0] * right - off[1] * up) / shot.pixels_per_metre(float(depth))  # (3,) [m]
+    shift = across.round(4).tolist()
     swings = any(isinstance(body, Pendulum) for body in file.bodies.values())
     place = "`pivot`" if swings else "`position`"
     pose = ", `angle` and `length`" if swings else ""
@@ -182,8 +181,10 @@ def _advice_on_held(file: SceneFile, built: Built, shot: Shot, off: np.ndarray) 
     data = shot.data
     if data is None or built.held is None or len(data.frames) < 2:
         return []
-    changing = _changing(data)
     height, width = data.size
+    changes = np.abs(data.frames - data.frames[0]).max(axis=(0, 3)) > DIFFERENT
+    near = 2 * max(round(NEAR * height), 1) + 1
+    changing = uniform_filter(changes.astype(float), near) > CHANGES  # at some time, (H, W)
     advice = []
     for name, rows in built.nodes.items():
         if not isinstance(file.bodies[name], Soft):
@@ -200,15 +201,6 @@ def _advice_on_held(file: SceneFile, built: Built, shot: Shot, off: np.ndarray) 
                 f"`{shot.key}` changes. Check `held`, and the camera."
             )
     return advice
-
-
-def _changing(data: FilmData) -> np.ndarray:
-    """Return where much of what is near a pixel changes clearly at some time, (H, W)."""
-    from scipy.ndimage import uniform_filter
-
-    changes = np.abs(data.frames - data.frames[0]).max(axis=(0, 3)) > DIFFERENT
-    near = 2 * max(round(NEAR * data.size[0]), 1) + 1
-    return uniform_filter(changes.astype(float), near) > CHANGES
 
 
 def _moved(outlines: list[Outline | None]) -> np.ndarray:
@@ -253,10 +245,3 @@ def _whereabouts(shot: Shot) -> str:
     return (
         f"{said} The bodies reach from {low} to {high} m: check the camera, `position` and `scale`."
     )
-
-
-def _in_space(shot: Shot, off: np.ndarray) -> np.ndarray:
-    """Return the way across the view that is `off` pixels in the picture, (3,) [m]."""
-    _, (depth,) = shot.seen_at(shot.center()[None])
-    right, up, _ = shot.camera.pose()[1]
-    return (off[0] * right - off[1] * up) / shot.pixels_per_metre(float(depth))
