@@ -1,7 +1,7 @@
 """The report of a run of a scene, from what is in its folder."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from studies.search.logs import read_search
 from studies.search.optimizers.evaluations import Evaluation
 
 
+Sections = Iterator[Section | None]
 GOOD = ("found", "reached")  # verdicts that are green
 LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, height, width, 3)
 FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"
@@ -209,9 +210,8 @@ def _notes(result: dict[str, Any]) -> list[str]:
     return notes
 
 
-def _films(folder: RunFolder, files: FigureFiles) -> list[Section | None]:
-    """Return a section for each film: film, answer and difference, and a strip of frames."""
-    out: list[Section | None] = []
+def _films(folder: RunFolder, files: FigureFiles) -> Sections:
+    """Yield a section for each film: film, answer and difference, and a strip of frames."""
     more: list[Details | None] = []
     for k, one in enumerate(folder.read_json(FILMS)["films"] if folder.has(FILMS) else []):
         frames = folder.read_npz(one["frames"])
@@ -219,11 +219,10 @@ def _films(folder: RunFolder, files: FigureFiles) -> list[Section | None]:
         shown = Media(tuple(Item(**item) for item in one["items"]))
         compared = Media((Item(strip, "start, film, answer and difference", wide=True),))
         if k < MOST_FILMS:
-            folded = details("Frames as they are compared", compared)
-            out.append(section(one["title"], shown, folded))
+            yield section(one["title"], shown, details("Frames as they are compared", compared))
         else:
             more.append(details(one["title"], shown, compared))
-    return [*out, section("More films and pictures", *more)]
+    yield section("More films and pictures", *more)
 
 
 def _fields(folder: RunFolder, files: FigureFiles) -> Section | None:
@@ -238,29 +237,25 @@ def _fields(folder: RunFolder, files: FigureFiles) -> Section | None:
     return section("Fields", Media(tuple(items), caption) if items else None)
 
 
-def _looks(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> list[Section | None]:
-    """Return a section for each further figure of shapes and textures from pictures."""
+def _looks(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Sections:
+    """Yield a section for each further figure of shapes and textures from pictures."""
     arrays = folder.read_npz(LOOKS) if result.get("looks") else {}
-    out: list[Section | None] = []
     for one in result.get("looks", []):
         rows = [list(row) for row in arrays[one["name"]]]
         figure = figures.pictures(rows, one["rows"], one["columns"], interpolation="nearest")
         item = Item(files.save(one["name"], figure), one["title"], wide=True)
-        out.append(section(one["title"], Media((item,), one["caption"])))
-    return out
+        yield section(one["title"], Media((item,), one["caption"]))
 
 
-def _points(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> list[Section | None]:
-    """Return a section for each observation of tracked points: curves over time."""
-    out: list[Section | None] = []
+def _points(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Sections:
+    """Yield a section for each observation of tracked points: curves over time."""
     for name in result["observations"]:
         if not folder.has(f"points-{name}.npz"):
             continue
         arrays = folder.read_npz(f"points-{name}.npz")
         file = files.save(f"points-{name}", figures.points(arrays, POINTS))
         text = "Dots were observed, lines are the answer."
-        out.append(section(f"Points and answer: {name}", charts({f"points of {name}": file}, text)))
-    return out
+        yield section(f"Points and answer: {name}", charts({f"points of {name}": file}, text))
 
 
 def _convergence(
@@ -317,23 +312,20 @@ def _basins(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
         file = files.save("coarse", coarse.coarse_figure(data))
         is_wide = len(data["labels"]) > 2
         drawn = Media((Item(file, "losses of the coarse set", wide=is_wide, chart=not is_wide),))
-    basins = result["basins"]
-    listed = None
-    if len(basins) > 1:
-        ranked = sorted(basins, key=lambda one: math.inf if one["loss"] is None else one["loss"])
-        names = list(basins[0]["values"])
-        listed = table(
-            ["", *names, "loss", "its search"],
-            [
-                [
-                    "answer" if one["is_answer"] else "",
-                    *(number(one["values"][name]) for name in names),
-                    "not finite" if one["loss"] is None else f"{one['loss']:.3e}",
-                    one["status"].lower().replace("_", " "),
-                ]
-                for one in ranked
-            ],
-        )
+    ranked = sorted(
+        result["basins"], key=lambda one: math.inf if one["loss"] is None else one["loss"]
+    )
+    names = list(result["basins"][0]["values"]) if ranked else []
+    rows = [
+        [
+            "answer" if one["is_answer"] else "",
+            *(number(one["values"][name]) for name in names),
+            "not finite" if one["loss"] is None else f"{one['loss']:.3e}",
+            one["status"].lower().replace("_", " "),
+        ]
+        for one in ranked
+    ]
+    listed = table(["", *names, "loss", "its search"], rows) if len(rows) > 1 else None
     return section("Where the search looked", drawn, listed)
 
 
