@@ -328,8 +328,7 @@ def report(
 
     A run is what `adjsim run`, `adjsim scan` or `adjsim dataset` left.
     """
-    from studies.reports.index import find_runs, is_run, write_index
-    from studies.reports.rebuilding import FORMATS, rebuild
+    from studies.reports.index import FORMATS, find_runs, is_run, rebuild, write_index
     from studies.runs.errors import StudyError
     from studies.runs.folder import RunFolder
 

@@ -9,8 +9,6 @@ what differs is how the body is drawn, in the film and in the fit alike. Gauss-N
 Tests: `tests/studies/paper/test_appearance.py`.
 """
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -179,12 +177,6 @@ def medians(curves: list[Curve], budget: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _median_look(looked: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    own = [one for one in looked if one["kind"] == kind]
-    keys = ("curvature", "inside")
-    return {"kind": kind, **{key: float(np.median([one[key] for one in own])) for key in keys}}
-
-
 def figure(curves: list[Curve], budget: int) -> bytes:
     """Draw errors over evaluations: a panel for each method, bodies faint, medians bold."""
     methods = list(dict.fromkeys(one.method for one in curves))
@@ -204,17 +196,6 @@ def figure(curves: list[Curve], budget: int) -> bytes:
     return png(drawing)
 
 
-def as_csv(curves: list[Curve]) -> str:
-    """Return every evaluation of every search in a line."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["body", "kind", "method", "evaluation", "relative error"])
-    for one in curves:
-        for spent, error in zip(one.spent, one.error, strict=True):
-            writer.writerow([one.body, one.kind, one.method, spent, error])
-    return out.getvalue()
-
-
 def compare(
     folder: RunFolder,
     bodies: tuple[str, ...],
@@ -225,19 +206,32 @@ def compare(
     say: Callable[[str], object] = print,
 ) -> Mapping[str, Any]:
     """Search for the mass of every body in every look by every method; write what came out."""
-    curves, looked = [], []
+    curves: list[Curve] = []
+    looked: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
     for body in bodies:
         case = make_case(body, seed, folder.path, overrides)
         search = partial(curve, body, case, budget=budget)
         curves += [search(kind, method) for method in METHODS for kind in KINDS]
-        looked += [{"kind": kind, **looked_at(case, kind)} for kind in KINDS]
+        for kind in KINDS:
+            looked[kind].append(looked_at(case, kind))
         say(f"{body} ended")
     result = {
         "searches": medians(curves, budget),
-        "looks": [_median_look(looked, kind) for kind in KINDS],
+        "looks": [
+            {"kind": kind}
+            | {
+                key: float(np.median([one[key] for one in looked[kind]]))
+                for key in ("curvature", "inside")
+            }
+            for kind in KINDS
+        ],
     }
     folder.write_json(RESULT, result)
-    folder.write_text("curves.csv", as_csv(curves))
+    lines = [["body", "kind", "method", "evaluation", "relative error"]]
+    for one in curves:
+        pairs = zip(one.spent, one.error, strict=True)
+        lines += [[one.body, one.kind, one.method, *map(str, pair)] for pair in pairs]
+    folder.write_text("curves.csv", "".join(f"{','.join(line)}\n" for line in lines))
     folder.write_figures({"convergence": figure(curves, budget)})
     return result
 

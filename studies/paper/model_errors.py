@@ -3,17 +3,6 @@
     python -m studies.paper.model_errors                         30 bodies of each kind, ten minutes
     python -m studies.paper.model_errors perfect no-friction --count 5
 
-What the model of the fit has otherwise than the film:
-
-    perfect                 nothing
-    perfect-deformable      nothing; both soft
-    no-friction             mu = 0
-    no-elasticity           k_d so large that next to nothing bounces
-    rigid-as-deformable     a soft body in place of a rigid one
-    deformable-as-rigid     a rigid body in place of a soft one
-    photorealistic          one colour without shade in place of light, shadows and a floor, by VTK
-    path-traced             the same by Mitsuba
-
 The force of a contact is k_e c + k_d max(0, -u_n): what its spring has stored comes back, and
 the damper takes its part on the way in. One vertex with damping ratio z = k_d/(2 sqrt(k_e m)) > 1
 leaves with about 1/(2 z) of the speed it came with, for it never gets deeper than m u/k_d. Shape,
@@ -40,6 +29,7 @@ from adjsim.meshes.shapes import SHAPES, shape
 from adjsim.meshes.tet_mesh import TetMesh
 from render.camera import Camera
 from studies.paper import photo, traced
+from studies.paper.tables import markdown
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.problem import SceneProblem
@@ -74,13 +64,13 @@ class Kind(StrEnum):
     """What the model of the fit has otherwise than the film."""
 
     NO_FRICTION = "no-friction"
-    NO_ELASTICITY = "no-elasticity"
-    RIGID_AS_DEFORMABLE = "rigid-as-deformable"
+    NO_ELASTICITY = "no-elasticity"  # k_d so large that next to nothing bounces
+    RIGID_AS_DEFORMABLE = "rigid-as-deformable"  # soft in place of rigid
     DEFORMABLE_AS_RIGID = "deformable-as-rigid"
-    PHOTOREALISTIC = "photorealistic"
-    PATH_TRACED = "path-traced"
+    PHOTOREALISTIC = "photorealistic"  # one colour in place of light, shadows and a floor, by VTK
+    PATH_TRACED = "path-traced"  # the same by Mitsuba
     PERFECT = "perfect"
-    PERFECT_DEFORMABLE = "perfect-deformable"
+    PERFECT_DEFORMABLE = "perfect-deformable"  # both soft
 
 
 SOFT_FILMS = (Kind.PERFECT_DEFORMABLE, Kind.DEFORMABLE_AS_RIGID)
@@ -97,28 +87,14 @@ SOLIDS: dict[str, tuple[str, tuple[float, ...], tuple[int, ...]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A body, its film, and the problem of a model.
+    """A body, its film, and the problem of a model."""
 
-    Attributes
-    ----------
-    what : str
-        Its shape.
-    mass, start : float
-        Hidden, and where the search begins [kg].
-    volume : float
-        What divides masses to densities, which are free [m3].
-    problem : SceneProblem
-        Of the model of the fit.
-    own : SceneProblem
-        Of the film's own model: its loss is 0 at the truth.
-    """
-
-    what: str
-    mass: float
-    start: float
-    volume: float
-    problem: SceneProblem
-    own: SceneProblem
+    what: str  # its shape
+    mass: float  # hidden [kg]
+    start: float  # where the search begins [kg]
+    volume: float  # what divides masses to densities, which are free [m3]
+    problem: SceneProblem  # of the model of the fit
+    own: SceneProblem  # of the film's own model: its loss is 0 at the truth
 
     def theta(self, mass: float) -> np.ndarray:
         """Return the theta of a mass."""
@@ -275,7 +251,6 @@ def run_kind(
     for k in range(count):
         case = make_case(kind, seed, k)
         found, (scan, *_) = searched(case), scanned(case)
-        ends = min(abs(found / end - 1.0) for end in BOUNDS)
         rows.append(
             {
                 "body": case.what,
@@ -284,7 +259,7 @@ def run_kind(
                 "scan": scan,
                 "error": found / case.mass - 1.0,
                 "scan_error": scan / case.mass - 1.0,
-                "is_at_bound": ends < SAME,
+                "is_at_bound": min(abs(found / end - 1.0) for end in BOUNDS) < SAME,
             }
         )
         say(f"{kind} {k}: {case.what}, {case.mass:.4g} kg hidden, {found:.4g} kg found")
@@ -329,23 +304,14 @@ def figure(kinds: Sequence[dict[str, Any]], seed: int) -> bytes:
 
 def table(kinds: Sequence[dict[str, Any]]) -> str:
     """Return a table in Markdown."""
-    head = (
-        "kind",
-        "published mean",
-        "mean",
-        "median",
-        "worst",
-        "scan: mean",
-        "too heavy",
-        "at a bound",
-    )
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    head = ["kind", "published mean", "mean", "median", "worst", "scan: mean", "too heavy"]
+    lines = []
     for row in kinds:
         numbers = [row[key] for key in ("published", "mean", "median", "worst", "scan_mean")]
         cells = [row["kind"], *("" if one is None else f"{one:.2g}" for one in numbers)]
         heavy = f"{row['too_heavy']} of {len(row['bodies'])}"
-        lines.append("| " + " | ".join([*cells, heavy, str(row["at_a_bound"])]) + " |")
-    return "\n".join(lines)
+        lines.append([*cells, heavy, str(row["at_a_bound"])])
+    return markdown([*head, "at a bound"], lines)
 
 
 def main(

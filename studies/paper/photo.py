@@ -45,12 +45,15 @@ def environment(rows: int) -> np.ndarray:
 
     The row 0 is above, y upwards; a sky that is paler at the horizon, a ground, and two lamps.
     """
+    return radiance(directions(rows))
+
+
+def directions(rows: int) -> np.ndarray:
+    """Return unit vectors over latitude, from above, and longitude, (rows, 2 rows, 3)."""
     polar = np.pi * (np.arange(rows)[:, None] + 0.5) / rows
     around = np.pi * (np.arange(2 * rows)[None] + 0.5) / rows
     out, along = np.sin(polar), 0.0 * around
-    return radiance(
-        np.stack([out * np.cos(around), np.cos(polar) + along, out * np.sin(around)], -1)
-    )
+    return np.stack([out * np.cos(around), np.cos(polar) + along, out * np.sin(around)], -1)
 
 
 def radiance(direction: np.ndarray) -> np.ndarray:
@@ -73,24 +76,10 @@ def photograph(
     camera: AnyCamera,
     size: tuple[int, int],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a video of a body, and the picture of the empty scene.
+    """Return a video of a body, and the picture of the empty scene, RGB in [0, 1].
 
-    Parameters
-    ----------
-    faces : numpy.ndarray
-        (n_faces, 3).
-    frames : numpy.ndarray
-        Its vertices, (n_frames, n_vertices, 3) [m].
-    color : tuple of float
-        Base colour, RGB as a screen shows it.
-    camera : AnyCamera
-    size : tuple of int
-        Height and width [pixels].
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        (n_frames, height, width, 3) and (height, width, 3), in [0, 1].
+    `frames` are its vertices, (n_frames, n_vertices, 3) [m], and `color` is RGB as a screen shows
+    it. The pictures have the shapes (n_frames, height, width, 3) and (height, width, 3).
     """
     import pyvista
 

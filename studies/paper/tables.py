@@ -232,13 +232,7 @@ def return_of(problem: SceneProblem, theta: np.ndarray) -> float:
 
 
 def score_gradient(returns: np.ndarray, e: np.ndarray, deviation: float) -> np.ndarray:
-    """Return the estimate of the gradient, (n,), from returns (m,) and standard draws (m, n).
-
-    Raises
-    ------
-    NotFiniteError
-        If no motion of the step stayed finite; one that did not counts as the worst of them.
-    """
+    """Return the estimate of the gradient, (n,), from returns (m,) and standard draws (m, n)."""
     if np.isnan(returns).all():
         raise NotFiniteError("No motion of a step of REINFORCE stayed finite.")
     returns = np.where(np.isnan(returns), np.nanmin(returns), returns)
@@ -310,13 +304,20 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     """Return a table in Markdown."""
     columns = ("mean", "median", "worst", "expected", "published")
     head = ("scene", "path", "method", "instances", *columns)
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines = []
     for row in rows:
         numbers = ["" if row[key] is None else f"{row[key]:.2g}" for key in columns]
         failed = f" ({row['failed']} failed)" if row["failed"] else ""
-        cells = [row["scene"], row["path"], row["method"], f"{row['instances']}{failed}", *numbers]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append(
+            [row["scene"], row["path"], row["method"], f"{row['instances']}{failed}", *numbers]
+        )
+    return markdown(head, lines)
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells as a table in Markdown."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
 
 
 def main(

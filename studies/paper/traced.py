@@ -26,6 +26,7 @@ from studies.paper.photo import (
     SUN_STRENGTH,
     corner_faces,
     corner_normals,
+    directions,
     radiance,
 )
 
@@ -73,12 +74,8 @@ def environment(rows: int) -> np.ndarray:
 
     Its longitude u in [0, 1) looks along (sin 2 pi u, -cos 2 pi u) in x and z.
     """
-    polar = np.pi * (np.arange(rows)[:, None] + 0.5) / rows
-    around = np.pi * (np.arange(2 * rows)[None] + 0.5) / rows
-    out, along = np.sin(polar), 0.0 * around
-    return radiance(
-        np.stack([out * np.sin(around), np.cos(polar) + along, -out * np.cos(around)], -1)
-    )
+    x, y, z = np.moveaxis(directions(rows), -1, 0)
+    return radiance(np.stack([z, y, -x], -1))
 
 
 def _stage(mi: Any, camera: AnyCamera, size: tuple[int, int]) -> dict[str, Any]:

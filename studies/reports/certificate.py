@@ -11,7 +11,6 @@ from studies.search.optimizers.problem import Status
 
 Points = dict[str, dict[str, Any]]
 HEAD = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict")
-JUMPS = "faces swap their depth order"  # why a pixel of a mesh may jump
 
 
 def line(certified: dict[str, Any]) -> str:
@@ -39,9 +38,9 @@ def folded(certified: dict[str, Any], status: str, files: FigureFiles) -> Detail
         for k, (where, point) in enumerate(made.items())
         if any(one is not None for one in point["taylor"]["r1"])
     }
-    kept = certified.get("schedule")
-    remarks = [*_vanishing(made), *_left_out(made), *_touches(made), *_kinks(made)]
-    remarks += [f"Schedule of the reverse sweep: {kept}."] if kept else []
+    remarks = _remarks(made)
+    if kept := certified.get("schedule"):
+        remarks.append(f"Schedule of the reverse sweep: {kept}.")
     if not points:
         return None
     return details(
@@ -92,52 +91,44 @@ def vanishes(point: dict[str, Any]) -> bool:
     return test["slope0"] is not None and test["slope0"] >= test["minimum_slope"]
 
 
-def _vanishing(points: Points) -> list[str]:
-    """Return where the Taylor test shows nothing of the gradient, and where it does."""
-    gone = [name for name, point in points.items() if vanishes(point)]
-    shown = [
-        f"at the {name}"
-        for name, point in points.items()
-        if name not in gone and verdict_of(point) is Verdict.PASSED
-    ]
-    if not gone:
-        return []
-    sweep = f"the sweep {' and '.join(shown)} does" if shown else "no sweep here does"
-    return [
-        f"At the {' and the '.join(gone)} the gradient is so small that a gradient of 0 would pass "
-        f"as well, so that sweep does not show the gradient to be right; {sweep}."
-    ]
-
-
-def _left_out(points: Points) -> list[str]:
-    """Return how many pixels the Taylor sweeps do not look at."""
-    parts = [
-        f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
-        for name, point in points.items()
-    ]
-    if not parts:
-        return []
-    return [f"Pixels that jump within a sweep, as where {JUMPS}, stay out: {', '.join(parts)}."]
-
-
-def _touches(points: Points) -> list[str]:
-    """Return how far theta may move at each point before a touch moves to another step."""
-    return [
-        f"At the {name} the touch of point {touch['node']} at step {touch['step']} moves to "
-        f"another step, where the loss jumps or has a kink, if theta moves by "
-        f"{touch['distance']:.1e}."
-        for name, point in points.items()
-        if (touch := point["nearest_touch"]) and touch["distance"] is not None
-    ]
-
-
-def _kinks(points: Points) -> list[str]:
-    """Return why no slope was judged at a point, and how far differences agree there."""
-    return [
-        f"At the {name} no slope can be read: steps above {found['reach']:.0e} cross events of "
-        f"contact and friction, and shorter ones are lost in rounding. Differences to either side "
-        f"by {found['step']:.0e} give the gradient to {found['error']:.1e} of its size. That is no "
-        "pass."
-        for name, point in points.items()
-        if verdict_of(point) is Verdict.BETWEEN_KINKS and (found := point["between_kinks"])
-    ]
+def _remarks(points: Points) -> list[str]:
+    """Return where the Taylor test shows nothing of the gradient, and what a sweep leaves out."""
+    out = []
+    if gone := [name for name, point in points.items() if vanishes(point)]:
+        shown = [
+            f"at the {name}"
+            for name, point in points.items()
+            if name not in gone and verdict_of(point) is Verdict.PASSED
+        ]
+        sweep = f"the sweep {' and '.join(shown)} does" if shown else "no sweep here does"
+        out.append(
+            f"At the {' and the '.join(gone)} the gradient is so small that a gradient of 0 would "
+            "pass as well, so that sweep does not show the gradient to be right; "
+            f"{sweep}."
+        )
+    if points:
+        parts = [
+            f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
+            for name, point in points.items()
+        ]
+        out.append(
+            "Pixels that jump within a sweep, as where faces swap their depth order, stay out: "
+            f"{', '.join(parts)}."
+        )
+    for name, point in points.items():
+        touch = point["nearest_touch"]
+        if touch and touch["distance"] is not None:
+            out.append(
+                f"At the {name} the touch of point {touch['node']} at step {touch['step']} moves "
+                "to another step, where the loss jumps or has a kink, if theta moves by "
+                f"{touch['distance']:.1e}."
+            )
+    for name, point in points.items():
+        if verdict_of(point) is Verdict.BETWEEN_KINKS and (found := point["between_kinks"]):
+            out.append(
+                f"At the {name} no slope can be read: steps above {found['reach']:.0e} cross "
+                "events of contact and friction, and shorter ones are lost in rounding. "
+                f"Differences to either side by {found['step']:.0e} give the gradient to "
+                f"{found['error']:.1e} of its size. That is no pass."
+            )
+    return out

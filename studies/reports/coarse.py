@@ -15,6 +15,7 @@ from studies.reports.figures import (
     ORANGE,
     SOFT,
     make_axes,
+    named,
     plain_ticks,
 )
 from studies.search.coarse import is_log
@@ -32,17 +33,7 @@ OTHERS = "Ds^v"  # markers of as many basins beside the answer
 def coarse_json(
     found: Found, parameters: Parameters, units: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """Return what is drawn of a search, in natural values; None where there is nothing to draw.
-
-    Parameters
-    ----------
-    found : Found
-        By `studies.search.robust.robust_search`.
-    parameters : Parameters
-        Those of the problem that was searched.
-    units : mapping of str to str
-        Unit of each path.
-    """
+    """Return what is drawn of a search, in natural values; None where there is nothing to draw."""
     coarse = found.coarse
     if coarse is None or not coarse.points.axes or not np.isfinite(coarse.by_stage[-1, 1:]).any():
         return None
@@ -95,8 +86,7 @@ def coarse_figure(data: dict[str, Any]) -> Any:
 
 
 def _label(data: dict[str, Any], axis: int) -> str:
-    label, unit = data["labels"][axis], data["units"][axis]
-    return f"{label} [{unit}]" if unit else label
+    return named(data["labels"][axis], data["units"][axis])
 
 
 def _finite(losses: Sequence[float | None]) -> np.ndarray:

@@ -8,7 +8,6 @@ Every number is a text already. Files are named relative to the run folder.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -118,13 +117,8 @@ class Section:
     def is_wide(self) -> bool:
         """Whether it needs a row of the page for itself: several pictures, or a wide one."""
         media = [one for one in self.blocks if one.kind == "media"]
-        media += [
-            one
-            for folded in self.blocks
-            if folded.kind == "details"
-            for one in folded.blocks
-            if one.kind == "media" and len(one.items) > 2
-        ]
+        folded = [one for block in self.blocks if block.kind == "details" for one in block.blocks]
+        media += [one for one in folded if one.kind == "media" and len(one.items) > 2]
         return any(len(one.items) > 1 or any(k.wide for k in one.items) for one in media)
 
 
@@ -140,50 +134,29 @@ class Verdict:
 
 @dataclass(frozen=True, config=STRICT)
 class Report:
-    """A page of one run.
-
-    Attributes
-    ----------
-    title : str
-    verdict : Verdict
-    facts : dict
-        For an index of many runs, by name: what was run, its answer, loss, when.
-    sections : tuple of Section
-    chips : tuple
-        Further short statements beside the verdict.
-    thumbnail : str
-        A small picture.
-    """
+    """A page of one run."""
 
     title: str
     verdict: Verdict
-    facts: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)  # for an index: what was run, its answer
     sections: tuple[Section, ...] = ()
-    chips: tuple[str, ...] = ()
-    thumbnail: str = ""
+    chips: tuple[str, ...] = ()  # further short statements beside the verdict
+    thumbnail: str = ""  # a small picture
 
 
-@cache
-def _adapter() -> TypeAdapter[Report]:
-    return TypeAdapter(Report)
+_ADAPTER = TypeAdapter(Report)
 
 
 def to_json(report: Report) -> Any:
     """Return a report as lists and dictionaries."""
-    return _adapter().dump_python(report, mode="json")
+    return _ADAPTER.dump_python(report, mode="json")
 
 
 def read_report(folder: RunFolder) -> Report:
-    """Return the report of a run folder.
-
-    Raises
-    ------
-    StudyError
-        If there is none, or its file holds something else.
-    """
+    """Return the report of a run folder."""
     stored = folder.read_json(run_folder.REPORT_DATA)
     try:
-        return _adapter().validate_python(stored)
+        return _ADAPTER.validate_python(stored)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "all of it"
@@ -195,14 +168,16 @@ def read_report(folder: RunFolder) -> Report:
 
 def section(title: str, *blocks: Block | None) -> Section | None:
     """Return a section of the blocks that are there; None without any."""
-    kept = tuple(block for block in blocks if block is not None)
-    return Section(title, kept) if kept else None
+    return Section(title, kept) if (kept := _present(blocks)) else None
 
 
 def details(summary: str, *blocks: Block | None) -> Details | None:
     """Return folded blocks; None without any."""
-    kept = tuple(block for block in blocks if block is not None)
-    return Details(summary, kept) if kept else None
+    return Details(summary, kept) if (kept := _present(blocks)) else None
+
+
+def _present(blocks: Iterable[Block | None]) -> tuple[Block, ...]:
+    return tuple(block for block in blocks if block is not None)
 
 
 def table(

@@ -1,20 +1,49 @@
-"""The part of a report that is about one control: how near the motion ends to its goal."""
+"""The parts of a report that are about controls: one beside its goal, or kinds of supervision."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from studies.control.results import COMPARISON, CURVES, MEASURES, chosen, measures_of
 from studies.reports import figures
-from studies.reports.content import Section, charts, section, table
-from studies.reports.figures import FigureFiles
-from studies.reports.numbers import number
+from studies.reports.content import Block, Section, Text, charts, section, table
+from studies.reports.figures import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    SOFT,
+    FigureFiles,
+    bare,
+    make_axes,
+    named,
+)
+from studies.reports.instances import failed_blocks
+from studies.reports.numbers import count, number
+from studies.runs.folder import RunFolder
 from studies.search.optimizers.evaluations import Evaluation
 
 
-MEASURES = {
+GOALS = {
     "cover": ("of the last picture and the goal's, intersection over union", "", "at least"),
     "distance": ("of the centre of mass from that of the goal", " m", "at most"),
     "gain": ("how much nearer that is than at the beginning", " m", "at least"),
 }
+TOLD = {
+    "picture": "was told the picture alone",
+    "states": "was told where the centre of mass shall be",
+    "random": "was drawn at random as many times as the others evaluate, the best by the picture",
+}
+MEANINGS = (
+    "The distance is that of the centre of mass at the end from the goal's, the gain how much "
+    "nearer that is than where it begins, the cover the intersection over union of the last "
+    "picture and the target. A search returns its evaluation of the lowest loss; last is the mean "
+    "distance of its last evaluation, nearest that of the best one, which no search knows; seconds "
+    "are those of the median evaluation."
+)
+COLORS = (BLUE, ORANGE, GREEN)
+LEAST_DISTANCE = 1e-6  # metres; what is less is drawn here
 
 
 def control_section(
@@ -27,16 +56,159 @@ def control_section(
     bars = result["verdict"]["numbers"].get("thresholds", {})
     rows, drawn = [], {}
     for name, value in measured.items():
-        what, unit, limit = MEASURES.get(name, ("", "", "at least"))
+        what, unit, limit = GOALS.get(name, ("", "", "at least"))
         bar = bars.get(name)
         held = "" if bar is None else f"{limit} {number(bar)}{unit}"
         rows.append([f"{name}\n{what}", f"{number(value, 0.01 * abs(value))}{unit}", held])
         curve = [(one.spent, one.values[name]) for one in log if name in one.values]
         if curve:
-            figure = figures.measure(curve, f"{name}{f' [{unit.strip()}]' if unit else ''}", bar)
+            figure = figures.measure(curve, named(name, unit.strip()), bar)
             drawn[f"{name} over evaluations"] = files.save(f"control_{name}", figure)
     return section(
         "How near the goal",
         table(["measure", "at the end", "to count as reached"], rows, strong=(1,)),
         charts(drawn, "Every evaluation, not the best so far. Dashed: what counts as reached."),
     )
+
+
+def comparison_section(folder: RunFolder, files: FigureFiles) -> Section | None:
+    """Return table, curves and last pictures of all instances; None of a single search."""
+    if not folder.has(COMPARISON):
+        return None
+    found = folder.read_json(COMPARISON)
+    kinds, records = found["kinds"], found["records"]
+    drawn = _curves(records, kinds, found["bars"])
+    curves = {"distance and cover over evaluations": files.save("control-curves", drawn)}
+    names = [one["pictures"] for one in records]
+    ends = {}
+    if all(names):
+        pictures = [folder.read_npz(name) for name in names]
+        drawn = _ends(pictures, kinds, [_titles(one) for one in records])
+        ends = {"last pictures of every instance": files.save("control-ends", drawn)}
+    bars = ", ".join(f"{name} {bar:.2g}" for name, bar in found["bars"].items())
+    told = "; ".join(f"{kind} {TOLD[kind]}" for kind in kinds)
+    return section(
+        f"{count(found['instances'], 'random instance')}, each by {', '.join(kinds)}",
+        *failed_blocks(found["failed"], found["instances"]),
+        _table(found),
+        Text(f"{MEANINGS} {told[0].upper()}{told[1:]}."),
+        charts(
+            curves,
+            "Every evaluation of every instance, not the best so far; bold, their median while "
+            f"all run; dotted, what is asked for: {bars}.",
+        ),
+        charts(ends, "Last pictures, with the outline of the target."),
+        Text(
+            f"The rest of this page shows the instance that ends worst by {kinds[0]}, number "
+            f"{found['shown']}."
+        ),
+    )
+
+
+def _table(found: dict[str, Any]) -> Block | None:
+    names = measures_of(found["records"])
+    head = ["supervision", "reached"]
+    for name in names:
+        head += [named(f"mean {name}", MEASURES[name].unit), *_statistics(name)[1:]]
+    lines = []
+    for row in found["table"]:
+        cells = [row["kind"], f"{row['reached']} of {len(found['records'])}"]
+        for name in names:
+            digits = ".2g" if MEASURES[name].is_length else ".3f"
+            cells += [f"{row[name][key]:{digits}}" for key in _statistics(name)]
+        lines.append([*cells, f"{row['seconds']:.2f}"])
+    return table([*head, "seconds"], lines, strong=(2,))
+
+
+def _statistics(name: str) -> list[str]:
+    more = ["last", "nearest"] if name == CURVES[0] else []
+    return ["mean", "median", "worst", *more]
+
+
+def _titles(record: dict[str, Any]) -> dict[str, str]:
+    """Return what stands above the last picture of each kind."""
+    names = [name for name in CURVES if name in measures_of([record])]
+    return {
+        kind: f"{kind}: {', '.join(_short(chosen(one, name), name) for name in names)}"
+        for kind, one in record["searches"].items()
+    }
+
+
+def _short(value: float, name: str) -> str:
+    return f"{value:.3g} m" if MEASURES[name].is_length else f"{value:.2f}"
+
+
+def _curves(
+    records: Sequence[dict[str, Any]], kinds: Sequence[str], bars: Mapping[str, float]
+) -> Any:
+    """Draw the measures of every evaluation: a column for each kind; bold, the medians."""
+    names = [name for name in CURVES if name in measures_of([*records])]
+    figure, axes = make_axes(len(names), len(kinds), (3.1 * len(kinds) + 0.4, 2.4 * len(names)))
+    rows = [axes[k * len(kinds) : (k + 1) * len(kinds)] for k in range(len(names))]
+    most = max(record["searches"][kind]["spent"][-1] for record in records for kind in kinds)
+    for across, kind in enumerate(kinds):
+        for ax, name in zip((row[across] for row in rows), names, strict=True):
+            _column(ax, [record["searches"][kind] for record in records], name, COLORS[across % 3])
+            if name in bars:
+                ax.axhline(bars[name], color=INK, lw=0.9, ls=":")
+            ax.set(xlim=(0.0, 1.03 * most), **_limits(records, kinds, name))
+            if across:
+                ax.tick_params(labelleft=False)
+        rows[0][across].set_title(kind, fontsize=10, color=INK)
+        rows[-1][across].set_xlabel("evaluations")
+    for row, name in zip(rows, names, strict=True):
+        row[0].set_ylabel("cover (IoU)" if name == "cover" else f"{name} [{MEASURES[name].unit}]")
+    return figure
+
+
+def _limits(records: Sequence[dict[str, Any]], kinds: Sequence[str], name: str) -> dict[str, Any]:
+    """Return scale and limits of a measure: distances are drawn by their logarithm."""
+    if name == "cover":
+        return {"ylim": (0.0, 1.02)}
+    values = [v for record in records for kind in kinds for v in _known(record, kind, name)]
+    return {"yscale": "log", "ylim": (max(0.5 * min(values), LEAST_DISTANCE), 2.0 * max(values))}
+
+
+def _known(record: dict[str, Any], kind: str, name: str) -> list[float]:
+    return [value for value in record["searches"][kind][name] if value is not None]
+
+
+def _column(ax: Any, searches: Sequence[dict[str, Any]], name: str, color: str) -> None:
+    """Draw a measure over evaluations, a line for each search and their median while all run."""
+    tables = [np.array([np.nan if v is None else v for v in one[name]]) for one in searches]
+    for one, values in zip(searches, tables, strict=True):
+        ax.plot(one["spent"], values, color=color, lw=0.9, alpha=0.45)
+    shortest = min(len(values) for values in tables)
+    if len(tables) > 1:
+        middle = np.median([values[:shortest] for values in tables], axis=0)
+        ax.plot(searches[0]["spent"][:shortest], middle, color=color, lw=1.9)
+
+
+def _ends(
+    pictures: Sequence[Mapping[str, np.ndarray]],
+    kinds: Sequence[str],
+    titles: Sequence[Mapping[str, str]],
+) -> Any:
+    """Draw the last picture of every instance under each kind, the target's outline over it.
+
+    A row for each instance; `titles` stand above the pictures.
+    """
+    from matplotlib.patheffects import withStroke
+
+    on_any_colour = withStroke(linewidth=2.2, foreground="black")
+    height, width = pictures[0]["outline"].shape
+    across = 2.9 * len(kinds)
+    down = (2.75 * height / width + 0.25) * len(pictures)
+    figure, axes = make_axes(len(pictures), len(kinds), (across, down))
+    for k, ax in enumerate(axes):
+        row, kind = k // len(kinds), kinds[k % len(kinds)]
+        shown, wanted = pictures[row][f"picture.{kind}"], pictures[row]["outline"]
+        ax.imshow(np.clip(shown[..., :3], 0.0, 1.0), interpolation="nearest")
+        line = ax.contour(wanted, levels=[0.5], colors="white", linewidths=0.9)
+        line.set_path_effects([on_any_colour])
+        ax.set(xticks=[], yticks=[])
+        bare(ax)
+        ax.set_title(titles[row][kind], fontsize=8.5, color=INK)
+        if not k % len(kinds):
+            ax.set_ylabel(f"instance {row}", fontsize=8.5, color=SOFT)
+    return figure

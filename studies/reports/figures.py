@@ -39,6 +39,17 @@ def make_axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, 
     return figure, axes
 
 
+def bare(ax: Any) -> None:
+    """Take grid and frame from axes that show a picture."""
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+
+
+def named(name: str, unit: str) -> str:
+    """Return the label of an axis: what it shows and its unit, where there is one."""
+    return f"{name} [{unit}]" if unit else name
+
+
 def plain_ticks(axis: Any) -> None:
     """Write 1, 2 and 5 of each power of ten on a logarithmic axis, and no more."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -78,17 +89,10 @@ def png(figure: Any, dpi: int = 170) -> bytes:
 
 @dataclass(frozen=True)
 class FigureFiles:
-    """Writes figures into a run folder.
-
-    Attributes
-    ----------
-    folder : RunFolder
-    formats : tuple of str
-        Written beside the PNG of the page: "pdf" or "svg", vectors for a paper.
-    """
+    """Writes figures into a run folder."""
 
     folder: RunFolder
-    formats: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()  # beside the PNG of the page: "pdf" or "svg", for a paper
 
     def save(self, name: str, figure: Any) -> str:
         """Write a figure in all formats; return the file of the page."""
@@ -163,8 +167,7 @@ def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any], ends: Sequence
             band.set_label("95 % interval")
         else:  # it would look like a line of the grid
             band.remove()
-    unit = f" [{row['unit']}]" if row["unit"] else ""
-    ax.set_ylabel(f"{row['name']}{unit}")
+    ax.set_ylabel(named(row["name"], row["unit"]))
     ax.legend(frameon=False, fontsize=9)
     return figure
 
@@ -198,12 +201,11 @@ def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> Any:
     along = arrays["truth"][mine] if "truth" in arrays else np.arange(len(estimate))
     ax.plot(along, estimate, "o", color=BLUE, ms=3.5, label="estimate")
     ax.plot(along, start, ".", color=SOFT, ms=2.5, label="start")  # thousands would hide it
-    unit = f" [{row['unit']}]" if row["unit"] else ""
     if "truth" in arrays:
         ends = [along.min(), along.max()]
         ax.plot(ends, ends, "--", color=ORANGE, lw=1.2, label="truth")
-    ax.set(xlabel=f"truth{unit}" if "truth" in arrays else "component")
-    ax.set_ylabel(f"{row['name']}{unit}")
+    ax.set_xlabel(named("truth", row["unit"]) if "truth" in arrays else "component")
+    ax.set_ylabel(named(row["name"], row["unit"]))
     ax.legend(frameon=False, fontsize=9)
     return figure
 
@@ -290,13 +292,6 @@ def _falls_by(r: np.ndarray, slope: int) -> bool:
     return bool((np.abs(np.log2(r[:-1] / r[1:]) - slope) < NEAR_SLOPE).any())
 
 
-def strip(frames: dict[str, np.ndarray], count: int = 5) -> tuple[Any, float]:
-    """Draw start, target, fitted and their difference at a few instants, see `compared`."""
-    chosen = np.unique(np.rint(np.linspace(0, len(frames["target"]) - 1, count)).astype(int))
-    titles = [f"{1e3 * frames['times'][index]:.0f} ms" for index in chosen]
-    return compared({key: frames[key][chosen] for key in COMPARED}, titles)
-
-
 def field(images: Mapping[str, np.ndarray], about: Mapping[str, Any], name: str) -> Any:
     """Draw pictures of a body in the colours of a field, on one scale with a colour bar."""
     from matplotlib.cm import ScalarMappable
@@ -307,13 +302,13 @@ def field(images: Mapping[str, np.ndarray], about: Mapping[str, Any], name: str)
     figure, axes = make_axes(1, len(images), (4.6 * len(images) + 0.9, tall + 0.3))
     for ax, (title, image) in zip(axes, images.items(), strict=True):
         ax.imshow(np.clip(image, 0.0, 1.0))
+        bare(ax)
         ax.set(xticks=[], yticks=[])
         ax.set_title(title, fontsize=11)
-        ax.grid(visible=False)
-        ax.spines[:].set_visible(False)
     scale = ScalarMappable(Normalize(about["low"], about["high"]), cmap="viridis")
-    unit = f" [{about['unit']}]" if about["unit"].strip("-") else ""
-    figure.colorbar(scale, ax=axes, label=f"{name}{unit}", fraction=0.04, pad=0.02)
+    figure.colorbar(
+        scale, ax=axes, label=named(name, about["unit"].strip("-")), fraction=0.04, pad=0.02
+    )
     return figure
 
 
@@ -330,21 +325,22 @@ def points(arrays: Mapping[str, np.ndarray], count: int) -> Any:
     return figure
 
 
-def compared(images: Mapping[str, np.ndarray], titles: Sequence[str]) -> tuple[Any, float]:
-    """Draw start, target, fitted and their difference, (n, height, width, 3 or 4) each.
+def compared(frames: Mapping[str, np.ndarray], count: int = 5) -> Any:
+    """Draw start, target, fitted and their difference, made visible, at a few instants.
 
-    Returns the PNG and the factor by which the difference is enlarged. Many images stand side by
-    side; up to two below each other.
+    `frames` has their pictures, (n, height, width, 3 or 4) each, and `times` [s]. Many instants
+    stand side by side; up to two below each other.
     """
-    shown = {key: images[key][..., :3] for key in COMPARED}
+    chosen = np.unique(np.rint(np.linspace(0, len(frames["target"]) - 1, count)).astype(int))
+    titles = [f"{1e3 * frames['times'][index]:.0f} ms" for index in chosen]
+    shown = {key: frames[key][chosen][..., :3] for key in COMPARED}
     difference = shown["fitted"] - shown["target"]
-    gain = difference_gain(float(np.abs(difference).max()))
-    shown["difference"] = 0.5 + gain * difference
+    shown["difference"] = 0.5 + difference_gain(float(np.abs(difference).max())) * difference
     rows = [list(one) for one in shown.values()]
     if len(titles) <= 2:
         below = list(zip(*rows, strict=True))
-        return pictures(below, titles, list(shown), interpolation="nearest"), gain
-    return pictures(rows, list(shown), titles, interpolation="nearest"), gain
+        return pictures(below, titles, list(shown), interpolation="nearest")
+    return pictures(rows, list(shown), titles, interpolation="nearest")
 
 
 def pictures(
@@ -369,8 +365,7 @@ def pictures(
     across = min(9.0, 2.6 * count)
     size = across, across * canvas.shape[0] / canvas.shape[1] + (0.25 if len(above) else 0.0)
     figure, (ax,) = make_axes(1, 1, size)
-    ax.grid(visible=False)
-    ax.spines[:].set_visible(False)
+    bare(ax)
     ax.imshow(canvas, interpolation=interpolation)
     ax.set_xticks(0.5 * (width - 1) + wide * np.arange(len(above)), above, fontsize=10)
     middles = 0.5 * (height - 1) + tall * np.arange(len(beside))

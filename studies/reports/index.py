@@ -13,9 +13,11 @@ from urllib.parse import quote
 from studies.reports.content import Report, Verdict, read_report
 from studies.reports.page import MARK, embedded, render
 from studies.runs.errors import StudyError
-from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, STUDY, RunFolder
+from studies.runs.folder import MANIFEST, REPORT, REPORT_DATA, SCAN, SPEC, STUDY, RunFolder
+from studies.scene.files import SCENE
 
 
+FORMATS = ("pdf", "svg")  # of figures beside the page
 INDEX = "index.html"
 FIRST, LAST = ("answer", "loss"), ("run", "started")  # columns
 Rebuild = Callable[[RunFolder], Path]
@@ -23,31 +25,15 @@ Rebuild = Callable[[RunFolder], Path]
 
 @dataclass(frozen=True)
 class Entry:
-    """What the index says of a run.
+    """What the index says of a run."""
 
-    Attributes
-    ----------
-    report : Report
-        Of a run that cannot be read: why, as its verdict.
-    link : str
-        Address of its own page; empty if there is none.
-    picture : str
-        Address of its thumbnail; empty if there is none.
-    """
-
-    report: Report
-    link: str = ""
-    picture: str = ""
+    report: Report  # of a run that cannot be read: why, as its verdict
+    link: str = ""  # to its own page, if there is one
+    picture: str = ""  # the address of its thumbnail
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:
-    """Return folders of runs: those that are given, and those in the folders that are given.
-
-    Raises
-    ------
-    StudyError
-        If there is none in one of them.
-    """
+    """Return folders of runs: those that are given, and those in the folders that are given."""
     found: list[Path] = []
     for path in paths:
         own = [path]
@@ -67,22 +53,7 @@ def is_run(path: Path) -> bool:
 
 
 def write_index(runs: Sequence[Path], out: Path | None, rebuild: Rebuild) -> Path:
-    """Write the index of runs; return its path.
-
-    Parameters
-    ----------
-    runs : sequence of pathlib.Path
-        Their folders.
-    out : pathlib.Path, optional
-        The page; by default `index.html` in the folder that all runs have in common.
-    rebuild : callable
-        Writes the report of a run that has none.
-
-    Raises
-    ------
-    StudyError
-        If the page would take the place of another file.
-    """
+    """Write the index of runs; return its path."""
     common = Path(os.path.commonpath([run.parent for run in runs]))
     path = (common / INDEX if out is None else out).resolve()
     if path.is_dir():
@@ -117,3 +88,31 @@ def read_entry(run: Path, base: Path, rebuild: Rebuild) -> Entry:
         return Entry(Report(run.name, Verdict("no report", "bad", reason), {"run": run.name}))
     link = quote(Path(os.path.relpath(run / REPORT, base)).as_posix())
     return Entry(report, link, picture)
+
+
+def rebuild(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
+    """Write the report of a folder, and its figures in these formats; return its path."""
+    try:
+        return _rebuilt(folder, formats)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise StudyError(
+            f"{folder.path} has files that do not hold what a report needs "
+            f"({type(error).__name__}: {error}). Something else has changed them, or another "
+            "version wrote them: run it again in another folder."
+        ) from error
+
+
+def _rebuilt(folder: RunFolder, formats: tuple[str, ...]) -> Path:
+    if folder.has(SPEC):
+        from studies.datasets.pages import write_report as write_dataset_report
+
+        return write_dataset_report(folder, formats)[0]
+    if folder.has(SCAN):
+        from studies.scans.report import write_report as write_scan_report
+
+        return write_scan_report(folder, formats)
+    if folder.study_name() != SCENE:
+        raise StudyError(f"{folder.path} holds no run of a scene, a scan or a data set.")
+    from studies.reports.scene_run import write_report
+
+    return write_report(folder, formats)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from studies.reports import figures
-from studies.reports.content import Section, Table, Text, charts, details, section, table
+from studies.reports.content import Block, Section, Table, Text, charts, details, section, table
 from studies.reports.figures import FigureFiles
 from studies.reports.numbers import number
 from studies.runs.folder import INSTANCES, INSTANCES_CSV, RunFolder
@@ -35,8 +35,7 @@ def instances_section(folder: RunFolder, files: FigureFiles) -> Section | None:
     drawn = {"errors of every instance": files.save("instances", figures.instances(found))}
     return section(
         f"{found['count']} random instances",
-        failed_note(found["failed"], found["count"]),
-        failed_table(found["failed"]),
+        *failed_blocks(found["failed"], found["count"]),
         table(head, lines, strong=(1,)),
         charts(drawn),
         Text(
@@ -49,17 +48,13 @@ def instances_section(folder: RunFolder, files: FigureFiles) -> Section | None:
     )
 
 
-def failed_note(failed: list[dict[str, Any]], count: int) -> Text | None:
-    """Return how many instances did not end."""
+def failed_blocks(failed: list[dict[str, Any]], count: int) -> list[Block | None]:
+    """Return how many instances did not end, and why."""
     if not failed:
-        return None
+        return []
     text = f"{len(failed)} of {count} instances failed. All numbers are those of the others."
-    return Text(text, "bad")
-
-
-def failed_table(failed: list[dict[str, Any]]) -> Table | None:
-    """Return why instances did not end."""
-    return table(["instance", "why it failed"], [[k["instance"], k["reason"]] for k in failed])
+    rows = [[one["instance"], one["reason"]] for one in failed]
+    return [Text(text, "bad"), table(["instance", "why it failed"], rows)]
 
 
 def _every(found: dict[str, Any]) -> Table | None:

@@ -40,24 +40,15 @@ def breakable(text: str) -> Markup:
     """Return a text in which long names of parameters may break between their words."""
     parts, end = [], 0
     for name in NAME.finditer(text):
-        inner = Markup("<wbr>").join(escape(part) for part in _pieces(name[0]))
+        pieces = PATH.sub("\\1\0", name[0]).split("\0")
+        inner = Markup("<wbr>").join(map(escape, pieces))
         parts += [escape(text[end : name.start()]), inner]
         end = name.end()
     return Markup("").join([*parts, escape(text[end:])])
 
 
-def _pieces(name: str) -> list[str]:
-    return PATH.sub("\\1\0", name).split("\0")
-
-
 def embedded(folder: RunFolder, name: str) -> str:
-    """Return a file of a run as the address of a picture or a film.
-
-    Raises
-    ------
-    StudyError
-        If it is missing, or of no kind that a page shows.
-    """
+    """Return a file of a run as the address of a picture or a film."""
     path = folder.file(name)
     if path.suffix not in TYPES:
         raise StudyError(f"{path} is no picture or film: a page shows {', '.join(TYPES)}.")

@@ -1,7 +1,7 @@
 """The report of a run of a scene, from what is in its folder."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from studies.answer.fit_warnings import fit_warnings
 from studies.reports import certificate, coarse, figures
-from studies.reports.comparison import comparison_sections
 from studies.reports.content import (
     Block,
     Code,
@@ -27,7 +26,7 @@ from studies.reports.content import (
     section,
     table,
 )
-from studies.reports.control import control_section
+from studies.reports.control import comparison_section, control_section
 from studies.reports.figures import FigureFiles
 from studies.reports.instances import instances_section
 from studies.reports.numbers import count, estimate, interval, number
@@ -38,6 +37,7 @@ from studies.search.logs import read_search
 from studies.search.optimizers.evaluations import Evaluation
 
 
+Sections = Iterator[Section | None]
 GOOD = ("found", "reached")  # verdicts that are green
 LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, height, width, 3)
 FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"
@@ -58,18 +58,7 @@ FILES = {
 
 
 def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
-    """Draw the figures and write `report.json` and `report.html`; return the page's path.
-
-    Raises
-    ------
-    StudyError
-        If the run is not finished.
-    """
-    return write_page(folder, make_report(folder, formats))
-
-
-def make_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Report:
-    """Return the report of a finished run; figures are drawn, also in these formats."""
+    """Draw the figures, also in these formats, and write the report; return the page's path."""
     result, certified, manifest = folder.finished()
     files = FigureFiles(folder, formats)
     log = read_search(folder, result["logs"][result["start"]])
@@ -77,7 +66,7 @@ def make_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Report:
     seconds = log[-1].seconds if log else 0.0
     sections = [
         instances_section(folder, files),
-        *comparison_sections(folder, files),
+        comparison_section(folder, files),
         control_section(result, log, files),
         _answer(folder, files, result),
         *_looks(folder, files, result),
@@ -90,7 +79,7 @@ def make_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Report:
         section("Files", Links({k: what for k, what in FILES.items() if folder.has(k)})),
         provenance(folder, manifest),
     ]
-    return Report(
+    report = Report(
         title=result["title"],
         verdict=Verdict(
             kind,
@@ -108,6 +97,7 @@ def make_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Report:
         ),
         thumbnail=THUMBNAIL if folder.has(THUMBNAIL) else "",
     )
+    return write_page(folder, report)
 
 
 def index_facts(
@@ -149,44 +139,31 @@ def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
 
 def parameters_table(rows: Sequence[Mapping[str, Any]], *, has_truth: bool = True) -> Block | None:
     """Return what was found of each parameter, with its intervals."""
-    has = {key: any(row.get(key) is not None for row in rows) for key in ("interval", "truth")}
-    has["truth"] &= has_truth
-    columns = {
-        "parameter": _name,
-        "answer": _estimate,
-        "95 % interval\nwith model error": interval if has["interval"] else None,
-        "pixel noise only": _pixel_interval if has["interval"] else None,
-        "start": lambda row: number(row["start"]),
-        "truth": _truth if has["truth"] else None,
-        "relative error": _error if has["truth"] else None,
+    has_interval = any(row.get("interval") is not None for row in rows)
+    has_truth = has_truth and any(row.get("truth") is not None for row in rows)
+    lines = [_cells(dict(row), has_interval=has_interval, has_truth=has_truth) for row in rows]
+    strong = (1, 2) if has_interval else (1,)
+    return table(lines[0] if lines else (), [one.values() for one in lines], strong)
+
+
+def _cells(row: dict[str, Any], *, has_interval: bool, has_truth: bool) -> dict[str, str]:
+    """Return the cells of a parameter by the heads of their columns."""
+    is_known, is_many = "truth" in row, row["count"] > 1
+    about = f"\n{row['count']} values: mean, root mean square" if is_many else ""
+    answer = f"{number(row['estimate'])}, {number(row['estimate_rms'])}" if is_many else ""
+    cells = {
+        "parameter": f"{row['name']}{_unit(row, ' [', ']')}{about}",
+        "answer": answer or estimate(row),
     }
-    shown = {head: cell for head, cell in columns.items() if cell is not None}
-    strong = (1, 2) if has["interval"] else (1,)
-    return table(shown, [[cell(dict(row)) for cell in shown.values()] for row in rows], strong)
-
-
-def _name(row: dict[str, Any]) -> str:
-    about = f"\n{row['count']} values: mean, root mean square" if row["count"] > 1 else ""
-    return f"{row['name']}{_unit(row, ' [', ']')}{about}"
-
-
-def _estimate(row: dict[str, Any]) -> str:
-    if row["count"] > 1:
-        return f"{number(row['estimate'])}, {number(row['estimate_rms'])}"
-    return estimate(row)
-
-
-def _pixel_interval(row: dict[str, Any]) -> str:
-    return interval(row, "pixel_interval")
-
-
-def _truth(row: dict[str, Any]) -> str:
-    return number(row["truth"]) if "truth" in row else ""
-
-
-def _error(row: dict[str, Any]) -> str:
-    worst = f"\nat most {row['largest_error']:.1e}" if "largest_error" in row else ""
-    return f"{row['relative_error']:.1e}{worst}" if "truth" in row else ""
+    if has_interval:
+        cells["95 % interval\nwith model error"] = interval(row)
+        cells["pixel noise only"] = interval(row, "pixel_interval")
+    cells["start"] = number(row["start"])
+    if has_truth:
+        worst = f"\nat most {row['largest_error']:.1e}" if "largest_error" in row else ""
+        cells["truth"] = number(row["truth"]) if is_known else ""
+        cells["relative error"] = f"{row['relative_error']:.1e}{worst}" if is_known else ""
+    return cells
 
 
 def _unit(row: Mapping[str, Any], before: str = " ", after: str = "") -> str:
@@ -233,21 +210,19 @@ def _notes(result: dict[str, Any]) -> list[str]:
     return notes
 
 
-def _films(folder: RunFolder, files: FigureFiles) -> list[Section | None]:
-    """Return a section for each film: film, answer and difference, and a strip of frames."""
-    out: list[Section | None] = []
+def _films(folder: RunFolder, files: FigureFiles) -> Sections:
+    """Yield a section for each film: film, answer and difference, and a strip of frames."""
     more: list[Details | None] = []
     for k, one in enumerate(folder.read_json(FILMS)["films"] if folder.has(FILMS) else []):
-        figure, _ = figures.strip(folder.read_npz(one["frames"]))
-        strip = files.save(f"strip-{one['name']}", figure)
+        frames = folder.read_npz(one["frames"])
+        strip = files.save(f"strip-{one['name']}", figures.compared(frames))
         shown = Media(tuple(Item(**item) for item in one["items"]))
         compared = Media((Item(strip, "start, film, answer and difference", wide=True),))
         if k < MOST_FILMS:
-            folded = details("Frames as they are compared", compared)
-            out.append(section(one["title"], shown, folded))
+            yield section(one["title"], shown, details("Frames as they are compared", compared))
         else:
             more.append(details(one["title"], shown, compared))
-    return [*out, section("More films and pictures", *more)]
+    yield section("More films and pictures", *more)
 
 
 def _fields(folder: RunFolder, files: FigureFiles) -> Section | None:
@@ -262,29 +237,25 @@ def _fields(folder: RunFolder, files: FigureFiles) -> Section | None:
     return section("Fields", Media(tuple(items), caption) if items else None)
 
 
-def _looks(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> list[Section | None]:
-    """Return a section for each further figure of shapes and textures from pictures."""
+def _looks(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Sections:
+    """Yield a section for each further figure of shapes and textures from pictures."""
     arrays = folder.read_npz(LOOKS) if result.get("looks") else {}
-    out: list[Section | None] = []
     for one in result.get("looks", []):
         rows = [list(row) for row in arrays[one["name"]]]
         figure = figures.pictures(rows, one["rows"], one["columns"], interpolation="nearest")
         item = Item(files.save(one["name"], figure), one["title"], wide=True)
-        out.append(section(one["title"], Media((item,), one["caption"])))
-    return out
+        yield section(one["title"], Media((item,), one["caption"]))
 
 
-def _points(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> list[Section | None]:
-    """Return a section for each observation of tracked points: curves over time."""
-    out: list[Section | None] = []
+def _points(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Sections:
+    """Yield a section for each observation of tracked points: curves over time."""
     for name in result["observations"]:
         if not folder.has(f"points-{name}.npz"):
             continue
         arrays = folder.read_npz(f"points-{name}.npz")
         file = files.save(f"points-{name}", figures.points(arrays, POINTS))
         text = "Dots were observed, lines are the answer."
-        out.append(section(f"Points and answer: {name}", charts({f"points of {name}": file}, text)))
-    return out
+        yield section(f"Points and answer: {name}", charts({f"points of {name}": file}, text))
 
 
 def _convergence(
@@ -341,23 +312,20 @@ def _basins(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
         file = files.save("coarse", coarse.coarse_figure(data))
         is_wide = len(data["labels"]) > 2
         drawn = Media((Item(file, "losses of the coarse set", wide=is_wide, chart=not is_wide),))
-    basins = result["basins"]
-    listed = None
-    if len(basins) > 1:
-        ranked = sorted(basins, key=lambda one: math.inf if one["loss"] is None else one["loss"])
-        names = list(basins[0]["values"])
-        listed = table(
-            ["", *names, "loss", "its search"],
-            [
-                [
-                    "answer" if one["is_answer"] else "",
-                    *(number(one["values"][name]) for name in names),
-                    "not finite" if one["loss"] is None else f"{one['loss']:.3e}",
-                    one["status"].lower().replace("_", " "),
-                ]
-                for one in ranked
-            ],
-        )
+    ranked = sorted(
+        result["basins"], key=lambda one: math.inf if one["loss"] is None else one["loss"]
+    )
+    names = list(result["basins"][0]["values"]) if ranked else []
+    rows = [
+        [
+            "answer" if one["is_answer"] else "",
+            *(number(one["values"][name]) for name in names),
+            "not finite" if one["loss"] is None else f"{one['loss']:.3e}",
+            one["status"].lower().replace("_", " "),
+        ]
+        for one in ranked
+    ]
+    listed = table(["", *names, "loss", "its search"], rows) if len(rows) > 1 else None
     return section("Where the search looked", drawn, listed)
 
 
@@ -392,28 +360,20 @@ def _set_up(
     )
 
 
-def run_facts(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Return how and where a run was made."""
+def provenance(folder: RunFolder, manifest: Mapping[str, Any]) -> Section | None:
+    """Return the section that ends a report: machine, versions, and the study file."""
     machine, resumed = manifest["machine"], len(manifest["resumed"])
     again = f", resumed {count(resumed, 'time')}" if resumed else ""
-    return {
+    facts = {
         "precision": f"{manifest['dtype']} on {manifest['device']}, seed {manifest['seed']}",
         "started": f"{manifest['started']}{again}",
         "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['system']}",
         "commit": manifest["commit"] or "not in a git repository",
     }
-
-
-def provenance(
-    folder: RunFolder, manifest: Mapping[str, Any], more: Sequence[Details] = ()
-) -> Section | None:
-    """Return the section that ends a report: machine, versions, and the study file."""
-    study = folder.read_study()
     versions = {name: version or "not installed" for name, version in manifest["versions"].items()}
     return section(
         "Machine and versions",
-        Facts(run_facts(manifest)),
+        Facts(facts),
         Details("Versions", (Facts(versions),)),
-        Details("Study file", (Code(study),)),
-        *more,
+        Details("Study file", (Code(folder.read_study()),)),
     )

@@ -31,29 +31,15 @@ BAR = {
 
 
 def view_run(folder: RunFolder, screenshot: Path | None = None) -> None:
-    """Show the fitted motion, coloured by displacement.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        A finished run.
-    screenshot : pathlib.Path, optional
-        Write the last frame to this PNG file, without a window.
-
-    Raises
-    ------
-    StudyError
-        If the run is not finished, the file is no PNG, its folder does not exist, or nothing
-        here can draw.
-    """
+    """Show the fitted motion, coloured by displacement."""
     arrays = folder.read_npz(run_folder.TRAJECTORY)
-    if screenshot is not None and screenshot.suffix.lower() != ".png":
-        raise StudyError(f"`--screenshot` must name a .png file, got {screenshot}.")
-    if screenshot is not None and not screenshot.absolute().parent.is_dir():
-        raise StudyError(
-            f"`--screenshot` must name a file in a folder that exists; there is no "
-            f"{screenshot.parent}."
-        )
+    if screenshot is not None:
+        if screenshot.suffix.lower() != ".png":
+            raise StudyError(f"`--screenshot` must name a .png file, got {screenshot}.")
+        if not (place := screenshot.parent).absolute().is_dir():
+            raise StudyError(
+                f"`--screenshot` must name a file in a folder that exists; there is no {place}."
+            )
     if problem := drawing_problem(on_screen=screenshot is None):
         raise StudyError(f"{problem} The run's pictures are in {folder.file('report.html')}.")
     if not arrays["objects"].size:

@@ -7,9 +7,9 @@ Tests: `tests/studies/reports/preview/test_showing.py`.
 """
 
 import numpy as np
+from scipy.ndimage import uniform_filter
 
-from render.camera import AnyCamera
-from studies.problem.observations.films import DIFFERENT, FilmData
+from studies.problem.observations.films import DIFFERENT
 from studies.problem.observations.outlines import Outline, outline, overlap, size_ratio
 from studies.reports.preview.shots import Shot
 from studies.scene.building import Built
@@ -36,7 +36,6 @@ def advice_on_start(
     file: SceneFile, built: Built, shot: Shot, seen: np.ndarray | None
 ) -> list[str]:
     """Return what looks wrong about the first frame; `seen` is what differs from the background."""
-    assert shot.data is not None
     drawn = outline(shot.drawn[0])
     where = f"first frame of `{shot.key}`"
     if drawn is None or drawn.area < COVERED:
@@ -51,7 +50,7 @@ def advice_on_start(
     ratio = size_ratio(drawn, found)
     if ratio is not None and not 1.0 / LARGER < ratio < LARGER:
         return [_advice_on_size(file, ratio, where), *advice]
-    if np.abs(off).max() > SHIFTED * shot.data.size[0]:
+    if np.abs(off).max() > SHIFTED * shot.size[0]:
         return [_advice_on_place(file, shot, off, where), *advice]
     across, down = np.rint(off).astype(int)
     same = overlap(np.roll(shot.drawn[0], (down, across), axis=(0, 1)), seen[0])
@@ -75,7 +74,7 @@ def advice_on_motion(file: SceneFile, shot: Shot, seen: np.ndarray | None) -> li
     both = np.isfinite(scene[:, 0] + film[:, 0])
     if not both[0] or both.sum() < 3:
         return []
-    last, height = np.flatnonzero(both)[-1], shot.data.size[0]
+    last, height = np.flatnonzero(both)[-1], shot.size[0]
     scene_down, film_down = scene @ down, film @ down
     hang = any(
         isinstance(body, Pendulum) or getattr(body, "held", None) is not None
@@ -86,18 +85,13 @@ def advice_on_motion(file: SceneFile, shot: Shot, seen: np.ndarray | None) -> li
     falls = scene_down[last] > STRAIGHT * float(np.linalg.norm(scene[last]))
     stays = float(np.linalg.norm(film[last])) < STAYS * scene_down[last]
     if falls and stays and scene_down[last] > FALLS * height:
-        return [_advice_on_fall(file, shot, float(scene_down[last]), float(film_down[last]))]
+        floor = "" if file.obstacles else " There is no obstacle to land on."
+        return [
+            f"In the scene the bodies fall by {scene_down[last]:.0f} pixels, in `{shot.key}` by "
+            f"{film_down[last]:.0f} in the same time.{_advice_on_unheld(file)}{floor} Check "
+            "stiffness and `fps`."
+        ]
     return []
-
-
-def _advice_on_fall(file: SceneFile, shot: Shot, scene: float, film: float) -> str:
-    """Return what may let the bodies fall further in the scene than in the film [pixels]."""
-    hold = _advice_on_unheld(file)
-    hold += "" if file.obstacles else " There is no obstacle to land on."
-    return (
-        f"In the scene the bodies fall by {scene:.0f} pixels, in `{shot.key}` by {film:.0f} in the "
-        f"same time.{hold} Check stiffness and `fps`."
-    )
 
 
 def _advice_on_unheld(file: SceneFile) -> str:
@@ -112,10 +106,9 @@ def _advice_on_unheld(file: SceneFile) -> str:
 
 def _advice_on_rate(file: SceneFile, shot: Shot, scene: np.ndarray, film: np.ndarray) -> list[str]:
     """Return what is said of films whose free fall, from the start on, is not that of the scene."""
-    assert shot.data is not None
     g = float(np.linalg.norm(file.world.gravity))
-    _, (depth,) = _seen_at(shot.camera, _center(shot)[None], shot.data.size)
-    expected = g * _pixels_per_metre(shot, float(depth))
+    _, (depth,) = shot.seen_at(shot.center()[None])
+    expected = g * shot.pixels_per_metre(float(depth))
     times = shot.times[: len(scene)] - shot.times[0]
     for end in range(len(scene), SHORTEST - 1, -1):
         accelerations = [_acceleration(times[:end], way[:end]) for way in (scene, film)]
@@ -127,7 +120,7 @@ def _advice_on_rate(file: SceneFile, shot: Shot, scene: np.ndarray, film: np.nda
             return []
         if 1.0 / FAST < b / a < FAST:
             return []
-        rate = shot.data.fps or 0.0
+        rate = (shot.data and shot.data.fps) or 0.0
         held = _advice_on_unheld(file) if b < a else ""
         return [
             f"In `{shot.key}` the bodies fall with {b / a:.2g} times the acceleration of the "
@@ -165,13 +158,15 @@ def _advice_on_size(file: SceneFile, ratio: float, where: str) -> str:
 
 def _advice_on_place(file: SceneFile, shot: Shot, off: np.ndarray, where: str) -> str:
     """Return by how much the scene is drawn beside the film, and what moves it there."""
-    assert shot.data is not None
-    height, width = shot.data.size
+    height, width = shot.size
     sides = [
         f"{abs(off[0]):.0f} pixels too far {'left' if off[0] > 0 else 'right'}",
         f"{abs(off[1]):.0f} too {'high' if off[1] > 0 else 'low'}",
     ]
-    shift = _in_space(shot, off).round(4).tolist()
+    _, (depth,) = shot.seen_at(shot.center()[None])
+    right, up, _ = shot.camera.pose()[1]
+    across = (off[0] * right - off[1] * up) / shot.pixels_per_metre(float(depth))  # (3,) [m]
+    shift = across.round(4).tolist()
     swings = any(isinstance(body, Pendulum) for body in file.bodies.values())
     place = "`pivot`" if swings else "`position`"
     pose = ", `angle` and `length`" if swings else ""
@@ -186,8 +181,10 @@ def _advice_on_held(file: SceneFile, built: Built, shot: Shot, off: np.ndarray) 
     data = shot.data
     if data is None or built.held is None or len(data.frames) < 2:
         return []
-    changing = _changing(data)
     height, width = data.size
+    changes = np.abs(data.frames - data.frames[0]).max(axis=(0, 3)) > DIFFERENT
+    near = 2 * max(round(NEAR * height), 1) + 1
+    changing = uniform_filter(changes.astype(float), near) > CHANGES  # at some time, (H, W)
     advice = []
     for name, rows in built.nodes.items():
         if not isinstance(file.bodies[name], Soft):
@@ -195,7 +192,7 @@ def _advice_on_held(file: SceneFile, built: Built, shot: Shot, off: np.ndarray) 
         points = np.asarray(built.state.x)[rows][built.held[rows]]
         if np.linalg.matrix_rank(points - points[:1], tol=1e-6) < 2:
             continue  # a hinge, about which everything turns
-        pixels, depths = _seen_at(shot.camera, points, data.size)
+        pixels, depths = shot.seen_at(points)
         columns, lines = np.rint(pixels[depths > 0.0] + off).astype(int).T
         inside = (columns >= 0) & (columns < width) & (lines >= 0) & (lines < height)
         if inside.any() and (moves := changing[lines[inside], columns[inside]].mean()) > MOVED:
@@ -204,15 +201,6 @@ def _advice_on_held(file: SceneFile, built: Built, shot: Shot, off: np.ndarray) 
                 f"`{shot.key}` changes. Check `held`, and the camera."
             )
     return advice
-
-
-def _changing(data: FilmData) -> np.ndarray:
-    """Return where much of what is near a pixel changes clearly at some time, (H, W)."""
-    from scipy.ndimage import uniform_filter
-
-    changes = np.abs(data.frames - data.frames[0]).max(axis=(0, 3)) > DIFFERENT
-    near = 2 * max(round(NEAR * data.size[0]), 1) + 1
-    return uniform_filter(changes.astype(float), near) > CHANGES
 
 
 def _moved(outlines: list[Outline | None]) -> np.ndarray:
@@ -231,11 +219,10 @@ def _down(file: SceneFile, shot: Shot) -> np.ndarray | None:
     gravity = np.array(file.world.gravity)
     if not gravity.any() or any(isinstance(body, Smoke) for body in file.bodies.values()):
         return None
-    center, size = _center(shot), 0.1 * _reach(shot)
+    center, size = shot.center(), 0.1 * shot.reach()
     points = center + np.stack([np.zeros(3), size * gravity / np.linalg.norm(gravity)])
-    assert shot.data is not None
-    pixels, depths = _seen_at(shot.camera, points, shot.data.size)
-    across = size * _pixels_per_metre(shot, float(depths[0]))
+    pixels, depths = shot.seen_at(points)
+    across = size * shot.pixels_per_metre(float(depths[0]))
     step = pixels[1] - pixels[0]
     length = float(np.linalg.norm(step))
     return step / length if depths.min() > 0.0 and length > 0.5 * across else None
@@ -243,14 +230,13 @@ def _down(file: SceneFile, shot: Shot) -> np.ndarray | None:
 
 def _whereabouts(shot: Shot) -> str:
     """Return where the camera has the middle of the scene."""
-    assert shot.data is not None
-    height, width = shot.data.size
-    (place,), (depth,) = _seen_at(shot.camera, _center(shot)[None], shot.data.size)
-    low, high = (end.round(3).tolist() for end in _box(shot))
+    height, width = shot.size
+    (place,), (depth,) = shot.seen_at(shot.center()[None])
+    low, high = (end.round(3).tolist() for end in shot.box())
     if depth <= 0.0:
         said = "Its middle is behind the camera."
     elif 0.0 <= place[0] < width and 0.0 <= place[1] < height:
-        size = 100.0 * _reach(shot) * _pixels_per_metre(shot, float(depth)) / height
+        size = 100.0 * shot.reach() * shot.pixels_per_metre(float(depth)) / height
         said = f"Its middle is in view, but it is {size:.2g} % as large as the picture."
     else:
         said = (
@@ -259,46 +245,3 @@ def _whereabouts(shot: Shot) -> str:
     return (
         f"{said} The bodies reach from {low} to {high} m: check the camera, `position` and `scale`."
     )
-
-
-def _in_space(shot: Shot, off: np.ndarray) -> np.ndarray:
-    """Return the way across the view that is `off` pixels in the picture, (3,) [m]."""
-    assert shot.data is not None
-    _, (depth,) = _seen_at(shot.camera, _center(shot)[None], shot.data.size)
-    right, up, _ = shot.camera.pose()[1]
-    return (off[0] * right - off[1] * up) / _pixels_per_metre(shot, float(depth))
-
-
-def _pixels_per_metre(shot: Shot, depth: float) -> float:
-    assert shot.data is not None
-    focal = shot.camera.optics.numbers()[3]
-    return 0.5 * float(focal) * shot.data.size[0] / max(depth, 1e-9)
-
-
-def _center(shot: Shot) -> np.ndarray:
-    low, high = _box(shot)
-    return 0.5 * (low + high)
-
-
-def _reach(shot: Shot) -> float:
-    low, high = _box(shot)
-    return float(np.linalg.norm(high - low))
-
-
-def _box(shot: Shot) -> tuple[np.ndarray, np.ndarray]:
-    points = np.concatenate([places[0] for places in shot.places.values()])
-    return points.min(axis=0), points.max(axis=0)
-
-
-def _seen_at(
-    camera: AnyCamera, points: np.ndarray, size: tuple[int, int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return columns and rows (n, 2) [pixels] and depths (n,) [m] of points in a picture (H, W)."""
-    height, width = size
-    eye, axes = camera.pose()
-    x, y, depth = axes @ (points - eye).T
-    f_x, skew, c_x, f_y, c_y = camera.optics.numbers()
-    z = np.where(depth > 0.0, depth, np.nan)
-    u = 0.5 * (((f_x * x + skew * y) / z + c_x) * height + width - 1)
-    v = 0.5 * (height - 1 - (f_y * y / z + c_y) * height)
-    return np.stack([u, v], axis=-1), depth

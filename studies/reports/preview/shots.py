@@ -6,6 +6,7 @@ Tests: `tests/studies/reports/preview/test_showing.py`.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import binary_dilation
 
 from render.annealing import softness
 from render.camera import AnyCamera
@@ -34,48 +35,62 @@ GREY = (0.9, 0.9, 0.9)  # behind a scene without a film
 
 @dataclass(frozen=True, eq=False)
 class Shot:
-    """A scene as one film's camera sees it.
+    """A scene as one film's camera sees it."""
 
-    Attributes
-    ----------
-    key : str
-        "observations.NAME", or "cameras.NAME" without a film.
-    camera : AnyCamera
-    data : FilmData or None
-    indices : ndarray
-        Of the film's frames that are drawn, (n,).
-    times : ndarray
-        Of these in the scene [s], (n,).
-    images : ndarray
-        The scene, (n, H, W, 4); fewer than `indices` where the rollout fails.
-    places : dict
-        Vertices of everything drawn, by name, (n, n_vertices, 3) [m].
-    """
-
-    key: str
+    key: str  # "observations.NAME", or "cameras.NAME" without a film
     camera: AnyCamera
     data: FilmData | None
-    indices: np.ndarray
-    times: np.ndarray
-    images: np.ndarray
-    places: dict[str, np.ndarray]
+    indices: np.ndarray  # of the film's frames that are drawn, (n,)
+    times: np.ndarray  # of these in the scene [s], (n,)
+    images: np.ndarray  # the scene, (n, H, W, 4); fewer than `indices` where the rollout fails
+    places: dict[str, np.ndarray]  # vertices by name, (n, n_vertices, 3) [m]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the pictures [pixels]."""
+        return self.images.shape[1], self.images.shape[2]
 
     @property
     def drawn(self) -> np.ndarray:
         """Where the scene is, (n, H, W) of truth values."""
         return self.images[..., 3] > 0.5
 
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the corners of a box around everything that is drawn at first, (3,) each [m]."""
+        points = np.concatenate([places[0] for places in self.places.values()])
+        return points.min(axis=0), points.max(axis=0)
+
+    def center(self) -> np.ndarray:
+        """Return the middle of that box, (3,) [m]."""
+        low, high = self.box()
+        return 0.5 * (low + high)
+
+    def reach(self) -> float:
+        """Return the length of its diagonal [m]."""
+        low, high = self.box()
+        return float(np.linalg.norm(high - low))
+
+    def seen_at(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return columns and rows (n, 2) [pixels] and depths (n,) [m] of points."""
+        height, width = self.size
+        eye, axes = self.camera.pose()
+        x, y, depth = axes @ (points - eye).T
+        f_x, skew, c_x, f_y, c_y = self.camera.optics.numbers()
+        z = np.where(depth > 0.0, depth, np.nan)
+        u = 0.5 * (((f_x * x + skew * y) / z + c_x) * height + width - 1)
+        v = 0.5 * (height - 1 - (f_y * y / z + c_y) * height)
+        return np.stack([u, v], axis=-1), depth
+
+    def pixels_per_metre(self, depth: float) -> float:
+        """Return how many pixels a metre across the view has at a depth [m]."""
+        focal = self.camera.optics.numbers()[3]
+        return 0.5 * float(focal) * self.size[0] / max(depth, 1e-9)
+
 
 def shoot(
     file: SceneFile, built: Built, key: str, *, name: str, film: Film | None
 ) -> tuple[Shot, list[str]]:
-    """Return the scene as a camera, by name, films it, and what is doubtful about the film.
-
-    Raises
-    ------
-    StudyError
-        If the camera is inside a body, or the film cannot be read.
-    """
+    """Return the scene as a camera, by name, films it, and what is doubtful about the film."""
     spec, said, data = file.cameras[name], [], None
     size = full_size = SIZE
     indices, times = np.arange(3), np.linspace(0.0, file.world.duration or DURATION, 3)
@@ -86,7 +101,10 @@ def shoot(
         times = film.start + every[indices]
     elif film is not None:
         data = read_film(film, spec, key)
-        said += _advice(data, key)
+        try:
+            said += advice_on_film(data, key)
+        except StudyError as error:  # nothing moves in it
+            said.append(str(error))
         size, full_size = data.size, data.full_size
         n = min(len(data.frames), COMPARED)
         indices = np.unique(np.linspace(0, len(data.frames) - 1, n).round().astype(int))
@@ -109,17 +127,10 @@ def shoot(
     )
     plate = np.array(GREY)
     if data is not None and film is not None:
-        plate = plate_of(data, _grown(images[0, ..., 3] > 0.01))
+        around = max(int(np.ceil(MARGIN * size[0])), 2)
+        plate = plate_of(data, binary_dilation(images[0, ..., 3] > 0.01, iterations=around))
     images[..., :3] += (1.0 - images[..., 3:]) * plate
     return Shot(key, camera, data, indices, times, images, places), said
-
-
-def _advice(data: FilmData, key: str) -> list[str]:
-    """Return what is doubtful about a film, also that nothing moves in it."""
-    try:
-        return advice_on_film(data, key)
-    except StudyError as error:
-        return [str(error)]
 
 
 def _places(
@@ -146,9 +157,3 @@ def _places(
         )
     rows = np.searchsorted(motion.frames, steps)
     return {name: one.vertices(motion, run)[rows] for name, one in built.subjects.items()}, failed
-
-
-def _grown(mask: np.ndarray) -> np.ndarray:
-    from scipy.ndimage import binary_dilation
-
-    return binary_dilation(mask, iterations=max(int(np.ceil(MARGIN * len(mask))), 2))

@@ -8,11 +8,15 @@ Tests: `tests/studies/reports/preview/test_showing.py`.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw
+from scipy.ndimage import binary_dilation, binary_erosion
 
 from studies.problem.making import make_problem
 from studies.problem.observations.outlines import foreground
 from studies.reports.preview.advice import advice_on_motion, advice_on_start
-from studies.reports.preview.picture import stacked, strip
 from studies.reports.preview.shots import Shot, shoot
 from studies.runs import media
 from studies.runs.errors import StudyError
@@ -22,30 +26,24 @@ from studies.scene.declared import Film, SceneFile
 from studies.scene.reading import read_scene
 
 
+ROW = 360  # pixels of a row of the picture
+GAP = 6
+PINK = np.array([1.0, 0.1, 0.6])
+
+
 def preview(
     scene: SceneFile | Path | str, out: Path | str, overrides: Sequence[str] = ()
 ) -> list[str]:
-    """Write a picture of a scene at its start values, and return what looks wrong.
+    """Write a picture (*.png) of a scene at its start values, and return what looks wrong.
 
-    Parameters
-    ----------
-    scene : SceneFile or path
-    out : path
-        The picture, *.png.
-    overrides : sequence of str
-        Of a scene file, such as "bodies.duck.scale=0.02".
-
-    Raises
-    ------
-    StudyError
-        If the scene cannot be built, has no camera, or nothing that a camera sees.
+    `overrides` of a scene file are such as "bodies.duck.scale=0.02".
     """
     file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
     built = build(file)
     if not built.subjects:
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")
     shots, warnings = inspect(file, built)
-    media.write_png(out, stacked([strip(shot) for shot in shots], axis=0))
+    media.write_png(out, _stacked([_strip(shot) for shot in shots], axis=0))
     return [*built.notes, *warnings, *_refused(file, warnings)]
 
 
@@ -86,3 +84,61 @@ def _views(file: SceneFile) -> list[tuple[str, str, Film | None]]:
     if not found:
         raise StudyError("`cameras` is empty: a preview needs a table [cameras.NAME].")
     return found
+
+
+def _strip(shot: Shot) -> np.ndarray:
+    """Return the rows of one film: footage, scene, and footage with the scene's outline."""
+    n = len(shot.images)
+    rows = []
+    for k in dict.fromkeys((0, n // 2, n - 1)):
+        drawn = _enlarged(shot.images[k])
+        panels = {"scene": drawn[..., :3]}
+        if shot.data is not None:
+            footage = _enlarged(shot.data.frames[shot.indices[k]])
+            over = _outlined(footage, drawn[..., 3])
+            panels = {"film": footage, **panels, "outline of the scene over the film": over}
+        label = f"{shot.key}, {shot.times[k]:.3g} s"
+        labelled = [_labelled(panel, f"{title}: {label}") for title, panel in panels.items()]
+        rows.append(_stacked(labelled, axis=1))
+    return _stacked(rows, axis=0)
+
+
+def _enlarged(image: np.ndarray) -> np.ndarray:
+    """Return an image (H, W, C) as high as a row, linear between pixels."""
+    height, width = image.shape[:2]
+    size = (max(round(width * ROW / height), 1), ROW)
+    channels = [
+        np.asarray(Image.fromarray(c.astype(np.float32)).resize(size, Image.Resampling.BILINEAR))
+        for c in np.moveaxis(image, -1, 0)
+    ]
+    return np.stack(channels, axis=-1).astype(np.float64)
+
+
+def _outlined(footage: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """Return a picture with a line where alpha is one half."""
+    inside = alpha > 0.5
+    line = np.logical_xor(binary_dilation(inside), binary_erosion(inside))
+    return np.where(line[..., None], PINK, footage)
+
+
+def _labelled(panel: np.ndarray, text: str) -> np.ndarray:
+    """Return a panel with a line of text in its corner."""
+    picture: Any = Image.fromarray(media.as_uint8(panel))
+    draw = ImageDraw.Draw(picture)
+    box = draw.textbbox((6, 4), text)
+    draw.rectangle((box[0] - 3, box[1] - 2, box[2] + 3, box[3] + 2), fill=(255, 255, 255))
+    draw.text((6, 4), text, fill=(0, 0, 0))
+    return media.as_float(np.asarray(picture))
+
+
+def _stacked(images: list[np.ndarray], axis: int) -> np.ndarray:
+    """Return images below (axis 0) or beside each other, white between and after them."""
+    other = 1 - axis
+    longest = max(image.shape[other] for image in images)
+    padded = []
+    for k, image in enumerate(images):
+        pad = [(0, 0), (0, 0), (0, 0)]
+        pad[other] = (0, longest - image.shape[other])
+        pad[axis] = (0, GAP if k < len(images) - 1 else 0)
+        padded.append(np.pad(image, pad, constant_values=1.0))
+    return np.concatenate(padded, axis=axis)

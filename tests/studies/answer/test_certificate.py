@@ -16,7 +16,7 @@ from studies.answer.certificate import (
 )
 from studies.problem.running import start_scene
 from studies.reports.certificate import line
-from studies.reports.rebuilding import rebuild
+from studies.reports.index import rebuild
 from studies.runs.folder import RunFolder
 from studies.scene.reading import to_toml
 from studies.search.optimizers.problem import NotFiniteError

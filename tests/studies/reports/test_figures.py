@@ -116,7 +116,8 @@ def tile(figure, size, row=None, column=None):
 def test_pictures_stand_beside_and_below_their_names(rng, count):
     images = {key: rng.random((count, 4, 6, 4)) for key in figures.COMPARED}
     titles = [f"{k} ms" for k in range(count)]
-    figure, gain = figures.compared(images, titles)
+    figure = figures.compared({**images, "times": 1e-3 * np.arange(count)})
+    gain = figures.difference_gain(np.abs((images["fitted"] - images["target"])[..., :3]).max())
     for k, title in enumerate(titles):
         difference = 0.5 + gain * (images["fitted"][k] - images["target"][k])
         shown = {key: images[key][k] for key in images} | {"difference": difference}
