@@ -19,23 +19,12 @@ from studies.problem.sampling import Sampling
 
 @dataclass(frozen=True, eq=False)
 class PictureObserver(Observer):
-    """What is compared picture by picture, over a pyramid.
+    """What is compared picture by picture, over a pyramid."""
 
-    Attributes
-    ----------
-    frames : numpy.ndarray
-        (n_frames, H, W, 3).
-    levels : int
-        Of the pyramid; 1: none.
-    growth : float
-        Weight of one of them relative to the next finer one.
-    first : numpy.ndarray
-        First frame of the whole film, (H, W, 3).
-    """
-
-    frames: np.ndarray
-    levels: int
-    first: np.ndarray
+    frames: np.ndarray  # (n_frames, H, W, 3)
+    levels: int  # of the pyramid; 1: none
+    first: np.ndarray  # first frame of the whole film, (H, W, 3)
+    # weight of one of them relative to the next finer one
     growth: float = field(default=1.0, kw_only=True)
 
     @property
@@ -106,33 +95,18 @@ class Scenery(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FilmObserver(PictureObserver):
-    """A film from a camera.
-
-    Attributes
-    ----------
-    scene : Scene
-    camera : PosedCamera
-        It looks at vertices minus `center`, so that it turns about what it films.
-    center : numpy.ndarray
-        (3,) [m].
-    camera_path : str
-        "cameras.NAME".
-    rasterizer : SoftRasterizer
-    paths : dict
-        Scene paths of looks and lights by the renderer's: {"duck.ambient": "duck.look.ambient"}.
-    device : str
-        Where it is drawn: cpu or cuda.
-    """
+    """A film from a camera."""
 
     KIND = "film"
 
     scene: Scene
-    camera: PosedCamera
-    center: np.ndarray
-    camera_path: str
+    camera: PosedCamera  # it looks at vertices minus `center`, so that it turns about what it films
+    center: np.ndarray  # (3,) [m]
+    camera_path: str  # "cameras.NAME"
     rasterizer: SoftRasterizer
+    # scene paths of looks and lights by the renderer's: {"duck.ambient": "duck.look.ambient"}
     paths: dict[str, str]
-    device: str = "cpu"
+    device: str = "cpu"  # where it is drawn: cpu or cuda
 
     def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedFilm":
         """Draw the film."""

@@ -48,11 +48,6 @@ def fit_first_frames(
     question are left to the search. Where shapes or cameras far off are asked for, the bodies may
     be anywhere at first: the background is that of the border. It is found once more with `again`,
     after the search.
-
-    Raises
-    ------
-    StudyError
-        If a camera does not see the bodies.
     """
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return problem

@@ -1,7 +1,4 @@
-"""A scene run forward: where everything that is drawn is at given times.
-
-Tests: `tests/studies/problem/test_forward.py`.
-"""
+"""A scene run forward: where everything that is drawn is at given times."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

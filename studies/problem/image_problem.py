@@ -23,21 +23,11 @@ Judge = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 class ImageProblem(ABC):
-    """A `studies.search.optimizers.problem.Problem`: images compared with targets.
+    """A `studies.search.optimizers.problem.Problem`: images compared with targets."""
 
-    Attributes
-    ----------
-    parameters : Parameters
-        What is free.
-    loss : ImageLoss
-        Gauss-Newton needs `Mse` or `PyramidMse`.
-    targets : numpy.ndarray
-        (n_images, height, width, 3 or 4).
-    """
-
-    parameters: Parameters
-    loss: ImageLoss
-    targets: np.ndarray
+    parameters: Parameters  # what is free
+    loss: ImageLoss  # Gauss-Newton needs `Mse` or `PyramidMse`
+    targets: np.ndarray  # (n_images, height, width, 3 or 4)
 
     @property
     @abstractmethod

@@ -26,21 +26,11 @@ Values = Mapping[str, np.ndarray]  # by scene path
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Where everything is at the steps that are kept: of a trajectory, or tangents of it.
+    """Where everything is at the steps that are kept: of a trajectory, or tangents of it."""
 
-    Attributes
-    ----------
-    surfaces : dict
-        Vertices of every drawn object, (n_rows, n_vertices, 3) [m].
-    x : numpy.ndarray, optional
-        Nodes, (n_rows, n_nodes, 3) [m].
-    density : numpy.ndarray, optional
-        Of smoke, (n_rows, height, width) [-].
-    """
-
-    surfaces: dict[str, np.ndarray]
-    x: np.ndarray | None = None
-    density: np.ndarray | None = None
+    surfaces: dict[str, np.ndarray]  # vertices of every drawn object, (n_rows, n_vertices, 3) [m]
+    x: np.ndarray | None = None  # nodes, (n_rows, n_nodes, 3) [m]
+    density: np.ndarray | None = None  # of smoke, (n_rows, height, width) [-]
 
 
 @dataclass(eq=False)
@@ -65,27 +55,15 @@ class Cotangents:
 
 @dataclass(frozen=True, eq=False)
 class Observer(ABC):
-    """One observation.
-
-    Attributes
-    ----------
-    name : str
-    weight : float
-    times : numpy.ndarray
-        Relative to `start`, increasing, (n_frames,) [s].
-    start : float
-        The scene's time of time 0 [s]; free as "observations.NAME.start".
-    index : numpy.ndarray
-        Number of each frame on the timeline of all observations, (n_frames,).
-    """
+    """One observation."""
 
     KIND: ClassVar[str]  # in words
 
     name: str
     weight: float
-    times: np.ndarray
-    start: float
-    index: np.ndarray
+    times: np.ndarray  # relative to `start`, increasing, (n_frames,) [s]
+    start: float  # the scene's time of time 0 [s]; free as "observations.NAME.start"
+    index: np.ndarray  # number of each frame on the timeline of all observations, (n_frames,)
 
     @property
     def start_path(self) -> str:

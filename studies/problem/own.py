@@ -63,25 +63,14 @@ class OwnResiduals:
 
 @dataclass(frozen=True, eq=False)
 class OwnObserver(Observer):
-    """Residuals of the user's own as an observer: rows are the residuals, in threes.
-
-    Attributes
-    ----------
-    own : OwnResiduals
-    count : int
-        Rows of each frame: a third of the residuals, rounded up.
-    kept : numpy.ndarray
-        Which of all frames are compared, (n_frames,).
-    motionless : numpy.ndarray
-        Residuals of bodies that stay where they begin, (n_all_frames, m).
-    """
+    """Residuals of the user's own as an observer: rows are the residuals, in threes."""
 
     KIND = "residuals of one's own"
 
     own: OwnResiduals
-    count: int
-    kept: np.ndarray
-    motionless: np.ndarray
+    count: int  # rows of each frame: a third of the residuals, rounded up
+    kept: np.ndarray  # which of all frames are compared, (n_frames,)
+    motionless: np.ndarray  # residuals of bodies that stay where they begin, (n_all_frames, m)
 
     @property
     def filled(self) -> np.ndarray:
@@ -214,20 +203,7 @@ class RecordedOwn(Recorded):
 
 
 def own_observer(name: str, one: OwnResiduals, start: Surfaces) -> OwnObserver:
-    """Return residuals of the user's own as an observer.
-
-    Parameters
-    ----------
-    name : str
-    one : OwnResiduals
-    start : mapping of str to array
-        Surfaces at the start, (n_vertices, 3) [m]: the residuals are tried on them.
-
-    Raises
-    ------
-    StudyError
-        If the times do not increase, or the residuals have another shape.
-    """
+    """Return residuals of the user's own as an observer."""
     times = np.asarray(one.times, np.float64)
     if times.ndim != 1 or not times.size or (np.diff(times) <= 0.0).any():
         raise StudyError(f"`observations.{name}.times` must increase, got {times.tolist()}.")

@@ -14,20 +14,11 @@ from studies.runs.errors import StudyError
 
 @dataclass(frozen=True)
 class Block:
-    """Parameters that share one transform.
+    """Parameters that share one transform."""
 
-    Attributes
-    ----------
-    paths : tuple of str
-        Names of the parameters, e.g. `("beam.mu", "beam.lam")`.
-    transform : Transform
-        From theta to natural values.
-    start, lower, upper : numpy.ndarray
-        Natural start values and bounds, `(n_paths, ...)`. Infinite bounds are none.
-    """
-
-    paths: tuple[str, ...]
-    transform: Transform
+    paths: tuple[str, ...]  # names of the parameters, e.g. `("beam.mu", "beam.lam")`.
+    transform: Transform  # from theta to natural values
+    # natural start values and bounds, `(n_paths, ...)`. Infinite bounds are none.
     start: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
@@ -49,12 +40,7 @@ class Block:
 
 
 class Parameters:
-    """Free parameters, as one flat vector theta and as values by path.
-
-    Attributes
-    ----------
-    paths : tuple of str
-    """
+    """Free parameters, as one flat vector theta and as values by path."""
 
     def __init__(self, blocks: list[Block]) -> None:
         if not blocks:
@@ -134,13 +120,7 @@ class Parameters:
         return np.concatenate(parts)
 
     def theta(self, natural: np.ndarray) -> np.ndarray:
-        """Return theta of natural values, flat.
-
-        Raises
-        ------
-        ValueError
-            If they are outside a transform's range, such as a mass that is not positive.
-        """
+        """Return theta of natural values, flat."""
         parts = [block.transform.theta(part).ravel() for block, part in self._parts(natural)]
         return np.concatenate(parts)
 

@@ -16,29 +16,16 @@ from studies.problem.sampling import Sampling
 
 @dataclass(frozen=True, eq=False)
 class PointObserver(Observer):
-    """Tracked points, as weighted sums of vertices of an object or of nodes.
-
-    Attributes
-    ----------
-    places : numpy.ndarray
-        (n_frames, n_points, 2 or 3), NaN where a point was not tracked.
-    error : float
-        Standard deviation [m or pixels].
-    matrix : csr_array
-        (n_points, n_vertices).
-    object : str
-        Of which vertices; "": of the nodes of the model.
-    camera : PosedCamera, optional
-        Of points in a picture, in pixels (u, v) of an image of `size`; it looks at points minus
-        `center`.
-    """
+    """Tracked points, as weighted sums of vertices of an object or of nodes."""
 
     KIND = "points"
 
-    places: np.ndarray
-    error: float
-    matrix: scipy.sparse.csr_array
-    object: str
+    places: np.ndarray  # (n_frames, n_points, 2 or 3), NaN where a point was not tracked
+    error: float  # standard deviation [m or pixels]
+    matrix: scipy.sparse.csr_array  # (n_points, n_vertices)
+    object: str  # of which vertices; "": of the nodes of the model
+    # of points in a picture, in pixels (u, v) of an image of `size`; it looks at points minus
+    # `center`
     camera: PosedCamera | None = None
     camera_path: str = ""
     center: np.ndarray = field(default_factory=lambda: np.zeros(3))

@@ -36,33 +36,18 @@ SAME_TIME = 1e-6  # [s]: instants that are nearer are one
 
 @dataclass(frozen=True, eq=False)
 class SceneProblem(ImageProblem):
-    """A `studies.problem.image_problem.ImageProblem`: predict observations of a scene.
-
-    Attributes
-    ----------
-    built : Built
-    observers : tuple of Observer
-        Their `index` counts the instants of all observations.
-    parameters : FreeParameters
-    fixed : mapping
-        Scene values that are neither free nor the scene's own, such as a fitted look, by path.
-    steps : Steps
-        Size of the time step.
-    shapes : tuple of ShapeLosses
-        Of vertices that are free.
-    n_frames : int
-        Instants of all observations.
-    dtype, device, checkpoint
-        As `studies.scene.motion.Motion` takes them.
-    """
+    """A `studies.problem.image_problem.ImageProblem`: predict observations of a scene."""
 
     built: Built
-    observers: tuple[Observer, ...]
+    observers: tuple[Observer, ...]  # their `index` counts the instants of all observations
     parameters: FreeParameters  # pyright: ignore[reportIncompatibleVariableOverride]
-    steps: Steps
+    steps: Steps  # size of the time step
+    # instants of all observations
     n_frames: int = 0  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    # scene values that are neither free nor the scene's own, such as a fitted look, by path
     fixed: Mapping[str, np.ndarray] = field(default_factory=dict)
-    shapes: tuple[ShapeLosses, ...] = ()
+    shapes: tuple[ShapeLosses, ...] = ()  # of vertices that are free
+    # as `studies.scene.motion.Motion` takes them
     dtype: str = "float64"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
     device: str = "cpu"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
     threads: int | None = None
@@ -524,13 +509,7 @@ class SceneProblem(ImageProblem):
     ) -> list[Sample | Failure]:
         """Return loss and gradient at many points, or why there is none.
 
-        Parameters
-        ----------
-        thetas : sequence of numpy.ndarray
-            (n,) each.
-        with_gradient : bool
-        steps : sequence of Steps, optional
-            The time step of every point; by default that of `with_rounded_steps`.
+        `steps` are the time steps of every point; by default those of `with_rounded_steps`.
         """
         found: list[Sample | Failure] = [Failure("")] * len(thetas)
         alike: dict[Any, list[Any]] = {}

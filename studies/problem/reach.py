@@ -28,23 +28,13 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class HalfStep(ParameterMap):
-    """What gravity takes from the velocities in half a step: -dt/2 g, 0 where a node is held.
-
-    Attributes
-    ----------
-    half : float
-        dt/2 [s].
-    moving : numpy.ndarray
-        1 or 0 of every node, (n_nodes,).
-    bodies : dict
-        Number of bodies in each set of rigid bodies.
-    """
+    """What gravity takes from the velocities in half a step: -dt/2 g, 0 where a node is held."""
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]
-    half: float
-    moving: np.ndarray
-    bodies: dict[str, int]
+    half: float  # dt/2 [s]
+    moving: np.ndarray  # 1 or 0 of every node, (n_nodes,)
+    bodies: dict[str, int]  # number of bodies in each set of rigid bodies
 
     def values(self, sources: Values) -> dict[str, np.ndarray]:
         """Return what is taken, by path."""
@@ -72,17 +62,10 @@ class HalfStep(ParameterMap):
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """All parameter maps of a built scene at one time step.
-
-    Attributes
-    ----------
-    built : Built
-    dt : float
-        [s].
-    """
+    """All parameter maps of a built scene at one time step."""
 
     built: Built
-    dt: float
+    dt: float  # [s]
 
     @cached_property
     def maps(self) -> tuple[ParameterMap, ...]:

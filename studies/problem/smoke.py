@@ -19,17 +19,11 @@ WHITE = (1.0, 1.0, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class SmokeObserver(PictureObserver):
-    """A film of white smoke over a colour, its frames as large as the grid.
-
-    Attributes
-    ----------
-    background : numpy.ndarray
-        (3,).
-    """
+    """A film of white smoke over a colour, its frames as large as the grid."""
 
     KIND = "film of smoke"
 
-    background: np.ndarray
+    background: np.ndarray  # (3,)
 
     def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedSmoke":
         """Draw the film."""
@@ -78,13 +72,7 @@ class RecordedSmoke(Recorded):
 def smoke_observer(
     name: str, one: declared.Film, data: FilmData, *, grid: tuple[int, int], levels: int
 ) -> SmokeObserver:
-    """Return a film of smoke as an observer.
-
-    Raises
-    ------
-    StudyError
-        If the film is not as large as the grid.
-    """
+    """Return a film of smoke as an observer."""
     if data.size != grid:
         raise StudyError(
             f"`observations.{name}.video` must be as large as the picture of the smoke's density, "

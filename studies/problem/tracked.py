@@ -31,24 +31,9 @@ def point_observer(
 ) -> PointObserver:
     """Return tracked points as an observer.
 
-    Parameters
-    ----------
-    name, one
-        The table of the scene file.
-    built : Built
-    seen_by : tuple, optional
-        Path, camera and size of its picture, of points in pixels.
-    center : numpy.ndarray
-        What the camera's points are relative to, (3,) [m].
-    spec : declared.Camera, optional
-        The same camera as declared, whose distortion is taken off.
-    data : PointData, optional
-        In place of the file: points that are still to be simulated.
-
-    Raises
-    ------
-    StudyError
-        If the body is not drawn, or a point is not on it.
+    Of points in pixels, `seen_by` is path, camera and size of the picture, and `spec` is the camera
+    as it is declared, whose distortion is taken off; the camera looks at points minus `center`.
+    `data` stands in for the file where points are still to be simulated.
     """
     if data is None:
         size = None if seen_by is None else seen_by[2]
@@ -85,11 +70,6 @@ def state_observer(
     """Return positions of all nodes of a body as an observer; with `times`, still to be simulated.
 
     Or their centre of mass, with the masses of the scene.
-
-    Raises
-    ------
-    StudyError
-        If the body has no nodes, or another number of them.
     """
     if one.body not in built.nodes:
         raise StudyError(
@@ -172,19 +152,7 @@ def _places(
 def on_surface(
     name: str, surface: np.ndarray, faces: np.ndarray, places: np.ndarray
 ) -> scipy.sparse.csr_array:
-    """Return W, (n_points, n_vertices), whose rows weigh the corners of the nearest triangle.
-
-    Parameters
-    ----------
-    name : str
-        Of the observation.
-    surface : numpy.ndarray
-        Vertices, (n_vertices, 3) [m].
-    faces : numpy.ndarray
-        (n_faces, 3).
-    places : numpy.ndarray
-        (n_points, 3) [m].
-    """
+    """Return W, (n_points, n_vertices), whose rows weigh the corners of the nearest triangle."""
     import pyvista
 
     mesh = pyvista.PolyData.from_regular_faces(surface, faces)

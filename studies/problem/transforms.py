@@ -75,15 +75,9 @@ class Identity:
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """p = unit theta, for quantities that the images feel unequally.
+    """p = unit theta, for quantities that the images feel unequally."""
 
-    Attributes
-    ----------
-    unit : numpy.ndarray
-        A positive number for each value, or one that fits by broadcasting.
-    """
-
-    unit: np.ndarray
+    unit: np.ndarray  # A positive number for each value, or one that fits by broadcasting
 
     def natural(self, theta: np.ndarray) -> np.ndarray:
         """Return the natural values at theta."""

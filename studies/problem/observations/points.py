@@ -1,7 +1,4 @@
-"""Tracked points of a body: a CSV file with the columns time, point, and x, y, z or u, v.
-
-Tests: `tests/studies/problem/observations/test_points.py`.
-"""
+"""Tracked points of a body: a CSV file with the columns time, point, and x, y, z or u, v."""
 
 import csv
 import math
@@ -23,21 +20,12 @@ SPACE, PICTURE = ("x", "y", "z"), ("u", "v")
 
 @dataclass(frozen=True, eq=False)
 class PointData:
-    """Where points are at times.
+    """Where points are at times."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        In the order of the file.
-    times : ndarray
-        From small to large [s], (n_times,).
-    values : ndarray
-        (n_times, n_points, 3) [m], or (n_times, n_points, 2) [pixels] of the whole film, column and
-        row, without distortion; NaN where a point is missing.
-    """
-
-    names: tuple[str, ...]
-    times: np.ndarray
+    names: tuple[str, ...]  # in the order of the file
+    times: np.ndarray  # from small to large [s], (n_times,)
+    # (n_times, n_points, 3) [m], or (n_times, n_points, 2) [pixels] of the whole film, column
+    # and row, without distortion; NaN where a point is missing
     values: np.ndarray
 
     @property
@@ -52,24 +40,10 @@ def read_points(
     size: tuple[int, int] | None = None,
     key: str = "points",
 ) -> PointData:
-    """Read tracked points.
+    """Read tracked points; messages call the table by `key`, "observations.NAME".
 
-    Parameters
-    ----------
-    points : Points
-        Its path is taken as it is.
-    camera : Camera, optional
-        Of points in pixels: its distortion is taken out.
-    size : tuple of int, optional
-        Height and width of the camera's film [pixels]; needed for the distortion of a camera that
-        is given by fov_y.
-    key : str
-        What messages call the table: "observations.NAME".
-
-    Raises
-    ------
-    StudyError
-        By file and line, if something in the file does not fit, or `at` names an unknown point.
+    The distortion of `camera` is taken out of points in pixels. One that is given by fov_y needs
+    the `size` (height, width) of its film for that.
     """
     assert points.file is not None
     data = _read_table(Path(points.file), key)

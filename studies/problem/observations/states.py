@@ -1,7 +1,4 @@
-"""Positions of all nodes of a body at times: .npz with `times` and `x`.
-
-Tests: `tests/studies/problem/observations/test_states.py`.
-"""
+"""Positions of all nodes of a body at times: .npz with `times` and `x`."""
 
 from dataclasses import dataclass
 from zipfile import BadZipFile
@@ -22,13 +19,7 @@ class StateData:
 
 
 def read_states(states: States, key: str = "states") -> StateData:
-    """Read positions of nodes; messages call the table by `key`, "observations.NAME".
-
-    Raises
-    ------
-    StudyError
-        If the file cannot be read, or an array is missing, of another shape or not finite.
-    """
+    """Read positions of nodes; messages call the table by `key`, "observations.NAME"."""
     assert states.file is not None
     arrays = _loaded(states.file, f"{key}.file")
     for name in ("times", "x"):
