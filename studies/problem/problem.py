@@ -9,15 +9,16 @@ independent numbers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjsim.backend import thread_count
 from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
 from studies.problem.free import FreeParameters
-from studies.problem.image_problem import ImageProblem, Judge, filled_columns
 from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
 from studies.problem.reach import Reach
 from studies.problem.sampling import Sampling, sample_steps
@@ -32,40 +33,50 @@ from studies.scene.series import in_steps
 
 EVIDENCE = 1000.0
 SAME_TIME = 1e-6  # [s]: instants that are nearer are one
+Judge = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
-class SceneProblem(ImageProblem):
-    """A `studies.problem.image_problem.ImageProblem`: predict observations of a scene."""
+class SceneProblem:
+    """A `studies.search.optimizers.problem.Problem`: predict observations of a scene."""
 
     built: Built
     observers: tuple[Observer, ...]  # their `index` counts the instants of all observations
-    parameters: FreeParameters  # pyright: ignore[reportIncompatibleVariableOverride]
+    parameters: FreeParameters
     steps: Steps  # size of the time step
     # instants of all observations
-    n_frames: int = 0  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    n_frames: int = 0
     # scene values that are neither free nor the scene's own, such as a fitted look, by path
     fixed: Mapping[str, np.ndarray] = field(default_factory=dict)
     shapes: tuple[ShapeLosses, ...] = ()  # of vertices that are free
     # as `studies.scene.motion.Motion` takes them
-    dtype: str = "float64"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
-    device: str = "cpu"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    dtype: str = "float64"
+    device: str = "cpu"
     threads: int | None = None
     checkpoint: str = "1GB"
 
     @property
-    def loss(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def loss(self) -> str:
         """What is compared, in words."""
         return ", ".join(f"{one.KIND} `{one.name}`" for one in self.observers)
 
     @property
-    def targets(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def targets(self) -> np.ndarray:
         """What was observed, (n_rows, 3)."""
         return np.concatenate([one.targets() for one in self.observers])
 
     @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of theta."""
+        return self.parameters.lower, self.parameters.upper
+
+    def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the natural values by path."""
+        return self.parameters.values(theta)
+
+    @property
     def answers(self) -> tuple[int, ...]:
-        """Components of theta that are asked for."""
+        """Components of theta that are asked for; the others are nuisances, such as a camera."""
         return self.parameters.answers
 
     @property
@@ -80,10 +91,6 @@ class SceneProblem(ImageProblem):
         return isinstance(self.built.system, AtRest)
 
     # What the problem is restricted to
-
-    def with_targets(self, targets: np.ndarray) -> "SceneProblem":
-        """Raise: observations are read from files."""
-        raise TypeError(f"A scene has the targets that were observed, not {targets.shape} others.")
 
     def with_dtype(self, dtype: str) -> "SceneProblem":
         """Return the same problem computed in another precision."""
@@ -344,8 +351,18 @@ class SceneProblem(ImageProblem):
         parts = np.split(rows, ends[:-1])
         return np.concatenate([of(one, p) for one, p in zip(self.observers, parts, strict=True)])
 
+    def loss_at(self, theta: np.ndarray) -> float:
+        """Return the loss only."""
+        return self.loss_of(self.images(theta)) + self.penalty(theta)[0]
+
+    def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss and its gradient in theta."""
+        value, gradient = self.pull_back(theta, self.judge)
+        more, slope = self.penalty(theta)
+        return value + more, gradient + slope
+
     def loss_of(self, images: np.ndarray) -> float:
-        """Return r @ r."""
+        """Return r @ r, without priors."""
         r = self.residuals_of(images)
         return float(r @ r)
 
@@ -379,7 +396,7 @@ class SceneProblem(ImageProblem):
 
     def residuals(self, theta: np.ndarray) -> np.ndarray:
         """Return r at theta; the last rows are the priors."""
-        return self.with_priors(theta, super().residuals(theta))
+        return self.with_priors(theta, self.residuals_of(self.images(theta)))
 
     def with_priors(self, theta: np.ndarray, r: np.ndarray) -> np.ndarray:
         """Return r of predictions with the rows of the priors at theta behind it."""
@@ -387,26 +404,32 @@ class SceneProblem(ImageProblem):
 
     def residuals_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
         """Return the derivative of r along `tan_theta`."""
-        own = super().residuals_jvp(theta, tan_theta)
+        own = self.residuals_tangent(*self.images_jvp(theta, tan_theta))
         return np.concatenate([own, self._prior(theta)[1] * tan_theta])
 
     def residuals_vjp(self, theta: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the gradient in theta for a cotangent of r."""
         n = len(theta)
-        return super().residuals_vjp(theta, adj_r[:-n]) + self._prior(theta)[1] * adj_r[-n:]
+
+        def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
+            return 0.0, self.residuals_cotangent(images, adj_r[:-n])
+
+        return self.pull_back(theta, judge)[1] + self._prior(theta)[1] * adj_r[-n:]
 
     def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return r and its Jacobian, one tangent sweep a column; columns share the threads."""
         rows, push = self.on_one_thread().pushing(theta)
         own, (prior, scale) = self.residuals_of(rows), self._prior(theta)
-        n, count = len(theta), len(own)
+        jacobian = np.empty((len(own) + len(theta), len(theta)), order="F")
 
-        def column(direction: np.ndarray) -> np.ndarray:
-            return np.concatenate(
-                [self.residuals_tangent(rows, push(direction)), scale * direction]
-            )
+        def fill(i: int) -> None:
+            direction = np.zeros(len(theta))
+            direction[i] = 1.0
+            pushed = self.residuals_tangent(rows, push(direction))
+            jacobian[:, i] = np.concatenate([pushed, scale * direction])
 
-        jacobian = filled_columns(column, (count + n, n), self.device)
+        with ThreadPoolExecutor(thread_count(None, large=self.device == "cpu")) as pool:
+            list(pool.map(fill, range(len(theta))))
         return np.concatenate([own, prior]), jacobian
 
     def frames_of_rows(self) -> np.ndarray:
