@@ -13,7 +13,15 @@ from render.losses import Mse, PyramidMse, residuals
 from render.posed_camera import PosedCamera
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded, Values
+from studies.problem.observers import (
+    SEEN,
+    Cotangents,
+    Moved,
+    Observer,
+    Recorded,
+    Values,
+    values_under,
+)
 from studies.problem.sampling import Sampling
 
 
@@ -111,7 +119,8 @@ class FilmObserver(PictureObserver):
     def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedFilm":
         """Draw the film."""
         arguments = self._drawn(moved, at, values)
-        return RecordedFilm(self, moved, at, record_images(*arguments, device=self.device))
+        drawn = record_images(*arguments, device=self.device)
+        return RecordedFilm(moved, at, drawn.images.reshape(-1, 4), self, drawn)
 
     def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
         """Return the pixels, (n_frames H W, 4)."""
@@ -138,12 +147,7 @@ class FilmObserver(PictureObserver):
 
     def camera_at(self, values: Values) -> PosedCamera:
         """Return the camera with the values of its paths."""
-        prefix = f"{self.camera_path}."
-        own = {
-            path.removeprefix(prefix): value
-            for path, value in values.items()
-            if path.startswith(prefix)
-        }
+        own = values_under(self.camera_path, values)
         return self.camera.with_values(own) if own else self.camera
 
 
@@ -175,14 +179,7 @@ class RecordedFilm(Recorded):
     """A film that was drawn."""
 
     film: FilmObserver
-    moved: Moved
-    at: Sampling
     drawn: ImageRecord
-
-    @property
-    def rows(self) -> np.ndarray:
-        """The pixels."""
-        return self.drawn.images.reshape(-1, 4)
 
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
         """Return the tangent of the pixels."""
@@ -195,10 +192,8 @@ class RecordedFilm(Recorded):
                 parts.append(float(shift) * self.at.slope(self.moved.surfaces[name]))
             if parts:
                 tangents[f"{name}.vertices"] = sum(parts[1:], start=parts[0])
-        prefix = f"{film.camera_path}."
-        for path, value in tan_values.items():
-            if path.startswith(prefix):
-                tangents[f"camera.{path.removeprefix(prefix)}"] = value
+        for name, value in values_under(film.camera_path, tan_values).items():
+            tangents[f"camera.{name}"] = value
         tangents |= {
             own: tan_values[path] for own, path in film.paths.items() if path in tan_values
         }

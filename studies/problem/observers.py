@@ -13,7 +13,7 @@ so that a deviation of SEEN in every pixel, or of one standard deviation in ever
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -94,17 +94,23 @@ class Observer(ABC):
         """Return the prediction, (n_rows, 4)."""
         return self.record(moved, at, values).rows
 
-    @abstractmethod
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return r, frame after frame, with loss = r @ r."""
+        return (self._factor() * (rows[:, :3] - self.targets())).ravel()
 
-    @abstractmethod
     def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
         """Return the tangent of r, which is linear in the rows."""
+        return (self._factor() * tan_rows[:, :3]).ravel()
 
-    @abstractmethod
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of the rows."""
+        out = np.zeros((len(adj_r) // 3, 4))
+        out[:, :3] = self._factor() * adj_r.reshape(-1, 3)
+        return out
+
+    def _factor(self) -> Any:
+        """Return what scales the difference in each row where r is nothing else, (n_rows, 1)."""
+        raise NotImplementedError
 
     @abstractmethod
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -121,13 +127,13 @@ class Observer(ABC):
         return np.tile(self.targets()[:per_frame], (len(self.times), 1))
 
 
+@dataclass(frozen=True, eq=False)
 class Recorded(ABC):
     """A prediction with its derivatives."""
 
-    @property
-    @abstractmethod
-    def rows(self) -> np.ndarray:
-        """The rows, (n_rows, 4)."""
+    moved: Moved
+    at: Sampling
+    rows: np.ndarray  # (n_rows, 4)
 
     @abstractmethod
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
@@ -136,3 +142,9 @@ class Recorded(ABC):
     @abstractmethod
     def vjp(self, adj_rows: np.ndarray) -> Cotangents:
         """Pull the cotangent of the rows back."""
+
+
+def values_under(path: str, values: Values) -> dict[str, np.ndarray]:
+    """Return the values whose paths begin with `path` and a dot, by what follows."""
+    prefix = f"{path}."
+    return {k.removeprefix(prefix): one for k, one in values.items() if k.startswith(prefix)}

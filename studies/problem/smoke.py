@@ -30,7 +30,7 @@ class SmokeObserver(PictureObserver):
         del values
         assert moved.density is not None
         images = smoke_images(at.at(moved.density), WHITE, self.background)
-        return RecordedSmoke(self, moved, at, images.reshape(-1, 4))
+        return RecordedSmoke(moved, at, images.reshape(-1, 4), self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +38,6 @@ class RecordedSmoke(Recorded):
     """A film of smoke that was drawn."""
 
     film: SmokeObserver
-    moved: Moved
-    at: Sampling
-    drawn: np.ndarray
-
-    @property
-    def rows(self) -> np.ndarray:
-        """The pixels, (n_frames H W, 4)."""
-        return self.drawn
 
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
         """Return the tangent of the pixels."""
