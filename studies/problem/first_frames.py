@@ -114,8 +114,7 @@ def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndar
     first = _first_of_films(problem)
     places = []
     for at in (theta, other):
-        _, motion, samplings = first.with_steps_for(at)._moment(at)
-        moved = first._moved(motion, motion.run())
+        moved, samplings, _ = first.with_steps_for(at).run_at(at)
         places += [
             np.concatenate([sampling.at(rows)[0] for rows in moved.surfaces.values()])
             for sampling in samplings
@@ -129,7 +128,7 @@ def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndar
 def _first_of_films(problem: SceneProblem) -> SceneProblem:
     """Return the problem of the first frame of every film."""
     firsts = [
-        replace(one.between(np.arange(len(one.times)) == 0))
+        one.between(np.arange(len(one.times)) == 0)
         for one in problem.observers
         if isinstance(one, FilmObserver)
     ]
@@ -146,10 +145,8 @@ def _with_backgrounds(
 
     Without a margin they may be anywhere but at the border.
     """
-    values = problem._values(problem.parameters.start)
     first = _first_of_films(problem)
-    _, motion, samplings = first._moment(problem.parameters.start)
-    moved = first._moved(motion, motion.run())
+    moved, samplings, values = first.run_at(problem.parameters.start)
     found = {}
     for one, at in zip(first.observers, samplings, strict=True):
         assert isinstance(one, FilmObserver)

@@ -183,9 +183,7 @@ class SceneProblem:
 
     def predictions(self, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """Return the predicted rows of every observation for scene values by path."""
-        moved, samplings = self.moved(values)
-        pairs = zip(self.observers, samplings, strict=True)
-        return [one.predict(moved, at, values) for one, at in pairs]
+        return self._predicted(*self.moved(values), values)
 
     def moved(self, values: Mapping[str, np.ndarray]) -> tuple[Moved, list[Sampling]]:
         """Return what moves for scene values by path, and where each observation's instants are.
@@ -199,12 +197,16 @@ class SceneProblem:
 
     def sceneries_at(self, theta: np.ndarray) -> list[Scenery]:
         """Return what the cameras of films see at theta."""
-        values, motion, samplings = self._moment(theta)
-        moved = self._moved(motion, motion.run())
+        moved, samplings, values = self.run_at(theta)
         pairs = zip(self.observers, samplings, strict=True)
         return [
             one.scenery(moved, at, values) for one, at in pairs if isinstance(one, FilmObserver)
         ]
+
+    def run_at(self, theta: np.ndarray) -> tuple[Moved, list[Sampling], dict[str, np.ndarray]]:
+        """Return what moves at theta, where each observation's instants are, and the values."""
+        values, motion, samplings = self._moment(theta)
+        return self._moved(motion, motion.run()), samplings, values
 
     def motion_at(self, theta: np.ndarray) -> Motion:
         """Return the motion at theta."""
@@ -232,15 +234,14 @@ class SceneProblem:
 
     def images(self, theta: np.ndarray) -> np.ndarray:
         """Return all predictions at theta, (n_rows, 4)."""
-        values, motion, samplings = self._moment(theta)
-        moved = self._moved(motion, motion.run())
-        return self._predicted(moved, samplings, values)
+        return np.concatenate(self._predicted(*self.run_at(theta)))
 
     def _predicted(
         self, moved: Moved, samplings: Sequence[Sampling], values: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
+    ) -> list[np.ndarray]:
+        """Return the rows of every observation."""
         pairs = zip(self.observers, samplings, strict=True)
-        return np.concatenate([one.predict(moved, at, values) for one, at in pairs])
+        return [one.predict(moved, at, values) for one, at in pairs]
 
     def images_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the predictions at theta and their derivative along `tan_theta`."""
@@ -322,18 +323,17 @@ class SceneProblem:
 
     def residuals_of(self, images: np.ndarray) -> np.ndarray:
         """Return r of predictions, without priors."""
-        return self._joined(lambda one, rows: one.residuals(rows), images)
+        return np.concatenate([one.residuals(rows) for one, rows in self._by_observer(images)])
 
     def residuals_tangent(self, images: np.ndarray, tan_images: np.ndarray) -> np.ndarray:
         """Return the tangent of r, without priors."""
         del images
-        return self._joined(lambda one, rows: one.residuals_jvp(rows), tan_images)
+        pairs = self._by_observer(tan_images)
+        return np.concatenate([one.residuals_jvp(rows) for one, rows in pairs])
 
     def residuals_cotangent(self, images: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of predictions, in as many columns as they have."""
-        r_ends = np.cumsum(self._residual_counts())
-        parts = np.split(adj_r, r_ends[:-1])
-        rows = [one.residuals_vjp(part) for one, part in zip(self.observers, parts, strict=True)]
+        rows = [one.residuals_vjp(part) for one, part in self._by_residuals(adj_r)]
         return np.concatenate(rows)[:, : images.shape[-1]]
 
     def _residual_counts(self) -> list[int]:
@@ -344,12 +344,15 @@ class SceneProblem:
             counts.append(len(one.times) * len(first.residuals_jvp(blank)))
         return counts
 
-    def _joined(
-        self, of: Callable[[Observer, np.ndarray], np.ndarray], rows: np.ndarray
-    ) -> np.ndarray:
+    def _by_observer(self, rows: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
+        """Return every observer with its rows of predictions."""
         ends = np.cumsum([one.rows_per_frame() * len(one.times) for one in self.observers])
-        parts = np.split(rows, ends[:-1])
-        return np.concatenate([of(one, p) for one, p in zip(self.observers, parts, strict=True)])
+        return list(zip(self.observers, np.split(rows, ends[:-1]), strict=True))
+
+    def _by_residuals(self, r: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
+        """Return every observer with its part of the residuals, without priors."""
+        ends = np.cumsum(self._residual_counts())
+        return list(zip(self.observers, np.split(r, ends[:-1]), strict=True))
 
     def loss_at(self, theta: np.ndarray) -> float:
         """Return the loss only."""
@@ -464,8 +467,7 @@ class SceneProblem:
         """Return the loss of every instant alone from residuals without priors, (n_frames,)."""
         # the loss of an observation is a mean over its frames: alone, a frame counts whole
         squares, parts = np.zeros(self.n_frames), np.zeros(self.n_frames)
-        ends = np.cumsum(self._residual_counts())
-        for one, own in zip(self.observers, np.split(r, ends[:-1]), strict=True):
+        for one, own in self._by_residuals(r):
             np.add.at(squares, one.index, np.square(own).reshape(len(one.times), -1).sum(axis=1))
             np.add.at(parts, one.index, 1.0 / len(one.times))
         return squares / np.where(parts > 0.0, parts, 1.0)
@@ -480,11 +482,11 @@ class SceneProblem:
         An observation that begins later than the motion may be wrong in its first frame because the
         motion is: its best frame counts.
         """
-        values, motion, samplings = self._moment(theta)
-        moved = self._moved(motion, motion.run())
+        moved, samplings, values = self.run_at(theta)
         out = np.zeros(self.n_frames)
-        for one, at in zip(self.observers, samplings, strict=True):
-            left = one.squares(one.predict(moved, at, values), one.targets())
+        rows = self._predicted(moved, samplings, values)
+        for one, own in zip(self.observers, rows, strict=True):
+            left = one.squares(own, one.targets())
             begins_late = one.instants(values)[0] > SAME_TIME
             out[one.index] += left.min() if begins_late else left[0]
         return out
@@ -499,8 +501,7 @@ class SceneProblem:
 
     def _squares(self, rows: np.ndarray, other: Callable[[Observer], np.ndarray]) -> np.ndarray:
         out = np.zeros(self.n_frames)
-        ends = np.cumsum([one.rows_per_frame() * len(one.times) for one in self.observers])
-        for one, part in zip(self.observers, np.split(rows, ends[:-1]), strict=True):
+        for one, part in self._by_observer(rows):
             out[one.index] += one.squares(part, other(one))
         return out
 
@@ -583,7 +584,8 @@ def _sampled(
             judged.append(own._judged(moment, run, _keeping(kept, own)))
         else:
             values, motion, samplings = moment
-            kept = [own.residuals_of(own._predicted(own._moved(motion, run), samplings, values))]
+            rows = own._predicted(own._moved(motion, run), samplings, values)
+            kept = [own.residuals_of(np.concatenate(rows))]
             judged.append(_Judged(float(kept[0] @ kept[0]), Cotangents(), Pulled()))
         frame_losses.append(own.frame_losses_of(kept[0]))
     frames = [{} if one is None else one.pulled.frames for one in judged]
