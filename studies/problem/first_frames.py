@@ -147,7 +147,8 @@ def _with_backgrounds(
     """
     first = _first_of_films(problem)
     moved, samplings, values = first.run_at(problem.parameters.start)
-    found = {}
+    by_name = {one.name: one for one in problem.observers}
+    new: dict[str, FilmObserver] = {}
     for one, at in zip(first.observers, samplings, strict=True):
         assert isinstance(one, FilmObserver)
         declared_film = file.observations[one.name]
@@ -171,16 +172,8 @@ def _with_backgrounds(
             mask = silhouettes(films[one.name], plate)
             frames = np.repeat(mask[..., None], 3, axis=-1)
             plate = np.zeros_like(plate)
-        found[one.name] = (frames, plate)
-    observers = tuple(
-        replace(
-            one,
-            frames=found[one.name][0],
-            first=found[one.name][0][0],
-            rasterizer=replace(one.rasterizer, background=found[one.name][1]),
-        )
-        if one.name in found and isinstance(one, FilmObserver)
-        else one
-        for one in problem.observers
-    )
-    return replace(problem, observers=observers)
+        rasterizer = replace(one.rasterizer, background=plate)
+        whole = by_name[one.name]
+        assert isinstance(whole, FilmObserver)
+        new[one.name] = replace(whole, frames=frames, first=frames[0], rasterizer=rasterizer)
+    return replace(problem, observers=tuple(new.get(k, one) for k, one in by_name.items()))

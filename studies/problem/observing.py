@@ -180,18 +180,6 @@ def _white(meshes: Mapping[str, Mesh]) -> Scene:
     return Scene({name: Mesh(mesh.faces, material=white) for name, mesh in meshes.items()})
 
 
-def look_names(mesh: Mesh, *, in_sky: bool = False) -> tuple[str, ...]:
-    """Return what of a look may be free; a sky takes the place of the material."""
-    names = [] if in_sky else ["ambient", "diffuse"]
-    if mesh.material.specular is not None:
-        names += ["specular", "shininess"]
-    if mesh.texture is not None:
-        names.append("texels")
-    if mesh.vertex_colors is not None:
-        names.append("vertex_colors")
-    return tuple(names)
-
-
 def look_value(scene: Scene, target: str) -> np.ndarray:
     """Return the value of a path of a look or a light, as the renderer calls it."""
     owner, _, name = target.rpartition(".")
@@ -203,19 +191,22 @@ def look_value(scene: Scene, target: str) -> np.ndarray:
 
 
 def _look_paths(built: Built) -> dict[str, str]:
-    """Return the scene paths of looks and lights by the renderer's."""
+    """Return the scene paths of looks and lights by the renderer's.
+
+    A sky takes the place of the material.
+    """
     in_sky = any(isinstance(light, SphericalHarmonics) for light in built.lights.values())
-    paths = {
-        f"{name}.{key}": f"{name}.look.{key}"
-        for name, mesh in built.meshes.items()
-        for key in look_names(mesh, in_sky=in_sky)
-    }
-    lights = {
-        f"{name}.{key}": f"lights.{name}.{key}"
-        for name in built.lights
-        for key in (("coefficients",) if in_sky else ("direction", "color"))
-    }
-    return paths | lights
+    paths: dict[str, str] = {}
+    for name, mesh in built.meshes.items():
+        keys = [] if in_sky else ["ambient", "diffuse"]
+        keys += ["specular", "shininess"] if mesh.material.specular is not None else []
+        keys += ["texels"] if mesh.texture is not None else []
+        keys += ["vertex_colors"] if mesh.vertex_colors is not None else []
+        paths |= {f"{name}.{key}": f"{name}.look.{key}" for key in keys}
+    for name in built.lights:
+        keys = ["coefficients"] if in_sky else ["direction", "color"]
+        paths |= {f"{name}.{key}": f"lights.{name}.{key}" for key in keys}
+    return paths
 
 
 def unseen(one: FilmObserver, points: np.ndarray) -> str:

@@ -20,7 +20,7 @@ from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
 from studies.problem.free import FreeParameters
 from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
-from studies.problem.reach import Reach
+from studies.problem.reach import Reach, system_at
 from studies.problem.sampling import Sampling, sample_steps
 from studies.problem.shapes import ShapeLosses
 from studies.problem.steps import Steps
@@ -28,7 +28,6 @@ from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
 from studies.scene.building import Built
 from studies.scene.filming import Pulled
 from studies.scene.motion import AtRest, Motion, pull_frames
-from studies.scene.series import in_steps
 
 
 EVIDENCE = 1000.0
@@ -150,8 +149,7 @@ class SceneProblem:
 
     def _system(self, values: Mapping[str, np.ndarray], dt: float) -> tuple[Any, Any]:
         """Return system and state with values by scene path."""
-        reach = Reach(self.built, dt)
-        return self.built.system.with_values(self.built.state, reach.values(values))
+        return system_at(self.built, values, dt)
 
     def _moment(self, theta: np.ndarray) -> tuple[dict[str, np.ndarray], Motion, list[Sampling]]:
         """Return the values, the motion, and where the instants of each observation lie."""
@@ -165,10 +163,7 @@ class SceneProblem:
             dt,
             moves=[one.start_path in self.parameters.paths for one in self.observers],
         )
-        system, state = self._system(values, dt)
-        if varying := self.built.varying:
-            courses = in_steps(varying, system.parameters(), dt)
-            system, state = system.with_values(state, courses)
+        system, state = system_at(self.built, values, dt, varies=True)
         motion = Motion(
             system,
             state,

@@ -20,6 +20,7 @@ import numpy as np
 from adjsim.model import Model
 from studies.scene.building import Built
 from studies.scene.maps import ParameterMap, add_up
+from studies.scene.series import in_steps
 
 
 GRAVITY = "world.gravity"
@@ -116,3 +117,12 @@ class Reach:
 
     def _ending_at(self, targets: set[str]) -> list[ParameterMap]:
         return [one for one in self.maps if set(one.targets) & targets]
+
+
+def system_at(built: Built, given: Values, dt: float, *, varies: bool = False) -> tuple[Any, Any]:
+    """Return system and state for values by scene path; `varies` adds what changes over time."""
+    system, state = built.system.with_values(built.state, Reach(built, dt).values(given))
+    if varies and built.varying:
+        courses = in_steps(built.varying, system.parameters(), dt)
+        system, state = system.with_values(state, courses)
+    return system, state

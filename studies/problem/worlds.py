@@ -92,11 +92,9 @@ def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> Worlds:
     if keeps:
         shared["checkpoint"] = first.checkpoint
         kept = record(batch, states, first.dt, first.n_steps, **shared)
-    found = (
-        rollout(batch, states, first.dt, first.n_steps, **shared)
-        if kept is None
-        else kept.trajectory
-    )
+        found = kept.trajectory
+    else:
+        found = rollout(batch, states, first.dt, first.n_steps, **shared)
     runs = [
         run if run.diverged is None else _diverged(motion, run)
         for motion, run in zip(motions, found, strict=True)
