@@ -46,6 +46,9 @@ def make_observers(
     center = _center(file, built)
     found: list[Observer] = []
     for name, one in file.observations.items():
+        times = None
+        if one.simulate is not None:
+            times = clock_of(one, file.world, f"observations.{name}").times
         if isinstance(one, declared.Film) and isinstance(built.state, SmokeState):
             levels = file.search.levels if file.search.loss == "pyramid" else 1
             grid = built.state.density.shape
@@ -55,17 +58,11 @@ def make_observers(
         elif isinstance(one, declared.Points):
             camera = _point_camera(file, one, films, center)
             spec = None if one.camera is None else file.cameras[one.camera]
-            blank = None
-            if one.simulate is not None:
-                key = f"observations.{name}"
-                blank = blank_points(one, clock_of(one, file.world, key).times, key)
+            blank = None if times is None else blank_points(one, times, f"observations.{name}")
             found.append(
                 point_observer(name, one, built, camera, center=center, spec=spec, data=blank)
             )
         else:
-            times = None
-            if one.simulate is not None:
-                times = clock_of(one, file.world, f"observations.{name}").times
             found.append(state_observer(name, one, built, times))
     return found
 

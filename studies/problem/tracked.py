@@ -6,8 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from render.posed_camera import PosedCamera
-from studies.problem.observations.points import PointData, read_points
-from studies.problem.observations.states import StateData, read_states
+from studies.problem.observations.points import PointData, read_points, read_states
 from studies.problem.points import PointObserver
 from studies.problem.start import start_surfaces
 from studies.runs.errors import StudyError
@@ -83,7 +82,7 @@ def state_observer(
     if times is None:
         data = read_states(one, f"observations.{name}")
     else:
-        data = StateData(times, np.zeros((len(times), n, 3)))
+        data = PointData((), times, np.zeros((len(times), n, 3)))
     if data.values.shape[1] != n:
         whose = (
             "one place, its centre of mass"

@@ -1,4 +1,8 @@
-"""Tracked points of a body: a CSV file with the columns time, point, and x, y, z or u, v."""
+"""Tracked points and states of a body, read from files.
+
+Points are a CSV file with the columns time, point, and x, y, z or u, v. States are the positions of
+all nodes, an .npz file with `times` and `x`.
+"""
 
 import csv
 import math
@@ -6,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from studies.problem.observations.undistort import undistorted_points
 from studies.runs.errors import StudyError
-from studies.scene.declared import Camera, Points
+from studies.scene.declared import Camera, Points, States
 from studies.scene.tables import unknown
 
 
@@ -132,3 +137,48 @@ def _number(column: str, text: str, where: str) -> float:
     if not math.isfinite(number):
         raise StudyError(f"{where}: `{column}` must be a number, got {text!r}.")
     return number
+
+
+def read_states(states: States, key: str = "states") -> PointData:
+    """Read positions of nodes; messages call the table by `key`, "observations.NAME"."""
+    assert states.file is not None
+    arrays = _loaded(states.file, f"{key}.file")
+    for name in ("times", "x"):
+        if name not in arrays:
+            raise StudyError(f"`{key}.file`: {unknown('array', name, arrays)}")
+    return _checked_states(arrays["times"], arrays["x"], key)
+
+
+def _loaded(path: str, key: str) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz file; nothing in it is run."""
+    try:
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise StudyError(
+                f"`{key}`: {path} is one array. Save `times` and `x` together, with numpy.savez."
+            )
+        with file:
+            return dict(file)
+    except (OSError, BadZipFile, EOFError) as error:
+        raise StudyError(f"`{key}`: {path} cannot be read: {error}.") from error
+    except ValueError as error:
+        if isinstance(error, StudyError):
+            raise
+        raise StudyError(
+            f"`{key}`: {path} must be .npz with arrays of numbers: {error}."
+        ) from error
+
+
+def _checked_states(times: np.ndarray, x: np.ndarray, key: str) -> PointData:
+    """Return the two arrays in float64 if they fit: (n_times,) [s], (n_times, n_nodes, 3) [m]."""
+    for name, array in (("times", times), ("x", x)):
+        if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+            raise StudyError(f"`{key}.file`: `{name}` must hold finite numbers.")
+    if times.ndim != 1 or not len(times) or (np.diff(times) <= 0.0).any():
+        raise StudyError(f"`{key}.file`: `times` must be (n,) and grow, got shape {times.shape}.")
+    if x.ndim != 3 or x.shape[0] != len(times) or x.shape[2] != 3:
+        raise StudyError(
+            f"`{key}.file`: `x` must have shape ({len(times)}, n_nodes, 3), one row for each of "
+            f"`times`, got {x.shape}."
+        )
+    return PointData((), times.astype(np.float64), x.astype(np.float64))
