@@ -29,7 +29,7 @@ import numpy as np
 
 from adjoint.verify.vectors import unit
 from studies.answer.touches import Moving, margins_by_window
-from studies.problem.image_problem import ImageProblem
+from studies.problem.problem import SceneProblem
 
 
 STEPS = (1e-5, 1e-6, 1e-7, 1e-8)  # of the differences, in theta; the first that agrees is told
@@ -66,7 +66,7 @@ class BetweenKinks:
         return {**asdict(self), "error": self.error if np.isfinite(self.error) else None}
 
 
-def events_between(problem: ImageProblem, theta: np.ndarray) -> Callable[[np.ndarray], int] | None:
+def events_between(problem: SceneProblem, theta: np.ndarray) -> Callable[[np.ndarray], int] | None:
     """Return what counts the margins that have another sign elsewhere; None without contact."""
     if not has_one_clock(problem):
         return None

@@ -37,7 +37,7 @@ from studies.answer.between_kinks import (
     reach,
 )
 from studies.answer.touches import Moving, nearest_touch
-from studies.problem.image_problem import ImageProblem
+from studies.problem.problem import SceneProblem
 from studies.runs.manifest import machine, now, versions
 from studies.runs.options import RunOptions
 from studies.search.optimizers.problem import NOT_FINITE
@@ -109,7 +109,7 @@ def verdict_of(certified: dict[str, Any]) -> Verdict:
 
 
 def certificate(
-    problem: ImageProblem,
+    problem: SceneProblem,
     theta: np.ndarray,
     options: RunOptions,
     say: Say = quiet,
@@ -155,7 +155,7 @@ def gathered(certificates: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def check_point(
-    problem: ImageProblem, theta: np.ndarray, seed: int, say: Say = quiet
+    problem: SceneProblem, theta: np.ndarray, seed: int, say: Say = quiet
 ) -> dict[str, Any]:
     """Return the outcome of both tests at theta, or why there is none."""
     try:
@@ -169,7 +169,7 @@ def check_point(
         }
 
 
-def _tested(problem: ImageProblem, theta: np.ndarray, seed: int, say: Say) -> dict[str, Any]:
+def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> dict[str, Any]:
     """Return the outcome of both tests at theta."""
     loss, gradient = problem.loss_and_gradient(theta)
     beside = 0.0
@@ -226,7 +226,7 @@ def judged(best: TaylorTest, between: BetweenKinks | None) -> Verdict:
     return Verdict.BETWEEN_KINKS if between is not None and between.agrees else Verdict.FAILED
 
 
-def moved_inside(problem: ImageProblem, theta: np.ndarray, seed: int) -> np.ndarray:
+def moved_inside(problem: SceneProblem, theta: np.ndarray, seed: int) -> np.ndarray:
     """Return a point `BESIDE` theta in a random direction, or in the opposite one."""
     direction = np.random.default_rng([seed, 2]).standard_normal(theta.size)
     step = BESIDE * direction / np.linalg.norm(direction)
@@ -236,7 +236,7 @@ def moved_inside(problem: ImageProblem, theta: np.ndarray, seed: int) -> np.ndar
 
 
 def taylor_sweeps(
-    problem: ImageProblem, theta: np.ndarray, seed: int, say: Say = quiet
+    problem: SceneProblem, theta: np.ndarray, seed: int, say: Say = quiet
 ) -> list[tuple[TaylorTest, int]]:
     """Return sweeps with their count of pixels left out, up to the first that passes.
 
@@ -292,7 +292,7 @@ def require_smooth(
 
 
 def sweeps_within_reach(
-    problem: ImageProblem,
+    problem: SceneProblem,
     theta: np.ndarray,
     seed: int,
     events: Callable[[np.ndarray], int],
@@ -316,7 +316,7 @@ def _directions(theta: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _sweep(
-    problem: ImageProblem, theta: np.ndarray, direction: np.ndarray, eps0: float
+    problem: SceneProblem, theta: np.ndarray, direction: np.ndarray, eps0: float
 ) -> tuple[TaylorTest, int]:
     drawn = kept_images(problem)
     smooth = smooth_pixels(problem, theta, direction, eps0, drawn=drawn)
@@ -335,7 +335,7 @@ def _sweep(
     return test, int(np.sum(~smooth))
 
 
-def kept_images(problem: ImageProblem) -> Images:
+def kept_images(problem: SceneProblem) -> Images:
     """Return what gives the images at a point, and draws those of a sweep once if they are few.
 
     Most of its points are asked for twice: to find pixels that jump, and for the loss without them.
@@ -355,7 +355,7 @@ def kept_images(problem: ImageProblem) -> Images:
 
 
 def smooth_pixels(
-    problem: ImageProblem, theta: np.ndarray, direction: np.ndarray, eps0: float, *, drawn: Images
+    problem: SceneProblem, theta: np.ndarray, direction: np.ndarray, eps0: float, *, drawn: Images
 ) -> np.ndarray:
     """Return the pixels that do not jump within a sweep, (n_frames, height, width) bool."""
     images, tangent = problem.images_jvp(theta, direction)
@@ -372,7 +372,7 @@ def smooth_pixels(
 
 
 def partial_loss(
-    problem: ImageProblem, kept: np.ndarray, drawn: Images
+    problem: SceneProblem, kept: np.ndarray, drawn: Images
 ) -> tuple[Callable[[np.ndarray], float], Callable[[np.ndarray], np.ndarray]]:
     """Return the loss and its gradient with all but the `kept` pixels set to the target."""
     targets, mask = problem.targets, kept[..., None]

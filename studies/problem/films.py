@@ -13,29 +13,26 @@ from render.losses import Mse, PyramidMse, residuals
 from render.posed_camera import PosedCamera
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded, Values
+from studies.problem.observers import (
+    SEEN,
+    Cotangents,
+    Moved,
+    Observer,
+    Recorded,
+    Values,
+    values_under,
+)
 from studies.problem.sampling import Sampling
 
 
 @dataclass(frozen=True, eq=False)
 class PictureObserver(Observer):
-    """What is compared picture by picture, over a pyramid.
+    """What is compared picture by picture, over a pyramid."""
 
-    Attributes
-    ----------
-    frames : numpy.ndarray
-        (n_frames, H, W, 3).
-    levels : int
-        Of the pyramid; 1: none.
-    growth : float
-        Weight of one of them relative to the next finer one.
-    first : numpy.ndarray
-        First frame of the whole film, (H, W, 3).
-    """
-
-    frames: np.ndarray
-    levels: int
-    first: np.ndarray
+    frames: np.ndarray  # (n_frames, H, W, 3)
+    levels: int  # of the pyramid; 1: none
+    first: np.ndarray  # first frame of the whole film, (H, W, 3)
+    # weight of one of them relative to the next finer one
     growth: float = field(default=1.0, kw_only=True)
 
     @property
@@ -106,38 +103,24 @@ class Scenery(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FilmObserver(PictureObserver):
-    """A film from a camera.
-
-    Attributes
-    ----------
-    scene : Scene
-    camera : PosedCamera
-        It looks at vertices minus `center`, so that it turns about what it films.
-    center : numpy.ndarray
-        (3,) [m].
-    camera_path : str
-        "cameras.NAME".
-    rasterizer : SoftRasterizer
-    paths : dict
-        Scene paths of looks and lights by the renderer's: {"duck.ambient": "duck.look.ambient"}.
-    device : str
-        Where it is drawn: cpu or cuda.
-    """
+    """A film from a camera."""
 
     KIND = "film"
 
     scene: Scene
-    camera: PosedCamera
-    center: np.ndarray
-    camera_path: str
+    camera: PosedCamera  # it looks at vertices minus `center`, so that it turns about what it films
+    center: np.ndarray  # (3,) [m]
+    camera_path: str  # "cameras.NAME"
     rasterizer: SoftRasterizer
+    # scene paths of looks and lights by the renderer's: {"duck.ambient": "duck.look.ambient"}
     paths: dict[str, str]
-    device: str = "cpu"
+    device: str = "cpu"  # where it is drawn: cpu or cuda
 
     def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedFilm":
         """Draw the film."""
         arguments = self._drawn(moved, at, values)
-        return RecordedFilm(self, moved, at, record_images(*arguments, device=self.device))
+        drawn = record_images(*arguments, device=self.device)
+        return RecordedFilm(moved, at, drawn.images.reshape(-1, 4), self, drawn)
 
     def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
         """Return the pixels, (n_frames H W, 4)."""
@@ -164,12 +147,7 @@ class FilmObserver(PictureObserver):
 
     def camera_at(self, values: Values) -> PosedCamera:
         """Return the camera with the values of its paths."""
-        prefix = f"{self.camera_path}."
-        own = {
-            path.removeprefix(prefix): value
-            for path, value in values.items()
-            if path.startswith(prefix)
-        }
+        own = values_under(self.camera_path, values)
         return self.camera.with_values(own) if own else self.camera
 
 
@@ -201,14 +179,7 @@ class RecordedFilm(Recorded):
     """A film that was drawn."""
 
     film: FilmObserver
-    moved: Moved
-    at: Sampling
     drawn: ImageRecord
-
-    @property
-    def rows(self) -> np.ndarray:
-        """The pixels."""
-        return self.drawn.images.reshape(-1, 4)
 
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
         """Return the tangent of the pixels."""
@@ -221,10 +192,8 @@ class RecordedFilm(Recorded):
                 parts.append(float(shift) * self.at.slope(self.moved.surfaces[name]))
             if parts:
                 tangents[f"{name}.vertices"] = sum(parts[1:], start=parts[0])
-        prefix = f"{film.camera_path}."
-        for path, value in tan_values.items():
-            if path.startswith(prefix):
-                tangents[f"camera.{path.removeprefix(prefix)}"] = value
+        for name, value in values_under(film.camera_path, tan_values).items():
+            tangents[f"camera.{name}"] = value
         tangents |= {
             own: tan_values[path] for own, path in film.paths.items() if path in tan_values
         }

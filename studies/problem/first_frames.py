@@ -48,11 +48,6 @@ def fit_first_frames(
     question are left to the search. Where shapes or cameras far off are asked for, the bodies may
     be anywhere at first: the background is that of the border. It is found once more with `again`,
     after the search.
-
-    Raises
-    ------
-    StudyError
-        If a camera does not see the bodies.
     """
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return problem
@@ -119,8 +114,7 @@ def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndar
     first = _first_of_films(problem)
     places = []
     for at in (theta, other):
-        _, motion, samplings = first.with_steps_for(at)._moment(at)
-        moved = first._moved(motion, motion.run())
+        moved, samplings, _ = first.with_steps_for(at).run_at(at)
         places += [
             np.concatenate([sampling.at(rows)[0] for rows in moved.surfaces.values()])
             for sampling in samplings
@@ -134,7 +128,7 @@ def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndar
 def _first_of_films(problem: SceneProblem) -> SceneProblem:
     """Return the problem of the first frame of every film."""
     firsts = [
-        replace(one.between(np.arange(len(one.times)) == 0))
+        one.between(np.arange(len(one.times)) == 0)
         for one in problem.observers
         if isinstance(one, FilmObserver)
     ]
@@ -151,11 +145,10 @@ def _with_backgrounds(
 
     Without a margin they may be anywhere but at the border.
     """
-    values = problem._values(problem.parameters.start)
     first = _first_of_films(problem)
-    _, motion, samplings = first._moment(problem.parameters.start)
-    moved = first._moved(motion, motion.run())
-    found = {}
+    moved, samplings, values = first.run_at(problem.parameters.start)
+    by_name = {one.name: one for one in problem.observers}
+    new: dict[str, FilmObserver] = {}
     for one, at in zip(first.observers, samplings, strict=True):
         assert isinstance(one, FilmObserver)
         declared_film = file.observations[one.name]
@@ -179,16 +172,8 @@ def _with_backgrounds(
             mask = silhouettes(films[one.name], plate)
             frames = np.repeat(mask[..., None], 3, axis=-1)
             plate = np.zeros_like(plate)
-        found[one.name] = (frames, plate)
-    observers = tuple(
-        replace(
-            one,
-            frames=found[one.name][0],
-            first=found[one.name][0][0],
-            rasterizer=replace(one.rasterizer, background=found[one.name][1]),
-        )
-        if one.name in found and isinstance(one, FilmObserver)
-        else one
-        for one in problem.observers
-    )
-    return replace(problem, observers=observers)
+        rasterizer = replace(one.rasterizer, background=plate)
+        whole = by_name[one.name]
+        assert isinstance(whole, FilmObserver)
+        new[one.name] = replace(whole, frames=frames, first=frames[0], rasterizer=rasterizer)
+    return replace(problem, observers=tuple(new.get(k, one) for k, one in by_name.items()))

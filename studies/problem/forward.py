@@ -1,7 +1,4 @@
-"""A scene run forward: where everything that is drawn is at given times.
-
-Tests: `tests/studies/problem/test_forward.py`.
-"""
+"""A scene run forward: where everything that is drawn is at given times."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from studies.problem.reach import Reach
+from studies.problem.reach import system_at
 from studies.problem.sampling import sample_steps
 from studies.problem.steps import first_steps
 from studies.runs.errors import StudyError
@@ -18,7 +15,6 @@ from studies.scene.building import Built, build
 from studies.scene.checking import check_scene
 from studies.scene.declared import Scene
 from studies.scene.motion import Motion
-from studies.scene.series import in_steps
 
 
 SINGLE = 1.0 / 30.0  # between frames where there is one time [s]
@@ -77,13 +73,10 @@ def simulate(scene: Scene, times: Any, values: Mapping[str, Any] | None = None) 
         checks.known_key("path in `values`", path, built.values)
     gaps = np.diff(instants)
     steps = first_steps(float(gaps.min()) if gaps.size else SINGLE, scene.world.dt)
-    system, _ = built.system.with_values(built.state, Reach(built, steps.dt).values(given))
+    system, _ = system_at(built, given, steps.dt)
     dt = steps.suited_to(system).dt if built.dt is None else built.dt
     kept, (at,) = sample_steps([instants], dt, moves=[False])
-    system, state = built.system.with_values(built.state, Reach(built, dt).values(given))
-    if built.varying:
-        courses = in_steps(built.varying, system.parameters(), dt)
-        system, state = system.with_values(state, courses)
+    system, state = system_at(built, given, dt, varies=True)
     motion = Motion(system, state, dt, kept)
     run = motion.run()
     surfaces = {name: at.at(one.vertices(motion, run)) for name, one in built.subjects.items()}

@@ -22,28 +22,15 @@ GROUPS = {"pose": ("rotation", "translation")}  # what stands for several paths
 
 @dataclass(frozen=True, eq=False)
 class Free:
-    """One free path.
-
-    Attributes
-    ----------
-    path, unit : str
-    start : numpy.ndarray
-        () or (n,).
-    bounds : tuple of float
-    transform : Transform
-    prior : tuple of numpy.ndarray, optional
-        Mean and standard deviation of theta.
-    is_answer : bool
-        Whether it is asked for; a nuisance such as a camera is not.
-    """
+    """One free path."""
 
     path: str
     unit: str
-    start: np.ndarray
+    start: np.ndarray  # () or (n,)
     bounds: tuple[float, float]
     transform: Transform
-    prior: tuple[np.ndarray, np.ndarray] | None = None
-    is_answer: bool = True
+    prior: tuple[np.ndarray, np.ndarray] | None = None  # mean and standard deviation of theta
+    is_answer: bool = True  # whether it is asked for; a nuisance such as a camera is not
 
     @property
     def is_shape(self) -> bool:
@@ -65,15 +52,9 @@ class Free:
 class FreeParameters(Parameters):
     """Free parameters of a scene; paths that are tied follow others.
 
-    Attributes
-    ----------
-    free : tuple of Free
-    ties : mapping of str to (str, float)
-        Tied path: the path that it follows, and the factor.
-    wholes : mapping of str to ndarray
-        Values by path of which only components are free or tied.
-    prior_mean, prior_error : numpy.ndarray
-        Of theta, (size,); the error is infinite where there is no prior.
+    `ties` gives the path that a tied one follows, and the factor; `wholes` gives values by path of
+    which only components are free or tied. The prior of theta has the mean `prior_mean` and the
+    error `prior_error`, (size,), infinite where there is none.
     """
 
     def __init__(
@@ -193,21 +174,9 @@ def make_free(
 ) -> FreeParameters:
     """Return the parameters of a scene file's table `free`, and nuisances beside them.
 
-    Parameters
-    ----------
-    given : mapping of str to declared.Free
-    values : mapping of str to Value
-        Everything that may be free (`studies.scene.building.Value`), by path.
-    nuisances : tuple of Free
-        Those that the table names are left to it.
-    views : mapping of str to Free, optional
-        Cameras, lights and looks with their default priors, by path. Where the table names one
-        beside parameters of the motion, it is a nuisance too: the question is the motion.
-
-    Raises
-    ------
-    StudyError
-        If a path is unknown, a start or bound does not fit, or a tie leads nowhere.
+    `values` is everything that may be free, by path; nuisances that the table names are left to it.
+    `views` are cameras, lights and looks with their default priors, by path. Where the table names
+    one beside parameters of the motion, it is a nuisance too: the question is the motion.
     """
     table = _ungrouped(given, values)
     ties, answers = {}, []

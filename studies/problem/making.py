@@ -47,37 +47,20 @@ Values = Mapping[str, Value]
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A problem, and what was found on the way to it.
+    """A problem, and what was found on the way to it."""
 
-    Attributes
-    ----------
-    everything : SceneProblem
-        Of all observations.
-    kept : frozenset of str
-        Names of the observations that are predicted before they are fitted.
-    notes : list of str
-        What a user should know: defaults that were taken, what the first frame shows.
-    refitted : callable
-        refitted(problem) is a problem whose backgrounds, cameras and looks are fitted to the first
-        frames again, with bodies where its start has them.
-    truth : Truth, optional
-        Hidden values of what is free, where observations are simulated.
-    is_twin : bool
-        Whether all observations are simulated.
-    true_values : mapping, optional
-        Values by path that differ from the scene's in what is simulated.
-    hidden : SceneProblem, optional
-        The same observations of the scene that is simulated.
-    """
-
-    everything: SceneProblem
-    kept: frozenset[str]
+    everything: SceneProblem  # of all observations
+    kept: frozenset[str]  # names of the observations that are predicted before they are fitted
+    # what a user should know: defaults that were taken, what the first frame shows
     notes: list[str]
+    # refitted(problem) is a problem whose backgrounds, cameras and looks are fitted to the
+    # first frames again, with bodies where its start has them
     refitted: Callable[[SceneProblem], SceneProblem]
-    truth: Truth | None = None
-    is_twin: bool = False
+    truth: Truth | None = None  # hidden values of what is free, where observations are simulated
+    is_twin: bool = False  # whether all observations are simulated
+    # values by path that differ from the scene's in what is simulated
     true_values: Mapping[str, np.ndarray] | None = None
-    hidden: SceneProblem | None = None
+    hidden: SceneProblem | None = None  # the same observations of the scene that is simulated
 
     @property
     def problem(self) -> SceneProblem:
@@ -104,25 +87,9 @@ def make_problem(
 ) -> Made:
     """Return the problem of a scene file.
 
-    Parameters
-    ----------
-    file : SceneFile
-    own : mapping of str to OwnResiduals, optional
-        Residuals of the user's own, by name.
-    dtype, device, checkpoint : str
-        As the command line takes them.
-    fits_first : bool
-        Whether backgrounds, cameras and looks are fitted to the first frames; without that only
-        everything is checked.
-    say : callable
-        Gets a line about what is done.
-
-    Raises
-    ------
-    ValueError
-        If something in it does not fit; the message names its key.
-    FileNotFoundError
-        If a file is missing.
+    `own` are residuals of the user's own, by name. `dtype`, `device` and `checkpoint` are those of
+    the command line. Without `fits_first` backgrounds, cameras and looks are not fitted to the
+    first frames: everything is only checked. `say` gets a line about what is done.
     """
     own = own or {}
     if not file.observations and not own:

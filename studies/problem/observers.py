@@ -13,7 +13,7 @@ so that a deviation of SEEN in every pixel, or of one standard deviation in ever
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,21 +26,11 @@ Values = Mapping[str, np.ndarray]  # by scene path
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Where everything is at the steps that are kept: of a trajectory, or tangents of it.
+    """Where everything is at the steps that are kept: of a trajectory, or tangents of it."""
 
-    Attributes
-    ----------
-    surfaces : dict
-        Vertices of every drawn object, (n_rows, n_vertices, 3) [m].
-    x : numpy.ndarray, optional
-        Nodes, (n_rows, n_nodes, 3) [m].
-    density : numpy.ndarray, optional
-        Of smoke, (n_rows, height, width) [-].
-    """
-
-    surfaces: dict[str, np.ndarray]
-    x: np.ndarray | None = None
-    density: np.ndarray | None = None
+    surfaces: dict[str, np.ndarray]  # vertices of every drawn object, (n_rows, n_vertices, 3) [m]
+    x: np.ndarray | None = None  # nodes, (n_rows, n_nodes, 3) [m]
+    density: np.ndarray | None = None  # of smoke, (n_rows, height, width) [-]
 
 
 @dataclass(eq=False)
@@ -65,27 +55,15 @@ class Cotangents:
 
 @dataclass(frozen=True, eq=False)
 class Observer(ABC):
-    """One observation.
-
-    Attributes
-    ----------
-    name : str
-    weight : float
-    times : numpy.ndarray
-        Relative to `start`, increasing, (n_frames,) [s].
-    start : float
-        The scene's time of time 0 [s]; free as "observations.NAME.start".
-    index : numpy.ndarray
-        Number of each frame on the timeline of all observations, (n_frames,).
-    """
+    """One observation."""
 
     KIND: ClassVar[str]  # in words
 
     name: str
     weight: float
-    times: np.ndarray
-    start: float
-    index: np.ndarray
+    times: np.ndarray  # relative to `start`, increasing, (n_frames,) [s]
+    start: float  # the scene's time of time 0 [s]; free as "observations.NAME.start"
+    index: np.ndarray  # number of each frame on the timeline of all observations, (n_frames,)
 
     @property
     def start_path(self) -> str:
@@ -116,17 +94,23 @@ class Observer(ABC):
         """Return the prediction, (n_rows, 4)."""
         return self.record(moved, at, values).rows
 
-    @abstractmethod
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return r, frame after frame, with loss = r @ r."""
+        return (self._factor() * (rows[:, :3] - self.targets())).ravel()
 
-    @abstractmethod
     def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
         """Return the tangent of r, which is linear in the rows."""
+        return (self._factor() * tan_rows[:, :3]).ravel()
 
-    @abstractmethod
     def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of the rows."""
+        out = np.zeros((len(adj_r) // 3, 4))
+        out[:, :3] = self._factor() * adj_r.reshape(-1, 3)
+        return out
+
+    def _factor(self) -> Any:
+        """Return what scales the difference in each row where r is nothing else, (n_rows, 1)."""
+        raise NotImplementedError
 
     @abstractmethod
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -143,13 +127,13 @@ class Observer(ABC):
         return np.tile(self.targets()[:per_frame], (len(self.times), 1))
 
 
+@dataclass(frozen=True, eq=False)
 class Recorded(ABC):
     """A prediction with its derivatives."""
 
-    @property
-    @abstractmethod
-    def rows(self) -> np.ndarray:
-        """The rows, (n_rows, 4)."""
+    moved: Moved
+    at: Sampling
+    rows: np.ndarray  # (n_rows, 4)
 
     @abstractmethod
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
@@ -158,3 +142,9 @@ class Recorded(ABC):
     @abstractmethod
     def vjp(self, adj_rows: np.ndarray) -> Cotangents:
         """Pull the cotangent of the rows back."""
+
+
+def values_under(path: str, values: Values) -> dict[str, np.ndarray]:
+    """Return the values whose paths begin with `path` and a dot, by what follows."""
+    prefix = f"{path}."
+    return {k.removeprefix(prefix): one for k, one in values.items() if k.startswith(prefix)}

@@ -46,6 +46,9 @@ def make_observers(
     center = _center(file, built)
     found: list[Observer] = []
     for name, one in file.observations.items():
+        times = None
+        if one.simulate is not None:
+            times = clock_of(one, file.world, f"observations.{name}").times
         if isinstance(one, declared.Film) and isinstance(built.state, SmokeState):
             levels = file.search.levels if file.search.loss == "pyramid" else 1
             grid = built.state.density.shape
@@ -55,17 +58,11 @@ def make_observers(
         elif isinstance(one, declared.Points):
             camera = _point_camera(file, one, films, center)
             spec = None if one.camera is None else file.cameras[one.camera]
-            blank = None
-            if one.simulate is not None:
-                key = f"observations.{name}"
-                blank = blank_points(one, clock_of(one, file.world, key).times, key)
+            blank = None if times is None else blank_points(one, times, f"observations.{name}")
             found.append(
                 point_observer(name, one, built, camera, center=center, spec=spec, data=blank)
             )
         else:
-            times = None
-            if one.simulate is not None:
-                times = clock_of(one, file.world, f"observations.{name}").times
             found.append(state_observer(name, one, built, times))
     return found
 
@@ -180,18 +177,6 @@ def _white(meshes: Mapping[str, Mesh]) -> Scene:
     return Scene({name: Mesh(mesh.faces, material=white) for name, mesh in meshes.items()})
 
 
-def look_names(mesh: Mesh, *, in_sky: bool = False) -> tuple[str, ...]:
-    """Return what of a look may be free; a sky takes the place of the material."""
-    names = [] if in_sky else ["ambient", "diffuse"]
-    if mesh.material.specular is not None:
-        names += ["specular", "shininess"]
-    if mesh.texture is not None:
-        names.append("texels")
-    if mesh.vertex_colors is not None:
-        names.append("vertex_colors")
-    return tuple(names)
-
-
 def look_value(scene: Scene, target: str) -> np.ndarray:
     """Return the value of a path of a look or a light, as the renderer calls it."""
     owner, _, name = target.rpartition(".")
@@ -203,19 +188,22 @@ def look_value(scene: Scene, target: str) -> np.ndarray:
 
 
 def _look_paths(built: Built) -> dict[str, str]:
-    """Return the scene paths of looks and lights by the renderer's."""
+    """Return the scene paths of looks and lights by the renderer's.
+
+    A sky takes the place of the material.
+    """
     in_sky = any(isinstance(light, SphericalHarmonics) for light in built.lights.values())
-    paths = {
-        f"{name}.{key}": f"{name}.look.{key}"
-        for name, mesh in built.meshes.items()
-        for key in look_names(mesh, in_sky=in_sky)
-    }
-    lights = {
-        f"{name}.{key}": f"lights.{name}.{key}"
-        for name in built.lights
-        for key in (("coefficients",) if in_sky else ("direction", "color"))
-    }
-    return paths | lights
+    paths: dict[str, str] = {}
+    for name, mesh in built.meshes.items():
+        keys = [] if in_sky else ["ambient", "diffuse"]
+        keys += ["specular", "shininess"] if mesh.material.specular is not None else []
+        keys += ["texels"] if mesh.texture is not None else []
+        keys += ["vertex_colors"] if mesh.vertex_colors is not None else []
+        paths |= {f"{name}.{key}": f"{name}.look.{key}" for key in keys}
+    for name in built.lights:
+        keys = ["coefficients"] if in_sky else ["direction", "color"]
+        paths |= {f"{name}.{key}": f"lights.{name}.{key}" for key in keys}
+    return paths
 
 
 def unseen(one: FilmObserver, points: np.ndarray) -> str:

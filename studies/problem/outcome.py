@@ -8,8 +8,8 @@ import numpy as np
 from studies.answer import certificate
 from studies.answer.fit_warnings import fit_warnings
 from studies.answer.uncertainty import Uncertainty
-from studies.problem.image_problem import ImageProblem
 from studies.problem.parameters import Parameters
+from studies.problem.problem import SceneProblem
 from studies.search.found import Found
 from studies.search.optimizers.evaluations import Evaluation
 
@@ -33,7 +33,7 @@ def basins_json(parameters: Parameters, found: Found) -> list[dict[str, Any]]:
     ]
 
 
-def loss_at_start(problem: ImageProblem) -> float | None:
+def loss_at_start(problem: SceneProblem) -> float | None:
     """Return the loss at the given start; None where it blows up."""
     try:
         return _finite(float(problem.loss_at(problem.parameters.start)))

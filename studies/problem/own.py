@@ -63,25 +63,14 @@ class OwnResiduals:
 
 @dataclass(frozen=True, eq=False)
 class OwnObserver(Observer):
-    """Residuals of the user's own as an observer: rows are the residuals, in threes.
-
-    Attributes
-    ----------
-    own : OwnResiduals
-    count : int
-        Rows of each frame: a third of the residuals, rounded up.
-    kept : numpy.ndarray
-        Which of all frames are compared, (n_frames,).
-    motionless : numpy.ndarray
-        Residuals of bodies that stay where they begin, (n_all_frames, m).
-    """
+    """Residuals of the user's own as an observer: rows are the residuals, in threes."""
 
     KIND = "residuals of one's own"
 
     own: OwnResiduals
-    count: int
-    kept: np.ndarray
-    motionless: np.ndarray
+    count: int  # rows of each frame: a third of the residuals, rounded up
+    kept: np.ndarray  # which of all frames are compared, (n_frames,)
+    motionless: np.ndarray  # residuals of bodies that stay where they begin, (n_all_frames, m)
 
     @property
     def filled(self) -> np.ndarray:
@@ -116,7 +105,7 @@ class OwnObserver(Observer):
                 f"`observations.{self.name}.residuals` must return one row for each of the "
                 f"{n_all} frames, (n_frames, m), got shape {r.shape}."
             )
-        return RecordedOwn(self, moved, at, surfaces, self.in_rows(r))
+        return RecordedOwn(moved, at, self.in_rows(r), self, surfaces)
 
     def in_rows(self, r: np.ndarray) -> np.ndarray:
         """Return residuals of all frames, (n_all_frames, m), in rows of four of compared ones."""
@@ -127,23 +116,9 @@ class OwnObserver(Observer):
         out[:, :3] = padded.reshape(-1, 3)
         return out
 
-    @property
-    def _scale(self) -> float:
+    def _factor(self) -> float:
+        """Return the scale that makes r @ r the weighted mean over frames."""
         return float(np.sqrt(self.weight / len(self.times)))
-
-    def residuals(self, rows: np.ndarray) -> np.ndarray:
-        """Return the residuals, scaled so that r @ r is their weighted mean over frames."""
-        return self._scale * rows[:, :3].ravel()
-
-    def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
-        """Return the tangent of r."""
-        return self.residuals(tan_rows)
-
-    def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the rows."""
-        out = np.zeros((len(adj_r) // 3, 4))
-        out[:, :3] = self._scale * adj_r.reshape(-1, 3)
-        return out
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return the weighted squares by frame."""
@@ -156,15 +131,7 @@ class RecordedOwn(Recorded):
     """Residuals of the user's own, evaluated."""
 
     observer: OwnObserver
-    moved: Moved
-    at: Sampling
     surfaces: dict[str, np.ndarray]
-    evaluated: np.ndarray
-
-    @property
-    def rows(self) -> np.ndarray:
-        """The residuals in rows of four."""
-        return self.evaluated
 
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
         """Return the tangent of the rows."""
@@ -214,20 +181,7 @@ class RecordedOwn(Recorded):
 
 
 def own_observer(name: str, one: OwnResiduals, start: Surfaces) -> OwnObserver:
-    """Return residuals of the user's own as an observer.
-
-    Parameters
-    ----------
-    name : str
-    one : OwnResiduals
-    start : mapping of str to array
-        Surfaces at the start, (n_vertices, 3) [m]: the residuals are tried on them.
-
-    Raises
-    ------
-    StudyError
-        If the times do not increase, or the residuals have another shape.
-    """
+    """Return residuals of the user's own as an observer."""
     times = np.asarray(one.times, np.float64)
     if times.ndim != 1 or not times.size or (np.diff(times) <= 0.0).any():
         raise StudyError(f"`observations.{name}.times` must increase, got {times.tolist()}.")

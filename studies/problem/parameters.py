@@ -1,7 +1,7 @@
 """Free parameters: blocks of natural values behind one flat theta."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,20 +14,11 @@ from studies.runs.errors import StudyError
 
 @dataclass(frozen=True)
 class Block:
-    """Parameters that share one transform.
+    """Parameters that share one transform."""
 
-    Attributes
-    ----------
-    paths : tuple of str
-        Names of the parameters, e.g. `("beam.mu", "beam.lam")`.
-    transform : Transform
-        From theta to natural values.
-    start, lower, upper : numpy.ndarray
-        Natural start values and bounds, `(n_paths, ...)`. Infinite bounds are none.
-    """
-
-    paths: tuple[str, ...]
-    transform: Transform
+    paths: tuple[str, ...]  # names of the parameters, e.g. `("beam.mu", "beam.lam")`.
+    transform: Transform  # from theta to natural values
+    # natural start values and bounds, `(n_paths, ...)`. Infinite bounds are none.
     start: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
@@ -49,12 +40,7 @@ class Block:
 
 
 class Parameters:
-    """Free parameters, as one flat vector theta and as values by path.
-
-    Attributes
-    ----------
-    paths : tuple of str
-    """
+    """Free parameters, as one flat vector theta and as values by path."""
 
     def __init__(self, blocks: list[Block]) -> None:
         if not blocks:
@@ -65,36 +51,27 @@ class Parameters:
         ends = np.cumsum([0, *sizes])
         self._slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
         self.size = int(ends[-1])
-        self.start = np.concatenate([self._start(block) for block in blocks])
+        self.start = np.concatenate([one.transform.theta(one.start).ravel() for one in blocks])
         boxes = [block.transform.box(block.lower, block.upper) for block in blocks]
         self.lower = np.concatenate([low.ravel() for low, _ in boxes])
         self.upper = np.concatenate([high.ravel() for _, high in boxes])
 
-    @staticmethod
-    def _start(block: Block) -> np.ndarray:
-        try:
-            return block.transform.theta(block.start).ravel()
-        except ValueError as error:
-            raise StudyError(f"Start of `{'`, `'.join(block.paths)}`: {error}") from error
-
     @property
     def theta_labels(self) -> tuple[str, ...]:
         """Names of theta's components."""
-        return tuple(
-            label
-            for block in self.blocks
-            for name in block.transform.labels(block.paths)
-            for label in _component_labels(name, block.start.shape[1:])
-        )
+        return self._labels(lambda block: block.transform.prefix)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the natural components, in the order of `natural`."""
+        return self._labels(lambda _block: "")
+
+    def _labels(self, prefix: Callable[[Block], str]) -> tuple[str, ...]:
         return tuple(
-            label
+            f"{prefix(block)}{path}{list(index) if index else ''}"
             for block in self.blocks
-            for name in block.paths
-            for label in _component_labels(name, block.start.shape[1:])
+            for path in block.paths
+            for index in np.ndindex(*block.start.shape[1:])
         )
 
     def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
@@ -103,19 +80,12 @@ class Parameters:
 
     def natural(self, theta: np.ndarray) -> np.ndarray:
         """Return all natural values at theta as one flat vector."""
-        parts = [block.transform.natural(part).ravel() for block, part in self._parts(theta)]
-        return np.concatenate(parts)
+        return np.concatenate([np.ravel(value) for value in self.values(theta).values()])
 
     def natural_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the tangent of every path for a tangent of theta."""
-        return self._by_path(
-            [
-                block.transform.jvp(part, tangent)
-                for (block, part), (_, tangent) in zip(
-                    self._parts(theta), self._parts(tan_theta), strict=True
-                )
-            ]
-        )
+        pairs = zip(self._parts(theta), self._parts(tan_theta), strict=True)
+        return self._by_path([block.transform.jvp(part, tan) for (block, part), (_, tan) in pairs])
 
     def natural_jacobian(self, theta: np.ndarray) -> np.ndarray:
         """Return d natural / d theta, `(size, size)`."""
@@ -134,13 +104,7 @@ class Parameters:
         return np.concatenate(parts)
 
     def theta(self, natural: np.ndarray) -> np.ndarray:
-        """Return theta of natural values, flat.
-
-        Raises
-        ------
-        ValueError
-            If they are outside a transform's range, such as a mass that is not positive.
-        """
+        """Return theta of natural values, flat."""
         parts = [block.transform.theta(part).ravel() for block, part in self._parts(natural)]
         return np.concatenate(parts)
 
@@ -181,9 +145,3 @@ def block(
 def positive_block(path: str, start: Any, bounds: Mapping[str, Any] | None = None) -> Block:
     """Return the default block of a positive quantity: log transform."""
     return block((path,), Log(), [start], bounds)
-
-
-def _component_labels(name: str, shape: tuple[int, ...]) -> list[str]:
-    if not shape:
-        return [name]
-    return [f"{name}[{', '.join(map(str, index))}]" for index in np.ndindex(*shape)]

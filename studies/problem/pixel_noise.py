@@ -22,13 +22,7 @@ def pixel_covariance(
 ) -> np.ndarray | None:
     """Return the covariance, (p, p); None where a direction of theta leaves no trace.
 
-    Parameters
-    ----------
-    problem : SceneProblem
-    theta : numpy.ndarray
-        (p,).
-    r, J : numpy.ndarray
-        Residuals and their Jacobian at theta, (n,) and (n, p), the priors last.
+    r (n,) and J (n, p) are the residuals and their Jacobian at theta, the priors last.
     """
     p = len(theta)
     inner = np.zeros((p, p))

@@ -10,35 +10,22 @@ from adjsim.rotations import rotation_matrix
 from render.lenses import Perspective
 from render.posed_camera import PosedCamera
 from studies.problem.films import camera_names
-from studies.problem.observers import Cotangents, Moved, Observer, Recorded, Values
+from studies.problem.observers import Cotangents, Moved, Observer, Recorded, Values, values_under
 from studies.problem.sampling import Sampling
 
 
 @dataclass(frozen=True, eq=False)
 class PointObserver(Observer):
-    """Tracked points, as weighted sums of vertices of an object or of nodes.
-
-    Attributes
-    ----------
-    places : numpy.ndarray
-        (n_frames, n_points, 2 or 3), NaN where a point was not tracked.
-    error : float
-        Standard deviation [m or pixels].
-    matrix : csr_array
-        (n_points, n_vertices).
-    object : str
-        Of which vertices; "": of the nodes of the model.
-    camera : PosedCamera, optional
-        Of points in a picture, in pixels (u, v) of an image of `size`; it looks at points minus
-        `center`.
-    """
+    """Tracked points, as weighted sums of vertices of an object or of nodes."""
 
     KIND = "points"
 
-    places: np.ndarray
-    error: float
-    matrix: scipy.sparse.csr_array
-    object: str
+    places: np.ndarray  # (n_frames, n_points, 2 or 3), NaN where a point was not tracked
+    error: float  # standard deviation [m or pixels]
+    matrix: scipy.sparse.csr_array  # (n_points, n_vertices)
+    object: str  # of which vertices; "": of the nodes of the model
+    # of points in a picture, in pixels (u, v) of an image of `size`; it looks at points minus
+    # `center`
     camera: PosedCamera | None = None
     camera_path: str = ""
     center: np.ndarray = field(default_factory=lambda: np.zeros(3))
@@ -82,8 +69,7 @@ class PointObserver(Observer):
         """Return the camera with the values of its paths; None of points in space."""
         if self.camera is None:
             return None
-        prefix = f"{self.camera_path}."
-        own = {p.removeprefix(prefix): v for p, v in values.items() if p.startswith(prefix)}
+        own = values_under(self.camera_path, values)
         return self.camera.with_values(own) if own else self.camera
 
     def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedPoints":
@@ -92,7 +78,7 @@ class PointObserver(Observer):
         shown = points if camera is None else to_pixels(camera, points - self.center, self.size)
         rows = np.zeros((*points.shape[:2], 4))
         rows[..., : shown.shape[-1]] = shown
-        return RecordedPoints(self, moved, at, points, camera, rows.reshape(-1, 4))
+        return RecordedPoints(moved, at, rows.reshape(-1, 4), self, points, camera)
 
     def _factor(self) -> np.ndarray:
         """Return what scales each row, (n_frames n_points, 1): 0 where nothing was tracked."""
@@ -100,20 +86,6 @@ class PointObserver(Observer):
         count = np.maximum(is_known.sum(axis=1, keepdims=True), 1) * len(self.times)
         scale = np.sqrt(self.weight / count) / self.error
         return np.where(is_known, scale, 0.0).reshape(-1, 1)
-
-    def residuals(self, rows: np.ndarray) -> np.ndarray:
-        """Return the scaled differences, frame after frame."""
-        return (self._factor() * (rows[:, :3] - self.targets())).ravel()
-
-    def residuals_jvp(self, tan_rows: np.ndarray) -> np.ndarray:
-        """Return the tangent of r."""
-        return (self._factor() * tan_rows[:, :3]).ravel()
-
-    def residuals_vjp(self, adj_r: np.ndarray) -> np.ndarray:
-        """Return the cotangent of the rows."""
-        out = np.zeros((len(adj_r) // 3, 4))
-        out[:, :3] = self._factor() * adj_r.reshape(-1, 3)
-        return out
 
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return the weighted mean square by frame."""
@@ -128,16 +100,8 @@ class RecordedPoints(Recorded):
     """Predicted points."""
 
     observer: PointObserver
-    moved: Moved
-    at: Sampling
     points: np.ndarray
     camera: PosedCamera | None
-    predicted: np.ndarray
-
-    @property
-    def rows(self) -> np.ndarray:
-        """The places, (n_frames n_points, 4)."""
-        return self.predicted
 
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
         """Return the tangent of the rows."""
@@ -149,16 +113,12 @@ class RecordedPoints(Recorded):
             tan_points += float(shift) * own._applied(self.at.slope(own._rows(self.moved)))
         shown = tan_points
         if self.camera is not None:
-            prefix = f"{own.camera_path}."
-            tangents = {
-                p.removeprefix(prefix): v for p, v in tan_values.items() if p.startswith(prefix)
-            }
             shown = to_pixels_jvp(
                 self.camera,
                 self.points - own.center,
                 own.size,
                 tan_points=tan_points,
-                tangents=tangents,
+                tangents=values_under(own.camera_path, tan_values),
             )
         out = np.zeros((*shown.shape[:2], 4))
         out[..., : shown.shape[-1]] = shown

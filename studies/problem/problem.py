@@ -9,17 +9,18 @@ independent numbers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjsim.backend import thread_count
 from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
 from studies.problem.free import FreeParameters
-from studies.problem.image_problem import ImageProblem, Judge, filled_columns
 from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
-from studies.problem.reach import Reach
+from studies.problem.reach import Reach, system_at
 from studies.problem.sampling import Sampling, sample_steps
 from studies.problem.shapes import ShapeLosses
 from studies.problem.steps import Steps
@@ -27,60 +28,54 @@ from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
 from studies.scene.building import Built
 from studies.scene.filming import Pulled
 from studies.scene.motion import AtRest, Motion, pull_frames
-from studies.scene.series import in_steps
 
 
 EVIDENCE = 1000.0
 SAME_TIME = 1e-6  # [s]: instants that are nearer are one
+Judge = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
-class SceneProblem(ImageProblem):
-    """A `studies.problem.image_problem.ImageProblem`: predict observations of a scene.
-
-    Attributes
-    ----------
-    built : Built
-    observers : tuple of Observer
-        Their `index` counts the instants of all observations.
-    parameters : FreeParameters
-    fixed : mapping
-        Scene values that are neither free nor the scene's own, such as a fitted look, by path.
-    steps : Steps
-        Size of the time step.
-    shapes : tuple of ShapeLosses
-        Of vertices that are free.
-    n_frames : int
-        Instants of all observations.
-    dtype, device, checkpoint
-        As `studies.scene.motion.Motion` takes them.
-    """
+class SceneProblem:
+    """A `studies.search.optimizers.problem.Problem`: predict observations of a scene."""
 
     built: Built
-    observers: tuple[Observer, ...]
-    parameters: FreeParameters  # pyright: ignore[reportIncompatibleVariableOverride]
-    steps: Steps
-    n_frames: int = 0  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    observers: tuple[Observer, ...]  # their `index` counts the instants of all observations
+    parameters: FreeParameters
+    steps: Steps  # size of the time step
+    # instants of all observations
+    n_frames: int = 0
+    # scene values that are neither free nor the scene's own, such as a fitted look, by path
     fixed: Mapping[str, np.ndarray] = field(default_factory=dict)
-    shapes: tuple[ShapeLosses, ...] = ()
-    dtype: str = "float64"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
-    device: str = "cpu"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    shapes: tuple[ShapeLosses, ...] = ()  # of vertices that are free
+    # as `studies.scene.motion.Motion` takes them
+    dtype: str = "float64"
+    device: str = "cpu"
     threads: int | None = None
     checkpoint: str = "1GB"
 
     @property
-    def loss(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def loss(self) -> str:
         """What is compared, in words."""
         return ", ".join(f"{one.KIND} `{one.name}`" for one in self.observers)
 
     @property
-    def targets(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def targets(self) -> np.ndarray:
         """What was observed, (n_rows, 3)."""
         return np.concatenate([one.targets() for one in self.observers])
 
     @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of theta."""
+        return self.parameters.lower, self.parameters.upper
+
+    def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the natural values by path."""
+        return self.parameters.values(theta)
+
+    @property
     def answers(self) -> tuple[int, ...]:
-        """Components of theta that are asked for."""
+        """Components of theta that are asked for; the others are nuisances, such as a camera."""
         return self.parameters.answers
 
     @property
@@ -95,10 +90,6 @@ class SceneProblem(ImageProblem):
         return isinstance(self.built.system, AtRest)
 
     # What the problem is restricted to
-
-    def with_targets(self, targets: np.ndarray) -> "SceneProblem":
-        """Raise: observations are read from files."""
-        raise TypeError(f"A scene has the targets that were observed, not {targets.shape} others.")
 
     def with_dtype(self, dtype: str) -> "SceneProblem":
         """Return the same problem computed in another precision."""
@@ -158,8 +149,7 @@ class SceneProblem(ImageProblem):
 
     def _system(self, values: Mapping[str, np.ndarray], dt: float) -> tuple[Any, Any]:
         """Return system and state with values by scene path."""
-        reach = Reach(self.built, dt)
-        return self.built.system.with_values(self.built.state, reach.values(values))
+        return system_at(self.built, values, dt)
 
     def _moment(self, theta: np.ndarray) -> tuple[dict[str, np.ndarray], Motion, list[Sampling]]:
         """Return the values, the motion, and where the instants of each observation lie."""
@@ -173,10 +163,7 @@ class SceneProblem(ImageProblem):
             dt,
             moves=[one.start_path in self.parameters.paths for one in self.observers],
         )
-        system, state = self._system(values, dt)
-        if varying := self.built.varying:
-            courses = in_steps(varying, system.parameters(), dt)
-            system, state = system.with_values(state, courses)
+        system, state = system_at(self.built, values, dt, varies=True)
         motion = Motion(
             system,
             state,
@@ -191,9 +178,7 @@ class SceneProblem(ImageProblem):
 
     def predictions(self, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """Return the predicted rows of every observation for scene values by path."""
-        moved, samplings = self.moved(values)
-        pairs = zip(self.observers, samplings, strict=True)
-        return [one.predict(moved, at, values) for one, at in pairs]
+        return self._predicted(*self.moved(values), values)
 
     def moved(self, values: Mapping[str, np.ndarray]) -> tuple[Moved, list[Sampling]]:
         """Return what moves for scene values by path, and where each observation's instants are.
@@ -207,12 +192,16 @@ class SceneProblem(ImageProblem):
 
     def sceneries_at(self, theta: np.ndarray) -> list[Scenery]:
         """Return what the cameras of films see at theta."""
-        values, motion, samplings = self._moment(theta)
-        moved = self._moved(motion, motion.run())
+        moved, samplings, values = self.run_at(theta)
         pairs = zip(self.observers, samplings, strict=True)
         return [
             one.scenery(moved, at, values) for one, at in pairs if isinstance(one, FilmObserver)
         ]
+
+    def run_at(self, theta: np.ndarray) -> tuple[Moved, list[Sampling], dict[str, np.ndarray]]:
+        """Return what moves at theta, where each observation's instants are, and the values."""
+        values, motion, samplings = self._moment(theta)
+        return self._moved(motion, motion.run()), samplings, values
 
     def motion_at(self, theta: np.ndarray) -> Motion:
         """Return the motion at theta."""
@@ -240,15 +229,14 @@ class SceneProblem(ImageProblem):
 
     def images(self, theta: np.ndarray) -> np.ndarray:
         """Return all predictions at theta, (n_rows, 4)."""
-        values, motion, samplings = self._moment(theta)
-        moved = self._moved(motion, motion.run())
-        return self._predicted(moved, samplings, values)
+        return np.concatenate(self._predicted(*self.run_at(theta)))
 
     def _predicted(
         self, moved: Moved, samplings: Sequence[Sampling], values: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
+    ) -> list[np.ndarray]:
+        """Return the rows of every observation."""
         pairs = zip(self.observers, samplings, strict=True)
-        return np.concatenate([one.predict(moved, at, values) for one, at in pairs])
+        return [one.predict(moved, at, values) for one, at in pairs]
 
     def images_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the predictions at theta and their derivative along `tan_theta`."""
@@ -330,18 +318,17 @@ class SceneProblem(ImageProblem):
 
     def residuals_of(self, images: np.ndarray) -> np.ndarray:
         """Return r of predictions, without priors."""
-        return self._joined(lambda one, rows: one.residuals(rows), images)
+        return np.concatenate([one.residuals(rows) for one, rows in self._by_observer(images)])
 
     def residuals_tangent(self, images: np.ndarray, tan_images: np.ndarray) -> np.ndarray:
         """Return the tangent of r, without priors."""
         del images
-        return self._joined(lambda one, rows: one.residuals_jvp(rows), tan_images)
+        pairs = self._by_observer(tan_images)
+        return np.concatenate([one.residuals_jvp(rows) for one, rows in pairs])
 
     def residuals_cotangent(self, images: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of predictions, in as many columns as they have."""
-        r_ends = np.cumsum(self._residual_counts())
-        parts = np.split(adj_r, r_ends[:-1])
-        rows = [one.residuals_vjp(part) for one, part in zip(self.observers, parts, strict=True)]
+        rows = [one.residuals_vjp(part) for one, part in self._by_residuals(adj_r)]
         return np.concatenate(rows)[:, : images.shape[-1]]
 
     def _residual_counts(self) -> list[int]:
@@ -352,15 +339,28 @@ class SceneProblem(ImageProblem):
             counts.append(len(one.times) * len(first.residuals_jvp(blank)))
         return counts
 
-    def _joined(
-        self, of: Callable[[Observer, np.ndarray], np.ndarray], rows: np.ndarray
-    ) -> np.ndarray:
+    def _by_observer(self, rows: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
+        """Return every observer with its rows of predictions."""
         ends = np.cumsum([one.rows_per_frame() * len(one.times) for one in self.observers])
-        parts = np.split(rows, ends[:-1])
-        return np.concatenate([of(one, p) for one, p in zip(self.observers, parts, strict=True)])
+        return list(zip(self.observers, np.split(rows, ends[:-1]), strict=True))
+
+    def _by_residuals(self, r: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
+        """Return every observer with its part of the residuals, without priors."""
+        ends = np.cumsum(self._residual_counts())
+        return list(zip(self.observers, np.split(r, ends[:-1]), strict=True))
+
+    def loss_at(self, theta: np.ndarray) -> float:
+        """Return the loss only."""
+        return self.loss_of(self.images(theta)) + self.penalty(theta)[0]
+
+    def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss and its gradient in theta."""
+        value, gradient = self.pull_back(theta, self.judge)
+        more, slope = self.penalty(theta)
+        return value + more, gradient + slope
 
     def loss_of(self, images: np.ndarray) -> float:
-        """Return r @ r."""
+        """Return r @ r, without priors."""
         r = self.residuals_of(images)
         return float(r @ r)
 
@@ -394,7 +394,7 @@ class SceneProblem(ImageProblem):
 
     def residuals(self, theta: np.ndarray) -> np.ndarray:
         """Return r at theta; the last rows are the priors."""
-        return self.with_priors(theta, super().residuals(theta))
+        return self.with_priors(theta, self.residuals_of(self.images(theta)))
 
     def with_priors(self, theta: np.ndarray, r: np.ndarray) -> np.ndarray:
         """Return r of predictions with the rows of the priors at theta behind it."""
@@ -402,26 +402,32 @@ class SceneProblem(ImageProblem):
 
     def residuals_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
         """Return the derivative of r along `tan_theta`."""
-        own = super().residuals_jvp(theta, tan_theta)
+        own = self.residuals_tangent(*self.images_jvp(theta, tan_theta))
         return np.concatenate([own, self._prior(theta)[1] * tan_theta])
 
     def residuals_vjp(self, theta: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the gradient in theta for a cotangent of r."""
         n = len(theta)
-        return super().residuals_vjp(theta, adj_r[:-n]) + self._prior(theta)[1] * adj_r[-n:]
+
+        def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
+            return 0.0, self.residuals_cotangent(images, adj_r[:-n])
+
+        return self.pull_back(theta, judge)[1] + self._prior(theta)[1] * adj_r[-n:]
 
     def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return r and its Jacobian, one tangent sweep a column; columns share the threads."""
         rows, push = self.on_one_thread().pushing(theta)
         own, (prior, scale) = self.residuals_of(rows), self._prior(theta)
-        n, count = len(theta), len(own)
+        jacobian = np.empty((len(own) + len(theta), len(theta)), order="F")
 
-        def column(direction: np.ndarray) -> np.ndarray:
-            return np.concatenate(
-                [self.residuals_tangent(rows, push(direction)), scale * direction]
-            )
+        def fill(i: int) -> None:
+            direction = np.zeros(len(theta))
+            direction[i] = 1.0
+            pushed = self.residuals_tangent(rows, push(direction))
+            jacobian[:, i] = np.concatenate([pushed, scale * direction])
 
-        jacobian = filled_columns(column, (count + n, n), self.device)
+        with ThreadPoolExecutor(thread_count(None, large=self.device == "cpu")) as pool:
+            list(pool.map(fill, range(len(theta))))
         return np.concatenate([own, prior]), jacobian
 
     def frames_of_rows(self) -> np.ndarray:
@@ -456,8 +462,7 @@ class SceneProblem(ImageProblem):
         """Return the loss of every instant alone from residuals without priors, (n_frames,)."""
         # the loss of an observation is a mean over its frames: alone, a frame counts whole
         squares, parts = np.zeros(self.n_frames), np.zeros(self.n_frames)
-        ends = np.cumsum(self._residual_counts())
-        for one, own in zip(self.observers, np.split(r, ends[:-1]), strict=True):
+        for one, own in self._by_residuals(r):
             np.add.at(squares, one.index, np.square(own).reshape(len(one.times), -1).sum(axis=1))
             np.add.at(parts, one.index, 1.0 / len(one.times))
         return squares / np.where(parts > 0.0, parts, 1.0)
@@ -472,11 +477,11 @@ class SceneProblem(ImageProblem):
         An observation that begins later than the motion may be wrong in its first frame because the
         motion is: its best frame counts.
         """
-        values, motion, samplings = self._moment(theta)
-        moved = self._moved(motion, motion.run())
+        moved, samplings, values = self.run_at(theta)
         out = np.zeros(self.n_frames)
-        for one, at in zip(self.observers, samplings, strict=True):
-            left = one.squares(one.predict(moved, at, values), one.targets())
+        rows = self._predicted(moved, samplings, values)
+        for one, own in zip(self.observers, rows, strict=True):
+            left = one.squares(own, one.targets())
             begins_late = one.instants(values)[0] > SAME_TIME
             out[one.index] += left.min() if begins_late else left[0]
         return out
@@ -491,8 +496,7 @@ class SceneProblem(ImageProblem):
 
     def _squares(self, rows: np.ndarray, other: Callable[[Observer], np.ndarray]) -> np.ndarray:
         out = np.zeros(self.n_frames)
-        ends = np.cumsum([one.rows_per_frame() * len(one.times) for one in self.observers])
-        for one, part in zip(self.observers, np.split(rows, ends[:-1]), strict=True):
+        for one, part in self._by_observer(rows):
             out[one.index] += one.squares(part, other(one))
         return out
 
@@ -524,13 +528,7 @@ class SceneProblem(ImageProblem):
     ) -> list[Sample | Failure]:
         """Return loss and gradient at many points, or why there is none.
 
-        Parameters
-        ----------
-        thetas : sequence of numpy.ndarray
-            (n,) each.
-        with_gradient : bool
-        steps : sequence of Steps, optional
-            The time step of every point; by default that of `with_rounded_steps`.
+        `steps` are the time steps of every point; by default those of `with_rounded_steps`.
         """
         found: list[Sample | Failure] = [Failure("")] * len(thetas)
         alike: dict[Any, list[Any]] = {}
@@ -581,7 +579,8 @@ def _sampled(
             judged.append(own._judged(moment, run, _keeping(kept, own)))
         else:
             values, motion, samplings = moment
-            kept = [own.residuals_of(own._predicted(own._moved(motion, run), samplings, values))]
+            rows = own._predicted(own._moved(motion, run), samplings, values)
+            kept = [own.residuals_of(np.concatenate(rows))]
             judged.append(_Judged(float(kept[0] @ kept[0]), Cotangents(), Pulled()))
         frame_losses.append(own.frame_losses_of(kept[0]))
     frames = [{} if one is None else one.pulled.frames for one in judged]

@@ -20,6 +20,7 @@ import numpy as np
 from adjsim.model import Model
 from studies.scene.building import Built
 from studies.scene.maps import ParameterMap, add_up
+from studies.scene.series import in_steps
 
 
 GRAVITY = "world.gravity"
@@ -28,23 +29,13 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class HalfStep(ParameterMap):
-    """What gravity takes from the velocities in half a step: -dt/2 g, 0 where a node is held.
-
-    Attributes
-    ----------
-    half : float
-        dt/2 [s].
-    moving : numpy.ndarray
-        1 or 0 of every node, (n_nodes,).
-    bodies : dict
-        Number of bodies in each set of rigid bodies.
-    """
+    """What gravity takes from the velocities in half a step: -dt/2 g, 0 where a node is held."""
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]
-    half: float
-    moving: np.ndarray
-    bodies: dict[str, int]
+    half: float  # dt/2 [s]
+    moving: np.ndarray  # 1 or 0 of every node, (n_nodes,)
+    bodies: dict[str, int]  # number of bodies in each set of rigid bodies
 
     def values(self, sources: Values) -> dict[str, np.ndarray]:
         """Return what is taken, by path."""
@@ -72,17 +63,10 @@ class HalfStep(ParameterMap):
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """All parameter maps of a built scene at one time step.
-
-    Attributes
-    ----------
-    built : Built
-    dt : float
-        [s].
-    """
+    """All parameter maps of a built scene at one time step."""
 
     built: Built
-    dt: float
+    dt: float  # [s]
 
     @cached_property
     def maps(self) -> tuple[ParameterMap, ...]:
@@ -133,3 +117,12 @@ class Reach:
 
     def _ending_at(self, targets: set[str]) -> list[ParameterMap]:
         return [one for one in self.maps if set(one.targets) & targets]
+
+
+def system_at(built: Built, given: Values, dt: float, *, varies: bool = False) -> tuple[Any, Any]:
+    """Return system and state for values by scene path; `varies` adds what changes over time."""
+    system, state = built.system.with_values(built.state, Reach(built, dt).values(given))
+    if varies and built.varying:
+        courses = in_steps(built.varying, system.parameters(), dt)
+        system, state = system.with_values(state, courses)
+    return system, state

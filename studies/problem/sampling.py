@@ -56,16 +56,10 @@ def _along(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def sample_steps(
     times: Sequence[np.ndarray], dt: float, *, moves: Sequence[bool]
 ) -> tuple[np.ndarray, list[Sampling]]:
-    """Return the steps that instants need, increasing, and where every observation's instants lie.
+    """Return the steps that instants need, increasing, and where each observation's instants lie.
 
-    Parameters
-    ----------
-    times : sequence of numpy.ndarray
-        Of each observation, (n_k,) [s].
-    dt : float
-        [s].
-    moves : sequence of bool
-        Whether the times of an observation are free, so that their derivative is asked for.
+    `times` are those of each observation, (n_k,) [s]; `moves` says which of them are free, so that
+    their derivative is asked for.
     """
     bounds = [_bounds(own, dt, is_free) for own, is_free in zip(times, moves, strict=True)]
     steps = np.unique(np.concatenate([np.concatenate([low, high]) for low, high, *_ in bounds]))

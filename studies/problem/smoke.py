@@ -19,24 +19,18 @@ WHITE = (1.0, 1.0, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class SmokeObserver(PictureObserver):
-    """A film of white smoke over a colour, its frames as large as the grid.
-
-    Attributes
-    ----------
-    background : numpy.ndarray
-        (3,).
-    """
+    """A film of white smoke over a colour, its frames as large as the grid."""
 
     KIND = "film of smoke"
 
-    background: np.ndarray
+    background: np.ndarray  # (3,)
 
     def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedSmoke":
         """Draw the film."""
         del values
         assert moved.density is not None
         images = smoke_images(at.at(moved.density), WHITE, self.background)
-        return RecordedSmoke(self, moved, at, images.reshape(-1, 4))
+        return RecordedSmoke(moved, at, images.reshape(-1, 4), self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +38,6 @@ class RecordedSmoke(Recorded):
     """A film of smoke that was drawn."""
 
     film: SmokeObserver
-    moved: Moved
-    at: Sampling
-    drawn: np.ndarray
-
-    @property
-    def rows(self) -> np.ndarray:
-        """The pixels, (n_frames H W, 4)."""
-        return self.drawn
 
     def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
         """Return the tangent of the pixels."""
@@ -78,13 +64,7 @@ class RecordedSmoke(Recorded):
 def smoke_observer(
     name: str, one: declared.Film, data: FilmData, *, grid: tuple[int, int], levels: int
 ) -> SmokeObserver:
-    """Return a film of smoke as an observer.
-
-    Raises
-    ------
-    StudyError
-        If the film is not as large as the grid.
-    """
+    """Return a film of smoke as an observer."""
     if data.size != grid:
         raise StudyError(
             f"`observations.{name}.video` must be as large as the picture of the smoke's density, "

@@ -16,21 +16,11 @@ LEAST, SMOOTH = 4, 64  # steps between frames; without an estimate, as for a pen
 
 @dataclass(frozen=True)
 class Steps:
-    """A time step that divides the time between frames.
+    """A time step that divides the time between frames."""
 
-    Attributes
-    ----------
-    interval : float
-        Time between frames [s].
-    count : int
-        Steps in it.
-    is_given : bool
-        Whether the scene file says how long a step is.
-    """
-
-    interval: float
-    count: int
-    is_given: bool = False
+    interval: float  # time between frames [s]
+    count: int  # steps in it
+    is_given: bool = False  # whether the scene file says how long a step is
 
     @property
     def dt(self) -> float:

@@ -6,8 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from render.posed_camera import PosedCamera
-from studies.problem.observations.points import PointData, read_points
-from studies.problem.observations.states import StateData, read_states
+from studies.problem.observations.points import PointData, read_points, read_states
 from studies.problem.points import PointObserver
 from studies.problem.start import start_surfaces
 from studies.runs.errors import StudyError
@@ -31,24 +30,9 @@ def point_observer(
 ) -> PointObserver:
     """Return tracked points as an observer.
 
-    Parameters
-    ----------
-    name, one
-        The table of the scene file.
-    built : Built
-    seen_by : tuple, optional
-        Path, camera and size of its picture, of points in pixels.
-    center : numpy.ndarray
-        What the camera's points are relative to, (3,) [m].
-    spec : declared.Camera, optional
-        The same camera as declared, whose distortion is taken off.
-    data : PointData, optional
-        In place of the file: points that are still to be simulated.
-
-    Raises
-    ------
-    StudyError
-        If the body is not drawn, or a point is not on it.
+    Of points in pixels, `seen_by` is path, camera and size of the picture, and `spec` is the camera
+    as it is declared, whose distortion is taken off; the camera looks at points minus `center`.
+    `data` stands in for the file where points are still to be simulated.
     """
     if data is None:
         size = None if seen_by is None else seen_by[2]
@@ -85,11 +69,6 @@ def state_observer(
     """Return positions of all nodes of a body as an observer; with `times`, still to be simulated.
 
     Or their centre of mass, with the masses of the scene.
-
-    Raises
-    ------
-    StudyError
-        If the body has no nodes, or another number of them.
     """
     if one.body not in built.nodes:
         raise StudyError(
@@ -103,7 +82,7 @@ def state_observer(
     if times is None:
         data = read_states(one, f"observations.{name}")
     else:
-        data = StateData(times, np.zeros((len(times), n, 3)))
+        data = PointData((), times, np.zeros((len(times), n, 3)))
     if data.values.shape[1] != n:
         whose = (
             "one place, its centre of mass"
@@ -172,19 +151,7 @@ def _places(
 def on_surface(
     name: str, surface: np.ndarray, faces: np.ndarray, places: np.ndarray
 ) -> scipy.sparse.csr_array:
-    """Return W, (n_points, n_vertices), whose rows weigh the corners of the nearest triangle.
-
-    Parameters
-    ----------
-    name : str
-        Of the observation.
-    surface : numpy.ndarray
-        Vertices, (n_vertices, 3) [m].
-    faces : numpy.ndarray
-        (n_faces, 3).
-    places : numpy.ndarray
-        (n_points, 3) [m].
-    """
+    """Return W, (n_points, n_vertices), whose rows weigh the corners of the nearest triangle."""
     import pyvista
 
     mesh = pyvista.PolyData.from_regular_faces(surface, faces)

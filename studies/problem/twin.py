@@ -2,8 +2,6 @@
 
 Where `[truth]` says nothing a value is that of the scene, so that it only names what is drawn, or
 what the scene has wrong.
-
-Tests: `tests/studies/problem/test_twin.py`.
 """
 
 from collections.abc import Mapping
@@ -34,11 +32,6 @@ def true_values(
     """Return the values that observations are simulated with, where they differ from the scene's.
 
     None if nothing is simulated.
-
-    Raises
-    ------
-    StudyError
-        If a path is unknown, or has another number of values.
     """
     if not any(one.simulate for one in file.observations.values()):
         return None
@@ -88,11 +81,6 @@ def with_simulated(
     """Return the problem whose simulated observations show what the truth does.
 
     `hidden` has the same observations of the scene that is simulated.
-
-    Raises
-    ------
-    StudyError
-        If a film shows next to nothing: any search would call that a perfect fit.
     """
     rows = hidden.predictions({**problem.fixed, **truth})
     observers = []

@@ -26,20 +26,11 @@ MOST_WORLDS = 32
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Loss and gradient of a problem at a point.
-
-    Attributes
-    ----------
-    loss : float
-    gradient : numpy.ndarray
-        In theta, (n,); empty where it was not asked for.
-    frame_loss : numpy.ndarray
-        Of every instant alone, (n_frames,).
-    """
+    """Loss and gradient of a problem at a point."""
 
     loss: float
-    gradient: np.ndarray
-    frame_loss: np.ndarray
+    gradient: np.ndarray  # in theta, (n,); empty where it was not asked for
+    frame_loss: np.ndarray  # of every instant alone, (n_frames,)
 
 
 @dataclass(frozen=True)
@@ -51,21 +42,11 @@ class Failure:
 
 @dataclass(frozen=True, eq=False)
 class Worlds:
-    """Motions that were run.
+    """Motions that were run."""
 
-    Attributes
-    ----------
-    runs : list
-        The trajectory of each, or a `Failure`.
-    batch
-        What was kept of all of them for a reverse sweep, where they are one batch.
-    recorded : list
-        Of each, where they are not.
-    """
-
-    runs: list[Any]
-    batch: Any = None
-    recorded: list[Any] = field(default_factory=list)
+    runs: list[Any]  # the trajectory of each, or a `Failure`
+    batch: Any = None  # what was kept of all of them for a reverse sweep, where they are one batch
+    recorded: list[Any] = field(default_factory=list)  # of each, where they are not
 
     def pull(
         self, adj_frames: Sequence[Mapping[str, np.ndarray]], wrt: tuple[str, ...]
@@ -91,13 +72,9 @@ def worlds_at_once(motion: Motion, *, keeps: bool) -> int:
 
 
 def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> Worlds:
-    """Return motions with one time step and the same frames, run side by side or one by one.
+    """Run motions with one time step and the same frames, side by side or one by one.
 
-    Parameters
-    ----------
-    motions : sequence of Motion
-    keeps : bool
-        Whether to keep what a reverse sweep needs.
+    With `keeps`, what a reverse sweep needs is kept.
     """
     first = motions[0]
     if not isinstance(first.system, Model):
@@ -115,11 +92,9 @@ def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> Worlds:
     if keeps:
         shared["checkpoint"] = first.checkpoint
         kept = record(batch, states, first.dt, first.n_steps, **shared)
-    found = (
-        rollout(batch, states, first.dt, first.n_steps, **shared)
-        if kept is None
-        else kept.trajectory
-    )
+        found = kept.trajectory
+    else:
+        found = rollout(batch, states, first.dt, first.n_steps, **shared)
     runs = [
         run if run.diverged is None else _diverged(motion, run)
         for motion, run in zip(motions, found, strict=True)

@@ -1,7 +1,4 @@
-"""What is doubtful about films, before anything is made of them.
-
-Tests: `tests/studies/problem/observations/test_advice.py`.
-"""
+"""What is doubtful about films, before anything is made of them."""
 
 from collections.abc import Mapping
 from itertools import pairwise

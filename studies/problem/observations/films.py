@@ -1,8 +1,6 @@
 """Films and still pictures as they are compared: undistorted, in blocks of pixels, with times.
 
 Frames are read one by one, so that only the small ones are in memory.
-
-Tests: `tests/studies/problem/observations/test_films.py`.
 """
 
 import math
@@ -29,33 +27,17 @@ DIFFERENT = 0.15  # a difference from the background that is surely a body
 
 @dataclass(frozen=True, eq=False)
 class FilmData:
-    """A film or a still picture, as it is compared.
+    """A film or a still picture, as it is compared."""
 
-    Attributes
-    ----------
-    frames : ndarray
-        RGB in [0, 1], (n, H, W, 3); where the film has alpha, over the backdrop.
-    masks : ndarray or None
-        Where the bodies are, (n, H, W) in [0, 1]: the film of masks, or else the film's alpha.
-    times : ndarray
-        Of the frames after the first [s], (n,).
-    fps : float or None
-        Frames per second; None of a still picture.
-    factor : int
-        Blocks of so many pixels a side of the file became one.
-    full_size : tuple of int
-        Height and width of the file [pixels].
-    backdrop : ndarray or None
-        What is behind the bodies, (H, W, 3), where it is declared, or black behind a film with
-        alpha; None where it is to be found in the film.
-    """
-
-    frames: np.ndarray
+    frames: np.ndarray  # RGB in [0, 1], (n, H, W, 3); where the film has alpha, over the backdrop
+    # where the bodies are, (n, H, W) in [0, 1]: the film of masks, or else the film's alpha
     masks: np.ndarray | None
-    times: np.ndarray
-    fps: float | None
-    factor: int
-    full_size: tuple[int, int]
+    times: np.ndarray  # of the frames after the first [s], (n,)
+    fps: float | None  # frames per second; None of a still picture
+    factor: int  # blocks of so many pixels a side of the file became one
+    full_size: tuple[int, int]  # height and width of the file [pixels]
+    # what is behind the bodies, (H, W, 3), where it is declared, or black behind a film with
+    # alpha; None where it is to be found in the film
     backdrop: np.ndarray | None
 
     @property
@@ -65,21 +47,9 @@ class FilmData:
 
 
 def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
-    """Read a film, its masks and its background picture.
+    """Read a film, its masks and its background picture; messages call it by `key`.
 
-    Parameters
-    ----------
-    film : Film
-        Its paths are taken as they are.
-    camera : Camera or None
-        Its distortion is taken out; None for smoke, which has no camera.
-    key : str
-        What messages call the film: "observations.NAME".
-
-    Raises
-    ------
-    StudyError
-        If a file cannot be read, the frame rate is unknown, or sizes or lengths do not fit.
+    The distortion of the camera is taken out; smoke has no camera.
     """
     assert film.video is not None
     fps, pictures = _opened(film.video, f"{key}.video")
@@ -148,15 +118,6 @@ def default_factor(size: tuple[int, int], rows: int = ROWS, columns: int = COLUM
 def plate_of(data: FilmData, covered: np.ndarray) -> np.ndarray:
     """Return the picture without the bodies, (H, W, 3).
 
-    Parameters
-    ----------
-    data : FilmData
-        Its backdrop is taken if there is one.
-    covered : ndarray of bool
-        Where bodies may be in the first frame, (H, W).
-
-    Notes
-    -----
     Where the first frame shows what most frames show, outside `covered`, it is that. Elsewhere it
     is the first of these: what a quarter of the frames show that is like the background around;
     what most frames show, unless that has the colour of a body; outside `covered` the first frame,

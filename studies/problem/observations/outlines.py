@@ -1,7 +1,4 @@
-"""What of a film differs from its background, found without the scene, and outlines compared.
-
-Tests: `tests/studies/problem/observations/test_outlines.py`.
-"""
+"""What of a film differs from its background, found without the scene, and outlines compared."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,23 +19,12 @@ BODY = 0.3  # part of what differs from the background that is a body, where the
 
 @dataclass(frozen=True)
 class Outline:
-    """Size and place of what is white in a mask [pixels].
-
-    Attributes
-    ----------
-    area : float
-    middle : tuple of float
-        Column and row of the centroid.
-    extent : tuple of float
-        Width and height of the box around it.
-    touches_edge : bool
-        Whether it reaches the edge of the picture, where it may go on.
-    """
+    """Size and place of what is white in a mask [pixels]."""
 
     area: float
-    middle: tuple[float, float]
-    extent: tuple[float, float]
-    touches_edge: bool
+    middle: tuple[float, float]  # column and row of the centroid
+    extent: tuple[float, float]  # width and height of the box around it
+    touches_edge: bool  # whether it reaches the edge of the picture, where it may go on
 
 
 def outline(mask: np.ndarray) -> Outline | None:

@@ -1,6 +1,7 @@
-"""Tracked points of a body: a CSV file with the columns time, point, and x, y, z or u, v.
+"""Tracked points and states of a body, read from files.
 
-Tests: `tests/studies/problem/observations/test_points.py`.
+Points are a CSV file with the columns time, point, and x, y, z or u, v. States are the positions of
+all nodes, an .npz file with `times` and `x`.
 """
 
 import csv
@@ -9,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from studies.problem.observations.undistort import undistorted_points
 from studies.runs.errors import StudyError
-from studies.scene.declared import Camera, Points
+from studies.scene.declared import Camera, Points, States
 from studies.scene.tables import unknown
 
 
@@ -23,21 +25,12 @@ SPACE, PICTURE = ("x", "y", "z"), ("u", "v")
 
 @dataclass(frozen=True, eq=False)
 class PointData:
-    """Where points are at times.
+    """Where points are at times."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        In the order of the file.
-    times : ndarray
-        From small to large [s], (n_times,).
-    values : ndarray
-        (n_times, n_points, 3) [m], or (n_times, n_points, 2) [pixels] of the whole film, column and
-        row, without distortion; NaN where a point is missing.
-    """
-
-    names: tuple[str, ...]
-    times: np.ndarray
+    names: tuple[str, ...]  # in the order of the file
+    times: np.ndarray  # from small to large [s], (n_times,)
+    # (n_times, n_points, 3) [m], or (n_times, n_points, 2) [pixels] of the whole film, column
+    # and row, without distortion; NaN where a point is missing
     values: np.ndarray
 
     @property
@@ -52,24 +45,10 @@ def read_points(
     size: tuple[int, int] | None = None,
     key: str = "points",
 ) -> PointData:
-    """Read tracked points.
+    """Read tracked points; messages call the table by `key`, "observations.NAME".
 
-    Parameters
-    ----------
-    points : Points
-        Its path is taken as it is.
-    camera : Camera, optional
-        Of points in pixels: its distortion is taken out.
-    size : tuple of int, optional
-        Height and width of the camera's film [pixels]; needed for the distortion of a camera that
-        is given by fov_y.
-    key : str
-        What messages call the table: "observations.NAME".
-
-    Raises
-    ------
-    StudyError
-        By file and line, if something in the file does not fit, or `at` names an unknown point.
+    The distortion of `camera` is taken out of points in pixels. One that is given by fov_y needs
+    the `size` (height, width) of its film for that.
     """
     assert points.file is not None
     data = _read_table(Path(points.file), key)
@@ -158,3 +137,48 @@ def _number(column: str, text: str, where: str) -> float:
     if not math.isfinite(number):
         raise StudyError(f"{where}: `{column}` must be a number, got {text!r}.")
     return number
+
+
+def read_states(states: States, key: str = "states") -> PointData:
+    """Read positions of nodes; messages call the table by `key`, "observations.NAME"."""
+    assert states.file is not None
+    arrays = _loaded(states.file, f"{key}.file")
+    for name in ("times", "x"):
+        if name not in arrays:
+            raise StudyError(f"`{key}.file`: {unknown('array', name, arrays)}")
+    return _checked_states(arrays["times"], arrays["x"], key)
+
+
+def _loaded(path: str, key: str) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz file; nothing in it is run."""
+    try:
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise StudyError(
+                f"`{key}`: {path} is one array. Save `times` and `x` together, with numpy.savez."
+            )
+        with file:
+            return dict(file)
+    except (OSError, BadZipFile, EOFError) as error:
+        raise StudyError(f"`{key}`: {path} cannot be read: {error}.") from error
+    except ValueError as error:
+        if isinstance(error, StudyError):
+            raise
+        raise StudyError(
+            f"`{key}`: {path} must be .npz with arrays of numbers: {error}."
+        ) from error
+
+
+def _checked_states(times: np.ndarray, x: np.ndarray, key: str) -> PointData:
+    """Return the two arrays in float64 if they fit: (n_times,) [s], (n_times, n_nodes, 3) [m]."""
+    for name, array in (("times", times), ("x", x)):
+        if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+            raise StudyError(f"`{key}.file`: `{name}` must hold finite numbers.")
+    if times.ndim != 1 or not len(times) or (np.diff(times) <= 0.0).any():
+        raise StudyError(f"`{key}.file`: `times` must be (n,) and grow, got shape {times.shape}.")
+    if x.ndim != 3 or x.shape[0] != len(times) or x.shape[2] != 3:
+        raise StudyError(
+            f"`{key}.file`: `x` must have shape ({len(times)}, n_nodes, 3), one row for each of "
+            f"`times`, got {x.shape}."
+        )
+    return PointData((), times.astype(np.float64), x.astype(np.float64))

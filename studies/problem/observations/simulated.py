@@ -1,7 +1,4 @@
-"""Observations that are simulated: when their frames are, and blanks of what will be seen.
-
-Tests: `tests/studies/problem/test_twin.py`.
-"""
+"""Observations that are simulated: when their frames are, and blanks of what will be seen."""
 
 from dataclasses import dataclass
 
@@ -18,18 +15,10 @@ Observed = declared.Film | declared.Points | declared.States
 
 @dataclass(frozen=True)
 class Clock:
-    """When the frames of a simulated observation are.
+    """When the frames of a simulated observation are."""
 
-    Attributes
-    ----------
-    frames : int
-        Evenly spaced, the last at the end.
-    duration : float
-        [s].
-    """
-
-    frames: int
-    duration: float
+    frames: int  # evenly spaced, the last at the end
+    duration: float  # [s]
 
     @property
     def times(self) -> np.ndarray:
@@ -38,13 +27,7 @@ class Clock:
 
 
 def clock_of(one: Observed, world: declared.World, key: str) -> Clock:
-    """Return when the frames of a simulated observation are; `key` is "observations.NAME".
-
-    Raises
-    ------
-    StudyError
-        If there is no duration, or several frames at one time.
-    """
+    """Return when the frames of a simulated observation are; `key` is "observations.NAME"."""
     assert one.simulate is not None
     duration = one.simulate.duration
     if duration is None:
@@ -69,13 +52,7 @@ def blank_film(film: declared.Film, times: np.ndarray, key: str) -> FilmData:
 
 
 def blank_points(points: declared.Points, times: np.ndarray, key: str) -> PointData:
-    """Return the points of `at` at places that are still 0.
-
-    Raises
-    ------
-    StudyError
-        If there are none.
-    """
+    """Return the points of `at` at places that are still 0."""
     if not points.at:
         raise StudyError(
             f"`{key}.at` must say where the points are that are simulated: NAME = [x, y, z]."

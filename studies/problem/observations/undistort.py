@@ -6,8 +6,6 @@ With (x, y) = K^-1 (u, v) and r2 = x^2 + y^2, the lens takes an ideal point to
 
 An ideal picture has at (u, v) what the film has at K (x', y'). A point of the film is taken back
 along its radius with Newton's method.
-
-Tests: `tests/studies/problem/observations/test_undistort.py`.
 Source: Hartley & Zisserman, Multiple View Geometry, 2nd ed., sec. 7.4.
 """
 

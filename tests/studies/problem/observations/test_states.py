@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from studies.problem.observations.states import read_states
+from studies.problem.observations.points import read_states
 from studies.runs.errors import StudyError
 from studies.scene.declared import States
 
