@@ -224,13 +224,12 @@ def scan(  # noqa: PLR0913 -- the options of a command
     """Scan the loss landscape of a scene: loss and gradient on a grid."""
     from studies.runs.pool import open_pool
     from studies.scans import scanning
-    from studies.scans.spec import Asked
 
-    options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
-    asked = Asked(study, overrides or (), over or (), at, trust, options)
+    given = {"scan": study, "overrides": overrides, "over": over, "at": at, "trust": trust}
+    given |= {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
     _tell_of_compiling()
     with open_pool(scheduler, device=device or "cpu") as pool:
-        folder, job = scanning.start(asked, out, pool, resume=resume)
+        folder, job = scanning.start(given, out, pool, resume=resume)
         print(f"scan folder: {folder.path}", flush=True)
         _carry_out(job, folder, f"adjsim scan {shlex.quote(study)}", scheduler)
 
