@@ -11,7 +11,6 @@ from typing import Any
 from studies.datasets.pages import write_report
 from studies.datasets.samples import Sample, make_samples, require_simulated
 from studies.datasets.shards import (
-    make_entry,
     read_index,
     shard_name,
     write_index,
@@ -49,20 +48,17 @@ class DatasetJob:
         began = time.perf_counter()
         left = {first: stop for first, stop in spec.shards() if shard_name(first) not in entries}
         with PointProgress(spec.count, done, what="scene") as progress:
-            for first, samples in self._shards(left, progress):
-                name = shard_name(first)
-                write_shard(folder, name, spec, samples)
-                entries[name] = make_entry(folder, name, first, len(samples))
+            for samples in self._shards(left, progress):
+                made = write_shard(folder, spec, samples)
+                entries[made.file] = made
                 write_index(folder, spec, [entries[name] for name in sorted(entries)])
         seconds = time.perf_counter() - began
         folder.write_json(RESULT, {"made": spec.count - done, "seconds": seconds})
         report, told = write_report(folder)
         return "\n".join([*told, f"report: {report}"])
 
-    def _shards(
-        self, left: Mapping[int, int], progress: PointProgress
-    ) -> Iterator[tuple[int, list[Sample]]]:
-        """Yield each shard, by its first scene, as soon as all its pieces are made.
+    def _shards(self, left: Mapping[int, int], progress: PointProgress) -> Iterator[list[Sample]]:
+        """Yield the scenes of each shard as soon as all its pieces are made.
 
         `left` has the last scene, exclusive, of each by the first one.
         """
@@ -79,7 +75,7 @@ class DatasetJob:
             pieces[first][piece] = made
             if sum(map(len, pieces[first])) == left[first] - first:
                 own = pieces.pop(first)
-                yield first, [one for piece in sorted(own, key=min) for one in own[piece]]
+                yield [one for piece in sorted(own, key=min) for one in own[piece]]
 
 
 def start(

@@ -65,10 +65,8 @@ def _read_shards(paths: list[Path], film: str) -> tuple[np.ndarray, dict[str, np
             shard: Any = file
             videos += list(shard[f"images/{film}"][: SHOWN - len(videos)])
             groups = [name for name in ("parameters", "coverage") if name in shard]
-            for name in (
-                "problem",
-                *(f"{group}/{key}" for group in groups for key in shard[group]),
-            ):
+            names = [f"{group}/{key}" for group in groups for key in shard[group]]
+            for name in ("problem", *names):
                 columns.setdefault(name, []).append(shard[name][:])
     joined = {name: np.concatenate(parts) for name, parts in columns.items()}
     return np.stack(videos)[..., :3] / 255.0, joined

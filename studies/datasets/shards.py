@@ -46,8 +46,8 @@ def shard_name(first: int) -> str:
     return f"shard-{first // PER_SHARD:05d}.h5"
 
 
-def write_shard(folder: RunFolder, name: str, spec: Spec, samples: Sequence[Sample]) -> None:
-    """Write scenes as a shard; the file appears whole or not at all.
+def write_shard(folder: RunFolder, spec: Spec, samples: Sequence[Sample]) -> "Entry":
+    """Write scenes as a shard, whole or not at all; return its line of the index.
 
     It is made in memory: a full disk is then an error of one file, not one within HDF5.
     """
@@ -83,7 +83,10 @@ def write_shard(folder: RunFolder, name: str, spec: Spec, samples: Sequence[Samp
                 packed = {"chunks": (1, *column.shape[1:]), "compression": "gzip"}
                 packed["compression_opts"] = COMPRESSION
             put(key, column, field_of(key, fields), **packed)
+    name = shard_name(numbers[0])
     folder.write_bytes(name, made.getvalue())
+    path = folder.file(name)
+    return Entry(name, numbers[0], len(numbers), path.stat().st_size, _checksum(path))
 
 
 def _of_split(numbers: Sequence[int], which: str) -> list[int]:
@@ -156,12 +159,6 @@ def write_index(folder: RunFolder, spec: Spec, entries: Sequence[Entry]) -> None
     content = {"format": FORMAT, "scene": spec.name, "count": spec.count, "seed": spec.options.seed}
     splits = {which: _of_split(range(spec.count), which) for which in SPLITS}
     folder.write_json(INDEX, {**content, **splits, "shards": [vars(one) for one in entries]})
-
-
-def make_entry(folder: RunFolder, name: str, first: int, count: int) -> Entry:
-    """Return a shard's line of the index."""
-    path = folder.file(name)
-    return Entry(name, first, count, path.stat().st_size, _checksum(path))
 
 
 def _checksum(path: Path) -> str:

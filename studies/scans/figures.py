@@ -30,32 +30,11 @@ VERDICTS = {
 }
 
 
-def curve(own: Slice, unit: str) -> Any:
-    """Draw the loss along one axis, and the gradient as tangents."""
-    figure, ax = _along(own, unit)
-    if has_gradient(own):
-        _tangents(ax, own)
-    low, high = np.nanmin(own.loss), np.nanmax(own.loss)
-    if high > low:
-        ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
-    ax.set(ylabel="loss [-]")
-    ax.legend(frameon=False, fontsize=8)
-    return figure
+def curve(own: Slice, unit: str, *, log: bool = False) -> Any:
+    """Draw the loss along one axis: with the gradient as tangents, or on a log scale.
 
-
-def log_curve(own: Slice, unit: str) -> Any:
-    """Draw the loss along one axis on a log scale."""
-    figure, ax = _along(own, unit)
-    positive = own.loss[own.loss > 0.0]
-    if positive.size:
-        ax.set_yscale("log")
-        ax.set_ylim(max(positive.min(), LEAST_FALL * positive.max()) / 2.0, 2.0 * positive.max())
-    ax.set(ylabel="loss [-]")
-    return figure
-
-
-def _along(own: Slice, unit: str) -> tuple[Any, Any]:
-    """Return a figure of the loss along one axis, with truth, lowest and failed points marked."""
+    Truth, lowest point and failed points are marked.
+    """
     (axis,) = own.axes
     figure, (ax,) = make_axes(1, 1, (4.8, 3.5))
     ax.plot(axis.values, own.loss, color=SOFT, lw=1.2)
@@ -73,10 +52,22 @@ def _along(own: Slice, unit: str) -> tuple[Any, Any]:
         trans = ax.get_xaxis_transform()
         ax.plot(failed, np.full(failed.size, 0.03), "x", color=ORANGE, ms=4, transform=trans,
                 label="no loss")  # fmt: skip
-    return figure, ax
+    low, high = np.nanmin(own.loss), np.nanmax(own.loss)
+    if log and high > 0.0:
+        low = max(own.loss[own.loss > 0.0].min(), LEAST_FALL * high)
+        ax.set_yscale("log")
+        ax.set_ylim(low / 2.0, 2.0 * high)
+    elif not log:
+        if _has_gradient(own):
+            _tangents(ax, own)
+        if high > low:
+            ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
+        ax.legend(frameon=False, fontsize=8)
+    ax.set(ylabel="loss [-]")
+    return figure
 
 
-def has_gradient(own: Slice) -> bool:
+def _has_gradient(own: Slice) -> bool:
     """Whether the axes are parameters of the problem; a setting has no gradient."""
     return {axis.key for axis in own.axes} <= set(own.data.parameter.values)
 
@@ -136,7 +127,7 @@ def contours(
     ax.set_title(title, fontsize=10)
     if black_box:
         _arrows(ax, own, own.data.black_box, color=ORANGE, label="descent, black box")
-    if has_gradient(own):
+    if _has_gradient(own):
         _arrows(ax, own, own.data.gradient, color="white", label="descent, adjoint")
     failed = np.argwhere(~np.isfinite(own.loss))
     if len(failed):

@@ -14,13 +14,12 @@ from studies.reports.content import (
     Media,
     Report,
     Section,
-    Table,
     Text,
     Tone,
     Verdict,
     section,
     table,
-)  # fmt: skip
+)
 from studies.reports.figures import FigureFiles
 from studies.reports.numbers import count
 from studies.reports.page import write_report as write_page
@@ -40,7 +39,7 @@ from studies.scans.landscape import (
     subset_losses,
     units_of,
     where_truth_is,
-)  # fmt: skip
+)
 from studies.scans.spec import Scan, read_scan
 from studies.scans.trust import STEP
 
@@ -140,7 +139,10 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
         if len(parts) > 1:
             curves = {named(own.settings, units): own.loss for own in parts}
             return {"slices": figures.compared(axis, curves, unit, truth)}
-        drawn = {"loss": figures.curve(first, unit), "log_loss": figures.log_curve(first, unit)}
+        drawn = {
+            "loss": figures.curve(first, unit),
+            "log_loss": figures.curve(first, unit, log=True),
+        }
         if scan.subsets and "frame_loss" in first.data:
             losses = subset_losses(scan, first.data)
             drawn["frames"] = figures.compared(axis, losses, unit, truth)
@@ -194,7 +196,18 @@ def _landscape(
     rows = [[one.get(name, "") for name in head] for one in cells]
     listed = Facts(cells[0]) if len(cells) == 1 else table(head, rows)
     width = "The width of a valley is the part of the axis with a scaled loss below a tenth."
-    subsets = _subsets(result, units)
+    subsets = table(
+        ["frames compared", "lowest point", "local minima", "width of the valley"],
+        [
+            [
+                name,
+                named(own["lowest"], units),
+                _places(own["local_minima"], units),
+                f"{100.0 * own['width']:.0f} %",
+            ]
+            for name, own in result["subsets"].items()
+        ],
+    )
     return section(
         "Loss", _media(files), listed, subsets, Text(text + MINIMA + f" {width}" * bool(subsets))
     )
@@ -214,20 +227,6 @@ def _slice_cells(part: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
     edge = len(part["local_minima"]) - len(inside)
     cells["local minima"] = _places(inside, units) + (f"; {edge} at the border" if edge else "")
     return cells
-
-
-def _subsets(result: dict[str, Any], units: dict[str, str]) -> Table | None:
-    head = ["frames compared", "lowest point", "local minima", "width of the valley"]
-    rows = [
-        [
-            name,
-            named(own["lowest"], units),
-            _places(own["local_minima"], units),
-            f"{100.0 * own['width']:.0f} %",
-        ]
-        for name, own in result["subsets"].items()
-    ]
-    return table(head, rows)
 
 
 def _places(places: list[dict[str, float]], units: dict[str, str]) -> str:
@@ -253,12 +252,10 @@ def _trust(
         if name in data:
             lines[text] = f"between {int(data[name].sum())} of {total} pairs of neighbours"
     for axis in data.axis.values if "kink" in data else ():
-        nearest = float(np.nan_to_num(data.kink.sel(axis=axis).values, nan=np.inf).min())
+        nearest = float(data.kink.sel(axis=axis).min())
         if np.isfinite(nearest):
-            unit = units_of(data)[str(axis)]
-            lines[f"nearest kink along {axis}"] = (
-                f"{nearest:.1e} {unit} from its point of the grid, to first order"
-            )
+            text = f"{nearest:.1e} {units_of(data)[axis]} from its point of the grid"
+            lines[f"nearest kink along {axis}"] = f"{text}, to first order"
     step, tolerance = f"{STEP[dtype]:.0e}", f"{result['trust']['tolerance']:.0e}"
     return section(
         "How far the gradient can be trusted",
@@ -318,21 +315,14 @@ def _failures(data: xr.Dataset) -> Section | None:
 def _set_up(
     scan: Scan, data: xr.Dataset, result: dict[str, Any], manifest: dict[str, Any]
 ) -> Section | None:
+    others = data.held.drop_sel(parameter=[x.key for x in scan.axes], errors="ignore")
+    held = dict(zip(others.parameter.values, others.values, strict=True))
+    where = "the truth" if scan.at == "truth" and "truth" in data else "the start of the search"
     facts = {
         "command": manifest["command"],
         "scene": str(data.attrs["scan"]),
         "axes": "; ".join(axis.text for axis in scan.axes),
-        "held": _held(scan, data),
+        "held": f"{named(held, {})} (at {where})" if held else "nothing else is free",
         "time": f"{result['seconds']:.1f} s for {result['evaluated']} points, in the last session",
     }
     return section("Set-up", Facts(facts))
-
-
-def _held(scan: Scan, data: xr.Dataset) -> str:
-    """Return in words what is held, and where."""
-    values = zip(data.parameter.values, data.held.values, strict=True)
-    scanned = {axis.key for axis in scan.axes}
-    others = {str(key): float(value) for key, value in values if str(key) not in scanned}
-    at_truth = scan.at == "truth" and "truth" in data
-    where = "the truth" if at_truth else "the start of the search"
-    return f"{named(others, {})} (at {where})" if others else "nothing else is free"

@@ -182,10 +182,9 @@ def estimates(
         rng = np.random.default_rng([grid.scan.options.seed, SEED_OF_ESTIMATE, number])
         e = rng.standard_normal((box.samples, len(grid.scanned)))
         size = box.sigma * np.maximum(np.abs(point[grid.scanned]), np.finfo(float).tiny)
-        for row in e:
-            one = point.copy()
-            one[grid.scanned] += size * row
-            moved.append(one)
+        around = np.tile(point, (box.samples, 1))
+        around[:, grid.scanned] += size * e
+        moved += list(around)
         drawn.append(e)
         sizes.append(size)
     own = [step for step in steps for _ in range(box.samples)]
