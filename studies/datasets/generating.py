@@ -10,12 +10,7 @@ from typing import Any
 
 from studies.datasets.pages import write_report
 from studies.datasets.samples import Sample, make_samples, require_simulated
-from studies.datasets.shards import (
-    read_index,
-    shard_name,
-    write_index,
-    write_shard,
-)
+from studies.datasets.shards import read_index, shard_name, write_index, write_shard
 from studies.datasets.spec import Spec, read_spec, resolve
 from studies.runs.folder import RESULT, SPEC, RunFolder
 from studies.runs.pool import HERE, Pool

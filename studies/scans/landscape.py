@@ -294,9 +294,7 @@ def _told(part: dict[str, Any], units: Mapping[str, str]) -> str:
 
 def where_truth_is(part: Mapping[str, Any]) -> str:
     """Return in words where the truth of a slice is from the grid and its lowest point."""
-    if not part["truth_inside"]:
-        return "outside the grid"
-    return f"{nearness(part)} the lowest point"
+    return f"{nearness(part)} the lowest point" if part["truth_inside"] else "outside the grid"
 
 
 def nearness(part: Mapping[str, Any]) -> str:

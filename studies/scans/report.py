@@ -26,20 +26,9 @@ from studies.reports.page import write_report as write_page
 from studies.reports.scene_run import provenance
 from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, RESULT, RunFolder
-from studies.scans import figures
+from studies.scans import figures, landscape
 from studies.scans.dataset import FILE, read_dataset
-from studies.scans.landscape import (
-    NEAR,
-    Slice,
-    because,
-    cosines,
-    named,
-    nearness,
-    slices,
-    subset_losses,
-    units_of,
-    where_truth_is,
-)
+from studies.scans.landscape import NEAR, Slice, named, slices, units_of
 from studies.scans.spec import Scan, read_scan
 from studies.scans.trust import STEP
 
@@ -144,7 +133,7 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
             "log_loss": figures.curve(first, unit, log=True),
         }
         if scan.subsets and "frame_loss" in first.data:
-            losses = subset_losses(scan, first.data)
+            losses = landscape.subset_losses(scan, first.data)
             drawn["frames"] = figures.compared(axis, losses, unit, truth)
         return drawn
     if len(first.axes) == 2:
@@ -170,7 +159,7 @@ def _verdict(result: dict[str, Any]) -> tuple[Tone, str]:
     tone: Tone = "bad" if beside < len(known) else "good" if is_near else "plain"
     if len(known) > 1:
         return tone, f"lowest point at the truth or next to it in {beside} of {len(known)}"
-    return tone, f"the lowest point is {nearness(known[0])} the truth"
+    return tone, f"the lowest point is {landscape.nearness(known[0])} the truth"
 
 
 def _chips(result: dict[str, Any]) -> list[str]:
@@ -222,7 +211,7 @@ def _slice_cells(part: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
     cells["lowest point"] = f"{named(part['lowest'], units)}{border}"
     cells["loss there"] = f"{part['loss']:.2e}"
     if part["truth"]:
-        cells["truth"] = f"{named(part['truth'], units)}, {where_truth_is(part)}"
+        cells["truth"] = f"{named(part['truth'], units)}, {landscape.where_truth_is(part)}"
     inside = [one["at"] for one in part["local_minima"] if not one["on_border"]]
     edge = len(part["local_minima"]) - len(inside)
     cells["local minima"] = _places(inside, units) + (f"; {edge} at the border" if edge else "")
@@ -246,7 +235,7 @@ def _trust(
     for axis, own in result["trust"]["axes"].items():
         median = "" if own["median"] is None else f"; median difference {own['median']:.1e}"
         agree = f"agrees at {own['agree']} of {own['compared']} points"
-        lines[axis] = f"{agree}{median}{because(own)}"
+        lines[axis] = f"{agree}{median}{landscape.because(own)}"
     total = sum(data.loss.size - data.loss.size // n for n in data.loss.shape)
     for name, text in EVENTS.items():
         if name in data:
@@ -275,7 +264,7 @@ def _black_box(scan: Scan, data: xr.Dataset, files: dict[str, str]) -> Section |
     box = scan.black_box
     if box is None or "black_box" not in data:
         return None
-    cosine = cosines(scan.axes, data)
+    cosine = landscape.cosines(scan.axes, data)
     known = cosine[np.isfinite(cosine)]
     if not known.size:
         return None

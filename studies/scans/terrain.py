@@ -69,16 +69,12 @@ class Terrain:
         steps: Sequence[Steps] | None = None,
     ) -> list[Sample | Failure]:
         """Return loss and gradient at natural values; as `SceneProblem.samples` otherwise."""
-        found: list[Sample | Failure] = [Failure(self.why_not(point)) for point in points]
-        good = [k for k, one in enumerate(found) if not one.reason]  # pyright: ignore[reportAttributeAccessIssue]
-        made = self.problem.samples(
-            [points[k] for k in good],
-            with_gradient=with_gradient,
-            steps=None if steps is None else [steps[k] for k in good],
-        )
-        for k, sample in zip(good, made, strict=True):
-            found[k] = sample
-        return found
+        reasons = [self.why_not(point) for point in points]
+        good = [k for k, reason in enumerate(reasons) if not reason]
+        own = None if steps is None else [steps[k] for k in good]
+        possible = [points[k] for k in good]
+        made = iter(self.problem.samples(possible, with_gradient=with_gradient, steps=own))
+        return [Failure(reason) if reason else next(made) for reason in reasons]
 
 
 @dataclass(frozen=True, eq=False)
