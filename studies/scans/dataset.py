@@ -20,7 +20,7 @@ from studies.runs.folder import RunFolder
 from studies.scans.terrain import Grid
 
 
-FILE = "scan.nc"
+FILE, POINTS = "scan.nc", "points.jsonl"
 # What a point has, by the dimension that it adds to those of the grid, and what it means.
 NUMBERS = {
     "loss": (None, "loss [-]"),

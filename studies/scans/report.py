@@ -27,13 +27,12 @@ from studies.reports.scene_run import provenance
 from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, RESULT, RunFolder
 from studies.scans import figures, landscape
-from studies.scans.dataset import FILE, read_dataset
+from studies.scans.dataset import FILE, POINTS, read_dataset
 from studies.scans.landscape import NEAR, Slice, named, slices, units_of
 from studies.scans.spec import Scan, read_scan
 from studies.scans.trust import STEP
 
 
-POINTS = "points.jsonl"
 MOST_REASONS = 6
 MOST_SLICES = 6  # contours
 MOST_ROWS = 40

@@ -18,10 +18,10 @@ from studies.runs.lines import append_record, line_of, read_records
 from studies.runs.pool import HERE, Pool
 from studies.runs.starting import Recipe, recalled, start_or_resume
 from studies.scans import spec
-from studies.scans.dataset import make_dataset, write_dataset
+from studies.scans.dataset import POINTS, make_dataset, write_dataset
 from studies.scans.landscape import summary
 from studies.scans.progress import PointProgress
-from studies.scans.report import POINTS, write_report
+from studies.scans.report import write_report
 from studies.scans.survey import Index, Survey
 from studies.scans.terrain import Grid
 from studies.scene.files import SCENE

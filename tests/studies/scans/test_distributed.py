@@ -9,7 +9,7 @@ import time
 import pytest
 
 from studies.scans import scanning
-from studies.scans.report import POINTS
+from studies.scans.dataset import POINTS
 from studies.scans.survey import Survey
 from tests.studies.runs.items import Killing
 from tests.studies.scans.lasting import SOON

@@ -15,8 +15,7 @@ import xarray as xr
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.scans import scanning, spec, survey
-from studies.scans.dataset import make_dataset
-from studies.scans.report import POINTS
+from studies.scans.dataset import POINTS, make_dataset
 from studies.scans.scanning import write_points
 from tests.studies.scans.toy import BEAM, CUBE, MASS, PENDULUM, asked, grid_of, run, written
 from tests.studies.undrawn import undrawn
