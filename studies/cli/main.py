@@ -224,13 +224,12 @@ def scan(  # noqa: PLR0913 -- the options of a command
     """Scan the loss landscape of a scene: loss and gradient on a grid."""
     from studies.runs.pool import open_pool
     from studies.scans import scanning
-    from studies.scans.spec import Asked
 
-    options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
-    asked = Asked(study, overrides or (), over or (), at, trust, options)
+    given = {"scan": study, "overrides": overrides, "over": over, "at": at, "trust": trust}
+    given |= {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
     _tell_of_compiling()
     with open_pool(scheduler, device=device or "cpu") as pool:
-        folder, job = scanning.start(asked, out, pool, resume=resume)
+        folder, job = scanning.start(given, out, pool, resume=resume)
         print(f"scan folder: {folder.path}", flush=True)
         _carry_out(job, folder, f"adjsim scan {shlex.quote(study)}", scheduler)
 
@@ -270,7 +269,7 @@ def dataset(  # noqa: PLR0913 -- the options of a command
 ) -> None:
     """Make a data set: videos of random scenes, in HDF5 shards."""
     from studies.datasets import generating
-    from studies.datasets.spec import Asked, require_name
+    from studies.datasets.spec import require_name
     from studies.runs.pool import open_pool
 
     if verify is not None:
@@ -278,11 +277,11 @@ def dataset(  # noqa: PLR0913 -- the options of a command
         print("\n".join(lines))
         raise typer.Exit(0 if good else 1)
     name = require_name(name)
-    options = {"seed": seed, "dtype": dtype, "device": device}
-    asked = Asked(name, overrides or (), count, options)
+    given = {"name": name, "overrides": overrides, "count": count}
+    given |= {"seed": seed, "dtype": dtype, "device": device}
     _tell_of_compiling()
     with open_pool(scheduler, device=device or "cpu") as pool:
-        folder, job = generating.start(asked, out, pool, resume=resume)
+        folder, job = generating.start(given, out, pool, resume=resume)
         print(f"data set folder: {folder.path}", flush=True)
         _carry_out(job, folder, f"adjsim dataset {shlex.quote(name)}", scheduler)
 

@@ -6,19 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from studies.datasets.pages import write_report
 from studies.datasets.samples import Sample, make_samples, require_simulated
-from studies.datasets.shards import (
-    Entry,
-    fault,
-    make_entry,
-    read_index,
-    shard_name,
-    write_index,
-    write_shard,
-)
-from studies.datasets.spec import Asked, Spec, read_spec, resolve
+from studies.datasets.shards import read_index, shard_name, write_index, write_shard
+from studies.datasets.spec import Spec, read_spec, resolve
 from studies.runs.folder import RESULT, SPEC, RunFolder
 from studies.runs.pool import HERE, Pool
 from studies.runs.starting import Recipe, recalled, start_or_resume
@@ -31,42 +24,36 @@ AT_ONCE = 10  # scenes of one piece of work
 
 @dataclass(frozen=True)
 class DatasetJob:
-    """A data set that is checked, ready to be made.
-
-    Attributes
-    ----------
-    spec : Spec
-    spread : Pool
-        Where the scenes are made.
-    """
+    """A data set that is checked, ready to be made; `spread` makes its scenes."""
 
     spec: Spec
-    spread: Pool = HERE
+    spread: Pool
 
     def run(self, folder: RunFolder) -> str:
         """Make the shards that are not there yet, then the report; return a few lines."""
-        spec = self.spec
-        entries = kept(folder)
+        spec, entries = self.spec, {}
+        for one in read_index(folder):
+            if wrong := one.fault(folder):
+                print(f"{one.file} {wrong}: it is made again", flush=True)
+            else:
+                entries[one.file] = one
         done = sum(one.count for one in entries.values())
         if done:
             print(f"{done} scenes are in shards already and not made again", flush=True)
         began = time.perf_counter()
         left = {first: stop for first, stop in spec.shards() if shard_name(first) not in entries}
         with PointProgress(spec.count, done, what="scene") as progress:
-            for first, samples in self._shards(left, progress):
-                name = shard_name(first)
-                write_shard(folder, name, spec, samples)
-                entries[name] = make_entry(folder, name, first, len(samples))
+            for samples in self._shards(left, progress):
+                made = write_shard(folder, spec, samples)
+                entries[made.file] = made
                 write_index(folder, spec, [entries[name] for name in sorted(entries)])
         seconds = time.perf_counter() - began
         folder.write_json(RESULT, {"made": spec.count - done, "seconds": seconds})
         report, told = write_report(folder)
         return "\n".join([*told, f"report: {report}"])
 
-    def _shards(
-        self, left: Mapping[int, int], progress: PointProgress
-    ) -> Iterator[tuple[int, list[Sample]]]:
-        """Yield each shard, by its first scene, as soon as all its pieces are made.
+    def _shards(self, left: Mapping[int, int], progress: PointProgress) -> Iterator[list[Sample]]:
+        """Yield the scenes of each shard as soon as all its pieces are made.
 
         `left` has the last scene, exclusive, of each by the first one.
         """
@@ -83,34 +70,18 @@ class DatasetJob:
             pieces[first][piece] = made
             if sum(map(len, pieces[first])) == left[first] - first:
                 own = pieces.pop(first)
-                yield first, [one for piece in sorted(own, key=min) for one in own[piece]]
-
-
-def kept(folder: RunFolder) -> dict[str, Entry]:
-    """Return the shards that are as the index says, by name; others are made again."""
-    entries = {}
-    for one in read_index(folder):
-        if wrong := fault(folder, one):
-            print(f"{one.file} {wrong}: it is made again", flush=True)
-        else:
-            entries[one.file] = one
-    return entries
+                yield [one for piece in sorted(own, key=min) for one in own[piece]]
 
 
 def start(
-    asked: Asked, out: Path | None, spread: Pool = HERE, *, resume: bool = False
+    given: Mapping[str, Any], out: Path | None, spread: Pool = HERE, *, resume: bool = False
 ) -> tuple[RunFolder, DatasetJob]:
     """Check what is asked for, then make its folder, or open the one to resume.
 
-    `spread` says where scenes are made. What is left out of a data set that is resumed is as the
-    folder has it.
-
-    Raises
-    ------
-    StudyError, ValueError
-        If something is wrong, and nothing was written; or if the one to resume is another one.
+    `given` is what `spec.resolve` takes; what is left out of a data set that is resumed is as the
+    folder has it. Where something is wrong, nothing is written.
     """
-    given = recalled(out, asked.to_json(), resume=resume)
+    given = recalled(out, given, resume=resume)
     spec = resolve(given)
     toml = to_toml(spec.file)
     values = {"scene": tomllib.loads(toml), "count": spec.count}
@@ -126,22 +97,13 @@ def start(
 
 
 def verify(path: Path) -> tuple[bool, list[str]]:
-    """Check every shard of a folder against the index; return whether all are well, and lines.
-
-    Raises
-    ------
-    StudyError
-        If the folder holds no data set.
-    """
+    """Check every shard of a folder against the index; return whether all are well, and lines."""
     folder = RunFolder.open(path)
-    spec = read_spec(folder)
-    entries, lines, good = read_index(folder), [], 0
-    for one in entries:
-        wrong = fault(folder, one)
-        good += wrong is None
-        lines.append(f"{one.file}  {wrong or 'ok'}")
+    spec, entries = read_spec(folder), read_index(folder)
+    faults = [one.fault(folder) for one in entries]
+    lines = [f"{one.file}  {wrong or 'ok'}" for one, wrong in zip(entries, faults, strict=True)]
     there = sum(one.count for one in entries)
     if there < spec.count:
         lines.append(f"{there} of {spec.count} scenes are made: go on with `--resume`")
-    lines.append(f"{good} of {len(spec.shards())} shards are whole")
-    return good == len(spec.shards()), lines
+    good, total = faults.count(None), len(spec.shards())
+    return good == total, [*lines, f"{good} of {total} shards are whole"]

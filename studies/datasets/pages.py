@@ -37,44 +37,42 @@ BINS = 20
 FPS = 15.0  # of the preview
 
 
-def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> tuple[Path, list[str]]:
-    """Write contact sheet, film and report; return its path, and the outcome in a few lines.
-
-    Raises
-    ------
-    StudyError
-        If the data set is not whole.
-    """
-    del formats
+def write_report(folder: RunFolder) -> tuple[Path, list[str]]:
+    """Write contact sheet, film and report; return its path, and the outcome in a few lines."""
     spec, entries = read_spec(folder), read_index(folder)
     if len(entries) < len(spec.shards()) or not folder.has(RESULT):
         raise StudyError(
             f"The data set {folder.path} is not whole. Go on with it: `{folder.how_to_go_on()}`."
         )
-    paths = [folder.file(one.file) for one in entries]
-    film = next(iter(spec.films))
-    videos = _first_videos(paths, film)
-    write_jpeg(folder.file(SHEET), as_uint8(mosaic(videos[:, :1])[0]))
-    write_video(folder.file(FILM), mosaic(videos), FPS, crf=18, pad=True)
-    columns = read_columns(paths)
-    folder.write_bytes(SPREAD, spread(spec, columns))
-    facts = summary(spec, columns, sum(one.bytes for one in entries))
+    videos, columns = _read_shards([folder.file(one.file) for one in entries], spec.film)
+    write_jpeg(folder.file(SHEET), as_uint8(_mosaic(videos[:, :1])[0]))
+    write_video(folder.file(FILM), _mosaic(videos), FPS, crf=18, pad=True)
+    folder.write_bytes(SPREAD, _spread(spec, columns))
+    facts = _summary(spec, columns, sum(one.bytes for one in entries))
     report = _report(folder, spec, facts, len(videos))
     return write_page(folder, report), [f"{key}: {value}" for key, value in facts.items()]
 
 
-def _first_videos(paths: list[Path], film: str) -> np.ndarray:
-    """Return the first videos, (n, n_frames, height, width, 3) [0 to 1]."""
-    found: list[np.ndarray] = []
+def _read_shards(paths: list[Path], film: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the first videos, (n, n_frames, height, width, 3) [0 to 1], and columns by name.
+
+    The columns have drawn parameters, coverage and problem of all scenes.
+    """
+    videos: list[np.ndarray] = []
+    columns: dict[str, list[np.ndarray]] = {}
     for path in paths:
-        with h5py.File(path) as shard:
-            found += list(_array(shard, f"images/{film}")[: SHOWN - len(found)])
-        if len(found) == SHOWN:
-            break
-    return np.stack(found)[..., :3] / 255.0
+        with h5py.File(path) as file:
+            shard: Any = file
+            videos += list(shard[f"images/{film}"][: SHOWN - len(videos)])
+            groups = [name for name in ("parameters", "coverage") if name in shard]
+            names = [f"{group}/{key}" for group in groups for key in shard[group]]
+            for name in ("problem", *names):
+                columns.setdefault(name, []).append(shard[name][:])
+    joined = {name: np.concatenate(parts) for name, parts in columns.items()}
+    return np.stack(videos)[..., :3] / 255.0, joined
 
 
-def mosaic(videos: np.ndarray) -> np.ndarray:
+def _mosaic(videos: np.ndarray) -> np.ndarray:
     """Return videos side by side, row below row, as one, (n_frames, height, width, 3)."""
     n, n_frames, height, width, channels = videos.shape
     across = min(ACROSS, n)
@@ -86,25 +84,9 @@ def mosaic(videos: np.ndarray) -> np.ndarray:
     return whole
 
 
-def read_columns(paths: list[Path]) -> dict[str, np.ndarray]:
-    """Return the drawn parameters, the coverage and the problems of all scenes, by name."""
-    columns: dict[str, list[np.ndarray]] = {}
-    for path in paths:
-        with h5py.File(path) as shard:
-            groups = [name for name in ("parameters", "coverage") if name in shard]
-            names = [f"{group}/{key}" for group in groups for key in _array(shard, group)]
-            for name in ("problem", *names):
-                columns.setdefault(name, []).append(_array(shard, name)[:])
-    return {name: np.concatenate(parts) for name, parts in columns.items()}
-
-
-def _array(shard: h5py.File, name: str) -> Any:
-    return shard[name]
-
-
-def summary(spec: Spec, columns: dict[str, np.ndarray], size: int) -> dict[str, str]:
+def _summary(spec: Spec, columns: dict[str, np.ndarray], size: int) -> dict[str, str]:
     """Return what there is and how good it is, in words by name."""
-    seen = columns[f"coverage/{next(iter(spec.films))}"] > UNSEEN
+    seen = columns[f"coverage/{spec.film}"] > UNSEEN
     test = sum(split(k) == "test" for k in range(spec.count))
     failed = sorted(set(columns["problem"].tolist()) - {b""})
     facts = {
@@ -117,7 +99,7 @@ def summary(spec: Spec, columns: dict[str, np.ndarray], size: int) -> dict[str, 
     return facts | ({"first reason": failed[0].decode()} if failed else {})
 
 
-def spread(spec: Spec, columns: dict[str, np.ndarray]) -> bytes:
+def _spread(spec: Spec, columns: dict[str, np.ndarray]) -> bytes:
     """Draw how the drawn numbers are spread, and how much of a frame is covered."""
     fields = fields_of(spec)
     shown = {name: columns[name] for name in fields if columns[name].ndim == 1}

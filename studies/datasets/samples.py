@@ -7,7 +7,8 @@ the bit whatever is made beside it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +33,7 @@ EACH = "each/"  # of arrays whose size differs from scene to scene
 Sample = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """Unit and meaning of an array."""
 
     unit: str
@@ -81,20 +81,12 @@ def _sample(file: SceneFile, options: RunOptions, number: int) -> Sample:
 
 
 def require_simulated(file: SceneFile, options: RunOptions) -> None:
-    """Raise if none of the first scenes can be simulated.
-
-    Raises
-    ------
-    StudyError
-        What is wrong with the first of them.
-    """
-    problems = []
-    for number in range(TRIED):
-        sample = _sample(drawn(file, options.seed, number), options, number)
-        problems.append(str(sample["problem"]))
-        if not problems[-1]:
-            return
-    raise StudyError(problems[0])
+    """Raise what is wrong with the first scene, if none of the first ones can be simulated."""
+    samples = (make_samples(file, options, [number])[0] for number in range(TRIED))
+    problems = (str(one["problem"]) for one in samples)
+    first = next(problems)
+    if first and all(problems):
+        raise StudyError(first)
 
 
 def parameters_of(file: SceneFile) -> dict[str, np.ndarray]:
@@ -108,7 +100,7 @@ def parameters_of(file: SceneFile) -> dict[str, np.ndarray]:
 
 def _simulated(file: SceneFile, options: RunOptions) -> Sample:
     """Return films, and surfaces at the times of the first of them."""
-    shown = {path: value for path, value in file.truth.items() if not path.startswith(BODIES)}
+    shown = {path: file.truth[path] for path in parameters_of(file)}
     free = file.free or dict.fromkeys(list(shown)[:1] or ["world.gravity"], Free())  # none is asked
     file = replace(hidden_scene(file), truth=shown, free=free)
     made = make_problem(file, dtype=options.dtype, device=options.device, fits_first=False)
@@ -134,11 +126,11 @@ def _simulated(file: SceneFile, options: RunOptions) -> Sample:
 
 def _nothing(file: SceneFile) -> Sample:
     """Return black films of a scene that could not be simulated."""
-    found: Sample = {}
-    for name, film in simulated_films(file).items():
-        found[f"images/{name}"] = np.zeros((film.frames, film.height, film.width, 4), np.uint8)
-        found[f"coverage/{name}"] = np.zeros(film.frames)
-    return found
+    films = simulated_films(file).items()
+    return {
+        **{f"images/{k}": np.zeros((f.frames, f.height, f.width, 4), np.uint8) for k, f in films},
+        **{f"coverage/{k}": np.zeros(f.frames) for k, f in films},
+    }
 
 
 def fields_of(spec: Spec) -> dict[str, Field]:

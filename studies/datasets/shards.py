@@ -9,13 +9,14 @@ import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
-from studies.datasets.samples import EACH, FIELDS, Sample, field_of, fields_of
-from studies.datasets.spec import PER_SHARD, Spec, split
+from studies.datasets.samples import EACH, FIELDS, Field, Sample, field_of, fields_of
+from studies.datasets.spec import PER_SHARD, Spec, simulated_films, split
 from studies.problem.observations.simulated import clock_of
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
@@ -23,7 +24,7 @@ from studies.scene.reading import to_toml
 
 
 INDEX, FORMAT = "index.json", "adjsim data set 2"
-BLOCK = 1 << 20  # bytes read at once
+SPLITS = ("train", "test")
 COMPRESSION = 4  # of gzip
 EXAMPLE = """\
 import h5py
@@ -45,49 +46,50 @@ def shard_name(first: int) -> str:
     return f"shard-{first // PER_SHARD:05d}.h5"
 
 
-def write_shard(folder: RunFolder, name: str, spec: Spec, samples: Sequence[Sample]) -> None:
-    """Write scenes as a shard; the file appears whole or not at all.
+def write_shard(folder: RunFolder, spec: Spec, samples: Sequence[Sample]) -> "Entry":
+    """Write scenes as a shard, whole or not at all; return its line of the index.
 
     It is made in memory: a full disk is then an error of one file, not one within HDF5.
     """
     fields, numbers = fields_of(spec), [int(one["scene"]) for one in samples]
     made = io.BytesIO()
     with h5py.File(made, "w") as shard:
+
+        def put(name: str, values: np.ndarray, field: Field, **packed: Any) -> None:
+            if values.dtype.kind == "U":
+                values = np.char.encode(values, "utf-8")
+            array = shard.create_dataset(name, data=values, **packed)
+            array.attrs["units"], array.attrs["description"] = field
+
         shard.attrs["readme"] = readme(spec)
         shard.attrs["format"] = FORMAT
         shard.attrs["seed"] = spec.options.seed
         shard.attrs["dtype"] = spec.options.dtype
         shard.attrs["scene_file"] = to_toml(spec.file)
-        for which in ("train", "test"):
-            shard.attrs[which] = of_split(numbers, which)
-        for film in spec.films:
+        for which in SPLITS:
+            shard.attrs[which] = _of_split(numbers, which)
+        for film in simulated_films(spec.file):
             own: Any = spec.file.observations[film]
             times = clock_of(own, spec.file.world, f"observations.{film}").times
-            _put(shard, f"times/{film}", times, FIELDS["times"])
+            put(f"times/{film}", times, FIELDS["times"])
         for one, number in zip(samples, numbers, strict=True):
             for key in (key for key in one if key.startswith(EACH)):
                 where = f"{EACH}{number:06d}/{key.removeprefix(EACH)}"
-                _put(shard, where, one[key], field_of(key, fields))
+                put(where, one[key], field_of(key, fields))
         for key in (key for key in samples[0] if not key.startswith(EACH)):
             column = np.stack([one[key] for one in samples])
             packed: dict[str, Any] = {}
             if key.startswith("images/"):
                 packed = {"chunks": (1, *column.shape[1:]), "compression": "gzip"}
                 packed["compression_opts"] = COMPRESSION
-            _put(shard, key, column, field_of(key, fields), **packed)
+            put(key, column, field_of(key, fields), **packed)
+    name = shard_name(numbers[0])
     folder.write_bytes(name, made.getvalue())
+    path = folder.file(name)
+    return Entry(name, numbers[0], len(numbers), path.stat().st_size, _checksum(path))
 
 
-def _put(shard: h5py.File, name: str, values: np.ndarray, field: Any, **packed: Any) -> None:
-    """Write an array with its units and what it is."""
-    if values.dtype.kind == "U":
-        values = np.char.encode(values, "utf-8")
-    array = shard.create_dataset(name, data=values, **packed)
-    array.attrs["units"] = field.unit
-    array.attrs["description"] = field.text
-
-
-def of_split(numbers: Sequence[int], which: str) -> list[int]:
+def _of_split(numbers: Sequence[int], which: str) -> list[int]:
     """Return the scenes of "train" or "test", by number."""
     return [k for k in numbers if split(k) == which]
 
@@ -95,7 +97,7 @@ def of_split(numbers: Sequence[int], which: str) -> list[int]:
 def example(spec: Spec) -> str:
     """Return how a shard is read."""
     path = next((name.partition("/")[2] for name in fields_of(spec)), "NAME")
-    return EXAMPLE.format(film=next(iter(spec.films)), path=path)
+    return EXAMPLE.format(film=spec.film, path=path)
 
 
 def readme(spec: Spec) -> str:
@@ -132,6 +134,15 @@ class Entry:
     bytes: int
     sha256: str
 
+    def fault(self, folder: RunFolder) -> str | None:
+        """Return what is wrong with the shard, None if it is as the index says."""
+        path = folder.file(self.file)
+        if not path.is_file():
+            return "is missing"
+        if path.stat().st_size != self.bytes:
+            return f"has {path.stat().st_size} bytes, not {self.bytes}"
+        return None if _checksum(path) == self.sha256 else "has another checksum"
+
 
 def read_index(folder: RunFolder) -> list[Entry]:
     """Return the shards that are written, in order."""
@@ -145,41 +156,11 @@ def read_index(folder: RunFolder) -> list[Entry]:
 
 def write_index(folder: RunFolder, spec: Spec, entries: Sequence[Entry]) -> None:
     """Write the index: what the data set is, and its shards with checksums."""
-    numbers = range(spec.count)
-    folder.write_json(
-        INDEX,
-        {
-            "format": FORMAT,
-            "scene": spec.name,
-            "count": spec.count,
-            "seed": spec.options.seed,
-            "train": of_split(numbers, "train"),
-            "test": of_split(numbers, "test"),
-            "shards": [vars(one) for one in entries],
-        },
-    )
+    content = {"format": FORMAT, "scene": spec.name, "count": spec.count, "seed": spec.options.seed}
+    splits = {which: _of_split(range(spec.count), which) for which in SPLITS}
+    folder.write_json(INDEX, {**content, **splits, "shards": [vars(one) for one in entries]})
 
 
-def make_entry(folder: RunFolder, name: str, first: int, count: int) -> Entry:
-    """Return a shard's line of the index."""
-    path = folder.file(name)
-    return Entry(name, first, count, path.stat().st_size, checksum(folder, name))
-
-
-def checksum(folder: RunFolder, name: str) -> str:
-    """Return the SHA-256 of a file."""
-    found = hashlib.sha256()
-    with folder.file(name).open("rb") as stream:
-        while block := stream.read(BLOCK):
-            found.update(block)
-    return found.hexdigest()
-
-
-def fault(folder: RunFolder, entry: Entry) -> str | None:
-    """Return what is wrong with a shard, None if it is as the index says."""
-    path = folder.file(entry.file)
-    if not path.is_file():
-        return "is missing"
-    if path.stat().st_size != entry.bytes:
-        return f"has {path.stat().st_size} bytes, not {entry.bytes}"
-    return None if checksum(folder, entry.file) == entry.sha256 else "has another checksum"
+def _checksum(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

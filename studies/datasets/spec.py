@@ -1,7 +1,7 @@
 """What data set is made: a scene file that draws something, how many scenes, by which seed."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from studies.runs.errors import StudyError
@@ -21,43 +21,17 @@ TEST = 5  # every so many scenes one is in the test set
 
 @dataclass(frozen=True)
 class Spec:
-    """A data set.
+    """A data set: so many scenes of a file."""
 
-    Attributes
-    ----------
-    name : str
-        As it was asked for: a bundled scene, or a file.
-    file : SceneFile
-        With all that is drawn still to be drawn.
-    options : RunOptions
-    count : int
-        Scenes.
-    """
-
-    name: str
-    file: SceneFile
+    name: str  # as it was asked for: a bundled scene, or a file
+    file: SceneFile  # with all that is drawn still to be drawn
     options: RunOptions
     count: int
 
     @property
-    def films(self) -> dict[str, SimulatedFilm]:
-        """How the films of a scene are taken, by name."""
-        return simulated_films(self.file)
-
-    def check(self) -> None:
-        """Raise if the scene has no film that is simulated, or draws nothing."""
-        if not self.films:
-            raise StudyError(
-                "`observations` must hold a film with `simulate = { height = 64, width = 64, "
-                "frames = 20 }`: a data set is simulated."
-            )
-        starts = [one.start for one in self.file.free.values()]
-        if self.file.draw is None and not any(map(_is_drawn, [*self.file.truth.values(), *starts])):
-            raise StudyError(
-                "The scene draws nothing, so that all scenes of the data set would be equal: give "
-                '[truth] a number such as "duck.E" = { between = [1e4, 1e5] }.'
-            )
-        drawn(self.file, self.options.seed)
+    def film(self) -> str:
+        """The name of the first film."""
+        return next(iter(simulated_films(self.file)))
 
     def shards(self) -> list[tuple[int, int]]:
         """Return the scenes of every shard as first and stop."""
@@ -81,21 +55,6 @@ def split(number: int) -> str:
     return "test" if number % TEST == TEST - 1 else "train"
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a command line asks for; None: as in the folder, or by default."""
-
-    name: str
-    overrides: Sequence[str] = ()
-    count: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the same as plain values."""
-        given = {"name": self.name, "overrides": list(self.overrides), "count": self.count}
-        return {**given, **self.options}
-
-
 def require_name(name: str | None) -> str:
     """Raise if no data set is named."""
     if name is None:
@@ -107,13 +66,7 @@ def require_name(name: str | None) -> str:
 
 
 def resolve(given: Mapping[str, Any]) -> Spec:
-    """Return the data set that is asked for, checked.
-
-    Raises
-    ------
-    StudyError, ValueError
-        If a name or key is unknown (the nearest known one is named), or a value is out of range.
-    """
+    """Return the data set of a command line: `name`, `overrides`, `count` and the options."""
     path = scene_file(given["name"])
     if path is None:
         raise StudyError(unknown("scene", given["name"], bundled_scenes()))
@@ -122,19 +75,24 @@ def resolve(given: Mapping[str, Any]) -> Spec:
         shown = str(count) if abs(count) < 10**12 else "a number of more digits"
         raise StudyError(f"`--count` must be from 1 to {MOST:,}, got {shown}.")
     file = read_scene(path, given["overrides"] or ())
-    spec = Spec(given["name"], file, make_options(given), count)
-    spec.check()
-    return spec
+    if not simulated_films(file):
+        raise StudyError(
+            "`observations` must hold a film with `simulate = { height = 64, width = 64, "
+            "frames = 20 }`: a data set is simulated."
+        )
+    starts = [one.start for one in file.free.values()]
+    if file.draw is None and not any(map(_is_drawn, [*file.truth.values(), *starts])):
+        raise StudyError(
+            "The scene draws nothing, so that all scenes of the data set would be equal: give "
+            '[truth] a number such as "duck.E" = { between = [1e4, 1e5] }.'
+        )
+    options = make_options(given)
+    drawn(file, options.seed)  # raises where nothing can be drawn
+    return Spec(given["name"], file, options, count)
 
 
 def read_spec(folder: RunFolder) -> Spec:
-    """Return the data set of a folder.
-
-    Raises
-    ------
-    StudyError
-        If the folder holds none, or its files are damaged.
-    """
+    """Return the data set of a folder."""
     if not folder.has(SPEC):
         raise StudyError(f"{folder.path} holds no data set: it has no {SPEC}.")
     stored, manifest = folder.read_json(SPEC), folder.read_json(MANIFEST)

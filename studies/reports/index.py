@@ -106,7 +106,7 @@ def _rebuilt(folder: RunFolder, formats: tuple[str, ...]) -> Path:
     if folder.has(SPEC):
         from studies.datasets.pages import write_report as write_dataset_report
 
-        return write_dataset_report(folder, formats)[0]
+        return write_dataset_report(folder)[0]
     if folder.has(SCAN):
         from studies.scans.report import write_report as write_scan_report
 

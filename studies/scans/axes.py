@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -17,20 +16,7 @@ ROUNDING = 1e-9  # of a value that has to be a whole number
 
 @dataclass(frozen=True)
 class Axis:
-    """Values of one key.
-
-    Attributes
-    ----------
-    key : str
-        A value by its path in the scene, e.g. "beam.mu", or a number of the scene file,
-        "observations.film.simulate.frames".
-    start, stop : float
-        First value and last, in the key's own unit.
-    count : int
-        Number of values.
-    is_log : bool
-        Evenly spaced in the logarithm.
-    """
+    """Values of one key: the path of a value in the scene, or of a number of the scene file."""
 
     key: str
     start: float
@@ -82,14 +68,7 @@ class Axis:
 
 
 def parse_axis(text: str) -> Axis:
-    """Return the axis of "KEY=START:STOP:NUM[:log]".
-
-    Raises
-    ------
-    StudyError
-        If it reads otherwise, the range is none, or a logarithm is asked of what is not
-        positive.
-    """
+    """Return the axis of "KEY=START:STOP:NUM[:log]"; raise what is wrong with it."""
     key, _, given = text.partition("=")
     parts = given.split(":")
     is_log = len(parts) == 4 and parts[3].strip() == "log"
@@ -119,10 +98,9 @@ def parse_axis(text: str) -> Axis:
 def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
     """Return the axes of a scan, each key once."""
     axes = tuple(parse_axis(text) for text in texts)
-    keys = sorted(axis.key for axis in axes)
-    for one, next_one in pairwise(keys):
-        if one == next_one:
-            raise StudyError(f"`--over` must name each key once, got `{one}` twice.")
+    keys = [axis.key for axis in axes]
+    if twice := sorted(key for key in keys if keys.count(key) > 1):
+        raise StudyError(f"`--over` must name each key once, got `{twice[0]}` twice.")
     if (total := math.prod(axis.count for axis in axes)) > MOST:
         raise StudyError(f"`--over` must give at most {MOST} points in all, got {total:.2g}.")
     return axes

@@ -7,7 +7,6 @@ they differ in which faces are seen in which frame, one has come into view or le
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,47 +22,23 @@ from studies.problem.problem import SceneProblem
 DIGITS = 12  # of the name of a set
 
 
-@dataclass(frozen=True)
-class Events:
-    """Sets at a point, by names that are equal where the sets are.
+def events(problem: SceneProblem, natural: np.ndarray) -> dict[str, Any]:
+    """Return what touches and what is seen at natural values; None where nothing can.
 
-    Attributes
-    ----------
-    touches : int
-        How many pairs of a point and a step touch; None where nothing can.
-    touch_set : str
-        Which pairs.
-    contact_set : str
-        Which points touch at all.
-    faces : int
-        How many pairs of a face and a frame are seen; None where there are no faces.
-    face_set : str
-        Which pairs.
+    `touches` counts pairs of a point and a step, `faces` pairs of a face and a frame. The sets
+    have names that are equal where the sets are: of the pairs, and of the points that touch at all.
     """
-
-    touches: int | None = None
-    touch_set: str | None = None
-    contact_set: str | None = None
-    faces: int | None = None
-    face_set: str | None = None
-
-
-def events(problem: SceneProblem, natural: np.ndarray) -> Events:
-    """Return what touches and what is seen at natural values of a problem."""
-    seen = [_seen(*scenery) for scenery in problem.sceneries_at(natural)]
-    found = Events()
-    if seen:
-        faces = int(sum(int(one.sum()) for one in seen))
-        found = Events(faces=faces, face_set=_name(seen))
-    contacts = touches_of(problem, natural)
-    if not contacts:
-        return found
-    return replace(
-        found,
-        touches=int(sum((own.touch > 0.0).sum() for own in contacts.values())),
-        touch_set=touch_set(contacts),
-        contact_set=_name(np.any(own.touch > 0.0, axis=0) for own in contacts.values()),
+    found: dict[str, Any] = dict.fromkeys(
+        ("touches", "touch_set", "contact_set", "faces", "face_set")
     )
+    if seen := [_seen(*scenery) for scenery in problem.sceneries_at(natural)]:
+        found |= {"faces": sum(int(one.sum()) for one in seen), "face_set": _name(seen)}
+    if contacts := touches_of(problem, natural):
+        touching = [own.touch > 0.0 for own in contacts.values()]
+        found["touches"] = int(sum(one.sum() for one in touching))
+        found["touch_set"] = touch_set(contacts)
+        found["contact_set"] = _name(np.any(one, axis=0) for one in touching)
+    return found
 
 
 def touch_set(contacts: Mapping[str, ContactMargins]) -> str:

@@ -1,23 +1,13 @@
 """Figures of a scan, as functions of its data set. Each returns one of Matplotlib."""
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from studies.reports.figures import (
-    BLUE,
-    GREEN,
-    INK,
-    ORANGE,
-    SOFT,
-    TINY,
-    make_axes,
-    plain_ticks,
-)
+from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, TINY, make_axes, plain_ticks
 from studies.scans.axes import Axis
-from studies.scans.landscape import Slice, per_axis
+from studies.scans.landscape import Slice, agreement, per_axis
 
 
 TICKS = 25  # tangents along a curve
@@ -28,54 +18,31 @@ MOST_EVENTS = 0.4  # part of the pairs of neighbours: more of them are not drawn
 COLORS = (BLUE, ORANGE, GREEN, SOFT)
 NOT_COMPARED = "#b9c2cb"
 MANY = 60  # cells along an axis: their borders are not drawn
+EVENTS = {
+    "visibility_event": ("other faces are seen", GREEN, 0.02),
+    "contact_event": ("other points touch", ORANGE, 0.07),
+}
+VERDICTS = {
+    "agree": (BLUE, "o", "agree"),
+    "jumps": (GREEN, "D", "a shorter step agrees"),
+    "crosses": (ORANGE, "^", "a touch moves within the step"),
+    "differ": (INK, "s", "differ"),
+}
 
 
-def curve(own: Slice, unit: str) -> Any:
-    """Draw the loss along one axis, and the gradient as tangents."""
-    figure, ax = _along(own, unit)
-    if has_gradient(own):
-        _tangents(ax, own)
-    low, high = np.nanmin(own.loss), np.nanmax(own.loss)
-    if high > low:
-        ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
-    ax.set(ylabel="loss [-]")
-    ax.legend(frameon=False, fontsize=8)
-    return figure
+def curve(own: Slice, unit: str, *, log: bool = False) -> Any:
+    """Draw the loss along one axis: with the gradient as tangents, or on a log scale.
 
-
-def log_curve(own: Slice, unit: str) -> Any:
-    """Draw the loss along one axis on a log scale."""
-    figure, ax = _along(own, unit)
-    positive = own.loss[own.loss > 0.0]
-    if positive.size:
-        ax.set_yscale("log")
-        ax.set_ylim(max(positive.min(), LEAST_FALL * positive.max()) / 2.0, 2.0 * positive.max())
-    ax.set(ylabel="loss [-]")
-    return figure
-
-
-def _along(own: Slice, unit: str) -> tuple[Any, Any]:
-    """Return a figure of the loss along one axis, and its axes."""
+    Truth, lowest point and failed points are marked.
+    """
     (axis,) = own.axes
     figure, (ax,) = make_axes(1, 1, (4.8, 3.5))
     ax.plot(axis.values, own.loss, color=SOFT, lw=1.2)
     size = 4 if axis.count < 100 else 1.5
     ax.plot(axis.values, own.loss, ".", color=BLUE, ms=size, label="loss")
-    _set_x(ax, axis, unit)
-    _mark(ax, own)
-    return figure, ax
-
-
-def has_gradient(own: Slice) -> bool:
-    """Whether the axes are parameters of the problem; a setting has no gradient."""
-    return {axis.key for axis in own.axes} <= {str(key) for key in own.data.parameter.values}
-
-
-def _mark(ax: Any, own: Slice) -> None:
-    """Mark truth, lowest point and failed points along one axis."""
-    (axis,) = own.axes
-    if own.truth is not None and own.holds_truth():
-        ax.axvline(own.truth[axis.key], color=ORANGE, lw=1.2, ls="--", label="truth")
+    _label("x", ax, axis, unit)
+    if truth := own.truth_inside():
+        ax.axvline(truth[axis.key], color=ORANGE, lw=1.2, ls="--", label="truth")
     lowest = own.lowest()
     if lowest is not None:
         at = own.at(lowest)[axis.key]
@@ -85,6 +52,24 @@ def _mark(ax: Any, own: Slice) -> None:
         trans = ax.get_xaxis_transform()
         ax.plot(failed, np.full(failed.size, 0.03), "x", color=ORANGE, ms=4, transform=trans,
                 label="no loss")  # fmt: skip
+    low, high = np.nanmin(own.loss), np.nanmax(own.loss)
+    if log and high > 0.0:
+        low = max(own.loss[own.loss > 0.0].min(), LEAST_FALL * high)
+        ax.set_yscale("log")
+        ax.set_ylim(low / 2.0, 2.0 * high)
+    elif not log:
+        if _has_gradient(own):
+            _tangents(ax, own)
+        if high > low:
+            ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
+        ax.legend(frameon=False, fontsize=8)
+    ax.set(ylabel="loss [-]")
+    return figure
+
+
+def _has_gradient(own: Slice) -> bool:
+    """Whether the axes are parameters of the problem; a setting has no gradient."""
+    return {axis.key for axis in own.axes} <= set(own.data.parameter.values)
 
 
 def _tangents(ax: Any, own: Slice) -> None:
@@ -96,16 +81,15 @@ def _tangents(ax: Any, own: Slice) -> None:
     half = 0.016 * (u[-1] - u[0])
     height = np.nanmax(loss) - np.nanmin(loss)
     chosen = _spread(u, loss, height)
-    is_first = True
+    label = "adjoint gradient"
     for k in chosen[np.isfinite(slope[chosen])]:
         rate = slope[k] * (x[k] if axis.is_log else 1.0)
         # As long on the picture whether steep or flat.
         reach = half / np.hypot(1.0, rate * 2.0 * half / (0.06 * height)) if height else half
         step = np.linspace(-reach, reach, 2)
         at = x[k] * np.exp(step) if axis.is_log else x[k] + step
-        label = "adjoint gradient" if is_first else None
         ax.plot(at, loss[k] + rate * step, color=GREEN, lw=2.2, alpha=0.85, label=label)
-        is_first = False
+        label = None
 
 
 def _spread(u: np.ndarray, loss: np.ndarray, height: float) -> np.ndarray:
@@ -136,14 +120,14 @@ def contours(
     lines = ax.contour(b.values, a.values, shown, levels=12, colors="white", linewidths=0.4)
     lines.set_alpha(0.6)
     figure.colorbar(filled, ax=ax, label="log10 of the loss")
-    _set_x(ax, b, units.get(b.key, ""))
-    _set_y(ax, a, units.get(a.key, ""))
+    _label("x", ax, b, units[b.key])
+    _label("y", ax, a, units[a.key])
     ax.set(xlim=_with_margin(b, _reach(own)), ylim=_with_margin(a, _reach(own)))
     ax.grid(visible=False)
     ax.set_title(title, fontsize=10)
     if black_box:
         _arrows(ax, own, own.data.black_box, color=ORANGE, label="descent, black box")
-    if has_gradient(own):
+    if _has_gradient(own):
         _arrows(ax, own, own.data.gradient, color="white", label="descent, adjoint")
     failed = np.argwhere(~np.isfinite(own.loss))
     if len(failed):
@@ -153,8 +137,8 @@ def contours(
     for at in map(own.at, own.local_minima()):
         ax.plot(at[b.key], at[a.key], "o", mfc="none", mec="white", ms=8, mew=1.4,
                 path_effects=outlined, label="local minimum")  # fmt: skip
-    if own.truth is not None and own.holds_truth():
-        ax.plot(own.truth[b.key], own.truth[a.key], "*", color="#ffd23f", mec=INK, ms=13,
+    if truth := own.truth_inside():
+        ax.plot(truth[b.key], truth[a.key], "*", color="#ffd23f", mec=INK, ms=13,
                 label="truth")  # fmt: skip
     _legend_below(figure, ax, SOFT)
     return figure
@@ -208,7 +192,7 @@ def compared(along: Axis, curves: Mapping[str, np.ndarray], unit: str, truth: An
         ax.plot(along.values, scaled, color=shades[k] if many else COLORS[k], lw=1.5, label=name)
     if truth is not None:
         ax.axvline(truth, color=INK, lw=1.0, ls="--", label="truth")
-    _set_x(ax, along, unit)
+    _label("x", ax, along, unit)
     ax.set(ylabel="loss, scaled to 0 .. 1")
     _legend_below(figure, ax)
     return figure
@@ -218,41 +202,24 @@ def trust_curve(own: Slice, unit: str, tolerance: float) -> Any:
     """Draw how far gradient and central difference are apart along one axis, and the events."""
     (axis,) = own.axes
     figure, (ax,) = make_axes(1, 1, (6.4, 4.2))
-    relative = own.data.relative.sel(axis=axis.key).values
-    drawn = np.maximum(relative, 1e-14)
-    kinds = verdicts(own, axis.key, tolerance)
-    for chosen, color, style, label in kinds:
+    drawn = np.maximum(own.data.relative.sel(axis=axis.key).values, 1e-14)
+    for kind, chosen in agreement(own.data, axis.key, tolerance).items():
         if chosen.any():
+            color, style, label = VERDICTS[kind]
             ax.plot(axis.values[chosen], drawn[chosen], style, color=color, ms=3, label=label)
     ax.axhline(tolerance, color=SOFT, lw=1.0, ls="--")
     ax.set_yscale("log")
-    _set_x(ax, axis, unit)
+    _label("x", ax, axis, unit)
     ax.set(ylabel="relative difference")
-    names = {"visibility_event": (GREEN, 0.02), "contact_event": (ORANGE, 0.07)}
     middle = (axis.values[1:] + axis.values[:-1]) / 2.0
-    for name, (color, height) in names.items():
+    for name, (label, color, height) in EVENTS.items():
         if name in own.data:
             at = middle[own.data[name].sel(along=axis.key).values[:-1].astype(bool)]
-            if not 0 < at.size <= MOST_EVENTS * middle.size:
-                continue
-            ax.plot(at, np.full(at.size, height), "|", color=color, ms=9, label=_event(name),
-                    transform=ax.get_xaxis_transform())  # fmt: skip
+            if 0 < at.size <= MOST_EVENTS * middle.size:
+                ax.plot(at, np.full(at.size, height), "|", color=color, ms=9, label=label,
+                        transform=ax.get_xaxis_transform())  # fmt: skip
     _legend_below(figure, ax)
     return figure
-
-
-def verdicts(own: Slice, key: str, tolerance: float) -> list[tuple[np.ndarray, str, str, str]]:
-    """Return where gradient and difference along an axis agree, or why not; with how it looks."""
-    one = own.data.sel(axis=key).transpose(*(axis.key for axis in own.axes), ...)
-    agrees, known = one.relative.values <= tolerance, np.isfinite(one.relative.values)
-    jumps = known & ~agrees & (one.shorter.values == 1.0)
-    crosses = known & ~agrees & ~jumps & (one.crosses.values == 1.0)
-    return [
-        (agrees, BLUE, "o", "agree"),
-        (jumps, GREEN, "D", "a shorter step agrees"),
-        (crosses, ORANGE, "^", "a touch moves within the step"),
-        (known & ~agrees & ~jumps & ~crosses, INK, "s", "differ"),
-    ]
 
 
 def trust_map(own: Slice, key: str, units: Mapping[str, str], tolerance: float) -> Any:
@@ -265,58 +232,46 @@ def trust_map(own: Slice, key: str, units: Mapping[str, str], tolerance: float) 
 
     a, b = own.axes
     figure, (ax,) = make_axes(1, 1, (6.4, 5.4))
-    agree, jump, cross, differ = (chosen for chosen, *_ in verdicts(own, key, tolerance))
-    kinds = np.select([agree, differ], [0, 2], 1)
+    kinds = agreement(own.data.transpose(a.key, b.key, ...), key, tolerance)
+    counts = {kind: int(chosen.sum()) for kind, chosen in kinds.items()}
+    colors = np.select([kinds["agree"], kinds["differ"]], [0, 2], 1)
     shown = ListedColormap([BLUE, NOT_COMPARED, ORANGE])
     ax.pcolormesh(
-        _edges(b), _edges(a), kinds, cmap=shown, vmin=-0.5, vmax=2.5, edgecolors="white",
+        _edges(b), _edges(a), colors, cmap=shown, vmin=-0.5, vmax=2.5, edgecolors="white",
         linewidth=0.4 if max(a.count, b.count) < MANY else 0.0,
     )  # fmt: skip
-    _set_x(ax, b, units.get(b.key, ""))
-    _set_y(ax, a, units.get(a.key, ""))
+    _label("x", ax, b, units[b.key])
+    _label("y", ax, a, units[a.key])
     ax.tick_params(labelsize=12)
     ax.xaxis.label.set_size(13)
     ax.yaxis.label.set_size(13)
     ax.grid(visible=False)
     ax.set_title(f"gradient along {key}", fontsize=13)
-    others = int((jump | cross).sum()), int((~np.isfinite(own.loss)).sum())
+    in_step, failed = counts["jumps"] + counts["crosses"], int((~np.isfinite(own.loss)).sum())
     told = [
-        (BLUE, f"agrees ({int(agree.sum())})"),
-        (NOT_COMPARED, f"jump or touch in the step ({others[0]}), no loss ({others[1]})"),
-        (ORANGE, f"differs ({int(differ.sum())})"),
+        (BLUE, f"agrees ({counts['agree']})"),
+        (NOT_COMPARED, f"jump or touch in the step ({in_step}), no loss ({failed})"),
+        (ORANGE, f"differs ({counts['differ']})"),
     ]
     patches = [Patch(color=color, label=label) for color, label in told]
     figure.legend(handles=patches, loc="outside lower center", ncols=1, fontsize=12, frameon=False)
     return figure
 
 
-def _event(name: str) -> str:
-    return {"contact_event": "other points touch", "visibility_event": "other faces are seen"}[name]
-
-
 def _edges(axis: Axis) -> np.ndarray:
-    """Return the borders of an axis's cells."""
+    """Return the borders of the cells of an axis of several values."""
     u = np.log(axis.values) if axis.is_log else axis.values
-    if axis.count == 1:
-        u = np.array([u[0] - 0.5, u[0] + 0.5])
-        return np.exp(u) if axis.is_log else u
-    middle = np.array([(low + high) / 2.0 for low, high in pairwise(u)])
+    middle = (u[:-1] + u[1:]) / 2.0
     ends = np.concatenate([[2.0 * u[0] - middle[0]], middle, [2.0 * u[-1] - middle[-1]]])
     return np.exp(ends) if axis.is_log else ends
 
 
-def _set_x(ax: Any, axis: Axis, unit: str) -> None:
-    ax.set_xlabel(f"{axis.key} [{unit}]" if unit else axis.key)
+def _label(which: str, ax: Any, axis: Axis, unit: str) -> None:
+    """Give the x or y axis of a figure its name and its scale."""
+    ax.set(**{f"{which}label": f"{axis.key} [{unit}]" if unit else axis.key})
     if axis.is_log:
-        ax.set_xscale("log")
-        plain_ticks(ax.xaxis)
-
-
-def _set_y(ax: Any, axis: Axis, unit: str) -> None:
-    ax.set_ylabel(f"{axis.key} [{unit}]" if unit else axis.key)
-    if axis.is_log:
-        ax.set_yscale("log")
-        plain_ticks(ax.yaxis)
+        ax.set(**{f"{which}scale": "log"})
+        plain_ticks(getattr(ax, f"{which}axis"))
 
 
 def _legend_below(figure: Any, ax: Any, ground: str = "none") -> None:

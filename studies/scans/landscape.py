@@ -18,25 +18,23 @@ from studies.scans.spec import Scan
 from studies.scans.trust import AGREES
 
 
+Index = tuple[int, ...]
 NEAR = 1e-9  # steps of the grid that count as none
 VALLEY = 0.1  # of the scaled loss: where it is below, is the valley
+# Why gradient and difference disagree, see `agreement`.
+REASONS = {
+    "jumps": "a pixel jumps within the step, and a shorter one agrees",
+    "crosses": "a touch moves to another time step within it",
+    "differ": "no reason was found",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """The points that share their settings; of a scan over settings alone, all points.
-
-    Attributes
-    ----------
-    settings : dict
-        By key.
-    axes : tuple of Axis
-        The other ones.
-    data : xarray.Dataset
-    """
+    """The points that share their settings, by key; of a scan over settings alone, all points."""
 
     settings: dict[str, float]
-    axes: tuple[Axis, ...]
+    axes: tuple[Axis, ...]  # the other ones
     data: xr.Dataset
 
     @property
@@ -48,35 +46,38 @@ class Slice:
     def truth(self) -> dict[str, float] | None:
         """The hidden values along the axes, by key; None where they are not known."""
         keys = [axis.key for axis in self.axes]
-        known = [str(name) for name in self.data.parameter.values]
-        if "truth" not in self.data or not set(keys) <= set(known):
+        if "truth" not in self.data or not set(keys) <= set(self.data.parameter.values):
             return None
         return {key: float(self.data.truth.sel(parameter=key)) for key in keys}
+
+    def truth_inside(self) -> dict[str, float] | None:
+        """Return the hidden values along the axes, None where they are not inside the grid."""
+        return self.truth if self.holds_truth() else None
 
     def to_draw(self) -> "Slice":
         """Return the slice without its axes of one value, but with one axis at least."""
         wide = tuple(axis for axis in self.axes if axis.count > 1) or self.axes[:1]
-        held = {axis.key: 0 for axis in self.axes} | {axis.key: slice(None) for axis in wide}
+        held = {axis.key: 0 for axis in self.axes if axis not in wide}
         return replace(self, axes=wide, data=self.data.isel(held))
 
-    def at(self, index: tuple[int, ...]) -> dict[str, float]:
+    def at(self, index: Index) -> dict[str, float]:
         """Return the values of a point by key."""
         places = zip(self.axes, index, strict=True)
         return {axis.key: float(axis.values[i]) for axis, i in places}
 
-    def lowest(self) -> tuple[int, ...] | None:
+    def lowest(self) -> Index | None:
         """Return the index of the lowest point; None where no point has a loss."""
         loss = self.loss
         if not np.isfinite(loss).any():
             return None
         return tuple(int(i) for i in np.unravel_index(np.nanargmin(loss), loss.shape))
 
-    def is_on_border(self, index: tuple[int, ...]) -> bool:
+    def is_on_border(self, index: Index) -> bool:
         """Whether a point is the first or last along an axis."""
         places = zip(self.axes, index, strict=True)
         return any(i in {0, axis.count - 1} for axis, i in places if axis.count > 1)
 
-    def local_minima(self) -> list[tuple[int, ...]]:
+    def local_minima(self) -> list[Index]:
         """Return the points lower than all their neighbours."""
         loss = np.where(np.isfinite(self.loss), self.loss, np.inf)
         padded = np.pad(loss, 1, constant_values=np.inf)
@@ -85,9 +86,9 @@ class Slice:
             if any(s != 1 for s in shift):
                 cut = tuple(slice(s, s + n) for s, n in zip(shift, loss.shape, strict=True))
                 is_lower &= loss < padded[cut]
-        return [tuple(int(i) for i in index) for index in np.argwhere(is_lower)]
+        return [tuple(index) for index in np.argwhere(is_lower).tolist()]
 
-    def steps_from_truth(self, index: tuple[int, ...]) -> tuple[float, ...] | None:
+    def steps_from_truth(self, index: Index) -> tuple[float, ...] | None:
         """Return how many steps of the grid a point is from the truth, along every axis."""
         truth = self.truth
         if truth is None:
@@ -95,7 +96,7 @@ class Slice:
         places = zip(self.axes, index, strict=True)
         return tuple(abs(axis.place(truth[axis.key]) - i) for axis, i in places)
 
-    def is_beside(self, index: tuple[int, ...]) -> bool | None:
+    def is_beside(self, index: Index) -> bool | None:
         """Whether a point is one of those around the truth, or next to one, along every axis.
 
         Along an axis that has the truth as a value that is one step, else less than two: any of
@@ -115,10 +116,30 @@ class Slice:
         places = [(axis.place(truth[axis.key]), axis.count - 1) for axis in self.axes]
         return all(-NEAR <= at <= last + NEAR for at, last in places)
 
+    def record(self) -> dict[str, Any]:
+        """Return the lowest point, the truth and the minima as plain values."""
+        found: dict[str, Any] = {"settings": self.settings, "lowest": None, "truth": self.truth}
+        lowest = self.lowest()
+        if lowest is None:
+            return {**found, "local_minima": []}
+        return {
+            **found,
+            "lowest": self.at(lowest),
+            "loss": float(self.loss[lowest]),
+            "on_border": self.is_on_border(lowest),
+            "truth_inside": self.holds_truth(),
+            "steps_from_truth": self.steps_from_truth(lowest),
+            "beside": self.is_beside(lowest),
+            "local_minima": [
+                {"at": self.at(i), "loss": float(self.loss[i]), "on_border": self.is_on_border(i)}
+                for i in self.local_minima()
+            ],
+        }
+
 
 def slices(scan: Scan, data: xr.Dataset) -> Iterator[Slice]:
     """Yield the points of a scan, those of each combination of settings for themselves."""
-    on_problem = {str(key) for key in data.axis.values} if "axis" in data.coords else set()
+    on_problem = set(data.axis.values) if "axis" in data.coords else set()
     settings = [axis for axis in scan.axes if axis.key not in on_problem]
     if not on_problem or not settings:
         yield Slice({}, scan.axes, data)
@@ -128,6 +149,20 @@ def slices(scan: Scan, data: xr.Dataset) -> Iterator[Slice]:
         chosen = {axis.key: i for axis, i in zip(settings, index, strict=True)}
         values = {axis.key: float(axis.values[chosen[axis.key]]) for axis in settings}
         yield Slice(values, others, data.isel(chosen))
+
+
+def agreement(data: xr.Dataset, key: str, tolerance: float) -> dict[str, xr.DataArray]:
+    """Return at which points gradient and difference along an axis agree, or why they do not."""
+    one = data[["relative", "shorter", "crosses"]].sel(axis=key)
+    agree = one.relative <= tolerance
+    apart = np.isfinite(one.relative) & ~agree
+    jumps, crosses = apart & (one.shorter == 1.0), apart & (one.crosses == 1.0)
+    return {
+        "agree": agree,
+        "jumps": jumps,
+        "crosses": crosses & ~jumps,
+        "differ": apart & ~jumps & ~crosses,
+    }
 
 
 def per_axis(axes: Sequence[Axis], field: xr.DataArray) -> np.ndarray:
@@ -157,11 +192,10 @@ def cosines(axes: Sequence[Axis], data: xr.Dataset) -> np.ndarray:
 
 def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     """Return what a scan found, as plain values and as sentences."""
-    parts = [_slice_record(own) for own in slices(scan, data)]
+    parts = [own.record() for own in slices(scan, data)]
+    units, trust = units_of(data), _trust(scan, data)
     failed = int(np.sum(data.reason.values != ""))
-    trust = trust_record(scan, data)
-    units = units_of(data)
-    told = [line for part in parts for line in _told(part, units)]
+    told = [_told(part, units) for part in parts]
     if failed:
         told.append(_failures_told(scan, data, units))
     told += [
@@ -179,12 +213,28 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     }
 
 
+def _trust(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
+    """Return at how many points gradient and difference agree, axis by axis."""
+    tolerance = AGREES[scan.options.dtype]
+    axes: dict[str, Any] = {}
+    for name in data.axis.values if "relative" in data else ():
+        relative = data.relative.sel(axis=name).values
+        relative = relative[np.isfinite(relative)]
+        kinds = agreement(data, name, tolerance)
+        axes[str(name)] = {
+            "compared": relative.size,
+            **{kind: int(kinds[kind].sum()) for kind in ("agree", "jumps", "crosses")},
+            "median": float(np.median(relative)) if relative.size else None,
+        }
+    return {"tolerance": tolerance, "axes": axes}
+
+
 def _failures_told(scan: Scan, data: xr.Dataset, units: Mapping[str, str]) -> str:
     """Return how many points have no loss, and why the first has none."""
     reasons = data.reason.transpose(*(axis.key for axis in scan.axes)).values
     failed = np.argwhere(reasons != "")
     first = tuple(failed[0])
-    at = {axis.key: float(axis.values[i]) for axis, i in zip(scan.axes, first, strict=True)}
+    at = Slice({}, scan.axes, data).at(first)
     alike = int(np.sum(reasons == reasons[first]))
     has = "has" if len(failed) == 1 else "have"
     told = f"{len(failed)} of {reasons.size} points {has} no loss; that at {named(at, units)}: "
@@ -209,84 +259,49 @@ def _subset_records(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     found = {}
     for name, loss in subset_losses(scan, data).items():
         (own,) = slices(scan, data.assign(loss=(data.loss.dims, loss)))
-        lowest = own.lowest()
-        assert lowest is not None
-        inside = [index for index in own.local_minima() if not own.is_on_border(index)]
+        record = own.record()
         low, high = np.nanmin(loss), np.nanmax(loss)
-        is_low = loss <= low + VALLEY * (high - low)
         found[name] = {
-            "lowest": own.at(lowest),
-            "local_minima": [own.at(index) for index in inside],
-            "width": float(np.mean(is_low)),
+            "lowest": record["lowest"],
+            "local_minima": [one["at"] for one in record["local_minima"] if not one["on_border"]],
+            "width": float(np.mean(loss <= low + VALLEY * (high - low))),
         }
     return found
 
 
 def because(own: dict[str, Any]) -> str:
     """Return in words why gradient and difference disagree at some points of an axis."""
-    apart = own["compared"] - own["agree"]
-    if not apart:
-        return ""
-    left = apart - own["jumps"] - own["crosses"]
-    parts = {
-        "a pixel jumps within the step, and a shorter one agrees": own["jumps"],
-        "a touch moves to another time step within it": own["crosses"],
-        "no reason was found": left,
-    }
-    return "; " + "; ".join(f"at {count} {text}" for text, count in parts.items() if count)
+    left = own["compared"] - own["agree"] - own["jumps"] - own["crosses"]
+    parts = {**own, "differ": left}
+    return "".join(f"; at {parts[kind]} {text}" for kind, text in REASONS.items() if parts[kind])
 
 
-def _slice_record(own: Slice) -> dict[str, Any]:
-    lowest = own.lowest()
-    if lowest is None:
-        return {"settings": own.settings, "lowest": None, "truth": own.truth, "local_minima": []}
-    minima = own.local_minima()
-    return {
-        "settings": own.settings,
-        "lowest": own.at(lowest),
-        "loss": float(own.loss[lowest]),
-        "on_border": own.is_on_border(lowest),
-        "truth": own.truth,
-        "truth_inside": own.holds_truth(),
-        "steps_from_truth": own.steps_from_truth(lowest),
-        "beside": own.is_beside(lowest),
-        "local_minima": [
-            {"at": own.at(i), "loss": float(own.loss[i]), "on_border": own.is_on_border(i)}
-            for i in minima
-        ],
-    }
-
-
-def _told(part: dict[str, Any], units: Mapping[str, str]) -> list[str]:
+def _told(part: dict[str, Any], units: Mapping[str, str]) -> str:
     """Return what a slice shows, in a sentence."""
     where = named(part["settings"], units)
     where = f"{where}: " if where else ""
     if part["lowest"] is None:
-        return [f"{where}no point has a loss"]
-    inside = sum(not one["on_border"] for one in part["local_minima"])
-    border = len(part["local_minima"]) - inside
+        return f"{where}no point has a loss"
+    border = sum(one["on_border"] for one in part["local_minima"])
+    inside = len(part["local_minima"]) - border
     text = f"{where}lowest at {named(part['lowest'], units)} (loss {part['loss']:.2e})"
     text += ", on the border of the grid" if part["on_border"] else ""
     if part["truth"] is not None:
-        text += f"; the truth is at {named(part['truth'], units)}"
-        if not part["truth_inside"]:
-            text += ", outside the grid"
-        else:
-            text += f", {where_truth_is(part)} the lowest point"
-    return [f"{text}; {counted(inside, 'local minimum', 'local minima')} inside"
-            + (f", {border} at the border" if border else "")]  # fmt: skip
+        text += f"; the truth is at {named(part['truth'], units)}, {where_truth_is(part)}"
+    text += f"; {inside} local {'minimum' if inside == 1 else 'minima'} inside"
+    return text + (f", {border} at the border" if border else "")
 
 
 def where_truth_is(part: Mapping[str, Any]) -> str:
-    """Return in words where a truth inside the grid of a slice is from its lowest point."""
+    """Return in words where the truth of a slice is from the grid and its lowest point."""
+    return f"{nearness(part)} the lowest point" if part["truth_inside"] else "outside the grid"
+
+
+def nearness(part: Mapping[str, Any]) -> str:
+    """Return in words how far truth and lowest point of a slice are from each other."""
     if max(part["steps_from_truth"]) <= NEAR:
         return "at"
     return "next to" if part["beside"] else "not at"
-
-
-def counted(count: int, one: str, many: str) -> str:
-    """Return a count with its noun."""
-    return f"{count} {one if count == 1 else many}"
 
 
 def named(values: Mapping[str, float], units: Mapping[str, str]) -> str:
@@ -298,23 +313,3 @@ def named(values: Mapping[str, float], units: Mapping[str, str]) -> str:
 def units_of(data: xr.Dataset) -> dict[str, str]:
     """Return the unit of every axis; empty where it has none."""
     return {str(key): str(data[key].attrs.get("units", "")) for key in data.along.values}
-
-
-def trust_record(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
-    """Return at how many points gradient and difference agree, axis by axis."""
-    tolerance = AGREES[scan.options.dtype]
-    axes: dict[str, Any] = {}
-    if "relative" in data:
-        for name in data.axis.values:
-            relative = data.relative.sel(axis=name).values
-            agrees, compared = relative <= tolerance, np.isfinite(relative)
-            jumps = compared & ~agrees & (data.shorter.sel(axis=name).values == 1.0)
-            crosses = compared & ~agrees & ~jumps & (data.crosses.sel(axis=name).values == 1.0)
-            axes[str(name)] = {
-                "compared": int(compared.sum()),
-                "agree": int(agrees.sum()),
-                "jumps": int(jumps.sum()),
-                "crosses": int(crosses.sum()),
-                "median": float(np.median(relative[compared])) if compared.any() else None,
-            }
-    return {"tolerance": tolerance, "axes": axes}

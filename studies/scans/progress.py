@@ -13,19 +13,9 @@ EVERY = 5.0  # seconds between plain lines
 
 
 class PointProgress(Shown):
-    """Shows how far a scan is, as a context manager and a callback.
+    """Shows how many of `total` points are `done`, as a context manager and a callback."""
 
-    Parameters
-    ----------
-    total, done : int
-        Points of the scan, and how many of them were there already.
-    what : str
-        What they are called.
-    """
-
-    def __init__(
-        self, total: int, done: int, console: Console | None = None, *, what: str = "point"
-    ) -> None:
+    def __init__(self, total: int, done: int, *, what: str = "point") -> None:
         columns = (
             TextColumn(what + " {task.completed:.0f}/{task.total:.0f}"),
             BarColumn(bar_width=24),
@@ -34,9 +24,8 @@ class PointProgress(Shown):
             TextColumn("left"),
             TimeRemainingColumn(),
         )
-        super().__init__(columns, console or Console(stderr=True))
-        self._what = what
-        self._total, self._done, self._failed = total, done, 0
+        super().__init__(columns, Console(stderr=True))
+        self._what, self._total, self._done, self._failed = what, total, done, 0
         self._first: tuple[float, int] | None = None  # when the first piece came, and the count
         self._began = self._last = time.perf_counter()
         self._task = self._bar.add_task("", total=total, completed=done, failed="")
@@ -47,19 +36,14 @@ class PointProgress(Shown):
         self._failed += sum(one["reason"] is not None for one in made)
         failed = f"{self._failed} failed" if self._failed else ""
         self._bar.update(self._task, completed=self._done, failed=failed)
-        now = time.perf_counter()
-        left = self._left(now)
-        is_due = now - self._last > EVERY or self._done == self._total
-        if self._console.is_terminal or not is_due:
-            return
-        self._last = now
-        text = f"{self._what} {self._done}/{self._total}  {failed}  {now - self._began:.0f} s"
-        self.say(text + left)
-
-    def _left(self, now: float) -> str:
-        """Return how long the rest takes about; the first piece also compiles."""
+        now, left = time.perf_counter(), ""
         if self._first is None:
             self._first = now, self._done
-            return ""
-        (began, done), left = self._first, self._total - self._done
-        return f", about {(now - began) / (self._done - done) * left:.0f} s left" if left else ""
+        else:  # the first piece also compiles, and says nothing of the others
+            (began, done), rest = self._first, self._total - self._done
+            left = f", about {(now - began) / (self._done - done) * rest:.0f} s left" * bool(rest)
+        is_due = now - self._last > EVERY or self._done == self._total
+        if not self._console.is_terminal and is_due:
+            self._last = now
+            text = f"{self._what} {self._done}/{self._total}  {failed}  {now - self._began:.0f} s"
+            self.say(text + left)

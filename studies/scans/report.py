@@ -14,7 +14,6 @@ from studies.reports.content import (
     Media,
     Report,
     Section,
-    Table,
     Text,
     Tone,
     Verdict,
@@ -27,20 +26,9 @@ from studies.reports.page import write_report as write_page
 from studies.reports.scene_run import provenance
 from studies.runs.errors import StudyError
 from studies.runs.folder import MANIFEST, RESULT, RunFolder
-from studies.scans import figures
-from studies.scans.dataset import FILE, read_dataset
-from studies.scans.landscape import (
-    NEAR,
-    Slice,
-    because,
-    cosines,
-    named,
-    slices,
-    subset_losses,
-    units_of,
-    where_truth_is,
-)
-from studies.scans.points import POINTS
+from studies.scans import figures, landscape
+from studies.scans.dataset import FILE, POINTS, read_dataset
+from studies.scans.landscape import NEAR, Slice, named, slices, units_of
 from studies.scans.spec import Scan, read_scan
 from studies.scans.trust import STEP
 
@@ -54,6 +42,11 @@ MINIMA = (
     "the border may go on falling outside, and a narrow valley askew to the grid has minima of the "
     "grid along it that are none of the loss."
 )
+EVENTS = {
+    "contact_event": "other points touch",
+    "touch_event": "a touch moves to another step",
+    "visibility_event": "other faces are seen",
+}
 SAYS = {
     1: "Short lines are the adjoint's gradient, drawn as tangents. ",
     2: "Arrows point where the adjoint's gradient says down, in fractions of the axes. ",
@@ -61,23 +54,29 @@ SAYS = {
 
 
 def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
-    """Draw the figures, also in these formats, and write the report; return the page's path.
-
-    Raises
-    ------
-    StudyError
-        If the scan has not ended.
-    """
+    """Draw the figures, also in these formats, and write the report; return the page's path."""
     scan = read_scan(folder)
     if not folder.has(FILE) or not folder.has(RESULT):
         raise StudyError(
             f"The scan {folder.path} has not ended. Go on with it: `{folder.how_to_go_on()}`."
         )
-    data, result = read_dataset(folder.file(FILE)), folder.read_json(RESULT)
-    drawn = draw(scan, data, result, FigureFiles(folder, formats))
+    data, result = read_dataset(folder), folder.read_json(RESULT)
+    files = FigureFiles(folder, formats)
+    drawn = {
+        part: {name: files.save(name, figure) for name, figure in group.items()}
+        for part, group in _figures(scan, data, result).items()
+    }
     manifest = folder.read_json(MANIFEST)
-    first = next(iter(drawn["landscape"].values()), "")
     tone, text = _verdict(result)
+    sections = (
+        _landscape(scan, data, result, drawn["landscape"]),
+        _trust(scan.options.dtype, result, data, drawn["trust"]),
+        _black_box(scan, data, drawn["black_box"]),
+        _failures(data),
+        _set_up(scan, data, result, manifest),
+        section("Files", Links({FILE: "NetCDF, which xarray opens", POINTS: "its points"})),
+        provenance(folder, manifest),
+    )
     report = Report(
         scan.title,
         Verdict(text, tone, " ".join(result["told"])),
@@ -87,49 +86,35 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
             "answer": f"over {', '.join(axis.key for axis in scan.axes)}",
             "started": manifest["started"],
         },
-        tuple(
-            one
-            for one in (
-                _landscape(scan, data, result, drawn["landscape"]),
-                _trust(scan.options.dtype, result, data, drawn["trust"]),
-                _black_box(scan, data, drawn["black_box"]),
-                _failures(data),
-                _set_up(scan, data, result, manifest),
-                section("Files", Links({FILE: "NetCDF, which xarray opens", POINTS: "its points"})),
-                provenance(folder, manifest),
-            )
-            if one is not None
-        ),
+        tuple(one for one in sections if one is not None),
         tuple(_chips(result)),
-        first,
+        next(iter(drawn["landscape"].values()), ""),
     )
     return write_page(folder, report)
 
 
-def draw(
-    scan: Scan, data: xr.Dataset, result: dict[str, Any], files: FigureFiles
-) -> dict[str, dict[str, str]]:
-    """Write the figures; return their files by section and name."""
+def _figures(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the figures by section and name."""
     parts = [own.to_draw() for own in slices(scan, data) if own.lowest() is not None]
     units, tolerance = units_of(data), result["trust"]["tolerance"]
     drawn: dict[str, dict[str, Any]] = {"landscape": {}, "trust": {}, "black_box": {}}
     if parts:
         drawn["landscape"] = _landscapes(scan, parts, units)
-    if len(parts) == 1:
-        own = parts[0]
-        if "relative" in data and len(own.axes) == 1:
-            unit = units[own.axes[0].key]
-            drawn["trust"]["trust"] = figures.trust_curve(own, unit, tolerance)
-        elif "relative" in data and len(own.axes) == 2:
-            for axis in own.axes:
-                made = figures.trust_map(own, axis.key, units, tolerance)
-                drawn["trust"][f"trust_{_plain(axis.key)}"] = made
-        if "black_box" in data and len(own.axes) == 2:
-            drawn["black_box"]["black_box"] = figures.contours(own, units, black_box=True)
-    return {
-        part: {name: files.save(name, figure) for name, figure in group.items()}
-        for part, group in drawn.items()
-    }
+    if len(parts) != 1:
+        return drawn
+    (own,) = parts
+    n_axes = len(own.axes)
+    if "relative" in data and n_axes == 1:
+        unit = units[own.axes[0].key]
+        drawn["trust"]["trust"] = figures.trust_curve(own, unit, tolerance)
+    if "relative" in data and n_axes == 2:
+        for axis in own.axes:
+            name = "".join(c if c.isalnum() else "_" for c in axis.key)
+            made = figures.trust_map(own, axis.key, units, tolerance)
+            drawn["trust"][f"trust_{name}"] = made
+    if "black_box" in data and n_axes == 2:
+        drawn["black_box"]["black_box"] = figures.contours(own, units, black_box=True)
+    return drawn
 
 
 def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[str, Any]:
@@ -138,13 +123,16 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
     if len(first.axes) == 1:
         (axis,) = first.axes
         unit = units[axis.key]
-        truth = first.truth[axis.key] if first.truth and first.holds_truth() else None
+        truth = (first.truth_inside() or {}).get(axis.key)
         if len(parts) > 1:
             curves = {named(own.settings, units): own.loss for own in parts}
             return {"slices": figures.compared(axis, curves, unit, truth)}
-        drawn = {"loss": figures.curve(first, unit), "log_loss": figures.log_curve(first, unit)}
+        drawn = {
+            "loss": figures.curve(first, unit),
+            "log_loss": figures.curve(first, unit, log=True),
+        }
         if scan.subsets and "frame_loss" in first.data:
-            losses = subset_losses(scan, first.data)
+            losses = landscape.subset_losses(scan, first.data)
             drawn["frames"] = figures.compared(axis, losses, unit, truth)
         return drawn
     if len(first.axes) == 2:
@@ -153,10 +141,6 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
             for k, own in enumerate(parts[:MOST_SLICES])
         }
     return {}
-
-
-def _plain(key: str) -> str:
-    return "".join(c if c.isalnum() else "_" for c in key)
 
 
 def _media(files: dict[str, str]) -> Media | None:
@@ -169,16 +153,12 @@ def _verdict(result: dict[str, Any]) -> tuple[Tone, str]:
     known = [part for part in result["slices"] if part.get("truth_inside") is not None]
     if not known or not all(part["truth_inside"] for part in known):
         return "plain", "scanned"
-    return _at_truth(known)
-
-
-def _at_truth(known: list[dict[str, Any]]) -> tuple[Tone, str]:
     beside = sum(part["beside"] for part in known)
     is_near = all(max(part["steps_from_truth"]) <= 1.0 + NEAR for part in known)
     tone: Tone = "bad" if beside < len(known) else "good" if is_near else "plain"
     if len(known) > 1:
         return tone, f"lowest point at the truth or next to it in {beside} of {len(known)}"
-    return tone, f"the lowest point is {where_truth_is(known[0])} the truth"
+    return tone, f"the lowest point is {landscape.nearness(known[0])} the truth"
 
 
 def _chips(result: dict[str, Any]) -> list[str]:
@@ -201,11 +181,21 @@ def _landscape(
         text = "Curves are scaled from 0 at their lowest point to 1 at their highest. "
     cells = [_slice_cells(part, units) for part in result["slices"][:MOST_ROWS]]
     head = list(dict.fromkeys(name for one in cells for name in one))
-    listed: Any = Facts(cells[0]) if len(cells) == 1 else None
-    if listed is None:
-        listed = table(head, [[one.get(name, "") for name in head] for one in cells])
+    rows = [[one.get(name, "") for name in head] for one in cells]
+    listed = Facts(cells[0]) if len(cells) == 1 else table(head, rows)
     width = "The width of a valley is the part of the axis with a scaled loss below a tenth."
-    subsets = _subsets(result, units)
+    subsets = table(
+        ["frames compared", "lowest point", "local minima", "width of the valley"],
+        [
+            [
+                name,
+                named(own["lowest"], units),
+                _places(own["local_minima"], units),
+                f"{100.0 * own['width']:.0f} %",
+            ]
+            for name, own in result["subsets"].items()
+        ],
+    )
     return section(
         "Loss", _media(files), listed, subsets, Text(text + MINIMA + f" {width}" * bool(subsets))
     )
@@ -220,30 +210,11 @@ def _slice_cells(part: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
     cells["lowest point"] = f"{named(part['lowest'], units)}{border}"
     cells["loss there"] = f"{part['loss']:.2e}"
     if part["truth"]:
-        where = "outside the grid"
-        if part["truth_inside"]:
-            where = f"{where_truth_is(part)} the lowest point"
-        cells["truth"] = f"{named(part['truth'], units)}, {where}"
+        cells["truth"] = f"{named(part['truth'], units)}, {landscape.where_truth_is(part)}"
     inside = [one["at"] for one in part["local_minima"] if not one["on_border"]]
     edge = len(part["local_minima"]) - len(inside)
     cells["local minima"] = _places(inside, units) + (f"; {edge} at the border" if edge else "")
     return cells
-
-
-def _subsets(result: dict[str, Any], units: dict[str, str]) -> Table | None:
-    head = ["frames compared", "lowest point", "local minima", "width of the valley"]
-    return table(
-        head,
-        [
-            [
-                name,
-                named(own["lowest"], units),
-                _places(own["local_minima"], units),
-                f"{100.0 * own['width']:.0f} %",
-            ]
-            for name, own in (result.get("subsets") or {}).items()
-        ],
-    )
 
 
 def _places(places: list[dict[str, float]], units: dict[str, str]) -> str:
@@ -263,23 +234,16 @@ def _trust(
     for axis, own in result["trust"]["axes"].items():
         median = "" if own["median"] is None else f"; median difference {own['median']:.1e}"
         agree = f"agrees at {own['agree']} of {own['compared']} points"
-        lines[axis] = f"{agree}{median}{because(own)}"
-    events = {
-        "contact_event": "other points touch",
-        "touch_event": "a touch moves to another step",
-        "visibility_event": "other faces are seen",
-    }
-    for name, text in events.items():
+        lines[axis] = f"{agree}{median}{landscape.because(own)}"
+    total = sum(data.loss.size - data.loss.size // n for n in data.loss.shape)
+    for name, text in EVENTS.items():
         if name in data:
-            total = sum(data.loss.size - data.loss.size // n for n in data.loss.shape)
             lines[text] = f"between {int(data[name].sum())} of {total} pairs of neighbours"
     for axis in data.axis.values if "kink" in data else ():
-        nearest = float(np.nan_to_num(data.kink.sel(axis=axis).values, nan=np.inf).min())
+        nearest = float(data.kink.sel(axis=axis).min())
         if np.isfinite(nearest):
-            unit = units_of(data)[str(axis)]
-            lines[f"nearest kink along {axis}"] = (
-                f"{nearest:.1e} {unit} from its point of the grid, to first order"
-            )
+            text = f"{nearest:.1e} {units_of(data)[axis]} from its point of the grid"
+            lines[f"nearest kink along {axis}"] = f"{text}, to first order"
     step, tolerance = f"{STEP[dtype]:.0e}", f"{result['trust']['tolerance']:.0e}"
     return section(
         "How far the gradient can be trusted",
@@ -299,7 +263,7 @@ def _black_box(scan: Scan, data: xr.Dataset, files: dict[str, str]) -> Section |
     box = scan.black_box
     if box is None or "black_box" not in data:
         return None
-    cosine = cosines(scan.axes, data)
+    cosine = landscape.cosines(scan.axes, data)
     known = cosine[np.isfinite(cosine)]
     if not known.size:
         return None
@@ -339,21 +303,14 @@ def _failures(data: xr.Dataset) -> Section | None:
 def _set_up(
     scan: Scan, data: xr.Dataset, result: dict[str, Any], manifest: dict[str, Any]
 ) -> Section | None:
+    others = data.held.drop_sel(parameter=[x.key for x in scan.axes], errors="ignore")
+    held = dict(zip(others.parameter.values, others.values, strict=True))
+    where = "the truth" if scan.at == "truth" and "truth" in data else "the start of the search"
     facts = {
         "command": manifest["command"],
         "scene": str(data.attrs["scan"]),
         "axes": "; ".join(axis.text for axis in scan.axes),
-        "held": _held(scan, data),
+        "held": f"{named(held, {})} (at {where})" if held else "nothing else is free",
         "time": f"{result['seconds']:.1f} s for {result['evaluated']} points, in the last session",
     }
     return section("Set-up", Facts(facts))
-
-
-def _held(scan: Scan, data: xr.Dataset) -> str:
-    """Return in words what is held, and where."""
-    values = zip(data.parameter.values, data.held.values, strict=True)
-    scanned = {axis.key for axis in scan.axes}
-    others = {str(key): float(value) for key, value in values if str(key) not in scanned}
-    at_truth = scan.at == "truth" and "truth" in data
-    where = "the truth" if at_truth else "the start of the search"
-    return f"{named(others, {})} (at {where})" if others else "nothing else is free"

@@ -1,46 +1,44 @@
-"""Start a scan in a new folder, or go on with one that was stopped."""
+"""Start a scan in a new folder, or go on with one that was stopped.
+
+`points.jsonl` has a line for each point, in the order in which they come, at the end of the grid. A
+line holds what was computed there and nothing of when or where, so that a scan that was stopped and
+resumed leaves the same file to the bit.
+"""
 
 import time
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from studies.runs.errors import StudyError
 from studies.runs.folder import RESULT, SCAN, RunFolder
+from studies.runs.lines import append_record, line_of, read_records
 from studies.runs.pool import HERE, Pool
 from studies.runs.starting import Recipe, recalled, start_or_resume
 from studies.scans import spec
-from studies.scans.dataset import make_dataset, write_dataset
+from studies.scans.dataset import POINTS, make_dataset, write_dataset
 from studies.scans.landscape import summary
-from studies.scans.points import POINTS, read_points, sort_points, write_points
 from studies.scans.progress import PointProgress
 from studies.scans.report import write_report
-from studies.scans.spec import Asked, Scan
-from studies.scans.survey import Survey
+from studies.scans.survey import Index, Survey
 from studies.scans.terrain import Grid
 from studies.scene.files import SCENE
 
 
 @dataclass(frozen=True, eq=False)
 class ScanJob:
-    """A scan whose settings are checked, ready to run.
-
-    Attributes
-    ----------
-    survey : Survey
-    grid : Grid
-        That of the survey.
-    spread : Pool
-        Where the points are evaluated.
-    """
+    """A scan whose settings are checked, ready to run; `spread` evaluates its points."""
 
     survey: Survey
     grid: Grid
-    spread: Pool = HERE
+    spread: Pool
 
     def run(self, folder: RunFolder) -> str:
         """Evaluate the points that are not written yet; write data set, figures and report."""
-        path, order = folder.file(POINTS), [tuple(index) for index in self.grid.order().tolist()]
-        records = read_points(path, self.grid.order())
+        path, order = folder.file(POINTS), self.grid.order()
+        records = read_points(path, order)
         if records:
             print(f"{len(records)} points are read from {POINTS} and not computed again")
         began = time.perf_counter()
@@ -48,11 +46,14 @@ class ScanJob:
         pieces = self.survey.pieces(left, self.spread.width)
         with PointProgress(len(order), len(records)) as progress:
             for piece, made in self.spread(self.survey, pieces):
-                records |= zip(piece, write_points(path, made), strict=True)
+                write_points(path, made)
+                records |= zip(piece, made, strict=True)
                 progress(made)
         seconds = time.perf_counter() - began
         points = [records[index] for index in order]
-        sort_points(folder, points)
+        text = "".join(line_of(record) + "\n" for record in points)
+        if path.read_text(encoding="utf-8") != text:
+            folder.write_text(POINTS, text)
         data = make_dataset(self.grid, points)
         write_dataset(folder, data)
         found = summary(self.grid.scan, data)
@@ -61,34 +62,39 @@ class ScanJob:
         return "\n".join([*found["told"], f"report: {report}"])
 
 
-def _make_job(scan: Scan, spread: Pool) -> ScanJob:
-    survey = Survey(scan)
-    return ScanJob(survey, survey.grid, spread)
+def read_points(path: Path, order: Sequence[Index]) -> dict[Index, dict[str, Any]]:
+    """Return the points written so far, by index; a line cut short by a kill is cut off."""
+    found = read_records(path, cut=True)
+    by_index = {tuple(one["index"]): one for one in found}
+    if len(by_index) < len(found) or not by_index.keys() <= set(order):
+        raise StudyError(f"`{path}` holds the points of another grid. Scan into a new folder.")
+    return by_index
+
+
+def write_points(path: Path, records: Sequence[dict[str, Any]]) -> None:
+    """Append points to the file, each with one write."""
+    for record in records:
+        append_record(path, record)
 
 
 def start(
-    asked: Asked, out: Path | None, spread: Pool = HERE, *, resume: bool = False
+    given: Mapping[str, Any], out: Path | None, spread: Pool = HERE, *, resume: bool = False
 ) -> tuple[RunFolder, ScanJob]:
     """Check what is asked for, then make its folder, or open the one to resume.
 
-    `spread` says where points are evaluated. What is left out of a scan that is resumed is as the
-    folder has it.
-
-    Raises
-    ------
-    StudyError, ValueError
-        If something is wrong, and nothing was written; or if the scan to resume is another one.
+    `given` is what `spec.resolve` takes; what is left out of a scan that is resumed is as the
+    folder has it. Where something is wrong, nothing is written.
     """
-    given = recalled(out, asked.to_json(), resume=resume)
-    scan = spec.resolve(Asked.from_json(given))
+    given = recalled(out, given, resume=resume)
+    scan = spec.resolve(given)
     settings = {"scene": tomllib.loads(scan.scene), **scan.to_json()}
     del settings["options"]
     recipe = Recipe("scan", scan.name, SCENE, settings, scan.scene, scan.options, given)
-    folder, job = start_or_resume(recipe, out, lambda: _make_job(scan, spread), resume=resume)
+
+    def make() -> ScanJob:
+        survey = Survey(scan)
+        return ScanJob(survey, survey.grid, spread)
+
+    folder, job = start_or_resume(recipe, out, make, resume=resume)
     folder.write_json(SCAN, scan.to_json())
     return folder, job
-
-
-def resume(asked: Asked, out: Path | None, spread: Pool = HERE) -> tuple[RunFolder, ScanJob]:
-    """Go on with a scan; as `start` otherwise."""
-    return start(asked, out, spread, resume=True)

@@ -6,7 +6,7 @@ scan file too.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from studies.runs.errors import StudyError
-from studies.runs.folder import PARAMETERS, SCAN, SPEC, RunFolder
+from studies.runs.folder import PARAMETERS, SCAN, RunFolder
 from studies.runs.options import RunOptions, make_options
 from studies.scans.axes import Axis, parse_axes
 from studies.scene.declared import STRICT, Positive
@@ -33,68 +33,34 @@ FORM = "`--over KEY=START:STOP:NUM`, e.g. `--over beam.E=1e5:4e5:31`"
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class BlackBox:
-    """A gradient estimated from values of the loss alone, REINFORCE's.
+    """A gradient estimated from values of the loss alone, REINFORCE's."""
 
-    Attributes
-    ----------
-    samples : int
-        Values drawn around each point.
-    sigma : float
-        How far, as a part of the value.
-    """
-
-    samples: Annotated[int, Field(ge=2)]
-    sigma: Positive
+    samples: Annotated[int, Field(ge=2)]  # drawn around each point
+    sigma: Positive  # how far, as a part of the value
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ScanFile:
-    """The keys of a scan file.
+    """The keys of a scan file."""
 
-    Attributes
-    ----------
-    scene : str
-        A bundled scene, or a scene file beside this one.
-    over : tuple of str
-        Axes, as `--over` takes them.
-    overrides : tuple of str
-        Of the scene, such as "bodies.beam.mu=1000.0".
-    at : str
-        Where what is not scanned is held: "truth", "start", or the folder of a run.
-    trust : bool
-        Whether the gradient is compared with differences at every point.
-    subsets : mapping
-        Frames by number from 1, by the name of the curve that compares them alone.
-    black_box : BlackBox, optional
-        An estimate to hold beside the gradient.
-    """
-
-    scene: str
+    scene: str  # a bundled one, or a file beside this one
     title: str = ""
-    over: tuple[str, ...] = ()
-    overrides: tuple[str, ...] = ()
-    at: str | None = None
-    trust: bool = True
+    over: tuple[str, ...] = ()  # axes, as `--over` takes them
+    overrides: tuple[str, ...] = ()  # of the scene, such as "bodies.beam.mu=1000.0"
+    at: str | None = None  # where what is not scanned is held: "truth", "start", or a run's folder
+    trust: bool = True  # whether the gradient is compared with differences at every point
+    # Frames by number from 1, by the name of the curve that compares them alone.
     subsets: dict[str, tuple[Annotated[int, Field(ge=1)], ...]] = field(default_factory=dict)
     black_box: BlackBox | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Scan(ScanFile):
-    """A scan, resolved: `scene` is the scene itself in TOML, pure data, with its overrides.
+    """A scan, resolved: `scene` is the scene itself in TOML, pure data, with its overrides."""
 
-    Attributes
-    ----------
-    name : str
-        Of the bundled scan or the scene.
-    options : RunOptions
-    values : mapping of str to float
-        The answer of the run that `at` names, by label.
-    """
-
-    name: str
+    name: str  # of the bundled scan or the scene
     options: RunOptions
-    values: dict[str, float] = field(default_factory=dict)
+    values: dict[str, float] = field(default_factory=dict)  # answer of the run that `at` names
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -111,84 +77,48 @@ class Scan(ScanFile):
         return TypeAdapter(Scan).validate_python({**record, "scene": scene})
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a command line asks for; None: as in the scan file, or by default."""
-
-    scan: str
-    overrides: Sequence[str] = ()
-    over: Sequence[str] = ()
-    at: str | None = None
-    trust: bool | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the same as plain values."""
-        given = {"scan": self.scan, "overrides": list(self.overrides), "over": list(self.over)}
-        return {**given, "at": self.at, "trust": self.trust, **self.options}
-
-    @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> "Asked":
-        """Return what `to_json` was made of."""
-        own: dict[str, Any] = {key: given[key] for key in ("scan", "at", "trust")}
-        own |= {key: given[key] or () for key in ("overrides", "over")}
-        return cls(**own, options={k: one for k, one in given.items() if k not in own})
-
-
 def bundled() -> dict[str, Path]:
     """Return the scan files that come with the package, by name."""
     return {path.stem: path for path in sorted(CONFIGS.glob("*.toml"))}
 
 
-def resolve(asked: Asked) -> Scan:
-    """Return the scan that is asked for.
+def resolve(given: Mapping[str, Any]) -> Scan:
+    """Return the scan that a command line asks for; what it leaves out is as in the scan file.
 
-    Raises
-    ------
-    StudyError
-        If a name or key is unknown (the nearest known one is named), an axis reads wrong, or a
-        value has another type than it should.
+    `given` has `scan`, `overrides`, `over`, `at`, `trust` and the options, by name.
     """
-    file, path = _scan_file(asked.scan)
-    options = make_options(asked.options)
-    over = tuple(axis.text for axis in parse_axes(asked.over or file.over))
+    name = given["scan"]
+    file, path = _scan_file(name)
+    options = make_options(given)
+    over = tuple(axis.text for axis in parse_axes(given.get("over") or file.over))
     if not over:
         raise StudyError(f"A scan needs at least one axis: add {FORM}.")
-    scene = drawn(read_scene(path, [*file.overrides, *asked.overrides]), options.seed)
+    overrides = [*file.overrides, *(given.get("overrides") or ())]
+    scene = drawn(read_scene(path, overrides), options.seed)
     has_truth = any(one.simulate for one in scene.observations.values())
-    at = asked.at or file.at or ("truth" if has_truth else "start")
+    at = given.get("at") or file.at or ("truth" if has_truth else "start")
     if at == "truth" and not has_truth:
         raise StudyError(
             "`--at truth` needs observations that are simulated. Hold what is not scanned where "
             "the search starts (`--at start`), or at the answer of a run (`--at RUN`)."
         )
+    trust = given.get("trust")
     return Scan(
-        name=asked.scan,
+        name=name,
         scene=to_toml(scene),
         options=options,
         over=over,
         title=file.title or f"A scan of {scene.title or path.stem}",
         at=at,
         values={} if at in PLACES else _answer(Path(at)),
-        trust=file.trust if asked.trust is None else asked.trust,
+        trust=file.trust if trust is None else trust,
         subsets=file.subsets,
         black_box=file.black_box,
     )
 
 
 def read_scan(folder: RunFolder) -> Scan:
-    """Return the scan of a folder.
-
-    Raises
-    ------
-    StudyError
-        If the folder is that of a run.
-    """
-    if not folder.has(SCAN):
-        what = "a data set" if folder.has(SPEC) else "a run"
-        raise StudyError(
-            f"{folder.path} holds {what}, not a scan. Go on with it: `{folder.how_to_go_on()}`."
-        )
+    """Return the scan of a folder."""
     return Scan.from_json(folder.read_json(SCAN), folder.read_study())
 
 

@@ -5,17 +5,20 @@ the scan, and the problem of the last settings, for the next piece.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 from math import ceil
 from typing import Any
 from uuid import uuid4
 
-from studies.problem.worlds import worlds_at_once
-from studies.scans.points import make_points
+import numpy as np
+
+from studies.problem.worlds import Failure, Sample, worlds_at_once
+from studies.scans.events import events
 from studies.scans.spec import Scan
 from studies.scans.terrain import Grid, Terrain, make_grid
+from studies.scans.trust import compare, estimates
 
 
 Index = tuple[int, ...]
@@ -25,20 +28,14 @@ EACH = 4  # pieces for each of several workers, at least, so that all end at abo
 
 @dataclass(frozen=True)
 class Survey:
-    """A scan that is made once; another one of the same settings is not equal to it.
-
-    Attributes
-    ----------
-    scan : Scan
-    token : str
-    """
+    """A scan that is made once; another one of the same settings is not equal to it."""
 
     scan: Scan = field(compare=False)
     token: str = field(default_factory=lambda: uuid4().hex)
 
     @property
     def grid(self) -> Grid:
-        """The grid; complains as `make_grid` does."""
+        """The grid; raises as `make_grid` does."""
         return _grid(self)
 
     def pieces(self, left: Sequence[Index], workers: int = 1) -> list[tuple[Index, ...]]:
@@ -53,11 +50,10 @@ class Survey:
 
     def __call__(self, piece: Sequence[Index]) -> list[dict[str, Any]]:
         """Return what is kept of the points of a piece; without a problem, the reason of each."""
-        grid = self.grid
-        terrain = _terrain(self, tuple(grid.settings(piece[0]).items()))
+        terrain = _terrain(self, tuple(self.grid.settings(piece[0]).items()))
         if isinstance(terrain, str):
             return [{"index": list(index), "reason": terrain} for index in piece]
-        return make_points(grid, terrain, piece)
+        return _make_points(self.grid, terrain, piece)
 
 
 @lru_cache(maxsize=1)
@@ -72,3 +68,43 @@ def _terrain(survey: Survey, changed: tuple[tuple[str, Any], ...]) -> Terrain | 
         return survey.grid.terrain(dict(changed))
     except (ValueError, ArithmeticError) as error:
         return str(error) or type(error).__name__
+
+
+def _make_points(grid: Grid, terrain: Terrain, indices: Sequence[Index]) -> list[dict[str, Any]]:
+    """Return what a scan keeps of points that share their settings."""
+    points = [grid.natural(terrain, index) for index in indices]
+    records: list[dict[str, Any]] = [{"index": list(index)} for index in indices]
+    found: dict[int, Sample] = {}
+    for k, sample in enumerate(terrain.samples(points)):
+        if isinstance(sample, Failure):
+            records[k]["reason"] = sample.reason
+        else:
+            found[k] = sample
+            records[k] |= {
+                "reason": None,
+                "loss": sample.loss,
+                "gradient": _plain(sample.gradient[grid.kept]),
+                "frame_loss": _plain(sample.frame_loss),
+            }
+    if not found:
+        return records
+    own = [points[k] for k in found]
+    steps = [terrain.problem.with_rounded_steps(point).steps for point in own]
+    if grid.scan.trust and grid.on_problem:
+        compared = compare(grid, terrain, own, list(found.values()), steps=steps)
+        for k, one in zip(found, compared, strict=True):
+            records[k] |= {name: _plain(value) for name, value in vars(one).items()}
+    if grid.scan.trust:
+        for k, point, step in zip(found, own, steps, strict=True):
+            records[k] |= events(replace(terrain.problem, steps=step), point)
+    if grid.scan.black_box is not None and grid.on_problem:
+        numbers = [int(np.ravel_multi_index(indices[k], grid.shape)) for k in found]
+        drawn = estimates(grid, terrain, own, numbers, steps=steps)
+        for k, one in zip(found, drawn, strict=True):
+            records[k]["black_box"] = _plain(one)
+    return records
+
+
+def _plain(values: np.ndarray) -> list[Any]:
+    """Return numbers ready for JSON; null where they are not finite."""
+    return [one if np.isfinite(one) else None for one in values.tolist()]

@@ -31,28 +31,17 @@ from studies.scene.tables import unknown
 
 
 SHOWN = 8  # labels that a message names
+MOST_KEPT = 16  # natural values whose gradient is kept, where none of the others is scanned
 
 
 @dataclass(frozen=True, eq=False)
 class Terrain:
-    """A problem whose theta are its natural values.
-
-    Attributes
-    ----------
-    problem : SceneProblem
-        In natural values, so that gradients are per unit of each.
-    base : numpy.ndarray
-        Natural values where nothing is scanned, (n,).
-    truth : numpy.ndarray, optional
-        The hidden ones, (n,).
-    positive : frozenset of str
-        Labels of values that must be above 0.
-    """
+    """A problem whose theta are its natural values, so that gradients are per unit of each."""
 
     problem: SceneProblem
-    base: np.ndarray
-    truth: np.ndarray | None
-    positive: frozenset[str]
+    base: np.ndarray  # natural values where nothing is scanned, (n,)
+    truth: np.ndarray | None  # the hidden ones, (n,)
+    positive: frozenset[str]  # labels of values that must be above 0
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -80,33 +69,21 @@ class Terrain:
         steps: Sequence[Steps] | None = None,
     ) -> list[Sample | Failure]:
         """Return loss and gradient at natural values; as `SceneProblem.samples` otherwise."""
-        found: list[Sample | Failure] = [Failure(self.why_not(point)) for point in points]
-        good = [k for k, one in enumerate(found) if not one.reason]  # pyright: ignore[reportAttributeAccessIssue]
+        reasons = [self.why_not(point) for point in points]
+        good = [k for k, reason in enumerate(reasons) if not reason]
         own = None if steps is None else [steps[k] for k in good]
-        made = self.problem.samples(
-            [points[k] for k in good], with_gradient=with_gradient, steps=own
-        )
-        for k, sample in zip(good, made, strict=True):
-            found[k] = sample
-        return found
+        possible = [points[k] for k in good]
+        made = iter(self.problem.samples(possible, with_gradient=with_gradient, steps=own))
+        return [Failure(reason) if reason else next(made) for reason in reasons]
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The points of a scan, in the order in which they are evaluated.
-
-    Attributes
-    ----------
-    scan : Scan
-    first : Terrain
-        Of the scene as it is.
-    on_problem : tuple of int
-        Which axes are values of the scene; the others are settings.
-    """
+    """The points of a scan, in the order in which they are evaluated."""
 
     scan: Scan
-    first: Terrain
-    on_problem: tuple[int, ...]
+    first: Terrain  # of the scene as it is
+    on_problem: tuple[int, ...]  # which axes are values of the scene; the others are settings
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -128,11 +105,17 @@ class Grid:
         """Which natural values the axes of the problem are, in their order."""
         return [self.first.labels.index(self.axes[k].key) for k in self.on_problem]
 
-    def order(self) -> np.ndarray:
-        """Return the index of each point, (n_points, n_axes): settings change slowest."""
+    @property
+    def kept(self) -> list[int]:
+        """Which natural values have their gradient kept: all, or of many the scanned ones."""
+        n = len(self.first.labels)
+        return list(range(n)) if n <= MOST_KEPT else self.scanned
+
+    def order(self) -> list[tuple[int, ...]]:
+        """Return the index of each point: settings change slowest."""
         index = np.indices(self.shape).reshape(len(self.shape), -1).T
         slow = [index[:, k] for k in (*self.on_settings, *self.on_problem)]
-        return index[np.lexsort(slow[::-1])]
+        return [tuple(one) for one in index[np.lexsort(slow[::-1])].tolist()]
 
     def settings(self, index: Sequence[int]) -> dict[str, Any]:
         """Return the settings of a point that are axes, by key."""
@@ -147,22 +130,12 @@ class Grid:
 
     def terrain(self, changed: Mapping[str, Any]) -> Terrain:
         """Return the problem of the points with these settings."""
-        if not changed:
-            return self.first
-        return _terrain(self.scan, _scene(self.scan, changed))
+        return _terrain(self.scan, _scene(self.scan, changed)) if changed else self.first
 
 
 def make_grid(scan: Scan) -> Grid:
-    """Return the points of a scan.
-
-    Raises
-    ------
-    StudyError
-        If an axis is neither a value of the scene nor a number of its file, or a subset names a
-        frame that is not there, or no point is possible.
-    """
-    file = _scene(scan, {})
-    first = _terrain(scan, file)
+    """Return the points of a scan; raise where an axis, a subset or all points are impossible."""
+    first = _terrain(scan, _scene(scan, {}))
     on_problem = tuple(k for k, axis in enumerate(scan.axes) if axis.key in first.labels)
     grid = Grid(scan, first, on_problem)
     n_frames = first.problem.n_frames
@@ -171,21 +144,14 @@ def make_grid(scan: Scan) -> Grid:
             raise StudyError(
                 f"`subsets.{name}` must name frames from 1 to {n_frames}, got {list(frames)}."
             )
-    if not grid.on_settings:
-        require_possible(grid)
+    if grid.on_settings:
+        return grid
+    reasons = (first.why_not(grid.natural(first, index)) for index in grid.order())
+    reason = next(reasons)
+    if reason and all(reasons):
+        axes = " ".join(f"--over {axis.text}" for axis in grid.axes)
+        raise StudyError(f"`{axes}`: no point of it can have a loss. {reason} Scan other values.")
     return grid
-
-
-def require_possible(grid: Grid) -> None:
-    """Raise if the scene can be at none of the points of a grid."""
-    reasons = []
-    for index in grid.order().tolist():
-        reason = grid.first.why_not(grid.natural(grid.first, index))
-        if not reason:
-            return
-        reasons.append(reason)
-    axes = " ".join(f"--over {axis.text}" for axis in grid.axes)
-    raise StudyError(f"`{axes}`: no point of it can have a loss. {reasons[0]} Scan other values.")
 
 
 def _scene(scan: Scan, changed: Mapping[str, Any]) -> SceneFile:
@@ -196,20 +162,15 @@ def _scene(scan: Scan, changed: Mapping[str, Any]) -> SceneFile:
     return scene_from_dict(values)
 
 
-def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float | None]]:
-    """Yield the numbers of a scene file, and those that may be given, by dotted key."""
-    if isinstance(value, Mapping):
-        parts = value.items()
-    elif is_dataclass(value):
-        parts = ((one.name, getattr(value, one.name)) for one in fields(value))
-    else:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        yield from [(path, value)] if is_number else []
-        return
-    for name, item in parts:
-        if not path and name in ("free", "truth", "title"):
-            continue
-        yield from _numbers(item, f"{path}.{name}" if path else name)
+def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the numbers of a scene file, by dotted key."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value
+    if is_dataclass(value):
+        value = {one.name: getattr(value, one.name) for one in fields(value)}
+    for name, item in value.items() if isinstance(value, Mapping) else ():
+        if path or name not in ("free", "truth", "title"):
+            yield from _numbers(item, f"{path}.{name}" if path else name)
 
 
 def _terrain(scan: Scan, file: SceneFile) -> Terrain:
@@ -256,13 +217,7 @@ def _terrain(scan: Scan, file: SceneFile) -> Terrain:
 def _on_problem(
     axes: Sequence[Axis], file: SceneFile, known: Mapping[str, Value]
 ) -> dict[str, Axis]:
-    """Return the axes that are values of the scene, by key; the others are numbers of its file.
-
-    Raises
-    ------
-    StudyError
-        If an axis is neither.
-    """
+    """Return the axes that are values of the scene, by key; the others are numbers of its file."""
     numbers, found = dict(_numbers(file)), {}
     for axis in axes:
         owner = split_component(axis.key)[0]

@@ -45,31 +45,16 @@ SEED_OF_ESTIMATE = 3
 
 @dataclass(frozen=True, eq=False)
 class Trust:
-    """A gradient beside differences, along each axis that is a parameter.
+    """A gradient beside differences, along each axis that is a parameter: (n_axes,) each."""
 
-    Attributes
-    ----------
-    difference : numpy.ndarray
-        d, (n_axes,); NaN where a neighbour has no loss.
-    relative : numpy.ndarray
-        Relative difference, (n_axes,).
-    shorter : numpy.ndarray
-        Whether gradient and difference agree with a shorter step though not with this one,
-        (n_axes,) bool.
-    crosses : numpy.ndarray
-        Whether a touch moves to another step within the two steps, (n_axes,) bool.
-    kink : numpy.ndarray
-        How far the nearest kink is, (n_axes,) in the axis's unit; inf where nothing touches.
-    """
-
-    difference: np.ndarray
+    difference: np.ndarray  # d; NaN where a neighbour has no loss
     relative: np.ndarray
-    shorter: np.ndarray
-    crosses: np.ndarray
-    kink: np.ndarray
+    shorter: np.ndarray  # bool: whether they agree with a shorter step though not with this one
+    crosses: np.ndarray  # bool: whether a touch moves to another step within the two steps
+    kink: np.ndarray  # how far the nearest kink is, in the axis's unit; inf where nothing touches
 
 
-def step_sizes(grid: Grid, natural: np.ndarray) -> np.ndarray:
+def _step_sizes(grid: Grid, natural: np.ndarray) -> np.ndarray:
     """Return the step of the differences along each axis that is a parameter."""
     found, part = [], STEP[grid.scan.options.dtype]
     for k, i in zip(grid.on_problem, grid.scanned, strict=True):
@@ -93,7 +78,7 @@ def compare(
     """
     exact = replace(terrain, problem=terrain.problem.with_dtype("float64"))
     tolerance = AGREES[terrain.problem.dtype]
-    sizes = np.array([step_sizes(grid, point) for point in points])
+    sizes = np.array([_step_sizes(grid, point) for point in points])
     adjoints = np.array([sample.gradient[grid.scanned] for sample in samples])
     difference, scale, _ = _differences(exact, grid, points, sizes, steps=steps)
     relative = _relative(adjoints, difference, scale)
@@ -197,10 +182,9 @@ def estimates(
         rng = np.random.default_rng([grid.scan.options.seed, SEED_OF_ESTIMATE, number])
         e = rng.standard_normal((box.samples, len(grid.scanned)))
         size = box.sigma * np.maximum(np.abs(point[grid.scanned]), np.finfo(float).tiny)
-        for row in e:
-            one = point.copy()
-            one[grid.scanned] += size * row
-            moved.append(one)
+        around = np.tile(point, (box.samples, 1))
+        around[:, grid.scanned] += size * e
+        moved += list(around)
         drawn.append(e)
         sizes.append(size)
     own = [step for step in steps for _ in range(box.samples)]

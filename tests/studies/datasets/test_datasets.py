@@ -102,7 +102,9 @@ def test_nothing_needs_to_be_free_in_a_scene_of_a_data_set(tmp_path):
         "simulate = { height = 8, width = 8, frames = 2, duration = 0.1 }\n"
         '[truth]\n"ball.velocity" = [{ between = [-1.0, 1.0] }, 0.0, 0.0]\n'
     )
-    begun, job = generating.start(spec.Asked(str(text), count=2), tmp_path / "out")
+    begun, job = generating.start(
+        {"name": str(text), "overrides": (), "count": 2}, tmp_path / "out"
+    )
     told = job.run(begun)
     assert "not simulated: 0 scenes" in told
     with h5py.File(begun.file("shard-00000.h5")) as shard:
@@ -181,7 +183,9 @@ def test_a_shard_that_changed_is_found_and_made_again(folder, tmp_path, capsys):
     assert not good
     assert lines[0].endswith("has another checksum")
     assert lines[1].endswith("is missing")
-    begun, job = generating.start(spec.Asked(SCENE), other.path, resume=True)
+    begun, job = generating.start(
+        {"name": SCENE, "overrides": None, "count": None}, other.path, resume=True
+    )
     job.run(begun)
     assert "it is made again" in capsys.readouterr().out
     assert_same(other, folder)
@@ -215,7 +219,9 @@ def test_settings_that_were_edited_in_the_folder_are_not_mixed(folder, tmp_path)
     """What is resumed follows from the command line and its hash, not from the file for readers."""
     text = folder.file("study.toml").read_text()
     folder.file("study.toml").write_text(text.replace("fov_y = 45.0", "fov_y = 30.0"))
-    begun, job = generating.start(spec.Asked(SCENE), folder.path, resume=True)
+    begun, job = generating.start(
+        {"name": SCENE, "overrides": None, "count": None}, folder.path, resume=True
+    )
     assert job.spec.file.cameras["front"].fov_y == 45.0
     assert begun.file("study.toml").read_text() == text
     begun.release()

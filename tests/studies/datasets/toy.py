@@ -1,7 +1,6 @@
 """Data sets of tiny scenes: everything real, nothing large."""
 
 from studies.datasets import generating, spec
-from studies.datasets.spec import Asked
 
 
 TOY = (
@@ -13,11 +12,11 @@ SCENE = "rigid-contact"
 
 
 def asked(*overrides, name=SCENE, count=6, **options):
-    return Asked(name, (*TOY, *overrides), count, options)
+    return {"name": name, "overrides": (*TOY, *overrides), "count": count, **options}
 
 
 def resolved(*overrides, name=SCENE, count=6, **options):
-    return spec.resolve(asked(*overrides, name=name, count=count, **options).to_json())
+    return spec.resolve(asked(*overrides, name=name, count=count, **options))
 
 
 def made(*overrides, name=SCENE, count=6, folder, seed=0):

@@ -9,12 +9,11 @@ import time
 import pytest
 
 from studies.scans import scanning
-from studies.scans.points import POINTS
-from studies.scans.spec import Asked
+from studies.scans.dataset import POINTS
 from studies.scans.survey import Survey
 from tests.studies.runs.items import Killing
 from tests.studies.scans.lasting import SOON
-from tests.studies.scans.toy import BEAM, CUBE, MASS, grid_of, run, written
+from tests.studies.scans.toy import BEAM, CUBE, MASS, asked, grid_of, run, written
 from tests.studies.undrawn import undrawn
 
 
@@ -40,7 +39,7 @@ def same(folder, other):
 @pytest.mark.usefixtures("unpainted")
 def test_a_scan_whose_worker_is_killed_has_the_same_bits(whole, tmp_path):
     pool = Killing(tmp_path / "killed")
-    folder, job = scanning.start(Asked("pushed-cube", CUBE, OVER), tmp_path / "scan", pool)
+    folder, job = scanning.start(asked("pushed-cube", CUBE, OVER), tmp_path / "scan", pool)
     job.run(folder)
     same(folder, whole)
 
@@ -51,14 +50,14 @@ def test_points_that_fail_are_marked_by_workers_as_here(tmp_path):
     path = written(tmp_path, BEAM)
     here, _ = run(tmp_path / "here", path, (), *over)
     pool = Killing(tmp_path / "killed")
-    there, job = scanning.start(Asked(path, (), over), tmp_path / "there", pool)
+    there, job = scanning.start(asked(path, (), over), tmp_path / "there", pool)
     assert "have no loss" in job.run(there)
     same(here, there)
 
 
 def test_pieces_share_their_settings_and_are_many_enough_for_all_workers():
     survey = Survey(grid_of("pushed-cube", CUBE, f"{MASS}=1:2:20", FRAMES).scan)
-    order = [tuple(index) for index in survey.grid.order().tolist()]
+    order = survey.grid.order()
     assert [len(piece) for piece in survey.pieces(order)] == [16, 4, 16, 4]
     assert {len(piece) for piece in survey.pieces(order, workers=2)} == {5}
     assert [len(piece) for piece in survey.pieces(order[30:33], workers=8)] == [1, 1, 1]
@@ -110,6 +109,6 @@ def test_a_client_that_ends_early_keeps_what_came(by, whole, tmp_path):
         assert "Traceback" not in told
     assert not (out / "report.html").exists()
     assert (out / POINTS).read_bytes().count(b"\n") <= SOON
-    folder, job = scanning.start(Asked("pushed-cube"), out, resume=True)
+    folder, job = scanning.start(asked("pushed-cube"), out, resume=True)
     job.run(folder)
     same(folder, whole)

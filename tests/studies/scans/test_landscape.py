@@ -47,12 +47,16 @@ def test_a_truth_off_the_grid_is_not_held_against_its_neighbours():
     step = exact | {"steps_from_truth": [0.3, 0.7]}
     beside = exact | {"steps_from_truth": [0.3, 1.7]}
     away = beside | {"beside": False}
-    told = [report._at_truth([part]) for part in (exact, step, beside, away)]
+
+    def verdict(*parts):
+        return report._verdict({"slices": [{**part, "truth_inside": True} for part in parts]})
+
+    told = [verdict(part) for part in (exact, step, beside, away)]
     assert [tone for tone, _ in told] == ["good", "good", "plain", "bad"]
     assert told[0][1] == "the lowest point is at the truth"
     assert told[1][1] == told[2][1] == "the lowest point is next to the truth"
     assert told[3][1] == "the lowest point is not at the truth"
-    assert report._at_truth([exact, away]) == (
+    assert verdict(exact, away) == (
         "bad", "lowest point at the truth or next to it in 1 of 2",
     )  # fmt: skip
 

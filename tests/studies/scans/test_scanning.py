@@ -15,10 +15,9 @@ import xarray as xr
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.scans import scanning, spec, survey
-from studies.scans.dataset import make_dataset
-from studies.scans.points import POINTS, write_points
-from studies.scans.spec import Asked
-from tests.studies.scans.toy import BEAM, CUBE, MASS, PENDULUM, grid_of, run, written
+from studies.scans.dataset import POINTS, make_dataset
+from studies.scans.scanning import write_points
+from tests.studies.scans.toy import BEAM, CUBE, MASS, PENDULUM, asked, grid_of, run, written
 from tests.studies.undrawn import undrawn
 
 
@@ -105,7 +104,7 @@ def test_a_scan_that_was_stopped_ends_with_the_same_files(finished, tmp_path, mo
                 stream.write('{"index": [3], "rea')  # cut short, as by a kill
             raise KeyboardInterrupt
         written.extend(records)
-        return write_points(path, records)
+        write_points(path, records)
 
     monkeypatch.setattr(scanning, "write_points", stop)
     monkeypatch.setattr(survey, "worlds_at_once", lambda motion, keeps: 2)
@@ -120,7 +119,7 @@ def test_a_scan_that_was_stopped_ends_with_the_same_files(finished, tmp_path, mo
     monkeypatch.undo()
     monkeypatch.setattr("sys.argv", ["adjsim"])
     budget = {"checkpoint": "500B"}  # no part of what must agree: it changes no number
-    folder, job = scanning.start(Asked("pushed-cube", options=budget), out, resume=True)
+    folder, job = scanning.start(asked("pushed-cube", **budget), out, resume=True)
     assert job.grid.first.problem.schedule.startswith("500B for ")
     job.run(folder)
     for name in (POINTS, "scan.nc"):
@@ -133,7 +132,7 @@ def test_a_scan_that_was_stopped_ends_with_the_same_files(finished, tmp_path, mo
 def test_a_scan_that_has_ended_may_be_resumed_and_reported_again(finished, adjsim):
     folder, _ = finished
     before = folder.file("scan.nc").read_bytes()
-    again, job = scanning.start(Asked("pushed-cube", CUBE, OVER), folder.path, resume=True)
+    again, job = scanning.start(asked("pushed-cube", CUBE, OVER), folder.path, resume=True)
     with undrawn():
         job.run(again)
     assert folder.file("scan.nc").read_bytes() == before
@@ -146,28 +145,28 @@ def test_a_scan_that_has_ended_may_be_resumed_and_reported_again(finished, adjsi
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("given", "message"),
     [
-        (Asked("pushed-cube", CUBE, (f"{MASS}=0.5:2.5:6",)), "`over` was .*:5.* is .*:6"),
-        (Asked("pushed-cube", CUBE, OVER, at="start"), "`at` was truth, is start"),
-        (Asked("pushed-cube", CUBE, OVER, trust=False), "`trust` was true, is false"),
+        (asked("pushed-cube", CUBE, (f"{MASS}=0.5:2.5:6",)), "`over` was .*:5.* is .*:6"),
+        (asked("pushed-cube", CUBE, OVER, at="start"), "`at` was truth, is start"),
+        (asked("pushed-cube", CUBE, OVER, trust=False), "`trust` was true, is false"),
         (
-            Asked("pushed-cube", (*CUBE, f"{FRAMES}=2")),
+            asked("pushed-cube", (*CUBE, f"{FRAMES}=2")),
             "`scene.observations.film.simulate.frames` was 3, is 2",
         ),
-        (Asked("pushed-cube", options={"seed": 4}), "`--seed` was 0, is 4"),
+        (asked("pushed-cube", seed=4), "`--seed` was 0, is 4"),
     ],
 )
-def test_a_scan_is_not_resumed_as_another(finished, asked, message):
+def test_a_scan_is_not_resumed_as_another(finished, given, message):
     with pytest.raises(StudyError, match=message):
-        scanning.start(asked, finished[0].path, resume=True)
+        scanning.start(given, finished[0].path, resume=True)
 
 
 def test_a_scan_is_resumed_only_where_one_is(finished):
     with pytest.raises(StudyError, match="`--resume` needs the run's folder"):
-        scanning.start(Asked("pushed-cube"), None, resume=True)
+        scanning.start(asked("pushed-cube"), None, resume=True)
     with pytest.raises(StudyError, match=r"`--out` .* holds another run. Add `--resume`"):
-        scanning.start(Asked("pushed-cube", CUBE, OVER), finished[0].path)
+        scanning.start(asked("pushed-cube", CUBE, OVER), finished[0].path)
 
 
 def test_a_changed_scene_in_the_folder_does_not_change_the_scan(finished, tmp_path):
@@ -177,7 +176,7 @@ def test_a_changed_scene_in_the_folder_does_not_change_the_scan(finished, tmp_pa
     text = (copy / "study.toml").read_text()
     assert "height = 16" in text
     (copy / "study.toml").write_text(text.replace("height = 16", "height = 24"))
-    again, job = scanning.start(Asked("pushed-cube"), copy, resume=True)
+    again, job = scanning.start(asked("pushed-cube"), copy, resume=True)
     assert "height = 16" in (copy / "study.toml").read_text()
     assert job.grid.first.problem.observers[0].size == (16, 16)
     again.release()
@@ -189,7 +188,7 @@ def test_a_run_is_no_scan_to_go_on_with(tmp_path, adjsim):
     manifest = {"verb": "run", "target": "pushed-cube", "depends_on": {}, "hash": "0"}
     RunFolder(path).write_json("manifest.json", manifest)
     with pytest.raises(StudyError, match="holds what `adjsim run pushed-cube` made, not `adjsim s"):
-        scanning.start(Asked("pushed-cube", CUBE, OVER), path, resume=True)
+        scanning.start(asked("pushed-cube", CUBE, OVER), path, resume=True)
 
 
 @pytest.mark.slow
@@ -208,14 +207,14 @@ def test_a_scan_that_was_killed_ends_with_the_same_files(tmp_path):
     assert killed.returncode == -signal.SIGKILL
     assert (out / POINTS).read_bytes().count(b"\n") == 20
     assert not (out / "report.html").exists()
-    folder, job = scanning.start(Asked("pushed-cube"), out, resume=True)
+    folder, job = scanning.start(asked("pushed-cube"), out, resume=True)
     job.run(folder)
     for name in (POINTS, "scan.nc"):
         assert folder.file(name).read_bytes() == whole.file(name).read_bytes(), name
 
 
 def test_points_of_another_grid_are_refused(tmp_path):
-    folder, job = scanning.start(Asked("pushed-cube", CUBE, OVER), tmp_path / "other")
+    folder, job = scanning.start(asked("pushed-cube", CUBE, OVER), tmp_path / "other")
     write_points(folder.file(POINTS), [{"index": [5], "reason": "x"}])
     with pytest.raises(StudyError, match="holds the points of another grid"):
         job.run(folder)
@@ -296,9 +295,9 @@ def test_a_scan_is_held_at_the_answer_of_a_run(tmp_path):
 
 
 def test_a_film_of_ones_own_has_no_truth(tmp_path):
-    assert spec.resolve(Asked("identify", (), ("beam.E=1e5:4e5:3",))).at == "start"
+    assert spec.resolve(asked("identify", (), ("beam.E=1e5:4e5:3",))).at == "start"
     with pytest.raises(StudyError, match="`--at truth` needs observations that are simulated"):
-        spec.resolve(Asked("identify", (), ("beam.E=1e5:4e5:3",), at="truth"))
+        spec.resolve(asked("identify", (), ("beam.E=1e5:4e5:3",), at="truth"))
 
 
 def test_the_report_is_one_file(finished):
@@ -311,7 +310,7 @@ def test_the_report_is_one_file(finished):
 
 @pytest.mark.parametrize("name", spec.bundled())
 def test_bundled_scans_are_sound(name):
-    scan = spec.resolve(Asked(name))
+    scan = spec.resolve(asked(name))
     assert scan.axes
     again = spec.Scan.from_json(json.loads(json.dumps(scan.to_json())), scan.scene)
     assert again == scan
@@ -337,23 +336,23 @@ def test_a_scan_file_compares_frames_and_a_black_box(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("given", "message"),
     [
-        (Asked("pushed-cub", (), OVER), "Unknown scene or scan `pushed-cub`. Did you mean `pushed"),
-        (Asked("figure-4z"), "Unknown scene or scan `figure-4z`. Did you mean `figure-4"),
-        (Asked("pushed-cube"), "A scan needs at least one axis: add `--over"),
-        (Asked("pushed-cube", ("bodies.cube.scal=1",), OVER), "Did you mean `scale`"),
+        (asked("pushed-cub", (), OVER), "Unknown scene or scan `pushed-cub`. Did you mean `pushed"),
+        (asked("figure-4z"), "Unknown scene or scan `figure-4z`. Did you mean `figure-4"),
+        (asked("pushed-cube"), "A scan needs at least one axis: add `--over"),
+        (asked("pushed-cube", ("bodies.cube.scal=1",), OVER), "Did you mean `scale`"),
     ],
 )
-def test_what_cannot_be_asked_is_told(asked, message):
+def test_what_cannot_be_asked_is_told(given, message):
     with pytest.raises(ValueError, match=message):
-        spec.resolve(asked)
+        spec.resolve(given)
 
 
 def test_a_grid_without_a_possible_point_is_refused_before_anything_is_written(tmp_path):
     # One that crosses the limit is scanned, and says where it fails and why.
     with pytest.raises(StudyError, match=r"`--over .*=-2.0:-1.0:3`: no point .* above 0"):
-        scanning.start(Asked("pushed-cube", CUBE, (f"{MASS}=-2:-1:3",)), tmp_path / "scan")
+        scanning.start(asked("pushed-cube", CUBE, (f"{MASS}=-2:-1:3",)), tmp_path / "scan")
     assert not (tmp_path / "scan").exists()
     _, told = run(tmp_path / "scan", "pushed-cube", CUBE, f"{MASS}=-1:2:3", trust=False)
     assert re.search(r"1 of 3 points has no loss; that at .* = -1 kg: .* must be above 0", told)
@@ -374,7 +373,7 @@ def test_mistakes_in_a_scan_file_are_told(tmp_path, text, message):
     path = tmp_path / "scan.toml"
     path.write_text(text)
     with pytest.raises(StudyError, match=message):
-        spec.resolve(Asked(str(path)))
+        spec.resolve(asked(str(path)))
 
 
 def test_a_subset_of_frames_that_are_not_there_is_told(tmp_path):

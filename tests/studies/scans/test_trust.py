@@ -49,7 +49,7 @@ def test_at_the_truth_where_both_are_zero_they_agree():
 
 
 def test_float32_is_held_against_differences_in_float64():
-    grid = grid_of("pushed-cube", CUBE, f"{MASS}=0.5:1:2", options={"dtype": "float32"})
+    grid = grid_of("pushed-cube", CUBE, f"{MASS}=0.5:1:2", dtype="float32")
     _, found = compared(grid)
     assert all(one.relative[0] < trust.AGREES["float32"] for one in found)
 
@@ -141,12 +141,12 @@ def test_events_tell_what_touches_and_what_is_seen(contact):
     light, heavy = (
         events(grid.first.problem, grid.natural(grid.first, index)) for index in grid.order()
     )
-    assert light.touches > 0
-    assert light.touch_set != heavy.touch_set
+    assert light["touches"] > 0
+    assert light["touch_set"] != heavy["touch_set"]
     # Of a cube seen from outside one to three of six sides, with two triangles each, are seen.
-    assert 2 * 2 <= light.faces <= 2 * 6
+    assert 2 * 2 <= light["faces"] <= 2 * 6
     assert events(grid.first.problem, grid.first.base) == events(
         grid.first.problem, grid.first.base
     )
     still = grid_of("pushed-cube", CUBE, f"{MASS}=1:2:2")
-    assert events(still.first.problem, still.first.base).touches is None
+    assert events(still.first.problem, still.first.base)["touches"] is None

@@ -1,7 +1,6 @@
 """Scans of tiny scenes: everything real, nothing large."""
 
 from studies.scans import scanning, spec
-from studies.scans.spec import Asked
 from studies.scans.terrain import make_grid
 
 
@@ -81,11 +80,17 @@ def written(folder, text):
     return str(path)
 
 
+def asked(scan, overrides=(), over=(), **more):
+    """Return what a command line gives for a scan."""
+    given = {"scan": scan, "overrides": overrides, "over": over, "at": None, "trust": None}
+    return {**given, "seed": None, "dtype": None, "checkpoint": None, **more}
+
+
 def grid_of(scene, overrides, *over, **more):
-    return make_grid(spec.resolve(Asked(scene, overrides, over, **more)))
+    return make_grid(spec.resolve(asked(scene, overrides, over, **more)))
 
 
 def run(folder, scene, overrides, *over, **more):
     """Scan into a folder; return the folder and what is told."""
-    made, job = scanning.start(Asked(scene, overrides, over, **more), folder)
+    made, job = scanning.start(asked(scene, overrides, over, **more), folder)
     return made, job.run(made)
