@@ -40,21 +40,11 @@ LONGEST, MOST_HALVINGS = 1e-3, 40  # where the search for a reach begins, and ho
 
 @dataclass(frozen=True)
 class BetweenKinks:
-    """Differences to either side of a point among kinks.
+    """Differences to either side of a point among kinks."""
 
-    Attributes
-    ----------
-    step : float
-        h, of the differences that are told [in theta].
-    error : float
-        error(h), relative to the size of the gradient.
-    reach : float
-        How far the longest sweep goes that crosses no event of contact, 0 if none.
-    """
-
-    step: float
-    error: float
-    reach: float
+    step: float  # h, of the differences that are told [in theta]
+    error: float  # error(h), relative to the size of the gradient
+    reach: float  # how far the longest sweep goes that crosses no event of contact, 0 if none
 
     @property
     def agrees(self) -> bool:

@@ -238,13 +238,7 @@ def moved_inside(problem: ImageProblem, theta: np.ndarray, seed: int) -> np.ndar
 def taylor_sweeps(
     problem: ImageProblem, theta: np.ndarray, seed: int, say: Say = quiet
 ) -> list[tuple[TaylorTest, int]]:
-    """Return sweeps with their count of pixels left out, up to the first that passes.
-
-    Raises
-    ------
-    RoughLossError
-        If the first does not, and the loss is so rough that no other can.
-    """
+    """Return sweeps with their count of pixels left out, up to the first that passes."""
     sweeps: list[tuple[TaylorTest, int]] = []
     most = len(EPS0) * DIRECTIONS
     for eps0 in EPS0:

@@ -29,69 +29,40 @@ class Basin:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a verdict rests on.
-
-    Attributes
-    ----------
-    parameters : Parameters
-    theta : numpy.ndarray
-        The answer, `(p,)`.
-    status : Status
-        How its search ended.
-    loss : float
-    gradient : numpy.ndarray, optional
-        Of the loss at the answer, `(p,)`; its sign says whether a bound stops the search. By
-        default that of the intervals.
-    intervals : Intervals, optional
-    answers : sequence of int
-        Components of theta that are asked for; None: all.
-    explained : Explained, optional
-        Of a film: what is left of its motion.
-    unexplained_pictures : float, optional
-        Of pictures that do not move: the part of their variance that is left.
-    residual_squares, still_squares : numpy.ndarray, optional
-        Of the answer by frame, to compare other basins with.
-    basins : sequence of Basin
-        All basins; the answer may be among them.
-    worst_direction : dict
-        Weights of theta's components in the combination that is determined worst, by label; used
-        where there are no intervals.
-    needs_intervals : bool
-        Whether an answer without intervals is not determined. A texture has too many components for
-        intervals, and is seen; parameters of a motion without intervals may be anything.
-    is_watched : bool
-        Whether the search would have ended where its loss settles. A search that spent its
-        evaluations was then still on its way.
-    bent : tuple of str and float, optional
-        The nuisance, such as a camera, that moved furthest from where the first frame shows it: its
-        label, and how many standard deviations of its prior it moved.
-    predictions : mapping of str to float
-        Part of the motion that is left of observations kept from the search, by name.
-    loss_at_start : float
-        A loss that fell to rounding of it ends a search; 0 if unknown.
-    truth : numpy.ndarray, optional
-        Natural values that a synthetic film was made with, `(p,)`.
-    """
+    """What a verdict rests on."""
 
     parameters: Parameters
-    theta: np.ndarray
-    status: Status
+    theta: np.ndarray  # the answer, (p,)
+    status: Status  # how its search ended
     loss: float
+    # Of the loss at the answer, (p,); its sign says whether a bound stops the search. By default
+    # that of the intervals.
     gradient: np.ndarray | None = None
     intervals: Intervals | None = None
-    answers: Sequence[int] | None = None
-    explained: Explained | None = None
+    answers: Sequence[int] | None = None  # components of theta that are asked for; None: all
+    explained: Explained | None = None  # of a film: what is left of its motion
+    # Of pictures that do not move: the part of their variance that is left
     unexplained_pictures: float | None = None
+    # Of the answer by frame, to compare other basins with
     residual_squares: np.ndarray | None = None
     still_squares: np.ndarray | None = None
-    basins: Sequence[Basin] = ()
+    basins: Sequence[Basin] = ()  # all basins; the answer may be among them
+    # Weights of theta's components in the combination that is determined worst, by label; used
+    # where there are no intervals
     worst_direction: dict[str, float] = field(default_factory=dict)
+    # Whether an answer without intervals is not determined. A texture has too many components for
+    # intervals, and is seen; parameters of a motion without intervals may be anything.
     needs_intervals: bool = False
+    # Whether the search would have ended where its loss settles. A search that spent its
+    # evaluations was then still on its way.
     is_watched: bool = False
+    # The nuisance, such as a camera, that moved furthest from where the first frame shows it: its
+    # label, and how many standard deviations of its prior it moved
     bent: tuple[str, float] | None = None
+    # Part of the motion that is left of observations kept from the search, by name
     predictions: Mapping[str, float] = field(default_factory=dict)
-    loss_at_start: float = 0.0
-    truth: np.ndarray | None = None
+    loss_at_start: float = 0.0  # a loss that fell to rounding of it ends a search; 0 if unknown
+    truth: np.ndarray | None = None  # natural values that a synthetic film was made with, (p,)
 
     @property
     def asked(self) -> list[int]:

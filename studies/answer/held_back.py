@@ -24,27 +24,17 @@ from studies.runs.errors import StudyError
 
 @dataclass(frozen=True)
 class Explained:
-    """What a fit leaves unexplained of a film.
+    """What a fit leaves unexplained of a film."""
 
-    Attributes
-    ----------
-    unexplained : float
-        Part of the motion in the frames after the first that is left, from 0.
-    predicted_unexplained : float or None
-        The same part in the frames held back, by the fit of the others; None without such frames.
-    first : float
-        Residual of the first frame, as a part of the same motion: what is wrong with the look.
-    growth : float or None
-        Residual of the last third of the frames over that of the first frame (sums of squares);
-        None where the first frame has none.
-    frames, held_back : int
-        Number of frames, and of those held back.
-    """
-
-    unexplained: float
+    unexplained: float  # part of the motion in the frames after the first that is left, from 0
+    # The same part in the frames held back, by the fit of the others; None without such frames
     predicted_unexplained: float | None
+    # Residual of the first frame, as a part of the same motion: what is wrong with the look
     first: float
+    # Residual of the last third of the frames over that of the first frame (sums of squares); None
+    # where the first frame has none
     growth: float | None
+    # Number of frames, and of those held back
     frames: int
     held_back: int
 
@@ -78,11 +68,6 @@ def explained(
         that is observed then, with cameras and looks fitted to that frame only. A fit of the whole
         film may leave more of it, where it bends a camera to make up for a wrong motion, and that
         is no appearance. By default what the fit leaves of the first frame.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a number is negative or not finite, or no frame is left to predict.
     """
     left = checks.array("residual_squares", residual_squares, ("n_frames",))
     moved = checks.array("still_squares", still_squares, left.shape)

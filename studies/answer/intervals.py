@@ -58,30 +58,17 @@ FEW_FRAMES = 4  # below that, frames are cut in strips
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Two intervals for every natural parameter; `reason` says why there are none.
+    """Two intervals for every natural parameter; `reason` says why there are none."""
 
-    Attributes
-    ----------
-    pixel, model : tuple of numpy.ndarray
-        Lower and upper ends, `(p,)` each: pixel noise only, and with model error.
-    covariance : numpy.ndarray
-        Of theta with model error, `(p, p)`.
-    half_width : numpy.ndarray
-        Of theta with model error, `(p,)`.
-    gradient : numpy.ndarray
-        Of r @ r, `(p,)`.
-    remaining : numpy.ndarray
-        The Gauss-Newton step in theta that is left at the optimum, `(p,)`; 0 towards a bound.
-    parts : dict
-        Standard deviation of theta by source: pixel, lasting, jackknife, drift, floor.
-    """
-
+    # Lower and upper ends, (p,) each: pixel noise only, and with model error
     pixel: tuple[np.ndarray, np.ndarray]
     model: tuple[np.ndarray, np.ndarray]
-    covariance: np.ndarray
-    half_width: np.ndarray
-    gradient: np.ndarray
+    covariance: np.ndarray  # of theta with model error, (p, p)
+    half_width: np.ndarray  # of theta with model error, (p,)
+    gradient: np.ndarray  # of r @ r, (p,)
+    # The Gauss-Newton step in theta that is left at the optimum, (p,); 0 towards a bound
     remaining: np.ndarray
+    # Standard deviation of theta by source: pixel, lasting, jackknife, drift, floor
     parts: dict[str, np.ndarray] = field(default_factory=dict)
     reason: str = ""
 
@@ -129,11 +116,6 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         Optima of earlier windows of the film, `(p,)` each, e.g. of 60 % and 80 % of the frames.
     floor : float
         Relative standard deviation that model error has at least (in theta, for a logarithm).
-
-    Raises
-    ------
-    ValueError
-        If a shape or a number is wrong.
     """
     r, J, frames = _checked(theta, residuals, jacobian, frames)
     n, p = J.shape

@@ -32,28 +32,15 @@ COPIES = 6  # of a state that is looked at: in windows of two motions, and made 
 
 @dataclass(frozen=True)
 class Touch:
-    """The touch that is nearest to moving to another step.
+    """The touch that is nearest to moving to another step."""
 
-    Attributes
-    ----------
-    force : str
-        Name of the contact.
-    node, step : int
-        Which node, or vertex of the force's `body`, and in which state.
-    time : float
-        Of that state [s].
-    depth : float
-        |c| there [m].
-    distance : float
-        How far theta may move; inf if no node's depth moves with it.
-    """
-
-    force: str
+    force: str  # name of the contact
+    # Which node, or vertex of the force's `body`, and in which state
     node: int
     step: int
-    time: float
-    depth: float
-    distance: float
+    time: float  # of that state [s]
+    depth: float  # |c| there [m]
+    distance: float  # how far theta may move; inf if no node's depth moves with it
 
     def to_dict(self) -> dict[str, Any]:
         """Return the touch as plain values, ready for JSON."""

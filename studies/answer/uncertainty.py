@@ -23,29 +23,17 @@ SHOWN, LEAST_SHOWN = 8, 0.05  # components told of the worst and the best direct
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Intervals and what they rest on; `reason` says why there are none.
+    """Intervals and what they rest on; `reason` says why there are none."""
 
-    Attributes
-    ----------
-    interval : tuple of numpy.ndarray
-        Lower and upper ends of the natural values by pixel noise, `(n,)` each; NaN if there are
-        none.
-    theta_interval : tuple of numpy.ndarray
-        The same in theta.
-    noise : float
-        Estimated standard deviation of a pixel [-].
-    singular_values, directions : numpy.ndarray
-        Of J in theta: values descending, `(n,)`, and a unit direction in each row, `(n, n)`.
-    intervals : Intervals
-        The same and those with model error.
-    """
-
+    # Lower and upper ends of the natural values by pixel noise, (n,) each; NaN if there are none
     interval: tuple[np.ndarray, np.ndarray]
-    theta_interval: tuple[np.ndarray, np.ndarray]
-    noise: float
+    theta_interval: tuple[np.ndarray, np.ndarray]  # the same in theta
+    noise: float  # estimated standard deviation of a pixel [-]
+    # Of J in theta: values descending, (n,), and a unit direction in each row, (n, n)
     singular_values: np.ndarray
     directions: np.ndarray
     reason: str = ""
+    # The same and those with model error
     intervals: Intervals = field(default_factory=lambda: no_intervals(0, "not computed"))
 
     def to_dict(self, labels: tuple[str, ...]) -> dict[str, Any]:

@@ -66,13 +66,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path) -> "RunFolder":
-        """Return a new, empty run folder, to which no other command may write.
-
-        Raises
-        ------
-        StudyError
-            If something is there already, or it cannot be made, or another command has it.
-        """
+        """Return a new, empty run folder, to which no other command may write."""
         cls.require_free(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -122,13 +116,7 @@ class RunFolder:
         return folder
 
     def lock(self) -> None:
-        """Keep other commands out until `release`, or the end of this process.
-
-        Raises
-        ------
-        StudyError
-            If another process writes to the folder.
-        """
+        """Keep other commands out until `release`, or the end of this process."""
         from filelock import FileLock, Timeout
 
         lock = FileLock(self.path / LOCK, is_singleton=True)  # a process may lock it again
@@ -190,13 +178,7 @@ class RunFolder:
             np.savez_compressed(stream, **arrays)  # pyright: ignore[reportArgumentType]
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """Return the tables of a JSON file.
-
-        Raises
-        ------
-        StudyError
-            If it is missing, damaged, or was changed since it was written.
-        """
+        """Return the tables of a JSON file."""
         path, value = self._existing(name), {}
         try:
             value = json.loads(path.read_bytes())
@@ -209,26 +191,14 @@ class RunFolder:
         return value
 
     def read_study(self) -> str:
-        """Return the resolved settings as TOML.
-
-        Raises
-        ------
-        StudyError
-            If the file is missing, or was changed since it was written.
-        """
+        """Return the resolved settings as TOML."""
         data = self._existing(STUDY).read_bytes()
         if digest_of(data) != self.read_json(MANIFEST).get("toml"):
             raise StudyError(self._damaged(STUDY))
         return data.decode()
 
     def read_npz(self, name: str, *keys: str) -> "dict[str, np.ndarray]":
-        """Return the arrays of an npz file, loaded without pickle; `keys` must be among them.
-
-        Raises
-        ------
-        StudyError
-            If it is missing or damaged.
-        """
+        """Return the arrays of an npz file, loaded without pickle; `keys` must be among them."""
         import numpy as np
 
         with (
@@ -264,13 +234,7 @@ class RunFolder:
         return self.file(name)
 
     def finished(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        """Return what a report is made of: result, certificate and manifest.
-
-        Raises
-        ------
-        StudyError
-            If the run is not finished.
-        """
+        """Return what a report is made of: result, certificate and manifest."""
         result, certified, manifest = map(self.read_json, (RESULT, CERTIFICATE, MANIFEST))
         return result, certified, manifest
 
@@ -328,11 +292,6 @@ def new_folder(study: str) -> Path:
     """Make the first folder `runs/NAME-001`, `-002`, ... that does not exist, and return it.
 
     Of two commands that start at the same time, each has its own.
-
-    Raises
-    ------
-    StudyError
-        If it cannot be made.
     """
     for number in itertools.count(1):
         path = Path("runs") / f"{study}-{number:03d}"

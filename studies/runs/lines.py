@@ -22,11 +22,6 @@ def read_records(path: Path, *, cut: bool = False) -> list[dict[str, Any]]:
     """Return the records of a log, without a last line that was cut short by a kill.
 
     With `cut` that is cut off the file too, so that complete lines follow.
-
-    Raises
-    ------
-    StudyError
-        If a line is damaged.
     """
     if not path.exists():
         return []
@@ -40,13 +35,7 @@ def read_records(path: Path, *, cut: bool = False) -> list[dict[str, Any]]:
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Append a record to a log, and wait until it is on the disk.
-
-    Raises
-    ------
-    StudyError
-        If the disk is full; the log keeps what it had.
-    """
+    """Append a record to a log, and wait until it is on the disk."""
     append_line(path, line_of(record))
 
 

@@ -32,18 +32,10 @@ KINDS = "Give an mp4, or what else FFmpeg reads, a gif, or a folder of PNG frame
 
 @dataclass(frozen=True, eq=False)
 class Video:
-    """Frames and their rate.
+    """Frames and their rate."""
 
-    Attributes
-    ----------
-    frames : ndarray
-        Images, (n_frames, height, width, 3 or 4) float64 in [0, 1], RGB or RGBA.
-    fps : float or None
-        Frames per second; None where the files do not say (a folder of PNG frames).
-    """
-
-    frames: np.ndarray
-    fps: float | None
+    frames: np.ndarray  # images, (n_frames, height, width, 3 or 4) float64 in [0, 1], RGB or RGBA
+    fps: float | None  # frames per second; None where the files do not say (a folder of PNG frames)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -101,15 +93,7 @@ def read_video(
 
 
 def read_image(path: str | os.PathLike, *, name: str = "image") -> np.ndarray:
-    """Read one picture, (H, W, 3 or 4) float64 in [0, 1]; `name` is what messages call it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it cannot be read.
-    """
+    """Read one picture, (H, W, 3 or 4) float64 in [0, 1]; `name` is what messages call it."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"`{name}`: there is no file {path}.")

@@ -45,12 +45,6 @@ def filled(surface: TriangleMesh, edge_length: float) -> TetMesh:
     surface : TriangleMesh
     edge_length : float
         Of a tetrahedron, over the diagonal of the surface [-].
-
-    Raises
-    ------
-    ValueError
-        If the surface has edges that are too short, there would be too many tetrahedra, or the
-        mesher fails.
     """
     key = key_of(surface, edge_length)
     if key not in KEPT:

@@ -98,14 +98,9 @@ class LocalPool:
 
     The first ones run here: as long as they compile kernels, which processes then find in the
     cache, and until what is left takes longer than processes take to start.
-
-    Attributes
-    ----------
-    width : int
-        How many processes there are at most.
     """
 
-    width: int
+    width: int  # how many processes there are at most
 
     def is_apart(self, count: int) -> bool:
         """Whether so many items may give two processes something to do."""
@@ -114,14 +109,7 @@ class LocalPool:
     def __call__(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield every item with its result, in the order in which they end.
-
-        Raises
-        ------
-        StudyError
-            After all other items, if an item ended too many processes. What the function raises
-            is raised here.
-        """
+        """Yield every item with its result, in the order in which they end."""
         left = deque(items)
         least, is_cold = float("inf"), True  # seconds of an item, of those that ran here
         while left and (
@@ -166,17 +154,10 @@ class LocalPool:
 
 @dataclass(frozen=True, eq=False)
 class DaskPool:
-    """Runs items on the workers of a Dask scheduler.
-
-    Attributes
-    ----------
-    client : distributed.Client
-    address : str
-        Of the scheduler.
-    """
+    """Runs items on the workers of a Dask scheduler."""
 
     client: Any
-    address: str
+    address: str  # of the scheduler
 
     @property
     def width(self) -> int:
@@ -191,14 +172,7 @@ class DaskPool:
     def __call__(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield every item with its result, in the order in which they end.
-
-        Raises
-        ------
-        StudyError
-            If the scheduler or all workers are gone, or, after all other items, if an item ended
-            too many workers. What the function raises is raised here.
-        """
+        """Yield every item with its result, in the order in which they end."""
         lost = yield from self._run(function, items, AHEAD)
         again = []
         for item in lost:  # those that waited at the same worker are blamed too
@@ -234,13 +208,7 @@ class DaskPool:
         return lost
 
     def _ended(self, running: dict[Future, Any]) -> Iterable[Future]:
-        """Wait for an item to end; return those that have.
-
-        Raises
-        ------
-        StudyError
-            If there was no worker for `WORKER_SECONDS`, or the scheduler is gone.
-        """
+        """Wait for an item to end; return those that have."""
         seen = time.monotonic()
         while True:
             if done := wait(running, POLL_SECONDS, FIRST_COMPLETED).done:
@@ -279,25 +247,13 @@ def _raise_lost(lost: list[Any], way_out: str) -> None:
 
 
 def on_worker(expected: dict[str, Any], function: Callable[[Item], Result], item: Item) -> Result:
-    """Run an item on a worker, which may have come only now.
-
-    Raises
-    ------
-    StudyError
-        If its results might differ from those of the command.
-    """
+    """Run an item on a worker, which may have come only now."""
     require_alike(f"process {os.getpid()}", expected, environment())
     return run_item(function, item)
 
 
 def require_alike(worker: str, expected: dict[str, Any], found: dict[str, Any]) -> None:
-    """Raise if the results of a worker might differ from those of the command.
-
-    Raises
-    ------
-    StudyError
-        That says what differs: the code, a library, or the processor.
-    """
+    """Raise if the results of a worker might differ from those of the command."""
     if found != expected:
         what = listed(differences(flattened(expected), flattened(found)))
         raise StudyError(
@@ -310,14 +266,7 @@ def require_alike(worker: str, expected: dict[str, Any], found: dict[str, Any]) 
 
 @contextmanager
 def open_pool(scheduler: str | None, *, device: str = "cpu") -> Iterator[Pool]:
-    """Give the pool that `--scheduler` names; None: this machine's cores, or its one GPU.
-
-    Raises
-    ------
-    StudyError
-        If the address reads wrong, `distributed` is missing, no scheduler or worker answers in
-        time, or a worker is not like this command.
-    """
+    """Give the pool that `--scheduler` names; None: this machine's cores, or its one GPU."""
     if scheduler is None or scheduler == SERIAL:
         cores = backend.thread_count(None, large=True)
         yield HERE if scheduler or device == "cuda" or cores == 1 else LocalPool(cores)
@@ -414,13 +363,7 @@ def _dask_pool(address: str) -> Iterator[DaskPool]:
 
 
 def check_workers(client: Any, address: str) -> None:
-    """Wait for a worker, and raise if one is not like this command.
-
-    Raises
-    ------
-    StudyError
-        If none comes in time, or one differs.
-    """
+    """Wait for a worker, and raise if one is not like this command."""
     try:
         client.wait_for_workers(1, timeout=WORKER_SECONDS)
     except TimeoutError as error:

@@ -53,32 +53,17 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is to be made, and all that its numbers follow from.
+    """What is to be made, and all that its numbers follow from."""
 
-    Attributes
-    ----------
-    verb : str
-        The command of adjsim: run, scan or dataset.
-    target : str
-        What it is given: a name or a file.
-    study : str
-        The kind of study, by which a report finds its writer.
-    settings : mapping
-        All settings, resolved, as nested tables of plain values. Input files are named by absolute
-        paths.
-    toml : str
-        The same as the file `study.toml`, for readers.
-    options : RunOptions
-    arguments : mapping
-        What `recalled` returned: what the command line gave.
-    """
-
-    verb: str
-    target: str
-    study: str
+    verb: str  # the command of adjsim: run, scan or dataset
+    target: str  # what it is given: a name or a file
+    study: str  # the kind of study, by which a report finds its writer
+    # All settings, resolved, as nested tables of plain values. Input files are named by absolute
+    # paths.
     settings: Mapping[str, Any]
-    toml: str
+    toml: str  # the same as the file `study.toml`, for readers
     options: RunOptions
+    # What `recalled` returned: what the command line gave
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -116,13 +101,7 @@ class Recipe:
 
 
 def recalled(out: Path | None, given: Mapping[str, Any], *, resume: bool) -> dict[str, Any]:
-    """Return what a command line gave; with `resume`, what it leaves out is as the folder has it.
-
-    Raises
-    ------
-    StudyError
-        If there is no folder to resume, or its manifest is damaged.
-    """
+    """Return what a command line gave; with `resume`, what it leaves out is from the folder."""
     if not resume:
         RunFolder.require_free(out)
         return dict(given)
@@ -151,12 +130,6 @@ def start_or_resume(
     """Return the folder of a run, locked, and what `make` returns: the job, checked and ready.
 
     A new folder is made after `make`, so that a mistake leaves none.
-
-    Raises
-    ------
-    StudyError
-        If a new run has files in its folder, or another command writes to it; if a run to resume
-        is not there, or was made by another recipe: the message says what differs.
     """
     check_device(recipe.options.device)
     if resume and out is not None and not is_nothing(out):
@@ -192,13 +165,7 @@ def _resume(recipe: Recipe, out: Path, make: Callable[[], Made]) -> tuple[RunFol
 
 
 def require_same(folder: RunFolder, stored: Mapping[str, Any], recipe: Recipe) -> None:
-    """Raise if a folder was made by another recipe.
-
-    Raises
-    ------
-    StudyError
-        That says what differs.
-    """
+    """Raise if a folder was made by another recipe."""
     verb, before = stored.get("verb"), stored.get("depends_on")
     if verb != recipe.verb or not isinstance(before, dict):
         raise StudyError(

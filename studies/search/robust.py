@@ -49,11 +49,6 @@ def robust_search(
         Of the sample, if there is more than one axis.
     place : str
         Where in the folder the files are.
-
-    Raises
-    ------
-    StudyError
-        If the folder's files belong to another run.
     """
     name = f"{place}/{COARSE}" if place else COARSE
     by_frame, points = coarse_losses(problem, how, folder, progress, seed=seed, name=name)

@@ -50,39 +50,22 @@ class RobustProblem(Staged, Protocol):
 
 @dataclass(frozen=True)
 class RobustSearch:
-    """How the answer is searched: the table `search` of a scene file.
+    """How the answer is searched: the table `search` of a scene file."""
 
-    Attributes
-    ----------
-    coarse : int, optional
-        Points of the coarse set beside the start; None: 13 for one axis, 64 for more. 0: none.
-    basins : int
-        Local searches start from so many of the best basins.
-    stages : tuple of float
-        Growing parts of the film, the last one 1; or of pictures at rest shrinking factors of the
-        softness of edges, the last one 1.
-    max_evaluations : int
-        Budget of each local search [rollouts].
-    tolerance : float
-        Of `studies.search.optimizers.minimize`; stages before the last end at its root.
-    stall : Stall, optional
-        When the loss counts as settled.
-    method : Method, optional
-        None: Gauss-Newton, or L-BFGS-B if theta has more than `MOST_TANGENTS` components.
-    options : Options
-        Settings of the method.
-    axes : tuple of int, optional
-        Components of theta that the coarse set varies; None: the problem's answers.
-    """
-
+    # Points of the coarse set beside the start; None: 13 for one axis, 64 for more. 0: none.
     coarse: int | None = None
-    basins: int = 3
+    basins: int = 3  # local searches start from so many of the best basins
+    # Growing parts of the film, the last one 1; or of pictures at rest shrinking factors of the
+    # softness of edges, the last one 1
     stages: tuple[float, ...] = (0.3, 0.6, 1.0)
-    max_evaluations: int = 200
+    max_evaluations: int = 200  # budget of each local search [rollouts]
+    # Of `studies.search.optimizers.minimize`; stages before the last end at its root
     tolerance: float = 1e-5
-    stall: Stall | None = field(default_factory=Stall)
+    stall: Stall | None = field(default_factory=Stall)  # when the loss counts as settled
+    # None: Gauss-Newton, or L-BFGS-B if theta has more than `MOST_TANGENTS` components
     method: Method | None = None
-    options: Options = field(default_factory=Options)
+    options: Options = field(default_factory=Options)  # settings of the method
+    # Components of theta that the coarse set varies; None: the problem's answers
     axes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -92,13 +92,7 @@ class Evaluation:
 
 
 def read_log(path: Path, *, cut: bool = False) -> list[Evaluation]:
-    """Return the evaluations logged so far; `cut` as `read_records` takes it.
-
-    Raises
-    ------
-    StudyError
-        If the file is damaged.
-    """
+    """Return the evaluations logged so far; `cut` as `read_records` takes it."""
     return [Evaluation.from_record(record) for record in read_records(path, cut=cut)]
 
 

@@ -63,11 +63,6 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
     -------
     Result
         The best theta evaluated, and the status.
-
-    Raises
-    ------
-    ValueError
-        If the budget or the tolerance is not positive, or the log belongs to another run.
     """
     checks.positive("max_evaluations", max_evaluations)
     checks.positive("tolerance", tolerance)
