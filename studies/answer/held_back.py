@@ -53,21 +53,10 @@ def explained(
 ) -> Explained | None:
     """Return what is left unexplained; None for less than two frames, or if nothing moves.
 
-    Parameters
-    ----------
-    residual_squares : numpy.ndarray
-        Sum of squares of prediction - target in every frame at the answer, `(n_frames,)`.
-    still_squares : numpy.ndarray
-        Sum of squares of target - first target in every frame, `(n_frames,)`.
-    predicted_squares : numpy.ndarray, optional
-        As `residual_squares`, at the optimum of the first `n_fitted` frames alone.
-    n_fitted : int, optional
-        How many frames that optimum was fitted to; the others were held back.
-    appearance : numpy.ndarray, optional
-        What the look alone leaves at every frame, `(n_frames,)`: of the first frame of each film
-        that is observed then, with cameras and looks fitted to that frame only. A fit of the whole
-        film may leave more of it, where it bends a camera to make up for a wrong motion, and that
-        is no appearance. By default what the fit leaves of the first frame.
+    All arrays are `(n_frames,)`: e_k at the answer, m_k, e_k at the optimum of the first `n_fitted`
+    frames alone, and look_k with cameras and looks fitted to the first frame only, by default
+    e_0. A fit of the whole film may bend a camera to make up for a wrong motion, and what that
+    leaves of the first frame is no appearance.
     """
     left = checks.array("residual_squares", residual_squares, ("n_frames",))
     moved = checks.array("still_squares", still_squares, left.shape)

@@ -27,7 +27,7 @@ Sources: Cameron & Miller, "A practitioner's guide to cluster-robust inference",
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,13 +96,10 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     stages: Sequence[np.ndarray] = (),
     floor: float = 0.0,
 ) -> Intervals:
-    """Return the intervals of a fit.
+    """Return the intervals of a fit whose optimum is theta, `(p,)`.
 
     Parameters
     ----------
-    parameters : Parameters
-    theta : numpy.ndarray
-        The optimum, `(p,)`.
     residuals, jacobian : numpy.ndarray
         r, `(n,)`, with loss = r @ r, and dr/dtheta, `(n, p)`.
     frames : numpy.ndarray
@@ -133,14 +130,6 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         "drift": fit.drift(theta, stages),
         "floor": checks.non_negative("floor", floor) ** 2 * fit.relative(_scale(parameters, theta)),
     }
-    return _combined(parameters, theta, fit, sources)
-
-
-def _combined(
-    parameters: Parameters, theta: np.ndarray, fit: "_Whitened", sources: Mapping[str, np.ndarray]
-) -> Intervals:
-    """Return the intervals by all sources of error."""
-    n, p = fit.J.shape
     residual = upper_bound(upper_bound(sources["pixel"], sources["lasting"]), sources["jackknife"])
     with_model = residual + sources["drift"] + sources["floor"]
     covariance = fit.in_theta(with_model)

@@ -12,7 +12,7 @@ directions, of which |dc/dtheta| is estimated. Obstacles of every shape count, m
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -47,27 +47,10 @@ class Touch:
         return {**asdict(self), "distance": self.distance if np.isfinite(self.distance) else None}
 
 
-class Moving(Protocol):
-    """A problem of something that moves."""
-
-    def with_dtype(self, dtype: str) -> Any:
-        """Return the same problem computed in another precision."""
-        ...
-
-    def motion_at(self, theta: np.ndarray) -> Motion:
-        """Return the motion at theta."""
-        ...
-
-
-def nearest_touch(problem: Moving, theta: np.ndarray) -> Touch | None:
+def nearest_touch(problem: Any, theta: np.ndarray) -> Touch | None:
     """Return the touch nearest to moving to another step; None without contact.
 
-    Parameters
-    ----------
-    problem : Moving
-        Its motion has as many steps at every theta.
-    theta : numpy.ndarray
-        (n,).
+    The motion of the scene's problem has as many steps at every theta.
     """
     exact = problem.with_dtype("float64")
     squares = [
