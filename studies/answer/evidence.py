@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from studies.answer.held_back import Explained
-from studies.answer.intervals import Intervals, positive_values
+from studies.answer.intervals import Intervals
 from studies.problem.parameters import Parameters
+from studies.search.coarse import is_log
 from studies.search.optimizers.problem import Status
 
 
@@ -91,9 +92,7 @@ def relative_half_widths(found: Evidence) -> np.ndarray:
     assert found.intervals is not None
     low, high = found.intervals.model
     value = found.parameters.natural(found.theta)
-    half = np.where(
-        positive_values(found.parameters), np.maximum(high - value, 0.0), (high - low) / 2.0
-    )
+    half = np.where(is_log(found.parameters), np.maximum(high - value, 0.0), (high - low) / 2.0)
     return half / np.maximum(value_scale(found), 1e-300)
 
 
@@ -119,7 +118,7 @@ def differences(found: Evidence, basin: Basin, least: float) -> list[int]:
     value, other = (found.parameters.natural(theta) for theta in (found.theta, basin.theta))
     scale = value_scale(found)
     smaller = np.minimum(scale, np.abs(other))  # twice the value and half of it differ alike
-    scale = np.where(positive_values(found.parameters), smaller, scale)
+    scale = np.where(is_log(found.parameters), smaller, scale)
     apart = np.abs(other - value) / np.maximum(scale, 1e-300)
     is_other = apart > least
     if found.has_intervals and found.intervals is not None:
@@ -155,7 +154,7 @@ def value_scale(found: Evidence) -> np.ndarray:
     parameters = found.parameters
     value = parameters.natural(found.theta)
     scale, first = np.abs(value), 0
-    positive = positive_values(parameters)
+    positive = is_log(parameters)
     for own in parameters.values(found.theta).values():
         part = slice(first, first + np.size(own))
         first = part.stop
@@ -169,4 +168,4 @@ def theta_scale(found: Evidence) -> np.ndarray:
     """Return the scale of theta, `(p,)`: 1 for a logarithm, otherwise that of the value."""
     rate = np.abs(np.diag(found.parameters.natural_jacobian(found.theta)))
     in_theta = value_scale(found) / np.maximum(rate, 1e-300)
-    return np.where(positive_values(found.parameters), 1.0, in_theta)
+    return np.where(is_log(found.parameters), 1.0, in_theta)

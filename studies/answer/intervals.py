@@ -37,8 +37,8 @@ from scipy.special import stdtrit
 
 from adjsim import checks
 from studies.problem.parameters import Parameters
-from studies.problem.transforms import LINEAR
 from studies.runs.errors import StudyError
+from studies.search.coarse import is_log
 
 
 LEVEL = 0.95
@@ -261,22 +261,12 @@ def natural_interval(
     value = parameters.natural(theta)
     D = parameters.natural_jacobian(theta)
     spread = quantile * _deviation(D @ covariance @ D.T)
-    positive = positive_values(parameters)
+    positive = is_log(parameters)
     with np.errstate(over="ignore"):  # not determined at all: from 0 to infinity
         factor = np.exp(np.where(positive, spread / np.where(positive, value, 1.0), 0.0))
     low = np.where(positive, value / factor, value - spread)
     high = np.where(positive, value * factor, value + spread)
     return low, high
-
-
-def positive_values(parameters: Parameters) -> np.ndarray:
-    """Return which natural values their transform keeps positive, `(p,)` bool."""
-    return np.concatenate(
-        [
-            np.full(block.start.size, not isinstance(block.transform, LINEAR))
-            for block in parameters.blocks
-        ]
-    )
 
 
 def row_clusters(n_rows: int, n_frames: int) -> tuple[np.ndarray, bool]:
@@ -301,7 +291,7 @@ def _scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
         length = np.linalg.norm(rows, axis=1, keepdims=True)
         lengths[first : first + block.start.size] = np.broadcast_to(length, rows.shape).ravel()
         first += block.start.size
-    return np.where(positive_values(parameters), 1.0, np.square(lengths))
+    return np.where(is_log(parameters), 1.0, np.square(lengths))
 
 
 def _deviation(covariance: np.ndarray) -> np.ndarray:

@@ -33,22 +33,15 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
     stage: str = "",
     stall: Stall | None = None,
 ) -> Result:
-    """Lower a problem's loss from `theta0`, logging every evaluation.
+    """Lower a problem's loss from `theta0`, `(n,)`, and return the best theta evaluated.
 
     Parameters
     ----------
-    problem : Problem
-        The loss and the bounds; Gauss-Newton also asks for residuals and their Jacobian.
-    theta0 : numpy.ndarray
-        Start, `(n,)`.
-    method : Method
     max_evaluations : int
         Budget in rollouts; a tangent rollout counts as one, so a Jacobian costs n.
     tolerance : float
         Gauss-Newton: a step below `tolerance` times |theta| ends the search. Other methods: the
         gradient's fall relative to the start. Of either, at least `ROUNDINGS`: 1.2e-6 in float32.
-    options : Options, optional
-        Settings of the methods.
     log : pathlib.Path, optional
         File that gets one line of JSON per evaluation. Lines that it holds already answer the
         first requests: a killed run goes on, with the same numbers to the bit.
@@ -58,11 +51,6 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
         Name of the stage of a search that has several, for the log.
     stall : Stall, optional
         When the loss counts as settled, which ends the search; never by default.
-
-    Returns
-    -------
-    Result
-        The best theta evaluated, and the status.
     """
     checks.positive("max_evaluations", max_evaluations)
     checks.positive("tolerance", tolerance)
