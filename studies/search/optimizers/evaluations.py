@@ -24,7 +24,7 @@ import numpy as np
 from adjsim.system import RolloutError
 from studies.runs.errors import StudyError
 from studies.runs.lines import append_record, read_records
-from studies.search.optimizers.problem import NotFiniteError, Problem, Stall
+from studies.search.optimizers.problem import NotFiniteError, Problem, SearchEnd, Stall, Status
 
 
 BLOCK = 8192  # rows of a Jacobian that are reduced at once
@@ -116,14 +116,6 @@ def reduce_residuals(
     return norm * norm, 2.0 * norm * along, reduced
 
 
-class BudgetSpentError(Exception):
-    """Raised inside an optimizer when the next evaluation would exceed the budget."""
-
-
-class SettledError(Exception):
-    """Raised inside an optimizer when the loss has hardly fallen over the last trials."""
-
-
 def has_settled(history: list[Evaluation], stall: Stall) -> bool:
     """Return whether the best loss hardly fell over the last trials of a history."""
     losses = [e.loss for e in history if e.kind != "jacobian" and np.isfinite(e.loss)]
@@ -182,9 +174,9 @@ class Evaluator:
 
     def _request(self, kind: str, theta: np.ndarray, cost: int) -> Evaluation:
         if self._stall is not None and has_settled(self.history, self._stall):
-            raise SettledError
+            raise SearchEnd(Status.SETTLED)
         if self.spent + cost > self._budget:
-            raise BudgetSpentError
+            raise SearchEnd(Status.MAX_EVALUATIONS)
         theta = np.array(theta, np.float64)
         index = len(self.history)
         if index < len(self._recorded):

@@ -7,14 +7,17 @@ import numpy as np
 
 from adjsim import checks
 from studies.search.optimizers import first_order, scipy_methods
-from studies.search.optimizers.evaluations import (
-    BudgetSpentError,
-    Evaluation,
-    Evaluator,
-    SettledError,
-)
+from studies.search.optimizers.evaluations import Evaluation, Evaluator
 from studies.search.optimizers.polyak import polyak
-from studies.search.optimizers.problem import Method, Options, Problem, Result, Stall, Status
+from studies.search.optimizers.problem import (
+    Method,
+    Options,
+    Problem,
+    Result,
+    SearchEnd,
+    Stall,
+    Status,
+)
 
 
 ROUNDINGS = 10.0  # a step or a gradient below so many is noise
@@ -86,7 +89,5 @@ def _search(
         is_momentum = method is Method.GRADIENT_DESCENT
         step = (first_order.momentum_step if is_momentum else first_order.adam_step)(options)
         return first_order.descend(evaluator, start, step, tolerance=tolerance, bounds=bounds)
-    except SettledError:
-        return Status.SETTLED
-    except BudgetSpentError:
-        return Status.MAX_EVALUATIONS
+    except SearchEnd as end:
+        return end.status

@@ -83,6 +83,14 @@ class Status(enum.Enum):
         return self in (Status.CONVERGED, Status.SETTLED)
 
 
+class SearchEnd(Exception):  # noqa: N818 -- no error
+    """Raised inside an optimizer to end the search with a status."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.value)
+        self.status = status
+
+
 @dataclass(frozen=True)
 class Stall:
     """When a loss counts as settled: it has hardly fallen over the last trials.
