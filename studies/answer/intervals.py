@@ -35,7 +35,6 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
-from adjsim import checks
 from studies.problem.parameters import Parameters
 from studies.runs.errors import StudyError
 from studies.search.coarse import is_log
@@ -114,7 +113,12 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     floor : float
         Relative standard deviation that model error has at least (in theta, for a logarithm).
     """
-    r, J, frames = _checked(theta, residuals, jacobian, frames)
+    r, J = np.asarray(residuals, np.float64), np.asarray(jacobian, np.float64)
+    if not (np.isfinite(r).all() and np.isfinite(J).all()):  # without the copy of checks.array
+        raise StudyError(
+            "`residuals` and `jacobian` must be finite. Give those of a theta where the rollout "
+            "stays finite."
+        )
     n, p = J.shape
     if n <= p:
         return no_intervals(p, "the film has no more values than there are parameters")
@@ -128,7 +132,7 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         "lasting": fit.lasting(aligned=aligned),
         "jackknife": fit.jackknife(),
         "drift": fit.drift(theta, stages),
-        "floor": checks.non_negative("floor", floor) ** 2 * fit.relative(_scale(parameters, theta)),
+        "floor": floor**2 * fit.relative(_scale(parameters, theta)),
     }
     residual = upper_bound(upper_bound(sources["pixel"], sources["lasting"]), sources["jackknife"])
     with_model = residual + sources["drift"] + sources["floor"]
@@ -153,7 +157,7 @@ def _pixel_noise(R: np.ndarray, r: np.ndarray, n: int, given: np.ndarray | None)
     p = len(R)
     if given is None:
         return float(r @ r) / (n - p) * np.eye(p)
-    return R @ checks.array("pixel_covariance", given, (p, p)) @ R.T
+    return R @ given @ R.T
 
 
 class _Whitened:
@@ -219,7 +223,7 @@ class _Whitened:
         """Return the covariance by the change of the optimum between stages."""
         if not len(stages):
             return np.zeros_like(self.R)
-        earlier = checks.array("stages", np.stack(stages), ("n_stages", len(theta)))
+        earlier = np.stack(stages)
         moved = (earlier - theta) @ self.R.T
         return moved.T @ moved / len(moved)
 
@@ -310,32 +314,3 @@ def _remaining(
         projected = solve_triangular(R, gradient, trans=1)  # Q^T r with J = Q R
         step[~is_out] = -np.linalg.lstsq(R[:, ~is_out], projected, rcond=None)[0]
     return step
-
-
-def _checked(
-    theta: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray, frames: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return residuals, Jacobian and frames; raise for wrong shapes or numbers."""
-    r, J = np.asarray(residuals, np.float64), np.asarray(jacobian, np.float64)
-    frames = np.asarray(frames)
-    if r.ndim != 1 or J.shape != (r.size, len(theta)):
-        raise StudyError(
-            f"`residuals` must have shape (n,) and `jacobian` (n, {len(theta)}), got {r.shape} and "
-            f"{J.shape}. Give one row for each residual."
-        )
-    if not (np.isfinite(r).all() and np.isfinite(J).all()):  # without the copy of checks.array
-        raise StudyError(
-            "`residuals` and `jacobian` must be finite. Give those of a theta where the rollout "
-            "stays finite."
-        )
-    if frames.shape != r.shape or frames.dtype.kind not in "iu":
-        raise StudyError(
-            f"`frames` must be one integer for each of the {len(r)} residuals, got shape "
-            f"{frames.shape} of {frames.dtype}. Give the frame of each row, or -1 for a prior."
-        )
-    if frames.min() < -1 or not (frames >= 0).any():
-        raise StudyError(
-            f"`frames` must be 0 or more, or -1 for a prior, and not all -1; got {frames.min()} to "
-            f"{frames.max()}."
-        )
-    return r, J, frames

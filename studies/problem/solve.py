@@ -368,13 +368,8 @@ def _explained(
     left = _squares(problem, theta)
     if left is None:
         return None
-    return explained(
-        left,
-        problem.still_squares(),
-        predicted_squares=None if n_fitted is None else left,
-        n_fitted=n_fitted,
-        appearance=_appearance(problem, looks),
-    )
+    still, appearance = problem.still_squares(), _appearance(problem, looks)
+    return explained(left, still, n_fitted=n_fitted, appearance=appearance)
 
 
 def _squares(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
