@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from studies.cli.listing import listed
-from studies.cli.settings_help import SettingsCommand
+from studies.cli.settings_help import SettingsCommand, listed
 from studies.runs.blas import limit_before_loading
 
 
