@@ -56,12 +56,12 @@ class Evaluation:
 
     def to_record(self) -> dict[str, Any]:
         """Return a record of the log."""
-        finite = np.isfinite(self.loss)
-        record = {
+        return {
+            **({"stage": self.stage} if self.stage else {}),
             "kind": self.kind,
             "spent": self.spent,
             "cost": self.cost,
-            "loss": self.loss if finite else None,
+            "loss": self.loss if np.isfinite(self.loss) else None,
             "gradient_norm": self.gradient_norm,
             "values": self.values,
             "theta": self.theta.tolist(),
@@ -69,9 +69,6 @@ class Evaluation:
             "jacobian": None if self.jacobian is None else self.jacobian.tolist(),
             "seconds": self.seconds,
         }
-        if self.stage:
-            record = {"stage": self.stage, **record}
-        return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Evaluation":
