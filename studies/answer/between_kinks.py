@@ -17,18 +17,16 @@ in n dimensions, a random d of length 1 shows <e, d>, whose mean square is |e|^2
 
 of the worse side estimates |e| / |g|. Differences that disagree prove nothing: the gradient then
 counts as wrong.
-
-Tests: `tests/studies/test_between_kinks.py`.
 """
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from adjoint.verify.vectors import unit
-from studies.answer.touches import Moving, margins_by_window
+from studies.answer.touches import margins_by_window
 from studies.problem.problem import SceneProblem
 
 
@@ -40,21 +38,11 @@ LONGEST, MOST_HALVINGS = 1e-3, 40  # where the search for a reach begins, and ho
 
 @dataclass(frozen=True)
 class BetweenKinks:
-    """Differences to either side of a point among kinks.
+    """Differences to either side of a point among kinks."""
 
-    Attributes
-    ----------
-    step : float
-        h, of the differences that are told [in theta].
-    error : float
-        error(h), relative to the size of the gradient.
-    reach : float
-        How far the longest sweep goes that crosses no event of contact, 0 if none.
-    """
-
-    step: float
-    error: float
-    reach: float
+    step: float  # h, of the differences that are told [in theta]
+    error: float  # error(h), relative to the size of the gradient
+    reach: float  # how far the longest sweep goes that crosses no event of contact, 0 if none
 
     @property
     def agrees(self) -> bool:
@@ -70,11 +58,10 @@ def events_between(problem: SceneProblem, theta: np.ndarray) -> Callable[[np.nda
     """Return what counts the margins that have another sign elsewhere; None without contact."""
     if not has_one_clock(problem):
         return None
-    moving = cast(Moving, problem)
-    here = _sides(moving, theta)
+    here = _sides(problem, theta)
     if not here.size:
         return None
-    return lambda there: int(np.count_nonzero(_sides(moving, there) != here))
+    return lambda there: int(np.count_nonzero(_sides(problem, there) != here))
 
 
 def has_one_clock(problem: Any) -> bool:
@@ -84,7 +71,7 @@ def has_one_clock(problem: Any) -> bool:
     return not any(path.startswith("observations.") for path in problem.parameters.paths)
 
 
-def _sides(problem: Moving, theta: np.ndarray) -> np.ndarray:
+def _sides(problem: Any, theta: np.ndarray) -> np.ndarray:
     """Return the sign of every margin of contact at theta, 0 for those that are none, flat."""
     windows = margins_by_window(problem.motion_at(theta))
     found = [np.sign(part.all()) for window in windows for part in window.values()]
@@ -118,14 +105,7 @@ def compare_sides(
 ) -> BetweenKinks:
     """Return differences to either side, of the largest step that agrees, or of the best one.
 
-    Parameters
-    ----------
-    loss_at : callable
-    gradient, theta : numpy.ndarray
-        (n,), the gradient not 0.
-    reach : float
-        Of the longest sweep that crosses no event.
-    seed : int
+    The gradient is not 0, and `reach` that of the longest sweep that crosses no event.
     """
     rng = np.random.default_rng([seed, 3])
     size = float(np.linalg.norm(gradient))

@@ -1,42 +1,29 @@
 """The gradient certificate of a run: Taylor and dot tests of its own loss, as JSON.
 
-The loss of a video is smooth but for small jumps where two faces swap their depth order at
-a pixel. There a Taylor remainder does not fall, whatever the gradient. So the pixels that
-jump within a sweep are found, by a deviation from their tangent that does not fall with the
-square of the step, counted, and left out of the loss of that sweep: they are set to the
-target, and the adjoint of the loss with them left out is the one that is tested. The dot
-test takes all pixels.
-
-A loss may also have many small kinks: smoke is looked up on a grid, and where a lookup crosses
-into the next cell the slope changes. They all stay outside a sweep whose steps are small
-enough, so where no sweep passes, smaller steps are tried. A wrong gradient passes with none.
-
-Where a search hits its video to the last bit, loss and gradient are 0 and a test would pass on
-nothing: there it is made a little beside that point, and the certificate says how far.
-
-A search may end where nothing can be tested: a rollout beside that point leaves the finite numbers,
-or the loss is so rough that it changes as much over the shortest step as over a much longer one, as
-where steps are too long for the stiffness. Then the certificate of that point could not be made,
-and says why. That is no pass, and the rest of the run is written all the same.
+- The loss of a video jumps where two faces swap their depth order at a pixel, and a Taylor
+  remainder does not fall there. Pixels that jump within a sweep, whose deviation from their tangent
+  does not fall with the square of the step, are counted and left out of its loss. The dot test
+  takes all.
+- Small kinks, as where a lookup of smoke crosses into the next cell, stay outside a sweep with
+  small enough steps. So smaller steps are tried where no sweep passes. A wrong gradient passes with
+  none.
+- Where a search hits its video to the last bit, loss and gradient are 0. The test is then made a
+  little beside that point, and the certificate says how far.
+- Where a rollout leaves the finite numbers, or the loss is too rough for any slope, the certificate
+  could not be made and says why. That is no pass; the rest of the run is written all the same.
 """
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
-from studies.answer.between_kinks import (
-    BetweenKinks,
-    compare_sides,
-    events_between,
-    has_one_clock,
-    reach,
-)
-from studies.answer.touches import Moving, nearest_touch
+from studies.answer.between_kinks import compare_sides, events_between, has_one_clock, reach
+from studies.answer.touches import nearest_touch
 from studies.problem.problem import SceneProblem
 from studies.runs.manifest import machine, now, versions
 from studies.runs.options import RunOptions
@@ -81,12 +68,8 @@ class Verdict(enum.StrEnum):
 
 def told(verdict: Verdict) -> str:
     """Return a verdict for the terminal: one that is neither good nor bad says so."""
-    words = {
-        Verdict.BETWEEN_KINKS: f"{verdict}, not judged",
-        Verdict.NOT_MADE: "could not be made",
-        Verdict.FAILED: "FAILED",
-    }
-    return words.get(verdict, str(verdict))
+    words = {Verdict.BETWEEN_KINKS: f"{verdict}, not judged", Verdict.NOT_MADE: "could not be made"}
+    return "FAILED" if verdict is Verdict.FAILED else words.get(verdict, str(verdict))
 
 
 def why_not_made(certified: dict[str, Any]) -> list[str]:
@@ -195,8 +178,13 @@ def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> di
     )
     images = problem.images(theta)
     shown = float(np.mean(images[..., 3] > 0.5))
-    touch = nearest_touch(cast(Moving, problem), theta) if has_one_clock(problem) else None
-    verdict = judged(best, between) if dot.passed and shown > 0.0 else Verdict.FAILED
+    touch = nearest_touch(problem, theta) if has_one_clock(problem) else None
+    verdict = Verdict.FAILED
+    if dot.passed and shown > 0.0:
+        if best.passed:
+            verdict = Verdict.PASSED
+        elif between is not None and between.agrees:
+            verdict = Verdict.BETWEEN_KINKS
     return {
         "passed": verdict is Verdict.PASSED,
         "verdict": str(verdict),
@@ -219,13 +207,6 @@ def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> di
     }
 
 
-def judged(best: TaylorTest, between: BetweenKinks | None) -> Verdict:
-    """Return what the slopes say, or differences among kinks where no slope can be read."""
-    if best.passed:
-        return Verdict.PASSED
-    return Verdict.BETWEEN_KINKS if between is not None and between.agrees else Verdict.FAILED
-
-
 def moved_inside(problem: SceneProblem, theta: np.ndarray, seed: int) -> np.ndarray:
     """Return a point `BESIDE` theta in a random direction, or in the opposite one."""
     direction = np.random.default_rng([seed, 2]).standard_normal(theta.size)
@@ -238,13 +219,7 @@ def moved_inside(problem: SceneProblem, theta: np.ndarray, seed: int) -> np.ndar
 def taylor_sweeps(
     problem: SceneProblem, theta: np.ndarray, seed: int, say: Say = quiet
 ) -> list[tuple[TaylorTest, int]]:
-    """Return sweeps with their count of pixels left out, up to the first that passes.
-
-    Raises
-    ------
-    RoughLossError
-        If the first does not, and the loss is so rough that no other can.
-    """
+    """Return sweeps with their count of pixels left out, up to the first that passes."""
     sweeps: list[tuple[TaylorTest, int]] = []
     most = len(EPS0) * DIRECTIONS
     for eps0 in EPS0:
@@ -322,14 +297,9 @@ def _sweep(
     smooth = smooth_pixels(problem, theta, direction, eps0, drawn=drawn)
     loss_at, gradient = partial_loss(problem, smooth, drawn)
     test = taylor_test(
-        loss_at,
-        gradient(theta),
-        theta,
-        direction,
-        eps0=eps0,
-        n_halvings=HALVINGS,
-        scale=np.ones_like(theta),
-    )
+        loss_at, gradient(theta), theta, direction,
+        eps0=eps0, n_halvings=HALVINGS, scale=np.ones_like(theta),
+    )  # fmt: skip
     if np.mean(~smooth) > MOST_LEFT_OUT:
         test = replace(test, reason="more pixels jump than may be left out")
     return test, int(np.sum(~smooth))

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from studies.answer.held_back import Explained
-from studies.answer.intervals import Intervals, positive_values
+from studies.answer.intervals import Intervals
 from studies.problem.parameters import Parameters
+from studies.search.coarse import is_log
 from studies.search.optimizers.problem import Status
 
 
@@ -29,69 +30,40 @@ class Basin:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a verdict rests on.
-
-    Attributes
-    ----------
-    parameters : Parameters
-    theta : numpy.ndarray
-        The answer, `(p,)`.
-    status : Status
-        How its search ended.
-    loss : float
-    gradient : numpy.ndarray, optional
-        Of the loss at the answer, `(p,)`; its sign says whether a bound stops the search. By
-        default that of the intervals.
-    intervals : Intervals, optional
-    answers : sequence of int
-        Components of theta that are asked for; None: all.
-    explained : Explained, optional
-        Of a film: what is left of its motion.
-    unexplained_pictures : float, optional
-        Of pictures that do not move: the part of their variance that is left.
-    residual_squares, still_squares : numpy.ndarray, optional
-        Of the answer by frame, to compare other basins with.
-    basins : sequence of Basin
-        All basins; the answer may be among them.
-    worst_direction : dict
-        Weights of theta's components in the combination that is determined worst, by label; used
-        where there are no intervals.
-    needs_intervals : bool
-        Whether an answer without intervals is not determined. A texture has too many components for
-        intervals, and is seen; parameters of a motion without intervals may be anything.
-    is_watched : bool
-        Whether the search would have ended where its loss settles. A search that spent its
-        evaluations was then still on its way.
-    bent : tuple of str and float, optional
-        The nuisance, such as a camera, that moved furthest from where the first frame shows it: its
-        label, and how many standard deviations of its prior it moved.
-    predictions : mapping of str to float
-        Part of the motion that is left of observations kept from the search, by name.
-    loss_at_start : float
-        A loss that fell to rounding of it ends a search; 0 if unknown.
-    truth : numpy.ndarray, optional
-        Natural values that a synthetic film was made with, `(p,)`.
-    """
+    """What a verdict rests on."""
 
     parameters: Parameters
-    theta: np.ndarray
-    status: Status
+    theta: np.ndarray  # the answer, (p,)
+    status: Status  # how its search ended
     loss: float
+    # Of the loss at the answer, (p,); its sign says whether a bound stops the search. By default
+    # that of the intervals.
     gradient: np.ndarray | None = None
     intervals: Intervals | None = None
-    answers: Sequence[int] | None = None
-    explained: Explained | None = None
+    answers: Sequence[int] | None = None  # components of theta that are asked for; None: all
+    explained: Explained | None = None  # of a film: what is left of its motion
+    # Of pictures that do not move: the part of their variance that is left
     unexplained_pictures: float | None = None
+    # Of the answer by frame, to compare other basins with
     residual_squares: np.ndarray | None = None
     still_squares: np.ndarray | None = None
-    basins: Sequence[Basin] = ()
+    basins: Sequence[Basin] = ()  # all basins; the answer may be among them
+    # Weights of theta's components in the combination that is determined worst, by label; used
+    # where there are no intervals
     worst_direction: dict[str, float] = field(default_factory=dict)
+    # Whether an answer without intervals is not determined. A texture has too many components for
+    # intervals, and is seen; parameters of a motion without intervals may be anything.
     needs_intervals: bool = False
+    # Whether the search would have ended where its loss settles. A search that spent its
+    # evaluations was then still on its way.
     is_watched: bool = False
+    # The nuisance, such as a camera, that moved furthest from where the first frame shows it: its
+    # label, and how many standard deviations of its prior it moved
     bent: tuple[str, float] | None = None
+    # Part of the motion that is left of observations kept from the search, by name
     predictions: Mapping[str, float] = field(default_factory=dict)
-    loss_at_start: float = 0.0
-    truth: np.ndarray | None = None
+    loss_at_start: float = 0.0  # a loss that fell to rounding of it ends a search; 0 if unknown
+    truth: np.ndarray | None = None  # natural values that a synthetic film was made with, (p,)
 
     @property
     def asked(self) -> list[int]:
@@ -120,9 +92,7 @@ def relative_half_widths(found: Evidence) -> np.ndarray:
     assert found.intervals is not None
     low, high = found.intervals.model
     value = found.parameters.natural(found.theta)
-    half = np.where(
-        positive_values(found.parameters), np.maximum(high - value, 0.0), (high - low) / 2.0
-    )
+    half = np.where(is_log(found.parameters), np.maximum(high - value, 0.0), (high - low) / 2.0)
     return half / np.maximum(value_scale(found), 1e-300)
 
 
@@ -148,7 +118,7 @@ def differences(found: Evidence, basin: Basin, least: float) -> list[int]:
     value, other = (found.parameters.natural(theta) for theta in (found.theta, basin.theta))
     scale = value_scale(found)
     smaller = np.minimum(scale, np.abs(other))  # twice the value and half of it differ alike
-    scale = np.where(positive_values(found.parameters), smaller, scale)
+    scale = np.where(is_log(found.parameters), smaller, scale)
     apart = np.abs(other - value) / np.maximum(scale, 1e-300)
     is_other = apart > least
     if found.has_intervals and found.intervals is not None:
@@ -184,7 +154,7 @@ def value_scale(found: Evidence) -> np.ndarray:
     parameters = found.parameters
     value = parameters.natural(found.theta)
     scale, first = np.abs(value), 0
-    positive = positive_values(parameters)
+    positive = is_log(parameters)
     for own in parameters.values(found.theta).values():
         part = slice(first, first + np.size(own))
         first = part.stop
@@ -198,4 +168,4 @@ def theta_scale(found: Evidence) -> np.ndarray:
     """Return the scale of theta, `(p,)`: 1 for a logarithm, otherwise that of the value."""
     rate = np.abs(np.diag(found.parameters.natural_jacobian(found.theta)))
     in_theta = value_scale(found) / np.maximum(rate, 1e-300)
-    return np.where(positive_values(found.parameters), 1.0, in_theta)
+    return np.where(is_log(found.parameters), 1.0, in_theta)

@@ -15,20 +15,9 @@ def offset(images: np.ndarray, targets: np.ndarray) -> dict[str, Any]:
 
     A motion that is wrong leaves differences of either sign where outlines are; a light, a colour
     or a background that is wrong leaves one colour on the body, or behind it. Silhouettes and
-    other grey images have no look that could be off.
-
-    Parameters
-    ----------
-    images : numpy.ndarray
-        RGBA, (n_images, height, width, 4).
-    targets : numpy.ndarray
-        RGB or RGBA, (n_images, height, width, 3 or 4).
-
-    Returns
-    -------
-    dict
-        "body" and "background": the mean difference of RGB there, three numbers; "share": the
-        part of the sum of squares that these two constants explain.
+    other grey images have no look that could be off. Images are RGBA, (n_images, height, width, 4),
+    targets RGB or RGBA. "body" and "background" get the mean difference of RGB there, three
+    numbers, "share" the part of the sum of squares that these two constants explain.
     """
     left = np.asarray(images[..., :3] - targets[..., :3], np.float64)
     if all(not np.ptp(one[..., :3], axis=-1).any() for one in (images, targets)):
@@ -52,13 +41,7 @@ def looks_off(found: dict[str, Any]) -> bool:
 
 
 def fit_warnings(result: dict[str, Any]) -> list[str]:
-    """Return sentences that warn of a result beside its verdict.
-
-    Parameters
-    ----------
-    result : dict
-        What `studies.problem.fit.SceneFit.result` returned.
-    """
+    """Return sentences that warn of the result of a fit beside its verdict."""
     lines = []
     found = result["offset"]  # None where images are not compared with films as they are
     if found is not None and looks_off(found):

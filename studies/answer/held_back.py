@@ -18,33 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from adjsim import checks
-from studies.runs.errors import StudyError
-
 
 @dataclass(frozen=True)
 class Explained:
-    """What a fit leaves unexplained of a film.
+    """What a fit leaves unexplained of a film."""
 
-    Attributes
-    ----------
-    unexplained : float
-        Part of the motion in the frames after the first that is left, from 0.
-    predicted_unexplained : float or None
-        The same part in the frames held back, by the fit of the others; None without such frames.
-    first : float
-        Residual of the first frame, as a part of the same motion: what is wrong with the look.
-    growth : float or None
-        Residual of the last third of the frames over that of the first frame (sums of squares);
-        None where the first frame has none.
-    frames, held_back : int
-        Number of frames, and of those held back.
-    """
-
-    unexplained: float
+    unexplained: float  # part of the motion in the frames after the first that is left, from 0
+    # The same part in the frames held back, by the fit of the others; None without such frames
     predicted_unexplained: float | None
+    # Residual of the first frame, as a part of the same motion: what is wrong with the look
     first: float
+    # Residual of the last third of the frames over that of the first frame (sums of squares); None
+    # where the first frame has none
     growth: float | None
+    # Number of frames, and of those held back
     frames: int
     held_back: int
 
@@ -54,61 +41,29 @@ class Explained:
 
 
 def explained(
-    residual_squares: np.ndarray,
-    still_squares: np.ndarray,
+    left: np.ndarray,
+    moved: np.ndarray,
     *,
-    predicted_squares: np.ndarray | None = None,
     n_fitted: int | None = None,
     appearance: np.ndarray | None = None,
 ) -> Explained | None:
     """Return what is left unexplained; None for less than two frames, or if nothing moves.
 
-    Parameters
-    ----------
-    residual_squares : numpy.ndarray
-        Sum of squares of prediction - target in every frame at the answer, `(n_frames,)`.
-    still_squares : numpy.ndarray
-        Sum of squares of target - first target in every frame, `(n_frames,)`.
-    predicted_squares : numpy.ndarray, optional
-        As `residual_squares`, at the optimum of the first `n_fitted` frames alone.
-    n_fitted : int, optional
-        How many frames that optimum was fitted to; the others were held back.
-    appearance : numpy.ndarray, optional
-        What the look alone leaves at every frame, `(n_frames,)`: of the first frame of each film
-        that is observed then, with cameras and looks fitted to that frame only. A fit of the whole
-        film may leave more of it, where it bends a camera to make up for a wrong motion, and that
-        is no appearance. By default what the fit leaves of the first frame.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a number is negative or not finite, or no frame is left to predict.
+    All arrays are `(n_frames,)`: `left` is e_k, of the answer or of a fit to the first `n_fitted`
+    frames alone, `moved` m_k, and `appearance` look_k with cameras and looks fitted to the first
+    frame only, by default e_0. A fit of the whole film may bend a camera to make up for a wrong
+    motion, and what that leaves of the first frame is no appearance.
     """
-    left = checks.array("residual_squares", residual_squares, ("n_frames",))
-    moved = checks.array("still_squares", still_squares, left.shape)
-    checks.non_negative("residual_squares", left)
-    checks.non_negative("still_squares", moved)
     if len(left) < 2 or not moved[1:].any():
         return None
-    motion = float(moved[1:].mean())
-    looks = np.full(left.shape, left[0])
-    if appearance is not None:
-        looks = checks.array("appearance", appearance, left.shape)
-    predicted = None
-    if predicted_squares is not None:
-        own = checks.array("predicted_squares", predicted_squares, left.shape)
-        if n_fitted is None or not 1 <= n_fitted < len(left):
-            raise StudyError(
-                f"`n_fitted` must be from 1 to {len(left) - 1}, got {n_fitted}. Hold back at least "
-                "one of the frames, and fit at least one."
-            )
-        predicted = max(0.0, float((own - looks)[n_fitted:].mean())) / motion
+    motion, first = float(moved[1:].mean()), float(left[0])
+    beyond = left - (first if appearance is None else appearance)
     last = float(left[-max(1, len(left) // 3) :].mean())
     return Explained(
-        max(0.0, float((left - looks)[1:].mean())) / motion,
-        predicted,
-        float(left[0]) / motion,
-        last / float(left[0]) if left[0] > 0.0 else None,
+        max(0.0, float(beyond[1:].mean())) / motion,
+        None if n_fitted is None else max(0.0, float(beyond[n_fitted:].mean())) / motion,
+        first / motion,
+        last / first if first > 0.0 else None,
         len(left),
-        0 if n_fitted is None or predicted is None else len(left) - n_fitted,
+        0 if n_fitted is None else len(left) - n_fitted,
     )

@@ -27,7 +27,7 @@ Sources: Cameron & Miller, "A practitioner's guide to cluster-robust inference",
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,10 +35,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
-from adjsim import checks
 from studies.problem.parameters import Parameters
-from studies.problem.transforms import LINEAR
 from studies.runs.errors import StudyError
+from studies.search.coarse import is_log
 
 
 LEVEL = 0.95
@@ -58,30 +57,17 @@ FEW_FRAMES = 4  # below that, frames are cut in strips
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Two intervals for every natural parameter; `reason` says why there are none.
+    """Two intervals for every natural parameter; `reason` says why there are none."""
 
-    Attributes
-    ----------
-    pixel, model : tuple of numpy.ndarray
-        Lower and upper ends, `(p,)` each: pixel noise only, and with model error.
-    covariance : numpy.ndarray
-        Of theta with model error, `(p, p)`.
-    half_width : numpy.ndarray
-        Of theta with model error, `(p,)`.
-    gradient : numpy.ndarray
-        Of r @ r, `(p,)`.
-    remaining : numpy.ndarray
-        The Gauss-Newton step in theta that is left at the optimum, `(p,)`; 0 towards a bound.
-    parts : dict
-        Standard deviation of theta by source: pixel, lasting, jackknife, drift, floor.
-    """
-
+    # Lower and upper ends, (p,) each: pixel noise only, and with model error
     pixel: tuple[np.ndarray, np.ndarray]
     model: tuple[np.ndarray, np.ndarray]
-    covariance: np.ndarray
-    half_width: np.ndarray
-    gradient: np.ndarray
+    covariance: np.ndarray  # of theta with model error, (p, p)
+    half_width: np.ndarray  # of theta with model error, (p,)
+    gradient: np.ndarray  # of r @ r, (p,)
+    # The Gauss-Newton step in theta that is left at the optimum, (p,); 0 towards a bound
     remaining: np.ndarray
+    # Standard deviation of theta by source: pixel, lasting, jackknife, drift, floor
     parts: dict[str, np.ndarray] = field(default_factory=dict)
     reason: str = ""
 
@@ -109,13 +95,10 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     stages: Sequence[np.ndarray] = (),
     floor: float = 0.0,
 ) -> Intervals:
-    """Return the intervals of a fit.
+    """Return the intervals of a fit whose optimum is theta, `(p,)`.
 
     Parameters
     ----------
-    parameters : Parameters
-    theta : numpy.ndarray
-        The optimum, `(p,)`.
     residuals, jacobian : numpy.ndarray
         r, `(n,)`, with loss = r @ r, and dr/dtheta, `(n, p)`.
     frames : numpy.ndarray
@@ -129,13 +112,13 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         Optima of earlier windows of the film, `(p,)` each, e.g. of 60 % and 80 % of the frames.
     floor : float
         Relative standard deviation that model error has at least (in theta, for a logarithm).
-
-    Raises
-    ------
-    ValueError
-        If a shape or a number is wrong.
     """
-    r, J, frames = _checked(theta, residuals, jacobian, frames)
+    r, J = np.asarray(residuals, np.float64), np.asarray(jacobian, np.float64)
+    if not (np.isfinite(r).all() and np.isfinite(J).all()):  # without the copy of checks.array
+        raise StudyError(
+            "`residuals` and `jacobian` must be finite. Give those of a theta where the rollout "
+            "stays finite."
+        )
     n, p = J.shape
     if n <= p:
         return no_intervals(p, "the film has no more values than there are parameters")
@@ -149,16 +132,8 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         "lasting": fit.lasting(aligned=aligned),
         "jackknife": fit.jackknife(),
         "drift": fit.drift(theta, stages),
-        "floor": checks.non_negative("floor", floor) ** 2 * fit.relative(_scale(parameters, theta)),
+        "floor": floor**2 * fit.relative(_scale(parameters, theta)),
     }
-    return _combined(parameters, theta, fit, sources)
-
-
-def _combined(
-    parameters: Parameters, theta: np.ndarray, fit: "_Whitened", sources: Mapping[str, np.ndarray]
-) -> Intervals:
-    """Return the intervals by all sources of error."""
-    n, p = fit.J.shape
     residual = upper_bound(upper_bound(sources["pixel"], sources["lasting"]), sources["jackknife"])
     with_model = residual + sources["drift"] + sources["floor"]
     covariance = fit.in_theta(with_model)
@@ -182,7 +157,7 @@ def _pixel_noise(R: np.ndarray, r: np.ndarray, n: int, given: np.ndarray | None)
     p = len(R)
     if given is None:
         return float(r @ r) / (n - p) * np.eye(p)
-    return R @ checks.array("pixel_covariance", given, (p, p)) @ R.T
+    return R @ given @ R.T
 
 
 class _Whitened:
@@ -248,7 +223,7 @@ class _Whitened:
         """Return the covariance by the change of the optimum between stages."""
         if not len(stages):
             return np.zeros_like(self.R)
-        earlier = checks.array("stages", np.stack(stages), ("n_stages", len(theta)))
+        earlier = np.stack(stages)
         moved = (earlier - theta) @ self.R.T
         return moved.T @ moved / len(moved)
 
@@ -290,22 +265,12 @@ def natural_interval(
     value = parameters.natural(theta)
     D = parameters.natural_jacobian(theta)
     spread = quantile * _deviation(D @ covariance @ D.T)
-    positive = positive_values(parameters)
+    positive = is_log(parameters)
     with np.errstate(over="ignore"):  # not determined at all: from 0 to infinity
         factor = np.exp(np.where(positive, spread / np.where(positive, value, 1.0), 0.0))
     low = np.where(positive, value / factor, value - spread)
     high = np.where(positive, value * factor, value + spread)
     return low, high
-
-
-def positive_values(parameters: Parameters) -> np.ndarray:
-    """Return which natural values their transform keeps positive, `(p,)` bool."""
-    return np.concatenate(
-        [
-            np.full(block.start.size, not isinstance(block.transform, LINEAR))
-            for block in parameters.blocks
-        ]
-    )
 
 
 def row_clusters(n_rows: int, n_frames: int) -> tuple[np.ndarray, bool]:
@@ -330,7 +295,7 @@ def _scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
         length = np.linalg.norm(rows, axis=1, keepdims=True)
         lengths[first : first + block.start.size] = np.broadcast_to(length, rows.shape).ravel()
         first += block.start.size
-    return np.where(positive_values(parameters), 1.0, np.square(lengths))
+    return np.where(is_log(parameters), 1.0, np.square(lengths))
 
 
 def _deviation(covariance: np.ndarray) -> np.ndarray:
@@ -349,32 +314,3 @@ def _remaining(
         projected = solve_triangular(R, gradient, trans=1)  # Q^T r with J = Q R
         step[~is_out] = -np.linalg.lstsq(R[:, ~is_out], projected, rcond=None)[0]
     return step
-
-
-def _checked(
-    theta: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray, frames: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return residuals, Jacobian and frames; raise for wrong shapes or numbers."""
-    r, J = np.asarray(residuals, np.float64), np.asarray(jacobian, np.float64)
-    frames = np.asarray(frames)
-    if r.ndim != 1 or J.shape != (r.size, len(theta)):
-        raise StudyError(
-            f"`residuals` must have shape (n,) and `jacobian` (n, {len(theta)}), got {r.shape} and "
-            f"{J.shape}. Give one row for each residual."
-        )
-    if not (np.isfinite(r).all() and np.isfinite(J).all()):  # without the copy of checks.array
-        raise StudyError(
-            "`residuals` and `jacobian` must be finite. Give those of a theta where the rollout "
-            "stays finite."
-        )
-    if frames.shape != r.shape or frames.dtype.kind not in "iu":
-        raise StudyError(
-            f"`frames` must be one integer for each of the {len(r)} residuals, got shape "
-            f"{frames.shape} of {frames.dtype}. Give the frame of each row, or -1 for a prior."
-        )
-    if frames.min() < -1 or not (frames >= 0).any():
-        raise StudyError(
-            f"`frames` must be 0 or more, or -1 for a prior, and not all -1; got {frames.min()} to "
-            f"{frames.max()}."
-        )
-    return r, J, frames

@@ -12,7 +12,7 @@ directions, of which |dc/dtheta| is estimated. Obstacles of every shape count, m
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -32,55 +32,25 @@ COPIES = 6  # of a state that is looked at: in windows of two motions, and made 
 
 @dataclass(frozen=True)
 class Touch:
-    """The touch that is nearest to moving to another step.
+    """The touch that is nearest to moving to another step."""
 
-    Attributes
-    ----------
-    force : str
-        Name of the contact.
-    node, step : int
-        Which node, or vertex of the force's `body`, and in which state.
-    time : float
-        Of that state [s].
-    depth : float
-        |c| there [m].
-    distance : float
-        How far theta may move; inf if no node's depth moves with it.
-    """
-
-    force: str
+    force: str  # name of the contact
+    # Which node, or vertex of the force's `body`, and in which state
     node: int
     step: int
-    time: float
-    depth: float
-    distance: float
+    time: float  # of that state [s]
+    depth: float  # |c| there [m]
+    distance: float  # how far theta may move; inf if no node's depth moves with it
 
     def to_dict(self) -> dict[str, Any]:
         """Return the touch as plain values, ready for JSON."""
         return {**asdict(self), "distance": self.distance if np.isfinite(self.distance) else None}
 
 
-class Moving(Protocol):
-    """A problem of something that moves."""
-
-    def with_dtype(self, dtype: str) -> Any:
-        """Return the same problem computed in another precision."""
-        ...
-
-    def motion_at(self, theta: np.ndarray) -> Motion:
-        """Return the motion at theta."""
-        ...
-
-
-def nearest_touch(problem: Moving, theta: np.ndarray) -> Touch | None:
+def nearest_touch(problem: Any, theta: np.ndarray) -> Touch | None:
     """Return the touch nearest to moving to another step; None without contact.
 
-    Parameters
-    ----------
-    problem : Moving
-        Its motion has as many steps at every theta.
-    theta : numpy.ndarray
-        (n,).
+    The motion of the scene's problem has as many steps at every theta.
     """
     exact = problem.with_dtype("float64")
     squares = [

@@ -9,18 +9,11 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Hidden values.
+    """Hidden values."""
 
-    Attributes
-    ----------
-    values : mapping
-        By path.
-    scales : mapping
-        What an error of a path is relative to, where that is not the truth itself: a
-        velocity may have components that are 0.
-    """
-
-    values: Mapping[str, Any]
+    values: Mapping[str, Any]  # by path
+    # What an error of a path is relative to, where that is not the truth itself: a velocity may
+    # have components that are 0
     scales: Mapping[str, float] = field(default_factory=dict)
 
     def flat(self, paths: tuple[str, ...]) -> np.ndarray:

@@ -5,17 +5,12 @@ root of the rounding error. A direction with a singular value at rounding leaves
 are those of `studies.answer.intervals`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from studies.answer.intervals import (
-    LEVEL,
-    Intervals,
-    no_intervals,
-    triangle,
-)
+from studies.answer.intervals import LEVEL, Intervals, triangle
 
 
 SHOWN, LEAST_SHOWN = 8, 0.05  # components told of the worst and the best direction
@@ -23,30 +18,23 @@ SHOWN, LEAST_SHOWN = 8, 0.05  # components told of the worst and the best direct
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Intervals and what they rest on; `reason` says why there are none.
+    """Intervals and what they rest on."""
 
-    Attributes
-    ----------
-    interval : tuple of numpy.ndarray
-        Lower and upper ends of the natural values by pixel noise, `(n,)` each; NaN if there are
-        none.
-    theta_interval : tuple of numpy.ndarray
-        The same in theta.
-    noise : float
-        Estimated standard deviation of a pixel [-].
-    singular_values, directions : numpy.ndarray
-        Of J in theta: values descending, `(n,)`, and a unit direction in each row, `(n, n)`.
-    intervals : Intervals
-        The same and those with model error.
-    """
-
-    interval: tuple[np.ndarray, np.ndarray]
-    theta_interval: tuple[np.ndarray, np.ndarray]
-    noise: float
+    intervals: Intervals
+    noise: float  # estimated standard deviation of a pixel [-]
+    # Of J in theta: values descending, (n,), and a unit direction in each row, (n, n)
     singular_values: np.ndarray
     directions: np.ndarray
-    reason: str = ""
-    intervals: Intervals = field(default_factory=lambda: no_intervals(0, "not computed"))
+
+    @property
+    def interval(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends of the natural values by pixel noise, `(n,)`; NaN if unknown."""
+        return self.intervals.pixel
+
+    @property
+    def reason(self) -> str:
+        """Why there are no intervals, if there are none."""
+        return self.intervals.reason
 
     def to_dict(self, labels: tuple[str, ...]) -> dict[str, Any]:
         """Return the spectrum and the noise as plain numbers, ready for JSON."""

@@ -30,7 +30,7 @@ from studies.answer.evidence import (
     theta_scale,
     worst_combination,
 )
-from studies.answer.intervals import positive_values
+from studies.search.coarse import is_log
 from studies.search.optimizers.problem import Status
 
 
@@ -354,7 +354,7 @@ def misses_truth(found: Evidence) -> Verdict | None:
         return None
     value = found.parameters.natural(found.theta)
     off = np.abs(value - found.truth) / np.maximum(np.abs(found.truth), 1e-300)
-    off = np.where(positive_values(found.parameters), off, 0.0)
+    off = np.where(is_log(found.parameters), off, 0.0)
     worst = max(found.asked, key=lambda i: off[i])
     if off[worst] <= WIDE:
         return None

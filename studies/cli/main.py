@@ -6,21 +6,21 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from studies.cli.listing import listed
-from studies.cli.settings_help import SettingsCommand
+from studies.cli.settings_help import SettingsCommand, listed
 from studies.runs.blas import limit_before_loading
 
 
 if TYPE_CHECKING:
     from studies.runs.folder import RunFolder
+    from studies.runs.pool import Pool
     from studies.runs.starting import Job
 
 
@@ -37,7 +37,8 @@ app = typer.Typer(
 # Compilers and figures make objects by the million, few of them garbage: looking for it as often as
 # Python does by default takes a twentieth of a run.
 COLLECT_EVERY = 20_000, 20, 50
-INTO_FOLDERS = ("run", "scan", "dataset")  # the commands that say themselves how to go on
+# The commands that say themselves how to go on, and what their folders are called.
+FOLDERS = {"run": "run", "scan": "scan", "dataset": "data set"}
 _shows_traceback = False
 _if_interrupted = "Interrupted."  # what is still to be said of a Ctrl-C
 Scheduler = Annotated[
@@ -48,8 +49,6 @@ Scheduler = Annotated[
         "machine's cores."
     ),
 ]
-
-
 Checkpoint = Annotated[
     str | None,
     typer.Option(
@@ -63,6 +62,8 @@ Resume = Annotated[
     bool,
     typer.Option("--resume", help="Go on with what is in --out; begin where nothing is."),
 ]
+Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Default: cpu.")]
+Dtype = Annotated[str | None, typer.Option(metavar="float64|float32", help="Default: float64.")]
 
 
 def _folder_name(text: str) -> Path:
@@ -71,8 +72,14 @@ def _folder_name(text: str) -> Path:
     return Path(text)
 
 
-Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Default: cpu.")]
-Dtype = Annotated[str | None, typer.Option(metavar="float64|float32", help="Default: float64.")]
+def _out(text: str) -> Any:
+    """Return the option of a folder."""
+    return typer.Option(parser=_folder_name, metavar="DIR", help=text)
+
+
+def _keys(text: str) -> Any:
+    """Return the argument of keys and their values."""
+    return typer.Argument(metavar="KEY=VALUE", help=text)
 
 
 @app.callback()
@@ -86,7 +93,7 @@ def options(
     """Simulation and rendering with hand-derived, proven gradients."""
     global _shows_traceback, _if_interrupted  # noqa: PLW0603
     _shows_traceback = traceback
-    when = " before anything was written" if ctx.invoked_subcommand in INTO_FOLDERS else ""
+    when = " before anything was written" if ctx.invoked_subcommand in FOLDERS else ""
     _if_interrupted = f"Interrupted{when}."
 
 
@@ -101,19 +108,11 @@ def run(  # noqa: PLR0913 -- the options of a command
     scene: Annotated[str, typer.Argument(help="A scene by name (see list), or a TOML file.")],
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Keys, e.g. bodies.beam.mu=2e5; `adjsim run SCENE --help` shows all of a scene.",
-            metavar="KEY=VALUE",
-        ),
+        _keys("Keys, e.g. bodies.beam.mu=2e5; `adjsim run SCENE --help` shows all of a scene."),
     ] = None,
     *,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=_folder_name,
-            metavar="DIR",
-            help="Run folder; by default the next free runs/SCENE-NNN.",
-        ),
+        Path | None, _out("Run folder; by default the next free runs/SCENE-NNN.")
     ] = None,
     device: Device = None,
     dtype: Dtype = None,
@@ -130,22 +129,25 @@ def run(  # noqa: PLR0913 -- the options of a command
 ) -> None:
     """Run a scene: search, judge, certify, report."""
     from studies.problem.running import start_scene
-    from studies.runs.pool import open_pool
     from studies.scene.files import find_scene
 
     options = {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
     options["certificate"] = False if no_certificate else None  # None: as before, or by default
-    _tell_of_compiling()
-    command, path, given = f"adjsim run {shlex.quote(scene)}", find_scene(scene), overrides or []
-    with open_pool(scheduler, device=device or "cpu") as pool:
-        folder, job = start_scene(path, given, out, options, spread=pool, resume=resume)
-        print(f"run folder: {folder.path}", flush=True)
-        _carry_out(job, folder, command, scheduler)
+    with _pool("run", scene, scheduler, device) as (pool, carry_out):
+        path = find_scene(scene)
+        carry_out(start_scene(path, overrides or [], out, options, spread=pool, resume=resume))
 
 
-def _tell_of_compiling() -> None:
-    """Say that a first run compiles, before the minutes in which nothing else is said."""
+@contextmanager
+def _pool(
+    verb: str, target: str, scheduler: str | None, device: str | None
+) -> Iterator[tuple["Pool", Callable[[tuple["RunFolder", "Job"]], None]]]:
+    """Give the pool of a command, and what carries out a job in its folder.
+
+    A first run compiles, which is said before the minutes in which nothing else is said.
+    """
     from adjsim import backend
+    from studies.runs.pool import open_pool
 
     compiled = any(backend.CACHE_DIR.rglob("*.nbc"))  # folders are there once a module is loaded
     if not backend.JIT_DISABLED and not compiled:
@@ -156,20 +158,28 @@ def _tell_of_compiling() -> None:
             flush=True,
         )
 
+    def carry_out(started: tuple["RunFolder", "Job"]) -> None:
+        """Run to the end; where Ctrl-C ends it before, say how to go on."""
+        global _if_interrupted  # noqa: PLW0603
+        folder, job = started
+        print(f"{FOLDERS[verb]} folder: {folder.path}", flush=True)
+        _if_interrupted = ""
+        try:
+            print(job.run(folder))
+        except KeyboardInterrupt:
+            again = f"adjsim {verb} {shlex.quote(target)} --out {shlex.quote(str(folder.path))}"
+            again += " --resume"
+            again += "" if scheduler is None else f" --scheduler {shlex.quote(scheduler)}"
+            print(
+                f"\nInterrupted. What was computed is kept. Go on with:\n  {again}",
+                file=sys.stderr,
+            )
+            raise typer.Exit(INTERRUPTED) from None
+        finally:
+            folder.release()
 
-def _carry_out(job: "Job", folder: "RunFolder", command: str, scheduler: str | None) -> None:
-    """Run to the end; where Ctrl-C ends it before, say how to go on."""
-    global _if_interrupted  # noqa: PLW0603
-    _if_interrupted = ""
-    try:
-        print(job.run(folder))
-    except KeyboardInterrupt:
-        again = f"{command} --out {shlex.quote(str(folder.path))} --resume"
-        again += "" if scheduler is None else f" --scheduler {shlex.quote(scheduler)}"
-        print(f"\nInterrupted. What was computed is kept. Go on with:\n  {again}", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
-    finally:
-        folder.release()
+    with open_pool(scheduler, device=device or "cpu") as pool:
+        yield pool, carry_out
 
 
 @app.command(cls=SettingsCommand)
@@ -182,8 +192,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
         ),
     ],
     overrides: Annotated[
-        list[str] | None,
-        typer.Argument(help="Keys of the scene, as `adjsim run` takes.", metavar="KEY=VALUE"),
+        list[str] | None, _keys("Keys of the scene, as `adjsim run` takes.")
     ] = None,
     *,
     over: Annotated[
@@ -207,12 +216,7 @@ def scan(  # noqa: PLR0913 -- the options of a command
         typer.Option(help="Compare the gradient with differences at every point. Default: yes."),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=_folder_name,
-            metavar="DIR",
-            help="Folder; by default the next free runs/scan-NAME-NNN.",
-        ),
+        Path | None, _out("Folder; by default the next free runs/scan-NAME-NNN.")
     ] = None,
     device: Device = None,
     dtype: Dtype = None,
@@ -222,16 +226,12 @@ def scan(  # noqa: PLR0913 -- the options of a command
     resume: Resume = False,
 ) -> None:
     """Scan the loss landscape of a scene: loss and gradient on a grid."""
-    from studies.runs.pool import open_pool
     from studies.scans import scanning
 
     given = {"scan": study, "overrides": overrides, "over": over, "at": at, "trust": trust}
     given |= {"seed": seed, "dtype": dtype, "device": device, "checkpoint": checkpoint}
-    _tell_of_compiling()
-    with open_pool(scheduler, device=device or "cpu") as pool:
-        folder, job = scanning.start(given, out, pool, resume=resume)
-        print(f"scan folder: {folder.path}", flush=True)
-        _carry_out(job, folder, f"adjsim scan {shlex.quote(study)}", scheduler)
+    with _pool("scan", study, scheduler, device) as (pool, carry_out):
+        carry_out(scanning.start(given, out, pool, resume=resume))
 
 
 @app.command(cls=SettingsCommand)
@@ -241,20 +241,12 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="E.g. bodies.duck.E=2e5; `adjsim dataset SCENE --help` shows a bundled scene.",
-            metavar="KEY=VALUE",
-        ),
+        _keys("E.g. bodies.duck.E=2e5; `adjsim dataset SCENE --help` shows a bundled scene."),
     ] = None,
     *,
     count: Annotated[int | None, typer.Option(help="Scenes. Default: 1000.")] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=_folder_name,
-            metavar="DIR",
-            help="Folder; by default the next free runs/dataset-NAME-NNN.",
-        ),
+        Path | None, _out("Folder; by default the next free runs/dataset-NAME-NNN.")
     ] = None,
     device: Device = None,
     dtype: Dtype = None,
@@ -270,7 +262,6 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     """Make a data set: videos of random scenes, in HDF5 shards."""
     from studies.datasets import generating
     from studies.datasets.spec import require_name
-    from studies.runs.pool import open_pool
 
     if verify is not None:
         good, lines = generating.verify(verify)
@@ -279,11 +270,8 @@ def dataset(  # noqa: PLR0913 -- the options of a command
     name = require_name(name)
     given = {"name": name, "overrides": overrides, "count": count}
     given |= {"seed": seed, "dtype": dtype, "device": device}
-    _tell_of_compiling()
-    with open_pool(scheduler, device=device or "cpu") as pool:
-        folder, job = generating.start(given, out, pool, resume=resume)
-        print(f"data set folder: {folder.path}", flush=True)
-        _carry_out(job, folder, f"adjsim dataset {shlex.quote(name)}", scheduler)
+    with _pool("dataset", name, scheduler, device) as (pool, carry_out):
+        carry_out(generating.start(given, out, pool, resume=resume))
 
 
 @app.command()
@@ -355,10 +343,11 @@ def view(
     from studies.runs.folder import SCAN, SPEC, RunFolder
 
     folder = RunFolder.open(run)
-    if folder.has(SPEC):
-        raise StudyError(f"{run} holds a data set, not one motion; open {run}/report.html instead.")
-    if folder.has(SCAN):
-        raise StudyError(f"{run} holds a scan, not one motion; open {run}/report.html instead.")
+    for name, what in ((SPEC, "data set"), (SCAN, "scan")):
+        if folder.has(name):
+            raise StudyError(
+                f"{run} holds a {what}, not one motion; open {run}/report.html instead."
+            )
     view_run(folder, screenshot)
     if screenshot is not None:
         print(screenshot.resolve())
@@ -368,8 +357,7 @@ def view(
 def preview(
     scene: Annotated[str, typer.Argument(help="A bundled scene by name, or a TOML file.")],
     overrides: Annotated[
-        list[str] | None,
-        typer.Argument(help="Keys of the scene, e.g. bodies.duck.E=2e5.", metavar="KEY=VALUE"),
+        list[str] | None, _keys("Keys of the scene, e.g. bodies.duck.E=2e5.")
     ] = None,
     *,
     out: Annotated[
@@ -429,16 +417,13 @@ def _terminating(stopped_by: list[int]) -> Iterator[None]:
 def _call(stopped_by: list[int]) -> None:
     try:
         app()
-    except (ValueError, OSError, ArithmeticError) as error:
+    except (ValueError, OSError, ArithmeticError, MemoryError) as error:
         if _shows_traceback:
             raise
-        print(f"adjsim: {_shortened(str(error))}", file=sys.stderr)
-        raise SystemExit(USER_ERROR) from None
-    except MemoryError as error:
-        if _shows_traceback:
-            raise
-        print(f"adjsim: {_short_of_memory(error)}", file=sys.stderr)
-        raise SystemExit(NO_MEMORY) from None
+        is_memory = isinstance(error, MemoryError)
+        message = _short_of_memory(error) if is_memory else _shortened(str(error))
+        print(f"adjsim: {message}", file=sys.stderr)
+        raise SystemExit(NO_MEMORY if is_memory else USER_ERROR) from None
     except (KeyboardInterrupt, SystemExit) as stop:  # Typer turns the one into the other
         if isinstance(stop, SystemExit) and stop.code != INTERRUPTED:
             raise
@@ -452,7 +437,7 @@ def _shortened(message: str) -> str:
     return message if len(message) <= LONGEST else f"{message[:800]} ... {message[-400:]}"
 
 
-def _short_of_memory(error: MemoryError) -> str:
+def _short_of_memory(error: Exception) -> str:
     """Return what to ask less of; NumPy's error says how much it was."""
     wanted = str(error).rstrip(".")
     return (

@@ -1,6 +1,7 @@
-"""Help that shows the settings of what it is asked about: `adjsim run beam --help`.
+"""What `adjsim list` names, and help that shows settings: `adjsim run beam --help`.
 
-The built-in files document every key, so they are what is shown.
+The built-in files document every key, so they are what is shown. Little is read and imported, so
+that both answer at once.
 """
 
 import tomllib
@@ -9,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand
+
+from studies.scene.files import bundled_scenes, scene_file
+
+
+SCANS = Path(__file__).resolve().parents[1] / "scans" / "configs"
 
 
 class SettingsCommand(TyperCommand):
@@ -37,12 +43,23 @@ def settings_text(command: str, args: Sequence[str]) -> str:
 
 def documents(command: str, name: str) -> list[Path]:
     """Return the built-in files that document what a command makes of a name, its settings last."""
-    from studies.cli.listing import SCANS
-    from studies.scene.files import scene_file
-
     scan = SCANS / f"{name}.toml"
     if command == "scan" and scan.is_file():
         told = tomllib.loads(scan.read_text(encoding="utf-8"))
         return [scan, *documents("run", told["scene"])]
     scene = scene_file(name)
     return [scene] if scene else []
+
+
+def listed() -> str:
+    """Return bundled scenes and scans, one line each, under their commands."""
+    scans = {
+        path.stem: tomllib.loads(path.read_text(encoding="utf-8"))["title"]
+        for path in sorted(SCANS.glob("*.toml"))
+    }
+    groups = {"adjsim run NAME": bundled_scenes(), "adjsim scan NAME": scans}
+    width = max(len(name) for named in groups.values() for name in named)
+    lines = []
+    for command, named in groups.items():
+        lines += [f"{command}:", *(f"  {name:{width}}  {text}" for name, text in named.items()), ""]
+    return "\n".join(lines[:-1])

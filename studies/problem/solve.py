@@ -368,13 +368,8 @@ def _explained(
     left = _squares(problem, theta)
     if left is None:
         return None
-    return explained(
-        left,
-        problem.still_squares(),
-        predicted_squares=None if n_fitted is None else left,
-        n_fitted=n_fitted,
-        appearance=_appearance(problem, looks),
-    )
+    still, appearance = problem.still_squares(), _appearance(problem, looks)
+    return explained(left, still, n_fitted=n_fitted, appearance=appearance)
 
 
 def _squares(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
@@ -435,7 +430,6 @@ def _spread(
     Of many parameters there are none unless the search had their Jacobians too.
     """
     n = problem.parameters.size
-    nan = np.full(n, np.nan)
     if n > MOST_TANGENTS and not has_jacobian:
         left = _squares(problem, theta)
         noise = 0.0 if left is None else SEEN * float(np.sqrt(left.mean()))
@@ -457,14 +451,12 @@ def _spread(
     )
     values, directions = spectrum(J)
     noise = SEEN * float(np.sqrt(problem.residual_squares(theta).mean()))
-    return Uncertainty(own.pixel, (nan, nan), noise, values, directions, own.reason, own)
+    return Uncertainty(own, noise, values, directions)
 
 
 def no_spread(n: int, reason: str, noise: float = 0.0) -> Uncertainty:
     """Return what is known of n parameters without intervals, for this reason."""
-    nan, blank = np.full(n, np.nan), np.zeros((0, n))
-    ends = (nan, nan)
-    return Uncertainty(ends, ends, noise, np.zeros(0), blank, reason, no_intervals(n, reason))
+    return Uncertainty(no_intervals(n, reason), noise, np.zeros(0), np.zeros((0, n)))
 
 
 def _rivals(

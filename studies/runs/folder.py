@@ -7,7 +7,6 @@ however that ends. JSON carries its own checksum, npz has checksums anyway, and 
 
 import errno
 import hashlib
-import itertools
 import json
 import shlex
 import zipfile
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from studies.runs.errors import StudyError
+from studies.runs.lines import unsealed
 from studies.runs.writing import PART, explained, replacing
 
 
@@ -33,7 +33,7 @@ MESHES = "meshes.npz"  # tetrahedra that were made from surfaces
 TRAJECTORY, FRAMES = "trajectory.npz", "frames.npz"
 REPORT, REPORT_DATA = "report.html", "report.json"  # the page, and what it is rendered from
 INSTANCES, INSTANCES_CSV, CURVES_CSV = "instances.json", "instances.csv", "curves.csv"
-TARGET_VIDEO, FITTED_VIDEO, FIGURES = "target.mp4", "fitted.mp4", "figures"
+FIGURES = "figures"
 LOCK = ".lock"
 FIT = "fit problem"  # the command of a folder that a program in Python writes
 CHECK = "sha256"  # key of a JSON file: digest of the rest
@@ -66,13 +66,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path) -> "RunFolder":
-        """Return a new, empty run folder, to which no other command may write.
-
-        Raises
-        ------
-        StudyError
-            If something is there already, or it cannot be made, or another command has it.
-        """
+        """Return a new, empty run folder, to which no other command may write."""
         cls.require_free(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -93,13 +87,14 @@ class RunFolder:
             return
         if path.exists() and not path.is_dir():
             raise StudyError(f"`--out` {path} is a file. Name a folder, new or empty.")
-        if not is_free(path):
-            if (path / MANIFEST).is_file():
-                raise StudyError(
-                    f"`--out` {path} holds another run. Add `--resume` to go on with it, or choose "
-                    "another folder."
-                )
-            raise StudyError(f"`--out` {path} is not empty. Choose another folder.")
+        if is_free(path):
+            return
+        if (path / MANIFEST).is_file():
+            raise StudyError(
+                f"`--out` {path} holds another run. Add `--resume` to go on with it, or choose "
+                "another folder."
+            )
+        raise StudyError(f"`--out` {path} is not empty. Choose another folder.")
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
@@ -122,13 +117,7 @@ class RunFolder:
         return folder
 
     def lock(self) -> None:
-        """Keep other commands out until `release`, or the end of this process.
-
-        Raises
-        ------
-        StudyError
-            If another process writes to the folder.
-        """
+        """Keep other commands out until `release`, or the end of this process."""
         from filelock import FileLock, Timeout
 
         lock = FileLock(self.path / LOCK, is_singleton=True)  # a process may lock it again
@@ -175,10 +164,8 @@ class RunFolder:
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> None:
         """Write JSON with its checksum; a number that is not finite is an error."""
-        text = json.dumps(value, indent=2, allow_nan=False)
-        self.write_text(
-            name, json.dumps({**value, CHECK: digest_of(text.encode())}, indent=2) + "\n"
-        )
+        sealed = {**value, CHECK: _digest_of_table(value)}
+        self.write_text(name, json.dumps(sealed, indent=2) + "\n")
 
     def write_npz(self, name: str, **arrays: "np.ndarray") -> None:
         """Write named arrays of plain numbers or texts."""
@@ -190,45 +177,22 @@ class RunFolder:
             np.savez_compressed(stream, **arrays)  # pyright: ignore[reportArgumentType]
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """Return the tables of a JSON file.
-
-        Raises
-        ------
-        StudyError
-            If it is missing, damaged, or was changed since it was written.
-        """
-        path, value = self._existing(name), {}
-        try:
-            value = json.loads(path.read_bytes())
-            check = value.pop(CHECK)
-            is_good = check == digest_of(json.dumps(value, indent=2).encode())
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError):
-            is_good = False
-        if not is_good:
+        """Return the tables of a JSON file."""
+        with self.reading(name) as path:
+            table = unsealed(path.read_bytes(), CHECK, _digest_of_table)
+        if table is None:
             raise StudyError(self._damaged(name))
-        return value
+        return table
 
     def read_study(self) -> str:
-        """Return the resolved settings as TOML.
-
-        Raises
-        ------
-        StudyError
-            If the file is missing, or was changed since it was written.
-        """
+        """Return the resolved settings as TOML."""
         data = self._existing(STUDY).read_bytes()
         if digest_of(data) != self.read_json(MANIFEST).get("toml"):
             raise StudyError(self._damaged(STUDY))
         return data.decode()
 
     def read_npz(self, name: str, *keys: str) -> "dict[str, np.ndarray]":
-        """Return the arrays of an npz file, loaded without pickle; `keys` must be among them.
-
-        Raises
-        ------
-        StudyError
-            If it is missing or damaged.
-        """
+        """Return the arrays of an npz file, loaded without pickle; `keys` must be among them."""
         import numpy as np
 
         with (
@@ -264,15 +228,8 @@ class RunFolder:
         return self.file(name)
 
     def finished(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        """Return what a report is made of: result, certificate and manifest.
-
-        Raises
-        ------
-        StudyError
-            If the run is not finished.
-        """
-        result, certified, manifest = map(self.read_json, (RESULT, CERTIFICATE, MANIFEST))
-        return result, certified, manifest
+        """Return what a report is made of: result, certificate and manifest."""
+        return self.read_json(RESULT), self.read_json(CERTIFICATE), self.read_json(MANIFEST)
 
     def write_figures(self, images: Mapping[str, bytes]) -> None:
         """Write PNGs by name, without the ending."""
@@ -299,24 +256,18 @@ class RunFolder:
 
     def clear_parts(self) -> None:
         """Remove files that a killed command left half-written."""
-        for path in [*self.path.rglob(f"{PART}*")]:
-            if path.is_file():
-                path.unlink(missing_ok=True)
+        for path in filter(Path.is_file, [*self.path.rglob(f"{PART}*")]):
+            path.unlink(missing_ok=True)
 
 
 def is_free(path: Path) -> bool:
     """Whether a folder does not exist, or holds no more than a killed start leaves."""
-    return not path.exists() or all(
-        one.name == LOCK or one.name.startswith(PART) for one in _entries(path)
-    )
-
-
-def _entries(path: Path) -> Iterator[Path]:
     try:
-        yield from path.iterdir()
+        names = [one.name for one in path.iterdir()] if path.exists() else []
     except OSError as error:
         message = f"`--out` {path} cannot be read: {error.strerror}. {ELSEWHERE}."
         raise StudyError(message) from error
+    return all(name == LOCK or name.startswith(PART) for name in names)
 
 
 def digest_of(data: bytes) -> str:
@@ -324,25 +275,21 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
+def _digest_of_table(table: Mapping[str, Any]) -> str:
+    return digest_of(json.dumps(table, indent=2, allow_nan=False).encode())
+
+
 def new_folder(study: str) -> Path:
-    """Make the first folder `runs/NAME-001`, `-002`, ... that does not exist, and return it.
-
-    Of two commands that start at the same time, each has its own.
-
-    Raises
-    ------
-    StudyError
-        If it cannot be made.
-    """
-    for number in itertools.count(1):
+    """Make the first folder `runs/NAME-001`, `-002`, ... that does not exist, and return it."""
+    number = 1
+    while True:
         path = Path("runs") / f"{study}-{number:03d}"
         try:
             path.mkdir(parents=True)
+            return path
         except FileExistsError:
-            continue
+            number += 1
         except OSError as error:
             raise StudyError(
                 f"{path} cannot be made: {error.strerror}. Name another folder by `--out`."
             ) from error
-        return path
-    raise AssertionError

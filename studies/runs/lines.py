@@ -1,13 +1,12 @@
-"""Logs of one JSON record a line, each appended at once, with a checksum.
+"""Logs of one JSON record a line, appended at once, with a checksum.
 
-A kill may cut the last line short: it is dropped and computed again. Any other line that cannot be
-read, or does not fit its checksum, was changed by something else, and is an error.
+A kill may cut the last line short: it is dropped and computed again. Any other damage is an error.
 """
 
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,6 @@ def read_records(path: Path, *, cut: bool = False) -> list[dict[str, Any]]:
     """Return the records of a log, without a last line that was cut short by a kill.
 
     With `cut` that is cut off the file too, so that complete lines follow.
-
-    Raises
-    ------
-    StudyError
-        If a line is damaged.
     """
     if not path.exists():
         return []
@@ -40,21 +34,13 @@ def read_records(path: Path, *, cut: bool = False) -> list[dict[str, Any]]:
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Append a record to a log, and wait until it is on the disk.
-
-    Raises
-    ------
-    StudyError
-        If the disk is full; the log keeps what it had.
-    """
+    """Append a record to a log, and wait until it is on the disk."""
     append_line(path, line_of(record))
 
 
 def line_of(record: Mapping[str, Any]) -> str:
     """Return the line of a record, without its end; a number that is not finite is an error."""
-    text = json.dumps(record, allow_nan=False)
-    check = json.dumps({CHECK: f"{zlib.crc32(text.encode()):08x}"})
-    return f"{text[:-1]}, {check[1:]}" if record else check
+    return json.dumps({**record, CHECK: _crc32(record)})
 
 
 def append_line(path: Path, line: str) -> None:
@@ -75,15 +61,22 @@ def append_line(path: Path, line: str) -> None:
             os.close(descriptor)
 
 
-def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    record = {}
+def unsealed(data: bytes, key: str, digest: Callable[[Any], str]) -> dict[str, Any] | None:
+    """Return a JSON table without its checksum; None if it is damaged or was changed."""
     try:
-        record = json.loads(line)
-        check = record.pop(CHECK)
-        is_good = check == f"{zlib.crc32(json.dumps(record).encode()):08x}"
+        table = json.loads(data)
+        return table if table.pop(key) == digest(table) else None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        is_good = False
-    if not is_good:
+        return None
+
+
+def _crc32(record: Mapping[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(record, allow_nan=False).encode()):08x}"
+
+
+def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    record = unsealed(line, CHECK, _crc32)
+    if record is None:
         raise StudyError(
             f"Line {number} of {path} is damaged: something else has changed it. Delete the file, "
             "and `--resume` computes its contents again."

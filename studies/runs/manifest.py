@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -168,19 +169,13 @@ def _in_words(key: str, before: Any, now: Any) -> str:
     if kind in ("seed", "dtype", "device"):
         name = f"--{kind}"
     what = f"`{name}`" if kind in ("settings", "seed", "dtype", "device") else name or kind
-    return f"{what} was {_shown(before)}, is {_shown(now)}"
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    was, is_ = (one if isinstance(one, str) else json.dumps(one) for one in (before, now))
+    return f"{what} was {was}, is {is_}"
 
 
 def versions() -> dict[str, str | None]:
     """Return the versions of Python and the libraries; None for what is not installed."""
-    found: dict[str, str | None] = {"python": platform.python_version()}
-    for name in LIBRARIES:
-        found[name] = version(name)
-    return found
+    return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
 
 
 def version(name: str) -> str | None:
@@ -203,11 +198,11 @@ def machine() -> dict[str, Any]:
 
 def _processor() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+    found = re.search(r"^model name\s*:(.*)$", text, re.MULTILINE)
+    return found[1].strip() if found else platform.machine()
 
 
 def git_commit() -> str | None:

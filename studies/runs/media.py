@@ -3,8 +3,6 @@
 The 8-bit rule is round(255 clip(c, 0, 1)) both ways, without gamma. Video files have no
 alpha: they are compared in RGB. Written videos are h264 in yuv420p, which every player
 shows; it keeps colour at half the resolution, so it is close to the images but not equal.
-
-Tests: `tests/studies/test_media.py`.
 """
 
 import math
@@ -32,18 +30,10 @@ KINDS = "Give an mp4, or what else FFmpeg reads, a gif, or a folder of PNG frame
 
 @dataclass(frozen=True, eq=False)
 class Video:
-    """Frames and their rate.
+    """Frames and their rate."""
 
-    Attributes
-    ----------
-    frames : ndarray
-        Images, (n_frames, height, width, 3 or 4) float64 in [0, 1], RGB or RGBA.
-    fps : float or None
-        Frames per second; None where the files do not say (a folder of PNG frames).
-    """
-
-    frames: np.ndarray
-    fps: float | None
+    frames: np.ndarray  # images, (n_frames, height, width, 3 or 4) float64 in [0, 1], RGB or RGBA
+    fps: float | None  # frames per second; None where the files do not say (a folder of PNG frames)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -51,20 +41,13 @@ class Video:
         return self.frames.shape[1], self.frames.shape[2]
 
 
-def read_video(
-    path: str | os.PathLike, *, n_frames: int | None = None, downsample: int = 1
-) -> Video:
+def read_video(path: str | os.PathLike) -> Video:
     """Read an mp4 (or any container FFmpeg reads), a gif, or a folder of PNG frames.
 
     Parameters
     ----------
     path : path-like
         The file, or the folder; its PNG files are taken in natural order (2 before 10).
-    n_frames : int, optional
-        The number of frames the video must have.
-    downsample : int
-        Each block of `downsample` x `downsample` pixels is replaced by its mean, frame
-        by frame while reading.
 
     Returns
     -------
@@ -76,14 +59,13 @@ def read_video(
     FileNotFoundError
         If there is no such file or folder, or no PNG file in the folder.
     ValueError
-        If a file cannot be read, frames differ in size, there are not `n_frames` of
-        them, or `downsample` does not divide the size.
+        If a file cannot be read, or frames differ in size.
     """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"`video`: there is no file or folder {path}.")
     fps, frames = open_video(path)
-    images = [area_mean(as_float(frame), downsample) for frame in frames]
+    images = [as_float(frame) for frame in frames]
     if not images:
         raise ValueError(f"`video`: {path} has no frames.")
     for i, image in enumerate(images):
@@ -92,24 +74,11 @@ def read_video(
                 f"`video`: all frames must have one size, but frame {i} of {path} is "
                 f"{_size(image)} and frame 0 is {_size(images[0])}."
             )
-    if n_frames is not None and len(images) != n_frames:
-        raise ValueError(
-            f"`video` must have {n_frames} frames, but {path} has {len(images)}. Cut the video, "
-            "or ask for the number of frames it has."
-        )
     return Video(np.stack(images), fps)
 
 
 def read_image(path: str | os.PathLike, *, name: str = "image") -> np.ndarray:
-    """Read one picture, (H, W, 3 or 4) float64 in [0, 1]; `name` is what messages call it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it cannot be read.
-    """
+    """Read one picture, (H, W, 3 or 4) float64 in [0, 1]; `name` is what messages call it."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"`{name}`: there is no file {path}.")
@@ -158,24 +127,23 @@ def as_uint8(images: np.ndarray) -> np.ndarray:
 
 def write_png(path: str | os.PathLike, image: np.ndarray) -> Path:
     """Write one image (H, W, 3 or 4) as an 8-bit PNG file; alpha is kept."""
-    from PIL import Image
-
-    path = _with_suffix(path, ".png")
     pixels = as_uint8(image)
     if pixels.ndim != 3 or pixels.shape[2] not in (3, 4):
         raise ValueError(f"`image` must have shape (height, width, 3 or 4), got {pixels.shape}.")
-    with replacing(path) as part:
-        Image.fromarray(pixels).save(part, format="png")
-    return path
+    return _write_picture(_with_suffix(path, ".png"), pixels)
 
 
 def write_jpeg(path: str | os.PathLike, image: np.ndarray) -> Path:
     """Write one image (H, W, 3) of uint8 as a JPEG file: a poster of a film."""
+    return _write_picture(_with_suffix(path, ".jpg"), image)
+
+
+def _write_picture(path: Path, pixels: np.ndarray) -> Path:
     from PIL import Image
 
-    path = _with_suffix(path, ".jpg")
+    is_png = path.suffix.lower() == ".png"
     with replacing(path) as part:
-        Image.fromarray(image).save(part, format="jpeg", quality=85)
+        Image.fromarray(pixels).save(part, format="png" if is_png else "jpeg", quality=85)
     return path
 
 
@@ -221,23 +189,16 @@ def write_video(
         raise ValueError(f"`fps` must be positive, got {fps}.")
     if not 0 <= crf <= 51:
         raise ValueError(f"`crf` must be in 0 to 51, got {crf}.")
-    frames = _even(pixels[..., :3], pad)
+    odd = [(0, size % 2) for size in pixels.shape[1:3]]
+    if odd != [(0, 0), (0, 0)] and not pad:
+        raise ValueError(
+            f"`images` must have an even height and width to become h264 in yuv420p, got "
+            f"{_size(pixels[0, ..., :3])}. Render an even size, or pass `pad=True`."
+        )
+    frames = np.pad(pixels[..., :3], ((0, 0), *odd, (0, 0)), mode="edge")
     with replacing(path) as part:
         _encode(part, frames, Fraction(fps).limit_denominator(10_000), crf)
     return path
-
-
-def _even(pixels: np.ndarray, pad: bool) -> np.ndarray:
-    """Return frames of even height and width."""
-    odd = [(0, size % 2) for size in pixels.shape[1:3]]
-    if not any(extra for _, extra in odd):
-        return pixels
-    if not pad:
-        raise ValueError(
-            f"`images` must have an even height and width to become h264 in yuv420p, got "
-            f"{_size(pixels[0])}. Render an even size, or pass `pad=True`."
-        )
-    return np.pad(pixels, ((0, 0), *odd, (0, 0)), mode="edge")
 
 
 def _encode(path: Path, pixels: np.ndarray, rate: Fraction, crf: int) -> None:
@@ -330,35 +291,33 @@ def _read_gif(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
 
 def _read_container(path: Path) -> tuple[float | None, Iterator[np.ndarray]]:
     """Return the average rate, and the decoded frames in RGB."""
-    import av
-    from av.error import FFmpegError
-
-    try:
-        with av.open(str(path)) as container:
-            if not container.streams.video:
-                raise ValueError(f"`video`: {path} has no pictures, only sound or text. {KINDS}")
-            stream = container.streams.video[0]
-            _require_size(path, "video", (stream.width, stream.height))
-            rate = stream.average_rate
-    except FFmpegError as error:
-        raise ValueError(
-            f"`video`: {path} cannot be read as a video: {error.strerror}. {KINDS}"
-        ) from error
+    with _container(path, "read as a video") as container:
+        if not container.streams.video:
+            raise ValueError(f"`video`: {path} has no pictures, only sound or text. {KINDS}")
+        stream = container.streams.video[0]
+        _require_size(path, "video", (stream.width, stream.height))
+        rate = stream.average_rate
     return (float(rate) if rate else None), _decoded(path)
 
 
 def _decoded(path: Path) -> Iterator[np.ndarray]:
+    with _container(path, "decoded") as container:
+        for frame in container.decode(video=0):
+            _require_size(path, "video", (frame.width, frame.height))
+            turns = round(getattr(frame, "rotation", 0) / 90)  # as a phone was held
+            yield np.rot90(frame.to_ndarray(format="rgb24"), turns)
+
+
+@contextmanager
+def _container(path: Path, what: str) -> Iterator[Any]:
     import av
     from av.error import FFmpegError
 
     try:
         with av.open(str(path)) as container:
-            for frame in container.decode(video=0):
-                _require_size(path, "video", (frame.width, frame.height))
-                turns = round(getattr(frame, "rotation", 0) / 90)  # as a phone was held
-                yield np.rot90(frame.to_ndarray(format="rgb24"), turns)
+            yield container
     except FFmpegError as error:
-        raise ValueError(f"`video`: {path} cannot be decoded: {error.strerror}. {KINDS}") from error
+        raise ValueError(f"`video`: {path} cannot be {what}: {error.strerror}. {KINDS}") from error
 
 
 def _with_suffix(path: str | os.PathLike, suffix: str) -> Path:

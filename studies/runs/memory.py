@@ -56,19 +56,11 @@ def state_bytes(system: Any, state: Any, dtype: str, device: str | None = None) 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a rollout is reversed within a budget.
-
-    Attributes
-    ----------
-    budget : str
-    n_steps : int
-    cost : ScheduleCost
-        What the schedule takes, as predicted before anything runs.
-    """
+    """How a rollout is reversed within a budget."""
 
     budget: str
     n_steps: int
-    cost: ScheduleCost
+    cost: ScheduleCost  # what the schedule takes, as predicted before anything runs
 
     def told(self) -> str:
         """Return the schedule in words."""
@@ -87,13 +79,7 @@ class Plan:
 
 
 def make_plan(budget: str, n_steps: int, size: int) -> Plan:
-    """Return how `n_steps` states of `size` bytes are reversed within a budget.
-
-    Raises
-    ------
-    StudyError
-        If the budget has no room for two of them.
-    """
+    """Return how `n_steps` states of `size` bytes are reversed within a budget."""
     schedule = as_schedule(budget)
     try:
         return Plan(budget, n_steps, schedule.cost(n_steps, size))

@@ -40,17 +40,7 @@ def key_of(surface: TriangleMesh, edge_length: float) -> str:
 def filled(surface: TriangleMesh, edge_length: float) -> TetMesh:
     """Return the tetrahedra that fill a surface: those kept, or new ones.
 
-    Parameters
-    ----------
-    surface : TriangleMesh
-    edge_length : float
-        Of a tetrahedron, over the diagonal of the surface [-].
-
-    Raises
-    ------
-    ValueError
-        If the surface has edges that are too short, there would be too many tetrahedra, or the
-        mesher fails.
+    `edge_length` is that of a tetrahedron, over the diagonal of the surface [-].
     """
     key = key_of(surface, edge_length)
     if key not in KEPT:

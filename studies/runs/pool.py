@@ -22,9 +22,9 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from adjsim import backend
 from studies.runs.blas import VARIABLES, one_blas_thread
@@ -45,83 +45,63 @@ WORKER_SECONDS = 60.0  # until there is a worker, at first or once all have gone
 MOST_WORKERS = 512
 
 
-class Pool(Protocol):
-    """Runs a function over items of work."""
-
-    @property
-    def width(self) -> int:
-        """How many items run at once."""
-        ...
-
-    def is_apart(self, count: int) -> bool:
-        """Whether so many items may be run elsewhere, not all of them here."""
-        ...
-
-    def __call__(
-        self, function: Callable[[Item], Result], items: Iterable[Item]
-    ) -> Iterator[tuple[Item, Result]]:
-        """Yield every item with its result, in the order in which they end."""
-        ...
-
-
 def run_item(function: Callable[[Item], Result], item: Item) -> Result:
     """Run an item with one thread of linear algebra, as every worker does."""
     with one_blas_thread():
         return function(item)
 
 
-@dataclass(frozen=True)
-class Serial:
-    """Runs items here, in their order."""
+class Pool:
+    """Runs items here, one after the other; its subclasses run them elsewhere."""
 
-    width: int = 1
+    @property
+    def width(self) -> int:
+        """How many items run at once."""
+        return 1
 
     def is_apart(self, count: int) -> bool:
-        """No: all are run here."""
+        """Whether so many items may be run elsewhere, not all of them here."""
         del count
         return False
 
     def __call__(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield every item with its result, one after the other."""
+        """Yield every item with its result, in the order in which they end.
+
+        What the function raises is raised here. An item that ends too many workers is an error
+        after all others.
+        """
         for item in items:
             yield item, run_item(function, item)
 
 
-HERE = Serial()
+HERE = Pool()
 
 
 @dataclass(frozen=True)
-class LocalPool:
-    """Runs items in processes of this machine, where that pays.
+class LocalPool(Pool):
+    """Runs items in up to `count` processes of this machine, where that pays.
 
     The first ones run here: as long as they compile kernels, which processes then find in the
     cache, and until what is left takes longer than processes take to start.
-
-    Attributes
-    ----------
-    width : int
-        How many processes there are at most.
     """
 
-    width: int
+    count: int
+
+    @property
+    def width(self) -> int:
+        """How many processes there are at most."""
+        return self.count
 
     def is_apart(self, count: int) -> bool:
-        """Whether so many items may give two processes something to do."""
+        """Whether two processes would have something to do."""
         return self.width > 1 and count > 2
 
     def __call__(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield every item with its result, in the order in which they end.
-
-        Raises
-        ------
-        StudyError
-            After all other items, if an item ended too many processes. What the function raises
-            is raised here.
-        """
+        """Yield every item with its result, as `Pool` does."""
         left = deque(items)
         least, is_cold = float("inf"), True  # seconds of an item, of those that ran here
         while left and (
@@ -165,17 +145,10 @@ class LocalPool:
 
 
 @dataclass(frozen=True, eq=False)
-class DaskPool:
-    """Runs items on the workers of a Dask scheduler.
+class DaskPool(Pool):
+    """Runs items on the workers of a Dask scheduler."""
 
-    Attributes
-    ----------
-    client : distributed.Client
-    address : str
-        Of the scheduler.
-    """
-
-    client: Any
+    client: Any  # distributed.Client
     address: str
 
     @property
@@ -191,14 +164,7 @@ class DaskPool:
     def __call__(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield every item with its result, in the order in which they end.
-
-        Raises
-        ------
-        StudyError
-            If the scheduler or all workers are gone, or, after all other items, if an item ended
-            too many workers. What the function raises is raised here.
-        """
+        """Yield every item with its result, as `Pool` does."""
         lost = yield from self._run(function, items, AHEAD)
         again = []
         for item in lost:  # those that waited at the same worker are blamed too
@@ -208,6 +174,7 @@ class DaskPool:
     def _run(
         self, function: Callable[[Item], Result], items: Iterable[Item], ahead: int
     ) -> Generator[tuple[Item, Result], None, list[Item]]:
+        """Yield items with their results; return those that Dask gave up."""
         from distributed import KilledWorker
 
         executor = self.client.get_executor(pure=False)
@@ -234,17 +201,9 @@ class DaskPool:
         return lost
 
     def _ended(self, running: dict[Future, Any]) -> Iterable[Future]:
-        """Wait for an item to end; return those that have.
-
-        Raises
-        ------
-        StudyError
-            If there was no worker for `WORKER_SECONDS`, or the scheduler is gone.
-        """
+        """Wait for an item to end, as long as there are workers; return those that have."""
         seen = time.monotonic()
-        while True:
-            if done := wait(running, POLL_SECONDS, FIRST_COMPLETED).done:
-                return done
+        while not (done := wait(running, POLL_SECONDS, FIRST_COMPLETED).done):
             if self.client.status != "running":
                 raise CancelledError
             if self.client.nthreads():
@@ -254,6 +213,7 @@ class DaskPool:
                     f"No worker has been at {self.address} for {WORKER_SECONDS:.0f} s. "
                     f"{_how_to_start(self.address)}, then go on with `--resume`."
                 )
+        return done
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -279,25 +239,13 @@ def _raise_lost(lost: list[Any], way_out: str) -> None:
 
 
 def on_worker(expected: dict[str, Any], function: Callable[[Item], Result], item: Item) -> Result:
-    """Run an item on a worker, which may have come only now.
-
-    Raises
-    ------
-    StudyError
-        If its results might differ from those of the command.
-    """
+    """Run an item on a worker, which may have come only now."""
     require_alike(f"process {os.getpid()}", expected, environment())
     return run_item(function, item)
 
 
 def require_alike(worker: str, expected: dict[str, Any], found: dict[str, Any]) -> None:
-    """Raise if the results of a worker might differ from those of the command.
-
-    Raises
-    ------
-    StudyError
-        That says what differs: the code, a library, or the processor.
-    """
+    """Raise if the code, a library or the processor of a worker is not that of the command."""
     if found != expected:
         what = listed(differences(flattened(expected), flattened(found)))
         raise StudyError(
@@ -310,14 +258,7 @@ def require_alike(worker: str, expected: dict[str, Any], found: dict[str, Any]) 
 
 @contextmanager
 def open_pool(scheduler: str | None, *, device: str = "cpu") -> Iterator[Pool]:
-    """Give the pool that `--scheduler` names; None: this machine's cores, or its one GPU.
-
-    Raises
-    ------
-    StudyError
-        If the address reads wrong, `distributed` is missing, no scheduler or worker answers in
-        time, or a worker is not like this command.
-    """
+    """Give the pool that `--scheduler` names; None: this machine's cores, or its one GPU."""
     if scheduler is None or scheduler == SERIAL:
         cores = backend.thread_count(None, large=True)
         yield HERE if scheduler or device == "cuda" or cores == 1 else LocalPool(cores)
@@ -347,27 +288,23 @@ def _local_count(address: str) -> int | None:
     return int(found[1])
 
 
-def local_executor(count: int, threads: int) -> AbstractContextManager[Executor]:
+@contextmanager
+def local_executor(count: int, threads: int) -> Iterator[Executor]:
     """Give an executor of so many processes, each with so many threads for kernels.
 
     They end when the block ends, or when this process ends, however that happens.
     """
     from loky import ProcessPoolExecutor
 
-    @contextmanager
-    def opened() -> Iterator[Executor]:
-        own = {"NUMBA_NUM_THREADS": str(threads), **dict.fromkeys(VARIABLES, "1")}
-        with tempfile.TemporaryDirectory(prefix="adjsim-", ignore_cleanup_errors=True) as scratch:
-            executor = ProcessPoolExecutor(
-                count, timeout=None, initializer=begin_worker, initargs=(os.getpid(), scratch),
-                env=own,
-            )  # fmt: skip
-            try:
-                yield executor
-            finally:
-                executor.shutdown(wait=True, kill_workers=True)
-
-    return opened()
+    own = {"NUMBA_NUM_THREADS": str(threads), **dict.fromkeys(VARIABLES, "1")}
+    with tempfile.TemporaryDirectory(prefix="adjsim-", ignore_cleanup_errors=True) as scratch:
+        executor = ProcessPoolExecutor(
+            count, timeout=None, initializer=begin_worker, initargs=(os.getpid(), scratch), env=own
+        )
+        try:
+            yield executor
+        finally:
+            executor.shutdown(wait=True, kill_workers=True)
 
 
 def begin_worker(parent: int, scratch: str) -> None:
@@ -414,13 +351,7 @@ def _dask_pool(address: str) -> Iterator[DaskPool]:
 
 
 def check_workers(client: Any, address: str) -> None:
-    """Wait for a worker, and raise if one is not like this command.
-
-    Raises
-    ------
-    StudyError
-        If none comes in time, or one differs.
-    """
+    """Wait for a worker, and raise if one is not like this command."""
     try:
         client.wait_for_workers(1, timeout=WORKER_SECONDS)
     except TimeoutError as error:

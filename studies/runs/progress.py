@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from statistics import median
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console, RenderableType
@@ -38,12 +37,7 @@ class Shown:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._bar.stop()
 
     def say(self, text: str) -> None:

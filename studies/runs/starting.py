@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from studies.runs import manifest
 from studies.runs.errors import StudyError
 from studies.runs.folder import (
     ITERATIONS,
@@ -26,16 +27,7 @@ from studies.runs.folder import (
     is_free,
     new_folder,
 )
-from studies.runs.manifest import (
-    dependencies,
-    differences,
-    git_commit,
-    hash_of,
-    listed,
-    machine,
-    now,
-    versions,
-)
+from studies.runs.manifest import hash_of, now
 from studies.runs.meshes import keep_meshes, write_meshes
 from studies.runs.options import CHANGEABLE, RunOptions, check_device
 
@@ -53,32 +45,17 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is to be made, and all that its numbers follow from.
+    """What is to be made, and all that its numbers follow from."""
 
-    Attributes
-    ----------
-    verb : str
-        The command of adjsim: run, scan or dataset.
-    target : str
-        What it is given: a name or a file.
-    study : str
-        The kind of study, by which a report finds its writer.
-    settings : mapping
-        All settings, resolved, as nested tables of plain values. Input files are named by absolute
-        paths.
-    toml : str
-        The same as the file `study.toml`, for readers.
-    options : RunOptions
-    arguments : mapping
-        What `recalled` returned: what the command line gave.
-    """
-
-    verb: str
-    target: str
-    study: str
+    verb: str  # the command of adjsim: run, scan or dataset
+    target: str  # what it is given: a name or a file
+    study: str  # the kind of study, by which a report finds its writer
+    # All settings, resolved, as nested tables of plain values. Input files are named by absolute
+    # paths.
     settings: Mapping[str, Any]
-    toml: str
+    toml: str  # the same as the file `study.toml`, for readers
     options: RunOptions
+    # What `recalled` returned: what the command line gave
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -91,7 +68,7 @@ class Recipe:
         """Return everything the numbers depend on, by dotted key."""
         own = self.options
         settings = {**self.settings, "study": self.study, "command": self.verb}
-        return dependencies(settings, seed=own.seed, dtype=own.dtype, device=own.device)
+        return manifest.dependencies(settings, seed=own.seed, dtype=own.dtype, device=own.device)
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest of a run that starts now."""
@@ -109,20 +86,14 @@ class Recipe:
             "toml": digest_of(self.toml.encode()),
             "hash": hash_of(parts),
             "depends_on": parts,
-            "versions": versions(),
-            "machine": machine(),
-            "commit": git_commit(),
+            "versions": manifest.versions(),
+            "machine": manifest.machine(),
+            "commit": manifest.git_commit(),
         }
 
 
 def recalled(out: Path | None, given: Mapping[str, Any], *, resume: bool) -> dict[str, Any]:
-    """Return what a command line gave; with `resume`, what it leaves out is as the folder has it.
-
-    Raises
-    ------
-    StudyError
-        If there is no folder to resume, or its manifest is damaged.
-    """
+    """Return what a command line gave; with `resume`, what it leaves out is from the folder."""
     if not resume:
         RunFolder.require_free(out)
         return dict(given)
@@ -131,18 +102,13 @@ def recalled(out: Path | None, given: Mapping[str, Any], *, resume: bool) -> dic
     if is_nothing(out):
         return dict(given)
     stored = RunFolder.open(out).read_json(MANIFEST).get("arguments", {})
-    return {key: stored.get(key) if _is_left_out(value) else value for key, value in given.items()}
+    left_out = [key for key, value in given.items() if value is None or value in ([], ())]
+    return {**given, **{key: stored.get(key) for key in left_out}}
 
 
 def is_nothing(out: Path) -> bool:
     """Whether a folder holds no run to resume, and one may begin in it."""
-    if out.exists() and not out.is_dir():
-        return False
-    return is_free(out)
-
-
-def _is_left_out(value: Any) -> bool:
-    return value is None or (isinstance(value, list | tuple) and not value)
+    return not out.is_file() and is_free(out)
 
 
 def start_or_resume(
@@ -151,12 +117,6 @@ def start_or_resume(
     """Return the folder of a run, locked, and what `make` returns: the job, checked and ready.
 
     A new folder is made after `make`, so that a mistake leaves none.
-
-    Raises
-    ------
-    StudyError
-        If a new run has files in its folder, or another command writes to it; if a run to resume
-        is not there, or was made by another recipe: the message says what differs.
     """
     check_device(recipe.options.device)
     if resume and out is not None and not is_nothing(out):
@@ -180,7 +140,9 @@ def _resume(recipe: Recipe, out: Path, make: Callable[[], Made]) -> tuple[RunFol
         keep_meshes(folder)
         job = make()
         folder.clear_parts()
-        say_what_is_kept(folder)
+        logs = folder.path.rglob(ITERATIONS.replace(".", "*."))
+        if count := sum(log.read_bytes().count(b"\n") for log in logs):
+            print(f"{count} evaluations are read from the log and not computed again", flush=True)
         changed = {key: getattr(recipe.options, key) for key in CHANGEABLE}
         changed |= {"toml": digest_of(recipe.toml.encode()), "resumed": [*stored["resumed"], now()]}
         folder.write_json(MANIFEST, {**stored, **changed})
@@ -192,13 +154,7 @@ def _resume(recipe: Recipe, out: Path, make: Callable[[], Made]) -> tuple[RunFol
 
 
 def require_same(folder: RunFolder, stored: Mapping[str, Any], recipe: Recipe) -> None:
-    """Raise if a folder was made by another recipe.
-
-    Raises
-    ------
-    StudyError
-        That says what differs.
-    """
+    """Raise if a folder was made by another recipe."""
     verb, before = stored.get("verb"), stored.get("depends_on")
     if verb != recipe.verb or not isinstance(before, dict):
         raise StudyError(
@@ -209,17 +165,9 @@ def require_same(folder: RunFolder, stored: Mapping[str, Any], recipe: Recipe) -
     if stored.get("hash") != hash_of(parts):
         raise StudyError(
             f"{folder.path} was started otherwise, and old and new numbers would not fit "
-            f"together: {listed(differences(before, parts))}. Resume it as it was started, or "
-            "choose another folder."
+            f"together: {manifest.listed(manifest.differences(before, parts))}. Resume it as it "
+            "was started, or choose another folder."
         )
-
-
-def say_what_is_kept(folder: RunFolder) -> None:
-    """Print how many evaluations a stopped run left; they are read, not computed again."""
-    logs = sorted(folder.path.rglob(ITERATIONS.replace(".", "*.")))
-    count = sum(log.read_bytes().count(b"\n") for log in logs)
-    if count:
-        print(f"{count} evaluations are read from the log and not computed again", flush=True)
 
 
 def warn(lines: Iterable[str | None]) -> None:

@@ -10,8 +10,7 @@ from studies.runs.progress import EvaluationProgress
 from studies.search.coarse import CoarseSet, coarse_set, local_minima
 from studies.search.found import Basin, CoarseLosses
 from studies.search.optimizers.problem import Status
-from studies.search.robust_settings import RobustProblem, RobustSearch, answers_of
-from studies.search.timeline import first_part
+from studies.search.robust_settings import RobustProblem, RobustSearch
 
 
 COARSE = "coarse.npz"
@@ -31,7 +30,7 @@ def coarse_losses(
 ) -> tuple[np.ndarray, CoarseSet]:
     """Return the losses by frame of the coarse set from the folder, or evaluate them first."""
     parameters = problem.parameters
-    axes = answers_of(problem) if how.axes is None else how.axes
+    axes = problem.answers if how.axes is None else how.axes
     if len(axes) > MOST_AXES and how.coarse is None:
         progress.say(f"no coarse set: {len(axes)} components are free, more than {MOST_AXES}")
         axes = ()
@@ -55,6 +54,11 @@ def coarse_losses(
         losses_by_frame=losses,
     )
     return losses, points
+
+
+def first_part(count: int, part: float) -> int:
+    """Return how many of the frames are the first part of a video, at least one."""
+    return max(1, round(part * count))
 
 
 def stages_for(
@@ -135,14 +139,6 @@ def _clear_minima(points: CoarseSet, curve: np.ndarray) -> dict[int, float]:
 def _unsearched(number: int, theta: np.ndarray, first_stage: int) -> Basin:
     """Return a basin that is no more than its start."""
     return Basin(
-        number=number,
-        first_stage=first_stage,
-        starts=theta[None],
-        theta=theta,
-        loss=np.inf,
-        status=Status.NOT_FINITE,
-        evaluations=0,
-        logs=(),
-        step_theta=theta,
-        is_searched=False,
-    )
+        number, first_stage, theta[None], theta, np.inf, Status.NOT_FINITE, evaluations=0, logs=(),
+        step_theta=theta, is_searched=False,
+    )  # fmt: skip

@@ -26,25 +26,14 @@ ROUNDING = 1e-9  # of a cell
 
 @dataclass(frozen=True, eq=False)
 class CoarseSet:
-    """Points and which of them are neighbours.
+    """Points and which of them are neighbours."""
 
-    Attributes
-    ----------
-    points : numpy.ndarray
-        (n_points, n_theta); the first one is the start.
-    axes : tuple of int
-        Components of theta that differ between the points.
-    lower, upper : numpy.ndarray
-        Range of each axis in theta, (n_axes,).
-    neighbours : numpy.ndarray
-        (n_points, n_points) bool, symmetric, False on the diagonal.
-    """
-
-    points: np.ndarray
-    axes: tuple[int, ...]
+    points: np.ndarray  # (n_points, n_theta); the first one is the start
+    axes: tuple[int, ...]  # components of theta that differ between the points
+    # Range of each axis in theta, (n_axes,)
     lower: np.ndarray
     upper: np.ndarray
-    neighbours: np.ndarray
+    neighbours: np.ndarray  # (n_points, n_points) bool, symmetric, False on the diagonal
 
 
 def coarse_set(
@@ -54,11 +43,6 @@ def coarse_set(
 
     0 gives the start alone. An axis without finite bounds has the range of `axis_range`; one that
     has no range is left out.
-
-    Raises
-    ------
-    StudyError
-        If `count` is negative.
     """
     ranges = {axis: axis_range(parameters, axis) for axis in axes}
     axes = tuple(axis for axis, one in ranges.items() if one is not None)

@@ -10,20 +10,12 @@ from studies.search.optimizers.problem import Result, Status
 
 @dataclass(frozen=True, eq=False)
 class CoarseLosses:
-    """The losses over the coarse set.
-
-    Attributes
-    ----------
-    points : CoarseSet
-    by_frame : numpy.ndarray
-        Loss of each frame alone, (n_points, n_frames); infinite where a rollout blew up.
-    frames : tuple of int
-        How many of the first frames each stage compares.
-    """
+    """The losses over the coarse set."""
 
     points: CoarseSet
+    # Loss of each frame alone, (n_points, n_frames); infinite where a rollout blew up
     by_frame: np.ndarray
-    frames: tuple[int, ...]
+    frames: tuple[int, ...]  # how many of the first frames each stage compares
 
     @property
     def by_stage(self) -> np.ndarray:
@@ -33,44 +25,24 @@ class CoarseLosses:
 
 @dataclass(frozen=True, eq=False)
 class Basin:
-    """A local minimum of the loss, or where the search for it was given up.
+    """A local minimum of the loss, or where the search for it was given up."""
 
-    Attributes
-    ----------
-    number : int
-        Rank of its start among the candidates from the coarse set, from 0.
-    first_stage : int
-        Stage at which its local searches begin.
-    starts : numpy.ndarray
-        (n_starts, n_theta): the point of the coarse set that it was reached from, and those of
-        the branches that arrived at the same point.
-    theta : numpy.ndarray
-        Where its last local search ended, (n_theta,).
-    loss : float
-        At theta, of all frames of the problem; before the search ends, of those of its stage.
-    status : Status
-        How its last local search ended.
-    evaluations : int
-        Rollouts of its local searches.
-    logs : tuple of str
-        Logs of these, one after the other.
-    step_theta : numpy.ndarray
-        The time step of the last local search was chosen for this theta:
-        `problem.with_steps_for(step_theta)` is the problem whose loss this is.
-    is_searched : bool
-        Whether its last local search saw all frames. It did not if the loss of an earlier stage
-        was hopeless; theta is then no minimum of the loss of all frames.
-    """
-
-    number: int
-    first_stage: int
+    number: int  # rank of its start among the candidates from the coarse set, from 0
+    first_stage: int  # stage at which its local searches begin
+    # (n_starts, n_theta): the point of the coarse set that it was reached from, and those of the
+    # branches that arrived at the same point
     starts: np.ndarray
-    theta: np.ndarray
+    theta: np.ndarray  # where its last local search ended, (n_theta,)
+    # At theta, of all frames of the problem; before the search ends, of those of its stage
     loss: float
-    status: Status
-    evaluations: int
-    logs: tuple[str, ...]
+    status: Status  # how its last local search ended
+    evaluations: int  # rollouts of its local searches
+    logs: tuple[str, ...]  # logs of these, one after the other
+    # The time step of the last local search was chosen for this theta:
+    # `problem.with_steps_for(step_theta)` is the problem whose loss this is
     step_theta: np.ndarray
+    # Whether its last local search saw all frames. It did not if the loss of an earlier stage was
+    # hopeless; theta is then no minimum of the loss of all frames.
     is_searched: bool
 
     @property
@@ -81,33 +53,16 @@ class Basin:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The best of all starts, and how each of them ended.
+    """The best of all starts, and how each of them ended."""
 
-    Attributes
-    ----------
-    best : Result
-        Of all frames.
-    start : int
-        Which start it is.
-    all : tuple of Result
-        The last stage of every start.
-    logs : tuple of tuple of str
-        For every start the logs of its stages.
-    evaluations : int
-        Rollouts of all starts and stages together.
-    basins : tuple of Basin
-        Of a robust search, the lowest loss first; `all` and `logs` have the same order.
-    coarse : CoarseLosses, optional
-        Of a robust search.
-    """
-
-    best: Result
-    start: int
-    all: tuple[Result, ...]
-    logs: tuple[tuple[str, ...], ...]
-    evaluations: int
+    best: Result  # of all frames
+    start: int  # which start it is
+    all: tuple[Result, ...]  # the last stage of every start
+    logs: tuple[tuple[str, ...], ...]  # for every start the logs of its stages
+    evaluations: int  # rollouts of all starts and stages together
+    # Of a robust search, the lowest loss first; `all` and `logs` have the same order
     basins: tuple[Basin, ...] = ()
-    coarse: CoarseLosses | None = None
+    coarse: CoarseLosses | None = None  # of a robust search
 
 
 def found_basins(basins: list[Basin], evaluations: int, coarse: CoarseLosses) -> Found:

@@ -1,8 +1,8 @@
 """What a robust search needs to know: its settings, and the problem it searches."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, cast
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from studies.search.optimizers.problem import Method, Options, Problem, Stall
 MOST_TANGENTS = 40  # with more components of theta a gradient is cheaper than a Jacobian
 
 
-class Staged(Problem, Protocol):
-    """A problem that knows easier ones to begin with."""
+class RobustProblem(Problem, Protocol):
+    """A problem whose loss has parts by frame, and which knows easier ones to begin with."""
 
     @property
     def parameters(self) -> Parameters:
@@ -30,16 +30,16 @@ class Staged(Problem, Protocol):
         """Return what is looked at in a stage."""
         ...
 
+    def with_steps_for(self, theta: np.ndarray) -> Self:
+        """Return the same problem with time steps that are stable at theta."""
+        ...
 
-class RobustProblem(Staged, Protocol):
-    """A problem whose loss has parts by frame.
-
-    It may also have `with_steps_for(theta)`, the same problem with time steps that are stable
-    there, and `steps_are_long(theta)`, whether its own steps are too long there.
-    """
+    def steps_are_long(self, theta: np.ndarray) -> bool:
+        """Whether its own time steps are too long at theta."""
+        ...
 
     @property
-    def answers(self) -> Sequence[int]:
+    def answers(self) -> tuple[int, ...]:
         """Components of theta that are the question, not nuisances."""
         ...
 
@@ -50,39 +50,22 @@ class RobustProblem(Staged, Protocol):
 
 @dataclass(frozen=True)
 class RobustSearch:
-    """How the answer is searched: the table `search` of a scene file.
+    """How the answer is searched: the table `search` of a scene file."""
 
-    Attributes
-    ----------
-    coarse : int, optional
-        Points of the coarse set beside the start; None: 13 for one axis, 64 for more. 0: none.
-    basins : int
-        Local searches start from so many of the best basins.
-    stages : tuple of float
-        Growing parts of the film, the last one 1; or of pictures at rest shrinking factors of the
-        softness of edges, the last one 1.
-    max_evaluations : int
-        Budget of each local search [rollouts].
-    tolerance : float
-        Of `studies.search.optimizers.minimize`; stages before the last end at its root.
-    stall : Stall, optional
-        When the loss counts as settled.
-    method : Method, optional
-        None: Gauss-Newton, or L-BFGS-B if theta has more than `MOST_TANGENTS` components.
-    options : Options
-        Settings of the method.
-    axes : tuple of int, optional
-        Components of theta that the coarse set varies; None: the problem's answers.
-    """
-
+    # Points of the coarse set beside the start; None: 13 for one axis, 64 for more. 0: none.
     coarse: int | None = None
-    basins: int = 3
+    basins: int = 3  # local searches start from so many of the best basins
+    # Growing parts of the film, the last one 1; or of pictures at rest shrinking factors of the
+    # softness of edges, the last one 1
     stages: tuple[float, ...] = (0.3, 0.6, 1.0)
-    max_evaluations: int = 200
+    max_evaluations: int = 200  # budget of each local search [rollouts]
+    # Of `studies.search.optimizers.minimize`; stages before the last end at its root
     tolerance: float = 1e-5
-    stall: Stall | None = field(default_factory=Stall)
+    stall: Stall | None = field(default_factory=Stall)  # when the loss counts as settled
+    # None: Gauss-Newton, or L-BFGS-B if theta has more than `MOST_TANGENTS` components
     method: Method | None = None
-    options: Options = field(default_factory=Options)
+    options: Options = field(default_factory=Options)  # settings of the method
+    # Components of theta that the coarse set varies; None: the problem's answers
     axes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -97,21 +80,3 @@ class RobustSearch:
     def method_for(self, size: int) -> Method:
         """Return how local searches with so many components of theta go."""
         return self.method or (Method.LBFGSB if size > MOST_TANGENTS else Method.GAUSS_NEWTON)
-
-
-def answers_of(problem: RobustProblem) -> tuple[int, ...]:
-    """Return the components of theta that are the question."""
-    every = range(problem.parameters.size)
-    return tuple(getattr(problem, "answers", every))
-
-
-def with_steps_for(problem: RobustProblem, theta: np.ndarray) -> RobustProblem:
-    """Return the problem with time steps for theta, if it can choose them."""
-    choose = cast(Callable[[np.ndarray], Any] | None, getattr(problem, "with_steps_for", None))
-    return choose(theta) if choose else problem
-
-
-def steps_are_long(problem: RobustProblem, theta: np.ndarray) -> bool:
-    """Return whether the problem's time steps are too long at theta, if it can say so."""
-    judge = cast(Callable[[np.ndarray], bool] | None, getattr(problem, "steps_are_long", None))
-    return bool(judge(theta)) if judge else False

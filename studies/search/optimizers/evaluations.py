@@ -24,7 +24,7 @@ import numpy as np
 from adjsim.system import RolloutError
 from studies.runs.errors import StudyError
 from studies.runs.lines import append_record, read_records
-from studies.search.optimizers.problem import NotFiniteError, Problem, Stall
+from studies.search.optimizers.problem import NotFiniteError, Problem, SearchEnd, Stall, Status
 
 
 BLOCK = 8192  # rows of a Jacobian that are reduced at once
@@ -56,12 +56,12 @@ class Evaluation:
 
     def to_record(self) -> dict[str, Any]:
         """Return a record of the log."""
-        finite = np.isfinite(self.loss)
-        record = {
+        return {
+            **({"stage": self.stage} if self.stage else {}),
             "kind": self.kind,
             "spent": self.spent,
             "cost": self.cost,
-            "loss": self.loss if finite else None,
+            "loss": self.loss if np.isfinite(self.loss) else None,
             "gradient_norm": self.gradient_norm,
             "values": self.values,
             "theta": self.theta.tolist(),
@@ -69,9 +69,6 @@ class Evaluation:
             "jacobian": None if self.jacobian is None else self.jacobian.tolist(),
             "seconds": self.seconds,
         }
-        if self.stage:
-            record = {"stage": self.stage, **record}
-        return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Evaluation":
@@ -92,13 +89,7 @@ class Evaluation:
 
 
 def read_log(path: Path, *, cut: bool = False) -> list[Evaluation]:
-    """Return the evaluations logged so far; `cut` as `read_records` takes it.
-
-    Raises
-    ------
-    StudyError
-        If the file is damaged.
-    """
+    """Return the evaluations logged so far; `cut` as `read_records` takes it."""
     return [Evaluation.from_record(record) for record in read_records(path, cut=cut)]
 
 
@@ -120,14 +111,6 @@ def reduce_residuals(
     reduced[0] = along
     reduced[1 : 1 + len(rest)] = rest
     return norm * norm, 2.0 * norm * along, reduced
-
-
-class BudgetSpentError(Exception):
-    """Raised inside an optimizer when the next evaluation would exceed the budget."""
-
-
-class SettledError(Exception):
-    """Raised inside an optimizer when the loss has hardly fallen over the last trials."""
 
 
 def has_settled(history: list[Evaluation], stall: Stall) -> bool:
@@ -188,9 +171,9 @@ class Evaluator:
 
     def _request(self, kind: str, theta: np.ndarray, cost: int) -> Evaluation:
         if self._stall is not None and has_settled(self.history, self._stall):
-            raise SettledError
+            raise SearchEnd(Status.SETTLED)
         if self.spent + cost > self._budget:
-            raise BudgetSpentError
+            raise SearchEnd(Status.MAX_EVALUATIONS)
         theta = np.array(theta, np.float64)
         index = len(self.history)
         if index < len(self._recorded):

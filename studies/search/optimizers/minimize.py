@@ -7,14 +7,17 @@ import numpy as np
 
 from adjsim import checks
 from studies.search.optimizers import first_order, scipy_methods
-from studies.search.optimizers.evaluations import (
-    BudgetSpentError,
-    Evaluation,
-    Evaluator,
-    SettledError,
-)
+from studies.search.optimizers.evaluations import Evaluation, Evaluator
 from studies.search.optimizers.polyak import polyak
-from studies.search.optimizers.problem import Method, Options, Problem, Result, Stall, Status
+from studies.search.optimizers.problem import (
+    Method,
+    Options,
+    Problem,
+    Result,
+    SearchEnd,
+    Stall,
+    Status,
+)
 
 
 ROUNDINGS = 10.0  # a step or a gradient below so many is noise
@@ -33,22 +36,15 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
     stage: str = "",
     stall: Stall | None = None,
 ) -> Result:
-    """Lower a problem's loss from `theta0`, logging every evaluation.
+    """Lower a problem's loss from `theta0`, `(n,)`, and return the best theta evaluated.
 
     Parameters
     ----------
-    problem : Problem
-        The loss and the bounds; Gauss-Newton also asks for residuals and their Jacobian.
-    theta0 : numpy.ndarray
-        Start, `(n,)`.
-    method : Method
     max_evaluations : int
         Budget in rollouts; a tangent rollout counts as one, so a Jacobian costs n.
     tolerance : float
         Gauss-Newton: a step below `tolerance` times |theta| ends the search. Other methods: the
         gradient's fall relative to the start. Of either, at least `ROUNDINGS`: 1.2e-6 in float32.
-    options : Options, optional
-        Settings of the methods.
     log : pathlib.Path, optional
         File that gets one line of JSON per evaluation. Lines that it holds already answer the
         first requests: a killed run goes on, with the same numbers to the bit.
@@ -58,16 +54,6 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
         Name of the stage of a search that has several, for the log.
     stall : Stall, optional
         When the loss counts as settled, which ends the search; never by default.
-
-    Returns
-    -------
-    Result
-        The best theta evaluated, and the status.
-
-    Raises
-    ------
-    ValueError
-        If the budget or the tolerance is not positive, or the log belongs to another run.
     """
     checks.positive("max_evaluations", max_evaluations)
     checks.positive("tolerance", tolerance)
@@ -103,7 +89,5 @@ def _search(
         is_momentum = method is Method.GRADIENT_DESCENT
         step = (first_order.momentum_step if is_momentum else first_order.adam_step)(options)
         return first_order.descend(evaluator, start, step, tolerance=tolerance, bounds=bounds)
-    except SettledError:
-        return Status.SETTLED
-    except BudgetSpentError:
-        return Status.MAX_EVALUATIONS
+    except SearchEnd as end:
+        return end.status

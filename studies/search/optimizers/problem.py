@@ -83,21 +83,24 @@ class Status(enum.Enum):
         return self in (Status.CONVERGED, Status.SETTLED)
 
 
+class SearchEnd(Exception):  # noqa: N818 -- no error
+    """Raised inside an optimizer to end the search with a status."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.value)
+        self.status = status
+
+
 @dataclass(frozen=True)
 class Stall:
     """When a loss counts as settled: it has hardly fallen over the last trials.
 
     A trial is an evaluation with a finite loss at a new theta; Jacobians do not count.
-
-    Attributes
-    ----------
-    least_fall : float
-        The best loss must fall by more than this part of itself over `trials` trials [-].
-    trials : int
-        First-order methods, whose curves have plateaus, need more than line searches do.
     """
 
+    # The best loss must fall by more than this part of itself over `trials` trials [-]
     least_fall: float = 1e-4
+    # First-order methods, whose curves have plateaus, need more than line searches do
     trials: int = 8
 
 

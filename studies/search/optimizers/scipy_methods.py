@@ -1,13 +1,12 @@
 """SciPy's L-BFGS-B and trust-region least squares, fed by an `Evaluator`."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy import optimize
 
 from studies.search.optimizers.evaluations import Evaluation, Evaluator
-from studies.search.optimizers.problem import Status
+from studies.search.optimizers.problem import SearchEnd, Status
 
 
 # What a line search is told where the rollout blows up: far above any loss met so far,
@@ -25,14 +24,6 @@ ROUNDING = 10.0 * EPS
 LITTLE_FALL, TRIALS = 1e-5, 3
 
 
-class _NoStepError(Exception):
-    """The trust region has no step: where a Jacobian is singular to rounding, it comes out NaN."""
-
-
-class _PromisesNothingError(Exception):
-    """Raised to end a least-squares search whose next step would change nothing."""
-
-
 def promised_fall(evaluation: Evaluation) -> float:
     """Return by how much a free Gauss-Newton step lowers the linearised loss."""
     if evaluation.jacobian is None:
@@ -42,13 +33,6 @@ def promised_fall(evaluation: Evaluation) -> float:
     orthonormal, _, _ = np.linalg.svd(evaluation.jacobian, full_matrices=False)
     along = orthonormal.T @ residual
     return float(along @ along)
-
-
-ENDS: Mapping[type[Exception], Status] = {
-    FloatingPointError: Status.NOT_FINITE,
-    _PromisesNothingError: Status.CONVERGED,
-    _NoStepError: Status.STALLED,
-}
 
 
 def is_rough(history: list[Evaluation]) -> bool:
@@ -133,11 +117,11 @@ def gauss_newton(
     started = [evaluator.history[-1]]
 
     def residual(theta: np.ndarray) -> np.ndarray:
-        if not np.isfinite(theta).all():
-            raise _NoStepError
+        if not np.isfinite(theta).all():  # no step, where a Jacobian is singular to rounding
+            raise SearchEnd(Status.STALLED)
         evaluation = started.pop() if started else evaluator.residual(theta)
         if is_rough(evaluator.history):
-            raise _PromisesNothingError
+            raise SearchEnd(Status.CONVERGED)
         reduced = np.zeros(len(theta) + 1)
         reduced[0] = np.sqrt(evaluation.loss)
         return reduced
@@ -145,18 +129,15 @@ def gauss_newton(
     def jacobian(theta: np.ndarray) -> np.ndarray:
         evaluation = evaluator.jacobian(theta)
         if evaluation.jacobian is None:
-            raise FloatingPointError
+            raise SearchEnd(Status.NOT_FINITE)
         if promised_fall(evaluation) <= SMALL_FALL * evaluation.loss:
-            raise _PromisesNothingError
+            raise SearchEnd(Status.CONVERGED)
         return evaluation.jacobian
 
     options: Any = {"jac": jacobian, "x_scale": "jac", "gtol": None, "max_nfev": 10**9}
-    try:
-        found = optimize.least_squares(
-            residual, theta, bounds=bounds, xtol=max(tolerance, EPS), ftol=EPS, **options
-        )
-    except tuple(ENDS) as end:
-        return ENDS[type(end)]
+    found = optimize.least_squares(
+        residual, theta, bounds=bounds, xtol=max(tolerance, EPS), ftol=EPS, **options
+    )
     # Steps that shrink because the rollout blows up are no sign of an optimum.
     blew_up = not all(np.isfinite(e.loss) for e in evaluator.history[-4:])
     return Status.CONVERGED if found.status > 0 and not blew_up else Status.STALLED

@@ -6,8 +6,8 @@ import numpy as np
 
 from studies.problem.parameters import Parameters, block, positive_block
 from studies.problem.transforms import Identity
+from studies.search.candidates import first_part
 from studies.search.optimizers.problem import NotFiniteError
-from studies.search.timeline import first_part
 
 
 FREQUENCY, AMPLITUDE = 20.0, 1.5
@@ -115,6 +115,12 @@ class Swing:
 
     def name_of_stage(self, stage):
         return f"{first_part(self.n_frames, stage)} of {self.n_frames} frames"
+
+    def with_steps_for(self, theta):
+        return self
+
+    def steps_are_long(self, theta):
+        return False
 
 
 class Stepped(Swing):
