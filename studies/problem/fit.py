@@ -27,16 +27,7 @@ from studies.search.optimizers.problem import Status
 
 @dataclass(frozen=True, eq=False)
 class SceneFit:
-    """A `studies.runs.starting.Job`: the search for what is free in a scene.
-
-    Attributes
-    ----------
-    file : SceneFile
-    made : Made
-    options : RunOptions
-    title : str
-        Heading of the report.
-    """
+    """A `studies.runs.starting.Job`: the search for what is free in a scene."""
 
     file: declared.SceneFile
     made: Made
@@ -49,13 +40,7 @@ class SceneFit:
             return "\n".join(self.finish(folder, self.solve(folder, progress), progress))
 
     def solve(self, folder: RunFolder, progress: EvaluationProgress) -> Solved:
-        """Search, or go on searching, and judge the answer.
-
-        Raises
-        ------
-        FailedSearchError
-            If the loss is not finite at any point.
-        """
+        """Search, or go on searching, and judge the answer."""
         if self.file.purpose == "control":
             solved = solve_control(self.made, self.file, folder, progress, seed=self.options.seed)
         else:
@@ -141,15 +126,7 @@ def make_fit(
     title: str,
     say: Callable[[str], None] = lambda text: print(text, flush=True),
 ) -> SceneFit:
-    """Read the observations of a scene, fit cameras and looks, and return the job.
-
-    `say` gets a line about what is done.
-
-    Raises
-    ------
-    ValueError
-        If something in the scene does not fit; the message names its key.
-    """
+    """Read the observations of a scene, fit cameras and looks, and return the job."""
     made = make_problem(
         file,
         dtype=options.dtype,

@@ -26,7 +26,7 @@ from studies.problem.making import Made
 from studies.problem.problem import SceneProblem
 from studies.problem.shapes import VERTICES
 from studies.problem.start import start_surfaces
-from studies.problem.texels import TEXELS, Told, felt_by
+from studies.problem.texels import TEXELS, felt_by, texel_gain
 from studies.scene import declared
 
 
@@ -160,7 +160,7 @@ def _add_texture(
     determined = seen
     gain = np.where(seen, 1.0, np.nan)
     if seen.sum() <= MOST_TEXELS:
-        gain = np.max([Told.by(matrix, shape).gain for matrix in matrices], axis=0)
+        gain = np.max([texel_gain(matrix, shape) for matrix in matrices], axis=0)
         determined = gain <= GAIN
         worst = f", the worst {gain[determined].max():.2g}" if determined.any() else ""
         found.append(

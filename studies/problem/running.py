@@ -29,25 +29,9 @@ def start_scene(
 ) -> tuple[RunFolder, SceneFit | Instances]:
     """Check a scene and its observations, then make the folder of its run or open that to resume.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        The scene file.
-    overrides : sequence of str
-        Such as "bodies.duck.E=2e5"; none in a run that is resumed: those it was started with.
-    out : pathlib.Path, optional
-        The folder; by default the next free one under `runs/`.
-    given : dict
-        Options of the command line; None where not given.
-    spread : Pool
-        Where instances are run, if there are several.
-    resume : bool
-
-    Raises
-    ------
-    StudyError, ValueError
-        If something in the scene is wrong, and nothing was written; or if what the numbers depend
-        on differs from the run to resume.
+    `overrides` are such as "bodies.duck.E=2e5", `given` the options of the command line, None where
+    not given. A resumed run has those that it was started with. Without `out` the folder is the
+    next free one under `runs/`. Where something in the scene is wrong, nothing is written.
     """
     given = recalled(out, {**given, "overrides": list(overrides)}, resume=resume)
     options = make_options(given)

@@ -12,7 +12,7 @@ from studies.problem.pictures import DISTANCE, UNSEEN, shown
 from studies.problem.shapes import ShapeLosses
 from studies.problem.solve import solve
 from studies.problem.start import start_surfaces
-from studies.problem.texels import Told, felt_by
+from studies.problem.texels import felt_by, texel_gain
 from studies.runs.folder import RunFolder
 from studies.runs.media import write_png
 from studies.runs.progress import EvaluationProgress
@@ -188,7 +188,7 @@ def test_the_matrix_of_texels_gives_the_pictures(painted):
     for c, matrix in enumerate(matrices):
         drawn = matrix @ (texels[..., c].ravel() - 1e-6)
         assert np.abs(drawn - difference[:, c]).max() < 1e-12
-    gain = Told.by(matrices[0], (12, 18)).gain
+    gain = texel_gain(matrices[0], (12, 18))
     assert np.isnan(gain).any()
     assert np.nanmin(gain) > 0.0
 
