@@ -1,7 +1,4 @@
-"""What searches for a control say: raw curves, how they ended, tables.
-
-Tests: `tests/studies/control/test_results.py`.
-"""
+"""What searches for a control say: raw curves, how they ended, tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -33,19 +33,9 @@ class Watched:
     """A `studies.search.optimizers.problem.Problem` whose log tells measures in place of values."""
 
     def __init__(self, problem: SceneProblem, target: Target) -> None:
-        self.problem = problem
+        self.problem, self.bounds, self.dtype = problem, problem.bounds, problem.dtype
         self.target = target
         self._found: dict[str, float] = {}
-
-    @property
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds of theta."""
-        return self.problem.bounds
-
-    @property
-    def dtype(self) -> str:
-        """Kind of number that the loss is worked out in."""
-        return self.problem.dtype
 
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, and measure the motion that they are of."""

@@ -5,10 +5,9 @@ import pytest
 
 from adjsim.meshes.shapes import shape
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies.problem import shape_measures as measures
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
-from studies.problem.pictures import DISTANCE, UNSEEN, shown
+from studies.problem.pictures import DISTANCE, UNSEEN, chamfer, shown, surface_points
 from studies.problem.shapes import ShapeLosses
 from studies.problem.solve import solve
 from studies.problem.start import start_surfaces
@@ -249,5 +248,5 @@ def test_a_shape_is_found_from_photographs_with_colour_and_light_guessed(tmp_pat
     assert found.verdict.is_found
     x = found.problem._values(found.result.theta)["thing.vertices"]
     mesh = TriangleMesh(x, np.asarray(found.problem.built.meshes["thing"].faces))
-    points = [measures.surface_points(one) for one in (mesh, shape("cube"))]
-    assert measures.chamfer(*points) < 0.06
+    points = [surface_points(one) for one in (mesh, shape("cube"))]
+    assert chamfer(*points) < 0.06
