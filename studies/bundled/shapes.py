@@ -19,21 +19,10 @@ SHAPES = (
     "apple", "banana", "dog", "airplane", "cube", "sphere", "cylinder", "cone", "capsule", "torus",
     "star", "gear", "bowl", "chair",
 )  # fmt: skip
-HIDDEN = (
-    "banana",
-    "apple",
-    "star",
-    "dog",
-    "cone",
-    "cube",
-    "capsule",
-    "cylinder",
-    "airplane",
-    "gear",
-    "bowl",
-    "chair",
-    "sphere",
-)  # of free vertices: a sphere cannot become a shape with a hole
+HIDDEN = (  # of free vertices: a sphere cannot become a shape with a hole
+    "banana", "apple", "star", "dog", "cone", "cube", "capsule", "cylinder", "airplane", "gear",
+    "bowl", "chair", "sphere",
+)  # fmt: skip
 TEXELS = 32, 48  # rows and columns of a hidden texture
 STRETCH, TURN = (0.8, 1.2), (0.0, 180.0)  # along each axis, and about a random one [deg]
 

@@ -37,22 +37,13 @@ HALF = 0.5
 class Target:
     """What a motion shall end at; what is not known of it is None.
 
-    Attributes
-    ----------
-    silhouette : ndarray, optional
-        Alphas of the picture that is compared last, (height, width); bool of one from a file.
-    center : ndarray, optional
-        Centre of mass of the bodies, (3,) [m].
-    begin : ndarray, optional
-        The same where they begin.
-    size : float
-        Longest edge of the box around the bodies [m].
+    The silhouette is that of the picture that is compared last: alphas, or bool if from a file.
     """
 
-    silhouette: np.ndarray | None
-    center: np.ndarray | None
-    begin: np.ndarray | None
-    size: float
+    silhouette: np.ndarray | None  # (height, width)
+    center: np.ndarray | None  # of mass of the bodies, (3,) [m]
+    begin: np.ndarray | None  # where that begins
+    size: float  # longest edge of the box around the bodies [m]
 
     def measure(self, problem: SceneProblem, rows: np.ndarray) -> dict[str, float]:
         """Return cover [-], distance and gain [m], as far as they are known, of predictions."""
@@ -60,7 +51,7 @@ class Target:
         found: dict[str, float] = {}
         for one, part in zip(problem.observers, parts_of(problem, rows), strict=True):
             if film is not None and one is film and self.silhouette is not None:
-                shown = last_alpha(film, part)
+                shown = _last_alpha(film, part)
                 if self.silhouette.dtype == bool:
                     shown = shown > HALF
                 both = np.minimum(shown, self.silhouette).sum()
@@ -73,19 +64,9 @@ class Target:
 
 
 def make_target(made: Made, supervision: str) -> tuple[SceneProblem, Target]:
-    """Return the problem that a search is told, and what it is measured by.
+    """Return the problem that a search under this supervision is told, and what it is measured by.
 
-    Parameters
-    ----------
-    made : Made
-    supervision : str
-        "picture", "states" or "random": as `studies.scene.declared.Goal` has them. What it is not
-        told has the weight 0 and is measured all the same.
-
-    Raises
-    ------
-    StudyError
-        If states shall be told where the goal's are not known.
+    What the search is not told has the weight 0 and is measured all the same.
     """
     problem, at_goal = made.everything, _seen_at_the_goal(made)
     film, center = _pictured(problem.observers), _centered(problem.observers)
@@ -101,7 +82,7 @@ def make_target(made: Made, supervision: str) -> tuple[SceneProblem, Target]:
     silhouette = None
     if film is not None:
         known = at_goal.get(film.name)
-        silhouette = _drawn_silhouette(film) if known is None else last_alpha(film, known)
+        silhouette = _drawn_silhouette(film) if known is None else _last_alpha(film, known)
     x = problem.built.state.x if isinstance(problem.built.system, Model) else np.zeros((0, 3))
     target = Target(
         silhouette,
@@ -132,7 +113,7 @@ def parts_of(problem: SceneProblem, rows: np.ndarray) -> list[np.ndarray]:
     return np.split(rows, np.cumsum(counts)[:-1])
 
 
-def last_alpha(one: PictureObserver, rows: np.ndarray) -> np.ndarray:
+def _last_alpha(one: PictureObserver, rows: np.ndarray) -> np.ndarray:
     """Return the alphas of the last picture of a film, (height, width)."""
     return one.as_images(rows)[-1, ..., 3]
 

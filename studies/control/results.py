@@ -1,13 +1,7 @@
-"""What searches for a control say: raw curves, how they ended, a table, two CSVs.
+"""What searches for a control say: raw curves, how they ended, tables."""
 
-Tests: `tests/studies/control/test_results.py`.
-"""
-
-import csv
-import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,18 +9,9 @@ from studies.answer.verdict import Kind
 from studies.search.optimizers.evaluations import Evaluation
 
 
-@dataclass(frozen=True)
-class Measure:
-    """What the end of a motion is measured by.
+class Measure(NamedTuple):
+    """What the end of a motion is measured by: its unit, and whether more of it is better."""
 
-    Attributes
-    ----------
-    label, unit : str
-    is_gain : bool
-        Whether more of it is better.
-    """
-
-    label: str
     unit: str
     is_gain: bool
 
@@ -37,9 +22,9 @@ class Measure:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "distance": Measure("distance", "m", False),
-    "gain": Measure("gain", "m", True),
-    "cover": Measure("cover", "", True),
+    "distance": Measure("m", False),
+    "gain": Measure("m", True),
+    "cover": Measure("", True),
 }
 CURVES = ("distance", "cover")  # the measures that are drawn
 COMPARISON = "comparison.json"
@@ -50,22 +35,17 @@ def curve(status: str, history: Sequence[Evaluation]) -> dict[str, Any]:
     """Return every evaluation of a search, and which one it returns: that of the lowest loss."""
     losses = np.array([one.loss for one in history])
     names = [name for name in MEASURES if any(name in one.values for one in history)]
+    spent = np.diff([0, *(one.spent for one in history)])
+    seconds = np.diff([0.0, *(one.seconds for one in history)])
     return {
         "status": status,
         "chosen": int(np.argmin(losses)),
         "seconds": history[-1].seconds,
-        "evaluation": typical_seconds(history),
+        "evaluation": float(np.median(seconds / spent)),  # the first may compile
         "spent": [one.spent for one in history],
         "losses": [one.loss if np.isfinite(one.loss) else None for one in history],
         **{name: [one.values.get(name) for one in history] for name in names},
     }
-
-
-def typical_seconds(history: Sequence[Evaluation]) -> float:
-    """Return the median time of an evaluation [s]: the first may compile, and is one of many."""
-    spent = np.diff([0, *(one.spent for one in history)])
-    seconds = np.diff([0.0, *(one.seconds for one in history)])
-    return float(np.median(seconds / spent))
 
 
 def measures_of(records: Records) -> list[str]:
@@ -117,50 +97,38 @@ def worst(records: Records, kind: str) -> int:
     return _summed_up(records, kind, measures_of(records)[0])["worst_instance"]
 
 
-def ends_csv(records: Records, failed: Records) -> str:
-    """Return a line for each search: how the evaluation that it returns ended.
+def ends_lines(records: Records, failed: Records) -> list[list[Any]]:
+    """Return a line for each search, below a head: how the evaluation that it returns ended.
 
     An instance that failed has one line, with nothing but the reason.
     """
-    head = _head(records)
+    head = [*_head(records), "reason"]
     lines = [
-        [record["instance"], kind, one["spent"][at], one["losses"][at], *measures(one, at), ""]
+        [record["instance"], kind, one["spent"][at], one["losses"][at], *_measures(one, at), None]
         for record in records
         for kind, one in record["searches"].items()
         for at in (one["chosen"],)
     ]
-    empty = [""] * (len(head) - 1)
-    lines += [[one["instance"], *empty, one["reason"]] for one in failed]
-    return _csv([*head, "reason"], sorted(lines, key=lambda line: line[0]))
+    lines += [[one["instance"], *[None] * (len(head) - 2), one["reason"]] for one in failed]
+    return [head, *sorted(lines, key=lambda line: line[0])]
 
 
-def curves_csv(records: Records) -> str:
+def curves_lines(records: Records) -> list[list[Any]]:
     """Return a line for each evaluation of every search; one that blew up has no numbers."""
-    head = _head(records)
     lines = [
-        [record["instance"], kind, spent, one["losses"][at], *measures(one, at)]
+        [record["instance"], kind, spent, one["losses"][at], *_measures(one, at)]
         for record in records
         for kind, one in record["searches"].items()
         for at, spent in enumerate(one["spent"])
     ]
-    return _csv(head, lines)
+    return [_head(records), *lines]
 
 
-def _head(records: Records) -> list[str]:
-    """Return the names of the columns."""
-    units = {name: f" [{MEASURES[name].unit}]" if MEASURES[name].unit else "" for name in MEASURES}
+def _head(records: Records) -> list[Any]:
+    units = {name: f" [{one.unit}]" if one.unit else "" for name, one in MEASURES.items()}
     names = [f"{name}{units[name]}" for name in measures_of(records)]
     return ["instance", "supervision", "evaluation", "loss", *names]
 
 
-def measures(search: dict[str, Any], at: int) -> list[float | None]:
-    """Return the measures of an evaluation of a search."""
+def _measures(search: dict[str, Any], at: int) -> list[float | None]:
     return [search[name][at] for name in MEASURES if name in search]
-
-
-def _csv(head: list[str], lines: list[list[Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows([["" if cell is None else cell for cell in line] for line in lines])
-    return out.getvalue()

@@ -33,19 +33,9 @@ class Watched:
     """A `studies.search.optimizers.problem.Problem` whose log tells measures in place of values."""
 
     def __init__(self, problem: SceneProblem, target: Target) -> None:
-        self.problem = problem
+        self.problem, self.bounds, self.dtype = problem, problem.bounds, problem.dtype
         self.target = target
         self._found: dict[str, float] = {}
-
-    @property
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds of theta."""
-        return self.problem.bounds
-
-    @property
-    def dtype(self) -> str:
-        """Kind of number that the loss is worked out in."""
-        return self.problem.dtype
 
     def loss_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, and measure the motion that they are of."""
@@ -62,7 +52,7 @@ class Watched:
 
     def residuals(self, theta: np.ndarray) -> np.ndarray:
         """Return the residuals, and measure the motion that they are of."""
-        self._found = {}
+        self._found = {}  # none where it blows up
         rows = self.problem.images(theta)
         self._found = self.target.measure(self.problem, rows)
         return self.problem.with_priors(theta, self.problem.residuals_of(rows))
@@ -82,27 +72,6 @@ def watched_problem(made: Made, supervision: str) -> Watched:
     """Return the problem that a search is told, with the time step for its start."""
     problem, target = make_target(made, supervision)
     return Watched(problem.with_steps_for(problem.parameters.start), target)
-
-
-def search(
-    watched: Watched,
-    how: declared.Search,
-    *,
-    log: Path,
-    seen: Callable[[Evaluation], None],
-) -> Result:
-    """Search from the start of a problem, or go on where the log ends."""
-    problem = watched.problem
-    return minimize(
-        watched,
-        problem.parameters.start,
-        robust(how, problem).method_for(problem.parameters.size),
-        max_evaluations=how.max_evaluations,
-        tolerance=how.tolerance,
-        options=options_of(how),
-        log=log,
-        callback=seen,
-    )
 
 
 def drawn_at_random(
@@ -159,7 +128,17 @@ def solve_control(
     if file.goal.supervision == "random":
         result = drawn_at_random(watched, file, log=log, seen=seen, seed=seed)
     else:
-        result = search(watched, file.search, log=log, seen=seen)
+        how = file.search
+        result = minimize(
+            watched,
+            problem.parameters.start,
+            robust(how, problem).method_for(problem.parameters.size),
+            max_evaluations=how.max_evaluations,
+            tolerance=how.tolerance,
+            options=options_of(how),
+            log=log,
+            callback=seen,
+        )
     measured = {}
     if np.isfinite(result.loss):
         measured = target.measure(problem, problem.images(result.theta))

@@ -1,46 +1,52 @@
 """Random instances of a scene: each a run of its own in a folder of the run, then a table of all.
 
 Instance k is `studies.scene.drawing.drawn(file, seed, k)`; its folder `instances/KKK` has that as
-`study.toml`, which can be run alone. How instances fail, resume and are spread over workers is in
-`studies.runs.instances`.
+`study.toml`, which can be run alone. Every finished instance leaves its numbers there, so that a
+run that was stopped goes on with the next one. An instance that fails, because its rollout diverges
+or its search finds no finite loss, leaves the reason, and the others go on: neither median nor
+worst contains it. Any other error ends the run: it is a mistake in the settings or in the program.
 
 Tests: `tests/studies/problem/test_instances.py`.
 """
 
+import csv
+import io
+import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 from studies.problem.fit import SceneFit, make_fit
 from studies.problem.pictures import shown
 from studies.problem.solve import Solved
+from studies.reports.numbers import count as counted
 from studies.runs import folder as run_folder
-from studies.runs.folder import STUDY, RunFolder
-from studies.runs.instances import (
-    FAILURES,
-    Bar,
-    as_csv,
-    place,
-    recorded,
-    result_name,
-    spread_out,
-    summed_up,
-    told,
-)
+from studies.runs.errors import FailedSearchError, StudyError
+from studies.runs.folder import ITERATIONS, STUDY, RunFolder
 from studies.runs.options import RunOptions
-from studies.runs.pool import HERE, Pool
+from studies.runs.pool import HERE, Pool, run_item
 from studies.runs.progress import EvaluationProgress
+from studies.scans.progress import PointProgress
 from studies.scene import declared
 from studies.scene.drawing import drawn
 from studies.scene.reading import to_toml
+from studies.search.optimizers.problem import NOT_FINITE
+
+
+FAILED = "FAILED"
+# How an instance may fail: a rollout, a search, or a matrix of its fit left the finite numbers.
+FAILURES = (*NOT_FINITE, FailedSearchError)
+Records = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class SceneInstances:
+class Instances(ABC):
     """A `studies.runs.starting.Job`: run every instance, then report the worst one in full.
 
     Attributes
@@ -59,79 +65,127 @@ class SceneInstances:
     title: str
     spread: Pool = HERE
 
+    @abstractmethod
+    def make(self, k: int) -> SceneFit:
+        """Return the fit of instance k."""
+
+    @abstractmethod
+    def search(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
+        """Return the record of instance k, which leaves its logs and its scene in the folder."""
+
+    @abstractmethod
+    def sum_up(self, folder: RunFolder, records: Records) -> tuple[list[str], int, str]:
+        """Write tables; return lines on them, the worst instance, and the folder of its logs."""
+
+    def run(self, folder: RunFolder) -> str:
+        """Run what is not finished; write tables and the report of the worst one."""
+        count, budget = self.file.instances, self.file.search.max_evaluations
+        self._spread_out(folder)
+        with EvaluationProgress(budget) as progress:
+            records = [self.record(folder, progress, k) for k in range(count)]
+            lines, worst, logs_in = self.sum_up(folder, records)
+            fit = self.make(worst)
+            progress.prefix = f"instance {worst} once more, from its log"
+            progress.begin()
+            solved = fit.solve(inside(folder, logs_in), progress)  # nothing is evaluated again
+            progress.say("instances ended; certifying the worst one and drawing the report")
+            report = fit.finish(folder, solved, progress, logs_in=logs_in)
+        return "\n".join([*lines, f"the worst, instance {worst}:", *report])
+
+    def record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
+        """Return the record of instance k: the one in the folder, or what the search finds."""
+        name = _result_name(k)
+        if not folder.has(name):
+            progress.prefix = f"instance {k} ({k + 1} of {self.file.instances})"
+            try:
+                found = run_item(partial(self.search, folder, progress), k)
+            except FAILURES as error:
+                reason = str(error) or type(error).__name__
+                found = {"instance": k, "status": FAILED, "reason": reason}
+                progress.say(f"{progress.prefix} failed: {reason}")
+            except StudyError as error:
+                raise StudyError(f"Instance {k}: {error}") from error
+            folder.write_json(name, found)
+        return folder.read_json(name)
+
+    def _spread_out(self, folder: RunFolder) -> None:
+        """Run what is not finished elsewhere, and write what comes back as it comes."""
+        count = self.file.instances
+        left = [k for k in range(count) if not folder.has(_result_name(k))]
+        if not self.spread.is_apart(len(left)):
+            return
+        with PointProgress(count, count - len(left), what="instance") as progress:
+            for k, files in self.spread(partial(_run_apart, replace(self, spread=HERE)), left):
+                result = files.pop(_result_name(k))
+                for name, data in files.items():
+                    folder.write_bytes(name, data)
+                folder.write_bytes(_result_name(k), result)  # last: with it k has ended
+                progress([{"reason": folder.read_json(_result_name(k)).get("reason")}])
+
+
+class SceneInstances(Instances):
+    """Random instances of what is identified: a table of errors."""
+
     def make(self, k: int) -> SceneFit:
         """Return the fit of instance k."""
         file = drawn(self.file, self.options.seed, k)
         return make_fit(file, self.options, title=self.title, say=lambda _text: None)
 
-    def run(self, folder: RunFolder) -> str:
-        """Run what is not finished; write table, CSV and the report of the worst one."""
-        count, budget = self.file.instances, self.file.search.max_evaluations
-        record = replace(self, spread=HERE)._record
-        spread_out(folder, self.spread, record, count=count, max_evaluations=budget)
-        with EvaluationProgress(budget) as progress:
-            records = [self._record(folder, progress, k) for k in range(count)]
-        folder.write_text(run_folder.INSTANCES_CSV, as_csv(records))
-        bars = {path: Bar(published=one) for path, one in self.file.published.items()}
-        table = summed_up(records, bars)
+    def search(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
+        """Return the record of instance k, which leaves its logs and its scene in the folder."""
+        fit, own = self.make(k), inside(folder, place(k))
+        own.write_text(STUDY, to_toml(fit.file))
+        solved = fit.solve(own, progress)
+        return {
+            "instance": k,
+            "status": solved.result.status.name,
+            "verdict": str(solved.verdict.kind.value),
+            "loss": solved.result.loss,
+            "evaluations": solved.evaluations,
+            "starts": len(solved.found.all),
+            "errors_are": "relative error",
+            "errors": _errors(fit, solved),
+            "spectrum": solved.spread.to_dict(solved.problem.parameters.theta_labels),
+        }
+
+    def sum_up(self, folder: RunFolder, records: Records) -> tuple[list[str], int, str]:
+        """Write CSV and table; return the table in lines, and the worst instance."""
+        table = _table(records, self.file.published)
+        folder.write_text(run_folder.INSTANCES_CSV, _as_csv(records))
         folder.write_json(run_folder.INSTANCES, table)
-        worst = table["worst"]
-        fit, own = self.make(worst), _folder_of(folder, worst)
-        with EvaluationProgress(budget) as progress:
-            solved = fit.solve(own, progress)  # its logs are whole: nothing is evaluated again
-            progress.say("instances ended; certifying the worst one and drawing the report")
-            lines = fit.finish(folder, solved, progress, logs_in=place(worst))
-        lines = [*covered(records), *lines] if self._has_noise else lines
-        return "\n".join([*told(table), f"the worst, instance {worst}:", *lines])
-
-    @property
-    def _has_noise(self) -> bool:
+        lines = _table_lines(table)
         every = self.file.observations.values()
-        return any(one.simulate is not None and one.simulate.noise > 0.0 for one in every)
-
-    def _record(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        return recorded(folder, progress, partial(searched, self), k, count=self.file.instances)
-
-
-def make_instances(
-    file: declared.SceneFile, options: RunOptions, *, title: str, spread: Pool = HERE
-) -> SceneInstances:
-    """Return the job of a scene with several instances.
-
-    Raises
-    ------
-    ValueError
-        If something in the first of them does not fit; the message names its key.
-    """
-    job = SceneInstances(file, options, title, spread)
-    with suppress(*FAILURES):
-        job.make(0)
-    return job
+        if any(one.simulate is not None and one.simulate.noise > 0.0 for one in every):
+            lines += covered(records)
+        return lines, table["worst"], place(table["worst"])
 
 
-def searched(
-    job: SceneInstances, folder: RunFolder, progress: EvaluationProgress, k: int
-) -> dict[str, Any]:
-    """Return the record of instance k, which leaves its logs and its scene in the folder."""
-    fit, own = job.make(k), _folder_of(folder, k)
-    own.write_text(STUDY, to_toml(fit.file))
-    solved = fit.solve(own, progress)
-    parameters = solved.problem.parameters
-    return {
-        "instance": k,
-        "status": solved.result.status.name,
-        "verdict": str(solved.verdict.kind.value),
-        "loss": solved.result.loss,
-        "evaluations": solved.evaluations,
-        "starts": len(solved.found.all),
-        "errors_are": "relative error",
-        "errors": errors(fit, solved),
-        "spectrum": solved.spread.to_dict(parameters.theta_labels),
-    }
+def _run_apart(job: Instances, k: int) -> dict[str, bytes]:
+    """Run an instance in a folder of its own, anywhere; return the files it leaves, by name."""
+    with tempfile.TemporaryDirectory() as path:
+        folder = RunFolder(Path(path))
+        quiet = EvaluationProgress(job.file.search.max_evaluations, Console(quiet=True))
+        job.record(folder, quiet, k)
+        files = [one for one in folder.path.rglob("*") if one.is_file()]
+        return {one.relative_to(folder.path).as_posix(): one.read_bytes() for one in files}
 
 
-def errors(fit: SceneFit, solved: Solved) -> dict[str, Any]:
-    """Return by path how far an answer is from the truth; without one, the answer itself.
+def place(k: int) -> str:
+    """Return where in the run folder instance k keeps its logs and its result."""
+    return f"instances/{k:03d}"
+
+
+def _result_name(k: int) -> str:
+    return f"{place(k)}/{run_folder.RESULT}"
+
+
+def inside(folder: RunFolder, name: str) -> RunFolder:
+    """Return a folder in that of a run."""
+    return RunFolder(folder.file(f"{name}/{ITERATIONS}").parent)
+
+
+def _errors(fit: SceneFit, solved: Solved) -> dict[str, Any]:
+    """Return by path how far an answer is from the truth, or the measures that a study has instead.
 
     Of many values `mean` is the mean of the errors and `max` the largest; of one value the truth,
     the estimate, and whether its interval for pixel noise holds the truth stand beside the error.
@@ -140,13 +194,14 @@ def errors(fit: SceneFit, solved: Solved) -> dict[str, Any]:
     if measured := shown(fit.made, fit.file, solved.problem, theta).measures:
         return dict(measured)
     truth = fit.made.truth
+    if truth is None:
+        return {}
     low, high = solved.spread.interval
     found: dict[str, Any] = {}
     first = 0
     for one, value in zip(parameters.free, parameters.values(theta).values(), strict=True):
-        own = slice(first, first + value.size)
-        first = own.stop
-        if not one.is_answer or truth is None:
+        k, first = first, first + value.size
+        if not one.is_answer:
             continue
         off = truth.errors((one.path,), np.ravel(value))
         found[one.path] = {"mean": float(off.mean())}
@@ -157,9 +212,97 @@ def errors(fit: SceneFit, solved: Solved) -> dict[str, Any]:
         found[one.path] |= {
             "truth": hidden,
             "estimate": float(value.item()),
-            "covered": bool(low[own][0] <= hidden <= high[own][0]),
+            "covered": bool(low[k] <= hidden <= high[k]),
         }
     return found
+
+
+def _table(records: Records, published: Mapping[str, float]) -> dict[str, Any]:
+    """Return median and worst of every parameter, and the worst instance, of those that ended."""
+    ended, failed = parted(records)
+    paths = list(ended[0]["errors"])
+    errors = np.array([[one["errors"][path]["mean"] for path in paths] for one in ended])
+    rows = []
+    for path, column in zip(paths, errors.T, strict=True):
+        largest = [one["errors"][path].get("max", np.nan) for one in ended]
+        rows.append(
+            {
+                "name": path,
+                "median": float(np.median(column)),
+                "worst": float(column.max()),
+                "worst_instance": ended[int(column.argmax())]["instance"],
+                "largest_component": max(largest) if np.isfinite(largest).all() else None,
+                "bar": None,
+                "published": published.get(path),
+            }
+        )
+    off = errors / (np.median(errors, axis=0) + 1e-300)
+    return {
+        "count": len(records),
+        "parameters": rows,
+        "errors_are": ended[0]["errors_are"],
+        "worst": ended[int(off.max(axis=1).argmax())]["instance"],
+        "records": ended,
+        "failed": failed,
+    }
+
+
+def parted(records: Records) -> tuple[Records, Records]:
+    """Return the records of instances that ended, and of those that failed.
+
+    Raises
+    ------
+    StudyError
+        If all failed.
+    """
+    failed = [one for one in records if one.get("status") == FAILED]
+    if len(failed) == len(records):
+        raise StudyError(f"All {len(failed)} instances failed, the first: {failed[0]['reason']}")
+    return [one for one in records if one.get("status") != FAILED], failed
+
+
+def _as_csv(records: Records) -> str:
+    """Return one line per instance; one that failed has nothing but its status and the reason."""
+    ended = next((one for one in records if one["status"] != FAILED), {})
+    columns = [(path, key) for path, own in ended.get("errors", {}).items() for key in own]
+    names = {"mean": ended.get("errors_are"), "max": f"largest {ended.get('errors_are')}"}
+    own = [f"{path} {names.get(key, key)}".strip() for path, key in columns]
+    head = ["instance", "status", "loss", "evaluations", "starts", "condition", *own, "reason"]
+    lines: list[list[Any]] = [head]
+    for one in records:
+        if one["status"] == FAILED:
+            lines.append([one["instance"], FAILED, *[None] * (len(head) - 3), one["reason"]])
+            continue
+        cells = [one[key] for key in head[:5]] + [one["spectrum"]["condition"]]
+        lines.append([*cells, *(one["errors"][path][key] for path, key in columns), None])
+    return csv_text(lines)
+
+
+def csv_text(lines: Sequence[Sequence[Any]]) -> str:
+    """Return lines of cells as CSV; None is an empty cell."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(lines)
+    return out.getvalue()
+
+
+def _table_lines(table: dict[str, Any]) -> list[str]:
+    """Return the table in a few lines for the terminal."""
+    lines = [f"{table['errors_are']}s over {counted(len(table['records']), 'instance')}:"]
+    for row in table["parameters"]:
+        published = "" if row["published"] is None else f"  published {row['published']:.1e}"
+        lines.append(
+            f"  {row['name']}: median {row['median']:.1e}  worst {row['worst']:.1e} "
+            f"(instance {row['worst_instance']}){published}"
+        )
+    return lines + failure_lines(table["failed"], table["count"])
+
+
+def failure_lines(failed: Records, count: int) -> list[str]:
+    """Return which of so many instances failed and why, in a few lines, if any did."""
+    if not failed:
+        return []
+    head = f"{len(failed)} of {count} instances failed, and are not in these:"
+    return [head, *(f"  instance {one['instance']}: {one['reason']}" for one in failed)]
 
 
 def covered(records: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -174,8 +317,3 @@ def covered(records: Sequence[Mapping[str, Any]]) -> list[str]:
         f"{len(flags)} instances"
         for path, flags in held.items()
     ]
-
-
-def _folder_of(folder: RunFolder, k: int) -> RunFolder:
-    """Return the folder of an instance, in that of the run."""
-    return RunFolder(folder.file(result_name(k)).parent)

@@ -1,20 +1,86 @@
 """What a finished fit leaves and says: rows of its parameters, basins, lines for the terminal."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from studies.answer import certificate
 from studies.answer.fit_warnings import fit_warnings
+from studies.answer.truth import Truth
 from studies.answer.uncertainty import Uncertainty
 from studies.problem.parameters import Parameters
-from studies.problem.problem import SceneProblem
+from studies.problem.solve import Solved
+from studies.runs import folder as run_folder
+from studies.runs.folder import RunFolder
+from studies.scene.building import Built
 from studies.search.found import Found
+from studies.search.logs import read_search
 from studies.search.optimizers.evaluations import Evaluation
 
 
 LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up
+
+
+def parameter_rows(solved: Solved, start: np.ndarray, truth: Truth | None) -> list[dict[str, Any]]:
+    """Return one row for each component of answers and nuisances; many of a path are summed up."""
+    parameters = solved.problem.parameters
+    answers = {one.path for one in parameters.free if one.is_answer}
+    answers |= {parameters.labels[i] for i in parameters.answers}
+    begun = parameters.held_at(start)  # of the same paths
+    found = rows(begun, solved.result.theta, solved.spread, units=parameters.units(), truth=truth)
+    return [{**row, "is_answer": row["name"] in answers} for row in found]
+
+
+def rows(
+    parameters: Any,
+    theta: np.ndarray,
+    spread: Uncertainty,
+    *,
+    units: Mapping[str, str],
+    truth: Truth | None = None,
+) -> list[dict[str, Any]]:
+    """Return what the result says of each parameter: by component, or summed up if many."""
+    estimate, start = parameters.natural(theta), parameters.natural(parameters.start)
+    hidden = errors = None
+    if truth is not None:
+        hidden = truth.flat(parameters.paths)
+        errors = truth.errors(parameters.paths, estimate)
+    out: list[dict[str, Any]] = []
+    first = 0
+    for path, value in parameters.values(theta).items():
+        every = range(first, first + np.size(value))
+        first = every.stop
+        is_long = len(every) > LARGEST_LIST
+        for i in every[:1] if is_long else every:
+            own = slice(every.start, every.stop) if is_long else slice(i, i + 1)
+            row: dict[str, Any] = {
+                "name": path if is_long else parameters.labels[i],
+                "index": None if is_long else i,
+                "count": len(every) if is_long else 1,
+                "unit": units.get(path, ""),
+                "start": float(start[own].mean()),
+                "estimate": float(estimate[own].mean()),
+                "interval": None if is_long else _ends(spread.intervals.model, i),
+                "pixel_interval": None if is_long else _ends(spread.interval, i),
+            }
+            if is_long:  # the mean of some does not move: weights of sines with even phases
+                row["start_rms"] = float(np.sqrt(np.mean(start[own] ** 2)))
+                row["estimate_rms"] = float(np.sqrt(np.mean(estimate[own] ** 2)))
+            if hidden is not None and errors is not None:
+                row["truth"] = float(hidden[own].mean())
+                row["relative_error"] = float(errors[own].mean())
+                if is_long:
+                    row["largest_error"] = float(errors[own].max())
+            out.append(row)
+    return out
+
+
+def _ends(interval: tuple[np.ndarray, np.ndarray], i: int) -> list[float] | None:
+    """Return the ends of an interval of one value; None if there is none."""
+    ends = [float(end[i]) for end in interval] if len(interval[0]) else [math.nan]
+    return ends if np.isfinite(ends).all() else None
 
 
 def basins_json(parameters: Parameters, found: Found) -> list[dict[str, Any]]:
@@ -23,7 +89,7 @@ def basins_json(parameters: Parameters, found: Found) -> list[dict[str, Any]]:
     return [
         {
             "values": dict(zip(parameters.labels, map(float, values), strict=True)) if few else {},
-            "loss": _finite(one.loss),
+            "loss": finite(one.loss),
             "status": one.status.name,
             "evaluations": one.evaluations,
             "is_answer": k == found.start,
@@ -33,79 +99,69 @@ def basins_json(parameters: Parameters, found: Found) -> list[dict[str, Any]]:
     ]
 
 
-def loss_at_start(problem: SceneProblem) -> float | None:
-    """Return the loss at the given start; None where it blows up."""
-    try:
-        return _finite(float(problem.loss_at(problem.parameters.start)))
-    except ValueError:
-        return None
-
-
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """Return a number, or None where it is infinite or none."""
     return value if np.isfinite(value) else None
 
 
-def _root_mean_square(values: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(values**2)))
+def what_moves(built: Built) -> str:
+    """Return the bodies in a few words, e.g. "beam: 640 tetrahedra"."""
+    parts = []
+    for name, force in getattr(built.system, "forces", {}).items():
+        for key, kind in (("tets", "tetrahedra"), ("triangles", "triangles")):
+            elements = getattr(force, key, None)
+            if elements is not None and name in built.meshes and len(elements):
+                parts.append(f"{name}: {len(elements)} {kind}")
+    parts += [f"{name}: rigid" for name in getattr(built.system, "bodies", {})]
+    return ", ".join(parts) or ", ".join(built.meshes)
 
 
-def rows(fit: Any, theta: np.ndarray, spread: Uncertainty) -> list[dict[str, Any]]:
-    """Return what is told of each parameter: by component, or summed up if they are many."""
-    parameters = fit.problem.parameters
-    estimate, start = parameters.natural(theta), parameters.natural(parameters.start)
-    truth = errors = None
-    if fit.truth is not None:
-        truth = fit.truth.flat(parameters.paths)
-        errors = fit.truth.errors(parameters.paths, estimate)
-    out: list[dict[str, Any]] = []
-    first = 0
-    for path, value in parameters.values(theta).items():
-        components = range(first, first + np.size(value))
-        first = components.stop
-        if len(components) > LARGEST_LIST:
-            own = slice(components.start, components.stop)
-            row: dict[str, Any] = {
-                "name": path,
-                "index": None,
-                "count": len(components),
-                "unit": fit.units.get(path, ""),
-                "start": float(start[own].mean()),
-                "estimate": float(estimate[own].mean()),
-                # the mean of some does not move: of weights of sines with evenly spread phases
-                "start_rms": _root_mean_square(start[own]),
-                "estimate_rms": _root_mean_square(estimate[own]),
-                "interval": None,
-                "pixel_interval": None,
-            }
-            if truth is not None and errors is not None:
-                row |= {
-                    "truth": float(truth[own].mean()),
-                    "relative_error": float(errors[own].mean()),
-                    "largest_error": float(errors[own].max()),
-                }
-            out.append(row)
-            continue
-        for i in components:
-            row = {
-                "name": parameters.labels[i],
-                "index": i,
-                "count": 1,
-                "unit": fit.units.get(path, ""),
-                "start": float(start[i]),
-                "estimate": float(estimate[i]),
-                "interval": _ends(spread.intervals.model, i),
-                "pixel_interval": _ends(spread.interval, i),
-            }
-            if truth is not None and errors is not None:
-                row |= {"truth": float(truth[i]), "relative_error": float(errors[i])}
-            out.append(row)
-    return out
+def logs(solved: Solved, place: str = "") -> list[list[str]]:
+    """Return the logs of every basin; those of the answer go on with cameras and all frames."""
+    found = [list(names) for names in solved.found.logs]
+    found[solved.found.start] += solved.logs
+    return [[f"{place}/{name}" if place else name for name in names] for names in found]
 
 
-def _ends(interval: tuple[np.ndarray, np.ndarray], i: int) -> list[float] | None:
-    """Return the ends of an interval of one value; None if there is none."""
-    ends = [float(end[i]) for end in interval] if len(interval[0]) else [math.nan]
-    return ends if np.isfinite(ends).all() else None
+def findings(solved: Solved) -> list[str]:
+    """Return what else is to be said of the answer, in sentences."""
+    return [
+        f"`{name}` could not be predicted: the simulation blew up."
+        if left is None
+        else f"`{name}` was predicted by the fit of the others, which left {left:.1%} of its "
+        "motion unexplained; then it was fitted too."
+        for name, left in solved.validation.items()
+    ]
+
+
+def write_parameters(
+    folder: RunFolder, solved: Solved, truth: Truth | None, logs_in: str = ""
+) -> None:
+    """Write the answer with the history of the search and its spectrum."""
+    history: list[Evaluation] = []  # one for each theta with a finite loss
+    for one in read_search(folder, logs(solved, logs_in)[solved.found.start]):
+        if np.isfinite(one.loss):
+            if history and np.array_equal(history[-1].theta, one.theta):
+                history.pop()
+            history.append(one)
+    searched, parameters = solved.searched.parameters, solved.problem.parameters
+    theta = solved.result.theta
+    first = list(parameters.first_answers)
+    thetas = [one.theta if len(one.theta) == searched.size else one.theta[first] for one in history]
+    folder.write_npz(
+        run_folder.PARAMETERS,
+        names=np.array(parameters.labels),
+        theta_names=np.array(parameters.theta_labels),
+        estimate=parameters.natural(theta),
+        theta=theta,
+        evaluations=np.array([one.spent for one in history]),
+        history_theta=np.array(thetas),
+        history=np.array([searched.natural(one) for one in thetas]),
+        history_loss=np.array([one.loss for one in history]),
+        singular_values=solved.spread.singular_values,
+        directions=solved.spread.directions,
+        **({} if truth is None else {"truth": truth.flat(parameters.paths)}),
+    )
 
 
 def interval_text(row: dict[str, Any], key: str = "interval") -> str:
@@ -125,14 +181,10 @@ def interval_text(row: dict[str, Any], key: str = "interval") -> str:
     return f"{low:.6g} to {high:.6g}"
 
 
-def verdict_line(verdict: dict[str, Any]) -> str:
-    """Return a verdict in one line."""
-    return f"verdict: {verdict['kind']}. {verdict['reason']}"
-
-
 def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
     """Return a few lines for the terminal, the verdict first."""
-    lines = [verdict_line(result["verdict"])]
+    verdict = result["verdict"]
+    lines = [f"verdict: {verdict['kind']}. {verdict['reason']}"]
     lines += [f"warning: {warning}" for warning in fit_warnings(result)]
     lines += [_parameter_line(row) for row in result["parameters"][:LARGEST_LIST]]
     lines.append(
@@ -163,16 +215,3 @@ def _parameter_line(row: dict[str, Any]) -> str:
     if "largest_error" in row:
         line += f", largest {row['largest_error']:.1e}"
     return line
-
-
-def accepted(log: list[Evaluation]) -> list[Evaluation]:
-    """Return the evaluations where the loss is finite, one for each theta."""
-    kept: list[Evaluation] = []
-    for evaluation in log:
-        if not np.isfinite(evaluation.loss):
-            continue
-        if kept and np.array_equal(kept[-1].theta, evaluation.theta):
-            kept[-1] = evaluation
-        else:
-            kept.append(evaluation)
-    return kept

@@ -37,21 +37,11 @@ SQUARES = (0.35, 0.75)  # grey levels of a floor
 
 @dataclass(frozen=True, eq=False)
 class PageFilm:
-    """What a page shows of one film, in RGB of 8 bits.
-
-    Attributes
-    ----------
-    footage : numpy.ndarray
-        The film at the frames that are shown, (n, height, width, 3).
-    answer : numpy.ndarray
-        The same frames drawn at the answer; the whole motion where the film is a picture.
-    is_simulated : bool
-        Whether the film was drawn again from the truth.
-    """
+    """What a page shows of one film, in RGB of 8 bits, (n, height, width, 3)."""
 
     footage: np.ndarray
-    answer: np.ndarray
-    is_simulated: bool = False
+    answer: np.ndarray  # the whole motion where the film is a picture
+    is_simulated: bool = False  # whether the film was drawn again from the truth
 
 
 def page_film(
@@ -62,19 +52,9 @@ def page_film(
     values: Mapping[str, np.ndarray],
     made: Made,
 ) -> PageFilm:
-    """Return what a page shows of a film.
+    """Return what a page shows of a film at the answer, `values` by scene path.
 
-    Parameters
-    ----------
-    problem : SceneProblem
-    one : FilmObserver
-        One of its observers.
-    file : SceneFile
-        Says where the film is, and what the obstacles are.
-    values : mapping
-        The answer: scene values by path.
-    made : Made
-        Has what a simulated film was drawn with: it is drawn again as large.
+    A simulated film is drawn again as large, from the truth.
     """
     n = len(one.times)
     chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_FRAMES)).round().astype(int))
@@ -121,11 +101,7 @@ def _predicted(
     problem: SceneProblem, observers: Sequence[Observer], values: Mapping[str, np.ndarray]
 ) -> Iterator[np.ndarray]:
     """Yield the predictions of other observers, made one after the other."""
-    system, _ = problem._system(values, problem.steps.dt)
-    steps = problem.steps.suited_to(system)
-    problem = replace(problem, observers=tuple(observers), steps=steps)
-    motion, samplings = problem._moment_of(values)
-    moved = problem._moved(motion, motion.run())
+    moved, samplings = replace(problem, observers=tuple(observers)).moved(values)
     for one, at in zip(observers, samplings, strict=True):
         yield one.predict(moved, at, values)
 

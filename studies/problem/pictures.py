@@ -1,10 +1,20 @@
-"""What is measured and shown of shapes and textures that pictures of things at rest gave.
+r"""What is measured and shown of shapes and textures that pictures of things at rest gave.
 
     shape      distance of the surfaces, silhouettes apart, in views that it never saw too
     texture    the texels that the pictures determine, and the errors of these
 
-The first needs another mesh as the hidden truth. What is shown are pictures as arrays, with words:
-the report draws them.
+The first needs another mesh as the hidden truth. Two surfaces are compared by
+
+    chamfer = (mean over a of min_b |a - b| + mean over b of min_a |a - b|)/2
+
+with points a, b drawn evenly on the one and the other. Points of one surface drawn twice are not 0
+apart: n points on an area A leave about sqrt(A/n)/2, which is the floor of the measure. Silhouettes
+are compared by the pixels covered by both / pixels covered by one or both, over all pictures.
+
+What is shown are pictures as arrays, with words: the report draws them.
+
+Source of the chamfer: Fan, Su & Guibas, A Point Set Generation Network, CVPR 2017, sec. 4.1, here
+with distances that are not squared.
 
 Tests: `tests/studies/problem/test_still.py`.
 """
@@ -14,22 +24,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from render.blending import Hard
-from render.camera import AnyCamera
+from render.camera import AnyCamera, Camera
+from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.problem import shape_measures as measures
 from studies.problem.films import FilmObserver, with_look
 from studies.problem.making import Made
 from studies.problem.problem import SceneProblem
 from studies.problem.shapes import VERTICES
 from studies.problem.start import start_surfaces
-from studies.problem.texels import TEXELS, Told, felt_by
+from studies.problem.texels import TEXELS, felt_by, texel_gain
 from studies.scene import declared
 
 
+POINTS = 6000  # drawn on each surface
 SIZE, FINER = (220, 220), 4  # of a picture that is drawn for the report alone [pixels]
 MOST_VIEWS = 4
 MOST_TEXELS = 4000  # of which the whole spectrum is computed
@@ -42,21 +54,21 @@ DISTANCE, APART, UNSEEN = "surface distance", "silhouettes apart", "silhouettes 
 class Shown:
     """Measures by name, sentences on them, and pictures beside them.
 
-    Attributes
-    ----------
-    measures : dict
-        Mean, and of several numbers the largest ("max"), by name.
-    findings : list of str
-    looks : list of dict
-        Name, title, caption, and the titles of rows and columns of each figure.
-    arrays : dict
-        Its pictures by name, (rows, columns, height, width, 3).
+    A measure has its mean, and of several numbers the largest ("max"). Every figure of `looks` has
+    pictures of its name in `arrays`, (rows, columns, height, width, 3).
     """
 
     measures: dict[str, dict[str, float]] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
     looks: list[dict[str, Any]] = field(default_factory=list)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def add(
+        self, look: Mapping[str, Any], pictures: np.ndarray, *, rows: Any = (), columns: Any = ()
+    ) -> None:
+        """Add a figure, with the titles of its rows and columns."""
+        self.looks.append({**look, "rows": list(rows), "columns": list(columns)})
+        self.arrays[look["name"]] = pictures
 
 
 def shown(made: Made, file: declared.SceneFile, problem: SceneProblem, theta: np.ndarray) -> Shown:
@@ -95,35 +107,30 @@ def _add_shape(
         ),
     }
     cameras = [one.camera_at(problem._values(theta)) for one in films]
-    unseen = measures.between(cameras)
+    unseen = _between(cameras)
     radius = float(np.linalg.norm(meshes["hidden"].points, axis=1).max())
-    points = measures.surface_points(meshes["hidden"])
-    found = {DISTANCE: measures.chamfer(measures.surface_points(meshes["fitted"]), points) / radius}
+    points = surface_points(meshes["hidden"])
+    found = {DISTANCE: chamfer(surface_points(meshes["fitted"]), points) / radius}
     for key, views in ((APART, cameras), (UNSEEN, unseen)):
-        both = (
-            measures.silhouettes(meshes[which], views, films[0].size)
-            for which in ("fitted", "hidden")
+        mine, theirs = (
+            _silhouettes(meshes[which], views, films[0].size) for which in ("fitted", "hidden")
         )
-        found[key] = 1.0 - measures.overlap(*both)
+        found[key] = 1.0 - _overlap(mine, theirs)
     out.measures.update({key: {"mean": value} for key, value in found.items()})
-    least = measures.floor(meshes["hidden"]) / radius
+    least = chamfer(points, surface_points(meshes["hidden"], seed=1)) / radius
     out.findings.append(
         f"{found[APART]:.1%} of the silhouettes of {name} and of the hidden shape are apart, in "
         f"views that no picture shows {found[UNSEEN]:.1%}. The surfaces are {found[DISTANCE]:.2g} "
         f"radii apart, where points drawn twice on the hidden one are {least:.2g}."
     )
     chosen = unseen[:: -(-len(unseen) // MOST_VIEWS)]
-    out.arrays[f"shapes-{name}"] = np.stack([_in_clay(mesh, chosen) for mesh in meshes.values()])
-    out.looks.append(
-        {
-            "name": f"shapes-{name}",
-            "title": "The shapes",
-            "caption": "The mesh at the start, fitted, and the hidden one, from sides that no "
-            "picture shows.",
-            "rows": list(meshes),
-            "columns": [],
-        }
-    )
+    look = {
+        "name": f"shapes-{name}",
+        "title": "The shapes",
+        "caption": "The mesh at the start, fitted, and the hidden one, from sides that no picture "
+        "shows.",
+    }
+    out.add(look, np.stack([_in_clay(mesh, chosen) for mesh in meshes.values()]), rows=meshes)
 
 
 def _in_clay(mesh: TriangleMesh, cameras: Sequence[AnyCamera]) -> np.ndarray:
@@ -160,7 +167,7 @@ def _add_texture(
     determined = seen
     gain = np.where(seen, 1.0, np.nan)
     if seen.sum() <= MOST_TEXELS:
-        gain = np.max([Told.by(matrix, shape).gain for matrix in matrices], axis=0)
+        gain = np.max([texel_gain(matrix, shape) for matrix in matrices], axis=0)
         determined = gain <= GAIN
         worst = f", the worst {gain[determined].max():.2g}" if determined.any() else ""
         found.append(
@@ -196,31 +203,69 @@ def _show_texture(
     shade = np.clip(np.log10(np.where(np.isfinite(gain), gain, 1e3)) / 3.0, 0.0, 1.0)
     told = np.where(np.isnan(gain), 0.5, 1.0 - shade)[..., None] * np.ones(3)
     told[np.isnan(gain)] = (0.45, 0.5, 0.56)
-    out.arrays[f"textures-{name}"] = np.stack([*textures.values(), told])[None]
-    out.looks.append(
-        {
-            "name": f"textures-{name}",
-            "title": "The texture",
-            "caption": "What pictures tell of each texel: white ones are determined, noise of a "
-            "pixel comes through to dark ones a thousand times. No pixel looks at blue ones.",
-            "rows": [],
-            "columns": [*textures, "told"],
-        }
-    )
-    cameras = measures.between([one.camera for one in films[:MOST_VIEWS]])
+    look = {
+        "name": f"textures-{name}",
+        "title": "The texture",
+        "caption": "What pictures tell of each texel: white ones are determined, noise of a "
+        "pixel comes through to dark ones a thousand times. No pixel looks at blue ones.",
+    }
+    out.add(look, np.stack([*textures.values(), told])[None], columns=[*textures, "told"])
+    cameras = _between([one.camera for one in films[:MOST_VIEWS]])
     points = {key: x - films[0].center for key, x in surfaces.items()}
     paths = {f"{name}.texels": path}
     drawn = [
         _drawn(with_look(films[0].scene, paths, {path: one}), cameras, points)
         for one in textures.values()
     ]
-    out.arrays[f"elsewhere-{name}"] = np.stack(drawn)
-    out.looks.append(
-        {
-            "name": f"elsewhere-{name}",
-            "title": "From other sides",
-            "caption": "From sides that no picture shows. What none shows is as it started.",
-            "rows": list(textures),
-            "columns": [],
-        }
-    )
+    look = {
+        "name": f"elsewhere-{name}",
+        "title": "From other sides",
+        "caption": "From sides that no picture shows. What none shows is as it started.",
+    }
+    out.add(look, np.stack(drawn), rows=textures)
+
+
+def surface_points(mesh: TriangleMesh, count: int = POINTS, seed: int = 0) -> np.ndarray:
+    """Return points drawn evenly on a surface, (count, 3) [m]: for a seed always the same ones."""
+    rng = np.random.default_rng(seed)
+    a, b, c = (mesh.points[mesh.faces[:, k]] for k in range(3))
+    areas = np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    on = rng.choice(len(mesh.faces), count, p=areas / areas.sum())
+    u, v = rng.random((2, count, 1))
+    beyond = u + v > 1.0
+    u, v = np.where(beyond, 1.0 - u, u), np.where(beyond, 1.0 - v, v)
+    return a[on] + u * (b - a)[on] + v * (c - a)[on]
+
+
+def chamfer(points: np.ndarray, others: np.ndarray) -> float:
+    """Return the mean distance of two sets of points, (n, 3) [m], to and fro."""
+    forth, _ = KDTree(others).query(points)
+    back, _ = KDTree(points).query(others)
+    return float((forth.mean() + back.mean()) / 2.0)
+
+
+def _silhouettes(
+    mesh: TriangleMesh, cameras: Sequence[AnyCamera], size: tuple[int, int]
+) -> np.ndarray:
+    """Return which pixels a mesh covers, (n_cameras, height, width) bool."""
+    scene = Scene({"mesh": Mesh(mesh.faces)})
+    images = rasterize(scene, cameras, SoftRasterizer(blend=Hard()), {"mesh": mesh.points}, size)
+    return images[..., 3] > 0.0
+
+
+def _between(cameras: Sequence[PosedCamera]) -> list[Camera]:
+    """Return cameras that took no picture, looking at the origin: between the others if these
+    stand evenly around it, and as far below as they are above.
+    """
+    angle = np.pi / len(cameras)
+    c, s = np.cos(angle), np.sin(angle)
+    turn = np.array([[c, 0.0, s], [0.0, -1.0, 0.0], [-s, 0.0, c]])
+    return [
+        Camera(turn @ one.pose()[0], (0.0, 0.0, 0.0), fov_y=one.fov_y, near=one.near, far=one.far)
+        for one in cameras
+    ]
+
+
+def _overlap(mine: np.ndarray, theirs: np.ndarray) -> float:
+    """Return intersection over union of covered pixels."""
+    return float((mine & theirs).sum() / max(1, (mine | theirs).sum()))

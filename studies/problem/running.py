@@ -1,12 +1,13 @@
 """Start a run of a scene in a new folder, or go on with one that was stopped."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from studies.control.comparison import Comparison, make_comparison
+from studies.control.comparison import Comparison
 from studies.problem.fit import SceneFit, make_fit
-from studies.problem.instances import SceneInstances, make_instances
+from studies.problem.instances import FAILURES, Instances, SceneInstances
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.options import make_options
@@ -25,28 +26,12 @@ def start_scene(
     *,
     spread: Pool = HERE,
     resume: bool = False,
-) -> tuple[RunFolder, SceneFit | SceneInstances | Comparison]:
+) -> tuple[RunFolder, SceneFit | Instances]:
     """Check a scene and its observations, then make the folder of its run or open that to resume.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        The scene file.
-    overrides : sequence of str
-        Such as "bodies.duck.E=2e5"; none in a run that is resumed: those it was started with.
-    out : pathlib.Path, optional
-        The folder; by default the next free one under `runs/`.
-    given : dict
-        Options of the command line; None where not given.
-    spread : Pool
-        Where instances are run, if there are several.
-    resume : bool
-
-    Raises
-    ------
-    StudyError, ValueError
-        If something in the scene is wrong, and nothing was written; or if what the numbers depend
-        on differs from the run to resume.
+    `overrides` are such as "bodies.duck.E=2e5", `given` the options of the command line, None where
+    not given. A resumed run has those that it was started with. Without `out` the folder is the
+    next free one under `runs/`. Where something in the scene is wrong, nothing is written.
     """
     given = recalled(out, {**given, "overrides": list(overrides)}, resume=resume)
     options = make_options(given)
@@ -56,11 +41,13 @@ def start_scene(
     recipe = Recipe("run", str(path), SCENE, plain(file), to_toml(file), options, given)
     title = file.title or path.stem
 
-    def make() -> SceneFit | SceneInstances | Comparison:
-        if file.instances > 1 and file.purpose == "control":
-            return make_comparison(file, options, title=title, spread=spread)
+    def make() -> SceneFit | Instances:
         if file.instances > 1:
-            return make_instances(file, options, title=title, spread=spread)
+            kind = Comparison if file.purpose == "control" else SceneInstances
+            instances = kind(file, options, title, spread)
+            with suppress(*FAILURES):
+                instances.make(0)  # what does not fit is said before anything is written
+            return instances
         if isinstance(spread, DaskPool):
             raise StudyError(
                 "`--scheduler` spreads instances, and this run is a single search. Give "

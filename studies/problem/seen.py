@@ -3,11 +3,13 @@
 `films.json` lists what the page shows of every film, in files of the run.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from studies.answer.fit_warnings import offset
+from studies.control.goal import parts_of
 from studies.problem.fields import fields_shown
 from studies.problem.films import FilmObserver
 from studies.problem.making import Made
@@ -31,21 +33,8 @@ THUMBNAIL_ROWS = 180
 SECONDS = 2.5  # how long a film plays; the motion itself is mostly shorter
 
 
-def write_seen(
-    folder: RunFolder,
-    file: declared.SceneFile,
-    made: Made,
-    solved: Solved,
-) -> None:
-    """Write the fitted motion, every film beside its fit, and the curves of tracked points.
-
-    Parameters
-    ----------
-    folder : RunFolder
-    file : SceneFile
-    made : Made
-    solved : Solved
-    """
+def write_seen(folder: RunFolder, file: declared.SceneFile, made: Made, solved: Solved) -> None:
+    """Write the fitted motion, every film beside its fit, and the curves of tracked points."""
     problem, theta = solved.problem, solved.result.theta
     motion = problem.motion_at(theta)
     run = motion.run()
@@ -57,7 +46,10 @@ def write_seen(
     folder.write_npz(
         run_folder.TRAJECTORY, objects=np.array(list(problem.built.subjects), str), **arrays
     )
-    fitted, begun = _parts(problem, theta), _at_start(made.everything)
+    fitted, begun = _parts(problem, theta), {}
+    start = made.everything.parameters.start
+    with suppress(*NOT_FINITE):
+        begun = _parts(made.everything.with_steps_for(start), start)
     shown = []
     for one in problem.observers:
         if isinstance(one, FilmObserver | SmokeObserver):
@@ -98,18 +90,8 @@ def write_seen(
 
 def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:
     """Return the predicted rows of every observation, by name."""
-    rows = problem.images(theta)
-    ends = np.cumsum([one.rows_per_frame() * len(one.times) for one in problem.observers])
-    parts = np.split(rows, ends[:-1])
+    parts = parts_of(problem, problem.images(theta))
     return {one.name: part for one, part in zip(problem.observers, parts, strict=True)}
-
-
-def _at_start(start: SceneProblem) -> dict[str, np.ndarray]:
-    theta = start.parameters.start
-    try:
-        return _parts(start.with_steps_for(theta), theta)
-    except NOT_FINITE:
-        return {}
 
 
 def _write_film(
@@ -142,8 +124,8 @@ def _write_film(
         write_jpeg(folder.file(f"{place}.jpg"), middle)
         item = {"alt": f"{one.name}: {kind}", "caption": captions[kind], "file": f"{place}.jpg"}
         if len(images) > 1:
-            path = folder.file(f"{place}.mp4")
-            write_video(path, images, playback_fps(len(images)), crf=QUALITY, pad=True)
+            fps = float(np.clip(round(len(images) / SECONDS), 2, 30))
+            write_video(folder.file(f"{place}.mp4"), images, fps, crf=QUALITY, pad=True)
             item |= {"file": f"{place}.mp4", "poster": f"{place}.jpg"}
         items.append(item)
     if not folder.has(THUMBNAIL):
@@ -156,11 +138,6 @@ def _write_film(
         "frames": f"frames-{one.name}.npz",
         "items": items,
     }
-
-
-def playback_fps(n_frames: int) -> float:
-    """Return the rate at which n frames play for about `SECONDS`."""
-    return float(np.clip(round(n_frames / SECONDS), 2, 30))
 
 
 def facts_of(problem: SceneProblem) -> dict[str, Any]:

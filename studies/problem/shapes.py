@@ -26,16 +26,9 @@ VERTICES = ".vertices"
 
 @dataclass(frozen=True, eq=False)
 class ShapeLosses:
-    """Weighted losses of the vertices of one body.
+    """Weighted losses of the vertices of one body."""
 
-    Attributes
-    ----------
-    path : str
-        "BODY.vertices".
-    weighted : sequence of (float, ShapeLoss)
-    """
-
-    path: str
+    path: str  # "BODY.vertices"
     weighted: Sequence[tuple[float, ShapeLoss]]
 
     def value(self, x: np.ndarray) -> float:

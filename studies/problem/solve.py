@@ -6,7 +6,7 @@ held-back frames, observations with `validate`    predicted by that, then used
 answers and cameras, everything                   the answer, its intervals, the verdict
 """
 
-from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,41 +48,22 @@ LEAST_FITTED = 3  # frames that must be left when some are held back
 class Solved:
     """The answer of a scene and what it is worth.
 
-    Attributes
-    ----------
-    problem : SceneProblem
-        Of all that was observed, with the time step of the answer; its `parameters` are answers and
-        cameras.
-    result : Result
-        The last local search.
-    found : Found
-        Of the answers alone, on the frames that were not held back.
-    searched : SceneProblem
-        The problem of `found`.
-    spread : Uncertainty
-    verdict : Verdict
-    explained : Explained, optional
-    evaluations : int
-    validation : dict
-        Part of the motion of observations with `validate` that was left before they were fitted,
-        by name; None where the simulation blew up.
-    logs : tuple of str
-        Of the local searches after `found`, one after the other.
-    control : dict, optional
-        How near a control ends to its goal; None where nothing is controlled.
+    `problem` is of all that was observed, with the time step of the answer; its parameters are
+    answers and cameras. `validation` has by name which part of the motion of observations with
+    `validate` was left before they were fitted, None where the simulation blew up.
     """
 
     problem: SceneProblem
-    result: Result
-    found: Found
-    searched: SceneProblem
+    result: Result  # of the last local search
+    found: Found  # of the answers alone, on the frames that were not held back
+    searched: SceneProblem  # the problem of `found`
     spread: Uncertainty
     verdict: Verdict
     explained: Explained | None
     evaluations: int
     validation: dict[str, Any] = field(default_factory=dict)
-    logs: tuple[str, ...] = ()
-    control: dict[str, float] | None = None
+    logs: tuple[str, ...] = ()  # of the local searches after `found`, one after the other
+    control: dict[str, float] | None = None  # how near a control ends to its goal
 
 
 def solve(
@@ -93,17 +74,7 @@ def solve(
     *,
     seed: int = 0,
 ) -> Solved:
-    """Search, or go on where the folder's logs end, and judge the answer.
-
-    Parameters
-    ----------
-    made : Made
-    how : declared.Search
-    folder : RunFolder
-        Gets the logs and the coarse set.
-    progress : EvaluationProgress
-    seed : int
-    """
+    """Search, or go on where the folder's logs end, and judge the answer."""
     everything, problem = made.everything, made.problem
     n_fitted = fitted_frames(problem.n_frames, how.held_back)
     part = problem.frames_between(0, n_fitted)
@@ -112,11 +83,14 @@ def solve(
     found = robust_search(searched, robust(how, searched), folder, progress, seed=(seed,))
     found = with_mirrored(searched, found, how, folder, progress=progress)
     spent = found.evaluations
-    start = joint_start(part, found.best.theta)
+    start = part.parameters.start.copy()
+    start[list(first)] = found.best.theta
     if not made.is_twin and first_frames_differ(problem, problem.parameters.start, start):
         progress.say("the bodies begin elsewhere than at the start: fitting looks once more")
         fitted = made.refitted(everything.at(start).with_steps_for(start))
-        everything = replace(fitted, fixed=without(fitted.fixed, problem.parameters.paths))
+        paths = problem.parameters.paths
+        fixed = {path: value for path, value in fitted.fixed.items() if path not in paths}
+        everything = replace(fitted, fixed=fixed)
         problem = made.searched(everything)
         part = problem.frames_between(0, n_fitted)
         start = part.parameters.start
@@ -131,7 +105,7 @@ def solve(
     predicted = None
     if is_held_back:
         predicted = _explained(problem, fitted_to, looks=looks, n_fitted=n_fitted)
-    validation = validated(everything, made.kept, fitted_to)
+    validation = _validated(everything, made.kept, fitted_to)
     result, whole = joint, everything.with_steps_for(fitted_to)
     if is_held_back or made.kept:
         stage = "all observations" if made.kept else "all frames"
@@ -174,7 +148,7 @@ def solve(
                 one.is_answer and not (one.is_view or one.is_shape) for one in whole.parameters.free
             ),
             is_watched=True,
-            bent=bent(whole, first_look, result.theta),
+            bent=_bent(whole, first_look, result.theta),
             predictions={k: left for k, left in validation.items() if left is not None},
             truth=None if made.truth is None else made.truth.flat(whole.parameters.paths),
         )
@@ -244,18 +218,6 @@ def options_of(how: declared.Search) -> Options:
         beta1=how.beta1,
         beta2=how.beta2,
     )
-
-
-def joint_start(part: SceneProblem, theta: np.ndarray) -> np.ndarray:
-    """Return theta of answers and cameras, from that of the answers alone."""
-    start = part.parameters.start.copy()
-    start[list(part.parameters.first_answers)] = theta
-    return start
-
-
-def without(values: Mapping[str, np.ndarray], paths: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Return values by path but those of some paths."""
-    return {path: value for path, value in values.items() if path not in paths}
 
 
 def with_mirrored(
@@ -384,22 +346,19 @@ def _appearance(problem: SceneProblem, thetas: list[np.ndarray]) -> np.ndarray |
     """Return what the looks leave at every frame, by the best of these thetas; None if none is."""
     found = []
     for theta in thetas:
-        try:
+        with suppress(*NOT_FINITE):
             found.append(problem.with_steps_for(theta).look_squares(theta))
-        except NOT_FINITE:
-            continue
     return np.min(found, axis=0) if found else None
 
 
 def _gradient(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
     """Return the gradient of the loss; None where the rollout blows up."""
-    try:
+    with suppress(*NOT_FINITE):
         return problem.loss_and_gradient(theta)[1]
-    except NOT_FINITE:
-        return None
+    return None
 
 
-def bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[str, float] | None:
+def _bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[str, float] | None:
     """Return the nuisance that moved furthest since the first frame, in deviations of its prior."""
     parameters = problem.parameters
     is_seen = [
@@ -449,9 +408,8 @@ def _spread(
         stages=stages,
         floor=floor,
     )
-    values, directions = spectrum(J)
     noise = SEEN * float(np.sqrt(problem.residual_squares(theta).mean()))
-    return Uncertainty(own, noise, values, directions)
+    return Uncertainty(own, noise, *spectrum(J))
 
 
 def no_spread(n: int, reason: str, noise: float = 0.0) -> Uncertainty:
@@ -476,7 +434,7 @@ def _rivals(
     steps = min(whole.parameters.size, MOST_TANGENTS) + 1  # rollouts of a step
     short = replace(how, max_evaluations=min(how.max_evaluations, RIVAL_STEPS * steps))
     for basin in found.basins:
-        if _is_answer(basin, found):
+        if np.array_equal(basin.theta, found.best.theta):
             continue
         there, loss = theta.copy(), basin.loss
         there[list(whole.parameters.first_answers)] = basin.theta
@@ -492,24 +450,14 @@ def _rivals(
     return out, spent
 
 
-def _is_answer(basin: Basin, found: Found) -> bool:
-    """Whether a basin is the best one."""
-    return bool(np.array_equal(basin.theta, found.best.theta))
-
-
-def validated(
+def _validated(
     everything: SceneProblem, kept: frozenset[str], theta: np.ndarray
 ) -> dict[str, float | None]:
     """Return how well theta predicts the observations that are kept from the search."""
     out: dict[str, float | None] = {}
-    for one in everything.observers:
-        if one.name not in kept:
-            continue
+    for one in [one for one in everything.observers if one.name in kept]:
         alone = on_one_timeline(everything, [one]).with_steps_for(theta)
         left = _squares(alone, theta)
         part = _explained(alone, theta, looks=[theta])
-        if left is None:
-            out[one.name] = None
-        else:
-            out[one.name] = _unexplained_pictures(alone, left) if part is None else part.unexplained
+        out[one.name] = _unexplained_pictures(alone, left) if part is None else part.unexplained
     return out

@@ -21,7 +21,7 @@ Source: Aster, Borchers & Thurber, Parameter Estimation and Inverse Problems, 20
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,6 @@ from scipy.sparse import csr_array
 
 from adjoint.render.soft_raster import record_images
 from render.blending import Hard
-from render.scene import Mesh
-from render.textures import Wrap
 from studies.problem.films import FilmObserver
 from studies.problem.observers import Observer
 
@@ -40,66 +38,44 @@ Matrices = tuple[csr_array, ...]
 TEXELS = ".look.texels"  # the end of a scene path
 ROUNDING = 1e-12  # of the largest eigenvalue: below, a direction leaves no trace
 WHOLE = 1e-6  # what may lack of R_k where a texel is told by itself
-SAMPLES = 3  # points on a face along the way across a texel
 
 
-@dataclass(frozen=True, eq=False)
-class Told:
-    """What pictures tell of the texels of a texture.
+def texel_gain(matrix: csr_array, shape: tuple[int, int]) -> np.ndarray:
+    """Return g_k of the texels that pictures of this A show, (height, width).
 
-    Attributes
-    ----------
-    squares : numpy.ndarray
-        |a_k|^2, (height, width); 0 where no pixel looks.
-    gain : numpy.ndarray
-        g_k, (height, width); infinite where the pictures tell a texel only together with others,
-        NaN where no pixel looks.
-    eigenvalues : numpy.ndarray
-        lam, (n_seen,), ascending, those at rounding included.
+    It is infinite where the pictures tell a texel only together with others, NaN where no pixel
+    looks.
     """
-
-    squares: np.ndarray
-    gain: np.ndarray
-    eigenvalues: np.ndarray
-
-    @property
-    def n_hidden(self) -> int:
-        """Number of directions that leave no trace."""
-        return int((self.eigenvalues <= ROUNDING * self.eigenvalues[-1]).sum())
-
-    @classmethod
-    def by(cls, matrix: csr_array, shape: tuple[int, int]) -> "Told":
-        """Return what pictures of this A tell of a texture of (height, width)."""
-        squares = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
-        (seen,) = np.nonzero(squares)
-        norm = np.sqrt(squares[seen])
-        part = matrix[:, seen]
-        eigenvalues, V = np.linalg.eigh((part.T @ part).toarray() / np.outer(norm, norm))
-        kept = eigenvalues > ROUNDING * eigenvalues[-1]
-        V = V[:, kept]
-        gain = np.full(squares.shape, np.nan)
-        gain[seen] = np.sqrt((V**2 / eigenvalues[kept]).sum(axis=1)) / norm
-        gain[seen[(V**2).sum(axis=1) < 1.0 - WHOLE]] = np.inf
-        return cls(squares.reshape(shape), gain.reshape(shape), eigenvalues)
+    squares = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
+    (seen,) = np.nonzero(squares)
+    norm = np.sqrt(squares[seen])
+    part = matrix[:, seen]
+    eigenvalues, V = np.linalg.eigh((part.T @ part).toarray() / np.outer(norm, norm))
+    kept = eigenvalues > ROUNDING * eigenvalues[-1]
+    V = V[:, kept]
+    gain = np.full(squares.shape, np.nan)
+    gain[seen] = np.sqrt((V**2 / eigenvalues[kept]).sum(axis=1)) / norm
+    gain[seen[(V**2).sum(axis=1) < 1.0 - WHOLE]] = np.inf
+    return gain.reshape(shape)
 
 
-def texel_matrices(observers: Sequence[FilmObserver], surfaces: Arrays, target: str) -> Matrices:
-    """Return A of each channel, three of (n_pixels, n_texels), by the first frames of films.
+def felt_by(observers: Sequence[Observer], surfaces: Arrays, path: str) -> Matrices:
+    """Return A of each channel, three of (n_pixels, n_texels), by all films of a texture.
 
-    Parameters
-    ----------
-    observers : sequence of FilmObserver
-    surfaces : mapping
-        Vertices of everything that is drawn, (n, 3) [m].
-    target : str
-        The texels as the renderer calls them, "ball.texels".
+    Their first frames count. `surfaces` are the vertices of everything that is drawn, (n, 3) [m],
+    and `path` is that of the texels, "ball.look.texels".
     """
+    films = [
+        one for one in observers if isinstance(one, FilmObserver) and path in one.paths.values()
+    ]
+    body = path.removesuffix(TEXELS)
+    target = f"{body}.texels"
     found: list[list[tuple[np.ndarray, ...]]] = [[], [], []]
     first = 0
-    texture: Any = observers[0].scene.objects[target.rpartition(".")[0]].texture
+    texture: Any = films[0].scene.objects[body].texture
     height, width = texture.texels.shape[:2]
     code = np.stack([np.ones((height, width)), *np.indices((height, width))])
-    for one in observers:
+    for one in films:
         hard = replace(one.rasterizer, blend=Hard(), background=np.zeros(3))
         vertices = {name: surfaces[name] - one.center for name in one.scene.objects}
         record = record_images(one.scene, one.camera, hard, vertices, one.size)
@@ -117,23 +93,9 @@ def texel_matrices(observers: Sequence[FilmObserver], surfaces: Arrays, target: 
     return tuple(_matrix(parts, (first, height * width)) for parts in found)
 
 
-def felt_by(observers: Sequence[Observer], surfaces: Arrays, path: str) -> Matrices:
-    """Return A of each channel by all films that show the texels of a scene path."""
-    films = [
-        one for one in observers if isinstance(one, FilmObserver) and path in one.paths.values()
-    ]
-    return texel_matrices(films, surfaces, path.replace(TEXELS, ".texels"))
-
-
 def _matrix(parts: list[tuple[np.ndarray, ...]], shape: tuple[int, int]) -> csr_array:
     weight, pixel, texel = (np.concatenate(part) for part in zip(*parts, strict=True))
     return csr_array((weight, (pixel, texel)), shape=shape)
-
-
-def felt(matrices: Matrices, shape: tuple[int, int]) -> np.ndarray:
-    """Return |a_k|^2 in each channel, (height, width, 3)."""
-    columns = [np.asarray(A.multiply(A).sum(axis=0)).reshape(shape) for A in matrices]
-    return np.stack(columns, axis=-1)
 
 
 def texel_units(matrices: Matrices, shape: tuple[int, int]) -> np.ndarray:
@@ -141,7 +103,8 @@ def texel_units(matrices: Matrices, shape: tuple[int, int]) -> np.ndarray:
 
     Texels that no pixel looks at have the unit 1: their gradient is 0.
     """
-    squares = felt(matrices, shape)
+    columns = [np.asarray(A.multiply(A).sum(axis=0)).reshape(shape) for A in matrices]
+    squares = np.stack(columns, axis=-1)  # |a_k|^2
     return np.where(squares > 0.0, 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0)), 1.0)
 
 
@@ -153,27 +116,3 @@ def _classes(height: int, width: int) -> Iterator[np.ndarray]:
     for i in np.unique(down):
         for j in np.unique(across):
             yield ((down == i)[:, None] & (across == j)).astype(float)[..., None]
-
-
-def on_faces(mesh: Mesh) -> np.ndarray:
-    """Return which texels some place on the mesh looks up, (height, width) bool.
-
-    Places are points spread over each face, `SAMPLES` for each texel that it runs across.
-    """
-    texture: Any = mesh.texture
-    height, width = texture.texels.shape[:2]
-    corners = mesh.uv[mesh.faces if mesh.uv_faces is None else mesh.uv_faces]
-    corners = corners * (width, -height) + (-0.5, height - 0.5)
-    longest = np.abs(corners - np.roll(corners, 1, axis=1)).max(axis=(1, 2))
-    pieces = np.maximum(1, np.ceil(SAMPLES * longest)).astype(int)
-    found = np.zeros((height, width), bool)
-    for n in np.unique(pieces):
-        a, b = np.nonzero(np.add.outer(np.arange(n + 1), np.arange(n + 1)) <= n)
-        weights = np.stack([a, b, n - a - b], axis=1) / n
-        at = np.floor(np.einsum("pk,fkd->fpd", weights, corners[pieces == n])).astype(int)
-        for right, lower in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            j, i = at[..., 0] + right, at[..., 1] + lower
-            if texture.wrap is Wrap.CLAMP:
-                i, j = np.clip(i, 0, height - 1), np.clip(j, 0, width - 1)
-            found[i % height, j % width] = True
-    return found

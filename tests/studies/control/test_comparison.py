@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from studies.control import comparison
-from studies.control.comparison import make_comparison
+from studies.control.comparison import Comparison
 from studies.problem.running import start_scene
 from studies.runs.folder import RunFolder
 from studies.runs.options import RunOptions
@@ -72,19 +72,17 @@ def test_the_page_compares_and_shows_the_worst(finished):
 def test_a_stopped_comparison_goes_on_to_the_same_numbers(finished, tmp_path):
     whole = finished[0]
     again = RunFolder(tmp_path)
-    job = make_comparison(
-        toy("control-walker", *FEW), RunOptions(certificate=False), title="walker"
-    )
+    job = Comparison(toy("control-walker", *FEW), RunOptions(certificate=False), "walker")
     name = "instances/001/states/iterations.jsonl"
     lines = whole.file(name).read_text().splitlines(keepends=True)
     again.write_text(name, "".join(lines[:2]))  # as a kill leaves it
     with comparison.EvaluationProgress(4) as progress:
-        found = job._record(again, progress, 1)
+        found = job.record(again, progress, 1)
     for kind, one in whole.read_json("comparison.json")["records"][1]["searches"].items():
         assert found["searches"][kind]["losses"] == one["losses"]
         assert found["searches"][kind]["distance"] == one["distance"]
 
 
 def test_the_supervision_of_the_file_comes_first():
-    job = make_comparison(toy("control-jellyfish", *FEW), RunOptions(), title="jellyfish")
+    job = Comparison(toy("control-jellyfish", *FEW), RunOptions(), "jellyfish")
     assert job.kinds == ["states", "picture", "random"]

@@ -4,7 +4,7 @@ import csv
 import json
 
 from studies.problem import instances
-from studies.problem.instances import covered, make_instances
+from studies.problem.instances import SceneInstances, covered
 from studies.runs.folder import RunFolder
 from studies.runs.options import RunOptions
 from studies.scene.reading import read_scene, scene_from_dict
@@ -18,7 +18,7 @@ OPTIONS = RunOptions(certificate=False)
 
 def job(**more):
     file = scene_from_dict(tables(truth=TRUTH, free=FREE, instances=3, **more))
-    return make_instances(file, OPTIONS, title="pendula")
+    return SceneInstances(file, OPTIONS, "pendula")
 
 
 def numbers(folder):
@@ -30,7 +30,7 @@ def records(path):
     one = job()
     folder = RunFolder(path)
     with instances.EvaluationProgress(10) as progress:
-        return [one._record(folder, progress, k) for k in range(3)]
+        return [one.record(folder, progress, k) for k in range(3)]
 
 
 def test_instances_resume_with_the_same_bits(tmp_path):

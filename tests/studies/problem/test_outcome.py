@@ -52,7 +52,6 @@ def test_many_values_whose_mean_stays_are_told_by_their_root_mean_square():
         start=np.tile([1.0, -1.0], 50),
         values=lambda theta: {"weights": theta},
     )
-    fit = SimpleNamespace(problem=SimpleNamespace(parameters=parameters), truth=None, units={})
-    (row,) = rows(fit, 3.0 * parameters.start, SimpleNamespace())
+    (row,) = rows(parameters, 3.0 * parameters.start, SimpleNamespace(), units={})
     assert (row["count"], row["start"], row["estimate"]) == (100, 0.0, 0.0)
     assert (row["start_rms"], row["estimate_rms"]) == (1.0, 3.0)

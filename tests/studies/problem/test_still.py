@@ -5,14 +5,13 @@ import pytest
 
 from adjsim.meshes.shapes import shape
 from adjsim.meshes.triangle_mesh import TriangleMesh
-from studies.problem import shape_measures as measures
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
-from studies.problem.pictures import DISTANCE, UNSEEN, shown
+from studies.problem.pictures import DISTANCE, UNSEEN, chamfer, shown, surface_points
 from studies.problem.shapes import ShapeLosses
 from studies.problem.solve import solve
 from studies.problem.start import start_surfaces
-from studies.problem.texels import Told, felt_by
+from studies.problem.texels import felt_by, texel_gain
 from studies.runs.folder import RunFolder
 from studies.runs.media import write_png
 from studies.runs.progress import EvaluationProgress
@@ -188,7 +187,7 @@ def test_the_matrix_of_texels_gives_the_pictures(painted):
     for c, matrix in enumerate(matrices):
         drawn = matrix @ (texels[..., c].ravel() - 1e-6)
         assert np.abs(drawn - difference[:, c]).max() < 1e-12
-    gain = Told.by(matrices[0], (12, 18)).gain
+    gain = texel_gain(matrices[0], (12, 18))
     assert np.isnan(gain).any()
     assert np.nanmin(gain) > 0.0
 
@@ -249,5 +248,5 @@ def test_a_shape_is_found_from_photographs_with_colour_and_light_guessed(tmp_pat
     assert found.verdict.is_found
     x = found.problem._values(found.result.theta)["thing.vertices"]
     mesh = TriangleMesh(x, np.asarray(found.problem.built.meshes["thing"].faces))
-    points = [measures.surface_points(one) for one in (mesh, shape("cube"))]
-    assert measures.chamfer(*points) < 0.06
+    points = [surface_points(one) for one in (mesh, shape("cube"))]
+    assert chamfer(*points) < 0.06
