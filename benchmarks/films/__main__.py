@@ -7,19 +7,15 @@ from typing import Annotated
 import typer
 
 from benchmarks.films import table as tables
-from benchmarks.films.film import Film
-from benchmarks.films.films import FILMS, variations
+from benchmarks.films.films import FILMS, Film, variations
 from benchmarks.films.making import make as make_film
 
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(
+    add_completion=False, help="Make test films, and compare what is fitted to them with the truth."
+)
 Only = Annotated[str, typer.Option(help="Names of films, with commas between them; default: all.")]
 Out = Annotated[Path, typer.Option(help="Every film gets a folder of its own in this one.")]
-
-
-@app.callback()
-def films() -> None:
-    """Make test films, and compare what is fitted to them with the truth."""
 
 
 @app.command()
@@ -42,17 +38,15 @@ def table(
     scene: Annotated[
         str, typer.Option(help="scene.toml; or positions.toml, the fit to exact positions.")
     ] = "scene.toml",
-    again: Annotated[bool, typer.Option(help="Fit films that have a result, too.")] = False,
-    fit: Annotated[bool, typer.Option(help="Fit the films that have no result.")] = True,
     options: Annotated[str, typer.Option(help="More words for `adjsim run`.")] = "",
 ) -> None:
-    """Fit every film with `adjsim run`, and compare the answers with the truth."""
+    """Fit the films that have no result with `adjsim run`, and compare with the truth."""
     rows = []
     for truth in sorted(folder.glob("*/truth.json")):
         own = truth.parent
         if (only and own.name not in only.split(",")) or not (own / scene).exists():
             continue
-        if fit and (again or not (tables.run_folder(own, scene) / "result.json").exists()):
+        if not (tables.run_folder(own, scene) / "result.json").exists():
             seconds = tables.run(own, scene, *options.split())
             typer.echo(f"{own.name} {seconds:.0f} s", err=True)
         rows += tables.rows_of(own, scene)

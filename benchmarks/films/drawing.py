@@ -1,78 +1,34 @@
 """Draws films with VTK and compresses them with H.264."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
+import pyvista
+from pydantic.dataclasses import dataclass
 
 
 SIZE = (320, 240)  # width and height of a film [pixels]
 Color = tuple[float, float, float]
 
 
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """A surface that moves.
-
-    Attributes
-    ----------
-    vertices : ndarray
-        (n_frames, n, 3) [m].
-    faces : ndarray
-        (n_faces, 3).
-    color : Color
-    texture : ndarray, optional
-        Picture around the body, (height, width, 3) uint8, instead of the colour.
-    sharp : bool
-        Whether edges are sharp, as those of a box.
-    """
-
-    vertices: np.ndarray
-    faces: np.ndarray
-    color: Color
-    texture: np.ndarray | None = None
-    sharp: bool = False
-
-
 @dataclass(frozen=True, kw_only=True)
 class Shot:
-    """How a film is taken.
-
-    Attributes
-    ----------
-    fps, n_frames : int
-        Frames per second, and frames.
-    light : tuple of float
-        Direction towards the light; a weaker one shines from the camera.
-    ambient, specular : float
-        Of the bodies.
-    background : Color
-    floor : float, optional
-        Height of a floor that is drawn [m].
-    tiles : bool
-        Whether the floor is a chessboard.
-    shadow : bool
-        Whether the bodies throw shadows on the floor.
-    noise : float
-        Standard deviation of the sensor's noise, of 255.
-    crf : int
-        Quality of H.264: 18 is very good, 23 usual, 30 poor.
-    """
+    """How a film is taken."""
 
     fps: int = 30
     n_frames: int = 31
-    light: tuple[float, float, float] = (1.0, 2.0, 1.5)
+    light: tuple[float, float, float] = (1.0, 2.0, 1.5)  # where it is; a weaker one: the camera
     ambient: float = 0.3
     specular: float = 0.1
     background: Color = (0.85, 0.87, 0.9)
-    floor: float | None = None
-    tiles: bool = False
-    shadow: bool = False
-    noise: float = 0.0
-    crf: int = 23
+    floor: float | None = None  # height of a floor that is drawn [m]
+    tiles: bool = False  # whether the floor is a chessboard
+    shadow: bool = False  # whether the body throws a shadow on it
+    noise: float = 0.0  # standard deviation of the sensor's noise, of 255
+    crf: int = 23  # quality of H.264: 18 is very good, 23 usual, 30 poor
 
     @property
     def times(self) -> np.ndarray:
@@ -80,21 +36,34 @@ class Shot:
         return np.arange(self.n_frames) / self.fps
 
 
-def draw(shapes: Sequence[Shape], camera: dict[str, Any], shot: Shot, seed: int) -> np.ndarray:
-    """Return the film, (n_frames, height, width, 3) uint8; without shapes, one empty picture."""
-    import pyvista
+def draw(
+    surface: tuple[np.ndarray, np.ndarray] | None,
+    look: dict[str, Any],
+    camera: dict[str, Any],
+    shot: Shot,
+    *,
+    seed: int,
+) -> np.ndarray:
+    """Return the film, (n_frames, height, width, 3) uint8; without a surface, an empty picture.
 
+    The surface is vertices (n_frames, n, 3) and faces; `look` is given to `add_body`.
+    """
     plotter = pyvista.Plotter(off_screen=True, window_size=[2 * n for n in SIZE], lighting="none")
     plotter.set_background(list(shot.background))  # pyright: ignore[reportArgumentType]
-    look(plotter, camera)
-    add_lights(plotter, shot)
+    plotter.camera.position = camera["eye"]
+    plotter.camera.focal_point = camera["target"]
+    plotter.camera.up = camera.get("up", (0.0, 1.0, 0.0))
+    plotter.camera.view_angle = camera["fov_y"]
+    plotter.camera.clipping_range = (0.02, 100.0)
+    plotter.add_light(pyvista.Light(position=shot.light, focal_point=(0, 0, 0), intensity=0.75))
+    plotter.add_light(pyvista.Light(light_type="headlight", intensity=0.25))
     if shot.floor is not None:
         add_floor(plotter, shot)
-    n_frames = len(shapes[0].vertices) if shapes else 1
+    n_frames = len(surface[0]) if surface else 1
     frames = []
     for k in range(n_frames):
-        for i, shape in enumerate(shapes):
-            add_shape(plotter, shape, shot, k=k, name=f"body{i}")
+        if surface:
+            add_body(plotter, surface, shot, k=k, **look)
         picture = np.asarray(plotter.screenshot(return_img=True), float)
         frames.append(picture.reshape(SIZE[1], 2, SIZE[0], 2, 3).mean(axis=(1, 3)))
     plotter.close()
@@ -102,27 +71,8 @@ def draw(shapes: Sequence[Shape], camera: dict[str, Any], shot: Shot, seed: int)
     return np.clip(np.rint(np.array(frames) + shot.noise * noise), 0, 255).astype(np.uint8)
 
 
-def look(plotter: Any, camera: dict[str, Any]) -> None:
-    """Put the camera where eye, target, up and fov_y say."""
-    plotter.camera.position = camera["eye"]
-    plotter.camera.focal_point = camera["target"]
-    plotter.camera.up = camera.get("up", (0.0, 1.0, 0.0))
-    plotter.camera.view_angle = camera["fov_y"]
-    plotter.camera.clipping_range = (0.02, 100.0)
-
-
-def add_lights(plotter: Any, shot: Shot) -> None:
-    """Add the sun, and a fill light at the camera."""
-    import pyvista
-
-    plotter.add_light(pyvista.Light(position=shot.light, focal_point=(0, 0, 0), intensity=0.75))
-    plotter.add_light(pyvista.Light(light_type="headlight", intensity=0.25))
-
-
 def add_floor(plotter: Any, shot: Shot) -> None:
     """Add a large square, plain or a chessboard."""
-    import pyvista
-
     n = 60 if shot.tiles else 1
     floor = pyvista.Plane(
         center=(0.0, shot.floor or 0.0, 0.0),
@@ -138,21 +88,28 @@ def add_floor(plotter: Any, shot: Shot) -> None:
     plotter.add_mesh(floor, scalars="gray", rgb=True, lighting=False, reset_camera=False)
 
 
-def add_shape(plotter: Any, shape: Shape, shot: Shot, *, k: int, name: str) -> None:
-    """Draw a body, and its shadow, as they are in frame k."""
-    import pyvista
-
-    vertices = shape.vertices[k]
-    mesh = pyvista.PolyData.from_regular_faces(vertices, shape.faces)
-    look = {"color": shape.color}
-    if shape.texture is not None:
-        mesh.active_texture_coordinates = around(shape.vertices[0])
-        look = {"texture": pyvista.Texture(shape.texture)}
+def add_body(
+    plotter: Any,
+    surface: tuple[np.ndarray, np.ndarray],
+    shot: Shot,
+    *,
+    k: int,
+    color: Color,
+    texture: bool = False,
+    sharp: bool = False,
+) -> None:
+    """Draw the body, and its shadow, as they are in frame k."""
+    vertices, faces = surface[0][k], surface[1]
+    mesh = pyvista.PolyData.from_regular_faces(vertices, faces)
+    look: dict[str, Any] = {"color": color}
+    if texture:
+        mesh.active_texture_coordinates = around(surface[0][0])
+        look = {"texture": pyvista.Texture(pattern(color))}
     plotter.add_mesh(
         mesh,
-        name=name,
+        name="body",
         smooth_shading=True,
-        split_sharp_edges=shape.sharp,
+        split_sharp_edges=sharp,
         ambient=shot.ambient,
         diffuse=1 - shot.ambient,
         specular=shot.specular,
@@ -165,8 +122,8 @@ def add_shape(plotter: Any, shape: Shape, shot: Shot, *, k: int, name: str) -> N
         above = vertices[:, 1:2] - shot.floor
         flat = vertices - above * light / light[1] + [0.0, 1e-3, 0.0]
         plotter.add_mesh(
-            pyvista.PolyData.from_regular_faces(flat, shape.faces),
-            name=f"{name} shadow",
+            pyvista.PolyData.from_regular_faces(flat, faces),
+            name="shadow",
             color=(0.35, 0.35, 0.36),
             lighting=False,
             reset_camera=False,
@@ -190,8 +147,6 @@ def around(vertices: np.ndarray) -> np.ndarray:
 
 def write(path: Path, frames: np.ndarray, shot: Shot) -> None:
     """Write frames (n, height, width, 3) uint8 as H.264."""
-    import av
-
     with av.open(str(path), "w") as film:
         stream = film.add_stream("libx264", rate=Fraction(shot.fps))
         stream.width, stream.height = SIZE

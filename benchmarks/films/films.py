@@ -1,12 +1,48 @@
-"""All test films, and the variations that tell how often the intervals hold the truth."""
+"""The test films, and variations of three of them.
 
-from dataclasses import replace
+`scenes/NAME.toml` has the true scene, start and bounds of what is free, and a table [film] with the
+rest of `Film`.
+"""
+
+import tomllib
+from dataclasses import field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
-from benchmarks.films.film import Film, read_film
+from benchmarks.films.drawing import Color, Shot
 from benchmarks.films.solver_soft import ENERGIES
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Film:
+    """A test film: a scene with its true values, what is free, and how it is filmed."""
+
+    name: str
+    scene: dict[str, Any]  # one body, obstacles, cameras and world, at their true values
+    free: dict[str, dict[str, Any]]  # "start" and "bounds" of every free parameter, by path
+    shot: Shot = field(default_factory=Shot)
+    color: Color = (0.8, 0.4, 0.2)  # of the body in the film
+    guess: Color = (0.7, 0.5, 0.3)  # what the user believes it to be
+    texture: bool = False  # whether the body has a pattern that the scene lacks
+    sharp: bool = False  # whether its edges are sharp, as those of a box
+    plate: str = "none"  # the background of the scene file: "none", "color" or "picture"
+    solver: dict[str, Any] = field(default_factory=dict)  # energy, consistent, or a finer mesh
+    law: str = "same"  # "differs" where contact, bending or mesh are not those of adjsim
+    note: str = ""
+
+    @property
+    def body(self) -> str:
+        """Name of the body."""
+        return next(iter(self.scene["bodies"]))
+
+
+def read_film(path: Path) -> Film:
+    """Return the film of a file."""
+    scene = tomllib.loads(path.read_text())
+    return Film(name=path.stem, free=scene.pop("free"), **scene.pop("film"), scene=scene)
 
 
 FILMS = tuple(map(read_film, sorted(Path(__file__).parent.glob("scenes/*.toml"))))

@@ -14,34 +14,47 @@ from scipy.spatial import KDTree
 from scipy.spatial.transform import Rotation
 
 from benchmarks.films import drawing, meshes
-from benchmarks.films.catalogue import MESHES
-from benchmarks.films.film import Film
+from benchmarks.films.films import Film
+from benchmarks.films.meshes import MESHES
 from benchmarks.films.simulation import simulate
 
 
 def make(film: Film, folder: Path) -> float:
-    """Write film.mp4, the mesh, scene.toml and truth.json, and return the seconds it took."""
+    """Write film.mp4, the mesh, scene.toml and truth.json, and return the seconds it took.
+
+    Where the body has a mesh, also positions.npz, its exact motion, and positions.toml, the scene
+    that is fitted to it: how near a fit can come where contact, bending or the mesh differ.
+    """
     began = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
-    body = film.scene["bodies"][film.body]
-    if "mesh" in body:
-        meshes.save(folder / body["mesh"], *MESHES[body["mesh"]]())
-    eye = film.scene["cameras"]["front"]
+    body, eye = film.scene["bodies"][film.body], film.scene["cameras"]["front"]
     seed = zlib.crc32(film.name.encode())
     x, faces = simulate(film)
-    texture = drawing.pattern(film.color) if film.texture else None
-    shapes = [drawing.Shape(x, faces, film.color, texture, film.sharp)]
-    drawing.write(folder / "film.mp4", drawing.draw(shapes, eye, film.shot, seed), film.shot)
+    look = {"color": film.color, "texture": film.texture, "sharp": film.sharp}
+    frames = drawing.draw((x, faces), look, eye, film.shot, seed=seed)
+    drawing.write(folder / "film.mp4", frames, film.shot)
     if film.plate == "picture":
-        Image.fromarray(drawing.draw([], eye, film.shot, seed + 1)[0]).save(folder / "plate.png")
+        plate = drawing.draw(None, {}, eye, film.shot, seed=seed + 1)[0]
+        Image.fromarray(plate).save(folder / "plate.png")
     scene = scene_file(film, seed)
     (folder / "scene.toml").write_text(tomlkit.dumps(scene))
     if "mesh" in body:
-        write_positions(film, scene, x, folder)
+        points, cells = MESHES[body["mesh"]]()
+        meshes.save(folder / body["mesh"], points, cells)
+        if "mesh" in film.solver:
+            x = x[:, KDTree(MESHES[film.solver["mesh"]]()[0]).query(points)[1]]
+        np.savez_compressed(folder / "positions.npz", times=film.shot.times, x=x)
+        states = {"kind": "states", "file": "positions.npz", "body": film.body}
+        text = tomlkit.dumps({**scene, "observations": {"positions": states}})
+        (folder / "positions.toml").write_text(text)
+    true_values = {}
+    for path in film.free:
+        owner, key = owner_of(film.scene, path)
+        true_values[path] = owner[key]
     truth = {
         "name": film.name,
-        "parameters": {path: value_at(film.scene, path) for path in film.free},
-        "start": {path: start for path, (start, _) in film.free.items()},
+        "parameters": true_values,
+        "start": {path: one["start"] for path, one in film.free.items()},
         "law": film.law,
         "note": film.note,
         "camera": eye,
@@ -52,27 +65,12 @@ def make(film: Film, folder: Path) -> float:
     return truth["seconds"]
 
 
-def write_positions(film: Film, scene: dict[str, Any], x: np.ndarray, folder: Path) -> None:
-    """Write the exact positions, and positions.toml: the same scene that is fitted to them.
-
-    It shows how near a fit can come where contact, bending or the mesh differ.
-    """
-    body = film.scene["bodies"][film.body]
-    if "mesh" in film.solver:
-        fine, points = MESHES[film.solver["mesh"]]()[0], MESHES[body["mesh"]]()[0]
-        x = x[:, KDTree(fine).query(points)[1]]
-    np.savez_compressed(folder / "positions.npz", times=film.shot.times, x=x)
-    states = {"kind": "states", "file": "positions.npz", "body": film.body}
-    text = tomlkit.dumps({**scene, "observations": {"positions": states}})
-    (folder / "positions.toml").write_text(text)
-
-
 def scene_file(film: Film, seed: int) -> dict[str, Any]:
     """Return the scene as a user believes it to be: the free values and the camera are off."""
     scene = copy.deepcopy(film.scene)
-    for path, (start, _) in film.free.items():
+    for path, one in film.free.items():
         owner, key = owner_of(scene, path)
-        owner[key] = start
+        owner[key] = one["start"]
     scene["bodies"][film.body]["look"] = {"color": list(film.guess), "smooth": not film.sharp}
     rng = np.random.default_rng(seed)
     scene["cameras"]["front"] = misjudged(scene["cameras"]["front"], rng)
@@ -86,7 +84,7 @@ def scene_file(film: Film, seed: int) -> dict[str, Any]:
         **scene,
         "lights": {"sun": {"direction": [1.0, 1.5, 1.0]}},
         "observations": {"film": {"kind": "film", "video": "film.mp4", **background[film.plate]}},
-        "free": {path: {"bounds": list(bounds)} for path, (_, bounds) in film.free.items()},
+        "free": {path: {"bounds": one["bounds"]} for path, one in film.free.items()},
     }
 
 
@@ -96,12 +94,6 @@ def owner_of(scene: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
     if name == "world":
         return scene["world"], key
     return {**scene.get("obstacles", {}), **scene["bodies"]}[name], key
-
-
-def value_at(scene: dict[str, Any], path: str) -> Any:
-    """Return the true value of a path."""
-    owner, key = owner_of(scene, path)
-    return owner[key]
 
 
 def misjudged(camera: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:

@@ -1,16 +1,15 @@
 """Runs the solver that a film's body needs: scene values in, vertices of every frame out."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyvista
 from scipy.spatial.transform import Rotation
 
-from benchmarks.films import solver_cloth, solver_rigid, solver_soft
-from benchmarks.films.catalogue import MESHES
-from benchmarks.films.film import Film
-from benchmarks.films.meshes import skin
+from benchmarks.films import solver_rigid, solver_soft
+from benchmarks.films.films import Film
+from benchmarks.films.meshes import MESHES, skin
+from benchmarks.films.solver_cloth import Sheet
 
 
 STILL = (0.0, 0.0, 0.0)
@@ -24,41 +23,28 @@ def simulate(film: Film) -> Surface:
     Vertices are the points of the film's mesh, in its order; those of a pendulum are drawn ones.
     """
     body = film.scene["bodies"][film.body]
-    return SOLVERS[body["kind"]](film, body)
+    return {"soft": soft, "cloth": soft, "rigid": rigid, "pendulum": pendulum}[body["kind"]](
+        film, body
+    )
 
 
 def soft(film: Film, body: Body) -> Surface:
-    """Return vertices and faces of a soft body."""
+    """Return vertices and faces of a soft body or a sheet."""
     options = dict(film.solver)
-    points, tets = MESHES[options.pop("mesh", body["mesh"])]()
+    points, cells = MESHES[options.pop("mesh", body["mesh"])]()
     x, v = placed(points, body)
-    solid = solver_soft.Solid(
-        points=points * body.get("scale", 1.0),
-        tets=tets,
-        held=held(x, body),
-        **{key: body[key] for key in ("E", "nu", "density", "viscosity") if key in body},
-        **options,
+    keys = ("E", "nu", "density", "viscosity", "thickness", "bending")
+    values = {key: body[key] for key in keys if key in body}
+    values |= {"points": points * body.get("scale", 1.0), "held": held(x, body), **options}
+    is_cloth = body["kind"] == "cloth"
+    solid = (
+        Sheet(triangles=cells, **values) if is_cloth else solver_soft.Solid(tets=cells, **values)
     )
     height, friction = floor(film)
     frames = solver_soft.simulate(
         solid, x, v, film.shot.times, gravity=gravity(film), floor=height, friction=friction
     )
-    return frames, skin(tets)
-
-
-def cloth(film: Film, body: Body) -> Surface:
-    """Return vertices and faces of a sheet."""
-    points, triangles = MESHES[body["mesh"]]()
-    x, v = placed(points, body)
-    keys = ("E", "nu", "thickness", "density", "bending")
-    sheet = solver_cloth.Sheet(
-        points=points,
-        triangles=triangles,
-        held=held(x, body),
-        **{key: body[key] for key in keys if key in body},
-    )
-    frames = solver_cloth.simulate(sheet, x, v, film.shot.times, gravity=gravity(film))
-    return frames, triangles
+    return frames, cells if is_cloth else skin(cells)
 
 
 def rigid(film: Film, body: Body) -> Surface:
@@ -73,16 +59,10 @@ def rigid(film: Film, body: Body) -> Surface:
         way, turns = solver_rigid.throw(inertia, start, times, gravity(film))
         turned = [turn.apply(x - centre) for turn in turns]
         return centre + way[:, None] + np.array(turned), faces
-    frames = solver_rigid.slide(
-        x,
-        inertia / volume,
-        start,
-        times,
-        gravity=gravity(film),
-        floor=height,
-        friction=friction,
-    )
-    return frames, faces
+    inertia /= volume
+    return solver_rigid.slide(
+        x, inertia, start, times, gravity=gravity(film), floor=height, friction=friction
+    ), faces
 
 
 def pendulum(film: Film, body: Body) -> Surface:
@@ -153,11 +133,3 @@ def held(x: np.ndarray, body: Body) -> np.ndarray:
         mask |= np.linalg.norm(x - where["ball"]["center"], axis=1) <= where["ball"]["radius"]
     mask[list(where.get("nodes", ()))] = True
     return mask
-
-
-SOLVERS: dict[str, Callable[[Film, Body], Surface]] = {
-    "soft": soft,
-    "cloth": cloth,
-    "rigid": rigid,
-    "pendulum": pendulum,
-}

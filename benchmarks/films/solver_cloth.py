@@ -1,4 +1,4 @@
-"""A cloth solver: St. Venant-Kirchhoff triangles, quadratic bending, central differences.
+"""A cloth solver: St. Venant-Kirchhoff triangles, quadratic bending.
 
     membrane   A0 h E / (2 (1 - nu^2)) ((1 - nu) G:G + nu tr(G)^2),   G = (F^T F - 1)/2
     bending    D/2 x^T Q x, one term 1/(A + B) |sum_i c_i x_i|^2 for every inner edge
@@ -9,6 +9,7 @@ They have 3/(A + B). A third of it gives a cylinder of curvature k the energy D/
 the flexural rigidity, on squares with alternating diagonals and on equilateral triangles.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,28 +22,16 @@ COURANT = 0.25
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sheet:
-    """A sheet that is flat at rest.
+    """A sheet that is flat at rest."""
 
-    Attributes
-    ----------
-    points, triangles : ndarray
-        Rest positions, (n, 3) [m], and corners, (n_triangles, 3).
-    E, nu, thickness, density : float
-        [Pa], [-], [m], [kg/m3].
-    bending : float, optional
-        Flexural rigidity D [N m]; None: E h^3 / (12 (1 - nu^2)).
-    held : ndarray
-        Mask of the nodes that do not move, (n,).
-    """
-
-    points: np.ndarray
-    triangles: np.ndarray
-    E: float
+    points: np.ndarray  # rest positions, (n, 3) [m]
+    triangles: np.ndarray  # corners, (n_triangles, 3)
+    E: float  # [Pa]
     nu: float
-    thickness: float
-    density: float
-    bending: float | None = None
-    held: np.ndarray
+    thickness: float  # [m]
+    density: float  # [kg/m3]
+    bending: float | None = None  # flexural rigidity D [N m]; None: E h^3 / (12 (1 - nu^2))
+    held: np.ndarray  # mask of the nodes that do not move, (n,)
 
     @property
     def rigidity(self) -> float:
@@ -91,10 +80,19 @@ class Sheet:
         own = np.repeat(self.areas * self.density * self.thickness / 3, 3)
         return np.bincount(self.triangles.ravel(), own, len(self.points))
 
+    def accelerations(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Return the function from positions and velocities to accelerations, all (n, 3)."""
+        weights = ~self.held[:, None] / self.masses()[:, None]
+        return lambda x, _: weights * self.forces(x)
+
+    def strain(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return F^T, (n_triangles, 2, 3), and Green's strain, (n_triangles, 2, 2)."""
+        Ft = (self.gradient @ x).reshape(-1, 2, 3)
+        return Ft, (Ft @ np.swapaxes(Ft, 1, 2) - np.eye(2)) / 2
+
     def forces(self, x: np.ndarray) -> np.ndarray:
         """Return the forces on the nodes, (n, 3) [N]."""
-        Ft = (self.gradient @ x).reshape(-1, 2, 3)
-        G = (Ft @ np.swapaxes(Ft, 1, 2) - np.eye(2)) / 2
+        Ft, G = self.strain(x)
         S = self.areas[:, None, None] * self.stress(G)
         return -(self.gradient.T @ (S @ Ft).reshape(-1, 3)) - self.rigidity * (
             self.bending_matrix @ x
@@ -108,8 +106,7 @@ class Sheet:
 
     def energy(self, x: np.ndarray) -> float:
         """Return the elastic energy [J]."""
-        Ft = (self.gradient @ x).reshape(-1, 2, 3)
-        G = (Ft @ np.swapaxes(Ft, 1, 2) - np.eye(2)) / 2
+        _, G = self.strain(x)
         membrane = self.areas @ (self.stress(G) * G).sum((1, 2)) / 2
         return float(membrane + self.rigidity / 2 * (x * (self.bending_matrix @ x)).sum())
 
@@ -119,28 +116,6 @@ class Sheet:
         wave = np.sqrt(self.E / (1 - self.nu**2) / self.density) * lengths.max()
         bend = self.rigidity * abs(self.bending_matrix).sum(axis=1) / self.masses()
         return COURANT * min(1 / wave, 2 / np.sqrt(bend.max()))
-
-
-def simulate(
-    sheet: Sheet, x: np.ndarray, v: np.ndarray, times: np.ndarray, *, gravity: np.ndarray
-) -> np.ndarray:
-    """Return the positions at evenly spaced times from 0, (n_times, n, 3) [m]."""
-    substeps = int(np.ceil((times[1] - times[0]) / sheet.stable_step()))
-    dt = (times[1] - times[0]) / substeps
-    free = ~sheet.held[:, None]
-    weights = free / sheet.masses()[:, None]
-    pull = free * gravity
-    x, v = x.copy(), free * v
-    v -= dt / 2 * (weights * sheet.forces(x) + pull)
-    frames = [x.copy()]
-    for _ in times[1:]:
-        for _ in range(substeps):
-            v += dt * (weights * sheet.forces(x) + pull)
-            x += dt * v
-        if not np.isfinite(x).all():
-            raise FloatingPointError("the sheet's solver is unstable")
-        frames.append(x.copy())
-    return np.array(frames)
 
 
 def inner_edges(triangles: np.ndarray, areas: np.ndarray) -> list[tuple[np.ndarray, float]]:

@@ -14,6 +14,7 @@ A floor is hard: a node that would end below it gets the impulse that puts it on
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -27,31 +28,17 @@ COURANT = 0.2  # part of the time a pressure wave takes through the thinnest tet
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solid:
-    """A soft solid.
+    """A soft solid."""
 
-    Attributes
-    ----------
-    points, tets : ndarray
-        Rest positions, (n, 3) [m], and corners, (n_tets, 4), of positive volume.
-    E, nu, density, viscosity : float
-        [Pa], [-], [kg/m3], and of Kelvin and Voigt [Pa s].
-    held : ndarray
-        Mask of the nodes that do not move, (n,).
-    energy : str
-        A name of `ENERGIES`.
-    consistent : bool
-        Whether the mass matrix is the consistent one, instead of masses at the nodes.
-    """
-
-    points: np.ndarray
-    tets: np.ndarray
-    E: float
+    points: np.ndarray  # rest positions, (n, 3) [m]
+    tets: np.ndarray  # corners, (n_tets, 4), of positive volume
+    E: float  # [Pa]
     nu: float
-    density: float
-    viscosity: float = 0.0
-    held: np.ndarray
-    energy: str = "log"
-    consistent: bool = False
+    density: float  # [kg/m3]
+    viscosity: float = 0.0  # of Kelvin and Voigt [Pa s]
+    held: np.ndarray  # mask of the nodes that do not move, (n,)
+    energy: str = "log"  # a name of `ENERGIES`
+    consistent: bool = False  # the consistent mass matrix instead of masses at the nodes
 
     def lame(self) -> tuple[float, float]:
         """Return mu and lam [Pa]."""
@@ -75,14 +62,14 @@ class Solid:
         creep = h * h * self.density / (4 * self.viscosity) if self.viscosity else np.inf
         return COURANT * min(wave, creep)
 
-    def acceleration(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Return the function from forces to accelerations, both (n, 3)."""
+    def accelerations(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Return the function from positions and velocities to accelerations, all (n, 3)."""
         _, volumes = self.rest()
-        n = len(self.points)
+        n, forces = len(self.points), self.forces()
         if not self.consistent:
             mass = np.bincount(self.tets.ravel(), np.repeat(volumes, 4) * self.density / 4, n)
             weights = np.where(self.held, 0.0, 1 / mass)[:, None]
-            return lambda forces: weights * forces
+            return lambda x, v: weights * forces(x, v)
         rows, columns = self.tets[:, :, None], self.tets[:, None, :]
         shares = volumes[:, None, None] * self.density / 20 * (1 + np.eye(4))
         rows, columns = np.broadcast_to(rows, shares.shape), np.broadcast_to(columns, shares.shape)
@@ -90,17 +77,24 @@ class Solid:
         free = np.flatnonzero(~self.held)
         solve = factorized(sparse.csc_matrix(matrix[free][:, free]))
 
-        def accelerate(forces: np.ndarray) -> np.ndarray:
-            out = np.zeros_like(forces)
+        def accelerate(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+            out, f = np.zeros_like(x), forces(x, v)
             for axis in range(3):
-                out[free, axis] = solve(forces[free, axis])
+                out[free, axis] = solve(f[free, axis])
             return out
 
         return accelerate
 
+    def forces(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Return the function from positions and velocities to forces, (n, 3) [N]."""
+        inverse, volumes = self.rest()
+        mesh = (np.ascontiguousarray(self.tets, dtype=np.int64), inverse, volumes)
+        material = (*self.lame(), float(self.viscosity), ENERGIES[self.energy])
+        return lambda x, v: element_forces(x, v, mesh, material)
+
 
 def simulate(
-    solid: Solid,
+    body: Any,
     x: np.ndarray,
     v: np.ndarray,
     times: np.ndarray,
@@ -109,28 +103,22 @@ def simulate(
     floor: float | None = None,
     friction: float = 0.0,
 ) -> np.ndarray:
-    """Return the positions at evenly spaced times from 0, (n_times, n, 3) [m].
-
-    Raises
-    ------
-    FloatingPointError
-        If an element turns inside out.
-    """
-    substeps = int(np.ceil((times[1] - times[0]) / solid.stable_step()))
+    """Return the positions of a solid or a sheet at evenly spaced times from 0, (n_times, n, 3)."""
+    substeps = int(np.ceil((times[1] - times[0]) / body.stable_step()))
     dt = (times[1] - times[0]) / substeps
-    accelerate, forces_at = solid.acceleration(), _forces(solid)
-    pull = np.where(solid.held[:, None], 0.0, np.asarray(gravity))
-    x, v = x.copy(), np.where(solid.held[:, None], 0.0, v)
-    v -= dt / 2 * (accelerate(forces_at(x, v)) + pull)
+    accelerate = body.accelerations()
+    pull = np.where(body.held[:, None], 0.0, np.asarray(gravity))
+    x, v = x.copy(), np.where(body.held[:, None], 0.0, v)
+    v -= dt / 2 * (accelerate(x, v) + pull)
     frames = [x.copy()]
     for _ in times[1:]:
         for _ in range(substeps):
-            v += dt * (accelerate(forces_at(x, v)) + pull)
+            v += dt * (accelerate(x, v) + pull)
             if floor is not None:
                 hit_floor(x, v, dt, height=floor, friction=friction)
             x += dt * v
         if not np.isfinite(x).all():
-            raise FloatingPointError("an element turned inside out")
+            raise FloatingPointError("an element turned inside out, or the steps are too long")
         frames.append(x.copy())
     return np.array(frames)
 
@@ -162,13 +150,6 @@ def energy(solid: Solid, x: np.ndarray) -> float:
         bulk = np.log(J) if solid.energy == "log" else J - 1
         density = mu / 2 * (np.trace(C, axis1=1, axis2=2) - 3 - 2 * np.log(J)) + lam / 2 * bulk**2
     return float(volumes @ density)
-
-
-def _forces(solid: Solid) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    inverse, volumes = solid.rest()
-    mesh = (np.ascontiguousarray(solid.tets, dtype=np.int64), inverse, volumes)
-    material = (*solid.lame(), float(solid.viscosity), ENERGIES[solid.energy])
-    return lambda x, v: element_forces(x, v, mesh, material)
 
 
 @numba.njit(cache=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,15 @@ THREE: dict[str, Light] = {
 }
 SKY = ((2.3, 2.4, 2.5), (0.7, 0.8, 1.0), (0.2, 0.2, 0.16), (0.5, 0.1, -0.3), (0.1, 0.0, 0.0),
        (0.0, 0.1, 0.1), (-0.1, 0.0, 0.1), (0.1, 0.05, 0.0), (-0.15, -0.1, 0.05))  # fmt: skip
+EYE, TARGET = (0.0, 1.5, 5.0), (0.0, -0.05, 0.2)
+DEPTHS: dict[str, Any] = {"near": 1.0, "far": 20.0}
+FRONT = Camera(EYE, TARGET, fov_y=30.0, **DEPTHS)  # most pictures are seen by it
+OFF_MIDDLE = Camera(
+    EYE, TARGET, **DEPTHS, lens=Intrinsics((340.0, 340.0), (140.0, 60.0), (180, 240))
+)
+FLAT_VIEW = Camera(EYE, TARGET, **DEPTHS, lens=Orthographic(2.6))
+ORBITING = OrbitCamera(5.0, 50.0, 35.0, (0.0, -0.2, 0.1), fov_y=30.0, **DEPTHS)
+POSED = PosedCamera((0.25, -0.15, 0.3), (0.0, 0.1, -5.0), fov_y=34.0, **DEPTHS)
 
 
 @cache
@@ -89,15 +98,10 @@ def smooth_edges(size: Size) -> SoftRasterizer:
     return rasterizer(size, blend=Hard(), supersample=SAMPLES)
 
 
-def front() -> Camera:
-    """Return the camera that most pictures are seen by."""
-    return Camera((0.0, 1.5, 5.0), (0.0, -0.05, 0.2), fov_y=30.0, near=1.0, far=20.0)
-
-
 def shot(
     scene: Callable[[], Scene],
     raster: Callable[[Size], SoftRasterizer] = smooth_edges,
-    camera: Callable[[], AnyCamera] = front,
+    camera: AnyCamera = FRONT,
     *,
     lights: dict[str, Light] | None = None,
     output: Output = Output.RGBA,
@@ -108,31 +112,9 @@ def shot(
     def make(size: Size) -> Shot:
         what = scene()
         what = what if lights is None else replace(what, lights=lights)
-        return Shot(what, camera(), raster(size), still_life()[1], size, output, alpha)
+        return Shot(what, camera, raster(size), still_life()[1], size, output, alpha)
 
     return make
-
-
-def calibrated() -> AnyCamera:
-    """Return a camera with an intrinsics matrix whose principal point is off the middle."""
-    lens = Intrinsics((340.0, 340.0), (140.0, 60.0), (180, 240))
-    return Camera((0.0, 1.5, 5.0), (0.0, -0.05, 0.2), near=1.0, far=20.0, lens=lens)
-
-
-def flat_view() -> AnyCamera:
-    """Return a camera that shows nothing smaller with depth."""
-    eye, target = (0.0, 1.5, 5.0), (0.0, -0.05, 0.2)
-    return Camera(eye, target, near=1.0, far=20.0, lens=Orthographic(2.6))
-
-
-def orbiting() -> AnyCamera:
-    """Return a camera by distance, elevation and azimuth."""
-    return OrbitCamera(5.0, 50.0, 35.0, (0.0, -0.2, 0.1), fov_y=30.0, near=1.0, far=20.0)
-
-
-def posed() -> AnyCamera:
-    """Return a camera by rotation vector and translation, rolled to its side."""
-    return PosedCamera((0.25, -0.15, 0.3), (0.0, 0.1, -5.0), fov_y=34.0, near=1.0, far=20.0)
 
 
 def sunset(size: Size) -> SoftRasterizer:
@@ -149,38 +131,12 @@ def open_ball(size: Size) -> Shot:
     faces = ball.faces[ball.points[ball.faces].mean(axis=1)[:, 1] < 0.35]
     mesh = Mesh(faces, face_colors=palette(len(faces), 2), material=Material(0.35, 0.65))
     raster = replace(smooth_edges(size), cull=True)
-    return Shot(Scene({"ball": mesh}, SUN), front(), raster, {"ball": ball.points}, size)
-
-
-def by_face() -> Scene:
-    """Return the still life with a colour for each face."""
-    return colored("face")
-
-
-def by_object() -> Scene:
-    """Return the still life with a colour for each object."""
-    return colored("object")
-
-
-def by_vertex() -> Scene:
-    """Return the still life with a colour for each vertex."""
-    return colored("vertex")
-
-
-def rounded() -> Scene:
-    """Return the still life, apple and ring with smooth normals."""
-    return colored("object", smooth=True)
-
-
-def glossy() -> Scene:
-    """Return the still life with highlights of two kinds."""
-    kinds = (Material(0.3, 0.5, 0.6, 20.0), Material(0.3, 0.6, 0.25, 5.0))
-    return colored("object", smooth=True, materials=kinds)
+    return Shot(Scene({"ball": mesh}, SUN), FRONT, raster, {"ball": ball.points}, size)
 
 
 def textured(wrap: Wrap = Wrap.REPEAT) -> Scene:
     """Return the still life with pictures on the board and on the apple."""
-    plain, (_, vertices) = by_object(), still_life()
+    plain, (_, vertices) = colored("object"), still_life()
     board, apple = plain.objects["board"], plain.objects["apple"]
     tiles, paint = Texture(chequers(8), wrap), Texture(palette(64, 0).reshape(8, 8, 3), wrap)
     corners = [(-0.5, 1.5), (1.5, 1.5), (1.5, -0.5), (-0.5, -0.5)]
@@ -200,11 +156,12 @@ def chequers(n: int) -> np.ndarray:
     return np.stack([bright, bright - 8 * (n - row), bright - 12 * (n - row)], axis=-1) / 255.0
 
 
-def of_materials() -> Scene:
-    """Return the still life with three materials."""
-    kinds = (Material(0.1, 0.9), Material(0.7, 0.2), Material((0.5, 0.3, 0.1), (0.2, 0.5, 0.8)))
-    return colored("object", materials=kinds)
-
+by_face, by_object, by_vertex = (partial(colored, by) for by in ("face", "object", "vertex"))
+rounded = partial(colored, "object", smooth=True)
+glossy = partial(rounded, materials=(Material(0.3, 0.5, 0.6, 20.0), Material(0.3, 0.6, 0.25, 5.0)))
+of_materials = partial(by_object, materials=(
+    Material(0.1, 0.9), Material(0.7, 0.2), Material((0.5, 0.3, 0.1), (0.2, 0.5, 0.8)),
+))  # fmt: skip
 
 ENTRIES: tuple[Entry, ...] = (
     Entry("hard", "Modes", "The z-buffer: each pixel shows the nearest face at its centre.",
@@ -267,10 +224,10 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("look-at", "Cameras", "From a point, at a point, with a field of view.",
           shot(by_vertex)),
     Entry("orbit", "Cameras", "By distance, elevation and azimuth.",
-          shot(by_vertex, camera=orbiting)),
-    Entry("posed", "Cameras", "By rotation vector and translation.", shot(by_vertex, camera=posed)),
+          shot(by_vertex, camera=ORBITING)),
+    Entry("posed", "Cameras", "By rotation vector and translation.", shot(by_vertex, camera=POSED)),
     Entry("intrinsics", "Cameras", "With an intrinsics matrix: the principal point is off the "
-          "middle.", shot(by_vertex, camera=calibrated)),
+          "middle.", shot(by_vertex, camera=OFF_MIDDLE)),
     Entry("orthographic", "Cameras", "Orthographic: nothing gets smaller with depth.",
-          shot(by_vertex, camera=flat_view)),
+          shot(by_vertex, camera=FLAT_VIEW)),
 )  # fmt: skip

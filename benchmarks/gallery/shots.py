@@ -46,31 +46,16 @@ def show(output: Output, values: np.ndarray) -> np.ndarray:
     if output is Output.DEPTH:
         nearness = (FARTHEST - values) / (FARTHEST - NEAREST)
         return np.repeat(nearness.clip(0.0, 1.0)[..., None], 3, axis=-1)
-    return 0.5 + 0.5 * values if output is Output.NORMALS else values @ flags(values.shape[-1])
-
-
-def flags(n: int) -> np.ndarray:
-    """Return colours of n objects that are easy to tell apart, (n, 3)."""
-    return np.array([FLAGS[k % len(FLAGS)] for k in range(n)]) / 255.0
+    if output is Output.NORMALS:
+        return 0.5 + 0.5 * values
+    return values @ (np.resize(FLAGS, (values.shape[-1], 3)) / 255.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One picture of the gallery.
+    """One picture of the gallery."""
 
-    Attributes
-    ----------
-    name : str
-        Of the file, and the heading.
-    group : str
-        Under which heading it stands.
-    text : str
-        What is seen, in a sentence or two.
-    make : callable
-        Size (height, width) to `Shot`.
-    """
-
-    name: str
-    group: str
-    text: str
+    name: str  # of the file, and the heading
+    group: str  # under which heading it stands
+    text: str  # what is seen, in a sentence or two
     make: Callable[[Size], Shot]

@@ -12,22 +12,11 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class PeerRun:
-    """What a peer can do with one problem.
+    """What a peer can do with one problem."""
 
-    Attributes
-    ----------
-    forward : callable
-        Runs the rollout, or draws the image, and waits for it.
-    result : callable
-        What the last `forward` computed: last positions (n_nodes, 3), or which pixels are covered,
-        (height, width) bool.
-    gradient : callable
-        Runs forward and reverse, and waits.
-    grad_mu : callable, optional
-        The last gradient of sum(x^2)/2 by mu of each tetrahedron, (n_tets,).
-    """
-
-    forward: Callable[[], object]
+    forward: Callable[[], object]  # runs the rollout, or draws the image, and waits for it
+    # Of the last `forward`: positions (n_nodes, 3), or covered pixels, (height, width) bool.
     result: Callable[[], np.ndarray]
-    gradient: Callable[[], object]
+    gradient: Callable[[], object]  # runs forward and reverse, and waits
+    # The last gradient of sum(x^2)/2 by mu of each tetrahedron, (n_tets,).
     grad_mu: Callable[[], np.ndarray] | None = None

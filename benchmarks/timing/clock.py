@@ -17,45 +17,21 @@ import numpy as np
 SETTLE = 0.002  # pause before a lap [s]: threads of the lap before stop spinning
 
 
-def nothing() -> None:
-    """Prepare nothing."""
-
-
 @dataclass(eq=False)
 class Lap:
-    """One thing to be timed.
+    """One thing to be timed."""
 
-    Attributes
-    ----------
-    part, case, kind : str
-        Which table and which row it stands in, and what is done: forward, forward+reverse, ...
-    threads : int
-        How many threads, 0 on a GPU.
-    call : callable
-        What is timed.
-    prepare : callable
-        What comes before each call, not timed.
-    work : float
-        Units of work in one call, e.g. tetrahedra times steps.
-    facts : dict
-        What else the result should hold.
-    beside : Lap, optional
-        The lap that it is compared with, by time per unit of work.
-    wall, core : list of float
-        Of every round: time, and time that this thread was on a core [s].
-    """
-
-    part: str
-    case: str
-    kind: str
-    threads: int
+    part: str  # which table it stands in
+    case: str  # which row
+    kind: str  # forward, forward+reverse, ...
+    threads: int  # 0 on a GPU
     call: Callable[[], object]
-    prepare: Callable[[], object] = nothing
-    work: float = 1.0
-    facts: dict[str, Any] = field(default_factory=dict)
-    beside: "Lap | None" = None
-    wall: list[float] = field(default_factory=list)
-    core: list[float] = field(default_factory=list)
+    prepare: Callable[[], object] = lambda: None  # before each call, not timed
+    work: float = 1.0  # units of work in one call, e.g. tetrahedra times steps
+    facts: dict[str, Any] = field(default_factory=dict)  # what else the result should hold
+    beside: "Lap | None" = None  # what it is compared with, by time per unit of work
+    wall: list[float] = field(default_factory=list)  # time of every round [s]
+    core: list[float] = field(default_factory=list)  # the part of it on a core, of this thread
 
     def run(self) -> None:
         """Time it once."""

@@ -34,39 +34,21 @@ FORWARD, BOTH, BOTH_MASS = "forward", "forward+reverse", "forward+reverse+mass"
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is timed, and how long.
+    """What is timed, and how long."""
 
-    Attributes
-    ----------
-    threads : sequence of int
-        [0] on a GPU.
-    dtype, device : str
-    sample : float
-        Length of a forward sample of tetrahedra and cloth [s].
-    tets, triangles, cells : int
-        Sizes of blocks, sheets and grids of smoke.
-    worlds, each : int
-        Worlds of a batch, and tetrahedra of each.
-    steps : int
-        Of smoke and of worlds.
-    budget : str
-        Memory for states, beside a rollout whose states take twice as much.
-    faces, pixels : sequence of int
-        Of balls and of square images, each with each; the first of both are the middle of
-        `grow_faces` and `grow_pixels`, where one grows and the other stays.
-    """
-
-    threads: Sequence[int] = (1,)
+    threads: Sequence[int] = (1,)  # [0] on a GPU
     dtype: str = "float64"
     device: str = "cpu"
-    sample: float = 0.004
+    sample: float = 0.004  # length of a forward sample of tetrahedra and cloth [s]
     tets: Sequence[int] = (100, 1000, 10000)
     triangles: Sequence[int] = (2048,)
-    cells: Sequence[int] = (110,)
-    worlds: int = 1000
-    each: int = 100
-    steps: int = 100
-    budget: str = "100MB"
+    cells: Sequence[int] = (110,)  # of a grid of smoke, along an edge
+    worlds: int = 1000  # of a batch
+    each: int = 100  # tetrahedra of a world
+    steps: int = 100  # of smoke and of worlds
+    budget: str = "100MB"  # for states, beside a rollout whose states take twice as much
+    # Balls and square images, each with each; the first of both are the middle of `grow_faces`
+    # and `grow_pixels`, where one grows and the other stays.
     faces: Sequence[int] = (1280, 5120)
     pixels: Sequence[int] = (256, 128)
     grow_faces: Sequence[int] = (80, 320, 5120, 20480, 81920)
@@ -84,43 +66,6 @@ class Sizes:
         )  # fmt: skip
 
 
-class Loops:
-    """The compiled loops of one scene on one stepper, with memory for every state."""
-
-    def __init__(self, stepper: ModelStepper, state: Any, n_steps: int) -> None:
-        self.stepper, self.state = stepper, state
-        model, first = stepper.models[0], stepper.states(state)[0]
-        known = [*model.parameters(), *model.state_parameters(first)]
-        self.wanted = [path for path in known if not path.endswith(".rest_positions")]
-        self.fields = stepper.allocate(n_steps + 1)
-        self.end = np.array([n_steps])
-        self.two_rows = frame_rows(self.end, n_steps)
-        self.tape_rows = np.arange(n_steps + 1)
-        self.sweep: ReverseSweep | None = None
-
-    def begin(self, rows: np.ndarray) -> None:
-        """Set the initial state."""
-        self.stepper.load(self.state, self.fields, int(rows[0]))
-
-    def forward(self) -> None:
-        """Run as `adjsim.rollout` does: two states in turn."""
-        self.stepper.advance(0, self.two_rows, self.fields)
-
-    def begin_both(self, *, with_mass: bool) -> None:
-        """Set the initial state, and a cotangent of ones on the last positions."""
-        self.begin(self.tape_rows)
-        adj = [np.zeros((1, *field.shape[1:]), self.stepper.dtype) for field in self.fields]
-        adj[0][:] = 1.0
-        wanted = [path for path in self.wanted if with_mass or path != "mass"]
-        self.sweep = ReverseSweep(self.stepper, self.state, self.end, tuple(adj), wanted)
-
-    def both(self) -> None:
-        """Run forward, keeping every state, and back."""
-        assert self.sweep is not None
-        self.stepper.advance(0, self.tape_rows, self.fields)
-        self.sweep.undo(0, self.tape_rows[:-1], self.fields)
-
-
 def loop_laps(
     label: tuple[str, str], model: Any, state: Any, sizes: Sizes, *, n_steps: int, work: float
 ) -> list[Lap]:
@@ -131,18 +76,46 @@ def loop_laps(
             model, DT, n_steps, np.dtype(sizes.dtype), threads=n, device=sizes.device
         )
         assert isinstance(stepper, ModelStepper)
-        loops = Loops(stepper, state, n_steps)
         facts = {"steps": n_steps, "state_bytes": stepper.bytes_per_state()}
-        kinds: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
-            FORWARD: (loops.forward, lambda loops=loops: loops.begin(loops.two_rows)),
-            BOTH: (loops.both, lambda loops=loops: loops.begin_both(with_mass=False)),
-            BOTH_MASS: (loops.both, lambda loops=loops: loops.begin_both(with_mass=True)),
-        }
-        laps += [
-            Lap(*label, kind, n, call, prepare, work, dict(facts))
-            for kind, (call, prepare) in kinds.items()
-        ]
+        for kind, (prepare, call) in _passes(stepper, state, n_steps).items():
+            laps.append(Lap(*label, kind, n, call, prepare, work, dict(facts)))
     return laps
+
+
+def _passes(
+    stepper: ModelStepper, state: Any, n_steps: int
+) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
+    """Return what prepares and what runs each kind of pass, with memory for every state."""
+    first = stepper.models[0]
+    known = [*first.parameters(), *first.state_parameters(stepper.states(state)[0])]
+    wanted = [path for path in known if not path.endswith(".rest_positions")]
+    fields, end = stepper.allocate(n_steps + 1), np.array([n_steps])
+    two_rows, tape_rows = frame_rows(end, n_steps), np.arange(n_steps + 1)
+    sweep: ReverseSweep
+
+    def begin() -> None:
+        stepper.load(state, fields, int(two_rows[0]))
+
+    def forward() -> None:  # as `adjsim.rollout` does: two states in turn
+        stepper.advance(0, two_rows, fields)
+
+    def begin_both(paths: list[str]) -> None:  # with a cotangent of ones on the last positions
+        nonlocal sweep
+        stepper.load(state, fields, 0)
+        adj = [np.zeros((1, *field.shape[1:]), stepper.dtype) for field in fields]
+        adj[0][:] = 1.0
+        sweep = ReverseSweep(stepper, state, end, tuple(adj), paths)
+
+    def both() -> None:
+        stepper.advance(0, tape_rows, fields)
+        sweep.undo(0, tape_rows[:-1], fields)
+
+    without_mass = [path for path in wanted if path != "mass"]
+    return {
+        FORWARD: (begin, forward),
+        BOTH: (partial(begin_both, without_mass), both),
+        BOTH_MASS: (partial(begin_both, wanted), both),
+    }
 
 
 def tet_laps(sizes: Sizes) -> Iterator[Lap]:
