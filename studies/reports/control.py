@@ -62,7 +62,7 @@ def control_section(
         rows.append([f"{name}\n{what}", f"{number(value, 0.01 * abs(value))}{unit}", held])
         curve = [(one.spent, one.values[name]) for one in log if name in one.values]
         if curve:
-            figure = figures.measure(curve, named(name, unit.strip()), bar)
+            figure = figures.curve(curve, named(name, unit.strip()), bar=bar)
             drawn[f"{name} over evaluations"] = files.save(f"control_{name}", figure)
     return section(
         "How near the goal",
@@ -128,14 +128,11 @@ def _statistics(name: str) -> list[str]:
 def _titles(record: dict[str, Any]) -> dict[str, str]:
     """Return what stands above the last picture of each kind."""
     names = [name for name in CURVES if name in measures_of([record])]
+    forms = {name: "{:.3g} m" if MEASURES[name].is_length else "{:.2f}" for name in names}
     return {
-        kind: f"{kind}: {', '.join(_short(chosen(one, name), name) for name in names)}"
+        kind: f"{kind}: {', '.join(form.format(chosen(one, name)) for name, form in forms.items())}"
         for kind, one in record["searches"].items()
     }
-
-
-def _short(value: float, name: str) -> str:
-    return f"{value:.3g} m" if MEASURES[name].is_length else f"{value:.2f}"
 
 
 def _curves(
@@ -165,12 +162,9 @@ def _limits(records: Sequence[dict[str, Any]], kinds: Sequence[str], name: str) 
     """Return scale and limits of a measure: distances are drawn by their logarithm."""
     if name == "cover":
         return {"ylim": (0.0, 1.02)}
-    values = [v for record in records for kind in kinds for v in _known(record, kind, name)]
+    curves = [record["searches"][kind][name] for record in records for kind in kinds]
+    values = [value for curve in curves for value in curve if value is not None]
     return {"yscale": "log", "ylim": (max(0.5 * min(values), LEAST_DISTANCE), 2.0 * max(values))}
-
-
-def _known(record: dict[str, Any], kind: str, name: str) -> list[float]:
-    return [value for value in record["searches"][kind][name] if value is not None]
 
 
 def _column(ax: Any, searches: Sequence[dict[str, Any]], name: str, color: str) -> None:
@@ -206,7 +200,6 @@ def _ends(
         ax.imshow(np.clip(shown[..., :3], 0.0, 1.0), interpolation="nearest")
         line = ax.contour(wanted, levels=[0.5], colors="white", linewidths=0.9)
         line.set_path_effects([on_any_colour])
-        ax.set(xticks=[], yticks=[])
         bare(ax)
         ax.set_title(titles[row][kind], fontsize=8.5, color=INK)
         if not k % len(kinds):

@@ -40,10 +40,9 @@ from studies.search.optimizers.evaluations import Evaluation
 Sections = Iterator[Section | None]
 GOOD = ("found", "reached")  # verdicts that are green
 LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, height, width, 3)
-FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"
+FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"  # written by `studies/problem/seen.py`
 SHOWN_PARAMETERS = 6
 MOST_FILMS = 3  # that are not folded
-POINTS = 6  # tracked points whose curves are drawn
 LISTED = 12  # weights of a direction
 FILES = {
     "result.json": "the result as numbers",
@@ -64,7 +63,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     log = read_search(folder, result["logs"][result["start"]])
     kind = result["verdict"]["kind"]
     seconds = log[-1].seconds if log else 0.0
-    sections = [
+    sections: list[Section | None] = [
         instances_section(folder, files),
         comparison_section(folder, files),
         control_section(result, log, files),
@@ -253,7 +252,7 @@ def _points(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
         if not folder.has(f"points-{name}.npz"):
             continue
         arrays = folder.read_npz(f"points-{name}.npz")
-        file = files.save(f"points-{name}", figures.points(arrays, POINTS))
+        file = files.save(f"points-{name}", figures.points(arrays))
         text = "Dots were observed, lines are the answer."
         yield section(f"Points and answer: {name}", charts({f"points of {name}": file}, text))
 
@@ -274,9 +273,13 @@ def _convergence(
     ]
     stages = list({one.stage: one.spent for one in log}.items())
     ends = [spent for _, spent in stages[:-1]]
+    graded = [(one.spent, one.gradient_norm) for one in log if one.gradient_norm]
+    slopes = figures.curve(
+        graded, "|gradient| in theta [-]", ends=ends, color=figures.GREEN, scale="log"
+    )
     drawn = {
         "loss over evaluations": files.save("loss", figures.loss(log, others, ends)),
-        "norm of the gradient": files.save("gradient_norm", figures.gradient_norm(log, ends)),
+        "norm of the gradient": files.save("gradient_norm", slopes),
     }
     n_history = arrays["history"].shape[1]
     for k, row in enumerate(rows[:SHOWN_PARAMETERS]):
@@ -316,15 +319,12 @@ def _basins(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
         result["basins"], key=lambda one: math.inf if one["loss"] is None else one["loss"]
     )
     names = list(result["basins"][0]["values"]) if ranked else []
-    rows = [
-        [
-            "answer" if one["is_answer"] else "",
-            *(number(one["values"][name]) for name in names),
-            "not finite" if one["loss"] is None else f"{one['loss']:.3e}",
-            one["status"].lower().replace("_", " "),
-        ]
-        for one in ranked
-    ]
+    rows = []
+    for one in ranked:
+        values = [number(one["values"][name]) for name in names]
+        loss = "not finite" if one["loss"] is None else f"{one['loss']:.3e}"
+        ended = one["status"].lower().replace("_", " ")
+        rows.append(["answer" if one["is_answer"] else "", *values, loss, ended])
     listed = table(["", *names, "loss", "its search"], rows) if len(rows) > 1 else None
     return section("Where the search looked", drawn, listed)
 

@@ -2,8 +2,6 @@
 
 Lengths are in pixels of the frames that are compared. Cameras and looks are fitted later, so what
 that will settle gives no advice.
-
-Tests: `tests/studies/reports/preview/test_showing.py`.
 """
 
 import numpy as np
@@ -107,18 +105,15 @@ def _advice_on_unheld(file: SceneFile) -> str:
 def _advice_on_rate(file: SceneFile, shot: Shot, scene: np.ndarray, film: np.ndarray) -> list[str]:
     """Return what is said of films whose free fall, from the start on, is not that of the scene."""
     g = float(np.linalg.norm(file.world.gravity))
-    _, (depth,) = shot.seen_at(shot.center()[None])
-    expected = g * shot.pixels_per_metre(float(depth))
+    expected = g * shot.pixels_per_metre
     times = shot.times[: len(scene)] - shot.times[0]
     for end in range(len(scene), SHORTEST - 1, -1):
-        accelerations = [_acceleration(times[:end], way[:end]) for way in (scene, film)]
-        if any(one is None for one in accelerations):
+        a, b = (_acceleration(times[:end], way[:end]) for way in (scene, film))
+        if a is None or b is None:
             continue
-        a, b = (float(one or 0.0) for one in accelerations)
         is_fall = 0.7 * expected < a < 1.3 * expected and b > 0.0
-        if not is_fall or 0.5 * min(a, b) * times[end - 1] ** 2 < EARLY:
-            return []
-        if 1.0 / FAST < b / a < FAST:
+        is_seen = is_fall and 0.5 * min(a, b) * times[end - 1] ** 2 >= EARLY
+        if not is_seen or 1.0 / FAST < b / a < FAST:
             return []
         rate = (shot.data and shot.data.fps) or 0.0
         held = _advice_on_unheld(file) if b < a else ""
@@ -163,10 +158,8 @@ def _advice_on_place(file: SceneFile, shot: Shot, off: np.ndarray, where: str) -
         f"{abs(off[0]):.0f} pixels too far {'left' if off[0] > 0 else 'right'}",
         f"{abs(off[1]):.0f} too {'high' if off[1] > 0 else 'low'}",
     ]
-    _, (depth,) = shot.seen_at(shot.center()[None])
     right, up, _ = shot.camera.pose()[1]
-    across = (off[0] * right - off[1] * up) / shot.pixels_per_metre(float(depth))  # (3,) [m]
-    shift = across.round(4).tolist()
+    shift = ((off[0] * right - off[1] * up) / shot.pixels_per_metre).round(4).tolist()  # [m]
     swings = any(isinstance(body, Pendulum) for body in file.bodies.values())
     place = "`pivot`" if swings else "`position`"
     pose = ", `angle` and `length`" if swings else ""
@@ -219,24 +212,24 @@ def _down(file: SceneFile, shot: Shot) -> np.ndarray | None:
     gravity = np.array(file.world.gravity)
     if not gravity.any() or any(isinstance(body, Smoke) for body in file.bodies.values()):
         return None
-    center, size = shot.center(), 0.1 * shot.reach()
-    points = center + np.stack([np.zeros(3), size * gravity / np.linalg.norm(gravity)])
-    pixels, depths = shot.seen_at(points)
-    across = size * shot.pixels_per_metre(float(depths[0]))
+    size = 0.1 * shot.reach
+    below = shot.center + size * gravity / np.linalg.norm(gravity)
+    pixels, depths = shot.seen_at(np.stack([shot.center, below]))
     step = pixels[1] - pixels[0]
     length = float(np.linalg.norm(step))
-    return step / length if depths.min() > 0.0 and length > 0.5 * across else None
+    is_across = length > 0.5 * size * shot.pixels_per_metre
+    return step / length if depths.min() > 0.0 and is_across else None
 
 
 def _whereabouts(shot: Shot) -> str:
     """Return where the camera has the middle of the scene."""
     height, width = shot.size
-    (place,), (depth,) = shot.seen_at(shot.center()[None])
-    low, high = (end.round(3).tolist() for end in shot.box())
+    (place,), (depth,) = shot.seen_at(shot.center[None])
+    low, high = shot.box.round(3).tolist()
     if depth <= 0.0:
         said = "Its middle is behind the camera."
     elif 0.0 <= place[0] < width and 0.0 <= place[1] < height:
-        size = 100.0 * shot.reach() * shot.pixels_per_metre(float(depth)) / height
+        size = 100.0 * shot.reach * shot.pixels_per_metre / height
         said = f"Its middle is in view, but it is {size:.2g} % as large as the picture."
     else:
         said = (

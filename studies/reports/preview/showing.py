@@ -2,8 +2,6 @@
 
 For every film the picture has three rows, the first, the middle and the last frame, and three
 columns: the film, the scene, and the film with the outline of the scene.
-
-Tests: `tests/studies/reports/preview/test_showing.py`.
 """
 
 from collections.abc import Sequence
@@ -133,12 +131,11 @@ def _labelled(panel: np.ndarray, text: str) -> np.ndarray:
 
 def _stacked(images: list[np.ndarray], axis: int) -> np.ndarray:
     """Return images below (axis 0) or beside each other, white between and after them."""
-    other = 1 - axis
-    longest = max(image.shape[other] for image in images)
+    longest = max(image.shape[1 - axis] for image in images)
     padded = []
-    for k, image in enumerate(images):
-        pad = [(0, 0), (0, 0), (0, 0)]
-        pad[other] = (0, longest - image.shape[other])
-        pad[axis] = (0, GAP if k < len(images) - 1 else 0)
-        padded.append(np.pad(image, pad, constant_values=1.0))
-    return np.concatenate(padded, axis=axis)
+    for image in images:
+        after = np.full(2, GAP)
+        after[1 - axis] = longest - image.shape[1 - axis]
+        padded.append(np.pad(image, [(0, after[0]), (0, after[1]), (0, 0)], constant_values=1.0))
+    whole = np.concatenate(padded, axis=axis)
+    return whole[:-GAP] if axis == 0 else whole[:, :-GAP]
