@@ -27,7 +27,7 @@ from studies.problem.problem import SceneProblem
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, make_axes, png
 from studies.runs.folder import RESULT, RunFolder
 from studies.runs.media import write_png
-from studies.scene.declared import Look, SceneFile
+from studies.scene.declared import Look
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
@@ -107,7 +107,11 @@ def make_case(body: str, seed: int, folder: Path, overrides: tuple[str, ...] = (
         "shading": SHADED,
         "texture": replace(SHADED, texture=str(picture), unwrap=True),
     }
-    problems = {kind: _problem(replace(file, free=free), looks[kind]) for kind in KINDS}
+    problems = {}
+    for kind in KINDS:
+        bodies = {"body": replace(file.bodies["body"], look=looks[kind])}
+        own = replace(file, free=free, bodies=bodies)
+        problems[kind] = make_problem(own, fits_first=False).everything
     return Case(float(np.asarray(file.truth[MASS])), problems)
 
 
@@ -115,11 +119,6 @@ def tiles(rng: np.random.Generator) -> np.ndarray:
     """Return a picture of tiles in colours drawn about COLOR, (height, width, 3)."""
     colors = np.array(COLOR) * (1.0 + CONTRAST * rng.uniform(-1.0, 1.0, (*TILES, 3)))
     return colors.clip(0.0, 1.0).repeat(TEXELS, axis=0).repeat(TEXELS, axis=1)
-
-
-def _problem(file: SceneFile, look: Look) -> SceneProblem:
-    body = replace(file.bodies["body"], look=look)
-    return make_problem(replace(file, bodies={"body": body}), fits_first=False).everything
 
 
 def curve(body: str, case: Case, kind: str, method: Method, *, budget: int) -> Curve:
@@ -207,23 +206,20 @@ def compare(
 ) -> Mapping[str, Any]:
     """Search for the mass of every body in every look by every method; write what came out."""
     curves: list[Curve] = []
-    looked: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
+    looked = []
     for body in bodies:
         case = make_case(body, seed, folder.path, overrides)
         search = partial(curve, body, case, budget=budget)
         curves += [search(kind, method) for method in METHODS for kind in KINDS]
-        for kind in KINDS:
-            looked[kind].append(looked_at(case, kind))
+        looked.append([[*looked_at(case, kind).values()] for kind in KINDS])
         say(f"{body} ended")
     result = {
         "searches": medians(curves, budget),
         "looks": [
-            {"kind": kind}
-            | {
-                key: float(np.median([one[key] for one in looked[kind]]))
-                for key in ("curvature", "inside")
-            }
-            for kind in KINDS
+            {"kind": kind, "curvature": curvature, "inside": inside}
+            for kind, (curvature, inside) in zip(
+                KINDS, np.median(looked, axis=0).tolist(), strict=True
+            )
         ],
     }
     folder.write_json(RESULT, result)

@@ -203,18 +203,11 @@ def photographed(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the photorealistic film of a motion, and the picture of the empty scene."""
     moved, (at,) = seen.moved(seen.parameters.scene_values(seen.parameters.start))
-    view, body = file.cameras["front"], file.bodies["body"]
-    assert view.eye is not None
-    assert view.target is not None
+    size, view, body = film_of(seen).size, file.cameras["front"], file.bodies["body"]
     assert isinstance(body, Rigid)
-    camera = Camera(view.eye, view.target, fov_y=view.fov_y)
-    return photograph(
-        seen.built.meshes["body"].faces,
-        at.at(moved.surfaces["body"]),
-        color=body.look.color,
-        camera=camera,
-        size=film_of(seen).size,
-    )
+    camera = Camera(view.eye, view.target, fov_y=view.fov_y)  # pyright: ignore[reportArgumentType]
+    faces, frames = seen.built.meshes["body"].faces, at.at(moved.surfaces["body"])
+    return photograph(faces, frames, color=body.look.color, camera=camera, size=size)
 
 
 def searched(case: Case) -> float:

@@ -43,6 +43,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from studies.answer.truth import Truth
 from studies.bundled import curtain
 from studies.problem.making import Made, make_problem
 from studies.problem.problem import SceneProblem
@@ -127,35 +128,32 @@ class Case:
         """Its problem from the film."""
         return self.made.problem
 
+    @property
+    def truth(self) -> Truth:
+        """Its hidden values."""
+        assert self.made.truth is not None
+        return self.made.truth
+
     def range_of(self, path: str) -> tuple[Any, Any]:
         """Return between what a hidden value is drawn evenly."""
-        if path in HOOKED:
-            return HOOKED[path]
-        value = self.asked.truth[path]
-        assert isinstance(value, Drawn)
-        assert value.between is not None
-        return value.between
+        value = self.asked.truth.get(path)
+        found = value.between if isinstance(value, Drawn) else HOOKED[path]
+        assert found is not None
+        return found
 
     def between(self, part: Any) -> np.ndarray:
         """Return theta of this part of the way through the ranges of all hidden values."""
-        low, high = (self._ends(number) for number in (0, 1))
+        ends = [
+            [np.broadcast_to(end, np.shape(self.truth.values[path])).ravel()
+             for end in self.range_of(path)]
+            for path in self.problem.parameters.paths
+        ]  # fmt: skip
+        low, high = np.concatenate(ends, axis=1)
         return self.problem.parameters.theta(low + part * (high - low))
-
-    def _ends(self, number: int) -> np.ndarray:
-        """Return the lower or upper ends of all hidden values, flat."""
-        truth = self.made.truth
-        assert truth is not None
-        return np.concatenate(
-            [
-                np.broadcast_to(self.range_of(path)[number], np.shape(truth.values[path])).ravel()
-                for path in self.problem.parameters.paths
-            ]
-        )
 
     def errors(self, theta: np.ndarray) -> dict[str, float]:
         """Return the mean relative error of each path."""
-        parameters, truth = self.problem.parameters, self.made.truth
-        assert truth is not None
+        parameters, truth = self.problem.parameters, self.truth
         every = truth.errors(parameters.paths, parameters.natural(theta))
         ends = np.cumsum([one.start.size for one in parameters.free])[:-1]
         means = [float(part.mean()) for part in np.split(every, ends)]
@@ -277,12 +275,11 @@ def summed_up(cases: Sequence[Case], method: Method, folder: RunFolder) -> list[
     """Return mean, median and worst error of a method for each path of a scene."""
     records = [folder.read_json(record_name(case, method)) for case in cases]
     first, ended = cases[0], [one["errors"] for one in records if "errors" in one]
-    assert first.made.truth is not None
     rows = []
     for path in first.problem.parameters.paths:
         errors = np.array([one[path] for one in ended]) if ended else np.full(1, np.nan)
         blind = method in (Method.AVERAGE, Method.RANDOM)
-        scale = first.made.truth.scales.get(path)
+        scale = first.truth.scales.get(path)
         rows.append(
             {
                 "scene": first.scene,

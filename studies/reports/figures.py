@@ -133,13 +133,13 @@ def loss(
 
 
 def curve(
-    points: Sequence[tuple[int, float | None]], label: str, *, ends: Sequence[int] = (),
+    points: Sequence[tuple[int, Any]], label: str, *, ends: Sequence[int] = (),
     bar: float | None = None, color: str = BLUE, scale: str = "linear",
 ) -> Any:  # fmt: skip
     """Draw a measure against evaluations, and the bar that it is held against."""
     figure, ax = _over_evaluations(ends)
     ax.set_yscale(scale)
-    ax.plot(*np.reshape(points, (-1, 2)).T, "o-", color=color, ms=3.5, lw=1.4)
+    ax.plot(*np.array(points, float).reshape(-1, 2).T, "o-", color=color, ms=3.5, lw=1.4)
     if bar is not None:
         ax.axhline(bar, color=ORANGE, lw=1.4, ls="--")
     ax.set_ylabel(label)
@@ -154,15 +154,14 @@ def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any], ends: Sequence
     if "truth" in row:
         ax.axhline(row["truth"], color=ORANGE, lw=1.4, ls="--", label="truth")
     low, high = float(values.min()), float(values.max())
-    if interval := row["interval"]:  # without what lies far from all values, which would hide them
-        reach = FAR * ((high - low) or abs(high) or 1.0)
-        least, most = (low / FAR, high * FAR) if low > 0.0 else (low - reach, high + reach)
-        interval = np.clip(interval, least, most)
-        band = ax.axhspan(*interval, color=BLUE, alpha=0.15, lw=0)
     if low > 0.0 and high > 2.0 * low:
         ax.set_yscale("log")
         plain_ticks(ax.yaxis)
-    if interval is not None:
+    if row["interval"]:  # without what lies far from all values, which would hide them
+        reach = FAR * ((high - low) or abs(high) or 1.0)
+        least, most = (low / FAR, high * FAR) if low > 0.0 else (low - reach, high + reach)
+        interval = np.clip(row["interval"], least, most)
+        band = ax.axhspan(*interval, color=BLUE, alpha=0.15, lw=0)
         ax.autoscale_view()
         to_height = ax.transScale + ax.transLimits
         foot, top = to_height.transform([(0.0, end) for end in interval])[:, 1].clip(0.0, 1.0)

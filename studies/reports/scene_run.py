@@ -43,6 +43,7 @@ LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, 
 FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"  # written by `studies/problem/seen.py`
 SHOWN_PARAMETERS = 6
 MOST_FILMS = 3  # that are not folded
+INTERVAL = "95 % interval\nwith model error"
 LISTED = 12  # weights of a direction
 FILES = {
     "result.json": "the result as numbers",
@@ -62,6 +63,9 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     files = FigureFiles(folder, formats)
     log = read_search(folder, result["logs"][result["start"]])
     kind = result["verdict"]["kind"]
+    if result["purpose"] == "control":  # many ways lead to a goal
+        for row in result["parameters"]:
+            row.pop("truth", None)
     seconds = log[-1].seconds if log else 0.0
     sections: list[Section | None] = [
         instances_section(folder, files),
@@ -120,49 +124,45 @@ def index_facts(
 
 
 def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Section | None:
-    found, is_control = result["parameters"], result["purpose"] == "control"
-    notes = [] if is_control else _notes(result)
+    notes = [] if result["purpose"] == "control" else _notes(result)
     others = [one for one in result.get("nuisances", []) if not one["name"].startswith("cameras.")]
-    cameras, spectrum = result.get("cameras", []), {}
+    spectrum = {}
     if (values := folder.read_npz(run_folder.PARAMETERS)["singular_values"]).size > 1:
         spectrum["singular values"] = files.save("spectrum", figures.spectrum(values))
     return section(
         "The answer",
-        parameters_table(found, has_truth=not is_control),
+        parameters_table(result["parameters"]),
         *(Text(text) for text in result["findings"]),
-        _cameras(cameras),
+        _cameras(result.get("cameras", [])),
         details("Fitted beside it: lights and looks", parameters_table(others)),
         details("What the intervals rest on", *map(Text, notes), charts(spectrum)),
     )
 
 
-def parameters_table(rows: Sequence[Mapping[str, Any]], *, has_truth: bool = True) -> Block | None:
-    """Return what was found of each parameter, with its intervals."""
-    has_interval = any(row.get("interval") is not None for row in rows)
-    has_truth = has_truth and any(row.get("truth") is not None for row in rows)
-    lines = [_cells(dict(row), has_interval=has_interval, has_truth=has_truth) for row in rows]
-    strong = (1, 2) if has_interval else (1,)
+def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:
+    """Return what was found of each parameter, with its intervals; without empty columns."""
+    lines = [_cells(dict(row)) for row in rows]
+    heads = {name for one in lines for name, text in one.items() if text not in ("", "none")}
+    lines = [{name: text for name, text in one.items() if name in heads} for one in lines]
+    strong = (1, 2) if INTERVAL in heads else (1,)
     return table(lines[0] if lines else (), [one.values() for one in lines], strong)
 
 
-def _cells(row: dict[str, Any], *, has_interval: bool, has_truth: bool) -> dict[str, str]:
+def _cells(row: dict[str, Any]) -> dict[str, str]:
     """Return the cells of a parameter by the heads of their columns."""
     is_known, is_many = "truth" in row, row["count"] > 1
     about = f"\n{row['count']} values: mean, root mean square" if is_many else ""
     answer = f"{number(row['estimate'])}, {number(row['estimate_rms'])}" if is_many else ""
-    cells = {
+    worst = f"\nat most {row['largest_error']:.1e}" if "largest_error" in row else ""
+    return {
         "parameter": f"{row['name']}{_unit(row, ' [', ']')}{about}",
         "answer": answer or estimate(row),
+        INTERVAL: interval(row),
+        "pixel noise only": interval(row, "pixel_interval"),
+        "start": number(row["start"]),
+        "truth": number(row["truth"]) if is_known else "",
+        "relative error": f"{row['relative_error']:.1e}{worst}" if is_known else "",
     }
-    if has_interval:
-        cells["95 % interval\nwith model error"] = interval(row)
-        cells["pixel noise only"] = interval(row, "pixel_interval")
-    cells["start"] = number(row["start"])
-    if has_truth:
-        worst = f"\nat most {row['largest_error']:.1e}" if "largest_error" in row else ""
-        cells["truth"] = number(row["truth"]) if is_known else ""
-        cells["relative error"] = f"{row['relative_error']:.1e}{worst}" if is_known else ""
-    return cells
 
 
 def _unit(row: Mapping[str, Any], before: str = " ", after: str = "") -> str:
@@ -265,9 +265,8 @@ def _convergence(
         return None
     arrays = folder.read_npz(run_folder.PARAMETERS)
     rows = result["parameters"]
-    if result["purpose"] == "control":  # many ways lead to a goal
+    if result["purpose"] == "control":
         arrays.pop("truth", None)
-        rows = [{key: value for key, value in row.items() if key != "truth"} for row in rows]
     others = [
         read_search(folder, names) for k, names in enumerate(result["logs"]) if k != result["start"]
     ]

@@ -30,10 +30,16 @@ EARLY = 6.0  # pixels that it makes in them at least,
 ON_PARABOLA = 1.0  # and pixels that the way is off a parabola at most
 
 
-def advice_on_start(
+def advice_on(file: SceneFile, built: Built, shot: Shot, seen: np.ndarray | None) -> list[str]:
+    """Return what looks wrong about a film; `seen` is what differs from its background."""
+    motion = [] if seen is None else _advice_on_motion(file, shot, seen)
+    return _advice_on_start(file, built, shot, seen) + motion
+
+
+def _advice_on_start(
     file: SceneFile, built: Built, shot: Shot, seen: np.ndarray | None
 ) -> list[str]:
-    """Return what looks wrong about the first frame; `seen` is what differs from the background."""
+    """Return what looks wrong about the first frame."""
     drawn = outline(shot.drawn[0])
     where = f"first frame of `{shot.key}`"
     if drawn is None or drawn.area < COVERED:
@@ -60,12 +66,10 @@ def advice_on_start(
     return advice
 
 
-def advice_on_motion(file: SceneFile, shot: Shot, seen: np.ndarray | None) -> list[str]:
+def _advice_on_motion(file: SceneFile, shot: Shot, seen: np.ndarray) -> list[str]:
     """Return what looks wrong about how bodies fall: missing held nodes, or the frame rate."""
-    if seen is None or shot.data is None or len(shot.images) < 3:
-        return []
     down = _down(file, shot)
-    if down is None:
+    if down is None or len(shot.images) < 3:
         return []
     scene = _moved([outline(mask) for mask in shot.drawn])
     film = _moved([outline(mask) for mask in seen[shot.indices[: len(shot.images)]]])

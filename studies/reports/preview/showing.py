@@ -14,7 +14,7 @@ from scipy.ndimage import binary_dilation, binary_erosion
 
 from studies.problem.making import make_problem
 from studies.problem.observations.outlines import foreground
-from studies.reports.preview.advice import advice_on_motion, advice_on_start
+from studies.reports.preview.advice import advice_on
 from studies.reports.preview.shots import Shot, shoot
 from studies.runs import media
 from studies.runs.errors import StudyError
@@ -52,9 +52,7 @@ def inspect(file: SceneFile, built: Built) -> tuple[list[Shot], list[str]]:
         shot, said = shoot(file, built, key, name=camera, film=film)
         warnings += said
         if shot.data is not None:
-            seen = foreground(shot.data)
-            warnings += advice_on_start(file, built, shot, seen)
-            warnings += advice_on_motion(file, shot, seen)
+            warnings += advice_on(file, built, shot, foreground(shot.data))
         shots.append(shot)
     return shots, warnings
 
