@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy.ndimage
@@ -61,8 +61,7 @@ REACH = 2.5  # widths of soft edges that the outline reaches: there its coverage
 LEAST = 1e-16  # what is less is rounding
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
+class Case(NamedTuple):
     """A body, and its problem with every kind of look."""
 
     mass: float
@@ -140,8 +139,7 @@ def curve(body: str, case: Case, kind: str, method: Method, *, budget: int) -> C
 def looked_at(case: Case, kind: str) -> dict[str, float]:
     """Return the curvature of the loss in log m at the truth, 2 |dr/dlog m|^2, and `inside`.
 
-    That is the part of the squared derivatives of pixels that lies within the outline, out of its
-    reach.
+    That is the part of the squared derivatives of pixels that lies well within the outline.
     """
     problem = case.problems[kind]
     film = problem.observers[0]
@@ -223,11 +221,11 @@ def compare(
         ],
     }
     folder.write_json(RESULT, result)
-    lines = [["body", "kind", "method", "evaluation", "relative error"]]
+    lines = ["body,kind,method,evaluation,relative error\n"]
     for one in curves:
         pairs = zip(one.spent, one.error, strict=True)
-        lines += [[one.body, one.kind, one.method, *map(str, pair)] for pair in pairs]
-    folder.write_text("curves.csv", "".join(f"{','.join(line)}\n" for line in lines))
+        lines += [f"{one.body},{one.kind},{one.method},{at},{error}\n" for at, error in pairs]
+    folder.write_text("curves.csv", "".join(lines))
     folder.write_figures({"convergence": figure(curves, budget)})
     return result
 

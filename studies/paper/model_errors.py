@@ -29,7 +29,7 @@ from adjsim.meshes.shapes import SHAPES, shape
 from adjsim.meshes.tet_mesh import TetMesh
 from render.camera import Camera
 from studies.paper import photo, traced
-from studies.paper.tables import markdown
+from studies.paper.tables import markdown, summary
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.problem import SceneProblem
@@ -260,9 +260,7 @@ def run_kind(
     return {
         "kind": str(kind),
         "published": PUBLISHED.get(kind),
-        "mean": float(errors.mean()),
-        "median": float(np.median(errors)),
-        "worst": float(errors.max()),
+        **summary(errors),
         "scan_mean": float(np.abs([row["scan_error"] for row in rows]).mean()),
         "too_heavy": sum(row["error"] > SAME for row in rows),
         "at_a_bound": sum(row["is_at_bound"] for row in rows),

@@ -280,21 +280,22 @@ def summed_up(cases: Sequence[Case], method: Method, folder: RunFolder) -> list[
         errors = np.array([one[path] for one in ended]) if ended else np.full(1, np.nan)
         blind = method in (Method.AVERAGE, Method.RANDOM)
         scale = first.truth.scales.get(path)
-        rows.append(
-            {
-                "scene": first.scene,
-                "path": path,
-                "method": str(method),
-                "instances": len(ended),
-                "failed": len(records) - len(ended),
-                "mean": float(errors.mean()),
-                "median": float(np.median(errors)),
-                "worst": float(errors.max()),
-                "expected": expected(method, *first.range_of(path), scale) if blind else None,
-                "published": PUBLISHED.get(first.scene, {}).get(path, {}).get(str(method)),
-            }
-        )
+        row: dict[str, Any] = {"scene": first.scene, "path": path, "method": str(method)}
+        row |= {"instances": len(ended), "failed": len(records) - len(ended)}
+        row |= summary(errors)
+        row["expected"] = expected(method, *first.range_of(path), scale) if blind else None
+        row["published"] = PUBLISHED.get(first.scene, {}).get(path, {}).get(str(method))
+        rows.append(row)
     return rows
+
+
+def summary(errors: np.ndarray) -> dict[str, float]:
+    """Return mean, median and worst of errors."""
+    return {
+        "mean": float(errors.mean()),
+        "median": float(np.median(errors)),
+        "worst": float(errors.max()),
+    }
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
