@@ -96,9 +96,8 @@ def _styled(data: dict[str, Any]) -> list[tuple[dict[str, Any], str, dict[str, A
             ratio = basin["loss"] / least
             loss = f"{ratio:.3g} times as much" if ratio < 1e4 else f"loss {basin['loss']:.2g}"
         label = f"basin {number + 2}: {loss}{'' if basin['is_searched'] else ', given up'}"
-        out.append(
-            (basin, label, {"marker": marker, "color": figures.SOFT, "ms": 6.0, "zorder": 4})
-        )
+        style = {"marker": marker, "color": figures.SOFT, "ms": 6.0, "zorder": 4}
+        out.append((basin, label, style))
     return out
 
 
@@ -115,9 +114,8 @@ def _curves(data: dict[str, Any], points: np.ndarray) -> Any:
     whole = _finite(data["losses"][-1])
     blown = along[np.isnan(whole)]
     if blown.size:
-        ax.plot(
-            blown, np.full(len(blown), np.nanmax(whole)), "x", color=figures.INK, label="blew up"
-        )
+        top = np.full(len(blown), np.nanmax(whole))
+        ax.plot(blown, top, "x", color=figures.INK, label="blew up")
     ax.set(xscale=data["scales"][0], yscale="log", xlabel=_label(data, 0), ylabel="loss [-]")
     _mark_along(ax, data, 0)
     return figure
@@ -181,15 +179,14 @@ def _nearest_losses(
     data: dict[str, Any], points: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the corners of many small cells, and the loss of the point nearest to each."""
-    maps = [(np.log, np.exp) if scale == "log" else (np.array,) * 2 for scale in data["scales"]]
     fraction = np.arange(CELLS + 1) / CELLS
     edges, units = [], []
-    for axis, (into, back) in enumerate(maps):
+    for axis, scale in enumerate(data["scales"]):
+        into, back = (np.log, np.exp) if scale == "log" else (np.array, np.array)
         low, high = (into(end[axis]) for end in data["ends"])
         edges.append(back(low + (high - low) * fraction))
         units.append((into(points[:, axis]) - low) / (high - low))
     middles = fraction[:-1] + 0.5 / CELLS
-    _, nearest = KDTree(np.stack(units, axis=1)).query(
-        np.stack(np.meshgrid(middles, middles, indexing="xy"), axis=-1)
-    )
+    cells = np.stack(np.meshgrid(middles, middles), axis=-1)
+    _, nearest = KDTree(np.stack(units, axis=1)).query(cells)
     return edges, _finite(data["losses"][-1])[nearest]

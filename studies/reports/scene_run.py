@@ -113,11 +113,12 @@ def index_facts(
         else f"{row['name']} = {estimate(row)}{_unit(row)}"
         for row in result["parameters"][:3]
     ]
-    more = len(result["parameters"]) - len(answers)
+    if more := len(result["parameters"]) - len(answers):
+        answers.append(f"and {more} more")
     return {
         "run": folder.path.name,
         "of": str(manifest.get("name", manifest["study"])),
-        "answer": "\n".join([*answers, *([f"and {more} more"] if more else [])]),
+        "answer": "\n".join(answers),
         "loss": f"{result['loss']:.3e}",
         "started": str(manifest["started"]),
     }
@@ -187,16 +188,15 @@ def _vector(value: Any) -> str:
 
 def _notes(result: dict[str, Any]) -> list[str]:
     """Return what the intervals rest on."""
-    spread, notes = result["uncertainty"], []
-    if spread["reason"]:
-        notes.append(f"No intervals: {spread['reason']}.")
-    else:
-        notes.append(
+    spread = result["uncertainty"]
+    notes = [f"No intervals: {spread['reason']}."]
+    if not spread["reason"]:
+        notes = [
             "The interval with model error allows for residuals that last from frame to frame, and "
             "for what changes when a part of the frames is left out. The other one counts pixel "
             f"noise only ({spread['noise']:.2e}, estimated from the residuals), as if mesh, camera "
             "and material law were exact."
-        )
+        ]
     if values := spread["singular_values"]:
         shown = f"from {values[0]:.3g} to {values[-1]:.3g}"
         ratio = "" if spread["condition"] is None else f"; condition {spread['condition']:.3g}"
@@ -264,14 +264,13 @@ def _convergence(
     if not log:
         return None
     arrays = folder.read_npz(run_folder.PARAMETERS)
-    rows = result["parameters"]
     if result["purpose"] == "control":
         arrays.pop("truth", None)
     others = [
         read_search(folder, names) for k, names in enumerate(result["logs"]) if k != result["start"]
     ]
-    stages = list({one.stage: one.spent for one in log}.items())
-    ends = [spent for _, spent in stages[:-1]]
+    stages = {one.stage: one.spent for one in log}
+    ends = [*stages.values()][:-1]
     graded = [(one.spent, one.gradient_norm) for one in log if one.gradient_norm]
     slopes = figures.curve(
         graded, "|gradient| in theta [-]", ends=ends, color=figures.GREEN, scale="log"
@@ -281,23 +280,21 @@ def _convergence(
         "norm of the gradient": files.save("gradient_norm", slopes),
     }
     n_history = arrays["history"].shape[1]
-    for k, row in enumerate(rows[:SHOWN_PARAMETERS]):
-        figure = None
-        if row["count"] > 1:
-            figure = figures.many(arrays, row) if len(arrays["history"]) else None
-        elif row["index"] is not None and row["index"] < n_history:
-            figure = figures.parameter(arrays, row, ends)
-        if figure is not None:
-            drawn[row["name"]] = files.save(f"parameter_{k + 1}", figure)
+    for k, row in enumerate(result["parameters"][:SHOWN_PARAMETERS]):
+        name, is_many = f"parameter_{k + 1}", row["count"] > 1
+        if is_many and len(arrays["history"]):
+            drawn[row["name"]] = files.save(name, figures.many(arrays, row))
+        elif not is_many and row["index"] is not None and row["index"] < n_history:
+            drawn[row["name"]] = files.save(name, figures.parameter(arrays, row, ends))
     caption = (
         "Every evaluation, not the best so far. A forward sweep, one with its reverse sweep, and "
         "each tangent sweep count as one evaluation."
     )
     if len(stages) > 1:
-        spent = np.diff([0, *(end for _, end in stages)])
+        spent = np.diff([0, *stages.values()])
         parts = [
             f"{name or 'search'} ({count(int(n), 'evaluation')})"
-            for (name, _), n in zip(stages, spent, strict=True)
+            for name, n in zip(stages, spent, strict=True)
         ]
         caption += (
             f" The search had {len(stages)} stages, with dashed lines between them: "
@@ -336,25 +333,23 @@ def _set_up(
     *,
     seconds: float,
 ) -> Section | None:
-    described = [
-        f"{name}: {count(one['frames'], 'frame')}"
-        + ("" if one["size"] is None else f" of {one['size'][0]} x {one['size'][1]} pixels")
-        for name, one in result["observations"].items()
-    ]
+    described = []
+    for name, one in result["observations"].items():
+        size = f" of {one['size'][0]} x {one['size'][1]} pixels" if one["size"] else ""
+        described.append(f"{name}: {count(one['frames'], 'frame')}{size}")
+    ended = result["status"].lower().replace("_", " ")
+    facts = {
+        "command": manifest["command"],
+        "what moves": result["what"],
+        "observations": "; ".join(described),
+        "time": f"{result['n_steps']} steps of {result['dt']:.4g} s",
+        "method": f"{result['method']}; loss: {result['loss_function']}",
+        "search ended": f"{ended}: {result['message']} After {seconds:.1f} s.",
+        "gradient certificate": certificate.line(certified),
+    }
     return section(
         "Set-up",
-        Facts(
-            {
-                "command": manifest["command"],
-                **({"what moves": result["what"]} if result["what"] else {}),
-                "observations": "; ".join(described),
-                "time": f"{result['n_steps']} steps of {result['dt']:.4g} s",
-                "method": f"{result['method']}; loss: {result['loss_function']}",
-                "search ended": f"{result['status'].lower().replace('_', ' ')}: "
-                f"{result['message']} After {seconds:.1f} s.",
-                "gradient certificate": certificate.line(certified),
-            }
-        ),
+        Facts({name: text for name, text in facts.items() if text}),
         certificate.folded(certified, result["status"], files),
     )
 

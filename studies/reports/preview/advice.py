@@ -44,13 +44,13 @@ def _advice_on_start(
     where = f"first frame of `{shot.key}`"
     if drawn is None or drawn.area < COVERED:
         return [f"The scene is not in the {where}. {_whereabouts(shot)}"]
-    found = None if seen is None else outline(seen[0])
-    if seen is not None and found is None:
+    if seen is None:
+        return _advice_on_held(file, built, shot, np.zeros(2))
+    found = outline(seen[0])
+    if found is None:
         return [f"Nothing differs from the background in the {where}."]
-    off = np.zeros(2) if found is None else np.subtract(found.middle, drawn.middle)
+    off = np.subtract(found.middle, drawn.middle)
     advice = _advice_on_held(file, built, shot, off)
-    if seen is None or found is None:
-        return advice
     ratio = size_ratio(drawn, found)
     if ratio is not None and not 1.0 / LARGER < ratio < LARGER:
         return [_advice_on_size(file, ratio, where), *advice]
@@ -78,10 +78,8 @@ def _advice_on_motion(file: SceneFile, shot: Shot, seen: np.ndarray) -> list[str
         return []
     last, height = np.flatnonzero(both)[-1], shot.size[0]
     scene_down, film_down = scene @ down, film @ down
-    hang = any(
-        isinstance(body, Pendulum) or getattr(body, "held", None) is not None
-        for body in file.bodies.values()
-    )
+    bodies = file.bodies.values()
+    hang = any(isinstance(b, Pendulum) or getattr(b, "held", None) is not None for b in bodies)
     if not hang and (advice := _advice_on_rate(file, shot, scene_down, film_down)):
         return advice
     falls = scene_down[last] > STRAIGHT * float(np.linalg.norm(scene[last]))
@@ -134,11 +132,9 @@ def _acceleration(times: np.ndarray, way: np.ndarray) -> float | None:
     used = np.isfinite(way)
     if used.sum() < SHORTEST:
         return None
-    times, way = times[used], way[used]
-    basis = np.stack([np.ones_like(times), times, 0.5 * times**2], axis=1)
-    found, *_ = np.linalg.lstsq(basis, way, rcond=None)
-    is_parabola = np.abs(basis @ found - way).max() < ON_PARABOLA
-    return float(found[2]) if is_parabola else None
+    parabola = np.polynomial.Polynomial.fit(times[used], way[used], 2)
+    is_near = np.abs(parabola(times[used]) - way[used]).max() < ON_PARABOLA
+    return float(parabola.deriv(2)(0.0)) if is_near else None
 
 
 def _advice_on_size(file: SceneFile, ratio: float, where: str) -> str:
