@@ -5,8 +5,6 @@
 The figure 7 of the gradSim paper: bodies of `rigid-mass`, one impulse, one start and one budget;
 what differs is how the body is drawn, in the film and in the fit alike. Gauss-Newton ends within
 1e-10 of the hidden mass with all of them.
-
-Tests: `tests/studies/paper/test_appearance.py`.
 """
 
 from collections.abc import Callable, Mapping
@@ -79,11 +77,7 @@ class Curve:
     error: np.ndarray
 
     def settled(self, bar: float) -> float:
-        """Return the evaluation from which on the error is at most `bar`; inf if there is none.
-
-        A search that swings through the truth is next to it for one evaluation: that does not
-        count.
-        """
+        """Return the evaluation from which on the error stays at most `bar`; inf if none."""
         above = np.flatnonzero(self.error > bar)
         first = above[-1] + 1 if above.size else 0
         return float(self.spent[first]) if first < len(self.spent) else np.inf
@@ -211,13 +205,12 @@ def compare(
         curves += [search(kind, method) for method in METHODS for kind in KINDS]
         looked.append([[*looked_at(case, kind).values()] for kind in KINDS])
         say(f"{body} ended")
+    middle = np.median(looked, axis=0)
     result = {
         "searches": medians(curves, budget),
         "looks": [
             {"kind": kind, "curvature": curvature, "inside": inside}
-            for kind, (curvature, inside) in zip(
-                KINDS, np.median(looked, axis=0).tolist(), strict=True
-            )
+            for kind, (curvature, inside) in zip(KINDS, middle.tolist(), strict=True)
         ],
     }
     folder.write_json(RESULT, result)

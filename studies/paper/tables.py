@@ -27,7 +27,7 @@ m ln(m/a) - (m - a) and (b - m) - m ln(b/m). The second: E_q |q - p| =
 ((p - a)^2 + (b - p)^2)/(2 (b - a)), over p.
 
 Source of REINFORCE: Williams, Machine Learning 8 (1992), eq. 4; budget, sigma and decay are those
-of the paper's appendix. Tests: `tests/studies/paper/test_tables.py`.
+of the paper's appendix.
 """
 
 import tempfile
@@ -53,7 +53,7 @@ from studies.runs.folder import RESULT, RunFolder
 from studies.runs.pool import open_pool
 from studies.runs.progress import EvaluationProgress
 from studies.scene.building import build
-from studies.scene.declared import Drawn, Film, Points, Rigid, SceneFile, Simulated, States
+from studies.scene.declared import Drawn, Points, Rigid, SceneFile, Simulated, States
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
@@ -62,9 +62,8 @@ from studies.search.robust import robust_search
 
 
 PUBLISHED = tomllib.loads((Path(__file__).parent / "published.toml").read_text())
-TABLES: dict[
-    int, dict[str, tuple[str, ...]]
-] = {  # scenes, and how they differ from the bundled ones
+# Scenes, and how they differ from the bundled ones.
+TABLES: dict[int, dict[str, tuple[str, ...]]] = {
     1: {"rigid-mass": ()},
     2: {"rigid-contact": ()},
     3: {
@@ -195,7 +194,6 @@ def _searched(case: Case, made: Made) -> tuple[np.ndarray, float]:
 def told_places(file: SceneFile) -> SceneFile:
     """Return the scene that is told places at the times of its film, in place of pictures."""
     (film,) = file.observations.values()
-    assert isinstance(film, Film)
     assert film.simulate is not None
     duration = film.simulate.duration or file.world.duration
     simulate = Simulated(frames=film.simulate.frames, duration=duration)
@@ -304,12 +302,15 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     head = ("scene", "path", "method", "instances", *columns)
     lines = []
     for row in rows:
-        numbers = ["" if row[key] is None else f"{row[key]:.2g}" for key in columns]
         failed = f" ({row['failed']} failed)" if row["failed"] else ""
-        lines.append(
-            [row["scene"], row["path"], row["method"], f"{row['instances']}{failed}", *numbers]
-        )
+        names = [row["scene"], row["path"], row["method"], f"{row['instances']}{failed}"]
+        lines.append([*names, *cells(row, columns)])
     return markdown(head, lines)
+
+
+def cells(row: dict[str, Any], columns: Sequence[str]) -> list[str]:
+    """Return numbers of a row as two digits, empty where there is none."""
+    return ["" if row[key] is None else f"{row[key]:.2g}" for key in columns]
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -162,10 +162,10 @@ def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any], ends: Sequence
         least, most = (low / FAR, high * FAR) if low > 0.0 else (low - reach, high + reach)
         interval = np.clip(row["interval"], least, most)
         band = ax.axhspan(*interval, color=BLUE, alpha=0.15, lw=0)
-        ax.autoscale_view()
-        to_height = ax.transScale + ax.transLimits
-        foot, top = to_height.transform([(0.0, end) for end in interval])[:, 1].clip(0.0, 1.0)
-        if top - foot >= LEAST_BAND:
+        foot, top = ax.get_ylim()
+        heights = np.array([foot, *interval.clip(foot, top), top])
+        heights = np.log(heights) if ax.get_yscale() == "log" else heights
+        if heights[2] - heights[1] >= LEAST_BAND * (heights[3] - heights[0]):
             band.set_label("95 % interval")
         else:  # it would look like a line of the grid
             band.remove()

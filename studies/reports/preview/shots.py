@@ -114,9 +114,8 @@ def shoot(
     first = {body: points[0] for body, points in places.items()}
     middle = np.mean(np.concatenate(list(first.values())), axis=0)
     camera = make_camera(name, spec, full_size, middle)
-    require_outside(
-        name, camera, {body: (built.meshes[body].faces, points) for body, points in first.items()}
-    )
+    surfaces = {body: (built.meshes[body].faces, points) for body, points in first.items()}
+    require_outside(name, camera, surfaces)
     sigma = softness(film.softness or SOFTNESS if film else SOFTNESS, size[0])
     rasterizer = SoftRasterizer(sigma=sigma, seamless=True)
     images = rasterize(Scene(built.meshes, built.lights), camera, rasterizer, places, size)
