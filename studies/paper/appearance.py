@@ -22,7 +22,7 @@ from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem
-from studies.reports.figures import BLUE, GREEN, INK, ORANGE, make_axes, png
+from studies.reports.figures import BLUE, GREEN, INK, ORANGE, FigureFiles, make_axes
 from studies.runs.folder import RESULT, RunFolder
 from studies.runs.media import write_png
 from studies.scene.declared import Look
@@ -168,7 +168,7 @@ def medians(curves: list[Curve], budget: int) -> list[dict[str, Any]]:
     return rows
 
 
-def figure(curves: list[Curve], budget: int) -> bytes:
+def figure(curves: list[Curve], budget: int) -> Any:
     """Draw errors over evaluations: a panel for each method, bodies faint, medians bold."""
     methods = list(dict.fromkeys(one.method for one in curves))
     drawing, axes = make_axes(1, len(methods), (2.9 * len(methods), 2.9))
@@ -184,7 +184,7 @@ def figure(curves: list[Curve], budget: int) -> bytes:
         ax.set(xlabel="evaluations", ylim=(0.5 * LEAST, 2.0))
     axes[0].set_ylabel("relative error of the mass")
     axes[-1].legend(frameon=False, fontsize=8)
-    return png(drawing)
+    return drawing
 
 
 def compare(
@@ -219,7 +219,7 @@ def compare(
         pairs = zip(one.spent, one.error, strict=True)
         lines += [f"{one.body},{one.kind},{one.method},{at},{error}\n" for at, error in pairs]
     folder.write_text("curves.csv", "".join(lines))
-    folder.write_figures({"convergence": figure(curves, budget)})
+    FigureFiles(folder).save("convergence", figure(curves, budget))
     return result
 
 

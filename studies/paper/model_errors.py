@@ -31,7 +31,7 @@ from studies.paper.tables import cells, markdown, summary
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.problem import SceneProblem
-from studies.reports.figures import BLUE, GREEN, INK, ORANGE, make_axes, png
+from studies.reports.figures import BLUE, GREEN, INK, ORANGE, FigureFiles, make_axes
 from studies.runs.errors import StudyError
 from studies.runs.folder import RESULT, RunFolder
 from studies.scene.declared import Free, Rigid, SceneFile, Soft
@@ -266,7 +266,7 @@ def run_kind(
     }
 
 
-def figure(kinds: Sequence[dict[str, Any]], seed: int) -> bytes:
+def figure(kinds: Sequence[dict[str, Any]], seed: int) -> Any:
     """Draw the loss over the mass for the body of the median error of each kind."""
     across = min(4, len(kinds))
     down = -(-len(kinds) // across)
@@ -287,7 +287,7 @@ def figure(kinds: Sequence[dict[str, Any]], seed: int) -> bytes:
         ax.set(xscale="log", xlabel="mass [kg]", ylim=(0.0, None))
         ax.set_title(f"{result['kind']}: {case.what}", fontsize=9, color=INK)
     axes[0].legend(frameon=False, fontsize=7)
-    return png(drawing)
+    return drawing
 
 
 def table(kinds: Sequence[dict[str, Any]]) -> str:
@@ -320,7 +320,7 @@ def main(
     for kind in chosen:
         results.append(run_kind(kind, seed, count, typer.echo))
         folder.write_json(RESULT, {"seed": seed, "kinds": results})
-    folder.write_figures({"landscapes": figure(results, seed)})
+    FigureFiles(folder).save("landscapes", figure(results, seed))
     folder.write_text("table.md", table(results) + "\n")
     typer.echo(table(results))
     typer.echo(folder.path)

@@ -46,11 +46,9 @@ def instances_section(folder: RunFolder, files: FigureFiles) -> Section | None:
 
 def failed_blocks(failed: list[dict[str, Any]], count: int) -> list[Block | None]:
     """Return how many instances did not end, and why."""
-    if not failed:
-        return []
     text = f"{len(failed)} of {count} instances failed. All numbers are those of the others."
     rows = [[one["instance"], one["reason"]] for one in failed]
-    return [Text(text, "bad"), table(["instance", "why it failed"], rows)]
+    return [Text(text, "bad"), table(["instance", "why it failed"], rows)] if failed else []
 
 
 def _every(found: dict[str, Any]) -> Table | None:
