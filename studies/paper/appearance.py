@@ -5,15 +5,13 @@
 The figure 7 of the gradSim paper: bodies of `rigid-mass`, one impulse, one start and one budget;
 what differs is how the body is drawn, in the film and in the fit alike. Gauss-Newton ends within
 1e-10 of the hidden mass with all of them.
-
-Tests: `tests/studies/paper/test_appearance.py`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy.ndimage
@@ -24,10 +22,10 @@ from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem
-from studies.reports.figures import BLUE, GREEN, INK, ORANGE, make_axes, png
+from studies.reports.figures import BLUE, GREEN, INK, ORANGE, FigureFiles, make_axes
 from studies.runs.folder import RESULT, RunFolder
 from studies.runs.media import write_png
-from studies.scene.declared import Look, SceneFile
+from studies.scene.declared import Look
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
@@ -61,8 +59,7 @@ REACH = 2.5  # widths of soft edges that the outline reaches: there its coverage
 LEAST = 1e-16  # what is less is rounding
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
+class Case(NamedTuple):
     """A body, and its problem with every kind of look."""
 
     mass: float
@@ -80,11 +77,7 @@ class Curve:
     error: np.ndarray
 
     def settled(self, bar: float) -> float:
-        """Return the evaluation from which on the error is at most `bar`; inf if there is none.
-
-        A search that swings through the truth is next to it for one evaluation: that does not
-        count.
-        """
+        """Return the evaluation from which on the error stays at most `bar`; inf if none."""
         above = np.flatnonzero(self.error > bar)
         first = above[-1] + 1 if above.size else 0
         return float(self.spent[first]) if first < len(self.spent) else np.inf
@@ -107,7 +100,11 @@ def make_case(body: str, seed: int, folder: Path, overrides: tuple[str, ...] = (
         "shading": SHADED,
         "texture": replace(SHADED, texture=str(picture), unwrap=True),
     }
-    problems = {kind: _problem(replace(file, free=free), looks[kind]) for kind in KINDS}
+    problems = {}
+    for kind in KINDS:
+        bodies = {"body": replace(file.bodies["body"], look=looks[kind])}
+        own = replace(file, free=free, bodies=bodies)
+        problems[kind] = make_problem(own, fits_first=False).everything
     return Case(float(np.asarray(file.truth[MASS])), problems)
 
 
@@ -115,11 +112,6 @@ def tiles(rng: np.random.Generator) -> np.ndarray:
     """Return a picture of tiles in colours drawn about COLOR, (height, width, 3)."""
     colors = np.array(COLOR) * (1.0 + CONTRAST * rng.uniform(-1.0, 1.0, (*TILES, 3)))
     return colors.clip(0.0, 1.0).repeat(TEXELS, axis=0).repeat(TEXELS, axis=1)
-
-
-def _problem(file: SceneFile, look: Look) -> SceneProblem:
-    body = replace(file.bodies["body"], look=look)
-    return make_problem(replace(file, bodies={"body": body}), fits_first=False).everything
 
 
 def curve(body: str, case: Case, kind: str, method: Method, *, budget: int) -> Curve:
@@ -141,8 +133,7 @@ def curve(body: str, case: Case, kind: str, method: Method, *, budget: int) -> C
 def looked_at(case: Case, kind: str) -> dict[str, float]:
     """Return the curvature of the loss in log m at the truth, 2 |dr/dlog m|^2, and `inside`.
 
-    That is the part of the squared derivatives of pixels that lies within the outline, out of its
-    reach.
+    That is the part of the squared derivatives of pixels that lies well within the outline.
     """
     problem = case.problems[kind]
     film = problem.observers[0]
@@ -177,7 +168,7 @@ def medians(curves: list[Curve], budget: int) -> list[dict[str, Any]]:
     return rows
 
 
-def figure(curves: list[Curve], budget: int) -> bytes:
+def figure(curves: list[Curve], budget: int) -> Any:
     """Draw errors over evaluations: a panel for each method, bodies faint, medians bold."""
     methods = list(dict.fromkeys(one.method for one in curves))
     drawing, axes = make_axes(1, len(methods), (2.9 * len(methods), 2.9))
@@ -193,7 +184,7 @@ def figure(curves: list[Curve], budget: int) -> bytes:
         ax.set(xlabel="evaluations", ylim=(0.5 * LEAST, 2.0))
     axes[0].set_ylabel("relative error of the mass")
     axes[-1].legend(frameon=False, fontsize=8)
-    return png(drawing)
+    return drawing
 
 
 def compare(
@@ -207,32 +198,28 @@ def compare(
 ) -> Mapping[str, Any]:
     """Search for the mass of every body in every look by every method; write what came out."""
     curves: list[Curve] = []
-    looked: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
+    looked = []
     for body in bodies:
         case = make_case(body, seed, folder.path, overrides)
         search = partial(curve, body, case, budget=budget)
         curves += [search(kind, method) for method in METHODS for kind in KINDS]
-        for kind in KINDS:
-            looked[kind].append(looked_at(case, kind))
+        looked.append([[*looked_at(case, kind).values()] for kind in KINDS])
         say(f"{body} ended")
+    middle = np.median(looked, axis=0)
     result = {
         "searches": medians(curves, budget),
         "looks": [
-            {"kind": kind}
-            | {
-                key: float(np.median([one[key] for one in looked[kind]]))
-                for key in ("curvature", "inside")
-            }
-            for kind in KINDS
+            {"kind": kind, "curvature": curvature, "inside": inside}
+            for kind, (curvature, inside) in zip(KINDS, middle.tolist(), strict=True)
         ],
     }
     folder.write_json(RESULT, result)
-    lines = [["body", "kind", "method", "evaluation", "relative error"]]
+    lines = ["body,kind,method,evaluation,relative error\n"]
     for one in curves:
         pairs = zip(one.spent, one.error, strict=True)
-        lines += [[one.body, one.kind, one.method, *map(str, pair)] for pair in pairs]
-    folder.write_text("curves.csv", "".join(f"{','.join(line)}\n" for line in lines))
-    folder.write_figures({"convergence": figure(curves, budget)})
+        lines += [f"{one.body},{one.kind},{one.method},{at},{error}\n" for at, error in pairs]
+    folder.write_text("curves.csv", "".join(lines))
+    FigureFiles(folder).save("convergence", figure(curves, budget))
     return result
 
 

@@ -8,8 +8,6 @@ the damper takes its part on the way in. One vertex with damping ratio z = k_d/(
 leaves with about 1/(2 z) of the speed it came with, for it never gets deeper than m u/k_d. Shape,
 pose, velocity, contact and force are known, the mass is not. A perfect model ends at it; of a wrong
 one the error is that of the model.
-
-Tests: `tests/studies/paper/test_model_errors.py`.
 """
 
 import tomllib
@@ -29,11 +27,11 @@ from adjsim.meshes.shapes import SHAPES, shape
 from adjsim.meshes.tet_mesh import TetMesh
 from render.camera import Camera
 from studies.paper import photo, traced
-from studies.paper.tables import markdown
+from studies.paper.tables import cells, markdown, summary
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.problem import SceneProblem
-from studies.reports.figures import BLUE, GREEN, INK, ORANGE, make_axes, png
+from studies.reports.figures import BLUE, GREEN, INK, ORANGE, FigureFiles, make_axes
 from studies.runs.errors import StudyError
 from studies.runs.folder import RESULT, RunFolder
 from studies.scene.declared import Free, Rigid, SceneFile, Soft
@@ -115,8 +113,7 @@ def make_case(kind: Kind, seed: int, k: int) -> Case:
     contact = {name: float(rng.uniform(*ends)) for name, ends in CONTACT.items()}
     mass, start = float(rng.uniform(*MASSES)), float(rng.uniform(*STARTS))
     file = read_scene(HERE / "model-error.toml")
-    declared = file.bodies["body"]
-    assert isinstance(declared, Rigid)
+    declared: Any = file.bodies["body"]
     position = np.add(declared.position, [0.0, -low, 0.0])
     free = Free(start=start / volume, bounds=(BOUNDS[0] / volume, BOUNDS[1] / volume))
     body |= {"density": mass / volume, "position": tuple(position.tolist())}
@@ -154,9 +151,9 @@ def _thrown(
         surface = shape(what)
         volume = surface.volume
         keys = {"mesh": f"shape:{what}"}
-    keys["scale"] = tuple(stretch.tolist())
     points = turn.apply(surface.points * stretch)
     keys |= {
+        "scale": tuple(stretch.tolist()),
         "rotation": tuple(turn.as_rotvec(degrees=True).tolist()),
         "velocity": tuple(rng.uniform(SLOWEST, FASTEST).tolist()),
         "spin": tuple(turn.apply(rng.uniform(-SPIN, SPIN, size=3)).tolist()),
@@ -203,18 +200,11 @@ def photographed(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the photorealistic film of a motion, and the picture of the empty scene."""
     moved, (at,) = seen.moved(seen.parameters.scene_values(seen.parameters.start))
-    view, body = file.cameras["front"], file.bodies["body"]
-    assert view.eye is not None
-    assert view.target is not None
-    assert isinstance(body, Rigid)
-    camera = Camera(view.eye, view.target, fov_y=view.fov_y)
-    return photograph(
-        seen.built.meshes["body"].faces,
-        at.at(moved.surfaces["body"]),
-        color=body.look.color,
-        camera=camera,
-        size=film_of(seen).size,
-    )
+    view: Any = file.cameras["front"]
+    body: Any = file.bodies["body"]
+    camera, size = Camera(view.eye, view.target, fov_y=view.fov_y), film_of(seen).size
+    faces, frames = seen.built.meshes["body"].faces, at.at(moved.surfaces["body"])
+    return photograph(faces, frames, color=body.look.color, camera=camera, size=size)
 
 
 def searched(case: Case) -> float:
@@ -267,9 +257,7 @@ def run_kind(
     return {
         "kind": str(kind),
         "published": PUBLISHED.get(kind),
-        "mean": float(errors.mean()),
-        "median": float(np.median(errors)),
-        "worst": float(errors.max()),
+        **summary(errors),
         "scan_mean": float(np.abs([row["scan_error"] for row in rows]).mean()),
         "too_heavy": sum(row["error"] > SAME for row in rows),
         "at_a_bound": sum(row["is_at_bound"] for row in rows),
@@ -278,7 +266,7 @@ def run_kind(
     }
 
 
-def figure(kinds: Sequence[dict[str, Any]], seed: int) -> bytes:
+def figure(kinds: Sequence[dict[str, Any]], seed: int) -> Any:
     """Draw the loss over the mass for the body of the median error of each kind."""
     across = min(4, len(kinds))
     down = -(-len(kinds) // across)
@@ -299,7 +287,7 @@ def figure(kinds: Sequence[dict[str, Any]], seed: int) -> bytes:
         ax.set(xscale="log", xlabel="mass [kg]", ylim=(0.0, None))
         ax.set_title(f"{result['kind']}: {case.what}", fontsize=9, color=INK)
     axes[0].legend(frameon=False, fontsize=7)
-    return png(drawing)
+    return drawing
 
 
 def table(kinds: Sequence[dict[str, Any]]) -> str:
@@ -307,10 +295,9 @@ def table(kinds: Sequence[dict[str, Any]]) -> str:
     head = ["kind", "published mean", "mean", "median", "worst", "scan: mean", "too heavy"]
     lines = []
     for row in kinds:
-        numbers = [row[key] for key in ("published", "mean", "median", "worst", "scan_mean")]
-        cells = [row["kind"], *("" if one is None else f"{one:.2g}" for one in numbers)]
+        numbers = cells(row, ("published", "mean", "median", "worst", "scan_mean"))
         heavy = f"{row['too_heavy']} of {len(row['bodies'])}"
-        lines.append([*cells, heavy, str(row["at_a_bound"])])
+        lines.append([row["kind"], *numbers, heavy, str(row["at_a_bound"])])
     return markdown([*head, "at a bound"], lines)
 
 
@@ -333,7 +320,7 @@ def main(
     for kind in chosen:
         results.append(run_kind(kind, seed, count, typer.echo))
         folder.write_json(RESULT, {"seed": seed, "kinds": results})
-    folder.write_figures({"landscapes": figure(results, seed)})
+    FigureFiles(folder).save("landscapes", figure(results, seed))
     folder.write_text("table.md", table(results) + "\n")
     typer.echo(table(results))
     typer.echo(folder.path)

@@ -83,10 +83,9 @@ def photograph(
     """
     import pyvista
 
-    k = SUPERSAMPLE
-    plotter = _stage((k * size[0], k * size[1]))
+    plotter = _stage((SUPERSAMPLE * size[0], SUPERSAMPLE * size[1]))
     set_camera(plotter.camera, camera)
-    empty = _shot(plotter, k)
+    empty = _shot(plotter)
     corners = np.arange(3 * len(faces)).reshape(-1, 3)
     body = pyvista.PolyData.from_regular_faces(frames[0][faces].reshape(-1, 3), corners)
     smoothing = corner_faces(faces, frames[0])
@@ -102,7 +101,7 @@ def photograph(
         body.points = x[faces].reshape(-1, 3)
         np.asarray(body.point_data["Normals"])[...] = corner_normals(smoothing, faces, x)
         body.Modified()
-        images.append(_shot(plotter, k))
+        images.append(_shot(plotter))
     plotter.close()
     return np.stack(images), empty
 
@@ -143,22 +142,29 @@ def _stage(window: tuple[int, int]) -> Any:
     """Return a plotter with light and floor, and nothing on it."""
     import pyvista
     from vtkmodules.vtkCommonCore import vtkLogger
+    from vtkmodules.vtkRenderingOpenGL2 import vtkOpenGLSkybox
 
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # it tells of displays it does without
     plotter: Any = pyvista.Plotter(
         off_screen=True, window_size=[window[1], window[0]], lighting="none"
     )
     plotter.render_window.SetMultiSamples(0)
-    light = _texture(environment(ROWS))
+    grid = pyvista.ImageData(dimensions=(2 * ROWS, ROWS, 1))
+    grid.point_data["light"] = environment(ROWS)[::-1].reshape(-1, 3).astype(np.float32)
+    light = pyvista.Texture(grid)  # over longitude and latitude
+    light.SetColorModeToDirectScalars()
+    light.SetInterpolate(True)
+    light.SetMipmap(True)
     plotter.set_environment_texture(light, is_srgb=False, show_background=False)
-    plotter.add_actor(light.to_skybox() if light.cube_map else _skybox(light))
+    sky = vtkOpenGLSkybox()  # shows the light itself, behind everything
+    sky.SetTexture(light)
+    sky.SetProjectionToSphere()
+    sky.GammaCorrectOn()
+    plotter.add_actor(sky)
     floor = pyvista.Plane(
         center=(0, 0, 0), direction=(0, 1, 0), i_size=FLOOR_SIZE, j_size=FLOOR_SIZE
     )
-    plotter.add_mesh(
-        floor, color=FLOOR_COLOR, pbr=True, metallic=0.0,
-        roughness=FLOOR_ROUGHNESS,
-    )  # fmt: skip
+    plotter.add_mesh(floor, color=FLOOR_COLOR, pbr=True, metallic=0.0, roughness=FLOOR_ROUGHNESS)
     sun = pyvista.Light(
         position=10.0 * np.array(SUN), focal_point=(0, 0, 0), intensity=SUN_STRENGTH
     )
@@ -168,33 +174,8 @@ def _stage(window: tuple[int, int]) -> Any:
     return plotter
 
 
-def _texture(image: np.ndarray) -> Any:
-    """Return an image of linear floats as a texture of longitude and latitude."""
-    import pyvista
-
-    rows, columns, _ = image.shape
-    grid = pyvista.ImageData(dimensions=(columns, rows, 1))
-    grid.point_data["light"] = image[::-1].reshape(-1, 3).astype(np.float32)
-    texture = pyvista.Texture(grid)
-    texture.SetColorModeToDirectScalars()
-    texture.SetInterpolate(True)
-    texture.SetMipmap(True)
-    return texture
-
-
-def _skybox(texture: Any) -> Any:
-    """Return what shows the light itself, behind everything."""
-    from vtkmodules.vtkRenderingOpenGL2 import vtkOpenGLSkybox
-
-    sky = vtkOpenGLSkybox()
-    sky.SetTexture(texture)
-    sky.SetProjectionToSphere()
-    sky.GammaCorrectOn()
-    return sky
-
-
-def _shot(plotter: Any, k: int) -> np.ndarray:
-    """Return the picture, each pixel the mean of its k x k samples."""
+def _shot(plotter: Any) -> np.ndarray:
+    """Return the picture, each pixel the mean of its samples."""
     plotter.render()
     picture = media.as_float(plotter.screenshot(return_img=True))
-    return media.area_mean(picture[None], k)[0]
+    return media.area_mean(picture[None], SUPERSAMPLE)[0]

@@ -27,7 +27,7 @@ m ln(m/a) - (m - a) and (b - m) - m ln(b/m). The second: E_q |q - p| =
 ((p - a)^2 + (b - p)^2)/(2 (b - a)), over p.
 
 Source of REINFORCE: Williams, Machine Learning 8 (1992), eq. 4; budget, sigma and decay are those
-of the paper's appendix. Tests: `tests/studies/paper/test_tables.py`.
+of the paper's appendix.
 """
 
 import tempfile
@@ -43,6 +43,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from studies.answer.truth import Truth
 from studies.bundled import curtain
 from studies.problem.making import Made, make_problem
 from studies.problem.problem import SceneProblem
@@ -52,7 +53,7 @@ from studies.runs.folder import RESULT, RunFolder
 from studies.runs.pool import open_pool
 from studies.runs.progress import EvaluationProgress
 from studies.scene.building import build
-from studies.scene.declared import Drawn, Film, Points, Rigid, SceneFile, Simulated, States
+from studies.scene.declared import Drawn, Points, Rigid, SceneFile, Simulated, States
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
@@ -61,9 +62,8 @@ from studies.search.robust import robust_search
 
 
 PUBLISHED = tomllib.loads((Path(__file__).parent / "published.toml").read_text())
-TABLES: dict[
-    int, dict[str, tuple[str, ...]]
-] = {  # scenes, and how they differ from the bundled ones
+# Scenes, and how they differ from the bundled ones.
+TABLES: dict[int, dict[str, tuple[str, ...]]] = {
     1: {"rigid-mass": ()},
     2: {"rigid-contact": ()},
     3: {
@@ -127,35 +127,32 @@ class Case:
         """Its problem from the film."""
         return self.made.problem
 
+    @property
+    def truth(self) -> Truth:
+        """Its hidden values."""
+        assert self.made.truth is not None
+        return self.made.truth
+
     def range_of(self, path: str) -> tuple[Any, Any]:
         """Return between what a hidden value is drawn evenly."""
-        if path in HOOKED:
-            return HOOKED[path]
-        value = self.asked.truth[path]
-        assert isinstance(value, Drawn)
-        assert value.between is not None
-        return value.between
+        value = self.asked.truth.get(path)
+        found = value.between if isinstance(value, Drawn) else HOOKED[path]
+        assert found is not None
+        return found
 
     def between(self, part: Any) -> np.ndarray:
         """Return theta of this part of the way through the ranges of all hidden values."""
-        low, high = (self._ends(number) for number in (0, 1))
+        ends = [
+            [np.broadcast_to(end, np.shape(self.truth.values[path])).ravel()
+             for end in self.range_of(path)]
+            for path in self.problem.parameters.paths
+        ]  # fmt: skip
+        low, high = np.concatenate(ends, axis=1)
         return self.problem.parameters.theta(low + part * (high - low))
-
-    def _ends(self, number: int) -> np.ndarray:
-        """Return the lower or upper ends of all hidden values, flat."""
-        truth = self.made.truth
-        assert truth is not None
-        return np.concatenate(
-            [
-                np.broadcast_to(self.range_of(path)[number], np.shape(truth.values[path])).ravel()
-                for path in self.problem.parameters.paths
-            ]
-        )
 
     def errors(self, theta: np.ndarray) -> dict[str, float]:
         """Return the mean relative error of each path."""
-        parameters, truth = self.problem.parameters, self.made.truth
-        assert truth is not None
+        parameters, truth = self.problem.parameters, self.truth
         every = truth.errors(parameters.paths, parameters.natural(theta))
         ends = np.cumsum([one.start.size for one in parameters.free])[:-1]
         means = [float(part.mean()) for part in np.split(every, ends)]
@@ -197,7 +194,6 @@ def _searched(case: Case, made: Made) -> tuple[np.ndarray, float]:
 def told_places(file: SceneFile) -> SceneFile:
     """Return the scene that is told places at the times of its film, in place of pictures."""
     (film,) = file.observations.values()
-    assert isinstance(film, Film)
     assert film.simulate is not None
     duration = film.simulate.duration or file.world.duration
     simulate = Simulated(frames=film.simulate.frames, duration=duration)
@@ -277,27 +273,27 @@ def summed_up(cases: Sequence[Case], method: Method, folder: RunFolder) -> list[
     """Return mean, median and worst error of a method for each path of a scene."""
     records = [folder.read_json(record_name(case, method)) for case in cases]
     first, ended = cases[0], [one["errors"] for one in records if "errors" in one]
-    assert first.made.truth is not None
     rows = []
     for path in first.problem.parameters.paths:
         errors = np.array([one[path] for one in ended]) if ended else np.full(1, np.nan)
         blind = method in (Method.AVERAGE, Method.RANDOM)
-        scale = first.made.truth.scales.get(path)
-        rows.append(
-            {
-                "scene": first.scene,
-                "path": path,
-                "method": str(method),
-                "instances": len(ended),
-                "failed": len(records) - len(ended),
-                "mean": float(errors.mean()),
-                "median": float(np.median(errors)),
-                "worst": float(errors.max()),
-                "expected": expected(method, *first.range_of(path), scale) if blind else None,
-                "published": PUBLISHED.get(first.scene, {}).get(path, {}).get(str(method)),
-            }
-        )
+        scale = first.truth.scales.get(path)
+        row: dict[str, Any] = {"scene": first.scene, "path": path, "method": str(method)}
+        row |= {"instances": len(ended), "failed": len(records) - len(ended)}
+        row |= summary(errors)
+        row["expected"] = expected(method, *first.range_of(path), scale) if blind else None
+        row["published"] = PUBLISHED.get(first.scene, {}).get(path, {}).get(str(method))
+        rows.append(row)
     return rows
+
+
+def summary(errors: np.ndarray) -> dict[str, float]:
+    """Return mean, median and worst of errors."""
+    return {
+        "mean": float(errors.mean()),
+        "median": float(np.median(errors)),
+        "worst": float(errors.max()),
+    }
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
@@ -306,12 +302,15 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     head = ("scene", "path", "method", "instances", *columns)
     lines = []
     for row in rows:
-        numbers = ["" if row[key] is None else f"{row[key]:.2g}" for key in columns]
         failed = f" ({row['failed']} failed)" if row["failed"] else ""
-        lines.append(
-            [row["scene"], row["path"], row["method"], f"{row['instances']}{failed}", *numbers]
-        )
+        names = [row["scene"], row["path"], row["method"], f"{row['instances']}{failed}"]
+        lines.append([*names, *cells(row, columns)])
     return markdown(head, lines)
+
+
+def cells(row: dict[str, Any], columns: Sequence[str]) -> list[str]:
+    """Return numbers of a row as two digits, empty where there is none."""
+    return ["" if row[key] is None else f"{row[key]:.2g}" for key in columns]
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -14,21 +14,7 @@ import numpy as np
 
 from adjsim.extras import how_to_install
 from render.camera import AnyCamera
-from studies.paper.photo import (
-    FLOOR_COLOR,
-    FLOOR_ROUGHNESS,
-    FLOOR_SIZE,
-    GAMMA,
-    METALLIC,
-    ROUGHNESS,
-    ROWS,
-    SUN,
-    SUN_STRENGTH,
-    corner_faces,
-    corner_normals,
-    directions,
-    radiance,
-)
+from studies.paper import photo
 
 
 NAME = "Mitsuba"
@@ -58,12 +44,14 @@ def photograph(
     mi.set_variant(VARIANT)
     mi.set_log_level(mi.LogLevel.Error)
     stage = _stage(mi, camera, size)
-    material = mi.load_dict(_principled(np.power(color, GAMMA), METALLIC, ROUGHNESS))
-    smoothing = corner_faces(faces, frames[0])
+    material = mi.load_dict(
+        _principled(np.power(color, photo.GAMMA), photo.METALLIC, photo.ROUGHNESS)
+    )
+    smoothing = photo.corner_faces(faces, frames[0])
     empty = _shot(mi, stage)
     images = []
     for x in frames:
-        normals = corner_normals(smoothing, faces, x)
+        normals = photo.corner_normals(smoothing, faces, x)
         body = _mesh(mi, x[faces].reshape(-1, 3), normals, material)
         images.append(_shot(mi, {**stage, "body": body}))
     return np.stack(images), empty
@@ -74,14 +62,14 @@ def environment(rows: int) -> np.ndarray:
 
     Its longitude u in [0, 1) looks along (sin 2 pi u, -cos 2 pi u) in x and z.
     """
-    x, y, z = np.moveaxis(directions(rows), -1, 0)
-    return radiance(np.stack([z, y, -x], -1))
+    x, y, z = np.moveaxis(photo.directions(rows), -1, 0)
+    return photo.radiance(np.stack([z, y, -x], -1))
 
 
 def _stage(mi: Any, camera: AnyCamera, size: tuple[int, int]) -> dict[str, Any]:
     """Return camera, light and floor, and nothing on it."""
-    flat = mi.ScalarTransform4f().rotate([1, 0, 0], -90).scale(FLOOR_SIZE / 2.0)
-    light = mi.Bitmap(environment(ROWS).astype(np.float32))
+    flat = mi.ScalarTransform4f().rotate([1, 0, 0], -90).scale(photo.FLOOR_SIZE / 2.0)
+    light = mi.Bitmap(environment(photo.ROWS).astype(np.float32))
     return {
         "type": "scene",
         "integrator": {"type": "path", "max_depth": DEPTH},
@@ -89,11 +77,11 @@ def _stage(mi: Any, camera: AnyCamera, size: tuple[int, int]) -> dict[str, Any]:
         "light": {"type": "envmap", "bitmap": light},
         "floor": {
             "type": "rectangle", "to_world": flat,
-            "material": _principled(FLOOR_COLOR, 0.0, FLOOR_ROUGHNESS),
+            "material": _principled(photo.FLOOR_COLOR, 0.0, photo.FLOOR_ROUGHNESS),
         },
         "sun": {
-            "type": "directional", "direction": [-one for one in SUN],
-            "irradiance": {"type": "rgb", "value": SUN_STRENGTH},
+            "type": "directional", "direction": [-one for one in photo.SUN],
+            "irradiance": {"type": "rgb", "value": photo.SUN_STRENGTH},
         },
     }  # fmt: skip
 
@@ -138,4 +126,4 @@ def _mesh(mi: Any, corners: np.ndarray, normals: np.ndarray, material: Any) -> A
 def _shot(mi: Any, scene: Mapping[str, Any]) -> np.ndarray:
     """Return the picture as a screen shows it, (height, width, 3) in [0, 1]."""
     picture = np.array(mi.render(mi.load_dict(dict(scene)), spp=SAMPLES, seed=0), float)
-    return np.clip(picture, 0.0, 1.0) ** (1.0 / GAMMA)
+    return np.clip(picture, 0.0, 1.0) ** (1.0 / photo.GAMMA)

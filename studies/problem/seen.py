@@ -19,6 +19,7 @@ from studies.problem.problem import SceneProblem
 from studies.problem.smoke import SmokeObserver
 from studies.problem.solve import Solved
 from studies.reports.figures import difference_gain
+from studies.reports.scene_run import FILMS, THUMBNAIL
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
 from studies.runs.media import as_uint8, magnified, write_jpeg, write_video
@@ -27,7 +28,6 @@ from studies.scene.motion import trajectory_fields
 from studies.search.optimizers.problem import NOT_FINITE
 
 
-FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"
 QUALITY = 18  # of films on the page, as x264 counts it
 THUMBNAIL_ROWS = 180
 SECONDS = 2.5  # how long a film plays; the motion itself is mostly shorter

@@ -9,7 +9,6 @@ from studies.reports.figures import FigureFiles
 from studies.search.optimizers.problem import Status
 
 
-Points = dict[str, dict[str, Any]]
 HEAD = ("", "gradient norm", "slope without", "slope with", "dot test", "verdict")
 
 
@@ -27,22 +26,18 @@ def line(certified: dict[str, Any]) -> str:
 def folded(certified: dict[str, Any], status: str, files: FigureFiles) -> Details | None:
     """Return table, sweeps and remarks of a certificate."""
     end = "optimum" if Status[status].is_finished else "end of the search"
-    points: Points = {
-        end if key == "optimum" else key: point for key, point in certified["points"].items()
-    }
+    points = {end if key == "optimum" else key: one for key, one in certified["points"].items()}
+    if not points:
+        return None
     made = {where: point for where, point in points.items() if _is_made(point)}
-    drawn = {
-        f"Taylor remainders at the {where}": files.save(
-            f"taylor-{k + 1}", figures.taylor(where, point)
-        )
-        for k, (where, point) in enumerate(made.items())
-        if any(one is not None for one in point["taylor"]["r1"])
-    }
+    drawn = {}
+    for k, (where, point) in enumerate(made.items()):
+        if any(one is not None for one in point["taylor"]["r1"]):
+            file = files.save(f"taylor-{k + 1}", figures.taylor(where, point))
+            drawn[f"Taylor remainders at the {where}"] = file
     remarks = _remarks(made)
     if kept := certified.get("schedule"):
         remarks.append(f"Schedule of the reverse sweep: {kept}.")
-    if not points:
-        return None
     return details(
         "Gradient certificate",
         table(HEAD, [_row(where, point) for where, point in points.items()]),
@@ -75,11 +70,10 @@ def _row(where: str, point: dict[str, Any]) -> list[str]:
 
 def _verdict(point: dict[str, Any]) -> str:
     found = verdict_of(point)
-    if found is Verdict.PASSED and vanishes(point):
-        return f"{told(found)}, as a gradient of 0 would"
-    if found is not Verdict.FAILED:
-        return told(found)
-    return point["taylor"]["reason"] or point["dot"]["reason"]
+    if found is Verdict.FAILED:
+        return point["taylor"]["reason"] or point["dot"]["reason"]
+    as_zero = found is Verdict.PASSED and vanishes(point)
+    return told(found) + (", as a gradient of 0 would" if as_zero else "")
 
 
 def vanishes(point: dict[str, Any]) -> bool:
@@ -91,7 +85,7 @@ def vanishes(point: dict[str, Any]) -> bool:
     return test["slope0"] is not None and test["slope0"] >= test["minimum_slope"]
 
 
-def _remarks(points: Points) -> list[str]:
+def _remarks(points: dict[str, dict[str, Any]]) -> list[str]:
     """Return where the Taylor test shows nothing of the gradient, and what a sweep leaves out."""
     out = []
     if gone := [name for name, point in points.items() if vanishes(point)]:
@@ -106,11 +100,11 @@ def _remarks(points: Points) -> list[str]:
             "pass as well, so that sweep does not show the gradient to be right; "
             f"{sweep}."
         )
-    if points:
-        parts = [
-            f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
-            for name, point in points.items()
-        ]
+    parts = [
+        f"{point['left_out_pixels']} of {point['pixels']} at the {name}"
+        for name, point in points.items()
+    ]
+    if parts:
         out.append(
             "Pixels that jump within a sweep, as where faces swap their depth order, stay out: "
             f"{', '.join(parts)}."

@@ -7,17 +7,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from studies.problem.parameters import Parameters
-from studies.reports.figures import (
-    BLUE,
-    GREEN,
-    INK,
-    LEAST_LOSS,
-    ORANGE,
-    SOFT,
-    make_axes,
-    named,
-    plain_ticks,
-)
+from studies.reports import figures
 from studies.search.coarse import is_log
 from studies.search.found import Found
 
@@ -86,19 +76,19 @@ def coarse_figure(data: dict[str, Any]) -> Any:
 
 
 def _label(data: dict[str, Any], axis: int) -> str:
-    return named(data["labels"][axis], data["units"][axis])
+    return figures.named(data["labels"][axis], data["units"][axis])
 
 
 def _finite(losses: Sequence[float | None]) -> np.ndarray:
     """Return losses that a log scale can show: NaN for infinite ones, none below `LEAST_LOSS`."""
-    return np.maximum(np.array(losses, float), LEAST_LOSS)
+    return np.maximum(np.array(losses, float), figures.LEAST_LOSS)
 
 
 def _styled(data: dict[str, Any]) -> list[tuple[dict[str, Any], str, dict[str, Any]]]:
     """Return the basins to draw, the answer first, with a label and a style each."""
     answer, *others = data["basins"]
-    least = max(np.inf if answer["loss"] is None else answer["loss"], LEAST_LOSS)
-    style = {"marker": "*", "color": ORANGE, "ms": 12.0, "zorder": 5}
+    least = max(np.inf if answer["loss"] is None else answer["loss"], figures.LEAST_LOSS)
+    style = {"marker": "*", "color": figures.ORANGE, "ms": 12.0, "zorder": 5}
     out = [(answer, f"end of this search: loss {least:.3g}", style)]
     for number, (basin, marker) in enumerate(zip(others, OTHERS, strict=False)):
         loss = "no loss"
@@ -106,24 +96,26 @@ def _styled(data: dict[str, Any]) -> list[tuple[dict[str, Any], str, dict[str, A
             ratio = basin["loss"] / least
             loss = f"{ratio:.3g} times as much" if ratio < 1e4 else f"loss {basin['loss']:.2g}"
         label = f"basin {number + 2}: {loss}{'' if basin['is_searched'] else ', given up'}"
-        out.append((basin, label, {"marker": marker, "color": SOFT, "ms": 6.0, "zorder": 4}))
+        style = {"marker": marker, "color": figures.SOFT, "ms": 6.0, "zorder": 4}
+        out.append((basin, label, style))
     return out
 
 
 def _curves(data: dict[str, Any], points: np.ndarray) -> Any:
     """Draw the losses of all stages along the only axis."""
-    figure, (ax,) = make_axes(1, 1, (6.4, 4.0))
+    figure, (ax,) = figures.make_axes(1, 1, (6.4, 4.0))
     along = points[:, 0]
     order, counts = np.argsort(along), data["frames"]
     shades = np.linspace(SHADES[1], SHADES[0], len(counts))[::-1]
     for losses, count, shade in zip(data["losses"], counts, shades, strict=True):
         label = f"first {count} frames" if count < data["n_frames"] else f"all {count} frames"
-        ax.plot(along[order], _finite(losses)[order], "o-", color=BLUE, alpha=shade,
+        ax.plot(along[order], _finite(losses)[order], "o-", color=figures.BLUE, alpha=shade,
                 ms=3.5, lw=1.4, label=label)  # fmt: skip
     whole = _finite(data["losses"][-1])
     blown = along[np.isnan(whole)]
     if blown.size:
-        ax.plot(blown, np.full(len(blown), np.nanmax(whole)), "x", color=INK, label="blew up")
+        top = np.full(len(blown), np.nanmax(whole))
+        ax.plot(blown, top, "x", color=figures.INK, label="blew up")
     ax.set(xscale=data["scales"][0], yscale="log", xlabel=_label(data, 0), ylabel="loss [-]")
     _mark_along(ax, data, 0)
     return figure
@@ -133,16 +125,16 @@ def _panels(data: dict[str, Any], points: np.ndarray) -> Any:
     """Draw the loss of all frames over each of the first axes."""
     shown, columns = min(len(data["labels"]), PANELS), 3
     rows = -(-shown // columns)
-    figure, axes = make_axes(rows, columns, (9.0, 2.9 * rows + 0.6))
+    figure, axes = figures.make_axes(rows, columns, (9.0, 2.9 * rows + 0.6))
     for number, ax in enumerate(axes):
         if number >= shown:
             ax.set_visible(False)
             continue
-        ax.plot(points[:, number], _finite(data["losses"][-1]), "o", color=BLUE, ms=3.5,
+        ax.plot(points[:, number], _finite(data["losses"][-1]), "o", color=figures.BLUE, ms=3.5,
                 label="coarse set")  # fmt: skip
         ax.set(xscale=data["scales"][number], yscale="log", xlabel=_label(data, number))
         if data["scales"][number] == "log":
-            plain_ticks(ax.xaxis)
+            figures.plain_ticks(ax.xaxis)
         if number % columns == 0:
             ax.set_ylabel("loss of all frames [-]")
         _mark_along(ax, data, number)
@@ -152,7 +144,7 @@ def _panels(data: dict[str, Any], points: np.ndarray) -> Any:
 def _mark_along(ax: Any, data: dict[str, Any], axis: int) -> None:
     """Mark start, basins and answer at the top edge of a panel, with a line down to the axis."""
     top = {"transform": ax.get_xaxis_transform(), "clip_on": False, "ls": ""}
-    ax.axvline(data["points"][0][axis], color=GREEN, lw=1.0, ls="--", label="start")
+    ax.axvline(data["points"][0][axis], color=figures.GREEN, lw=1.0, ls="--", label="start")
     for basin, label, style in _styled(data):
         ax.axvline(basin["end"][axis], color=style["color"], lw=1.0, alpha=0.6)
         ax.plot([basin["end"][axis]], [1.0], label=label, **top, **style)
@@ -163,7 +155,7 @@ def _map(data: dict[str, Any], points: np.ndarray) -> Any:
 
     Every place has the colour of the nearest point, grey where that one blew up.
     """
-    figure, (ax,) = make_axes(1, 1, (6.4, 5.0))
+    figure, (ax,) = figures.make_axes(1, 1, (6.4, 5.0))
     ax.grid(visible=False)
     ax.set_facecolor(BLEW_UP)
     edges, losses = _nearest_losses(data, points)
@@ -172,11 +164,11 @@ def _map(data: dict[str, Any], points: np.ndarray) -> Any:
     bar = figure.colorbar(drawn, ax=ax, pad=0.02)
     bar.set_label("loss of all frames [-]", fontsize=9)
     bar.ax.tick_params(labelsize=9)
-    ax.plot(*points[0], "X", color="white", mec=INK, mew=0.8, ms=9.0, label="start", ls="")
+    ax.plot(*points[0], "X", color="white", mec=figures.INK, mew=0.8, ms=9.0, label="start", ls="")
     for basin, label, marker in _styled(data):
         for begin in basin["starts"]:
             ax.plot(*zip(begin, basin["end"], strict=True), "-", color="white", lw=1.6)
-            ax.plot(*begin, "o", color="white", mec=INK, mew=0.6, ms=4.0)
+            ax.plot(*begin, "o", color="white", mec=figures.INK, mew=0.6, ms=4.0)
         ax.plot(*basin["end"], label=label, ls="", mec="white", mew=0.8, clip_on=False, **marker)
     scales = {"xscale": data["scales"][0], "yscale": data["scales"][1]}
     ax.set(**scales, xlabel=_label(data, 0), ylabel=_label(data, 1))
@@ -187,15 +179,14 @@ def _nearest_losses(
     data: dict[str, Any], points: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the corners of many small cells, and the loss of the point nearest to each."""
-    maps = [(np.log, np.exp) if scale == "log" else (np.array,) * 2 for scale in data["scales"]]
     fraction = np.arange(CELLS + 1) / CELLS
     edges, units = [], []
-    for axis, (into, back) in enumerate(maps):
+    for axis, scale in enumerate(data["scales"]):
+        into, back = (np.log, np.exp) if scale == "log" else (np.array, np.array)
         low, high = (into(end[axis]) for end in data["ends"])
         edges.append(back(low + (high - low) * fraction))
         units.append((into(points[:, axis]) - low) / (high - low))
     middles = fraction[:-1] + 0.5 / CELLS
-    _, nearest = KDTree(np.stack(units, axis=1)).query(
-        np.stack(np.meshgrid(middles, middles, indexing="xy"), axis=-1)
-    )
+    cells = np.stack(np.meshgrid(middles, middles), axis=-1)
+    _, nearest = KDTree(np.stack(units, axis=1)).query(cells)
     return edges, _finite(data["losses"][-1])[nearest]

@@ -8,17 +8,7 @@ import numpy as np
 from studies.control.results import COMPARISON, CURVES, MEASURES, chosen, measures_of
 from studies.reports import figures
 from studies.reports.content import Block, Section, Text, charts, section, table
-from studies.reports.figures import (
-    BLUE,
-    GREEN,
-    INK,
-    ORANGE,
-    SOFT,
-    FigureFiles,
-    bare,
-    make_axes,
-    named,
-)
+from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, FigureFiles, make_axes, named
 from studies.reports.instances import failed_blocks
 from studies.reports.numbers import count, number
 from studies.runs.folder import RunFolder
@@ -62,7 +52,7 @@ def control_section(
         rows.append([f"{name}\n{what}", f"{number(value, 0.01 * abs(value))}{unit}", held])
         curve = [(one.spent, one.values[name]) for one in log if name in one.values]
         if curve:
-            figure = figures.measure(curve, named(name, unit.strip()), bar)
+            figure = figures.curve(curve, named(name, unit.strip()), bar=bar)
             drawn[f"{name} over evaluations"] = files.save(f"control_{name}", figure)
     return section(
         "How near the goal",
@@ -128,14 +118,11 @@ def _statistics(name: str) -> list[str]:
 def _titles(record: dict[str, Any]) -> dict[str, str]:
     """Return what stands above the last picture of each kind."""
     names = [name for name in CURVES if name in measures_of([record])]
+    forms = {name: "{:.3g} m" if MEASURES[name].is_length else "{:.2f}" for name in names}
     return {
-        kind: f"{kind}: {', '.join(_short(chosen(one, name), name) for name in names)}"
+        kind: f"{kind}: {', '.join(form.format(chosen(one, name)) for name, form in forms.items())}"
         for kind, one in record["searches"].items()
     }
-
-
-def _short(value: float, name: str) -> str:
-    return f"{value:.3g} m" if MEASURES[name].is_length else f"{value:.2f}"
 
 
 def _curves(
@@ -144,20 +131,21 @@ def _curves(
     """Draw the measures of every evaluation: a column for each kind; bold, the medians."""
     names = [name for name in CURVES if name in measures_of([*records])]
     figure, axes = make_axes(len(names), len(kinds), (3.1 * len(kinds) + 0.4, 2.4 * len(names)))
-    rows = [axes[k * len(kinds) : (k + 1) * len(kinds)] for k in range(len(names))]
     most = max(record["searches"][kind]["spent"][-1] for record in records for kind in kinds)
-    for across, kind in enumerate(kinds):
-        for ax, name in zip((row[across] for row in rows), names, strict=True):
-            _column(ax, [record["searches"][kind] for record in records], name, COLORS[across % 3])
-            if name in bars:
-                ax.axhline(bars[name], color=INK, lw=0.9, ls=":")
-            ax.set(xlim=(0.0, 1.03 * most), **_limits(records, kinds, name))
-            if across:
-                ax.tick_params(labelleft=False)
-        rows[0][across].set_title(kind, fontsize=10, color=INK)
-        rows[-1][across].set_xlabel("evaluations")
-    for row, name in zip(rows, names, strict=True):
-        row[0].set_ylabel("cover (IoU)" if name == "cover" else f"{name} [{MEASURES[name].unit}]")
+    for (down, across), ax in np.ndenumerate(axes.reshape(len(names), len(kinds))):
+        name, kind = names[down], kinds[across]
+        _column(ax, [record["searches"][kind] for record in records], name, COLORS[across % 3])
+        if name in bars:
+            ax.axhline(bars[name], color=INK, lw=0.9, ls=":")
+        ax.set(xlim=(0.0, 1.03 * most), **_limits(records, kinds, name))
+        ax.tick_params(labelleft=across == 0)
+        if down == 0:
+            ax.set_title(kind, fontsize=10, color=INK)
+        if down == len(names) - 1:
+            ax.set_xlabel("evaluations")
+        if across == 0:
+            label = f"{name} [{MEASURES[name].unit}]"
+            ax.set_ylabel("cover (IoU)" if name == "cover" else label)
     return figure
 
 
@@ -165,12 +153,9 @@ def _limits(records: Sequence[dict[str, Any]], kinds: Sequence[str], name: str) 
     """Return scale and limits of a measure: distances are drawn by their logarithm."""
     if name == "cover":
         return {"ylim": (0.0, 1.02)}
-    values = [v for record in records for kind in kinds for v in _known(record, kind, name)]
+    curves = [record["searches"][kind][name] for record in records for kind in kinds]
+    values = [value for curve in curves for value in curve if value is not None]
     return {"yscale": "log", "ylim": (max(0.5 * min(values), LEAST_DISTANCE), 2.0 * max(values))}
-
-
-def _known(record: dict[str, Any], kind: str, name: str) -> list[float]:
-    return [value for value in record["searches"][kind][name] if value is not None]
 
 
 def _column(ax: Any, searches: Sequence[dict[str, Any]], name: str, color: str) -> None:
@@ -189,10 +174,7 @@ def _ends(
     kinds: Sequence[str],
     titles: Sequence[Mapping[str, str]],
 ) -> Any:
-    """Draw the last picture of every instance under each kind, the target's outline over it.
-
-    A row for each instance; `titles` stand above the pictures.
-    """
+    """Draw the last picture of every instance, a row of kinds, with the target's outline."""
     from matplotlib.patheffects import withStroke
 
     on_any_colour = withStroke(linewidth=2.2, foreground="black")
@@ -200,15 +182,14 @@ def _ends(
     across = 2.9 * len(kinds)
     down = (2.75 * height / width + 0.25) * len(pictures)
     figure, axes = make_axes(len(pictures), len(kinds), (across, down))
-    for k, ax in enumerate(axes):
-        row, kind = k // len(kinds), kinds[k % len(kinds)]
+    for (row, column), ax in np.ndenumerate(axes.reshape(len(pictures), len(kinds))):
+        kind = kinds[column]
         shown, wanted = pictures[row][f"picture.{kind}"], pictures[row]["outline"]
         ax.imshow(np.clip(shown[..., :3], 0.0, 1.0), interpolation="nearest")
         line = ax.contour(wanted, levels=[0.5], colors="white", linewidths=0.9)
         line.set_path_effects([on_any_colour])
-        ax.set(xticks=[], yticks=[])
-        bare(ax)
+        figures.bare(ax)
         ax.set_title(titles[row][kind], fontsize=8.5, color=INK)
-        if not k % len(kinds):
+        if column == 0:
             ax.set_ylabel(f"instance {row}", fontsize=8.5, color=SOFT)
     return figure

@@ -21,11 +21,15 @@ FEW = 8  # directions that have a tick each
 NEAR_SLOPE = 0.1  # how near to a slope a remainder follows it
 LEAST_BAND = 0.012  # of the height of its axes: a lower one lies within the line of an estimate
 FAR = 10.0  # times the values, beyond which no interval is drawn
+POINTS = 6  # tracked ones whose curves are drawn
+INSTANTS = 5  # of a film that stand side by side
 GAP = 0.03  # between pictures, of their width
 LEAST_LOSS = 1e-36  # what is less is 0 up to rounding, and is drawn here
 
 
-def make_axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+def make_axes(
+    rows: int = 1, columns: int = 1, size: tuple[float, float] = (4.6, 3.2)
+) -> tuple[Any, Any]:
     """Return an empty figure of this size [inches], and its axes, row by row."""
     from matplotlib.figure import Figure
 
@@ -40,9 +44,10 @@ def make_axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, 
 
 
 def bare(ax: Any) -> None:
-    """Take grid and frame from axes that show a picture."""
+    """Take grid, frame and ticks from axes that show a picture."""
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
+    ax.set(xticks=[], yticks=[])
 
 
 def named(name: str, unit: str) -> str:
@@ -59,16 +64,11 @@ def plain_ticks(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _panel() -> tuple[Any, Any]:
-    figure, (ax,) = make_axes(1, 1, (4.6, 3.2))
-    return figure, ax
-
-
 def _over_evaluations(ends: Sequence[int] = ()) -> tuple[Any, Any]:
     """Return a panel over evaluations, with lines where stages of the search end."""
     from matplotlib.ticker import MaxNLocator
 
-    figure, ax = _panel()
+    figure, (ax,) = make_axes()
     ax.set_xlabel("evaluations")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))  # there is no half of one
     for end in ends:
@@ -115,13 +115,15 @@ def loss(
     `ends` are the evaluations after which a stage of the search ended.
     """
     figure, ax = _over_evaluations(ends)
+
+    def finite(some: list[Evaluation]) -> np.ndarray:
+        known = [(e.spent, max(e.loss, LEAST_LOSS)) for e in some if np.isfinite(e.loss)]
+        return np.reshape(known, (-1, 2)).T
+
     for other in others:
-        known = [(e.spent, max(e.loss, LEAST_LOSS)) for e in other if np.isfinite(e.loss)]
-        if known:
-            ax.semilogy(*zip(*known, strict=True), "o-", color=SOFT, ms=2.0, lw=0.8, alpha=0.6)
-    finite = [e for e in log if np.isfinite(e.loss)]
-    losses = [max(e.loss, LEAST_LOSS) for e in finite]
-    ax.semilogy([e.spent for e in finite], losses, "o-", color=BLUE, ms=3.5, lw=1.4)
+        ax.semilogy(*finite(other), "o-", color=SOFT, ms=2.0, lw=0.8, alpha=0.6)
+    spent, losses = finite(log)
+    ax.semilogy(spent, losses, "o-", color=BLUE, ms=3.5, lw=1.4)
     blown = [e.spent for e in log if not np.isfinite(e.loss)]
     if blown:
         ax.plot(blown, [max(losses)] * len(blown), "x", color=ORANGE, label="blew up")
@@ -130,20 +132,14 @@ def loss(
     return figure
 
 
-def gradient_norm(log: list[Evaluation], ends: Sequence[int] = ()) -> Any:
-    """Draw the norm of the gradient against evaluations, on a log scale."""
+def curve(
+    points: Sequence[tuple[int, Any]], label: str, *, ends: Sequence[int] = (),
+    bar: float | None = None, color: str = BLUE, scale: str = "linear",
+) -> Any:  # fmt: skip
+    """Draw a measure against evaluations, and the bar that it is held against."""
     figure, ax = _over_evaluations(ends)
-    graded = [(e.spent, e.gradient_norm) for e in log if e.gradient_norm]
-    if graded:
-        ax.semilogy(*zip(*graded, strict=True), "o-", color=GREEN, ms=3.5, lw=1.4)
-    ax.set_ylabel("|gradient| in theta [-]")
-    return figure
-
-
-def measure(curve: Sequence[tuple[int, float]], label: str, bar: float | None) -> Any:
-    """Draw a measure against evaluations, and what it is held against."""
-    figure, ax = _over_evaluations()
-    ax.plot(*zip(*curve, strict=True), "o-", color=BLUE, ms=3.5, lw=1.4)
+    ax.set_yscale(scale)
+    ax.plot(*np.array(points, float).reshape(-1, 2).T, "o-", color=color, ms=3.5, lw=1.4)
     if bar is not None:
         ax.axhline(bar, color=ORANGE, lw=1.4, ls="--")
     ax.set_ylabel(label)
@@ -157,13 +153,19 @@ def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any], ends: Sequence
     ax.plot(arrays["evaluations"], values, "o-", color=BLUE, ms=3.5, lw=1.4, label="estimate")
     if "truth" in row:
         ax.axhline(row["truth"], color=ORANGE, lw=1.4, ls="--", label="truth")
-    interval = _cut(row["interval"], values) if row["interval"] else None
-    band = ax.axhspan(*interval, color=BLUE, alpha=0.15, lw=0) if interval else None
-    if (values > 0).all() and values.max() > 2.0 * values.min():
+    low, high = float(values.min()), float(values.max())
+    if low > 0.0 and high > 2.0 * low:
         ax.set_yscale("log")
         plain_ticks(ax.yaxis)
-    if interval and band is not None:
-        if _part_of_height(ax, *interval) >= LEAST_BAND:
+    if row["interval"]:  # without what lies far from all values, which would hide them
+        reach = FAR * ((high - low) or abs(high) or 1.0)
+        least, most = (low / FAR, high * FAR) if low > 0.0 else (low - reach, high + reach)
+        interval = np.clip(row["interval"], least, most)
+        band = ax.axhspan(*interval, color=BLUE, alpha=0.15, lw=0)
+        foot, top = ax.get_ylim()
+        heights = np.array([foot, *interval.clip(foot, top), top])
+        heights = np.log(heights) if ax.get_yscale() == "log" else heights
+        if heights[2] - heights[1] >= LEAST_BAND * (heights[3] - heights[0]):
             band.set_label("95 % interval")
         else:  # it would look like a line of the grid
             band.remove()
@@ -172,29 +174,9 @@ def parameter(arrays: dict[str, np.ndarray], row: dict[str, Any], ends: Sequence
     return figure
 
 
-def _cut(interval: Sequence[float], values: np.ndarray) -> tuple[float, float]:
-    """Return an interval without what lies far from all values, which would hide them."""
-    low, high = float(values.min()), float(values.max())
-    if low > 0.0:
-        least, most = low / FAR, high * FAR
-    else:
-        reach = FAR * ((high - low) or abs(high) or 1.0)
-        least, most = low - reach, high + reach
-    return max(interval[0], least), min(interval[1], most)
-
-
-def _part_of_height(ax: Any, low: float, high: float) -> float:
-    """Return what part of the height of its axes lies between two values."""
-    foot, top = ax.get_ylim()
-    heights = np.array([foot, *np.clip([low, high], foot, top), top])
-    if ax.get_yscale() == "log":
-        heights = np.log(heights)
-    return float((heights[2] - heights[1]) / (heights[3] - heights[0]))
-
-
 def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> Any:
     """Draw the components of a parameter that has many: estimates over the truth."""
-    figure, ax = _panel()
+    figure, (ax,) = make_axes()
     mine = [name.split("[")[0] == row["name"] for name in arrays["names"].tolist()]
     history = arrays["history"]  # of what was searched first: cameras beside it come after
     estimate, start = arrays["estimate"][mine], history[0][mine[: history.shape[1]]]
@@ -212,7 +194,7 @@ def many(arrays: dict[str, np.ndarray], row: dict[str, Any]) -> Any:
 
 def spectrum(values: np.ndarray) -> Any:
     """Draw the singular values of the Jacobian, on a log scale; few of them as stems."""
-    figure, ax = _panel()
+    figure, (ax,) = make_axes()
     along, shown = np.arange(1, len(values) + 1), np.maximum(values, TINY)
     rounding = values[0] * np.finfo(np.float64).eps
     few = len(values) <= FEW
@@ -271,7 +253,8 @@ def taylor(name: str, point: dict[str, Any]) -> Any:
         r = np.array([np.nan if value is None else value for value in test[key]])
         r = np.where(r > 0.0, r, np.nan)
         ax.loglog(eps, r, "o-", **style)
-        if key == "r1" or _falls_by(r, slope):  # R1 shall fall so, R0 need not
+        falls = np.abs(np.log2(r[:-1] / r[1:]) - slope) < NEAR_SLOPE  # at a halving of the step
+        if key == "r1" or falls.any():  # R1 shall fall so, R0 need not
             known = np.flatnonzero(np.isfinite(r))[-1:]
             line = r[known] * (eps / eps[known]) ** slope
             if known.size:
@@ -287,11 +270,6 @@ def taylor(name: str, point: dict[str, Any]) -> Any:
     return figure
 
 
-def _falls_by(r: np.ndarray, slope: int) -> bool:
-    """Whether remainders fall with about this slope in some halving of the step."""
-    return bool((np.abs(np.log2(r[:-1] / r[1:]) - slope) < NEAR_SLOPE).any())
-
-
 def field(images: Mapping[str, np.ndarray], about: Mapping[str, Any], name: str) -> Any:
     """Draw pictures of a body in the colours of a field, on one scale with a colour bar."""
     from matplotlib.cm import ScalarMappable
@@ -303,7 +281,6 @@ def field(images: Mapping[str, np.ndarray], about: Mapping[str, Any], name: str)
     for ax, (title, image) in zip(axes, images.items(), strict=True):
         ax.imshow(np.clip(image, 0.0, 1.0))
         bare(ax)
-        ax.set(xticks=[], yticks=[])
         ax.set_title(title, fontsize=11)
     scale = ScalarMappable(Normalize(about["low"], about["high"]), cmap="viridis")
     figure.colorbar(
@@ -312,26 +289,26 @@ def field(images: Mapping[str, np.ndarray], about: Mapping[str, Any], name: str)
     return figure
 
 
-def points(arrays: Mapping[str, np.ndarray], count: int) -> Any:
-    """Draw tracked points over time, dots, and their predictions, lines; `count` of them."""
+def points(arrays: Mapping[str, np.ndarray]) -> Any:
+    """Draw the first tracked points over time, dots, and their predictions, lines."""
     observed, predicted = arrays["observed"], arrays["predicted"]
     names, unit = ("uv", "pixels") if observed.shape[-1] == 2 else ("xyz", "m")
     figure, axes = make_axes(1, len(names), (3.2 * len(names), 2.8))
     for k, (ax, name) in enumerate(zip(axes, names, strict=True)):
-        for point in range(min(observed.shape[1], count)):
+        for point in range(min(observed.shape[1], POINTS)):
             ax.plot(arrays["times"], observed[:, point, k], ".", color=SOFT, ms=4)
             ax.plot(arrays["times"], predicted[:, point, k], color=BLUE, lw=1.2)
         ax.set(xlabel="time [s]", ylabel=f"{name} [{unit}]")
     return figure
 
 
-def compared(frames: Mapping[str, np.ndarray], count: int = 5) -> Any:
+def compared(frames: Mapping[str, np.ndarray]) -> Any:
     """Draw start, target, fitted and their difference, made visible, at a few instants.
 
     `frames` has their pictures, (n, height, width, 3 or 4) each, and `times` [s]. Many instants
     stand side by side; up to two below each other.
     """
-    chosen = np.unique(np.rint(np.linspace(0, len(frames["target"]) - 1, count)).astype(int))
+    chosen = np.unique(np.rint(np.linspace(0, len(frames["target"]) - 1, INSTANTS)).astype(int))
     titles = [f"{1e3 * frames['times'][index]:.0f} ms" for index in chosen]
     shown = {key: frames[key][chosen][..., :3] for key in COMPARED}
     difference = shown["fitted"] - shown["target"]

@@ -6,8 +6,8 @@ self-contained file; its links are relative to it.
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from studies.reports.content import Report, Verdict, read_report
@@ -23,8 +23,7 @@ FIRST, LAST = ("answer", "loss"), ("run", "started")  # columns
 Rebuild = Callable[[RunFolder], Path]
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """What the index says of a run."""
 
     report: Report  # of a run that cannot be read: why, as its verdict
@@ -36,10 +35,9 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
     """Return folders of runs: those that are given, and those in the folders that are given."""
     found: list[Path] = []
     for path in paths:
-        own = [path]
-        if not is_run(path) and path.is_dir():
-            own = [one for one in sorted(path.iterdir()) if one.is_dir() and is_run(one)]
-        if not own or not path.exists():
+        inside = sorted(path.iterdir()) if path.is_dir() else []
+        own = [path] if is_run(path) else [one for one in inside if is_run(one)]
+        if not own:
             raise StudyError(
                 f"{path} is not a run folder, and has none in it: name one, or several."
             )
@@ -93,26 +91,22 @@ def read_entry(run: Path, base: Path, rebuild: Rebuild) -> Entry:
 def rebuild(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     """Write the report of a folder, and its figures in these formats; return its path."""
     try:
-        return _rebuilt(folder, formats)
+        if folder.has(SPEC):
+            from studies.datasets.pages import write_report as write_dataset_report
+
+            return write_dataset_report(folder)[0]
+        if folder.has(SCAN):
+            from studies.scans.report import write_report as write_scan_report
+
+            return write_scan_report(folder, formats)
+        if folder.study_name() != SCENE:
+            raise StudyError(f"{folder.path} holds no run of a scene, a scan or a data set.")
+        from studies.reports.scene_run import write_report
+
+        return write_report(folder, formats)
     except (LookupError, TypeError, AttributeError) as error:
         raise StudyError(
             f"{folder.path} has files that do not hold what a report needs "
             f"({type(error).__name__}: {error}). Something else has changed them, or another "
             "version wrote them: run it again in another folder."
         ) from error
-
-
-def _rebuilt(folder: RunFolder, formats: tuple[str, ...]) -> Path:
-    if folder.has(SPEC):
-        from studies.datasets.pages import write_report as write_dataset_report
-
-        return write_dataset_report(folder)[0]
-    if folder.has(SCAN):
-        from studies.scans.report import write_report as write_scan_report
-
-        return write_scan_report(folder, formats)
-    if folder.study_name() != SCENE:
-        raise StudyError(f"{folder.path} holds no run of a scene, a scan or a data set.")
-    from studies.reports.scene_run import write_report
-
-    return write_report(folder, formats)

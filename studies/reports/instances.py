@@ -23,15 +23,11 @@ def instances_section(folder: RunFolder, files: FigureFiles) -> Section | None:
     rows = found["parameters"]
     held = [key for key in HELD if any(row[key] is not None for row in rows)]
     head = ["parameter", "median error", "worst", "in instance", *held]
-    lines = [
-        [
-            row["name"],
-            *(f"{row[key]:.1e}" for key in ("median", "worst")),
-            row["worst_instance"],
-            *("" if row[key] is None else f"{row[key]:.1e}" for key in held),
-        ]
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        bars = ["" if row[key] is None else f"{row[key]:.1e}" for key in held]
+        errors = [f"{row[key]:.1e}" for key in ("median", "worst")]
+        lines.append([row["name"], *errors, row["worst_instance"], *bars])
     drawn = {"errors of every instance": files.save("instances", figures.instances(found))}
     return section(
         f"{found['count']} random instances",
@@ -50,11 +46,9 @@ def instances_section(folder: RunFolder, files: FigureFiles) -> Section | None:
 
 def failed_blocks(failed: list[dict[str, Any]], count: int) -> list[Block | None]:
     """Return how many instances did not end, and why."""
-    if not failed:
-        return []
     text = f"{len(failed)} of {count} instances failed. All numbers are those of the others."
     rows = [[one["instance"], one["reason"]] for one in failed]
-    return [Text(text, "bad"), table(["instance", "why it failed"], rows)]
+    return [Text(text, "bad"), table(["instance", "why it failed"], rows)] if failed else []
 
 
 def _every(found: dict[str, Any]) -> Table | None:
@@ -62,16 +56,9 @@ def _every(found: dict[str, Any]) -> Table | None:
     lines = []
     for one in found["records"]:
         ended = one.get("verdict", one["status"].lower().replace("_", " "))
+        errors = [f"{one['errors'][name]['mean']:.1e}" for name in names]
         condition = one["spectrum"]["condition"]
-        lines.append(
-            [
-                one["instance"],
-                ended,
-                *(f"{one['errors'][name]['mean']:.1e}" for name in names),
-                f"{one['loss']:.1e}",
-                one["evaluations"],
-                one["starts"],
-                "-" if condition is None else number(condition, 0.05 * condition),
-            ]
-        )
+        shown = "-" if condition is None else number(condition, 0.05 * condition)
+        searched = [f"{one['loss']:.1e}", one["evaluations"], one["starts"]]
+        lines.append([one["instance"], ended, *errors, *searched, shown])
     return table(["", "ended", *names, "loss", "evaluations", "starts", "condition"], lines)

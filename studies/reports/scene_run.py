@@ -40,10 +40,10 @@ from studies.search.optimizers.evaluations import Evaluation
 Sections = Iterator[Section | None]
 GOOD = ("found", "reached")  # verdicts that are green
 LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, height, width, 3)
-FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"
+FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"  # written by `studies/problem/seen.py`
 SHOWN_PARAMETERS = 6
 MOST_FILMS = 3  # that are not folded
-POINTS = 6  # tracked points whose curves are drawn
+INTERVAL = "95 % interval\nwith model error"
 LISTED = 12  # weights of a direction
 FILES = {
     "result.json": "the result as numbers",
@@ -63,8 +63,11 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     files = FigureFiles(folder, formats)
     log = read_search(folder, result["logs"][result["start"]])
     kind = result["verdict"]["kind"]
+    if result["purpose"] == "control":  # many ways lead to a goal
+        for row in result["parameters"]:
+            row.pop("truth", None)
     seconds = log[-1].seconds if log else 0.0
-    sections = [
+    sections: list[Section | None] = [
         instances_section(folder, files),
         comparison_section(folder, files),
         control_section(result, log, files),
@@ -110,60 +113,57 @@ def index_facts(
         else f"{row['name']} = {estimate(row)}{_unit(row)}"
         for row in result["parameters"][:3]
     ]
-    more = len(result["parameters"]) - len(answers)
+    if more := len(result["parameters"]) - len(answers):
+        answers.append(f"and {more} more")
     return {
         "run": folder.path.name,
         "of": str(manifest.get("name", manifest["study"])),
-        "answer": "\n".join([*answers, *([f"and {more} more"] if more else [])]),
+        "answer": "\n".join(answers),
         "loss": f"{result['loss']:.3e}",
         "started": str(manifest["started"]),
     }
 
 
 def _answer(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Section | None:
-    found, is_control = result["parameters"], result["purpose"] == "control"
-    notes = [] if is_control else _notes(result)
+    notes = [] if result["purpose"] == "control" else _notes(result)
     others = [one for one in result.get("nuisances", []) if not one["name"].startswith("cameras.")]
-    cameras, spectrum = result.get("cameras", []), {}
+    spectrum = {}
     if (values := folder.read_npz(run_folder.PARAMETERS)["singular_values"]).size > 1:
         spectrum["singular values"] = files.save("spectrum", figures.spectrum(values))
     return section(
         "The answer",
-        parameters_table(found, has_truth=not is_control),
+        parameters_table(result["parameters"]),
         *(Text(text) for text in result["findings"]),
-        _cameras(cameras),
+        _cameras(result.get("cameras", [])),
         details("Fitted beside it: lights and looks", parameters_table(others)),
         details("What the intervals rest on", *map(Text, notes), charts(spectrum)),
     )
 
 
-def parameters_table(rows: Sequence[Mapping[str, Any]], *, has_truth: bool = True) -> Block | None:
-    """Return what was found of each parameter, with its intervals."""
-    has_interval = any(row.get("interval") is not None for row in rows)
-    has_truth = has_truth and any(row.get("truth") is not None for row in rows)
-    lines = [_cells(dict(row), has_interval=has_interval, has_truth=has_truth) for row in rows]
-    strong = (1, 2) if has_interval else (1,)
+def parameters_table(rows: Sequence[Mapping[str, Any]]) -> Block | None:
+    """Return what was found of each parameter, with its intervals; without empty columns."""
+    lines = [_cells(dict(row)) for row in rows]
+    heads = {name for one in lines for name, text in one.items() if text not in ("", "none")}
+    lines = [{name: text for name, text in one.items() if name in heads} for one in lines]
+    strong = (1, 2) if INTERVAL in heads else (1,)
     return table(lines[0] if lines else (), [one.values() for one in lines], strong)
 
 
-def _cells(row: dict[str, Any], *, has_interval: bool, has_truth: bool) -> dict[str, str]:
+def _cells(row: dict[str, Any]) -> dict[str, str]:
     """Return the cells of a parameter by the heads of their columns."""
     is_known, is_many = "truth" in row, row["count"] > 1
     about = f"\n{row['count']} values: mean, root mean square" if is_many else ""
     answer = f"{number(row['estimate'])}, {number(row['estimate_rms'])}" if is_many else ""
-    cells = {
+    worst = f"\nat most {row['largest_error']:.1e}" if "largest_error" in row else ""
+    return {
         "parameter": f"{row['name']}{_unit(row, ' [', ']')}{about}",
         "answer": answer or estimate(row),
+        INTERVAL: interval(row),
+        "pixel noise only": interval(row, "pixel_interval"),
+        "start": number(row["start"]),
+        "truth": number(row["truth"]) if is_known else "",
+        "relative error": f"{row['relative_error']:.1e}{worst}" if is_known else "",
     }
-    if has_interval:
-        cells["95 % interval\nwith model error"] = interval(row)
-        cells["pixel noise only"] = interval(row, "pixel_interval")
-    cells["start"] = number(row["start"])
-    if has_truth:
-        worst = f"\nat most {row['largest_error']:.1e}" if "largest_error" in row else ""
-        cells["truth"] = number(row["truth"]) if is_known else ""
-        cells["relative error"] = f"{row['relative_error']:.1e}{worst}" if is_known else ""
-    return cells
 
 
 def _unit(row: Mapping[str, Any], before: str = " ", after: str = "") -> str:
@@ -188,16 +188,15 @@ def _vector(value: Any) -> str:
 
 def _notes(result: dict[str, Any]) -> list[str]:
     """Return what the intervals rest on."""
-    spread, notes = result["uncertainty"], []
-    if spread["reason"]:
-        notes.append(f"No intervals: {spread['reason']}.")
-    else:
-        notes.append(
+    spread = result["uncertainty"]
+    notes = [f"No intervals: {spread['reason']}."]
+    if not spread["reason"]:
+        notes = [
             "The interval with model error allows for residuals that last from frame to frame, and "
             "for what changes when a part of the frames is left out. The other one counts pixel "
             f"noise only ({spread['noise']:.2e}, estimated from the residuals), as if mesh, camera "
             "and material law were exact."
-        )
+        ]
     if values := spread["singular_values"]:
         shown = f"from {values[0]:.3g} to {values[-1]:.3g}"
         ratio = "" if spread["condition"] is None else f"; condition {spread['condition']:.3g}"
@@ -253,7 +252,7 @@ def _points(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
         if not folder.has(f"points-{name}.npz"):
             continue
         arrays = folder.read_npz(f"points-{name}.npz")
-        file = files.save(f"points-{name}", figures.points(arrays, POINTS))
+        file = files.save(f"points-{name}", figures.points(arrays))
         text = "Dots were observed, lines are the answer."
         yield section(f"Points and answer: {name}", charts({f"points of {name}": file}, text))
 
@@ -265,37 +264,37 @@ def _convergence(
     if not log:
         return None
     arrays = folder.read_npz(run_folder.PARAMETERS)
-    rows = result["parameters"]
-    if result["purpose"] == "control":  # many ways lead to a goal
+    if result["purpose"] == "control":
         arrays.pop("truth", None)
-        rows = [{key: value for key, value in row.items() if key != "truth"} for row in rows]
     others = [
         read_search(folder, names) for k, names in enumerate(result["logs"]) if k != result["start"]
     ]
-    stages = list({one.stage: one.spent for one in log}.items())
-    ends = [spent for _, spent in stages[:-1]]
+    stages = {one.stage: one.spent for one in log}
+    ends = [*stages.values()][:-1]
+    graded = [(one.spent, one.gradient_norm) for one in log if one.gradient_norm]
+    slopes = figures.curve(
+        graded, "|gradient| in theta [-]", ends=ends, color=figures.GREEN, scale="log"
+    )
     drawn = {
         "loss over evaluations": files.save("loss", figures.loss(log, others, ends)),
-        "norm of the gradient": files.save("gradient_norm", figures.gradient_norm(log, ends)),
+        "norm of the gradient": files.save("gradient_norm", slopes),
     }
     n_history = arrays["history"].shape[1]
-    for k, row in enumerate(rows[:SHOWN_PARAMETERS]):
-        figure = None
-        if row["count"] > 1:
-            figure = figures.many(arrays, row) if len(arrays["history"]) else None
-        elif row["index"] is not None and row["index"] < n_history:
-            figure = figures.parameter(arrays, row, ends)
-        if figure is not None:
-            drawn[row["name"]] = files.save(f"parameter_{k + 1}", figure)
+    for k, row in enumerate(result["parameters"][:SHOWN_PARAMETERS]):
+        name, is_many = f"parameter_{k + 1}", row["count"] > 1
+        if is_many and len(arrays["history"]):
+            drawn[row["name"]] = files.save(name, figures.many(arrays, row))
+        elif not is_many and row["index"] is not None and row["index"] < n_history:
+            drawn[row["name"]] = files.save(name, figures.parameter(arrays, row, ends))
     caption = (
         "Every evaluation, not the best so far. A forward sweep, one with its reverse sweep, and "
         "each tangent sweep count as one evaluation."
     )
     if len(stages) > 1:
-        spent = np.diff([0, *(end for _, end in stages)])
+        spent = np.diff([0, *stages.values()])
         parts = [
             f"{name or 'search'} ({count(int(n), 'evaluation')})"
-            for (name, _), n in zip(stages, spent, strict=True)
+            for name, n in zip(stages, spent, strict=True)
         ]
         caption += (
             f" The search had {len(stages)} stages, with dashed lines between them: "
@@ -316,15 +315,12 @@ def _basins(folder: RunFolder, files: FigureFiles, result: dict[str, Any]) -> Se
         result["basins"], key=lambda one: math.inf if one["loss"] is None else one["loss"]
     )
     names = list(result["basins"][0]["values"]) if ranked else []
-    rows = [
-        [
-            "answer" if one["is_answer"] else "",
-            *(number(one["values"][name]) for name in names),
-            "not finite" if one["loss"] is None else f"{one['loss']:.3e}",
-            one["status"].lower().replace("_", " "),
-        ]
-        for one in ranked
-    ]
+    rows = []
+    for one in ranked:
+        values = [number(one["values"][name]) for name in names]
+        loss = "not finite" if one["loss"] is None else f"{one['loss']:.3e}"
+        ended = one["status"].lower().replace("_", " ")
+        rows.append(["answer" if one["is_answer"] else "", *values, loss, ended])
     listed = table(["", *names, "loss", "its search"], rows) if len(rows) > 1 else None
     return section("Where the search looked", drawn, listed)
 
@@ -337,25 +333,23 @@ def _set_up(
     *,
     seconds: float,
 ) -> Section | None:
-    described = [
-        f"{name}: {count(one['frames'], 'frame')}"
-        + ("" if one["size"] is None else f" of {one['size'][0]} x {one['size'][1]} pixels")
-        for name, one in result["observations"].items()
-    ]
+    described = []
+    for name, one in result["observations"].items():
+        size = f" of {one['size'][0]} x {one['size'][1]} pixels" if one["size"] else ""
+        described.append(f"{name}: {count(one['frames'], 'frame')}{size}")
+    ended = result["status"].lower().replace("_", " ")
+    facts = {
+        "command": manifest["command"],
+        "what moves": result["what"],
+        "observations": "; ".join(described),
+        "time": f"{result['n_steps']} steps of {result['dt']:.4g} s",
+        "method": f"{result['method']}; loss: {result['loss_function']}",
+        "search ended": f"{ended}: {result['message']} After {seconds:.1f} s.",
+        "gradient certificate": certificate.line(certified),
+    }
     return section(
         "Set-up",
-        Facts(
-            {
-                "command": manifest["command"],
-                **({"what moves": result["what"]} if result["what"] else {}),
-                "observations": "; ".join(described),
-                "time": f"{result['n_steps']} steps of {result['dt']:.4g} s",
-                "method": f"{result['method']}; loss: {result['loss_function']}",
-                "search ended": f"{result['status'].lower().replace('_', ' ')}: "
-                f"{result['message']} After {seconds:.1f} s.",
-                "gradient certificate": certificate.line(certified),
-            }
-        ),
+        Facts({name: text for name, text in facts.items() if text}),
         certificate.folded(certified, result["status"], files),
     )
 

@@ -21,13 +21,9 @@ UP, VIEW_FROM = (0.0, 1.0, 0.0), (1.0, 0.6, 1.4)  # gravity pulls along -y; VTK 
 MOVED = "moved"  # displacement since the first frame [m]
 TITLE = "moved since\nthe first frame [m]\n"  # in lines: one as long leaves the picture
 BAR = {
-    "title": TITLE,
-    "vertical": True,
-    "position_x": 0.84,
-    "position_y": 0.25,
-    "height": 0.5,
-    "width": 0.05,
-}
+    "title": TITLE, "vertical": True, "height": 0.5, "width": 0.05,
+    "position_x": 0.84, "position_y": 0.25,
+}  # fmt: skip
 
 
 def view_run(folder: RunFolder, screenshot: Path | None = None) -> None:
@@ -97,9 +93,8 @@ def make_plotter(arrays: dict[str, np.ndarray], *, off_screen: bool) -> tuple[An
     names = arrays["objects"].tolist()
     largest = max((float(moved_by(arrays, name, -1).max()) for name in names), default=0.0)
     for name in names:
-        faces = arrays[f"faces.{name}"]
-        cells = np.hstack([np.full((len(faces), 1), 3), faces]).ravel()
-        drawn[name] = pyvista.PolyData(arrays[f"vertices.{name}"][0].astype(float), cells)
+        points = arrays[f"vertices.{name}"][0].astype(float)
+        drawn[name] = pyvista.PolyData.from_regular_faces(points, arrays[f"faces.{name}"])
         drawn[name][MOVED] = moved_by(arrays, name, 0)
         plotter.add_mesh(
             drawn[name], scalars=MOVED, show_edges=True, cmap="viridis",

@@ -231,11 +231,6 @@ class RunFolder:
         """Return what a report is made of: result, certificate and manifest."""
         return self.read_json(RESULT), self.read_json(CERTIFICATE), self.read_json(MANIFEST)
 
-    def write_figures(self, images: Mapping[str, bytes]) -> None:
-        """Write PNGs by name, without the ending."""
-        for name, data in images.items():
-            self.write_bytes(f"{FIGURES}/{name}.png", data)
-
     def study_name(self) -> str:
         """Return what study the run is of."""
         return str(self.read_json(MANIFEST)["study"])

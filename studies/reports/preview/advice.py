@@ -2,8 +2,6 @@
 
 Lengths are in pixels of the frames that are compared. Cameras and looks are fitted later, so what
 that will settle gives no advice.
-
-Tests: `tests/studies/reports/preview/test_showing.py`.
 """
 
 import numpy as np
@@ -32,21 +30,27 @@ EARLY = 6.0  # pixels that it makes in them at least,
 ON_PARABOLA = 1.0  # and pixels that the way is off a parabola at most
 
 
-def advice_on_start(
+def advice_on(file: SceneFile, built: Built, shot: Shot, seen: np.ndarray | None) -> list[str]:
+    """Return what looks wrong about a film; `seen` is what differs from its background."""
+    motion = [] if seen is None else _advice_on_motion(file, shot, seen)
+    return _advice_on_start(file, built, shot, seen) + motion
+
+
+def _advice_on_start(
     file: SceneFile, built: Built, shot: Shot, seen: np.ndarray | None
 ) -> list[str]:
-    """Return what looks wrong about the first frame; `seen` is what differs from the background."""
+    """Return what looks wrong about the first frame."""
     drawn = outline(shot.drawn[0])
     where = f"first frame of `{shot.key}`"
     if drawn is None or drawn.area < COVERED:
         return [f"The scene is not in the {where}. {_whereabouts(shot)}"]
-    found = None if seen is None else outline(seen[0])
-    if seen is not None and found is None:
+    if seen is None:
+        return _advice_on_held(file, built, shot, np.zeros(2))
+    found = outline(seen[0])
+    if found is None:
         return [f"Nothing differs from the background in the {where}."]
-    off = np.zeros(2) if found is None else np.subtract(found.middle, drawn.middle)
+    off = np.subtract(found.middle, drawn.middle)
     advice = _advice_on_held(file, built, shot, off)
-    if seen is None or found is None:
-        return advice
     ratio = size_ratio(drawn, found)
     if ratio is not None and not 1.0 / LARGER < ratio < LARGER:
         return [_advice_on_size(file, ratio, where), *advice]
@@ -62,12 +66,10 @@ def advice_on_start(
     return advice
 
 
-def advice_on_motion(file: SceneFile, shot: Shot, seen: np.ndarray | None) -> list[str]:
+def _advice_on_motion(file: SceneFile, shot: Shot, seen: np.ndarray) -> list[str]:
     """Return what looks wrong about how bodies fall: missing held nodes, or the frame rate."""
-    if seen is None or shot.data is None or len(shot.images) < 3:
-        return []
     down = _down(file, shot)
-    if down is None:
+    if down is None or len(shot.images) < 3:
         return []
     scene = _moved([outline(mask) for mask in shot.drawn])
     film = _moved([outline(mask) for mask in seen[shot.indices[: len(shot.images)]]])
@@ -76,10 +78,8 @@ def advice_on_motion(file: SceneFile, shot: Shot, seen: np.ndarray | None) -> li
         return []
     last, height = np.flatnonzero(both)[-1], shot.size[0]
     scene_down, film_down = scene @ down, film @ down
-    hang = any(
-        isinstance(body, Pendulum) or getattr(body, "held", None) is not None
-        for body in file.bodies.values()
-    )
+    bodies = file.bodies.values()
+    hang = any(isinstance(b, Pendulum) or getattr(b, "held", None) is not None for b in bodies)
     if not hang and (advice := _advice_on_rate(file, shot, scene_down, film_down)):
         return advice
     falls = scene_down[last] > STRAIGHT * float(np.linalg.norm(scene[last]))
@@ -107,18 +107,15 @@ def _advice_on_unheld(file: SceneFile) -> str:
 def _advice_on_rate(file: SceneFile, shot: Shot, scene: np.ndarray, film: np.ndarray) -> list[str]:
     """Return what is said of films whose free fall, from the start on, is not that of the scene."""
     g = float(np.linalg.norm(file.world.gravity))
-    _, (depth,) = shot.seen_at(shot.center()[None])
-    expected = g * shot.pixels_per_metre(float(depth))
+    expected = g * shot.pixels_per_metre
     times = shot.times[: len(scene)] - shot.times[0]
     for end in range(len(scene), SHORTEST - 1, -1):
-        accelerations = [_acceleration(times[:end], way[:end]) for way in (scene, film)]
-        if any(one is None for one in accelerations):
+        a, b = (_acceleration(times[:end], way[:end]) for way in (scene, film))
+        if a is None or b is None:
             continue
-        a, b = (float(one or 0.0) for one in accelerations)
         is_fall = 0.7 * expected < a < 1.3 * expected and b > 0.0
-        if not is_fall or 0.5 * min(a, b) * times[end - 1] ** 2 < EARLY:
-            return []
-        if 1.0 / FAST < b / a < FAST:
+        is_seen = is_fall and 0.5 * min(a, b) * times[end - 1] ** 2 >= EARLY
+        if not is_seen or 1.0 / FAST < b / a < FAST:
             return []
         rate = (shot.data and shot.data.fps) or 0.0
         held = _advice_on_unheld(file) if b < a else ""
@@ -135,11 +132,9 @@ def _acceleration(times: np.ndarray, way: np.ndarray) -> float | None:
     used = np.isfinite(way)
     if used.sum() < SHORTEST:
         return None
-    times, way = times[used], way[used]
-    basis = np.stack([np.ones_like(times), times, 0.5 * times**2], axis=1)
-    found, *_ = np.linalg.lstsq(basis, way, rcond=None)
-    is_parabola = np.abs(basis @ found - way).max() < ON_PARABOLA
-    return float(found[2]) if is_parabola else None
+    parabola = np.polynomial.Polynomial.fit(times[used], way[used], 2)
+    is_near = np.abs(parabola(times[used]) - way[used]).max() < ON_PARABOLA
+    return float(parabola.deriv(2)(0.0)) if is_near else None
 
 
 def _advice_on_size(file: SceneFile, ratio: float, where: str) -> str:
@@ -163,10 +158,8 @@ def _advice_on_place(file: SceneFile, shot: Shot, off: np.ndarray, where: str) -
         f"{abs(off[0]):.0f} pixels too far {'left' if off[0] > 0 else 'right'}",
         f"{abs(off[1]):.0f} too {'high' if off[1] > 0 else 'low'}",
     ]
-    _, (depth,) = shot.seen_at(shot.center()[None])
     right, up, _ = shot.camera.pose()[1]
-    across = (off[0] * right - off[1] * up) / shot.pixels_per_metre(float(depth))  # (3,) [m]
-    shift = across.round(4).tolist()
+    shift = ((off[0] * right - off[1] * up) / shot.pixels_per_metre).round(4).tolist()  # [m]
     swings = any(isinstance(body, Pendulum) for body in file.bodies.values())
     place = "`pivot`" if swings else "`position`"
     pose = ", `angle` and `length`" if swings else ""
@@ -219,24 +212,24 @@ def _down(file: SceneFile, shot: Shot) -> np.ndarray | None:
     gravity = np.array(file.world.gravity)
     if not gravity.any() or any(isinstance(body, Smoke) for body in file.bodies.values()):
         return None
-    center, size = shot.center(), 0.1 * shot.reach()
-    points = center + np.stack([np.zeros(3), size * gravity / np.linalg.norm(gravity)])
-    pixels, depths = shot.seen_at(points)
-    across = size * shot.pixels_per_metre(float(depths[0]))
+    size = 0.1 * shot.reach
+    below = shot.center + size * gravity / np.linalg.norm(gravity)
+    pixels, depths = shot.seen_at(np.stack([shot.center, below]))
     step = pixels[1] - pixels[0]
     length = float(np.linalg.norm(step))
-    return step / length if depths.min() > 0.0 and length > 0.5 * across else None
+    is_across = length > 0.5 * size * shot.pixels_per_metre
+    return step / length if depths.min() > 0.0 and is_across else None
 
 
 def _whereabouts(shot: Shot) -> str:
     """Return where the camera has the middle of the scene."""
     height, width = shot.size
-    (place,), (depth,) = shot.seen_at(shot.center()[None])
-    low, high = (end.round(3).tolist() for end in shot.box())
+    (place,), (depth,) = shot.seen_at(shot.center[None])
+    low, high = shot.box.round(3).tolist()
     if depth <= 0.0:
         said = "Its middle is behind the camera."
     elif 0.0 <= place[0] < width and 0.0 <= place[1] < height:
-        size = 100.0 * shot.reach() * shot.pixels_per_metre(float(depth)) / height
+        size = 100.0 * shot.reach * shot.pixels_per_metre / height
         said = f"Its middle is in view, but it is {size:.2g} % as large as the picture."
     else:
         said = (

@@ -1,9 +1,7 @@
-"""A scene at its start values, filmed as its films were.
-
-Tests: `tests/studies/reports/preview/test_showing.py`.
-"""
+"""A scene at its start values, filmed as its films were."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.ndimage import binary_dilation
@@ -55,20 +53,27 @@ class Shot:
         """Where the scene is, (n, H, W) of truth values."""
         return self.images[..., 3] > 0.5
 
-    def box(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of a box around everything that is drawn at first, (3,) each [m]."""
+    @cached_property
+    def box(self) -> np.ndarray:
+        """Two corners of a box around everything that is drawn at first, (2, 3) [m]."""
         points = np.concatenate([places[0] for places in self.places.values()])
-        return points.min(axis=0), points.max(axis=0)
+        return np.stack([points.min(axis=0), points.max(axis=0)])
 
+    @property
     def center(self) -> np.ndarray:
-        """Return the middle of that box, (3,) [m]."""
-        low, high = self.box()
-        return 0.5 * (low + high)
+        """The middle of that box, (3,) [m]."""
+        return self.box.mean(axis=0)
 
+    @property
     def reach(self) -> float:
-        """Return the length of its diagonal [m]."""
-        low, high = self.box()
-        return float(np.linalg.norm(high - low))
+        """The length of its diagonal [m]."""
+        return float(np.linalg.norm(self.box[1] - self.box[0]))
+
+    @property
+    def pixels_per_metre(self) -> float:
+        """How many pixels a metre across the view has at the middle of that box."""
+        _, (depth,) = self.seen_at(self.center[None])
+        return 0.5 * float(self.camera.optics.numbers()[3]) * self.size[0] / max(depth, 1e-9)
 
     def seen_at(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return columns and rows (n, 2) [pixels] and depths (n,) [m] of points."""
@@ -80,11 +85,6 @@ class Shot:
         u = 0.5 * (((f_x * x + skew * y) / z + c_x) * height + width - 1)
         v = 0.5 * (height - 1 - (f_y * y / z + c_y) * height)
         return np.stack([u, v], axis=-1), depth
-
-    def pixels_per_metre(self, depth: float) -> float:
-        """Return how many pixels a metre across the view has at a depth [m]."""
-        focal = self.camera.optics.numbers()[3]
-        return 0.5 * float(focal) * self.size[0] / max(depth, 1e-9)
 
 
 def shoot(
@@ -114,17 +114,11 @@ def shoot(
     first = {body: points[0] for body, points in places.items()}
     middle = np.mean(np.concatenate(list(first.values())), axis=0)
     camera = make_camera(name, spec, full_size, middle)
-    require_outside(
-        name, camera, {body: (built.meshes[body].faces, points) for body, points in first.items()}
-    )
+    surfaces = {body: (built.meshes[body].faces, points) for body, points in first.items()}
+    require_outside(name, camera, surfaces)
     sigma = softness(film.softness or SOFTNESS if film else SOFTNESS, size[0])
-    images = rasterize(
-        Scene(built.meshes, built.lights),
-        camera,
-        SoftRasterizer(sigma=sigma, seamless=True),
-        places,
-        size,
-    )
+    rasterizer = SoftRasterizer(sigma=sigma, seamless=True)
+    images = rasterize(Scene(built.meshes, built.lights), camera, rasterizer, places, size)
     plate = np.array(GREY)
     if data is not None and film is not None:
         around = max(int(np.ceil(MARGIN * size[0])), 2)

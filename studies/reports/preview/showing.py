@@ -2,8 +2,6 @@
 
 For every film the picture has three rows, the first, the middle and the last frame, and three
 columns: the film, the scene, and the film with the outline of the scene.
-
-Tests: `tests/studies/reports/preview/test_showing.py`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +14,7 @@ from scipy.ndimage import binary_dilation, binary_erosion
 
 from studies.problem.making import make_problem
 from studies.problem.observations.outlines import foreground
-from studies.reports.preview.advice import advice_on_motion, advice_on_start
+from studies.reports.preview.advice import advice_on
 from studies.reports.preview.shots import Shot, shoot
 from studies.runs import media
 from studies.runs.errors import StudyError
@@ -54,9 +52,7 @@ def inspect(file: SceneFile, built: Built) -> tuple[list[Shot], list[str]]:
         shot, said = shoot(file, built, key, name=camera, film=film)
         warnings += said
         if shot.data is not None:
-            seen = foreground(shot.data)
-            warnings += advice_on_start(file, built, shot, seen)
-            warnings += advice_on_motion(file, shot, seen)
+            warnings += advice_on(file, built, shot, foreground(shot.data))
         shots.append(shot)
     return shots, warnings
 
@@ -133,12 +129,11 @@ def _labelled(panel: np.ndarray, text: str) -> np.ndarray:
 
 def _stacked(images: list[np.ndarray], axis: int) -> np.ndarray:
     """Return images below (axis 0) or beside each other, white between and after them."""
-    other = 1 - axis
-    longest = max(image.shape[other] for image in images)
+    longest = max(image.shape[1 - axis] for image in images)
     padded = []
-    for k, image in enumerate(images):
-        pad = [(0, 0), (0, 0), (0, 0)]
-        pad[other] = (0, longest - image.shape[other])
-        pad[axis] = (0, GAP if k < len(images) - 1 else 0)
-        padded.append(np.pad(image, pad, constant_values=1.0))
-    return np.concatenate(padded, axis=axis)
+    for image in images:
+        after = np.full(2, GAP)
+        after[1 - axis] = longest - image.shape[1 - axis]
+        padded.append(np.pad(image, [(0, after[0]), (0, after[1]), (0, 0)], constant_values=1.0))
+    whole = np.concatenate(padded, axis=axis)
+    return whole[:-GAP] if axis == 0 else whole[:, :-GAP]

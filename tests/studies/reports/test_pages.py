@@ -111,12 +111,10 @@ def test_nothing_of_a_run_becomes_markup(folder):
     assert "<script>alert" not in index
 
 
-@pytest.mark.parametrize(("name", "message"), [("a.png", "is missing"), ("a.txt", "no picture")])
-def test_a_picture_that_is_missing_is_named(folder, name, message):
-    report = Report(
-        "A", Verdict("found", "good"), sections=(section("B", Media((Item(name, ""),))),)
-    )
-    with pytest.raises(StudyError, match=message):
+def test_a_picture_that_is_missing_is_named(folder):
+    media = Media((Item("a.png", ""),))
+    report = Report("A", Verdict("found", "good"), sections=(section("B", media),))
+    with pytest.raises(StudyError, match="is missing"):
         write_report(folder, report)
 
 
