@@ -18,8 +18,8 @@ from studies.reports.figures import (
     named,
     plain_ticks,
 )
+from studies.search.basins import Found
 from studies.search.coarse import is_log
-from studies.search.found import Found
 
 
 FILE = "coarse.json"

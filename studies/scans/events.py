@@ -15,7 +15,7 @@ from adjsim.contact_margins import ContactMargins
 from render.blending import Hard
 from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.answer.touches import margins
+from studies.answer.kinks import margins
 from studies.problem.problem import SceneProblem
 
 
