@@ -68,8 +68,12 @@ class Verdict(enum.StrEnum):
 
 def told(verdict: Verdict) -> str:
     """Return a verdict for the terminal: one that is neither good nor bad says so."""
-    words = {Verdict.BETWEEN_KINKS: f"{verdict}, not judged", Verdict.NOT_MADE: "could not be made"}
-    return "FAILED" if verdict is Verdict.FAILED else words.get(verdict, str(verdict))
+    words = {
+        Verdict.BETWEEN_KINKS: f"{verdict}, not judged",
+        Verdict.NOT_MADE: "could not be made",
+        Verdict.FAILED: "FAILED",
+    }
+    return words.get(verdict, str(verdict))
 
 
 def why_not_made(certified: dict[str, Any]) -> list[str]:
