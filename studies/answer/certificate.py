@@ -22,8 +22,13 @@ import numpy as np
 
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.taylor_test import LEAST_HALVINGS, TaylorTest, taylor_test
-from studies.answer.between_kinks import compare_sides, events_between, has_one_clock, reach
-from studies.answer.touches import nearest_touch
+from studies.answer.kinks import (
+    compare_sides,
+    events_between,
+    has_one_clock,
+    nearest_touch,
+    reach,
+)
 from studies.problem.problem import SceneProblem
 from studies.runs.manifest import machine, now, versions
 from studies.runs.options import RunOptions
@@ -51,11 +56,6 @@ class RoughLossError(ArithmeticError):
     """A loss in which no slope can be read, however short the steps are."""
 
 
-def quiet(text: str) -> None:
-    """Say nothing of what is done meanwhile."""
-    del text
-
-
 class Verdict(enum.StrEnum):
     """What a certificate says of a gradient, from good to bad."""
 
@@ -68,8 +68,12 @@ class Verdict(enum.StrEnum):
 
 def told(verdict: Verdict) -> str:
     """Return a verdict for the terminal: one that is neither good nor bad says so."""
-    words = {Verdict.BETWEEN_KINKS: f"{verdict}, not judged", Verdict.NOT_MADE: "could not be made"}
-    return "FAILED" if verdict is Verdict.FAILED else words.get(verdict, str(verdict))
+    words = {
+        Verdict.BETWEEN_KINKS: f"{verdict}, not judged",
+        Verdict.NOT_MADE: "could not be made",
+        Verdict.FAILED: "FAILED",
+    }
+    return words.get(verdict, str(verdict))
 
 
 def why_not_made(certified: dict[str, Any]) -> list[str]:
@@ -95,7 +99,7 @@ def certificate(
     problem: SceneProblem,
     theta: np.ndarray,
     options: RunOptions,
-    say: Say = quiet,
+    say: Say = lambda _: None,
     *,
     at_start: bool = True,
 ) -> dict[str, Any]:
@@ -138,7 +142,7 @@ def gathered(certificates: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def check_point(
-    problem: SceneProblem, theta: np.ndarray, seed: int, say: Say = quiet
+    problem: SceneProblem, theta: np.ndarray, seed: int, say: Say = lambda _: None
 ) -> dict[str, Any]:
     """Return the outcome of both tests at theta, or why there is none."""
     try:
@@ -162,7 +166,9 @@ def _tested(problem: SceneProblem, theta: np.ndarray, seed: int, say: Say) -> di
         loss, gradient = problem.loss_and_gradient(theta)
     sweeps, between = taylor_sweeps(problem, theta, seed, say), None
     if not sweeps[-1][0].passed and (events := events_between(problem, theta)) and gradient.any():
-        within = sweeps_within_reach(problem, theta, seed, events, say=say)
+        reaches = ((d, reach(events, theta, d)) for d in _directions(theta, seed))
+        short = ((d, eps0) for d, eps0 in reaches if eps0)
+        within = _sweeps(problem, theta, short, "between events of contact", say=say)
         sweeps += within
         if all(test.halvings < LEAST_HALVINGS for test, _ in within):  # rounding hides all slopes
             far = max((float(test.eps[0]) for test, _ in within), default=0.0)
@@ -217,26 +223,41 @@ def moved_inside(problem: SceneProblem, theta: np.ndarray, seed: int) -> np.ndar
 
 
 def taylor_sweeps(
-    problem: SceneProblem, theta: np.ndarray, seed: int, say: Say = quiet
+    problem: SceneProblem, theta: np.ndarray, seed: int, say: Say
 ) -> list[tuple[TaylorTest, int]]:
-    """Return sweeps with their count of pixels left out, up to the first that passes."""
+    """Return sweeps of `EPS0`; raise after the first one if the loss is rough."""
+    directions = _directions(theta, seed)
+    tried = [(direction, eps0) for eps0 in EPS0 for direction in directions]
+    among = f"of at most {len(tried)}"
+    first = _sweeps(problem, theta, tried[:1], among, say=say)
+    if first[0][0].passed:
+        return first
+    require_smooth(problem.loss_at, theta, directions)
+    return first + _sweeps(problem, theta, tried[1:], among, say=say, done=1)
+
+
+def _sweeps(
+    problem: SceneProblem,
+    theta: np.ndarray,
+    tried: Iterable[tuple[np.ndarray, float]],
+    among: str,
+    *,
+    say: Say,
+    done: int = 0,
+) -> list[tuple[TaylorTest, int]]:
+    """Return sweeps with their count of pixels left out, up to the first that passes.
+
+    `tried` has directions and largest steps; `among` says which sweeps these are.
+    """
     sweeps: list[tuple[TaylorTest, int]] = []
-    most = len(EPS0) * DIRECTIONS
-    for eps0 in EPS0:
-        for direction in _directions(theta, seed):
-            sweeps.append(_sweep(problem, theta, direction, eps0))
-            if sweeps[-1][0].passed:
-                return sweeps
-            say(_missed(sweeps, f"of at most {most}"))
-            if len(sweeps) == 1:
-                require_smooth(problem.loss_at, theta, _directions(theta, seed))
+    for number, (direction, eps0) in enumerate(tried, start=1 + done):
+        sweeps.append(_sweep(problem, theta, direction, eps0))
+        test = sweeps[-1][0]
+        if test.passed:
+            break
+        why = test.reason.partition(": raise")[0]  # the steps are not the user's to set
+        say(f"Taylor sweep {number} {among}, steps of {test.eps[0]:.0e}: {why}")
     return sweeps
-
-
-def _missed(sweeps: list[tuple[TaylorTest, int]], among: str) -> str:
-    test = sweeps[-1][0]
-    why = test.reason.partition(": raise")[0]  # the steps are not the user's to set
-    return f"Taylor sweep {len(sweeps)} {among}, steps of {test.eps[0]:.0e}: {why}"
 
 
 def require_smooth(
@@ -264,25 +285,6 @@ def require_smooth(
             f"{np.median(long):.1e}. So it is where the motion is chaotic, as with a `world.dt` "
             "too long for the stiffness reached."
         )
-
-
-def sweeps_within_reach(
-    problem: SceneProblem,
-    theta: np.ndarray,
-    seed: int,
-    events: Callable[[np.ndarray], int],
-    *,
-    say: Say,
-) -> list[tuple[TaylorTest, int]]:
-    """Return sweeps whose steps are so small that no event of contact lies between."""
-    sweeps: list[tuple[TaylorTest, int]] = []
-    for direction in _directions(theta, seed):
-        if eps0 := reach(events, theta, direction):
-            sweeps.append(_sweep(problem, theta, direction, eps0))
-            if sweeps[-1][0].passed:
-                break
-            say(_missed(sweeps, "between events of contact"))
-    return sweeps
 
 
 def _directions(theta: np.ndarray, seed: int) -> np.ndarray:

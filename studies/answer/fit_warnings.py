@@ -33,26 +33,23 @@ def offset(images: np.ndarray, targets: np.ndarray) -> dict[str, Any]:
     return {**found, "share": share}
 
 
-def looks_off(found: dict[str, Any]) -> bool:
-    """Whether most of what a fit leaves is one colour on the body or behind it."""
-    if found["share"] < CONSTANT:
-        return False
-    return max(abs(part) for name in ("body", "background") for part in found[name]) >= VISIBLE
-
-
 def fit_warnings(result: dict[str, Any]) -> list[str]:
-    """Return sentences that warn of the result of a fit beside its verdict."""
-    lines = []
+    """Return sentences that warn of the result of a fit beside its verdict.
+
+    One does so where most of what is left is one colour on the body or behind it.
+    """
     found = result["offset"]  # None where images are not compared with films as they are
-    if found is not None and looks_off(found):
-        body, behind = (
-            "({:+.2f}, {:+.2f}, {:+.2f})".format(*found[name]) for name in ("body", "background")
-        )
-        lines.append(
-            f"{min(found['share'], 1.0):.0%} of the residual is a constant: the fit differs in RGB "
-            f"by {body} on the body and by {behind} behind it, where white is 1. That is not "
-            "motion but the look: light, colours or background do not fit the images, and the "
-            "values may be bent to make up for it. Set them (in a scene file: a body's "
-            "`look.color`, `lights` and an observation's `background`) before you search longer."
-        )
-    return lines
+    if found is None or found["share"] < CONSTANT:
+        return []
+    if max(abs(part) for name in ("body", "background") for part in found[name]) < VISIBLE:
+        return []
+    body, behind = (
+        "({:+.2f}, {:+.2f}, {:+.2f})".format(*found[name]) for name in ("body", "background")
+    )
+    return [
+        f"{min(found['share'], 1.0):.0%} of the residual is a constant: the fit differs in RGB "
+        f"by {body} on the body and by {behind} behind it, where white is 1. That is not "
+        "motion but the look: light, colours or background do not fit the images, and the "
+        "values may be bent to make up for it. Set them (in a scene file: a body's "
+        "`look.color`, `lights` and an observation's `background`) before you search longer."
+    ]

@@ -53,6 +53,7 @@ STRIPS = 16  # clusters of a single picture
 # two though the film is matched. A film that adjsim drew itself has none.
 FOOTAGE_FLOOR = 0.015
 FEW_FRAMES = 4  # below that, frames are cut in strips
+SHOWN, LEAST_SHOWN = 8, 0.05  # components told of the worst and the best direction
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,21 +98,11 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
 ) -> Intervals:
     """Return the intervals of a fit whose optimum is theta, `(p,)`.
 
-    Parameters
-    ----------
-    residuals, jacobian : numpy.ndarray
-        r, `(n,)`, with loss = r @ r, and dr/dtheta, `(n, p)`.
-    frames : numpy.ndarray
-        Frame of each row, `(n,)` int; -1 for the rows of priors, which count in H only.
-    aligned : bool
-        Whether row i of one frame is the same pixel as row i of another. It is used only where all
-        frames have equally many rows.
-    pixel_covariance : numpy.ndarray, optional
-        Of theta by pixel noise, `(p, p)`; by default s^2 H^-1.
-    stages : sequence of numpy.ndarray
-        Optima of earlier windows of the film, `(p,)` each, e.g. of 60 % and 80 % of the frames.
-    floor : float
-        Relative standard deviation that model error has at least (in theta, for a logarithm).
+    `residuals` are r, `(n,)`, with loss = r @ r, `jacobian` dr/dtheta, `(n, p)`, and `frames` the
+    frame of each row, -1 for the rows of priors, which count in H only. `aligned` says whether row
+    i of one frame is the same pixel as row i of another, `pixel_covariance` is that of theta by
+    pixel noise, by default s^2 H^-1. `stages` are optima of earlier windows of the film, and
+    `floor` is the relative standard deviation that model error has at least.
     """
     r, J = np.asarray(residuals, np.float64), np.asarray(jacobian, np.float64)
     if not (np.isfinite(r).all() and np.isfinite(J).all()):  # without the copy of checks.array
@@ -127,8 +118,12 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
     if not diagonal.min() > SINGULAR * diagonal.max():
         return no_intervals(p, "a direction of theta leaves no trace in the images")
     fit = _Whitened(J, r, frames, R)
+    if pixel_covariance is None:
+        pixel = float(r @ r) / (n - p) * np.eye(p)
+    else:
+        pixel = R @ pixel_covariance @ R.T
     sources = {
-        "pixel": _pixel_noise(R, r, n, pixel_covariance),
+        "pixel": pixel,
         "lasting": fit.lasting(aligned=aligned),
         "jackknife": fit.jackknife(),
         "drift": fit.drift(theta, stages),
@@ -150,14 +145,6 @@ def intervals(  # noqa: PLR0913 -- what an interval may rest on
         _remaining(parameters, theta, fit.R, gradient),
         {name: _deviation(own) for name, own in by_source.items()},
     )
-
-
-def _pixel_noise(R: np.ndarray, r: np.ndarray, n: int, given: np.ndarray | None) -> np.ndarray:
-    """Return the covariance by pixel noise, in coordinates R theta."""
-    p = len(R)
-    if given is None:
-        return float(r @ r) / (n - p) * np.eye(p)
-    return R @ given @ R.T
 
 
 class _Whitened:
@@ -314,3 +301,58 @@ def _remaining(
         projected = solve_triangular(R, gradient, trans=1)  # Q^T r with J = Q R
         step[~is_out] = -np.linalg.lstsq(R[:, ~is_out], projected, rcond=None)[0]
     return step
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Intervals, and the spectrum of the Jacobian.
+
+    It is that of J itself: J^T J would hide all below the root of the rounding error.
+    """
+
+    intervals: Intervals
+    noise: float  # estimated standard deviation of a pixel [-]
+    # Of J in theta: values descending, (n,), and a unit direction in each row, (n, n)
+    singular_values: np.ndarray
+    directions: np.ndarray
+
+    @property
+    def interval(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends of the natural values by pixel noise, `(n,)`; NaN if unknown."""
+        return self.intervals.pixel
+
+    @property
+    def reason(self) -> str:
+        """Why there are no intervals, if there are none."""
+        return self.intervals.reason
+
+    def to_dict(self, labels: tuple[str, ...]) -> dict[str, Any]:
+        """Return the spectrum and the noise as plain numbers, ready for JSON."""
+        values = self.singular_values
+        n = self.directions.shape[1]
+        is_whole = 0 < n == len(self.directions)
+        is_known = 0 < n == len(values) and values[-1] > 0.0
+        return {
+            "level": LEVEL,
+            "reason": self.reason,
+            "sources": self.intervals.to_dict()["sources"],
+            "noise": self.noise,
+            "singular_values": values.tolist(),
+            "condition": float(values[0] / values[-1]) if is_known else None,
+            "worst_direction": _told(self.directions[-1], labels) if is_whole else {},
+            "best_direction": _told(self.directions[0], labels) if values.size else {},
+        }
+
+
+def _told(direction: np.ndarray, labels: tuple[str, ...]) -> dict[str, float]:
+    """Return the largest components of a direction by name."""
+    order = np.argsort(-np.abs(direction), kind="stable")[:SHOWN]
+    sign = np.sign(direction[order[0]])
+    told = {labels[i]: float(sign * direction[i]) for i in order}
+    return {label: weight for label, weight in told.items() if abs(weight) >= LEAST_SHOWN}
+
+
+def spectrum(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the singular values of J, descending, and their directions in rows."""
+    _, values, directions = np.linalg.svd(triangle(jacobian))
+    return values, directions

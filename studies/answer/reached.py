@@ -64,18 +64,14 @@ def bars_of(goal: Goal, size: float) -> dict[str, float]:
 
 def _held(goal: Goal, size: float, measured: Mapping[str, float]) -> list[tuple[str, bool]]:
     """Return each measure that has a bar in words, and whether the bar is held."""
-    found, bars = [], bars_of(goal, size)
-    if "cover" in measured and "cover" in bars:
-        cover = measured["cover"]
-        text = (
-            f"the last picture covers {cover:.2f} of what it and the target show together (at "
-            f"least {goal.cover:g} is asked)"
-        )
-        found.append((text, cover >= goal.cover))
-    if "distance" in measured:
-        near, distance = bars["distance"], measured["distance"]
-        text = (
-            f"the centre of mass ends {distance:.2g} m from that of the goal (at most {near:.2g} m)"
-        )
-        found.append((text, distance <= near))
+    bars = bars_of(goal, size)
+    cover, distance = measured.get("cover"), measured.get("distance")
+    found = []
+    if cover is not None and "cover" in bars:
+        text = f"the last picture covers {cover:.2f} of what it and the target show together"
+        found.append((f"{text} (at least {goal.cover:g} is asked)", cover >= goal.cover))
+    if distance is not None:
+        near = bars["distance"]
+        text = f"the centre of mass ends {distance:.2g} m from that of the goal"
+        found.append((f"{text} (at most {near:.2g} m)", distance <= near))
     return found

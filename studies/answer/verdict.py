@@ -174,77 +174,63 @@ def evaluations_spent(found: Evidence) -> Verdict | None:
 
 def does_not_explain(found: Evidence) -> Verdict | None:
     """Return the verdict of a fit that leaves too much of the motion, or of the pictures."""
-    if (left := found.unexplained_pictures) is not None and left > UNEXPLAINED_PICTURES:
-        return Verdict(
-            Kind.DOES_NOT_EXPLAIN,
-            f"The fit leaves {percent(left)} of the variance in the pictures unexplained (at most "
-            f"{percent(UNEXPLAINED_PICTURES)} is accepted). Check camera, light and what is held "
-            "fixed.",
-            {"unexplained": left, "threshold": UNEXPLAINED_PICTURES},
-        )
-    if found.explained is None:
-        is_pictures = found.unexplained_pictures is not None
-        return (_not_predicted(found) or _bent(found)) if is_pictures else None
-    numbers = found.explained.to_dict()
-    what_to_do = (
-        "Compare the films side by side: check scale, camera, frame rate, held nodes, the kind of "
-        "body, and the bounds."
-    )
-    if (left := found.explained.unexplained) > UNEXPLAINED:
-        return Verdict(
-            Kind.DOES_NOT_EXPLAIN,
-            f"The fit leaves {percent(left)} of the motion in the film unexplained (at most "
-            f"{percent(UNEXPLAINED)} is accepted). {what_to_do}",
-            {**numbers, "threshold": UNEXPLAINED},
-        )
-    if (left := found.explained.first) > FIRST:
-        return Verdict(
-            Kind.DOES_NOT_EXPLAIN,
-            f"The first frame differs by {left:.2g} times the motion in the film (at most "
-            f"{FIRST:g} is accepted). Check camera, pose, colours, light and background first.",
-            {**numbers, "threshold": FIRST},
-        )
-    left = found.explained.predicted_unexplained
-    if left is not None and left > PREDICTED:
-        return Verdict(
-            Kind.DOES_NOT_EXPLAIN,
-            f"The fit of the first frames leaves {percent(left)} of the motion unexplained in the "
-            f"{found.explained.held_back} frames held back (at most {percent(PREDICTED)} is "
-            f"accepted). {what_to_do}",
-            {**numbers, "threshold": PREDICTED},
-        )
-    return _not_predicted(found) or _bent(found)
-
-
-def _not_predicted(found: Evidence) -> Verdict | None:
-    """Return the verdict where an observation kept from the search is not predicted."""
-    what, check = "motion", "start time and frame rate, and what differs between the films"
-    if found.explained is None:
-        what, check = "variance", "light and background, and what the other pictures do not show"
-    for name, left in found.predictions.items():
-        if left > PREDICTED:
-            return Verdict(
-                Kind.DOES_NOT_EXPLAIN,
-                f"`{name}` was kept from the search, and the answer leaves {percent(left)} of its "
-                f"{what} unexplained (at most {percent(PREDICTED)} is accepted). Check its camera, "
-                f"{check}.",
-                {"observation": name, "unexplained": left, "threshold": PREDICTED},
-            )
-    return None
-
-
-def _bent(found: Evidence) -> Verdict | None:
-    """Return the verdict where a camera moved far to make up for a wrong motion."""
-    if found.bent is None or found.bent[1] <= BENT:
+    film, pictures = found.explained, found.unexplained_pictures
+    if film is None and pictures is None:
         return None
-    label, far = found.bent
-    return Verdict(
-        Kind.DOES_NOT_EXPLAIN,
-        f"The fit moves {label} by {far:.2g} of its standard deviations from where the first frame "
-        f"shows it (at most {BENT:g} are accepted), to make up for something else. Check the "
-        "camera, scale, frame rate, held nodes, start velocity and the kind of body.",
-        {"parameter": label, "deviations": far, "threshold": BENT},
-    )
+    # What is left, what is accepted, what to say and the numbers behind it
+    checks: list[tuple[float | None, float, str, dict[str, Any]]] = []
+    if pictures is not None:
+        text = (
+            f"The fit leaves {percent(pictures)} of the variance in the pictures unexplained (at "
+            f"most {percent(UNEXPLAINED_PICTURES)} is accepted). Check camera, light and what is "
+            "held fixed."
+        )
+        checks.append((pictures, UNEXPLAINED_PICTURES, text, {"unexplained": pictures}))
+    what, check = "variance", "light and background, and what the other pictures do not show"
+    if film is not None:
+        what, check = "motion", "start time and frame rate, and what differs between the films"
+        what_to_do = (
+            "Compare the films side by side: check scale, camera, frame rate, held nodes, the kind "
+            "of body, and the bounds."
+        )
+        left = (
+            f"The fit leaves {percent(film.unexplained)} of the motion in the film unexplained (at "
+            f"most {percent(UNEXPLAINED)} is accepted). {what_to_do}"
+        )
+        first = (
+            f"The first frame differs by {film.first:.2g} times the motion in the film (at most "
+            f"{FIRST:g} is accepted). Check camera, pose, colours, light and background first."
+        )
+        predicted = (
+            f"The fit of the first frames leaves {percent(film.predicted_unexplained or 0.0)} of "
+            f"the motion unexplained in the {film.held_back} frames held back (at most "
+            f"{percent(PREDICTED)} is accepted). {what_to_do}"
+        )
+        numbers = film.to_dict()
+        checks += [
+            (film.unexplained, UNEXPLAINED, left, numbers),
+            (film.first, FIRST, first, numbers),
+            (film.predicted_unexplained, PREDICTED, predicted, numbers),
+        ]
+    for name, part in found.predictions.items():
+        text = (
+            f"`{name}` was kept from the search, and the answer leaves {percent(part)} of its "
+            f"{what} unexplained (at most {percent(PREDICTED)} is accepted). Check its camera, "
+            f"{check}."
+        )
+        checks.append((part, PREDICTED, text, {"observation": name, "unexplained": part}))
+    if found.bent is not None:
+        label, far = found.bent
+        text = (
+            f"The fit moves {label} by {far:.2g} of its standard deviations from where the first "
+            f"frame shows it (at most {BENT:g} are accepted), to make up for something else. Check "
+            "the camera, scale, frame rate, held nodes, start velocity and the kind of body."
+        )
+        checks.append((far, BENT, text, {"parameter": label, "deviations": far}))
+    for left, most, text, numbers in checks:
+        if left is not None and left > most:
+            return Verdict(Kind.DOES_NOT_EXPLAIN, text, {**numbers, "threshold": most})
+    return None
 
 
 def several_answers(found: Evidence) -> Verdict | None:

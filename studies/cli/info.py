@@ -1,8 +1,8 @@
 """What `adjsim info` prints."""
 
+from adjsim.backend import cuda_problem
 from adjsim.extras import how_to_install
 from studies.runs.manifest import machine, version, versions
-from studies.runs.options import cuda_problem
 
 
 EXTRAS = {

@@ -261,13 +261,17 @@ def dataset(  # noqa: PLR0913 -- the options of a command
 ) -> None:
     """Make a data set: videos of random scenes, in HDF5 shards."""
     from studies.datasets import generating
-    from studies.datasets.spec import require_name
+    from studies.runs.errors import StudyError
 
     if verify is not None:
         good, lines = generating.verify(verify)
         print("\n".join(lines))
         raise typer.Exit(0 if good else 1)
-    name = require_name(name)
+    if name is None:
+        raise StudyError(
+            "Name a scene file, or a bundled scene that draws something, such as `rigid-contact`; "
+            "or check a data set that is there: `adjsim dataset --verify DIR`."
+        )
     given = {"name": name, "overrides": overrides, "count": count}
     given |= {"seed": seed, "dtype": dtype, "device": device}
     with _pool("dataset", name, scheduler, device) as (pool, carry_out):

@@ -14,8 +14,8 @@ from studies.datasets.shards import read_index, shard_name, write_index, write_s
 from studies.datasets.spec import Spec, read_spec, resolve
 from studies.runs.folder import RESULT, SPEC, RunFolder
 from studies.runs.pool import HERE, Pool
+from studies.runs.progress import PointProgress
 from studies.runs.starting import Recipe, recalled, start_or_resume
-from studies.scans.progress import PointProgress
 from studies.scene.reading import to_toml
 
 
@@ -76,11 +76,7 @@ class DatasetJob:
 def start(
     given: Mapping[str, Any], out: Path | None, spread: Pool = HERE, *, resume: bool = False
 ) -> tuple[RunFolder, DatasetJob]:
-    """Check what is asked for, then make its folder, or open the one to resume.
-
-    `given` is what `spec.resolve` takes; what is left out of a data set that is resumed is as the
-    folder has it. Where something is wrong, nothing is written.
-    """
+    """Check what `spec.resolve` takes, then make the folder, or open the one to resume."""
     given = recalled(out, given, resume=resume)
     spec = resolve(given)
     toml = to_toml(spec.file)

@@ -54,16 +54,7 @@ FIELDS = {
 
 
 def make_samples(file: SceneFile, options: RunOptions, numbers: Sequence[int]) -> list[Sample]:
-    """Return what is kept of scenes, by name, one mapping for each.
-
-    Parameters
-    ----------
-    file : SceneFile
-        Of the data set, nothing of it drawn.
-    options : RunOptions
-    numbers : sequence of int
-        Which scenes.
-    """
+    """Return what is kept of scenes by number, one mapping for each; nothing of `file` is drawn."""
     return [_sample(drawn(file, options.seed, number), options, number) for number in numbers]
 
 

@@ -55,16 +55,6 @@ def split(number: int) -> str:
     return "test" if number % TEST == TEST - 1 else "train"
 
 
-def require_name(name: str | None) -> str:
-    """Raise if no data set is named."""
-    if name is None:
-        raise StudyError(
-            "Name a scene file, or a bundled scene that draws something, such as `rigid-contact`; "
-            "or check a data set that is there: `adjsim dataset --verify DIR`."
-        )
-    return name
-
-
 def resolve(given: Mapping[str, Any]) -> Spec:
     """Return the data set of a command line: `name`, `overrides`, `count` and the options."""
     path = scene_file(given["name"])

@@ -31,8 +31,7 @@ from studies.runs.errors import FailedSearchError, StudyError
 from studies.runs.folder import ITERATIONS, STUDY, RunFolder
 from studies.runs.options import RunOptions
 from studies.runs.pool import HERE, Pool, run_item
-from studies.runs.progress import EvaluationProgress
-from studies.scans.progress import PointProgress
+from studies.runs.progress import EvaluationProgress, PointProgress
 from studies.scene import declared
 from studies.scene.drawing import drawn
 from studies.scene.reading import to_toml

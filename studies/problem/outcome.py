@@ -8,15 +8,14 @@ import numpy as np
 
 from studies.answer import certificate
 from studies.answer.fit_warnings import fit_warnings
+from studies.answer.intervals import Uncertainty
 from studies.answer.truth import Truth
-from studies.answer.uncertainty import Uncertainty
 from studies.problem.parameters import Parameters
 from studies.problem.solve import Solved
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
 from studies.scene.building import Built
-from studies.search.found import Found
-from studies.search.logs import read_search
+from studies.search.basins import Found, read_search
 from studies.search.optimizers.evaluations import Evaluation
 
 

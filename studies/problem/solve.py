@@ -15,8 +15,7 @@ import numpy as np
 from studies.answer import evidence
 from studies.answer.evidence import Evidence
 from studies.answer.held_back import Explained, explained
-from studies.answer.intervals import FOOTAGE_FLOOR, intervals, no_intervals
-from studies.answer.uncertainty import Uncertainty, spectrum
+from studies.answer.intervals import FOOTAGE_FLOOR, Uncertainty, intervals, no_intervals, spectrum
 from studies.answer.verdict import Verdict, judge
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
@@ -27,11 +26,10 @@ from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
-from studies.search.found import Basin, Found, found_basins
+from studies.search.basins import MOST_TANGENTS, Basin, Found, RobustSearch, found_basins
 from studies.search.optimizers.minimize import minimize
 from studies.search.optimizers.problem import NOT_FINITE, Method, Options, Result, Stall, Status
 from studies.search.robust import robust_search
-from studies.search.robust_settings import MOST_TANGENTS, RobustSearch
 
 
 MIRRORED = "iterations-mirrored.jsonl"

@@ -8,8 +8,8 @@ from scipy.spatial import KDTree
 
 from studies.problem.parameters import Parameters
 from studies.reports import figures
+from studies.search.basins import Found
 from studies.search.coarse import is_log
-from studies.search.found import Found
 
 
 FILE = "coarse.json"

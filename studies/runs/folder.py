@@ -2,7 +2,7 @@
 
 One command writes to a folder at a time; it holds a lock on the file `.lock` in it until it ends,
 however that ends. JSON carries its own checksum, npz has checksums anyway, and logs have one a line
-(`studies/runs/lines.py`), so that a damaged file is named and never mixed with what is computed.
+(`studies/runs/files.py`), so that a damaged file is named and never mixed with what is computed.
 """
 
 import errno
@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from studies.runs.errors import StudyError
-from studies.runs.lines import unsealed
-from studies.runs.writing import PART, explained, replacing
+from studies.runs.files import PART, explained, replacing, unsealed
 
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from studies.runs.writing import replacing
+from studies.runs.files import replacing
 
 
 MOST_PIXELS = 64_000_000  # of a picture: a film in 8K has half of them
@@ -44,22 +44,8 @@ class Video:
 def read_video(path: str | os.PathLike) -> Video:
     """Read an mp4 (or any container FFmpeg reads), a gif, or a folder of PNG frames.
 
-    Parameters
-    ----------
-    path : path-like
-        The file, or the folder; its PNG files are taken in natural order (2 before 10).
-
-    Returns
-    -------
-    Video
-        Frames with 4 channels where the files have alpha, with 3 otherwise.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file or folder, or no PNG file in the folder.
-    ValueError
-        If a file cannot be read, or frames differ in size.
+    Files of a folder are taken in natural order (2 before 10). Frames have 4 channels where the
+    files have alpha, 3 otherwise.
     """
     path = Path(path)
     if not path.exists():
@@ -152,31 +138,11 @@ def write_video(
 ) -> Path:
     """Write images as an mp4 file: h264, yuv420p.
 
-    Parameters
-    ----------
-    path : path-like
-        The file, *.mp4; it appears whole or not at all.
-    images : ndarray
-        (n_frames, height, width, 3 or 4); RGB is already over the background, so alpha
-        is dropped. Of uint8 as it is, as `as_uint8` returns it, else of numbers from 0 to 1.
-    fps : float
-        Frames per second, positive.
-    crf : int
-        Quality, 0 to 51: 0 is the best, 8 differs from the images by about a grey level
-        where their colour is smooth, 23 is the usual one for films.
-    pad : bool
-        Repeat the last row or column where the height or width is odd, which yuv420p
-        cannot hold; without it an odd size is an error.
-
-    Returns
-    -------
-    Path
-        The file. The encoder does not promise the same bytes from run to run.
-
-    Raises
-    ------
-    ValueError
-        If a shape, a size, the rate or the suffix does not fit, or an image is not finite.
+    Images are (n_frames, height, width, 3 or 4), uint8 or numbers from 0 to 1; RGB is already over
+    the background, so alpha is dropped. `crf` is the quality: 0 is the best, 8 differs from the
+    images by about a grey level where their colour is smooth, 23 is the usual one for films. `pad`
+    repeats the last row or column where the height or width is odd, which yuv420p cannot hold. The
+    encoder does not promise the same bytes from run to run.
     """
     path = _with_suffix(path, ".mp4")
     is_ready = np.asarray(images).dtype == np.uint8

@@ -18,7 +18,7 @@ from studies.runs.errors import StudyError
 
 
 OPTION, EXAMPLE = "--checkpoint", "--checkpoint 500MB"
-PREFIXES = "kMGT"
+PREFIXES = ("", "k", "M", "G", "T")
 
 
 def check_budget(budget: str) -> None:
@@ -65,17 +65,15 @@ class Plan:
     def told(self) -> str:
         """Return the schedule in words."""
         cost = self.cost
+        power = min(max(len(str(cost.bytes)) - 1, 0) // 3, len(PREFIXES) - 1)
+        size = f"{cost.bytes / 1000**power:.4g} {PREFIXES[power]}B"
         if not cost.extra_forward_steps:
-            return f"store all: {cost.stored_states + cost.buffered_states} states, {self._size()}"
+            return f"store all: {cost.stored_states + cost.buffered_states} states, {size}"
         more = 100.0 * cost.extra_forward_steps / self.n_steps
         return (
             f"{self.budget} for {self.n_steps} states: {cost.stored_states} to restart from and "
-            f"{cost.buffered_states} in a row, {self._size()}, with {more:.3g} % more forward steps"
+            f"{cost.buffered_states} in a row, {size}, with {more:.3g} % more forward steps"
         )
-
-    def _size(self) -> str:
-        power = min(max(len(str(self.cost.bytes)) - 1, 0) // 3, len(PREFIXES))
-        return f"{self.cost.bytes / 1000**power:.4g} {('', *PREFIXES)[power]}B"
 
 
 def make_plan(budget: str, n_steps: int, size: int) -> Plan:

@@ -19,8 +19,8 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.tetrahedralise import tetrahedralise
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from studies.runs.errors import StudyError
+from studies.runs.files import replacing
 from studies.runs.folder import DAMAGED, MESHES, RunFolder
-from studies.runs.writing import replacing
 
 
 KEPT: dict[str, TetMesh] = {}  # in this process, by `key_of`

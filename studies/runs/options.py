@@ -42,16 +42,11 @@ def make_options(given: Mapping[str, Any]) -> RunOptions:
     return RunOptions(**{k: v for k, v in given.items() if k in names and v is not None})
 
 
-def cuda_problem() -> str | None:
-    """Return why CUDA cannot be used here, None if it can."""
-    from adjsim import backend
-
-    return backend.cuda_problem()
-
-
 def check_device(device: str) -> None:
     """Raise if the device cannot be used here."""
-    if device == "cuda" and (problem := cuda_problem()):
+    from adjsim import backend
+
+    if device == "cuda" and (problem := backend.cuda_problem()):
         raise StudyError(
             f"`--device cuda` is not possible here: {problem.rstrip('.')}. Run with "
             "`--device cpu`, which needs no GPU; `adjsim info` lists what is missing and how "

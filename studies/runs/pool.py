@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -79,8 +79,70 @@ class Pool:
 HERE = Pool()
 
 
+class _Elsewhere(Pool):
+    """Runs items on workers, which may die."""
+
+    retries = 0  # of an item whose worker died, beside those of the executor itself
+    way_out = ""  # where memory is short
+
+    def _executor(self, count: int) -> AbstractContextManager[tuple[Executor, type[Exception]]]:
+        """Give the executor of so many items, and what it raises where a worker died."""
+        raise NotImplementedError
+
+    def _ended(self, running: Iterable[Future]) -> Iterable[Future]:
+        """Wait for an item to end; return those that have."""
+        return wait(running, POLL_SECONDS, FIRST_COMPLETED).done
+
+    def _run_all(
+        self, function: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Result]]:
+        """Yield every item with its result; at the end, raise if one ended too many workers."""
+        lost = yield from self._run(function, items)
+        again = []
+        for item in lost:  # those that were at the same worker or beside it are blamed too
+            again += yield from self._run(function, [item])
+        if again:
+            raise StudyError(
+                f"{len(again)} of the items of work ended too many workers, the first: "
+                f"{str(again[0])[:200]}. Maybe memory is short: {self.way_out}. The others are "
+                "kept, and `--resume` tries again."
+            )
+
+    def _run(
+        self, function: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Generator[tuple[Item, Result], None, list[Item]]:
+        """Yield items with their results; return those whose workers died too often."""
+        left, lost = deque((item, 0) for item in items), []
+        while left:
+            running: dict[Future, tuple[Item, int]] = {}
+            is_broken = False
+            with self._executor(len(left)) as (executor, died):
+                try:
+                    while running or (left and not is_broken):
+                        while left and not is_broken and len(running) < (1 + AHEAD) * self.width:
+                            job = left.popleft()
+                            future = executor.submit(on_worker, environment(), function, job[0])
+                            running[future] = job
+                        for future in self._ended(running):
+                            item, deaths = running.pop(future)
+                            try:
+                                result = future.result()
+                            except died:
+                                is_broken = True
+                                if deaths < self.retries:
+                                    left.append((item, deaths + 1))
+                                else:
+                                    lost.append(item)
+                                continue
+                            yield item, result
+                finally:
+                    for future in running:
+                        future.cancel()
+        return lost
+
+
 @dataclass(frozen=True)
-class LocalPool(Pool):
+class LocalPool(_Elsewhere):
     """Runs items in up to `count` processes of this machine, where that pays.
 
     The first ones run here: as long as they compile kernels, which processes then find in the
@@ -88,6 +150,8 @@ class LocalPool(Pool):
     """
 
     count: int
+    retries = RETRIES
+    way_out = f"`--scheduler {SERIAL}` runs all in one process"
 
     @property
     def width(self) -> int:
@@ -112,44 +176,22 @@ class LocalPool(Pool):
             yield item, run_item(function, item)
             least = min(least, time.monotonic() - began)
             is_cold = is_cold and _compiled_files() > before
-        lost = yield from self._run(function, left, min(self.width, len(left)))
-        again = []
-        for item in lost:  # those that ran beside it are blamed too
-            again += yield from self._run(function, [item], 1)
-        _raise_lost(again, f"`--scheduler {SERIAL}` runs all in one process")
+        yield from self._run_all(function, left)
 
-    def _run(
-        self, function: Callable[[Item], Result], items: Iterable[Item], count: int
-    ) -> Generator[tuple[Item, Result], None, list[Item]]:
-        """Yield items with their results; return those whose processes died too often."""
-        left, lost = deque((item, 0) for item in items), []
-        while left:
-            with local_executor(count, max(1, self.width // count)) as executor:
-                running: dict[Future, tuple[Item, int]] = {}
-                is_broken = False
-                while running or (left and not is_broken):
-                    while left and not is_broken and len(running) < (1 + AHEAD) * count:
-                        job = left.popleft()
-                        running[executor.submit(on_worker, environment(), function, job[0])] = job
-                    for future in wait(running, POLL_SECONDS, FIRST_COMPLETED).done:
-                        item, deaths = running.pop(future)
-                        if not isinstance(future.exception(), BrokenProcessPool):
-                            yield item, future.result()
-                            continue
-                        is_broken = True
-                        if deaths < RETRIES:
-                            left.append((item, deaths + 1))
-                        else:
-                            lost.append(item)
-        return lost
+    @contextmanager
+    def _executor(self, count: int) -> Iterator[tuple[Executor, type[Exception]]]:
+        count = min(self.width, count)
+        with local_executor(count, max(1, self.width // count)) as executor:
+            yield executor, BrokenProcessPool
 
 
 @dataclass(frozen=True, eq=False)
-class DaskPool(Pool):
+class DaskPool(_Elsewhere):
     """Runs items on the workers of a Dask scheduler."""
 
     client: Any  # distributed.Client
     address: str
+    way_out = "take fewer or larger workers"
 
     @property
     def width(self) -> int:
@@ -165,45 +207,26 @@ class DaskPool(Pool):
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[Item, Result]]:
         """Yield every item with its result, as `Pool` does."""
-        lost = yield from self._run(function, items, AHEAD)
-        again = []
-        for item in lost:  # those that waited at the same worker are blamed too
-            again += yield from self._run(function, [item], 0)
-        _raise_lost(again, "take fewer or larger workers")
+        return self._run_all(function, items)
 
-    def _run(
-        self, function: Callable[[Item], Result], items: Iterable[Item], ahead: int
-    ) -> Generator[tuple[Item, Result], None, list[Item]]:
-        """Yield items with their results; return those that Dask gave up."""
-        from distributed import KilledWorker
+    @contextmanager
+    def _executor(self, count: int) -> Iterator[tuple[Executor, type[Exception]]]:
+        """Give the workers; where the block fails since the scheduler is gone, say so."""
+        from distributed import CancelledError as Gone, KilledWorker
+        from distributed.comm.core import CommClosedError
 
-        executor = self.client.get_executor(pure=False)
-        left, lost, running = deque(items), [], {}
+        del count
         try:
-            while left or running:
-                with self._explained():
-                    while left and len(running) < (1 + ahead) * self.width:
-                        item = left.popleft()
-                        running[executor.submit(on_worker, environment(), function, item)] = item
-                    done = self._ended(running)
-                for future in done:
-                    item = running.pop(future)
-                    try:
-                        with self._explained():
-                            result = future.result()
-                    except KilledWorker:
-                        lost.append(item)
-                        continue
-                    yield item, result
-        finally:
-            for future in running:
-                future.cancel()
-        return lost
+            yield self.client.get_executor(pure=False), KilledWorker
+        except (CancelledError, Gone, CommClosedError, TimeoutError) as error:
+            raise StudyError(
+                f"The scheduler {self.address} is gone. What has come is kept: `--resume`."
+            ) from error
 
-    def _ended(self, running: dict[Future, Any]) -> Iterable[Future]:
+    def _ended(self, running: Iterable[Future]) -> Iterable[Future]:
         """Wait for an item to end, as long as there are workers; return those that have."""
         seen = time.monotonic()
-        while not (done := wait(running, POLL_SECONDS, FIRST_COMPLETED).done):
+        while not (done := super()._ended(running)):
             if self.client.status != "running":
                 raise CancelledError
             if self.client.nthreads():
@@ -214,28 +237,6 @@ class DaskPool(Pool):
                     f"{_how_to_start(self.address)}, then go on with `--resume`."
                 )
         return done
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Raise that the scheduler is gone where that is why the block fails."""
-        from distributed import CancelledError as Gone
-        from distributed.comm.core import CommClosedError
-
-        try:
-            yield
-        except (CancelledError, Gone, CommClosedError, TimeoutError) as error:
-            raise StudyError(
-                f"The scheduler {self.address} is gone. What has come is kept: `--resume`."
-            ) from error
-
-
-def _raise_lost(lost: list[Any], way_out: str) -> None:
-    if lost:
-        raise StudyError(
-            f"{len(lost)} of the items of work ended too many workers, the first: "
-            f"{str(lost[0])[:200]}. Maybe memory is short: {way_out}. The others are kept, and "
-            "`--resume` tries again."
-        )
 
 
 def on_worker(expected: dict[str, Any], function: Callable[[Item], Result], item: Item) -> Result:

@@ -1,17 +1,26 @@
-"""A bar with loss, gradient norm and time left; plain lines where there is no terminal."""
+"""Bars of a search, and of the points of a scan; plain lines where there is no terminal."""
 
+import time
 from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any, Self
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from studies.search.optimizers.evaluations import Evaluation
 
 
 WIDE, NARROW = 112, 80  # columns of a terminal that has room for all words, for all numbers
+EVERY = 5.0  # seconds between plain lines of `PointProgress`
 
 
 class TitledBar(Progress):
@@ -124,3 +133,40 @@ class EvaluationProgress(Shown):
             self._rates.append((evaluation.seconds - before.seconds) / rollouts)
         rest = self._max - evaluation.spent
         return max(1, round(median(self._rates) * rest)) if rest > 0 and self._rates else 0
+
+
+class PointProgress(Shown):
+    """Shows how many of `total` points of a scan, or instances of a table, are `done`."""
+
+    def __init__(self, total: int, done: int, *, what: str = "point") -> None:
+        columns = (
+            TextColumn(what + " {task.completed:.0f}/{task.total:.0f}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[failed]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        super().__init__(columns, Console(stderr=True))
+        self._what, self._total, self._done, self._failed = what, total, done, 0
+        self._first: tuple[float, int] | None = None  # when the first piece came, and the count
+        self._began = self._last = time.perf_counter()
+        self._task = self._bar.add_task("", total=total, completed=done, failed="")
+
+    def __call__(self, made: list[dict[str, Any]]) -> None:
+        """Show points that were evaluated just now."""
+        self._done += len(made)
+        self._failed += sum(one["reason"] is not None for one in made)
+        failed = f"{self._failed} failed" if self._failed else ""
+        self._bar.update(self._task, completed=self._done, failed=failed)
+        now, left = time.perf_counter(), ""
+        if self._first is None:
+            self._first = now, self._done
+        else:  # the first piece also compiles, and says nothing of the others
+            (began, done), rest = self._first, self._total - self._done
+            left = f", about {(now - began) / (self._done - done) * rest:.0f} s left" * bool(rest)
+        is_due = now - self._last > EVERY or self._done == self._total
+        if not self._console.is_terminal and is_due:
+            self._last = now
+            text = f"{self._what} {self._done}/{self._total}  {failed}  {now - self._began:.0f} s"
+            self.say(text + left)

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from studies.runs.errors import StudyError
+from studies.runs.files import append_record, line_of, read_records
 from studies.runs.folder import RESULT, SCAN, RunFolder
-from studies.runs.lines import append_record, line_of, read_records
 from studies.runs.pool import HERE, Pool
+from studies.runs.progress import PointProgress
 from studies.runs.starting import Recipe, recalled, start_or_resume
 from studies.scans import spec
 from studies.scans.dataset import POINTS, make_dataset, write_dataset
 from studies.scans.landscape import summary
-from studies.scans.progress import PointProgress
 from studies.scans.report import write_report
 from studies.scans.survey import Index, Survey
 from studies.scans.terrain import Grid
@@ -80,11 +80,7 @@ def write_points(path: Path, records: Sequence[dict[str, Any]]) -> None:
 def start(
     given: Mapping[str, Any], out: Path | None, spread: Pool = HERE, *, resume: bool = False
 ) -> tuple[RunFolder, ScanJob]:
-    """Check what is asked for, then make its folder, or open the one to resume.
-
-    `given` is what `spec.resolve` takes; what is left out of a scan that is resumed is as the
-    folder has it. Where something is wrong, nothing is written.
-    """
+    """Check what `spec.resolve` takes, then make the folder, or open the one to resume."""
     given = recalled(out, given, resume=resume)
     scan = spec.resolve(given)
     settings = {"scene": tomllib.loads(scan.scene), **scan.to_json()}

@@ -71,11 +71,6 @@ class Scan(ScanFile):
         """Return all but the scene, which is a file of its own, as plain values."""
         return TypeAdapter(Scan).dump_python(self, mode="json", exclude={"scene"})
 
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any], scene: str) -> "Scan":
-        """Return the scan of a folder."""
-        return TypeAdapter(Scan).validate_python({**record, "scene": scene})
-
 
 def bundled() -> dict[str, Path]:
     """Return the scan files that come with the package, by name."""
@@ -119,7 +114,8 @@ def resolve(given: Mapping[str, Any]) -> Scan:
 
 def read_scan(folder: RunFolder) -> Scan:
     """Return the scan of a folder."""
-    return Scan.from_json(folder.read_json(SCAN), folder.read_study())
+    record = {**folder.read_json(SCAN), "scene": folder.read_study()}
+    return TypeAdapter(Scan).validate_python(record)
 
 
 def _answer(run: Path) -> dict[str, float]:

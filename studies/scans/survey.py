@@ -15,10 +15,9 @@ from uuid import uuid4
 import numpy as np
 
 from studies.problem.worlds import Failure, Sample, worlds_at_once
-from studies.scans.events import events
 from studies.scans.spec import Scan
 from studies.scans.terrain import Grid, Terrain, make_grid
-from studies.scans.trust import compare, estimates
+from studies.scans.trust import compare, estimates, events
 
 
 Index = tuple[int, ...]

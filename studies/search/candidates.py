@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
+from studies.search.basins import Basin, CoarseLosses, RobustSearch
 from studies.search.coarse import CoarseSet, coarse_set, local_minima
-from studies.search.found import Basin, CoarseLosses
 from studies.search.optimizers.problem import Status
-from studies.search.robust_settings import RobustProblem, RobustSearch
 
 
 COARSE = "coarse.npz"
@@ -20,7 +20,7 @@ CLEAR = 0.9  # of the median: a minimum above it tells nothing
 
 
 def coarse_losses(
-    problem: RobustProblem,
+    problem: SceneProblem,
     how: RobustSearch,
     folder: RunFolder,
     progress: EvaluationProgress,

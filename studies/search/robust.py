@@ -15,16 +15,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from studies.problem.problem import SceneProblem
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
+from studies.search.basins import (
+    Basin,
+    CoarseLosses,
+    Found,
+    RobustSearch,
+    found_basins,
+    log_names,
+)
 from studies.search.candidates import COARSE, candidates, coarse_losses, stages_for
 from studies.search.coarse import is_log
-from studies.search.found import Basin, CoarseLosses, Found, found_basins
-from studies.search.logs import log_names
 from studies.search.optimizers.evaluations import Evaluation, Evaluator
 from studies.search.optimizers.minimize import minimize
 from studies.search.optimizers.problem import Method, Result, Status
-from studies.search.robust_settings import RobustProblem, RobustSearch
 
 
 EXACT = 1e-12  # of the median of the coarse set: only a film without noise is fitted so well
@@ -34,7 +40,7 @@ REPEATS = 3  # with new time steps
 
 
 def robust_search(
-    problem: RobustProblem,
+    problem: SceneProblem,
     how: RobustSearch,
     folder: RunFolder,
     progress: EvaluationProgress,
@@ -95,7 +101,7 @@ def _count(number: int, what: str) -> str:
 class LocalSearches:
     """The local searches of a robust search."""
 
-    problem: RobustProblem
+    problem: SceneProblem
     how: RobustSearch
     folder: RunFolder
     progress: EvaluationProgress
@@ -113,7 +119,7 @@ class LocalSearches:
         name = log_names(basin.number, self.n_stages, self.place)[number]
         return name.replace(".jsonl", f"{ending}.jsonl")
 
-    def search(self, problem: RobustProblem, basin: Basin, number: int, label: str) -> Basin:
+    def search(self, problem: SceneProblem, basin: Basin, number: int, label: str) -> Basin:
         """Return a basin after a stage, repeated while its end needs shorter time steps."""
         is_whole = number == self.n_stages - 1
         tolerance = self.how.tolerance if is_whole else float(np.sqrt(self.how.tolerance))
@@ -158,7 +164,7 @@ class LocalSearches:
                 break
         return basin
 
-    def _with_better_start(self, problem: RobustProblem, basin: Basin, number: int) -> Basin:
+    def _with_better_start(self, problem: SceneProblem, basin: Basin, number: int) -> Basin:
         """Return the basin at its coarse point if the stage before led away from the answer."""
         if not basin.logs:
             return basin
@@ -168,7 +174,7 @@ class LocalSearches:
         theta = thetas[int(np.argmin(losses))]
         return replace(basin, theta=theta, evaluations=basin.evaluations + len(losses))
 
-    def evaluated(self, problem: RobustProblem, basin: Basin) -> Basin:
+    def evaluated(self, problem: SceneProblem, basin: Basin) -> Basin:
         """Return a basin with the loss of a problem where it is; one evaluation."""
         name = self.log_name(basin, self.n_stages - 1, "-end")
         (one,) = self._evaluations(problem, (basin.theta,), name)
@@ -177,7 +183,7 @@ class LocalSearches:
         )
 
     def _evaluations(
-        self, problem: RobustProblem, thetas: Sequence[np.ndarray], log: str
+        self, problem: SceneProblem, thetas: Sequence[np.ndarray], log: str
     ) -> list[Result]:
         """Return the losses at points, each with time steps that are stable there."""
         results = []

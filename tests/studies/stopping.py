@@ -5,12 +5,12 @@ import signal
 
 import pytest
 
-from studies.runs import lines
+from studies.runs import files
 
 
 def stop_after(count, job, folder, monkeypatch):
     """Run a job until so many evaluations are in its logs."""
-    append, left = lines.append_line, [count]
+    append, left = files.append_line, [count]
 
     def stop_after_a_few(path, line):
         if not left[0]:
@@ -18,7 +18,7 @@ def stop_after(count, job, folder, monkeypatch):
         left[0] -= 1
         append(path, line)
 
-    monkeypatch.setattr(lines, "append_line", stop_after_a_few)
+    monkeypatch.setattr(files, "append_line", stop_after_a_few)
     with pytest.raises(KeyboardInterrupt):
         job.run(folder)
     monkeypatch.undo()
@@ -30,7 +30,7 @@ def die_after(count):
     A test that watched the log and killed from outside would be too late where it was not given
     the processor in time.
     """
-    append, left = lines.append_line, [count]
+    append, left = files.append_line, [count]
 
     def die_in_the_next(path, line):
         if not left[0]:
@@ -40,4 +40,4 @@ def die_after(count):
         left[0] -= 1
         append(path, line)
 
-    lines.append_line = die_in_the_next
+    files.append_line = die_in_the_next

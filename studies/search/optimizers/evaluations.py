@@ -23,7 +23,7 @@ import numpy as np
 
 from adjsim.system import RolloutError
 from studies.runs.errors import StudyError
-from studies.runs.lines import append_record, read_records
+from studies.runs.files import append_record, read_records
 from studies.search.optimizers.problem import NotFiniteError, Problem, SearchEnd, Stall, Status
 
 

@@ -1,4 +1,4 @@
-"""One call for all methods."""
+"""One call for all methods; gradient descent with momentum and Adam are here."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 from adjsim import checks
-from studies.search.optimizers import first_order, scipy_methods
 from studies.search.optimizers.evaluations import Evaluation, Evaluator
 from studies.search.optimizers.polyak import polyak
 from studies.search.optimizers.problem import (
@@ -18,6 +17,7 @@ from studies.search.optimizers.problem import (
     Stall,
     Status,
 )
+from studies.search.optimizers.scipy_methods import gauss_newton, lbfgsb
 
 
 ROUNDINGS = 10.0  # a step or a gradient below so many is noise
@@ -38,22 +38,11 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
 ) -> Result:
     """Lower a problem's loss from `theta0`, `(n,)`, and return the best theta evaluated.
 
-    Parameters
-    ----------
-    max_evaluations : int
-        Budget in rollouts; a tangent rollout counts as one, so a Jacobian costs n.
-    tolerance : float
-        Gauss-Newton: a step below `tolerance` times |theta| ends the search. Other methods: the
-        gradient's fall relative to the start. Of either, at least `ROUNDINGS`: 1.2e-6 in float32.
-    log : pathlib.Path, optional
-        File that gets one line of JSON per evaluation. Lines that it holds already answer the
-        first requests: a killed run goes on, with the same numbers to the bit.
-    callback : callable, optional
-        Called with every `Evaluation`, replayed ones included.
-    stage : str
-        Name of the stage of a search that has several, for the log.
-    stall : Stall, optional
-        When the loss counts as settled, which ends the search; never by default.
+    The budget is in rollouts; a tangent rollout counts as one, so a Jacobian costs n. Gauss-Newton
+    ends at a step below `tolerance` times |theta|, other methods once the gradient has fallen to
+    `tolerance` times the first one; of either, at least `ROUNDINGS`: 1.2e-6 in float32. Lines that
+    `log` holds already answer the first requests: a killed run goes on, with the same numbers to
+    the bit. `callback` gets every evaluation, replayed ones included.
     """
     checks.positive("max_evaluations", max_evaluations)
     checks.positive("tolerance", tolerance)
@@ -62,32 +51,60 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
     evaluator = Evaluator(
         problem, max_evaluations, log=log, callback=callback, stage=stage, stall=stall
     )
-    status = _search(problem, evaluator, start, method=method, tolerance=tolerance, options=options)
+    bounds, options = problem.bounds, options or Options()
+    try:
+        if method is Method.GAUSS_NEWTON:
+            status = gauss_newton(evaluator, start, tolerance=tolerance, bounds=bounds)
+        elif method is Method.LBFGSB:
+            status = lbfgsb(
+                evaluator, start, tolerance=tolerance, bounds=bounds, memory=options.memory
+            )
+        elif method is Method.POLYAK:
+            status = polyak(evaluator, start, options, tolerance=tolerance, bounds=bounds)
+        else:
+            is_adam = method is Method.ADAM
+            status = _descend(
+                evaluator, start, options, tolerance=tolerance, bounds=bounds, is_adam=is_adam
+            )
+    except SearchEnd as end:
+        status = end.status
     if (best := evaluator.best) is None:
         return Result(start, np.inf, Status.NOT_FINITE, evaluator.spent)
     return Result(best.theta, best.loss, status, evaluator.spent)
 
 
-def _search(
-    problem: Problem,
+def _descend(
     evaluator: Evaluator,
-    start: np.ndarray,
+    theta: np.ndarray,
+    options: Options,
     *,
-    method: Method,
     tolerance: float,
-    options: Options | None,
+    bounds: tuple[np.ndarray, np.ndarray],
+    is_adam: bool,
 ) -> Status:
-    """Run one method until it stops or the budget is spent."""
-    bounds, options = problem.bounds, options or Options()
-    try:
-        if method is Method.GAUSS_NEWTON:
-            return scipy_methods.gauss_newton(evaluator, start, tolerance, bounds)
-        if method is Method.LBFGSB:
-            return scipy_methods.lbfgsb(evaluator, start, tolerance, bounds, memory=options.memory)
-        if method is Method.POLYAK:
-            return polyak(evaluator, start, options, tolerance=tolerance, bounds=bounds)
-        is_momentum = method is Method.GRADIENT_DESCENT
-        step = (first_order.momentum_step if is_momentum else first_order.adam_step)(options)
-        return first_order.descend(evaluator, start, step, tolerance=tolerance, bounds=bounds)
-    except SearchEnd as end:
-        return end.status
+    """Add steps to theta, clipped to the bounds, until the gradient has fallen enough.
+
+    Heavy-ball momentum: velocity <- momentum velocity - learning_rate gradient. Adam: Kingma & Ba,
+    ICLR 2015, algorithm 1, with its bias corrections. `decay` multiplies the rate of either.
+    """
+    target, rate, t = None, options.learning_rate, 0
+    velocity = mean = square = 0.0
+    while True:
+        gradient = evaluator.gradient(theta).gradient
+        if gradient is None:
+            return Status.NOT_FINITE
+        norm = float(np.linalg.norm(gradient))
+        target = tolerance * norm if target is None else target
+        if norm <= target:
+            return Status.CONVERGED
+        if is_adam:
+            t += 1
+            mean = options.beta1 * mean + (1.0 - options.beta1) * gradient
+            square = options.beta2 * square + (1.0 - options.beta2) * gradient**2
+            mean_hat = mean / (1.0 - options.beta1**t)
+            square_hat = square / (1.0 - options.beta2**t)
+            velocity = -rate * mean_hat / (np.sqrt(square_hat) + options.epsilon)
+        else:
+            velocity = options.momentum * velocity - rate * gradient
+        rate *= options.decay
+        theta = np.clip(theta + velocity, *bounds)

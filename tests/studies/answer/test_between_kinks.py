@@ -5,8 +5,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from studies.answer.between_kinks import AGREES, BetweenKinks, compare_sides, events_between, reach
 from studies.answer.certificate import Verdict, check_point, gathered, told, verdict_of, worst
+from studies.answer.kinks import AGREES, BetweenKinks, compare_sides, events_between, reach
 from studies.control.searching import watched_problem
 from tests.studies.control.toys import made
 

@@ -5,9 +5,9 @@ import pytest
 
 from adjsim.contact_margins import contact_margins
 from adjsim.rollout import rollout
-from studies.answer import touches
-from studies.answer.between_kinks import events_between
+from studies.answer import kinks
 from studies.answer.certificate import check_point
+from studies.answer.kinks import events_between
 from tests.studies.bundled.test_twins import TOYS, made
 
 
@@ -30,7 +30,7 @@ def touching(shown, theta, step):
 
 def test_theta_may_move_as_far_as_the_nearest_touch_says(shown):
     theta = shown.parameters.start
-    touch = touches.nearest_touch(shown, theta)
+    touch = kinks.nearest_touch(shown, theta)
     assert touch.force == FLOOR
     assert touch.time == pytest.approx(touch.step * shown.motion_at(theta).dt)
 
@@ -53,14 +53,14 @@ def test_the_certificate_names_it_and_a_long_theta_is_looked_at_in_fewer_directi
 ):
     theta = shown.parameters.start
     point = check_point(shown, theta, seed=0)
-    assert point["nearest_touch"] == touches.nearest_touch(shown, theta).to_dict()
+    assert point["nearest_touch"] == kinks.nearest_touch(shown, theta).to_dict()
     assert 0.0 < point["nearest_touch"]["distance"] < 1.0
-    monkeypatch.setattr(touches, "MOST_DIRECTIONS", 1)
-    assert touches._directions(2).shape == (1, 2)
-    few = touches.nearest_touch(shown, theta).distance
+    monkeypatch.setattr(kinks, "MOST_DIRECTIONS", 1)
+    assert kinks._axes(2).shape == (1, 2)
+    few = kinks.nearest_touch(shown, theta).distance
     assert 0.0 < few < np.inf
 
 
 def test_without_contact_nothing_is_said():
     shown = made("pendulum", *TOYS["pendulum"]).problem
-    assert touches.nearest_touch(shown, shown.parameters.start) is None
+    assert kinks.nearest_touch(shown, shown.parameters.start) is None

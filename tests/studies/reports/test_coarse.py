@@ -11,8 +11,8 @@ from studies.reports.coarse import coarse_figure, coarse_json
 from studies.reports.figures import png
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
+from studies.search.basins import RobustSearch
 from studies.search.robust import robust_search
-from studies.search.robust_settings import RobustSearch
 from tests.studies.search.toys import Swing, four_free, one_free, two_free, with_offset
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from studies.runs.errors import StudyError
+from studies.runs.files import append_record, read_records
 from studies.runs.folder import MANIFEST, RunFolder, new_folder
-from studies.runs.lines import append_record, read_records
 
 
 @pytest.fixture

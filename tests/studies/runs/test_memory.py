@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from studies.answer.certificate import certificate
-from studies.answer.touches import margins, nearest_touch
+from studies.answer.kinks import margins, nearest_touch
 from studies.control.searching import Watched, watched_problem
 from studies.problem.fit import make_fit
 from studies.problem.making import make_problem

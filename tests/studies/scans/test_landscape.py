@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from studies.scans import figures, progress, report
+from studies.runs import progress
+from studies.runs.progress import PointProgress
+from studies.scans import figures, report
 from studies.scans.axes import parse_axes
 from studies.scans.landscape import Slice, cosines, named, per_axis
-from studies.scans.progress import PointProgress
 
 
 def slice_of(loss, *over, truth=None):

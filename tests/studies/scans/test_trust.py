@@ -8,8 +8,8 @@ import pytest
 from studies.problem.steps import Steps
 from studies.problem.worlds import Sample
 from studies.scans import trust
-from studies.scans.events import events, touch_set, touches_of
 from studies.scans.spec import BlackBox
+from studies.scans.trust import events, touch_set, touches_of
 from tests.studies.scans.toy import BEAM, CONTACT, CUBE, MASS, grid_of, written
 
 

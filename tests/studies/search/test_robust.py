@@ -11,11 +11,10 @@ from studies.problem.parameters import Parameters, positive_block
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
-from studies.search.logs import read_search
+from studies.search.basins import RobustSearch, read_search
 from studies.search.optimizers.minimize import minimize
 from studies.search.optimizers.problem import Method, NotFiniteError, Status
 from studies.search.robust import robust_search
-from studies.search.robust_settings import RobustSearch
 from tests.studies.search.toys import (
     AMPLITUDE,
     FREQUENCY,

@@ -1,20 +1,55 @@
-"""Logs of one JSON record a line, appended at once, with a checksum.
+"""Files that appear complete or not at all, and logs of one JSON record a line with a checksum.
 
-A kill may cut the last line short: it is dropped and computed again. Any other damage is an error.
+A kill may cut the last line of a log short: it is dropped and computed again. Any other damage is
+an error.
 """
 
+import errno
 import json
 import os
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from studies.runs.errors import StudyError
-from studies.runs.writing import explained
 
 
-CHECK = "crc32"
+CHECK = "crc32"  # key of a record: its checksum
+PART = ".part-"  # what the name of a file begins with that is not complete yet
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Raise what goes wrong with a file within the block as one message with its way out."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise StudyError(f"{path} cannot be written: {error.strerror or error}.") from error
+        raise StudyError(
+            f"{path} cannot be written: {error.strerror}. Make room on that drive; what is "
+            "written there already is kept, and `--resume` goes on with it."
+        ) from error
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a file to write to, which takes the place of `path` when the block ends well."""
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{PART}{os.getpid()}-{path.name}")
+    try:
+        with explained(path):
+            yield part
+            with part.open("rb") as stream:
+                os.fsync(stream.fileno())
+            os.replace(part, path)
+    finally:
+        with suppress(OSError):
+            part.unlink()
 
 
 def read_records(path: Path, *, cut: bool = False) -> list[dict[str, Any]]:

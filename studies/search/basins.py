@@ -1,0 +1,136 @@
+"""What a robust search is given, what it finds, and the logs of its local searches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from studies.runs.errors import StudyError
+from studies.runs.folder import ITERATIONS, RunFolder
+from studies.search.coarse import CoarseSet
+from studies.search.optimizers.evaluations import Evaluation, read_log
+from studies.search.optimizers.problem import Method, Options, Result, Stall, Status
+
+
+MOST_TANGENTS = 40  # with more components of theta a gradient is cheaper than a Jacobian
+
+
+@dataclass(frozen=True)
+class RobustSearch:
+    """How the answer is searched: the table `search` of a scene file."""
+
+    # Points of the coarse set beside the start; None: 13 for one axis, 64 for more. 0: none.
+    coarse: int | None = None
+    basins: int = 3  # local searches start from so many of the best basins
+    # Growing parts of the film, the last one 1; or of pictures at rest shrinking factors of the
+    # softness of edges, the last one 1
+    stages: tuple[float, ...] = (0.3, 0.6, 1.0)
+    max_evaluations: int = 200  # budget of each local search [rollouts]
+    # Of `studies.search.optimizers.minimize`; stages before the last end at its root
+    tolerance: float = 1e-5
+    stall: Stall | None = field(default_factory=Stall)  # when the loss counts as settled
+    # None: Gauss-Newton, or L-BFGS-B if theta has more than `MOST_TANGENTS` components
+    method: Method | None = None
+    options: Options = field(default_factory=Options)  # settings of the method
+    # Components of theta that the coarse set varies; None: the problem's answers
+    axes: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        steps = np.diff(self.stages)
+        ends_well = bool(self.stages) and self.stages[0] > 0.0 and self.stages[-1] == 1.0
+        if not ends_well or not ((steps > 0.0).all() or (steps < 0.0).all()):
+            raise StudyError(
+                "`search.stages` must be growing parts of the film that end with 1.0, such as "
+                f"[0.3, 0.6, 1.0]; got {list(self.stages)}."
+            )
+
+    def method_for(self, size: int) -> Method:
+        """Return how local searches with so many components of theta go."""
+        return self.method or (Method.LBFGSB if size > MOST_TANGENTS else Method.GAUSS_NEWTON)
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseLosses:
+    """The losses over the coarse set."""
+
+    points: CoarseSet
+    # Loss of each frame alone, (n_points, n_frames); infinite where a rollout blew up
+    by_frame: np.ndarray
+    frames: tuple[int, ...]  # how many of the first frames each stage compares
+
+    @property
+    def by_stage(self) -> np.ndarray:
+        """Mean loss over the frames of each stage, (n_stages, n_points)."""
+        return np.stack([self.by_frame[:, :count].mean(axis=1) for count in self.frames])
+
+
+@dataclass(frozen=True, eq=False)
+class Basin:
+    """A local minimum of the loss, or where the search for it was given up."""
+
+    number: int  # rank of its start among the candidates from the coarse set, from 0
+    first_stage: int  # stage at which its local searches begin
+    # (n_starts, n_theta): the point of the coarse set that it was reached from, and those of the
+    # branches that arrived at the same point
+    starts: np.ndarray
+    theta: np.ndarray  # where its last local search ended, (n_theta,)
+    # At theta, of all frames of the problem; before the search ends, of those of its stage
+    loss: float
+    status: Status  # how its last local search ended
+    evaluations: int  # rollouts of its local searches
+    logs: tuple[str, ...]  # logs of these, one after the other
+    # The time step of the last local search was chosen for this theta:
+    # `problem.with_steps_for(step_theta)` is the problem whose loss this is
+    step_theta: np.ndarray
+    # Whether its last local search saw all frames. It did not if the loss of an earlier stage was
+    # hopeless; theta is then no minimum of the loss of all frames.
+    is_searched: bool
+
+    @property
+    def result(self) -> Result:
+        """The same as the result of a local search."""
+        return Result(self.theta, self.loss, self.status, self.evaluations)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best of all starts, and how each of them ended."""
+
+    best: Result  # of all frames
+    start: int  # which start it is
+    all: tuple[Result, ...]  # the last stage of every start
+    logs: tuple[tuple[str, ...], ...]  # for every start the logs of its stages
+    evaluations: int  # rollouts of all starts and stages together
+    # Of a robust search, the lowest loss first; `all` and `logs` have the same order
+    basins: tuple[Basin, ...] = ()
+    coarse: CoarseLosses | None = None  # of a robust search
+
+
+def found_basins(basins: list[Basin], evaluations: int, coarse: CoarseLosses) -> Found:
+    """Return what a robust search found."""
+    ranked = tuple(sorted(basins, key=lambda basin: (not basin.is_searched, basin.loss)))
+    results = tuple(basin.result for basin in ranked)
+    logs = tuple(basin.logs for basin in ranked)
+    return Found(results[0], 0, results, logs, evaluations, ranked, coarse)
+
+
+def log_names(start: int, stages: int, place: str = "") -> tuple[str, ...]:
+    """Return the names of a start's logs: iterations.jsonl, iterations-2.jsonl, ...
+
+    Stages before the last have their number too: iterations-1-stage-1.jsonl.
+    """
+    names = [ITERATIONS.replace(".", f"-{start + 1}-stage-{k + 1}.") for k in range(stages - 1)]
+    names.append(ITERATIONS if start == 0 else ITERATIONS.replace(".", f"-{start + 1}."))
+    return tuple(f"{place}/{name}" if place else name for name in names)
+
+
+def read_search(folder: RunFolder, names: Sequence[str]) -> list[Evaluation]:
+    """Return the evaluations of a start, its stages one after the other."""
+    whole: list[Evaluation] = []
+    for name in names:
+        spent, seconds = (whole[-1].spent, whole[-1].seconds) if whole else (0, 0.0)
+        whole += [
+            replace(one, spent=one.spent + spent, seconds=one.seconds + seconds)
+            for one in read_log(folder.file(name))
+        ]
+    return whole
