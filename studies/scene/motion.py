@@ -21,7 +21,7 @@ DT = "world.dt"  # what settings call the size of a step
 
 @dataclass(frozen=True, eq=False)
 class AtRest:
-    """What does not move, in place of a system: its parameters by path."""
+    """What does not move, in place of a system: its parameters by path. Its state is empty."""
 
     points: Mapping[str, np.ndarray]
 
@@ -32,11 +32,6 @@ class AtRest:
     def parameters(self) -> dict[str, np.ndarray]:
         """Return the parameters by path."""
         return dict(self.points)
-
-
-@dataclass(frozen=True)
-class NoState:
-    """The state of what does not move."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from typing import Any
 from studies.runs.errors import StudyError
 from studies.scene.checking import check_scene
 from studies.scene.declared import SceneFile, resolved
-from studies.scene.overrides import JOINED, is_shallow, set_override
+from studies.scene.overrides import JOINED, set_override
 from studies.scene.rings import spread
 from studies.scene.tables import validated
 
@@ -35,10 +35,7 @@ def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
     if not path.is_file():
         raise StudyError(f"There is no scene file {path}.")
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        if not is_shallow(text):
-            raise StudyError(f"{path} is nested too deep.")
-        values = tomllib.loads(text)
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"{path} is not valid TOML: {_in_words(error)}.") from error
     except UnicodeDecodeError as error:

@@ -12,9 +12,9 @@ from adjsim.element import Force
 from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.declared import Held
-from studies.scene.maps import ParameterMap, Value
+from studies.scene.maps import ParameterMap, Value, all_targets, values_of
 from studies.scene.mesh_source import FIELD, Source
-from studies.scene.series import Varying
+from studies.scene.series import Varying, in_steps
 
 
 ROUNDING = 1e-9  # of the body's diagonal, by which a place of a held node may be missed
@@ -31,16 +31,29 @@ class NodePart:
     mass: np.ndarray  # at the declared values, (n,) [kg]
     touching: np.ndarray  # the nodes that may touch obstacles, (n_touching,)
     values: dict[str, Value]  # of its material, by path
-    # forces(rest, first): by name, from the rest positions of all nodes of the model and the
-    # number of the body's first node.
-    forces: Callable[[np.ndarray, int], dict[str, Force]]
-    # maps(rows, n): from the body's rows in the model and the number of all nodes.
-    maps: Callable[[slice, int], list[ParameterMap]]
+    material: list[ParameterMap]  # maps to the parameters of its forces
+    # mass_map(rows, n): from the body's rows in the model and the number of all nodes.
+    mass_map: Callable[[slice, int], ParameterMap]
+    # make_forces(rest, first, targets): by name, from the rest positions of all nodes of the model,
+    # the number of the body's first node, and what the material's maps give.
+    make_forces: Callable[[np.ndarray, int, dict[str, Any]], dict[str, Force]]
     mesh: Mesh  # what is drawn
     skin: scipy.sparse.csr_array  # drawn vertices over the nodes, (n_vertices, n)
     offset: Any = 0.0  # of drawn vertices from these, (n_vertices, 3) or () [m]
     varying: dict[str, Varying] = field(default_factory=dict)  # what varies in time, by target
     notes: tuple[str, ...] = ()
+    first: int = 0  # number of its first node in the model
+
+    @property
+    def rows(self) -> slice:
+        """Its rows in the model."""
+        return slice(self.first, self.first + len(self.points))
+
+    def forces(self, rest: np.ndarray) -> dict[str, Force]:
+        """Return its forces by name, from the rest positions of all nodes of the model."""
+        targets = all_targets(self.material, values_of(self.values))
+        with_courses = {**targets, **in_steps(self.varying, targets, 1.0)}
+        return self.make_forces(rest, self.first, with_courses)
 
     @property
     def vertices(self) -> np.ndarray:
@@ -117,7 +130,7 @@ def motion_values(name: str, body: Any, size: float, gravity: float) -> dict[str
     }
 
 
-def own_names(name: str, targets: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def own_names(name: str, targets: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of one force by their own names."""
     return {
         path.removeprefix(f"{name}."): value
