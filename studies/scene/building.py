@@ -304,5 +304,5 @@ def _subject(part: NodePart | RigidPart, n: int) -> Subject:
         return Hulls(part.name)
     own = scipy.sparse.coo_array(part.skin)
     row, column = own.coords
-    entries = (own.data, (row, part.first + column))
-    return Skin(scipy.sparse.csr_array(entries, shape=(len(part.vertices), n)), part.offset)
+    entries, shape = (own.data, (row, part.first + column)), (len(part.skin.indptr) - 1, n)
+    return Skin(scipy.sparse.csr_array(entries, shape=shape), part.offset)

@@ -141,7 +141,7 @@ def _check_camera(key: str, camera: declared.Camera) -> None:
 
 def _check_body(key: str, body: Any) -> None:
     """Raise if a body has no mesh, or is held where it cannot be."""
-    if isinstance(body, declared.Soft | declared.Cloth | declared.Rigid | declared.Springs):
+    if hasattr(body, "mesh"):
         if body.mesh is None:
             raise StudyError(
                 f"`{key}.mesh` is missing: give a file, "
@@ -164,11 +164,7 @@ def _check_body(key: str, body: Any) -> None:
 
 def _check_push(key: str, push: declared.Push, scene: Scene) -> None:
     """Raise if a push is on no body, or does not say once where and when."""
-    with_mesh = [
-        k
-        for k, body in scene.bodies.items()
-        if not isinstance(body, declared.Pendulum | declared.Smoke)
-    ]
+    with_mesh = [name for name, body in scene.bodies.items() if hasattr(body, "mesh")]
     _check_reference(f"{key}.body", "body with a mesh", push.body, with_mesh)
     if push.nodes and push.at != "centre":
         raise StudyError(f"`{key}` must have `at` or `nodes`, got both.")

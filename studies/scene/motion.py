@@ -88,14 +88,10 @@ class Motion:
 
     def run(self) -> Any:
         """Run forward."""
-        if isinstance(self.system, AtRest):
-            return RestingRun(self.frames, self.dt)
         return self._tried(rollout)
 
     def record(self) -> Any:
         """Run forward and keep what the reverse sweep needs, within the budget: a `Record`."""
-        if isinstance(self.system, AtRest):
-            return self.run()
         return self._tried(record, checkpoint=self.checkpoint)
 
     @property
@@ -114,6 +110,8 @@ class Motion:
         return self._tried(rollout_jvp, tangents)
 
     def _tried(self, sweep: Any, *more: Any, **kept: Any) -> Any:
+        if isinstance(self.system, AtRest):
+            return RestingRun(self.frames, self.dt)
         try:
             return sweep(
                 self.system, self.state, self.dt, self.n_steps, *more,

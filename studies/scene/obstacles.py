@@ -28,7 +28,7 @@ from studies.scene.bodies.part import Additions, linear, positive
 from studies.scene.contacts import Touching, chosen_damping, chosen_stiffness
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Scaled
-from studies.scene.mesh_source import Source
+from studies.scene.mesh_source import Source, surface_of
 
 
 UNITS = {"stiffness": "N/m", "damping": "N s/m", "friction_stiffness": "N s/m"}
@@ -205,15 +205,13 @@ def _surface(name: str, obstacle: declared.Obstacle) -> TriangleMesh:
             points = flat.points[:, [1, 2, 0]] @ R.T + np.asarray(obstacle.point)  # z to y
             return TriangleMesh(points, flat.faces)
         case declared.SphereObstacle():
-            ball = ball_tets(5, obstacle.radius, obstacle.center)
-            outside = ball.surface()
-            return TriangleMesh(ball.points[outside.nodes], outside.local_faces)
+            return surface_of(name, Source(ball_tets(5, obstacle.radius, obstacle.center)))
         case declared.BoxObstacle():
             size = np.asarray(obstacle.size)
-            box = box_tets((4, 4, 4), size.tolist(), (-0.5 * size).tolist())
-            outside = box.surface()
-            points = box.points[outside.nodes] @ rotation_matrix(pose["rotation"]).T
-            return TriangleMesh(points + np.asarray(obstacle.center), outside.local_faces)
+            tets = box_tets((4, 4, 4), size.tolist(), (-0.5 * size).tolist())
+            box = surface_of(name, Source(tets))
+            points = box.points @ rotation_matrix(pose["rotation"]).T
+            return TriangleMesh(points + np.asarray(obstacle.center), box.faces)
         case declared.CapsuleObstacle():
             t = np.linspace(0.0, 0.5 * np.pi, 7)
             arc = obstacle.radius * np.column_stack([np.cos(t), np.sin(t)])

@@ -16,7 +16,7 @@ from studies.scene.declared import Drawn, Free
 
 
 FREE_KEYS = frozenset(field.name for field in dataclasses.fields(Free))
-COMPONENT = re.compile(r"[A-Za-z0-9_-]+\[[0-9, ]+\]")  # of a path: velocity[0]
+COMPONENT = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]+\[[0-9, ]+\]")  # velocity[0]
 DRAWN_KEYS = frozenset(field.name for field in dataclasses.fields(Drawn))
 
 
@@ -105,6 +105,8 @@ def _parsed(text: str) -> tuple[list[str], Any]:
         keys.append(name)
     try:
         return keys, tomllib.loads(f"value = {raw.strip()}")["value"]
+    except RecursionError as error:
+        raise StudyError(f"`{key.strip()}` is nested too deep.") from error
     except tomllib.TOMLDecodeError as error:
         if not raw.strip() or raw.strip()[0] in "[{\"'":
             raise StudyError(

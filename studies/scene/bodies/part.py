@@ -56,11 +56,6 @@ class NodePart:
         return self.make_forces(rest, self.first, with_courses)
 
     @property
-    def vertices(self) -> np.ndarray:
-        """Drawn vertices at rest, (n_vertices, 3) [m]."""
-        return self.skin @ self.points + self.offset
-
-    @property
     def center(self) -> np.ndarray:
         """Centre of mass at rest, (3,) [m]."""
         return self.mass @ self.points / self.mass.sum()
