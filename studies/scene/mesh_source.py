@@ -84,11 +84,6 @@ def tried(key: str, make: Callable[[], T]) -> T:
 def read_source(key: str, body: Any) -> Source:
     """Return the mesh of a body in the world; `key` is the body's, e.g. "bodies.duck"."""
     name = body.mesh
-    if not name:
-        raise StudyError(
-            f"`{key}.mesh` must name a mesh file or a generator, got none. Generators: "
-            f"{', '.join(GENERATORS)}, {SHAPE}NAME."
-        )
     if name.startswith(SHAPE) or not any(mark in name for mark in FILE_MARKS):
         source = Source(tried(f"{key}.mesh", lambda: _generated(key, body)))
     else:
@@ -158,8 +153,8 @@ def _generated(key: str, body: Any) -> TetMesh | TriangleMesh | Chain:
         _refuse(key, body, "cells")
     size = _numbers(key, body, "size", sizes)
     if isinstance(cells, int):
-        is_rigid_box = name == "box" and body.kind == "rigid"
-        cells = (1, 1, 1) if is_rigid_box else _cells_along(size, cells)
+        along = tuple(max(1, round(cells * edge / max(size))) for edge in size)
+        cells = (1, 1, 1) if name == "box" and body.kind == "rigid" else along
     counts = None if cells is None else _numbers(key, body, "cells", cells)
     return tried(f"{key}.cells", lambda: make(size, counts))
 
@@ -185,10 +180,6 @@ GENERATORS: dict[str, tuple[Callable[[Any, Any], Any], tuple[float, ...], Any]] 
         (1.0,), (10,),
     ),
 }  # fmt: skip
-
-
-def _cells_along(size: tuple[float, ...], longest: int) -> tuple[int, ...]:
-    return tuple(max(1, round(longest * edge / max(size))) for edge in size)
 
 
 def _numbers(key: str, body: Any, which: str, default: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -48,7 +48,6 @@ from studies.scene.bodies.muscles import make_muscles
 from studies.scene.bodies.part import (
     Additions,
     NodePart,
-    array_of,
     field_or_number,
     held_nodes,
     mass_factors,
@@ -135,7 +134,7 @@ def _values(name: str, body: Cloth, source: Source, free: frozenset[str]) -> dic
     values = {
         f"{name}.E": positive(field_or_number(f"{key}.E", body.E, source), "Pa"),
         f"{name}.nu": Value(
-            array_of(body.nu), "-", "linear",
+            np.array(body.nu, np.float64), "-", "linear",
             (min(low, 0.5 * (body.nu + LEAST_NU)), max(high, 0.5 * (body.nu + 1.0))),
         ),
         f"{name}.density": positive(

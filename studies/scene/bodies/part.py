@@ -76,14 +76,9 @@ class Additions:
     varying: dict[str, Varying] = field(default_factory=dict)  # by target
 
 
-def array_of(value: Any) -> np.ndarray:
-    """Return a value as a float64 array."""
-    return np.array(value, np.float64)
-
-
 def positive(value: Any, unit: str, wide: float = WIDE) -> Value:
     """Return a positive value, searched by its logarithm; one that may be 0 is linear there."""
-    given = array_of(value)
+    given = np.array(value, np.float64)
     if given.min() > 0.0:
         return Value(given, unit, "log", (float(given.min()) / wide, float(given.max()) * wide))
     return Value(given, unit, "linear", (0.0, np.inf))
@@ -91,7 +86,7 @@ def positive(value: Any, unit: str, wide: float = WIDE) -> Value:
 
 def linear(value: Any, unit: str, reach: float) -> Value:
     """Return a value of any sign, searched up to a distance `reach` from the declared one."""
-    given = array_of(value)
+    given = np.array(value, np.float64)
     return Value(given, unit, "linear", (float(given.min()) - reach, float(given.max()) + reach))
 
 
@@ -105,7 +100,7 @@ def mass_factors(name: str, body: Any, lumping: scipy.sparse.csr_array) -> dict[
     given = np.ones(n) if body.mass_factors is None else body.mass_factors
     if isinstance(given, str):  # even
         given = lumped.mean() / lumped
-    given = array_of(given)
+    given = np.array(given, np.float64)
     if given.shape != (n,):
         raise StudyError(
             f"`bodies.{name}.mass_factors` must have one number for each of the {n} nodes, got "
@@ -137,7 +132,7 @@ def own_names(name: str, targets: Mapping[str, Any]) -> dict[str, Any]:
 def field_or_number(key: str, given: Any, source: Source, *, is_filled: bool = False) -> np.ndarray:
     """Return a number, or a field of the mesh file with one for each element."""
     if not isinstance(given, str):
-        return array_of(given)
+        return np.array(given, np.float64)
     if not given.startswith(FIELD):
         raise StudyError(f'`{key}` must be a number or "{FIELD}NAME", got {given!r}.')
     if is_filled:

@@ -15,7 +15,7 @@ from adjsim.reduced.simple_pendulum import SimplePendulum
 from render.pendulum import RodsAndBobs
 from render.scene import Mesh
 from studies.runs.errors import StudyError
-from studies.scene.bodies.part import array_of, linear, positive
+from studies.scene.bodies.part import linear, positive
 from studies.scene.declared import Pendulum
 from studies.scene.filming import HangingRods
 from studies.scene.looks import material_of
@@ -40,7 +40,7 @@ def make_pendulum(
         )
 
     def of_links(given: tuple[float, ...] | None, default: float) -> np.ndarray:
-        full = array_of([default] * links if given is None else given)
+        full = np.array([default] * links if given is None else given, np.float64)
         return full[0] if links == 1 else full
 
     values = {

@@ -17,7 +17,6 @@ from studies.scene.bodies.materials import lumping_of, mass_of, require_pair, so
 from studies.scene.bodies.muscles import make_muscles
 from studies.scene.bodies.part import (
     NodePart,
-    array_of,
     field_or_number,
     held_nodes,
     linear,
@@ -97,10 +96,10 @@ def _material(name: str, body: Soft, source: Source, *, is_filled: bool) -> dict
         low, high = NU_BOUNDS
         bounds = (min(low, 1.1 * nu), max(high, 0.5 * (nu + 0.5)))
         values[f"{name}.E"] = positive(read("E"), "Pa")
-        values[f"{name}.nu"] = Value(array_of(nu), "-", "linear", bounds)
+        values[f"{name}.nu"] = Value(np.array(nu, np.float64), "-", "linear", bounds)
         return values
     values[f"{name}.mu"] = positive(read("mu"), "Pa")
-    lam = array_of(read("lam"))
+    lam = np.array(read("lam"), np.float64)
     values[f"{name}.lam"] = (
         positive(lam, "Pa")
         if lam.min() > 0.0
