@@ -27,7 +27,7 @@ from studies.scene.bodies.rigid import RigidPart, make_rigid
 from studies.scene.bodies.smoke import make_smoke
 from studies.scene.bodies.soft import make_soft
 from studies.scene.bodies.springs import make_springs
-from studies.scene.checking import check_scene
+from studies.scene.checking import check_world
 from studies.scene.contacts import Touching
 from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Sky, Smoke, Soft, Springs
 from studies.scene.filming import Hulls, Skin, Still, Subject
@@ -77,7 +77,7 @@ def build(scene: Scene, *, at_rest: bool = False) -> Built:
     bending damping, lift, drag and actuation.
     """
     free = frozenset(getattr(scene, "free", {}))
-    check_scene(scene)
+    check_world(scene)
     for name, body in scene.bodies.items():
         if isinstance(body, Pendulum | Smoke):
             return _alone(scene, name, body)

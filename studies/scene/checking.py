@@ -22,6 +22,13 @@ PARALLEL = 1e-6  # sine of the angle between view and up
 
 def check_scene(scene: Scene) -> None:
     """Raise a StudyError on the first thing in a scene, or scene file, that does not fit."""
+    check_world(scene)
+    if isinstance(scene, SceneFile):
+        _check_file(scene)
+
+
+def check_world(scene: Scene) -> None:
+    """Raise on the first thing that does not fit of what is there to move and to see."""
     check_names(scene)
     for name, body in scene.bodies.items():
         _check_body(joined("bodies", name), body)
@@ -40,8 +47,6 @@ def check_scene(scene: Scene) -> None:
             _check_sky(f"lights.{name}", light, scene)
         else:
             _check_direction(f"lights.{name}.direction", light.direction)
-    if isinstance(scene, SceneFile):
-        _check_file(scene)
 
 
 def _check_file(scene: SceneFile) -> None:
