@@ -7,7 +7,7 @@ of the bodies. Forces have the names of their bodies: "flag", its hinges "flag_b
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from adjsim.system import System
 from render.harmonics import N_HARMONICS, Y0
 from render.scene import DirectionalLight, Mesh, SphericalHarmonics
 from studies.runs.errors import StudyError
-from studies.scene.at_rest import Resting, make_resting
 from studies.scene.bodies.cloth import make_cloth
 from studies.scene.bodies.part import NodePart, linear, motion_values
 from studies.scene.bodies.pendulum import drawn_pendulum, make_pendulum
@@ -32,9 +31,11 @@ from studies.scene.checking import check_world
 from studies.scene.contacts import Touching
 from studies.scene.declared import Cloth, Light, Pendulum, Rigid, Scene, Sky, Smoke, Soft, Springs
 from studies.scene.filming import Hulls, Skin, Still, Subject
-from studies.scene.maps import ParameterMap, Placed, Scaled, Value, all_targets
-from studies.scene.motion import AtRest, NoState
-from studies.scene.motions import NodeMotion
+from studies.scene.looks import drawn_mesh
+from studies.scene.maps import ParameterMap, Placed, Scaled, Value, all_targets, values_of
+from studies.scene.mesh_source import read_source, surface_of
+from studies.scene.motion import AtRest
+from studies.scene.motions import NodeMotion, RestingPose
 from studies.scene.obstacles import drawn_obstacle, make_contacts, notes_on_start
 from studies.scene.pushes import make_pushes
 from studies.scene.series import Varying
@@ -50,14 +51,14 @@ class Built:
 
     system: System[Any, Any] | AtRest  # what `adjsim.rollout` advances, and where it begins
     state: Any
-    meshes: dict[str, Mesh]  # what is drawn, by body or drawn obstacle
-    subjects: dict[str, Subject]  # where its vertices are
-    lights: Mapping[str, Lit]
     values: dict[str, Value]  # what may be free, by scene path
     # From the values to the parameters of the system; where several end at one, they add up.
-    maps: tuple[ParameterMap, ...]
-    held: np.ndarray | None  # mask of held nodes, (n_nodes,); None without nodes
-    nodes: dict[str, slice]  # rows of each body's nodes
+    maps: Sequence[ParameterMap]
+    meshes: dict[str, Mesh] = field(default_factory=dict)  # what is drawn, by body or obstacle
+    subjects: dict[str, Subject] = field(default_factory=dict)  # where its vertices are
+    lights: Mapping[str, Lit] = field(default_factory=dict)
+    held: np.ndarray | None = None  # mask of held nodes, (n_nodes,); None without nodes
+    nodes: dict[str, slice] = field(default_factory=dict)  # rows of each body's nodes
     notes: list[str] = field(default_factory=list)  # what was chosen and should be known
     # Parameters of the system that vary in time, by path; `system` has them for steps of 1 s.
     varying: dict[str, Varying] = field(default_factory=dict)
@@ -65,7 +66,7 @@ class Built:
 
     def targets(self) -> dict[str, np.ndarray]:
         """Return the system's parameters by path at the scene's own values."""
-        return all_targets(self.maps, {path: v.value for path, v in self.values.items()})
+        return all_targets(self.maps, values_of(self.values))
 
 
 def build(scene: Scene, *, at_rest: bool = False) -> Built:
@@ -80,12 +81,58 @@ def build(scene: Scene, *, at_rest: bool = False) -> Built:
     for name, body in scene.bodies.items():
         if isinstance(body, Pendulum | Smoke):
             return _alone(scene, name, body)
-    return _in_sky(scene, _at_rest(scene) if at_rest else _moving(scene, free))
+    return _dressed(scene, _at_rest(scene) if at_rest else _moving(scene, free))
 
 
 def _moving(scene: Scene, free: frozenset[str]) -> Built:
     """Return bodies, obstacles and the world as one model."""
     gravity = float(np.linalg.norm(scene.world.gravity))
+    nodes, rigid = _parts(scene, free, gravity)
+    n = sum(len(part.points) for part in nodes)
+    rest = np.concatenate([np.zeros((0, 3)), *(part.points for part in nodes)])
+    held = np.concatenate([np.zeros(0, bool), *(part.held for part in nodes)])
+    forces = {name: force for part in nodes for name, force in part.forces(rest).items()}
+    touching = _touching(scene, nodes, rigid, _stiffness(forces, n))
+    contacts = make_contacts(scene.obstacles, touching, gravity)
+    pushes = make_pushes(scene.pushes, nodes, rigid)
+    values, maps = _of_world(scene, forces)
+    for part in nodes:
+        own_values, own_maps = _of_nodes(part, scene.bodies[part.name], gravity, n)
+        values |= own_values
+        maps += own_maps
+    for part in (*rigid, contacts, pushes):
+        values |= part.values
+        maps += part.maps
+    model = Model(
+        np.concatenate([np.zeros(0), *(part.mass for part in nodes)]),
+        _joined(forces | pushes.forces, contacts.forces),
+        gravity=scene.world.gravity,
+        pinned=held,
+        bodies={part.name: part.bodies for part in rigid},
+    )
+    start = State(rest if n else None, bodies={part.name: part.state for part in rigid})
+    system, state = model.with_values(start, all_targets(maps, values_of(values)))
+    bodies = (*nodes, *rigid)
+    notes = [note for part in bodies for note in part.notes]
+    notes += [APART] if len(bodies) > 1 else []
+    return Built(
+        system,
+        state,
+        values,
+        maps,
+        {part.name: part.mesh for part in bodies},
+        {part.name: _subject(part, n) for part in (*rigid, *nodes)},
+        held=held if n else None,
+        nodes={part.name: part.rows for part in nodes},
+        notes=notes + notes_on_start(scene.obstacles, touching),
+        varying={k: v for part in (*nodes, pushes) for k, v in part.varying.items()},
+    )
+
+
+def _parts(
+    scene: Scene, free: frozenset[str], gravity: float
+) -> tuple[list[NodePart], list[RigidPart]]:
+    """Return the bodies made of nodes, with their places in the model, and the rigid ones."""
     nodes: list[NodePart] = []
     rigid: list[RigidPart] = []
     for name, body in scene.bodies.items():
@@ -98,37 +145,49 @@ def _moving(scene: Scene, free: frozenset[str]) -> Built:
                 nodes.append(make_springs(name, body))
             case Rigid():
                 rigid.append(make_rigid(name, body, gravity))
-    return _assembled(_Parts(scene, nodes, rigid, gravity))
+    ends = np.cumsum([0, *(len(part.points) for part in nodes)]).tolist()
+    return [replace(part, first=end) for part, end in zip(nodes, ends, strict=False)], rigid
 
 
 def _at_rest(scene: Scene) -> Built:
-    """Return bodies with a mesh as they are seen where nothing moves."""
+    """Return bodies with a mesh as they are seen where nothing moves: as their surfaces."""
     meshes, subjects, maps = {}, {}, []
     values: dict[str, Value] = {}
     for name, body in scene.bodies.items():
-        own, pose, meshes[name] = make_resting(name, body)
-        subjects[name] = Resting(name)
-        values |= own
-        maps.append(pose)
-    _draw_obstacles(scene, meshes, subjects)
-    system = AtRest(all_targets(maps, {path: value.value for path, value in values.items()}))
-    lights = lights_of(scene)
-    return Built(system, NoState(), meshes, subjects, lights, values, tuple(maps), None, {})
+        own: Any = body
+        key, path = f"bodies.{name}", f"{name}.vertices"
+        source = read_source(key, own)
+        surface = surface_of(key, source)
+        low, high = surface.points.min(axis=0), surface.points.max(axis=0)
+        size = float((high - low).max())
+        moved = motion_values(name, own, size, 0.0)
+        values[path] = Value(surface.points, "m", "linear", (-np.inf, np.inf), scale=size / 2.0)
+        values |= {path: moved[path] for path in (f"{name}.position", f"{name}.rotation")}
+        maps.append(RestingPose(name, 0.5 * (low + high), np.asarray(own.position)))
+        meshes[name] = drawn_mesh(f"{key}.look", own.look, surface, source)
+        subjects[name] = Still(path=path)
+    system = AtRest(all_targets(maps, values_of(values)))
+    return Built(system, SimpleNamespace(), values, maps, meshes, subjects)
 
 
-def _in_sky(scene: Scene, built: Built) -> Built:
-    """Return a scene whose flat colours are those of faces, if a sky lights it.
+def _dressed(scene: Scene, built: Built) -> Built:
+    """Return a scene with its lights and the obstacles that are drawn.
 
-    The sky takes the place of the material, in which they are otherwise.
+    Under a sky flat colours are those of faces: it takes the place of the material, in which they
+    are otherwise.
     """
-    if not any(isinstance(light, Sky) for light in scene.lights.values()):
-        return built
-    meshes = dict(built.meshes)
-    for name, mesh in meshes.items():
-        if mesh.vertex_colors is None and mesh.texture is None:
-            own: Any = scene.bodies.get(name) or scene.obstacles[name]
-            meshes[name] = replace(mesh, face_colors=np.tile(own.look.color, (len(mesh.faces), 1)))
-    return replace(built, meshes=meshes)
+    meshes, subjects = dict(built.meshes), dict(built.subjects)
+    for name, obstacle in scene.obstacles.items():
+        if obstacle.draw:
+            meshes[name], points = drawn_obstacle(name, obstacle)
+            subjects[name] = Still(points)
+    if any(isinstance(light, Sky) for light in scene.lights.values()):
+        for name, mesh in meshes.items():
+            if mesh.vertex_colors is None and mesh.texture is None:
+                own: Any = scene.bodies.get(name) or scene.obstacles[name]
+                colors = np.tile(own.look.color, (len(mesh.faces), 1))
+                meshes[name] = replace(mesh, face_colors=colors)
+    return replace(built, meshes=meshes, subjects=subjects, lights=lights_of(scene))
 
 
 def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> Built:
@@ -144,22 +203,11 @@ def _alone(scene: Scene, name: str, body: Pendulum | Smoke) -> Built:
             f"`obstacles` must be left out of a scene of a {body.kind}, which touches nothing."
         )
     if isinstance(body, Smoke):
-        system, state, values, maps = make_smoke(name, body)
-        dt = 1.0 / body.steps_per_second
-        return Built(system, state, {}, {}, {}, values, tuple(maps), None, {}, dt=dt)
-    swinging, start, values, maps, series = make_pendulum(name, body, scene.world.gravity)
-    mesh, subject = drawn_pendulum(name, body)
+        return Built(*make_smoke(name, body), dt=1.0 / body.steps_per_second)
+    system, state, values, maps, series = make_pendulum(name, body, scene.world.gravity)
+    mesh, rods = drawn_pendulum(name, body)
     return Built(
-        swinging,
-        start,
-        {name: mesh},
-        {name: subject},
-        lights_of(scene),
-        values,
-        tuple(maps),
-        None,
-        {},
-        varying=series,
+        system, state, values, maps, {name: mesh}, {name: rods}, lights_of(scene), varying=series
     )
 
 
@@ -177,104 +225,39 @@ def _light(light: Light | Sky) -> Lit:
     return SphericalHarmonics(even if light.coefficients is None else light.coefficients)
 
 
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """The bodies of a scene, and which rows of the model are whose nodes."""
-
-    scene: Scene
-    nodes: Sequence[NodePart]
-    rigid: Sequence[RigidPart]
-    gravity: float  # its length [m/s2]
-
-    @cached_property
-    def rows(self) -> dict[str, slice]:
-        """Rows of each body's nodes."""
-        ends = np.cumsum([0, *(len(part.points) for part in self.nodes)]).tolist()
-        return {part.name: slice(*ends[k : k + 2]) for k, part in enumerate(self.nodes)}
-
-    @property
-    def n(self) -> int:
-        """Number of nodes."""
-        return sum(len(part.points) for part in self.nodes)
-
-    def joined(self, key: str, *row: int, kind: type = float) -> np.ndarray:
-        """Return an array of all nodes from those of the bodies."""
-        return np.concatenate([np.zeros((0, *row), kind), *(getattr(p, key) for p in self.nodes)])
-
-
-def _assembled(parts: _Parts) -> Built:
-    """Return bodies, obstacles and the world as one model."""
-    scene, rows = parts.scene, parts.rows
-    rest, held = parts.joined("points", 3), parts.joined("held", kind=bool)
-    forces: dict[str, Force] = {}
-    for part in parts.nodes:
-        forces |= part.forces(rest, rows[part.name].start)
-    touching = _touching(parts, _stiffness(forces, parts.n))
-    contacts = make_contacts(scene.obstacles, touching, parts.gravity)
-    values, maps = _values(parts, forces)
-    pushes = make_pushes(scene.pushes, parts.nodes, rows, parts.rigid)
-    values |= contacts.values | pushes.values
-    maps += [*contacts.maps, *pushes.maps]
-    model = Model(
-        parts.joined("mass"),
-        _joined(forces | pushes.forces, contacts.forces),
-        gravity=scene.world.gravity,
-        pinned=held,
-        bodies={part.name: part.bodies for part in parts.rigid},
-    )
-    start = State(rest if parts.n else None, bodies={p.name: p.state for p in parts.rigid})
-    targets = all_targets(maps, {path: value.value for path, value in values.items()})
-    system, state = model.with_values(start, targets)
-    meshes, subjects = _drawn(parts)
-    bodies = (*parts.nodes, *parts.rigid)
-    return Built(
-        system,
-        state,
-        meshes,
-        subjects,
-        lights_of(scene),
-        values,
-        tuple(maps),
-        held if parts.n else None,
-        rows,
-        [
-            *(note for part in bodies for note in part.notes),
-            *([APART] if len(bodies) > 1 else []),
-            *notes_on_start(scene.obstacles, touching),
-        ],
-        {k: v for part in (*parts.nodes, pushes) for k, v in part.varying.items()},
-    )
-
-
-def _values(parts: _Parts, forces: dict[str, Force]) -> tuple[dict[str, Value], list[ParameterMap]]:
-    """Return the values and maps of the bodies and the world."""
-    world = parts.scene.world
-    values: dict[str, Value] = {"world.gravity": linear(world.gravity, "m/s2", 10.0)}
+def _of_world(
+    scene: Scene, forces: Mapping[str, Force]
+) -> tuple[dict[str, Value], list[ParameterMap]]:
+    """Return gravity and wind as values, and their maps."""
+    values: dict[str, Value] = {"world.gravity": linear(scene.world.gravity, "m/s2", 10.0)}
     maps: list[ParameterMap] = [Scaled("world.gravity", {"gravity": 1.0})]
     windy = [name for name, force in forces.items() if isinstance(force, LiftDrag)]
     if windy:
-        values["world.wind"] = linear(world.wind, "m/s", 20.0)
+        values["world.wind"] = linear(scene.world.wind, "m/s", 20.0)
         maps.append(Scaled("world.wind", {f"{name}.wind": 1.0 for name in windy}))
-    for part in parts.nodes:
-        body: Any = parts.scene.bodies[part.name]
-        rows, position = parts.rows[part.name], np.asarray(body.position)
-        values |= part.values | motion_values(part.name, body, part.size, parts.gravity)
-        maps += part.maps(rows, parts.n)
-        is_free = ~part.held
-        maps.append(
-            NodeMotion(part.name, part.points, part.center, position, is_free, rows, parts.n)
-        )
-        own = rows.start + np.flatnonzero(is_free)
-        path, velocity = f"{part.name}.node_velocity", values[f"{part.name}.velocity"]
-        values[path] = replace(velocity, value=np.zeros((len(own), 3)))
-        maps.append(Placed(path, "state.v", own, parts.n))
-    for part in parts.rigid:
-        values |= part.values
-        maps += part.maps
     return values, maps
 
 
-def _stiffness(forces: dict[str, Force], n: int) -> np.ndarray:
+def _of_nodes(
+    part: NodePart, body: Any, gravity: float, n: int
+) -> tuple[dict[str, Value], list[ParameterMap]]:
+    """Return the values of a body among the n nodes, and their maps."""
+    name, is_free = part.name, ~part.held
+    position, free_rows = np.asarray(body.position), part.first + np.flatnonzero(is_free)
+    values = part.values | motion_values(name, body, part.size, gravity)
+    values[f"{name}.node_velocity"] = replace(
+        values[f"{name}.velocity"], value=np.zeros((len(free_rows), 3))
+    )
+    pose = {"is_free": is_free, "rows": part.rows, "n": n}
+    return values, [
+        *part.material,
+        part.mass_map(part.rows, n),
+        NodeMotion(name, part.points, part.center, position, **pose),
+        Placed(f"{name}.node_velocity", "state.v", free_rows, n),
+    ]
+
+
+def _stiffness(forces: Mapping[str, Force], n: int) -> np.ndarray:
     """Return what the elements of each node hold it with, (n_nodes,) [N/m]."""
     k = np.zeros(n)
     for force in forces.values():
@@ -283,23 +266,24 @@ def _stiffness(forces: dict[str, Force], n: int) -> np.ndarray:
     return k
 
 
-def _touching(parts: _Parts, stiffness: np.ndarray) -> list[Touching]:
+def _touching(
+    scene: Scene, nodes: Sequence[NodePart], rigid: Sequence[RigidPart], stiffness: np.ndarray
+) -> list[Touching]:
     """Return all bodies as contacts see them, in the order of the scene."""
-    bodies: dict[str, Any] = dict(parts.scene.bodies)
+    bodies: dict[str, Any] = dict(scene.bodies)
+    speeds = {name: float(np.linalg.norm(body.velocity)) for name, body in bodies.items()}
     found = {}
-
-    def add(part: NodePart | RigidPart, **more: Any) -> None:
-        speed = float(np.linalg.norm(bodies[part.name].velocity))
-        found[part.name] = Touching(name=part.name, size=part.size, speed=speed, **more)
-
-    for part in parts.nodes:
+    for part in nodes:
         own = part.touching
-        rows = parts.rows[part.name].start + own
-        mass, held_with = part.mass[own], stiffness[rows]
-        add(part, nodes=rows, points=part.points[own], mass=mass, held_with=held_with)
-    for part in parts.rigid:
+        rows = part.first + own
+        found[part.name] = Touching(
+            part.name, part.points[own], part.mass[own], part.size, speeds[part.name],
+            nodes=rows, held_with=stiffness[rows],
+        )  # fmt: skip
+    for part in rigid:
         points, mass = part.bodies.meshes[0].points, part.bodies.masses[0]
-        add(part, is_rigid=True, points=points, mass=mass)
+        speed = speeds[part.name]
+        found[part.name] = Touching(part.name, points, mass, part.size, speed, is_rigid=True)
     return [found[name] for name in bodies]
 
 
@@ -314,23 +298,11 @@ def _joined(forces: Mapping[str, Force], contacts: Mapping[str, Force]) -> dict[
     return {**forces, **contacts}
 
 
-def _drawn(parts: _Parts) -> tuple[dict[str, Mesh], dict[str, Subject]]:
-    """Return what is drawn, and where its vertices are, by name."""
-    meshes: dict[str, Mesh] = {part.name: part.mesh for part in (*parts.nodes, *parts.rigid)}
-    subjects: dict[str, Subject] = {part.name: Hulls(part.name) for part in parts.rigid}
-    for part in parts.nodes:
-        own = scipy.sparse.coo_array(part.skin)
-        row, column = own.coords
-        placed = (own.data, (row, parts.rows[part.name].start + column))
-        skin = scipy.sparse.csr_array(placed, shape=(len(part.vertices), parts.n))
-        subjects[part.name] = Skin(skin, part.offset)
-    _draw_obstacles(parts.scene, meshes, subjects)
-    return meshes, subjects
-
-
-def _draw_obstacles(scene: Scene, meshes: dict[str, Mesh], subjects: dict[str, Subject]) -> None:
-    """Add the obstacles that are drawn."""
-    for name, obstacle in scene.obstacles.items():
-        if obstacle.draw:
-            meshes[name], points = drawn_obstacle(name, obstacle)
-            subjects[name] = Still(points)
+def _subject(part: NodePart | RigidPart, n: int) -> Subject:
+    """Return where the drawn vertices of a body are; the model has n nodes."""
+    if isinstance(part, RigidPart):
+        return Hulls(part.name)
+    own = scipy.sparse.coo_array(part.skin)
+    row, column = own.coords
+    entries, shape = (own.data, (row, part.first + column)), (len(part.skin.indptr) - 1, n)
+    return Skin(scipy.sparse.csr_array(entries, shape=shape), part.offset)

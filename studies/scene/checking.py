@@ -7,27 +7,8 @@ from typing import Any
 import numpy as np
 
 from studies.runs.errors import StudyError
-from studies.scene.declared import (
-    Camera,
-    Cloth,
-    Drawn,
-    Film,
-    Free,
-    Held,
-    Pendulum,
-    PlaneObstacle,
-    Points,
-    Policy,
-    Push,
-    Rigid,
-    Scene,
-    SceneFile,
-    Sky,
-    Smoke,
-    Soft,
-    Springs,
-    States,
-)
+from studies.scene import declared
+from studies.scene.declared import Scene, SceneFile
 from studies.scene.tables import joined, unknown
 
 
@@ -55,14 +36,14 @@ def check_world(scene: Scene) -> None:
         key = f"obstacles.{name}"
         for body in obstacle.bodies or ():
             _check_reference(f"{key}.bodies", "body", body, scene.bodies)
-        if isinstance(obstacle, PlaneObstacle):
+        if isinstance(obstacle, declared.PlaneObstacle):
             _check_direction(f"{key}.normal", obstacle.normal)
     for name, push in scene.pushes.items():
         _check_push(f"pushes.{name}", push, scene)
     for name, camera in scene.cameras.items():
         _check_camera(f"cameras.{name}", camera)
     for name, light in scene.lights.items():
-        if isinstance(light, Sky):
+        if isinstance(light, declared.Sky):
             _check_sky(f"lights.{name}", light, scene)
         else:
             _check_direction(f"lights.{name}.direction", light.direction)
@@ -134,7 +115,7 @@ def camera_of(key: str, camera: str | None, scene: Scene) -> str:
     return next(iter(scene.cameras))
 
 
-def _check_camera(key: str, camera: Camera) -> None:
+def _check_camera(key: str, camera: declared.Camera) -> None:
     """Raise if pose or lens of a camera is missing or there twice, or its axes are none."""
     ways = "Give eye, target and fov_y, or K, R and t."
     at = [name for name in ("eye", "target") if getattr(camera, name) is not None]
@@ -165,14 +146,14 @@ def _check_camera(key: str, camera: Camera) -> None:
 
 def _check_body(key: str, body: Any) -> None:
     """Raise if a body has no mesh, or is held where it cannot be."""
-    if isinstance(body, Soft | Cloth | Rigid | Springs):
+    if hasattr(body, "mesh"):
         if body.mesh is None:
             raise StudyError(
                 f"`{key}.mesh` is missing: give a file, "
                 '"pyvista:NAME", "shape:NAME", or a generator such as "box".'
             )
         if body.held is not None:
-            if isinstance(body, Rigid):
+            if isinstance(body, declared.Rigid):
                 raise StudyError(
                     f"`{key}.held`: a rigid body has no nodes to hold. Leave it out, or make an "
                     "obstacle of it."
@@ -180,15 +161,15 @@ def _check_body(key: str, body: Any) -> None:
             _check_held(f"{key}.held", body.held)
     for name in ("actuation", "bending_actuation"):
         policy = getattr(body, name, None)
-        if isinstance(policy, Policy) and policy.where is not None:
+        if isinstance(policy, declared.Policy) and policy.where is not None:
             _check_held(f"{key}.{name}.where", policy.where)
-    if isinstance(body, Pendulum):
+    if isinstance(body, declared.Pendulum):
         _check_pendulum(key, body)
 
 
-def _check_push(key: str, push: Push, scene: Scene) -> None:
+def _check_push(key: str, push: declared.Push, scene: Scene) -> None:
     """Raise if a push is on no body, or does not say once where and when."""
-    with_mesh = [k for k, body in scene.bodies.items() if not isinstance(body, Pendulum | Smoke)]
+    with_mesh = [name for name, body in scene.bodies.items() if hasattr(body, "mesh")]
     _check_reference(f"{key}.body", "body with a mesh", push.body, with_mesh)
     if push.nodes and push.at != "centre":
         raise StudyError(f"`{key}` must have `at` or `nodes`, got both.")
@@ -202,8 +183,8 @@ def _check_push(key: str, push: Push, scene: Scene) -> None:
         )
 
 
-def _check_held(key: str, held: Held) -> None:
-    if held == Held():
+def _check_held(key: str, held: declared.Held) -> None:
+    if held == declared.Held():
         raise StudyError(f"`{key}` selects nothing: give box, plane, ball or nodes.")
     if held.box and any(a > b for a, b in zip(held.box.lower, held.box.upper, strict=True)):
         raise StudyError(
@@ -214,7 +195,7 @@ def _check_held(key: str, held: Held) -> None:
         _check_direction(f"{key}.plane.normal", held.plane.normal)
 
 
-def _check_pendulum(key: str, body: Pendulum) -> None:
+def _check_pendulum(key: str, body: declared.Pendulum) -> None:
     """Raise if a pendulum has not one or two links, or lists of other lengths."""
     n_links = len(body.length)
     if n_links not in (1, 2):
@@ -228,7 +209,7 @@ def _check_pendulum(key: str, body: Pendulum) -> None:
             )
 
 
-def _check_opencv(key: str, camera: Camera) -> None:
+def _check_opencv(key: str, camera: declared.Camera) -> None:
     """Raise if K is no matrix of intrinsics, or R no rotation."""
     if camera.K is not None:
         (fx, _, _), (k10, fy, _), last = camera.K
@@ -249,7 +230,7 @@ def _check_opencv(key: str, camera: Camera) -> None:
 
 def _check_source(key: str, one: Any) -> None:
     """Raise if an observation is neither from a file nor simulated, or both."""
-    source = "video" if isinstance(one, Film) else "file"
+    source = "video" if isinstance(one, declared.Film) else "file"
     if (getattr(one, source) is None) == (one.simulate is None):
         given = "both" if one.simulate else "neither"
         raise StudyError(f"`{key}` must have `{source}` or a table `simulate`, got {given}.")
@@ -265,7 +246,7 @@ def _check_drawn(key: str, value: Any) -> None:
     if isinstance(value, tuple):
         for one in value:
             _check_drawn(key, one)
-    if not isinstance(value, Drawn):
+    if not isinstance(value, declared.Drawn):
         return
     if (value.between is None) == (value.normal is None):
         raise StudyError(f"`{key}` must be drawn by `between` or `normal`, one of the two.")
@@ -279,12 +260,12 @@ def _check_drawn(key: str, value: Any) -> None:
 def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:
     """Raise if an observation names a body or camera that is not there."""
     _check_source(key, observation)
-    if isinstance(observation, Points | States):
+    if isinstance(observation, declared.Points | declared.States):
         _check_reference(f"{key}.body", "body", observation.body, scene.bodies)
-    if isinstance(observation, Points) and observation.camera is not None:
+    if isinstance(observation, declared.Points) and observation.camera is not None:
         camera_of(key, observation.camera, scene)
-    if isinstance(observation, Film):
-        is_smoke = all(isinstance(body, Smoke) for body in scene.bodies.values())
+    if isinstance(observation, declared.Film):
+        is_smoke = all(isinstance(body, declared.Smoke) for body in scene.bodies.values())
         if not is_smoke or observation.camera is not None:
             camera_of(key, observation.camera, scene)
         if observation.frames and not 0 <= observation.frames[0] < observation.frames[1]:
@@ -297,7 +278,7 @@ def _check_observation(key: str, observation: Any, scene: SceneFile) -> None:
             raise StudyError(f"`{key}.background` has both color and picture: give one of them.")
 
 
-def _check_free(path: str, free: Free, scene: SceneFile) -> None:
+def _check_free(path: str, free: declared.Free, scene: SceneFile) -> None:
     """Raise if a free path leads nowhere, or its bounds, start or tie do not fit."""
     key = joined("free", path)
     check_path(key, path, scene)
@@ -332,7 +313,7 @@ def check_path(key: str, path: str, scene: SceneFile) -> None:
         _check_reference(key, "body or obstacle", head, known)
 
 
-def _check_bounds(key: str, free: Free, start: Any) -> None:
+def _check_bounds(key: str, free: declared.Free, start: Any) -> None:
     """Raise if the bounds are none, or exclude the start."""
     if free.bounds is None:
         return
@@ -384,7 +365,7 @@ def _check_reference(key: str, what: str, name: str, known: Iterable[str]) -> No
         raise StudyError(f"`{key}`: {unknown(what, name, known)}")
 
 
-def _check_sky(key: str, light: Sky, scene: Scene) -> None:
+def _check_sky(key: str, light: declared.Sky, scene: Scene) -> None:
     """Raise if a sky is not the only light, or its coefficients are not nine."""
     if len(scene.lights) > 1:
         raise StudyError(

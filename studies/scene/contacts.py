@@ -48,7 +48,6 @@ from adjsim.rotations import cross_matrix
 DEPTH = 0.005  # of a body's size
 ZETA = 0.6
 RESTITUTION = float(np.exp(-ZETA / np.sqrt(1.0 - ZETA**2) * np.arccos(ZETA)))
-NODE_PART = 1.0  # of the stiffness of a node's elements
 NODE_RATE2 = 2e4  # [g/L]
 GRAVITY = 9.81  # where a scene has none
 
@@ -74,7 +73,7 @@ def chosen_stiffness(body: Touching, gravity: float) -> np.ndarray:
     if body.is_rigid:
         u = np.sqrt(8.0 * g * body.size + body.speed**2)
         return np.asarray(body.mass * (RESTITUTION * u / (DEPTH * body.size)) ** 2)
-    return np.maximum(NODE_PART * body.held_with, body.mass * NODE_RATE2 * g / body.size)
+    return np.maximum(body.held_with, body.mass * NODE_RATE2 * g / body.size)
 
 
 def chosen_damping(body: Touching, stiffness: Any) -> np.ndarray:

@@ -366,6 +366,7 @@ class Ring:
     """Views evenly around the target, about `up`, as of a turntable; `eye` is that of the first.
 
     The k-th is as high as the k-th of `elevations` in turn says [deg]; without any, as the first.
+    A film by this camera is one picture of each: simulated, or of a folder in the order of names.
     """
 
     views: Annotated[int, Field(ge=2)]
@@ -376,21 +377,9 @@ class Ring:
 class Camera:
     """A pinhole camera: eye, target, up and fov_y [deg]; or K, R and t as OpenCV has them.
 
-    Attributes
-    ----------
-    K, R, t
-        Intrinsics [pixels of the film], and x_c = R x_w + t with x right, y down, z ahead.
-    distortion : tuple of float
-        Radial k1, k2 of OpenCV. Films and tracked points are undistorted when they are read.
-    fit : bool
-        Fit pose and field of view too, to the first frame and then with everything else. By
-        default unless all observations are simulated.
-    position_error, angle_error, fov_error : float
-        How well they are known, one standard deviation: part of the distance to the target [-],
-        rotation [deg], and part of the field of view [-].
-    ring : Ring
-        Many views in one table. A film by this camera is then one picture of each: simulated, or of
-        a folder of pictures in the order of their names.
+    x_c = R x_w + t with x right, y down, z ahead; K counts in pixels of the film. `distortion` is
+    radial, k1 and k2. The errors are one standard deviation of position (as a part of the distance
+    to the target), direction [deg] and field of view (as a part of it).
     """
 
     eye: Vector | None = None
@@ -491,31 +480,11 @@ class Background:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Film(_Observation):
-    """A film, or one still picture, from a camera.
+    """A film, or one still picture, from a camera: mp4, gif, a folder of PNG frames, PNG or JPEG.
 
-    Attributes
-    ----------
-    video : str
-        mp4, gif, a folder of PNG frames, or one PNG or JPEG picture.
-    simulate : SimulatedFilm
-        In place of `video`: it is filmed with the hidden truth.
-    compare : str
-        "rgb", or "silhouette": only where the bodies are.
-    masks : str
-        Film or folder of pictures of the same size and length, white where the bodies are.
-    fps : float
-        Frames per second; by default as the file says.
-    frames : tuple of int
-        First frame and end (the first frame that is left out).
-    downsample : int
-        Blocks of so many pixels a side become one; by default as large as leave 120 rows and 160
-        columns.
-    softness : float
-        Width of soft edges, sqrt(sigma) [pixels]. 0: hard ones, where no place of a body or camera
-        is asked for.
-    seams : bool
-        Soften every face, not only outlines: faint seams show between faces, and where an edge
-        becomes an outline nothing jumps.
+    `frames` are the first frame and the end (the first one that is left out), `masks` pictures that
+    are white where the bodies are. Blocks of `downsample` pixels a side become one, `softness` is
+    the width of soft edges [pixels], and with `seams` every face has them, not only outlines.
     """
 
     kind: Literal["film"] = "film"
@@ -608,33 +577,7 @@ class Free:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Search:
-    """How the answer is searched.
-
-    Attributes
-    ----------
-    coarse : int
-        Points of the coarse set; 0: none. None: 13 for one free number, 64 for two or three, 128
-        for more.
-    basins : int
-        Local searches start from so many of the best basins.
-    stages : tuple of float
-        Parts of the film that are looked at one after the other.
-    softness : tuple of float
-        The same for pictures of things at rest: factors of the width of soft edges, from wide to 1.
-    held_back : float
-        Part of the frames at the end that is predicted before it is used; 0: none.
-    max_evaluations : int
-        Of each local search.
-    method : str
-        None: Gauss-Newton with up to 40 free numbers, L-BFGS-B with more.
-    learning_rate, decay, momentum, beta1, beta2, memory
-        Of the method: see `studies.search.optimizers.problem.Options`.
-    loss : str
-        Of films: "pyramid" (blurred levels too) or "mse".
-    levels, growth
-        Of the pyramid: how many, and the weight of a level relative to the next finer one. Above 1
-        it leads a body to where a picture has it before the two overlap.
-    """
+    """How the answer is searched; what is None depends on how many numbers are free."""
 
     coarse: Annotated[int, Field(ge=0)] | None = None
     basins: Annotated[int, Field(ge=1)] = 3
@@ -687,20 +630,11 @@ class Scene:
 class SceneFile(Scene):
     """A scene, what was observed of it, what is free, and how that is searched.
 
-    Attributes
-    ----------
-    purpose : str
-        "identify": which values explain what was observed; "control": how to bring the bodies where
-        the observations, a target, have them.
-    truth : dict
-        Values by path with which observations are simulated, where they differ from the scene's.
-        "bodies.NAME.KEY" is a key of a body's table: its mesh is another one, say.
-    instances : int
-        So many random ones are run, by the seed and their number.
-    published : dict
-        Relative errors that others have reached, by path, beside those of many instances.
-    draw : str
-        Bundled module whose `draw(file, rng, instance)` fills in what cannot be data.
+    `purpose` is "identify": which values explain what was observed; or "control": how to bring the
+    bodies where the observations, a target, have them. `truth` are values by path with which
+    observations are simulated, where they differ from the scene's; "bodies.NAME.KEY" is a key of a
+    body's table. `instances` random ones are run; `published` are relative errors of others by
+    path; `draw` names a bundled module whose `draw(file, rng, instance)` fills in the rest.
     """
 
     title: str = ""

@@ -1,22 +1,27 @@
 """Where the vertices of what is drawn are at every frame, with tangent and adjoint.
 
 They depend on the trajectory, and for some subjects also on values of the system itself, such as
-the length of a drawn rod.
+the length of a drawn rod. Every subject has
+
+    vertices        [m], (n_frames, n_vertices, 3)
+    vertices_jvp    their tangent from that of the trajectory and of the system's values by path
+    vertices_vjp    what their cotangent is pulled back to
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
 from adjoint.rigid.pose import vertices_jvp, vertices_vjp
 from adjsim.model import Model
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import vertices
-from studies.scene.motion import Motion
+from render.pendulum import RodsAndBobs
+from studies.scene.maps import Arrays
+from studies.scene.motion import AtRest, Motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,38 +41,12 @@ class Pulled:
                 mine[key] = mine[key] + value if key in mine else value
 
 
-class Subject(ABC):
-    """Where the vertices of one object are. Subclasses are frozen."""
-
-    @abstractmethod
-    def vertices(self, motion: Motion, run: Any) -> np.ndarray:
-        """Return the vertices [m], (n_frames, n_vertices, 3)."""
-
-    @abstractmethod
-    def vertices_jvp(
-        self, motion: Motion, run: Any, tan_run: Any, tangents: Mapping[str, Any]
-    ) -> np.ndarray:
-        """Return their tangent from that of the trajectory and of values by path."""
-
-    @abstractmethod
-    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> Pulled:
-        """Pull the cotangent of the vertices back."""
-
-
 @dataclass(frozen=True, eq=False)
-class Skin(Subject):
+class Skin:
     """Vertices S x + offset of the nodes' positions x."""
 
     matrix: scipy.sparse.csr_array  # S, (n_vertices, n_nodes)
     offset: Any = 0.0  # (n_vertices, 3) or () [m]
-
-    @classmethod
-    def of_nodes(cls, nodes: np.ndarray, n_nodes: int, offset: Any = 0.0) -> "Skin":
-        """Return the vertices that lie at these nodes, or at an offset from them."""
-        rows = np.arange(len(nodes))
-        shape = (len(nodes), n_nodes)
-        entries = (np.ones(len(nodes)), (rows, np.asarray(nodes)))
-        return cls(scipy.sparse.csr_array(entries, shape=shape), offset)
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return S x + offset."""
@@ -75,9 +54,7 @@ class Skin(Subject):
         moved = _apply(self.matrix, run.x)
         return moved + np.asarray(self.offset, moved.dtype)
 
-    def vertices_jvp(
-        self, motion: Motion, run: Any, tan_run: Any, tangents: Mapping[str, Any]
-    ) -> np.ndarray:
+    def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return S tan_x."""
         del motion, run, tangents
         return _apply(self.matrix, tan_run.x)
@@ -89,7 +66,7 @@ class Skin(Subject):
 
 
 @dataclass(frozen=True, eq=False)
-class Hulls(Subject):
+class Hulls:
     """Vertices of a set of rigid bodies, which are drawn with the set's `faces`."""
 
     name: str  # the set, as the model's `bodies` name it
@@ -98,9 +75,7 @@ class Hulls(Subject):
         """Return x + R c."""
         return vertices(self._set(motion), run.bodies[self.name])
 
-    def vertices_jvp(
-        self, motion: Motion, run: Any, tan_run: Any, tangents: Mapping[str, Any]
-    ) -> np.ndarray:
+    def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
         """Return the tangent of the same."""
         del tangents
         bodies = self._set(motion)
@@ -119,28 +94,64 @@ class Hulls(Subject):
 
 
 @dataclass(frozen=True, eq=False)
-class Still(Subject):
-    """An object at rest, (n_vertices, 3) [m]."""
+class Still:
+    """An object that does not move, (n_vertices, 3) [m], or the parameter `path` of an `AtRest`."""
 
-    points: np.ndarray
+    points: np.ndarray | None = None
+    path: str = ""
 
     def vertices(self, motion: Motion, run: Any) -> np.ndarray:
         """Return the points, once for each frame."""
         del run
-        points = np.asarray(self.points, motion.dtype)
+        system, given = motion.system, self.points
+        if self.path:
+            assert isinstance(system, AtRest)
+            given = system.points[self.path]
+        points = np.asarray(given, motion.dtype)
         return np.broadcast_to(points, (len(motion.frames), *points.shape))
 
-    def vertices_jvp(
-        self, motion: Motion, run: Any, tan_run: Any, tangents: Mapping[str, Any]
-    ) -> np.ndarray:
-        """Return 0."""
-        del tan_run, tangents
-        return np.zeros_like(self.vertices(motion, run))
+    def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
+        """Return the tangent of the points, once for each frame; 0 where they are constant."""
+        del tan_run
+        still = self.vertices(motion, run)
+        tangent = np.asarray(tangents.get(self.path, 0.0), still.dtype)
+        return np.broadcast_to(tangent, still.shape)
 
     def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> Pulled:
-        """Return nothing: it does not move."""
-        del motion, run, adj_vertices
-        return Pulled()
+        """Return the sum over frames as the cotangent of the points, unless they are constant."""
+        del motion, run
+        return Pulled(values={self.path: adj_vertices.sum(axis=0)} if self.path else {})
+
+
+@dataclass(frozen=True, eq=False)
+class HangingRods:
+    """The vertices of a pendulum. An image shows its length twice: as it swings, and as drawn."""
+
+    shape: RodsAndBobs
+
+    def vertices(self, motion: Motion, run: Any) -> np.ndarray:
+        """Return the vertices of every frame."""
+        return self.shape.vertices(run.angle, _lengths(motion))
+
+    def vertices_jvp(self, motion: Motion, run: Any, tan_run: Any, tangents: Arrays) -> np.ndarray:
+        """Return their tangent."""
+        length = _lengths(motion)
+        tan_length = tangents.get("length", np.zeros_like(length))
+        return rods_and_bobs_jvp(self.shape, run.angle, length, tan_run.angle, tan_length)
+
+    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> Pulled:
+        """Pull their cotangent back to the angles and the lengths."""
+        length = _lengths(motion)
+        adj_angle, adj_length = rods_and_bobs_vjp(self.shape, run.angle, length, adj_vertices)
+        return Pulled({"angle": adj_angle}, {"length": adj_length})
+
+
+Subject = Skin | Hulls | Still | HangingRods
+
+
+def _lengths(motion: Motion) -> np.ndarray:
+    """Return the lengths of a pendulum's rods [m]."""
+    return motion.system.parameters()["length"]
 
 
 def _apply(matrix: scipy.sparse.csr_array, x: np.ndarray) -> np.ndarray:

@@ -35,6 +35,11 @@ class Value:
     scale: Any = None
 
 
+def values_of(values: Mapping[str, Value]) -> dict[str, np.ndarray]:
+    """Return a scene's own values by path."""
+    return {path: one.value for path, one in values.items()}
+
+
 class ParameterMap(ABC):
     """A differentiable map from values of a scene, by path, to parameters of its system."""
 
@@ -45,9 +50,12 @@ class ParameterMap(ABC):
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return the parameters by target."""
 
-    @abstractmethod
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return their tangents from those of the values; missing ones are zero."""
+        """Return their tangents from those of the values; missing ones are zero.
+
+        This one is right for a linear map.
+        """
+        return self.values({k: tangents.get(k, np.zeros_like(sources[k])) for k in self.sources})
 
     @abstractmethod
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
@@ -77,33 +85,12 @@ def sum_to(shape: tuple[int, ...], array: np.ndarray) -> np.ndarray:
     return array.sum(axis=spread, keepdims=True)
 
 
-@dataclass(frozen=True, eq=False)
-class _LinearMap(ParameterMap):
-    """A linear map from one value."""
+class Scaled(ParameterMap):
+    """Targets that are a value times constant factors by target; both are broadcast."""
 
-    source: str
-
-    @property
-    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The one value."""
-        return (self.source,)
-
-    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the map of the tangent."""
-        value = sources[self.source]
-        return self.values({self.source: tangents.get(self.source, np.zeros_like(value))})
-
-
-@dataclass(frozen=True, eq=False)
-class Scaled(_LinearMap):
-    """Targets that are a value times constant factors; factor and value are broadcast."""
-
-    factors: Mapping[str, Any]  # by target
-
-    @property
-    def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The targets of the factors."""
-        return tuple(self.factors)
+    def __init__(self, source: str, factors: Mapping[str, Any]) -> None:
+        self.sources, self.targets = (source,), tuple(factors)
+        self.source, self.factors = source, factors
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return the value times the factors."""
@@ -121,19 +108,18 @@ class Scaled(_LinearMap):
         return {self.source: np.sum(parts, axis=0) if parts else np.zeros(shape)}
 
 
-@dataclass(frozen=True, eq=False)
-class Placed(_LinearMap):
-    """Some rows of the target are those of a value, or weights times one number; others are 0."""
+class Placed(ParameterMap):
+    """Some rows of the target are those of a value, or weights times one number; others are 0.
 
-    target: str
-    rows: Any  # a slice, or numbers that are all different, (n_rows,)
-    n: int  # rows of the target
-    weights: np.ndarray | None = None  # (n_rows,)
+    `rows` is a slice, or numbers that are all different, (n_rows,); the target has `n` rows.
+    """
 
-    @property
-    def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The one target."""
-        return (self.target,)
+    def __init__(
+        self, source: str, target: str, rows: Any, n: int, *, weights: np.ndarray | None = None
+    ) -> None:
+        self.sources, self.targets = (source,), (target,)
+        self.source, self.target = source, target
+        self.rows, self.n, self.weights = rows, n, weights
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return the rows in their places."""
@@ -151,22 +137,19 @@ class Placed(_LinearMap):
         return {self.source: adj if self.weights is None else np.asarray(self.weights @ adj)}
 
 
-@dataclass(frozen=True, eq=False)
 class Weighed(ParameterMap):
-    """Masses of nodes: what a density gives, times a factor for each node."""
+    """Masses of a body's nodes: what its density gives, times a factor for each node.
 
-    density: str  # paths of the two values, () or (n_elements,), and (n_rows,)
-    factors: str
-    matrix: Any  # from densities of elements to masses, (n_rows, n_elements)
-    rows: slice  # which rows of all masses they are
-    n: int  # nodes of the model
+    `matrix` goes from densities of elements to masses, (n_rows, n_elements); `rows` are the body's
+    among the `n` nodes of the model.
+    """
 
     targets = ("mass",)
 
-    @property
-    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Density and factors."""
-        return (self.density, self.factors)
+    def __init__(self, name: str, matrix: Any, rows: slice, n: int) -> None:
+        self.density, self.factors = f"{name}.density", f"{name}.mass_factors"
+        self.sources = (self.density, self.factors)
+        self.matrix, self.rows, self.n = matrix, rows, n
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return the masses in their rows."""
@@ -200,25 +183,22 @@ class Weighed(ParameterMap):
 Curve = Callable[[Any], tuple[Any, Any]]  # g(nu) and its derivative
 
 
-@dataclass(frozen=True, eq=False)
 class Moduli(ParameterMap):
-    """Stiffnesses that are proportional to Young's modulus: A (E g(nu))."""
+    """Stiffnesses that are proportional to a body's Young's modulus: A (E g(nu)).
 
-    E: str  # paths of the two values
-    nu: str
-    curves: Mapping[str, Curve]  # by target: g(nu) and dg/dnu
-    # A of targets that belong to other elements than E does, used where E is an array.
-    averages: Mapping[str, scipy.sparse.csr_array]
+    `curves` are g(nu) and dg/dnu by target; `averages` are A of targets that belong to other
+    elements than E does, used where E is an array.
+    """
 
-    @property
-    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """E and nu."""
-        return (self.E, self.nu)
-
-    @property
-    def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The targets of the curves."""
-        return tuple(self.curves)
+    def __init__(
+        self,
+        name: str,
+        curves: Mapping[str, Curve],
+        averages: Mapping[str, scipy.sparse.csr_array],
+    ) -> None:
+        self.E, self.nu = f"{name}.E", f"{name}.nu"
+        self.sources, self.targets = (self.E, self.nu), tuple(curves)
+        self.curves, self.averages = curves, averages
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return A (E g(nu))."""

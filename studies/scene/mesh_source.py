@@ -84,11 +84,6 @@ def tried(key: str, make: Callable[[], T]) -> T:
 def read_source(key: str, body: Any) -> Source:
     """Return the mesh of a body in the world; `key` is the body's, e.g. "bodies.duck"."""
     name = body.mesh
-    if not name:
-        raise StudyError(
-            f"`{key}.mesh` must name a mesh file or a generator, got none. Generators: "
-            f"{', '.join(GENERATORS)}, {SHAPE}NAME."
-        )
     if name.startswith(SHAPE) or not any(mark in name for mark in FILE_MARKS):
         source = Source(tried(f"{key}.mesh", lambda: _generated(key, body)))
     else:
@@ -151,16 +146,16 @@ def _generated(key: str, body: Any) -> TetMesh | TriangleMesh | Chain:
     if body.mesh.startswith(SHAPE):
         name = checks.known_key("shape", body.mesh.removeprefix(SHAPE), SHAPES)
         _refuse(key, body, "cells")
-        return shape(name, *_sizes(key, body, 1, (1.0,)))
+        return shape(name, *_numbers(key, body, "size", (1.0,)))
     name = checks.known_key("generator", body.mesh, (*GENERATORS, SHAPE + "NAME"))
     make, sizes, cells = GENERATORS[name]
     if cells is None:
         _refuse(key, body, "cells")
-    size = _sizes(key, body, len(sizes), sizes)
+    size = _numbers(key, body, "size", sizes)
     if isinstance(cells, int):
-        is_rigid_box = name == "box" and body.kind == "rigid"
-        cells = (1, 1, 1) if is_rigid_box else _cells_along(size, cells)
-    counts = None if cells is None else _counts(key, body, len(cells), cells)
+        along = tuple(max(1, round(cells * edge / max(size))) for edge in size)
+        cells = (1, 1, 1) if name == "box" and body.kind == "rigid" else along
+    counts = None if cells is None else _numbers(key, body, "cells", cells)
     return tried(f"{key}.cells", lambda: make(size, counts))
 
 
@@ -187,25 +182,15 @@ GENERATORS: dict[str, tuple[Callable[[Any, Any], Any], tuple[float, ...], Any]] 
 }  # fmt: skip
 
 
-def _cells_along(size: tuple[float, ...], longest: int) -> tuple[int, ...]:
-    return tuple(max(1, round(longest * edge / max(size))) for edge in size)
-
-
-def _sizes(key: str, body: Any, n: int, default: tuple[float, ...]) -> tuple[float, ...]:
-    given = default if body.size is None else tuple(body.size)
-    if len(given) != n or not min(given) > 0.0:
+def _numbers(key: str, body: Any, which: str, default: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the size or the numbers of cells of a body's mesh, as many as by default."""
+    kind, unit = ("positive", " [m]") if which == "size" else ("whole", "")
+    least = " of at least 1" if which == "cells" else ""
+    given = tuple(getattr(body, which) or default)
+    if len(given) != len(default) or not min(given) > 0:
         raise StudyError(
-            f"`{key}.size` must be {n} positive number(s) for {body.mesh!r} [m], got {list(given)}."
-        )
-    return given
-
-
-def _counts(key: str, body: Any, n: int, default: tuple[int, ...]) -> tuple[int, ...]:
-    given = default if body.cells is None else tuple(body.cells)
-    if len(given) != n or min(given) < 1:
-        raise StudyError(
-            f"`{key}.cells` must be {n} whole number(s) of at least 1 for {body.mesh!r}, got "
-            f"{list(given)}."
+            f"`{key}.{which}` must be {len(default)} {kind} number(s){least} for {body.mesh!r}"
+            f"{unit}, got {list(given)}."
         )
     return given
 

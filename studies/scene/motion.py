@@ -21,7 +21,7 @@ DT = "world.dt"  # what settings call the size of a step
 
 @dataclass(frozen=True, eq=False)
 class AtRest:
-    """What does not move, in place of a system: its parameters by path."""
+    """What does not move, in place of a system: its parameters by path. Its state is empty."""
 
     points: Mapping[str, np.ndarray]
 
@@ -32,11 +32,6 @@ class AtRest:
     def parameters(self) -> dict[str, np.ndarray]:
         """Return the parameters by path."""
         return dict(self.points)
-
-
-@dataclass(frozen=True)
-class NoState:
-    """The state of what does not move."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,14 +88,10 @@ class Motion:
 
     def run(self) -> Any:
         """Run forward."""
-        if isinstance(self.system, AtRest):
-            return RestingRun(self.frames, self.dt)
         return self._tried(rollout)
 
     def record(self) -> Any:
         """Run forward and keep what the reverse sweep needs, within the budget: a `Record`."""
-        if isinstance(self.system, AtRest):
-            return self.run()
         return self._tried(record, checkpoint=self.checkpoint)
 
     @property
@@ -119,6 +110,8 @@ class Motion:
         return self._tried(rollout_jvp, tangents)
 
     def _tried(self, sweep: Any, *more: Any, **kept: Any) -> Any:
+        if isinstance(self.system, AtRest):
+            return RestingRun(self.frames, self.dt)
         try:
             return sweep(
                 self.system, self.state, self.dt, self.n_steps, *more,

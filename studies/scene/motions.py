@@ -15,10 +15,9 @@ whose axes are those of the world in the declared pose. Along theta',
 
     R' = [w]x R,  w = J(theta) theta'
 
-with J of `adjsim/rotations.py`.
+with J of `adjsim/rotations.py`. Where nothing moves, X are the vertices of a body, a value too
+("B.vertices"), and C is the middle of the box around them.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,49 +25,55 @@ from adjsim.rotations import rotation_matrix, rotation_rate
 from studies.scene.maps import Arrays, ParameterMap
 
 
-NAMES = ("position", "rotation", "velocity", "spin")
+class _Pose(ParameterMap):
+    """What the maps below have: paths of a body's vectors, its centre C and its position p0."""
 
+    keys = ("position", "rotation", "velocity", "spin")
 
-class Motion(ParameterMap):
-    """What both motions have: the paths of a body's four vectors."""
-
-    name: str
-
-    @property
-    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The four vectors of the body."""
-        return tuple(f"{self.name}.{key}" for key in NAMES)
+    def __init__(self, name: str, center: np.ndarray, position: np.ndarray) -> None:
+        self.name, self.center, self.position = name, center, position
+        self.sources = tuple(f"{name}.{key}" for key in self.keys)
 
     def _vectors(self, sources: Arrays) -> list[np.ndarray]:
-        """Return position, rotation, velocity and spin; missing ones are zero."""
+        """Return the values of the sources; missing ones are zero."""
         return [np.asarray(sources.get(path, np.zeros(3))) for path in self.sources]
 
     def _by_path(self, *vectors: np.ndarray) -> dict[str, np.ndarray]:
         return dict(zip(self.sources, vectors, strict=True))
 
+    def _moved(self, points: np.ndarray, position: np.ndarray, R: np.ndarray) -> np.ndarray:
+        """Return x of the points X."""
+        return points + (position - self.position) + (points - self.center) @ (R - np.eye(3)).T
 
-@dataclass(frozen=True, eq=False)
-class NodeMotion(Motion):
-    """The start of a body made of nodes."""
 
-    name: str  # of the body
-    points: np.ndarray  # X, (n_own, 3) [m]
-    center: np.ndarray  # C and p0, (3,) [m]
-    position: np.ndarray
-    is_free: np.ndarray  # mask of the nodes that are not held, (n_own,)
-    rows: slice  # which nodes of the model they are
-    n: int  # nodes of the model
+class NodeMotion(_Pose):
+    """The start of a body made of nodes X, `points` (n_own, 3) [m].
+
+    `is_free` is the mask of those that are not held; `rows` are theirs among the `n` of the model.
+    """
 
     targets = ("state.x", "state.v")
+
+    def __init__(
+        self,
+        name: str,
+        points: np.ndarray,
+        center: np.ndarray,
+        position: np.ndarray,
+        *,
+        is_free: np.ndarray,
+        rows: slice,
+        n: int,
+    ) -> None:
+        super().__init__(name, center, position)
+        self.points, self.is_free, self.rows, self.n = points, is_free, rows, n
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return positions and velocities of all nodes, 0 for those of other bodies."""
         position, rotation, velocity, spin = self._vectors(sources)
         R = rotation_matrix(rotation)
-        about = self.points - self.center
-        x = self.points + (position - self.position) + about @ (R - np.eye(3)).T
-        v = velocity + np.cross(spin, about @ R.T)
-        return self._placed(x, v)
+        v = velocity + np.cross(spin, (self.points - self.center) @ R.T)
+        return self._placed(self._moved(self.points, position, R), v)
 
     def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
         """Return their tangents."""
@@ -97,19 +102,13 @@ class NodeMotion(Motion):
         return {"state.x": out[0], "state.v": out[1]}
 
 
-@dataclass(frozen=True, eq=False)
-class BodyMotion(Motion):
+class BodyMotion(_Pose):
     """The start of a rigid body whose axes are the world's in its declared pose."""
 
-    name: str  # of the body
-    center: np.ndarray  # C and p0, (3,) [m]
-    position: np.ndarray
-
-    @property
-    def targets(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The state of the body."""
+    def __init__(self, name: str, center: np.ndarray, position: np.ndarray) -> None:
+        super().__init__(name, center, position)
         keys = ("position", "rotation", "velocity", "angular_velocity")
-        return tuple(f"{self.name}.{key}" for key in keys)
+        self.targets = tuple(f"{name}.{key}" for key in keys)
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return the state of the body, rows of one."""
@@ -137,3 +136,34 @@ class BodyMotion(Motion):
     def _rows(self, *vectors: np.ndarray) -> dict[str, np.ndarray]:
         rows = [np.array(vector, float)[None] for vector in vectors]
         return dict(zip(self.targets, rows, strict=True))
+
+
+class RestingPose(_Pose):
+    """Where the vertices of a body at rest are."""
+
+    keys = ("vertices", "position", "rotation")
+
+    def __init__(self, name: str, center: np.ndarray, position: np.ndarray) -> None:
+        super().__init__(name, center, position)
+        self.targets = (f"{name}.vertices",)
+
+    def values(self, sources: Arrays) -> dict[str, np.ndarray]:
+        """Return x."""
+        V, position, rotation = self._vectors(sources)
+        return {self.targets[0]: self._moved(V, position, rotation_matrix(rotation))}
+
+    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
+        """Return R tan_V + tan_p + w x R (V - C), w = J tan_theta."""
+        V, _, rotation = self._vectors(sources)
+        tan_V, tan_position, tan_rotation = self._vectors(tangents)
+        R = rotation_matrix(rotation)
+        turning = np.cross(rotation_rate(rotation) @ tan_rotation, (V - self.center) @ R.T)
+        return {self.targets[0]: tan_V @ R.T + tan_position + turning}
+
+    def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
+        """Return the cotangents of the three."""
+        V, _, rotation = self._vectors(sources)
+        adj = np.asarray(adjoints.get(self.targets[0], np.zeros_like(V)))
+        R = rotation_matrix(rotation)
+        moment = np.cross((V - self.center) @ R.T, adj).sum(axis=0)
+        return self._by_path(adj @ R, adj.sum(axis=0), rotation_rate(rotation).T @ moment)

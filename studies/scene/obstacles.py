@@ -23,18 +23,12 @@ from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rotations import rotation_matrix
 from render.scene import Mesh
 from studies.runs.errors import StudyError
+from studies.scene import declared
 from studies.scene.bodies.part import Additions, linear, positive
 from studies.scene.contacts import Touching, chosen_damping, chosen_stiffness
-from studies.scene.declared import (
-    BoxObstacle,
-    CapsuleObstacle,
-    Obstacle,
-    PlaneObstacle,
-    SphereObstacle,
-)
 from studies.scene.looks import drawn_mesh
 from studies.scene.maps import Scaled
-from studies.scene.mesh_source import Source
+from studies.scene.mesh_source import Source, surface_of
 
 
 UNITS = {"stiffness": "N/m", "damping": "N s/m", "friction_stiffness": "N s/m"}
@@ -43,31 +37,28 @@ DRAWN_CELLS = 24  # along the edge of a plane: faces with a corner behind the ca
 
 
 def make_contacts(
-    obstacles: Mapping[str, Obstacle], bodies: Sequence[Touching], gravity: float
+    obstacles: Mapping[str, declared.Obstacle], bodies: Sequence[Touching], gravity: float
 ) -> Additions:
     """Return the contacts of all obstacles; `gravity` [m/s2] is its length."""
     out = Additions()
     for name, obstacle in obstacles.items():
         touching = _chosen(name, obstacle, bodies)
-        laws = [_law(obstacle, body, gravity) for body in touching]
-        _add_contacts(out, name, obstacle, list(zip(touching, laws, strict=True)))
+        _add_contacts(out, name, obstacle, [(b, _law(obstacle, b, gravity)) for b in touching])
     return out
 
 
-def _law(obstacle: Obstacle, body: Touching, gravity: float) -> dict[str, np.ndarray]:
+def _law(obstacle: declared.Obstacle, body: Touching, gravity: float) -> dict[str, np.ndarray]:
     """Return the numbers for each point of a body, () or (n,), by name: given or chosen."""
     own = {key: getattr(obstacle, key) for key in UNITS}
-    k = own["stiffness"]
-    k = chosen_stiffness(body, gravity) if k is None else np.array(k, float)
+    given = {key: np.array(number, float) for key, number in own.items() if number is not None}
+    k = given.get("stiffness", chosen_stiffness(body, gravity))
     damping = chosen_damping(body, k)
-    chosen = {"stiffness": k, "damping": damping, "friction_stiffness": damping}
-    return {
-        key: chosen[key] if number is None else np.array(number, float)
-        for key, number in own.items()
-    }
+    return {"stiffness": k, "damping": damping, "friction_stiffness": damping, **given}
 
 
-def notes_on_start(obstacles: Mapping[str, Obstacle], bodies: Sequence[Touching]) -> list[str]:
+def notes_on_start(
+    obstacles: Mapping[str, declared.Obstacle], bodies: Sequence[Touching]
+) -> list[str]:
     """Return what should be known of bodies that start inside an obstacle."""
     notes = []
     for name, obstacle in obstacles.items():
@@ -81,16 +72,16 @@ def notes_on_start(obstacles: Mapping[str, Obstacle], bodies: Sequence[Touching]
     return notes
 
 
-def signed_distance(name: str, obstacle: Obstacle, x: np.ndarray) -> np.ndarray:
+def signed_distance(name: str, obstacle: declared.Obstacle, x: np.ndarray) -> np.ndarray:
     """Return how far points are outside of an obstacle, (n,) [m]; inside it is negative."""
     _, pose = _geometry(name, obstacle)
-    if isinstance(obstacle, PlaneObstacle):
+    if isinstance(obstacle, declared.PlaneObstacle):
         return x @ pose["normal"] - pose["height"]
     about = x - np.asarray(pose["center"])
-    if isinstance(obstacle, SphereObstacle):
+    if isinstance(obstacle, declared.SphereObstacle):
         return np.linalg.norm(about, axis=1) - obstacle.radius
     own = about @ rotation_matrix(pose["rotation"])
-    if isinstance(obstacle, BoxObstacle):
+    if isinstance(obstacle, declared.BoxObstacle):
         beyond = np.abs(own) - pose["half_extents"]
         outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=1)
         return outside + np.minimum(beyond.max(axis=1), 0.0)
@@ -99,7 +90,7 @@ def signed_distance(name: str, obstacle: Obstacle, x: np.ndarray) -> np.ndarray:
     return np.linalg.norm(own, axis=1) - obstacle.radius
 
 
-def _chosen(name: str, obstacle: Obstacle, bodies: Sequence[Touching]) -> list[Touching]:
+def _chosen(name: str, obstacle: declared.Obstacle, bodies: Sequence[Touching]) -> list[Touching]:
     """Return the bodies that may touch an obstacle."""
     if obstacle.bodies is None:
         return list(bodies)
@@ -112,15 +103,17 @@ def _chosen(name: str, obstacle: Obstacle, bodies: Sequence[Touching]) -> list[T
 
 
 def _add_contacts(
-    out: Additions, name: str, obstacle: Obstacle, laws: list[tuple[Touching, dict[str, Any]]]
+    out: Additions,
+    name: str,
+    obstacle: declared.Obstacle,
+    laws: list[tuple[Touching, dict[str, Any]]],
 ) -> None:
     """Add the contacts of one obstacle with bodies, whose numbers these are."""
     kind, pose = _geometry(name, obstacle)
     numbers: dict[str, dict[str, np.ndarray]] = {key: {} for key in UNITS}
     pairs = [f"{name}_{body.name}" for body, _ in laws]
-    for pair, (body, of_points) in zip(pairs, laws, strict=True):
-        nodes = _convex(body) if isinstance(obstacle, PlaneObstacle) else body.nodes
-        law = {key: _of_nodes(each, nodes, body) for key, each in of_points.items()}
+    for pair, (body, law) in zip(pairs, laws, strict=True):
+        nodes = _convex(body) if isinstance(obstacle, declared.PlaneObstacle) else body.nodes
         for key, number in law.items():
             numbers[key][f"{pair}.{key}"] = number
         out.forces[pair] = kind(
@@ -139,17 +132,10 @@ def _add_contacts(
         out.maps.append(Scaled(f"{name}.{key}", factors))
     out.values[f"{name}.friction"] = positive(obstacle.friction, "-", 10.0)
     out.maps.append(Scaled(f"{name}.friction", {f"{pair}.friction": 1.0 for pair in pairs}))
-    if isinstance(obstacle, PlaneObstacle):
+    if isinstance(obstacle, declared.PlaneObstacle):
         reach = max(body.size for body, _ in laws)
         out.values[f"{name}.height"] = linear(pose["height"], "m", reach)
         out.maps.append(Scaled(f"{name}.height", {f"{pair}.height": 1.0 for pair in pairs}))
-
-
-def _of_nodes(number: np.ndarray, nodes: np.ndarray | None, body: Touching) -> np.ndarray:
-    """Return numbers of all points as those of the chosen ones."""
-    if number.ndim == 0 or nodes is body.nodes:
-        return number
-    return number[nodes]
 
 
 def _convex(body: Touching) -> np.ndarray | None:
@@ -161,23 +147,23 @@ def _convex(body: Touching) -> np.ndarray | None:
     return np.sort(ConvexHull(body.points).vertices).astype(np.int64)
 
 
-def _geometry(name: str, obstacle: Obstacle) -> tuple[type[Any], dict[str, Any]]:
+def _geometry(name: str, obstacle: declared.Obstacle) -> tuple[type[Any], dict[str, Any]]:
     """Return the class of an obstacle's contact, and its pose and sizes."""
     match obstacle:
-        case PlaneObstacle():
+        case declared.PlaneObstacle():
             normal = np.asarray(obstacle.normal)
             normal = normal / np.linalg.norm(normal)
             height = float(normal @ np.asarray(obstacle.point))
             return HalfSpaceContact, {"normal": normal, "height": height}
-        case SphereObstacle():
+        case declared.SphereObstacle():
             return SphereContact, {"center": obstacle.center, "sphere_radius": obstacle.radius}
-        case BoxObstacle():
+        case declared.BoxObstacle():
             return BoxContact, {
                 "center": obstacle.center,
                 "rotation": np.radians(obstacle.rotation),
                 "half_extents": 0.5 * np.asarray(obstacle.size),
             }
-        case CapsuleObstacle():
+        case declared.CapsuleObstacle():
             first, last = (np.asarray(end) for end in obstacle.ends)
             length = float(np.linalg.norm(last - first))
             if length == 0.0:
@@ -202,33 +188,31 @@ def turn_to(direction: np.ndarray) -> np.ndarray:
     return axis / sine * np.arctan2(sine, direction[1])
 
 
-def drawn_obstacle(name: str, obstacle: Obstacle) -> tuple[Mesh, np.ndarray]:
+def drawn_obstacle(name: str, obstacle: declared.Obstacle) -> tuple[Mesh, np.ndarray]:
     """Return how an obstacle is drawn, and its vertices, (n_vertices, 3) [m]."""
     surface = _surface(name, obstacle)
     mesh = drawn_mesh(f"obstacles.{name}.look", obstacle.look, surface, Source(surface))
     return mesh, surface.points
 
 
-def _surface(name: str, obstacle: Obstacle) -> TriangleMesh:
+def _surface(name: str, obstacle: declared.Obstacle) -> TriangleMesh:
     _, pose = _geometry(name, obstacle)
     match obstacle:
-        case PlaneObstacle():
+        case declared.PlaneObstacle():
             edge = obstacle.extent
             flat = sheet((DRAWN_CELLS,) * 2, (edge, edge), (-0.5 * edge, -0.5 * edge, 0.0))
             R = rotation_matrix(turn_to(pose["normal"]))
             points = flat.points[:, [1, 2, 0]] @ R.T + np.asarray(obstacle.point)  # z to y
             return TriangleMesh(points, flat.faces)
-        case SphereObstacle():
-            ball = ball_tets(5, obstacle.radius, obstacle.center)
-            outside = ball.surface()
-            return TriangleMesh(ball.points[outside.nodes], outside.local_faces)
-        case BoxObstacle():
+        case declared.SphereObstacle():
+            return surface_of(name, Source(ball_tets(5, obstacle.radius, obstacle.center)))
+        case declared.BoxObstacle():
             size = np.asarray(obstacle.size)
-            box = box_tets((4, 4, 4), size.tolist(), (-0.5 * size).tolist())
-            outside = box.surface()
-            points = box.points[outside.nodes] @ rotation_matrix(pose["rotation"]).T
-            return TriangleMesh(points + np.asarray(obstacle.center), outside.local_faces)
-        case CapsuleObstacle():
+            tets = box_tets((4, 4, 4), size.tolist(), (-0.5 * size).tolist())
+            box = surface_of(name, Source(tets))
+            points = box.points @ rotation_matrix(pose["rotation"]).T
+            return TriangleMesh(points + np.asarray(obstacle.center), box.faces)
+        case declared.CapsuleObstacle():
             t = np.linspace(0.0, 0.5 * np.pi, 7)
             arc = obstacle.radius * np.column_stack([np.cos(t), np.sin(t)])
             arc[-1, 0] = 0.0

@@ -9,17 +9,14 @@ import dataclasses
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from itertools import accumulate
 from typing import Any
 
 from studies.runs.errors import StudyError
 from studies.scene.declared import Drawn, Free
 
 
-DEEPEST = 100  # brackets within brackets: more than any value has
-DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
 FREE_KEYS = frozenset(field.name for field in dataclasses.fields(Free))
-COMPONENT = re.compile(r"[A-Za-z0-9_-]+\[[0-9, ]+\]")  # of a path: velocity[0]
+COMPONENT = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]+\[[0-9, ]+\]")  # velocity[0]
 DRAWN_KEYS = frozenset(field.name for field in dataclasses.fields(Drawn))
 
 
@@ -84,18 +81,11 @@ JOINED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def is_shallow(toml: str) -> bool:
-    """Whether brackets open no deeper than the parser of TOML can follow."""
-    return all(depth < DEEPEST for depth in accumulate(DEPTHS.get(one, 0) for one in toml))
-
-
 def _parsed(text: str) -> tuple[list[str], Any]:
     """Return the keys and the value of "key=value"."""
     key, equals, raw = text.partition("=")
     if "\n" in text.strip():
         raise StudyError(f"A setting must be one line, got {text.strip()[:80]!r}.")
-    if not is_shallow(raw):
-        raise StudyError(f"`{key.strip()}` is nested too deep.")
     nested: Any = None
     for written in (key, COMPONENT.sub(r'"\g<0>"', key)):
         try:
@@ -115,6 +105,8 @@ def _parsed(text: str) -> tuple[list[str], Any]:
         keys.append(name)
     try:
         return keys, tomllib.loads(f"value = {raw.strip()}")["value"]
+    except RecursionError as error:
+        raise StudyError(f"`{key.strip()}` is nested too deep.") from error
     except tomllib.TOMLDecodeError as error:
         if not raw.strip() or raw.strip()[0] in "[{\"'":
             raise StudyError(

@@ -4,45 +4,26 @@ The force of "shove" is the scene's value "pushes.shove.force" (3,) [N] unless i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from adjsim.courses import Signal
 from adjsim.forces.external import ExternalForces
 from studies.runs.errors import StudyError
 from studies.scene.bodies.part import Additions, NodePart, linear
 from studies.scene.bodies.rigid import CENTRE, RigidPart
 from studies.scene.declared import Push
 from studies.scene.maps import Scaled
-from studies.scene.series import Series, Varying, read_series
+from studies.scene.series import Series, Window, read_series
 
 
 RAMP = np.array([0.0, 1.0, 1.0, 0.0])  # of a force at the knots of its window
 
 
-@dataclass(frozen=True, eq=False)
-class Window(Varying):
-    """A constant force from the first to the last of two times [s], in one step at least."""
-
-    seconds: tuple[float, float]
-
-    def course(self, dt: float, values: np.ndarray | None) -> Signal:
-        """Return it over the steps of dt [s]; `values` are those at the knots."""
-        first, last = (round(second / dt) for second in self.seconds)
-        last = max(last, first + 1)
-        knots = np.array([first - 0.75, first - 0.25, last - 0.75, last - 0.25])
-        return Signal(knots, values)
-
-
 def make_pushes(
-    pushes: Mapping[str, Push],
-    nodes: Sequence[NodePart],
-    rows: Mapping[str, slice],
-    rigid: Sequence[RigidPart],
+    pushes: Mapping[str, Push], nodes: Sequence[NodePart], rigid: Sequence[RigidPart]
 ) -> Additions:
-    """Return all pushes on bodies, whose nodes have these rows in the model."""
+    """Return all pushes on bodies."""
     out = Additions()
     of_nodes = {part.name: part for part in nodes}
     of_bodies = {part.name: part for part in rigid}
@@ -51,7 +32,7 @@ def make_pushes(
             part = of_nodes[push.body]
             own = _vertices(f"pushes.{name}", push, part.points)
             shares = np.ones(len(own)) if _is_local(push) else part.mass / part.mass.sum()
-            _add(out, name, push, load=rows[push.body].start + own, shares=shares)
+            _add(out, name, push, load=part.first + own, shares=shares)
         else:
             points = of_bodies[push.body].bodies.meshes[0].points
             own = _vertices(f"pushes.{name}", push, points) if _is_local(push) else (CENTRE,)

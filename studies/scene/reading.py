@@ -3,7 +3,8 @@
 `kind` may be left out of a light (`coefficients` are of a sky), of an observation (a `video` is a
 film, a `file` .csv holds points, .npz states, what is simulated with a `height` is a film, `at`
 places points) and of an obstacle (`ends`: capsule, `radius`: sphere, `size`: box, else plane). File
-names are relative to the folder of the scene file; "adjsim:NAME" is in studies/bundled/assets.
+names are relative to the folder of the scene file; "adjsim:NAME" is in studies/bundled/assets. A
+camera in a ring, as of a turntable, stands for many views and their pictures.
 """
 
 import copy
@@ -15,12 +16,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from studies.runs.errors import StudyError
 from studies.scene.checking import check_scene
-from studies.scene.declared import SceneFile, resolved
-from studies.scene.overrides import JOINED, is_shallow, set_override
-from studies.scene.rings import spread
+from studies.scene.declared import Camera, Film, SceneFile, resolved
+from studies.scene.overrides import JOINED, set_override
 from studies.scene.tables import validated
+
+
+PICTURES = (".png", ".jpg", ".jpeg")  # of a ring's films
 
 
 def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
@@ -35,12 +40,11 @@ def read_scene(path: Path | str, overrides: Sequence[str] = ()) -> SceneFile:
     if not path.is_file():
         raise StudyError(f"There is no scene file {path}.")
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        if not is_shallow(text):
-            raise StudyError(f"{path} is nested too deep.")
-        values = tomllib.loads(text)
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"{path} is not valid TOML: {_in_words(error)}.") from error
+    except RecursionError as error:
+        raise StudyError(f"{path} is nested too deep.") from error
     except UnicodeDecodeError as error:
         raise StudyError(f"{path} is no text in UTF-8: {error}.") from error
     for override in overrides:
@@ -64,7 +68,7 @@ def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> Scen
         raise StudyError(
             "`bodies` is missing: a scene needs a table [bodies.NAME] with its kind, such as soft."
         )
-    scene = spread(validated(SceneFile, values, Path(folder)))
+    scene = _spread(validated(SceneFile, values, Path(folder)))
     check_scene(scene)
     return scene
 
@@ -128,3 +132,70 @@ def _changed(value: Any) -> Any:
         if field.name == "kind" or (item is not None and item != default):
             tables[field.name] = _changed(item)
     return tables
+
+
+def _spread(file: SceneFile) -> SceneFile:
+    """Return the scene with a camera and a film for every view of its rings: side1, side2, ..."""
+    rings = {name: one for name, one in file.cameras.items() if one.ring is not None}
+    if not rings:
+        return file
+    cameras: dict[str, Camera] = {}
+    observations: dict[str, Any] = {}
+    for name, camera in file.cameras.items():
+        cameras |= _views(name, camera)
+    for name, one in file.observations.items():
+        camera = getattr(one, "camera", None)
+        if camera is None and len(file.cameras) == 1:
+            camera = next(iter(file.cameras))
+        if isinstance(one, Film) and camera in rings:
+            observations |= _films(name, one, list(_views(camera, rings[camera])))
+        else:
+            observations[name] = one
+    return dataclasses.replace(file, cameras=cameras, observations=observations)
+
+
+def _views(name: str, camera: Camera) -> dict[str, Camera]:
+    """Return the cameras of a ring by name; a camera that is none as it is."""
+    if camera.ring is None:
+        return {name: camera}
+    if camera.eye is None or camera.target is None:
+        raise StudyError(
+            f"`cameras.{name}.ring` needs eye and target, which are of its first view."
+        )
+    up = np.array(camera.up) / np.linalg.norm(camera.up)
+    arm = np.subtract(camera.eye, camera.target)
+    level = arm - (arm @ up) * up
+    if not np.linalg.norm(level) > 0.0:
+        raise StudyError(f"`cameras.{name}.eye` must not be above or below the target of a ring.")
+    out = {}
+    n, elevations = camera.ring.views, camera.ring.elevations
+    for k in range(n):
+        own = arm
+        if elevations:
+            angle = np.radians(elevations[k % len(elevations)])
+            ahead = level / np.linalg.norm(level)
+            own = np.linalg.norm(arm) * (np.cos(angle) * ahead + np.sin(angle) * up)
+        turn = 2.0 * np.pi * k / n
+        along = (own @ up) * up
+        about = np.cos(turn) * (own - along) + np.sin(turn) * np.cross(up, own)
+        eye = camera.target + along + about
+        out[f"{name}{k + 1}"] = dataclasses.replace(camera, eye=tuple(eye.tolist()), ring=None)
+    return out
+
+
+def _films(name: str, film: Film, cameras: list[str]) -> dict[str, Film]:
+    """Return the pictures of a ring: simulated, or one after the other of a folder."""
+    videos: list[str | None] = [None] * len(cameras)
+    if film.video is not None:
+        folder = Path(film.video)
+        found = sorted(folder.iterdir()) if folder.is_dir() else []
+        videos = [str(path) for path in found if path.suffix.lower() in PICTURES]
+        if len(videos) != len(cameras):
+            raise StudyError(
+                f"`observations.{name}.video` must be a folder with {len(cameras)} pictures, one "
+                f"for every view of its ring, got {len(videos)} in {folder}."
+            )
+    return {
+        f"{name}{k + 1}": dataclasses.replace(film, video=video, camera=camera)
+        for k, (video, camera) in enumerate(zip(videos, cameras, strict=True))
+    }

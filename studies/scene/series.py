@@ -4,11 +4,9 @@ A CSV file has a column `time` [s], and one column for each value.
 """
 
 import csv
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,37 +14,46 @@ from adjsim.courses import Policy, Signal, TimeCourse
 from studies.runs.errors import StudyError
 
 
-class Varying(ABC):
-    """A parameter of a system over time [s]; with the time step known it is a `TimeCourse`."""
-
-    @abstractmethod
-    def course(self, dt: float, values: np.ndarray | None) -> TimeCourse:
-        """Return it over the steps of dt [s]; `values` are what the system has."""
-
-
 @dataclass(frozen=True, eq=False)
-class Series(Varying):
+class Series:
     """Values (n,) or (n, k) at times (n,) [s], linear between them."""
 
     times: np.ndarray
     values: np.ndarray
 
     def course(self, dt: float, values: np.ndarray | None = None) -> Signal:
-        """Return the series, whatever the system has."""
+        """Return it over the steps of dt [s], whatever `values` the system has."""
         del values
         return Signal(self.times / dt, self.values)
 
 
 @dataclass(frozen=True, eq=False)
-class Sines(Varying):
+class Sines:
     """A policy: its frequency [rad/s] and the bound of its output."""
 
     frequency: float
     scale: float
 
     def course(self, dt: float, values: np.ndarray | None) -> Policy:
-        """Return the policy with the weights that the system has."""
+        """Return it over the steps of dt [s] with the weights that the system has."""
         return Policy(values, self.frequency * dt, self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A constant force from the first to the last of two times [s], in one step at least."""
+
+    seconds: tuple[float, float]
+
+    def course(self, dt: float, values: np.ndarray | None) -> Signal:
+        """Return it over the steps of dt [s]; `values` are those at the knots."""
+        first, last = (round(second / dt) for second in self.seconds)
+        last = max(last, first + 1)
+        knots = np.array([first - 0.75, first - 0.25, last - 0.75, last - 0.25])
+        return Signal(knots, values)
+
+
+Varying = Series | Sines | Window  # a parameter of a system over time
 
 
 def in_steps(
@@ -54,13 +61,6 @@ def in_steps(
 ) -> dict[str, TimeCourse]:
     """Return what varies over the steps of dt [s], by path, from what the system has."""
     return {path: one.course(dt, values.get(path)) for path, one in varying.items()}
-
-
-def with_courses(
-    varying: Mapping[str, Varying], targets: Mapping[str, np.ndarray]
-) -> dict[str, Any]:
-    """Return parameters by path with what varies as functions of steps of 1 s."""
-    return {**targets, **in_steps(varying, targets, 1.0)}
 
 
 def read_series(key: str, file: str, n_values: Collection[int]) -> tuple[np.ndarray, np.ndarray]:

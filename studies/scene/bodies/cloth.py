@@ -30,7 +30,7 @@ Source for hinges and their rigidity: Grinspun et al., Discrete Shells, SCA 2003
 Grinspun, Discrete bending forces and their Jacobians, Graphical Models 75 (2013). The factor: ours.
 """
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,6 @@ from studies.scene.bodies.muscles import make_muscles
 from studies.scene.bodies.part import (
     Additions,
     NodePart,
-    array_of,
     field_or_number,
     held_nodes,
     mass_factors,
@@ -57,9 +56,8 @@ from studies.scene.bodies.part import (
 )
 from studies.scene.declared import Cloth
 from studies.scene.looks import drawn_mesh
-from studies.scene.maps import Moduli, ParameterMap, Scaled, Value, Weighed, all_targets
+from studies.scene.maps import Moduli, ParameterMap, Scaled, Value, Weighed, values_of
 from studies.scene.mesh_source import Source, read_source, surface_of, tried
-from studies.scene.series import with_courses
 
 
 HINGE, DAMPED_HINGE = 4.0, 2.0  # k_b over D, k_d over beta
@@ -82,35 +80,30 @@ def make_cloth(name: str, body: Cloth, free: frozenset[str]) -> NodePart:
     tried(f"{key}.mesh", sheet.require_sound)
     hinges = tried(f"{key}.mesh", lambda: mesh_hinges(sheet.faces))
     muscles = _muscles(name, body, sheet, hinges, free=free)
-    parts = _Sheet(name, body.thickness, sheet, hinges)
-    lumping = lumping_of(sheet.faces, body.thickness * parts.areas, len(sheet.points))
+    n, h = len(sheet.points), body.thickness
+    lumping = lumping_of(sheet.faces, h * areas_of(sheet), n)
     weights = mass_factors(name, body, lumping)
     values = {**_values(name, body, source, free), **muscles.values, **weights}
-    own = {path: value.value for path, value in values.items()}
-    bends_itself = body.bending is None and len(hinges) > 0
-    material = [*parts.maps(values, bends_itself=bends_itself), *muscles.maps]
+    averages = means_of_hinges(sheet, hinges) if body.bending is None and len(hinges) else None
 
-    def forces(rest: np.ndarray, first: int) -> dict[str, Force]:
-        targets = all_targets(material, own)
-        return parts.forces(rest, first, with_courses(muscles.varying, targets))
+    def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
+        faces, membrane = first + sheet.faces, own_names(name, targets)
+        made: dict[str, Force] = {name: NeoHookeanTriangles(faces, rest, **membrane)}
+        if bending := own_names(f"{name}_bending", targets):
+            made[f"{name}_bending"] = Hinges(first + hinges, rest, **bending)
+        if air := own_names(f"{name}_air", targets):
+            made[f"{name}_air"] = LiftDrag(faces, air.get("lift", 0.0), air.get("drag", 0.0))
+        return made
 
-    def maps(rows: slice, n: int) -> list[ParameterMap]:
-        return [*material, Weighed(f"{name}.density", f"{name}.mass_factors", lumping, rows, n)]
-
-    n = len(sheet.points)
     return NodePart(
-        name,
-        sheet.points,
+        name, sheet.points,
         held_nodes(f"{key}.held", body.held, sheet.points, numbered=source.mesh is sheet),
-        mass_of(name, own, lumping),
-        np.arange(n),
-        values,
-        forces,
-        maps,
+        mass_of(name, values_of(values), lumping), np.arange(n), values,
+        [*_material_maps(name, h, values, averages), *muscles.maps],
+        partial(Weighed, name, lumping), forces,
         drawn_mesh(f"{key}.look", body.look, sheet, source),
-        scipy.sparse.csr_array(scipy.sparse.eye_array(n)),
-        varying=muscles.varying,
-    )
+        scipy.sparse.csr_array(scipy.sparse.eye_array(n)), varying=muscles.varying,
+    )  # fmt: skip
 
 
 def _muscles(
@@ -141,7 +134,7 @@ def _values(name: str, body: Cloth, source: Source, free: frozenset[str]) -> dic
     values = {
         f"{name}.E": positive(field_or_number(f"{key}.E", body.E, source), "Pa"),
         f"{name}.nu": Value(
-            array_of(body.nu), "-", "linear",
+            np.array(body.nu, np.float64), "-", "linear",
             (min(low, 0.5 * (body.nu + LEAST_NU)), max(high, 0.5 * (body.nu + 1.0))),
         ),
         f"{name}.density": positive(
@@ -158,62 +151,46 @@ def _values(name: str, body: Cloth, source: Source, free: frozenset[str]) -> dic
     return values
 
 
-@dataclass(frozen=True, eq=False)
-class _Sheet:
-    """A sheet of a thickness, and its hinges (n_hinges, 4)."""
+def _material_maps(
+    name: str, h: float, values: dict[str, Value], averages: scipy.sparse.csr_array | None
+) -> list[ParameterMap]:
+    """Return the maps to the parameters of the forces.
 
-    name: str
-    thickness: float
-    mesh: TriangleMesh
-    hinges: np.ndarray
+    h is the thickness; with `averages`, of the hinges, the material gives the bending too.
+    """
+    bending = f"{name}_bending"
+    curves, means = sheet_curves(name, h), {}
+    if averages is not None:
+        curves[f"{bending}.stiffness"] = combined((HINGE * h**3, plate))
+        means[f"{bending}.stiffness"] = averages
+    maps: list[ParameterMap] = [Moduli(name, curves, means)]
+    factors = {
+        "bending": (f"{bending}.stiffness", HINGE),
+        "viscosity": (f"{name}.viscosity", h),
+        "drag": (f"{name}_air.drag", 1.0),
+        "lift": (f"{name}_air.lift", 1.0),
+    }
+    if averages is not None or f"{name}.bending" in values:
+        factors["bending_damping"] = (f"{bending}.damping", DAMPED_HINGE)
+    for which, (target, factor) in factors.items():
+        if f"{name}.{which}" in values:
+            maps.append(Scaled(f"{name}.{which}", {target: factor}))
+    return maps
 
-    @property
-    def areas(self) -> np.ndarray:
-        """Of its triangles, (n_faces,) [m2]."""
-        corners = self.mesh.points[self.mesh.faces]
-        sides = corners[:, 1:] - corners[:, :1]
-        return 0.5 * np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
 
-    def maps(self, values: dict[str, Value], *, bends_itself: bool) -> list[ParameterMap]:
-        """Return the maps to the parameters of the forces."""
-        name, h, bending = self.name, self.thickness, f"{self.name}_bending"
-        curves, averages = sheet_curves(name, h), {}
-        if bends_itself:
-            curves[f"{bending}.stiffness"] = combined((HINGE * h**3, plate))
-            averages[f"{bending}.stiffness"] = self._of_hinges()
-        maps: list[ParameterMap] = [Moduli(f"{name}.E", f"{name}.nu", curves, averages)]
-        factors = {
-            "bending": (f"{bending}.stiffness", HINGE),
-            "viscosity": (f"{name}.viscosity", h),
-            "drag": (f"{name}_air.drag", 1.0),
-            "lift": (f"{name}_air.lift", 1.0),
-        }
-        if bends_itself or f"{name}.bending" in values:
-            factors["bending_damping"] = (f"{bending}.damping", DAMPED_HINGE)
-        for which, (target, factor) in factors.items():
-            if f"{name}.{which}" in values:
-                maps.append(Scaled(f"{name}.{which}", {target: factor}))
-        return maps
+def areas_of(sheet: TriangleMesh) -> np.ndarray:
+    """Return the areas of triangles, (n_faces,) [m2]."""
+    corners = sheet.points[sheet.faces]
+    sides = corners[:, 1:] - corners[:, :1]
+    return 0.5 * np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
 
-    def forces(self, rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
-        """Return membrane, hinges and air from their parameters by path."""
-        name, faces = self.name, first + self.mesh.faces
-        membrane: Any = own_names(name, targets)
-        forces: dict[str, Force] = {name: NeoHookeanTriangles(faces, rest, **membrane)}
-        bending: Any = own_names(f"{name}_bending", targets)
-        if bending:
-            forces[f"{name}_bending"] = Hinges(first + self.hinges, rest, **bending)
-        air = own_names(f"{name}_air", targets)
-        if air:
-            forces[f"{name}_air"] = LiftDrag(faces, air.get("lift", 0.0), air.get("drag", 0.0))
-        return forces
 
-    def _of_hinges(self) -> scipy.sparse.csr_array:
-        """Return the matrix from numbers of triangles to the means of hinges' two triangles."""
-        faces = np.sort(self.mesh.faces, axis=1).tolist()
-        number = {tuple(corners): face for face, corners in enumerate(faces)}
-        sides = np.sort(self.hinges[:, [[0, 2, 3], [1, 2, 3]]], axis=2).reshape(-1, 3)
-        columns = [number[tuple(corners)] for corners in sides.tolist()]
-        n = len(self.hinges)
-        entries = (np.full(2 * n, 0.5), (np.repeat(np.arange(n), 2), columns))
-        return scipy.sparse.csr_array(entries, shape=(n, len(faces)))
+def means_of_hinges(sheet: TriangleMesh, hinges: np.ndarray) -> scipy.sparse.csr_array:
+    """Return the matrix from numbers of triangles to the means of hinges' two triangles."""
+    faces = np.sort(sheet.faces, axis=1).tolist()
+    number = {tuple(corners): face for face, corners in enumerate(faces)}
+    sides = np.sort(hinges[:, [[0, 2, 3], [1, 2, 3]]], axis=2).reshape(-1, 3)
+    columns = [number[tuple(corners)] for corners in sides.tolist()]
+    n = len(hinges)
+    entries = (np.full(2 * n, 0.5), (np.repeat(np.arange(n), 2), columns))
+    return scipy.sparse.csr_array(entries, shape=(n, len(faces)))

@@ -12,9 +12,9 @@ from adjsim.element import Force
 from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.declared import Held
-from studies.scene.maps import ParameterMap, Value
+from studies.scene.maps import ParameterMap, Value, all_targets, values_of
 from studies.scene.mesh_source import FIELD, Source
-from studies.scene.series import Varying
+from studies.scene.series import Varying, in_steps
 
 
 ROUNDING = 1e-9  # of the body's diagonal, by which a place of a held node may be missed
@@ -31,21 +31,29 @@ class NodePart:
     mass: np.ndarray  # at the declared values, (n,) [kg]
     touching: np.ndarray  # the nodes that may touch obstacles, (n_touching,)
     values: dict[str, Value]  # of its material, by path
-    # forces(rest, first): by name, from the rest positions of all nodes of the model and the
-    # number of the body's first node.
-    forces: Callable[[np.ndarray, int], dict[str, Force]]
-    # maps(rows, n): from the body's rows in the model and the number of all nodes.
-    maps: Callable[[slice, int], list[ParameterMap]]
+    material: list[ParameterMap]  # maps to the parameters of its forces
+    # mass_map(rows, n): from the body's rows in the model and the number of all nodes.
+    mass_map: Callable[[slice, int], ParameterMap]
+    # make_forces(rest, first, targets): by name, from the rest positions of all nodes of the model,
+    # the number of the body's first node, and what the material's maps give.
+    make_forces: Callable[[np.ndarray, int, dict[str, Any]], dict[str, Force]]
     mesh: Mesh  # what is drawn
     skin: scipy.sparse.csr_array  # drawn vertices over the nodes, (n_vertices, n)
     offset: Any = 0.0  # of drawn vertices from these, (n_vertices, 3) or () [m]
     varying: dict[str, Varying] = field(default_factory=dict)  # what varies in time, by target
     notes: tuple[str, ...] = ()
+    first: int = 0  # number of its first node in the model
 
     @property
-    def vertices(self) -> np.ndarray:
-        """Drawn vertices at rest, (n_vertices, 3) [m]."""
-        return self.skin @ self.points + self.offset
+    def rows(self) -> slice:
+        """Its rows in the model."""
+        return slice(self.first, self.first + len(self.points))
+
+    def forces(self, rest: np.ndarray) -> dict[str, Force]:
+        """Return its forces by name, from the rest positions of all nodes of the model."""
+        targets = all_targets(self.material, values_of(self.values))
+        with_courses = {**targets, **in_steps(self.varying, targets, 1.0)}
+        return self.make_forces(rest, self.first, with_courses)
 
     @property
     def center(self) -> np.ndarray:
@@ -68,14 +76,9 @@ class Additions:
     varying: dict[str, Varying] = field(default_factory=dict)  # by target
 
 
-def array_of(value: Any) -> np.ndarray:
-    """Return a value as a float64 array."""
-    return np.array(value, np.float64)
-
-
 def positive(value: Any, unit: str, wide: float = WIDE) -> Value:
     """Return a positive value, searched by its logarithm; one that may be 0 is linear there."""
-    given = array_of(value)
+    given = np.array(value, np.float64)
     if given.min() > 0.0:
         return Value(given, unit, "log", (float(given.min()) / wide, float(given.max()) * wide))
     return Value(given, unit, "linear", (0.0, np.inf))
@@ -83,7 +86,7 @@ def positive(value: Any, unit: str, wide: float = WIDE) -> Value:
 
 def linear(value: Any, unit: str, reach: float) -> Value:
     """Return a value of any sign, searched up to a distance `reach` from the declared one."""
-    given = array_of(value)
+    given = np.array(value, np.float64)
     return Value(given, unit, "linear", (float(given.min()) - reach, float(given.max()) + reach))
 
 
@@ -97,7 +100,7 @@ def mass_factors(name: str, body: Any, lumping: scipy.sparse.csr_array) -> dict[
     given = np.ones(n) if body.mass_factors is None else body.mass_factors
     if isinstance(given, str):  # even
         given = lumped.mean() / lumped
-    given = array_of(given)
+    given = np.array(given, np.float64)
     if given.shape != (n,):
         raise StudyError(
             f"`bodies.{name}.mass_factors` must have one number for each of the {n} nodes, got "
@@ -117,7 +120,7 @@ def motion_values(name: str, body: Any, size: float, gravity: float) -> dict[str
     }
 
 
-def own_names(name: str, targets: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def own_names(name: str, targets: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of one force by their own names."""
     return {
         path.removeprefix(f"{name}."): value
@@ -129,7 +132,7 @@ def own_names(name: str, targets: Mapping[str, np.ndarray]) -> dict[str, np.ndar
 def field_or_number(key: str, given: Any, source: Source, *, is_filled: bool = False) -> np.ndarray:
     """Return a number, or a field of the mesh file with one for each element."""
     if not isinstance(given, str):
-        return array_of(given)
+        return np.array(given, np.float64)
     if not given.startswith(FIELD):
         raise StudyError(f'`{key}` must be a number or "{FIELD}NAME", got {given!r}.')
     if is_filled:

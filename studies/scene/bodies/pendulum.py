@@ -5,26 +5,22 @@ It swings in the plane z = const through its pivot, angles from the vertical dow
 acceleration downwards.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import Pendulum as PendulumSystem, PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
 from render.pendulum import RodsAndBobs
 from render.scene import Mesh
 from studies.runs.errors import StudyError
-from studies.scene.bodies.part import array_of, linear, positive
+from studies.scene.bodies.part import linear, positive
 from studies.scene.declared import Pendulum
-from studies.scene.filming import Pulled, Subject
+from studies.scene.filming import HangingRods
 from studies.scene.looks import material_of
-from studies.scene.maps import ParameterMap, Scaled, Value
+from studies.scene.maps import ParameterMap, Scaled, Value, all_targets, values_of
 from studies.scene.mesh_source import tried
-from studies.scene.motion import Motion
 from studies.scene.series import Series, read_series
 
 
@@ -44,7 +40,7 @@ def make_pendulum(
         )
 
     def of_links(given: tuple[float, ...] | None, default: float) -> np.ndarray:
-        full = array_of([default] * links if given is None else given)
+        full = np.array([default] * links if given is None else given, np.float64)
         return full[0] if links == 1 else full
 
     values = {
@@ -65,7 +61,7 @@ def make_pendulum(
         Scaled(f"{name}.angle", {"state.angle": DEGREE}),
         Scaled(f"{name}.rate", {"state.rate": DEGREE}),
     ]
-    targets = {path: part for one in maps for path, part in one.values(_natural(values)).items()}
+    targets = all_targets(maps, values_of(values))
     series = {}
     more: dict[str, Any] = {}
     if body.torque is not None:
@@ -78,36 +74,6 @@ def make_pendulum(
     return system, state, values, maps, series
 
 
-@dataclass(frozen=True, eq=False)
-class HangingRods(Subject):
-    """The vertices of a pendulum. An image shows its length twice: as it swings, and as drawn."""
-
-    shape: RodsAndBobs
-
-    def vertices(self, motion: Motion, run: Any) -> np.ndarray:
-        """Return the vertices of every frame."""
-        return self.shape.vertices(run.angle, length_of(motion))
-
-    def vertices_jvp(
-        self, motion: Motion, run: Any, tan_run: Any, tangents: Mapping[str, Any]
-    ) -> np.ndarray:
-        """Return their tangent."""
-        length = length_of(motion)
-        tan_length = tangents.get("length", np.zeros_like(length))
-        return rods_and_bobs_jvp(self.shape, run.angle, length, tan_run.angle, tan_length)
-
-    def vertices_vjp(self, motion: Motion, run: Any, adj_vertices: np.ndarray) -> Pulled:
-        """Pull their cotangent back to the angles and the lengths."""
-        length = length_of(motion)
-        adj_angle, adj_length = rods_and_bobs_vjp(self.shape, run.angle, length, adj_vertices)
-        return Pulled({"angle": adj_angle}, {"length": adj_length})
-
-
-def length_of(motion: Motion) -> np.ndarray:
-    """Return the lengths of the rods [m]."""
-    return motion.system.parameters()["length"]
-
-
 def drawn_pendulum(name: str, body: Pendulum) -> tuple[Mesh, HangingRods]:
     """Return rods and bobs in one colour, and where their vertices are."""
     key = f"bodies.{name}"
@@ -117,7 +83,3 @@ def drawn_pendulum(name: str, body: Pendulum) -> tuple[Mesh, HangingRods]:
     shape = tried(key, lambda: RodsAndBobs(radii, body.rod_radius, body.pivot))
     mesh = Mesh(shape.faces, material=material_of(body.look), smooth_normals=body.look.smooth)
     return mesh, HangingRods(shape)
-
-
-def _natural(values: dict[str, Value]) -> dict[str, np.ndarray]:
-    return {path: value.value for path, value in values.items()}

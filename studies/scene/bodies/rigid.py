@@ -55,17 +55,15 @@ def make_rigid(name: str, body: Rigid, gravity: float) -> RigidPart:
     given = [which for which in KINDS if getattr(body, which) is not None]
     if len(given) > 1:
         raise StudyError(f"`{key}` must have one of {', '.join(KINDS)}, got {' and '.join(given)}.")
-    notes: list[str] = []
     source = read_source(key, body)
     surface = surface_of(key, source)
     tried(f"{key}.mesh", surface.require_closed)
-    if not given:
-        notes.append(
-            f"`{key}` has none of {', '.join(KINDS)}: a density of {DENSITY:g} kg/m3 is taken. It "
-            "does not matter unless an obstacle's `stiffness` or `damping` is given."
-        )
     which = given[0] if given else "density"
     number = getattr(body, which) if given else DENSITY
+    note = (
+        f"`{key}` has none of {', '.join(KINDS)}: a density of {DENSITY:g} kg/m3 is taken. It "
+        "does not matter unless an obstacle's `stiffness` or `damping` is given."
+    )
     factors: dict[str, Any] = {f"{name}.{which}": 1.0}
     weight: dict[str, Any] = {which: number}
     if which == "vertex_mass":
@@ -75,16 +73,13 @@ def make_rigid(name: str, body: Rigid, gravity: float) -> RigidPart:
         weight = {"mass": n * number, "inertia": number * inertia, "center": center}
     points = {CENTRE: BodyPoint()}
     bodies = tried(f"{key}.mesh", lambda: RigidBodies(surface, points=points, **weight))
-    path, center = f"{name}.{which}", bodies.centers[0]
-    size = float(np.ptp(surface.points, axis=0).max())
+    path, size = f"{name}.{which}", float(np.ptp(surface.points, axis=0).max())
     value = positive(number, KINDS[which])
     values = {path: value, **motion_values(name, body, size, gravity)}
-    maps: list[ParameterMap] = [
-        Scaled(path, factors),
-        BodyMotion(name, np.array(center), np.asarray(body.position)),
-    ]
+    start = BodyMotion(name, np.array(bodies.centers[0]), np.asarray(body.position))
+    maps: list[ParameterMap] = [Scaled(path, factors), start]
     mesh = drawn_mesh(f"{key}.look", body.look, surface, source)
-    return RigidPart(name, bodies, values, maps, mesh, tuple(notes))
+    return RigidPart(name, bodies, values, maps, mesh, () if given else (note,))
 
 
 def vertex_inertia(points: np.ndarray) -> np.ndarray:

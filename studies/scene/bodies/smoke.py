@@ -13,7 +13,6 @@ wave shears across its own direction, so that the central-difference divergence 
 term by term, and its amplitude is a velocity in cells per step.
 """
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ def make_smoke(
         Scaled(f"{name}.{which}", {f"state.{which}": 1.0}) for which in ("density", "velocity")
     ]
     if body.waves:
-        flow = Waves(f"{name}.wind", f"{name}.waves", density.shape, body.waves)
+        flow = Waves(name, density.shape, body.waves)
         starts = {flow.wind: np.zeros(2), flow.waves: np.zeros((len(flow.numbers), 2))}
         for path, start in starts.items():
             values[path] = Value(start, "cells/step", "linear", (-FASTEST, FASTEST))
@@ -71,45 +70,32 @@ def _velocity(key: str, path: Path, shape: tuple[int, ...]) -> np.ndarray:
     return velocity.astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
 class Waves(ParameterMap):
-    """From a wind (2,) and amplitudes (n_waves, 2), (p, q) each, to a velocity (N_y, N_x, 2)."""
+    """From a wind (2,) and amplitudes (n_waves, 2), (p, q) each, to a velocity (N_y, N_x, 2).
 
-    wind: str  # paths of the two values
-    waves: str
-    shape: tuple[int, int]  # rows and columns of the grid (N_y, N_x)
-    largest: int  # waves along an edge, at most: a and b reach from -largest to largest
-    # (a, b) of each wave, (n_waves, 2), the longest waves first.
-    numbers: np.ndarray = field(init=False)
-    _across: np.ndarray = field(init=False)
-    _along: tuple[np.ndarray, np.ndarray] = field(init=False)
+    There are up to `largest` waves along an edge of the grid: a and b reach from -largest to
+    largest. `numbers` are (a, b) of each wave, (n_waves, 2), the longest waves first.
+    """
 
     targets = (VELOCITY,)
 
-    def __post_init__(self) -> None:
-        n_y, n_x = self.shape
-        if self.largest > (most := (min(self.shape) - 1) // 2):
-            owner = self.waves.rpartition(".")[0]
+    def __init__(self, name: str, shape: tuple[int, int], largest: int) -> None:
+        self.wind, self.waves = self.sources = (f"{name}.wind", f"{name}.waves")
+        self.shape = n_y, n_x = shape
+        if largest > (most := (min(shape) - 1) // 2):
             raise StudyError(
-                f"`bodies.{owner}.waves` must be up to {most}, so that a grid of {n_y} x {n_x} "
-                f"cells can hold them, got {self.largest}."
+                f"`bodies.{name}.waves` must be up to {most}, so that a grid of {n_y} x {n_x} "
+                f"cells can hold them, got {largest}."
             )
-        around = range(-self.largest, self.largest + 1)
+        around = range(-largest, largest + 1)
         half = [(a, b) for b in around for a in around if b > 0 or (b == 0 and a > 0)]
-        numbers = np.array(sorted(half, key=lambda ab: (ab[0] ** 2 + ab[1] ** 2, ab)))
-        k = np.sin(2.0 * np.pi * numbers / [n_x, n_y])
-        e = np.stack([k[:, 1], -k[:, 0]]) / np.linalg.norm(k, axis=1)
-        along = (
-            np.exp(2j * np.pi * np.outer(np.arange(n_y), numbers[:, 1]) / n_y),
-            np.exp(2j * np.pi * np.outer(np.arange(n_x), numbers[:, 0]) / n_x),
+        self.numbers = np.array(sorted(half, key=lambda ab: (ab[0] ** 2 + ab[1] ** 2, ab)))
+        k = np.sin(2.0 * np.pi * self.numbers / [n_x, n_y])
+        self._across = np.stack([k[:, 1], -k[:, 0]]) / np.linalg.norm(k, axis=1)
+        self._along = (
+            np.exp(2j * np.pi * np.outer(np.arange(n_y), self.numbers[:, 1]) / n_y),
+            np.exp(2j * np.pi * np.outer(np.arange(n_x), self.numbers[:, 0]) / n_x),
         )
-        for name, value in (("numbers", numbers), ("_across", e), ("_along", along)):
-            object.__setattr__(self, name, value)
-
-    @property
-    def sources(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Wind and waves."""
-        return (self.wind, self.waves)
 
     def values(self, sources: Arrays) -> dict[str, np.ndarray]:
         """Return the velocity of wind and waves; missing ones are zero."""
@@ -118,11 +104,6 @@ class Waves(ParameterMap):
         weights = self._across * (p - 1j * q)  # Re w e^{if} = p cos f + q sin f
         flow = np.stack([((rows * w) @ columns.T).real for w in weights], axis=-1)
         return {VELOCITY: flow + sources.get(self.wind, np.zeros(2))}
-
-    def jvp(self, sources: Arrays, tangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the tangent: the map is linear."""
-        del sources
-        return self.values(tangents)
 
     def vjp(self, sources: Arrays, adjoints: Arrays) -> dict[str, np.ndarray]:
         """Return the cotangents of wind and waves from that of the velocity."""

@@ -5,6 +5,7 @@ energy's rest is stable for lam > mu/8, which every E > 0 and -1 < nu < 1/2 sati
 constants with lam_L > -2/3 mu_L do.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from studies.scene.bodies.materials import lumping_of, mass_of, require_pair, so
 from studies.scene.bodies.muscles import make_muscles
 from studies.scene.bodies.part import (
     NodePart,
-    array_of,
     field_or_number,
     held_nodes,
     linear,
@@ -26,9 +26,8 @@ from studies.scene.bodies.part import (
 )
 from studies.scene.declared import Soft
 from studies.scene.looks import drawn_mesh
-from studies.scene.maps import Moduli, ParameterMap, Scaled, Value, Weighed, all_targets
+from studies.scene.maps import Moduli, ParameterMap, Scaled, Value, Weighed, all_targets, values_of
 from studies.scene.mesh_source import Source, read_source, skin_of, volume_of
-from studies.scene.series import with_courses
 
 
 NU = 0.4  # where only E is given
@@ -66,21 +65,18 @@ def make_soft(name: str, body: Soft, free: frozenset[str]) -> NodePart:
         values[f"{name}.viscosity"] = positive(body.viscosity, "Pa s", 100.0)
     lumping = lumping_of(volume.tets, volume.volumes, volume.n_points)
     values |= mass_factors(name, body, lumping)
-    own = {path: value.value for path, value in values.items()}
+    own = values_of(values)
     material = [*_material_maps(name, values), *muscles.maps]
     _check_stable(key, all_targets(material, own), name)
 
-    def forces(rest: np.ndarray, first: int) -> dict[str, Force]:
-        given: Any = own_names(name, with_courses(muscles.varying, all_targets(material, own)))
-        return {name: NeoHookeanTets(first + volume.tets, rest, **given)}
-
-    def maps(rows: slice, n: int) -> list[ParameterMap]:
-        return [*material, Weighed(f"{name}.density", f"{name}.mass_factors", lumping, rows, n)]
+    def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
+        return {name: NeoHookeanTets(first + volume.tets, rest, **own_names(name, targets))}
 
     return NodePart(
         name, volume.points,
         held_nodes(f"{key}.held", body.held, volume.points, numbered=not is_filled),
-        mass_of(name, own, lumping), volume.surface().nodes, values, forces, maps,
+        mass_of(name, own, lumping), volume.surface().nodes, values,
+        material, partial(Weighed, name, lumping), forces,
         drawn_mesh(f"{key}.look", body.look, surface, source),
         skin, varying=muscles.varying, notes=tuple(notes),
     )  # fmt: skip
@@ -100,10 +96,10 @@ def _material(name: str, body: Soft, source: Source, *, is_filled: bool) -> dict
         low, high = NU_BOUNDS
         bounds = (min(low, 1.1 * nu), max(high, 0.5 * (nu + 0.5)))
         values[f"{name}.E"] = positive(read("E"), "Pa")
-        values[f"{name}.nu"] = Value(array_of(nu), "-", "linear", bounds)
+        values[f"{name}.nu"] = Value(np.array(nu, np.float64), "-", "linear", bounds)
         return values
     values[f"{name}.mu"] = positive(read("mu"), "Pa")
-    lam = array_of(read("lam"))
+    lam = np.array(read("lam"), np.float64)
     values[f"{name}.lam"] = (
         positive(lam, "Pa")
         if lam.min() > 0.0
@@ -116,7 +112,7 @@ def _material_maps(name: str, values: dict[str, Value]) -> list[ParameterMap]:
     """Return the maps to the energy's parameters."""
     maps: list[ParameterMap] = []
     if f"{name}.E" in values:
-        maps.append(Moduli(f"{name}.E", f"{name}.nu", solid_curves(name), {}))
+        maps.append(Moduli(name, solid_curves(name), {}))
     else:
         mu, lam = f"{name}.mu", f"{name}.lam"
         maps += [Scaled(mu, {mu: 4.0 / 3.0, lam: 5.0 / 6.0}), Scaled(lam, {lam: 1.0})]

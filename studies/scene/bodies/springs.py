@@ -6,6 +6,8 @@ all sides however it swings.
 
 import itertools
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -18,10 +20,10 @@ from adjsim.meshes.tet_mesh import TetMesh
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from render.scene import Mesh
 from studies.runs.errors import StudyError
-from studies.scene.bodies.part import NodePart, held_nodes, positive
+from studies.scene.bodies.part import NodePart, held_nodes, own_names, positive
 from studies.scene.declared import Springs
 from studies.scene.looks import drawn_mesh, material_of
-from studies.scene.maps import ParameterMap, Placed, Scaled
+from studies.scene.maps import Placed, Scaled
 from studies.scene.mesh_source import Source, read_source, skin_of, tried
 
 
@@ -42,31 +44,18 @@ def make_springs(name: str, body: Springs) -> NodePart:
     }
     tried(f"{key}.mesh", lambda: SpringForce(edges, 1.0, rest_positions=points))
 
-    def forces(rest: np.ndarray, first: int) -> dict[str, Force]:
-        return {
-            name: SpringForce(
-                first + edges, body.stiffness, damping=body.damping, rest_positions=rest
-            )
-        }
+    def forces(rest: np.ndarray, first: int, targets: dict[str, Any]) -> dict[str, Force]:
+        given = own_names(name, targets)
+        return {name: SpringForce(first + edges, rest_positions=rest, **given)}
 
-    def maps(rows: slice, n_all: int) -> list[ParameterMap]:
-        own = [Scaled(path, {path: 1.0}) for path in (f"{name}.stiffness", f"{name}.damping")]
-        return [*own, Placed(f"{name}.mass", "mass", rows, n_all, np.full(n, 1.0 / n))]
-
-    mesh, skin, offset = _drawn(key, body, source, edges)
     return NodePart(
-        name,
-        np.asarray(points),
+        name, np.asarray(points),
         held_nodes(f"{key}.held", body.held, points, numbered=True),
-        np.full(n, body.mass / n),
-        np.arange(n),
-        values,
-        forces,
-        maps,
-        mesh,
-        skin,
-        offset,
-    )
+        np.full(n, body.mass / n), np.arange(n), values,
+        [Scaled(path, {path: 1.0}) for path in (f"{name}.stiffness", f"{name}.damping")],
+        partial(Placed, f"{name}.mass", "mass", weights=np.full(n, 1.0 / n)),
+        forces, *_drawn(key, body, source, edges),
+    )  # fmt: skip
 
 
 def edges_of(mesh: TetMesh | TriangleMesh | Chain) -> np.ndarray:

@@ -7,9 +7,9 @@ from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck
 from studies.problem.start import start_surfaces
 from studies.runs.errors import StudyError
-from studies.scene.at_rest import RestingPose
 from studies.scene.building import build
 from studies.scene.motion import AtRest
+from studies.scene.motions import RestingPose
 from studies.scene.reading import scene_from_dict
 
 

@@ -12,13 +12,14 @@ from adjsim.model import Model, State
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
 from adjsim.rigid.pose import BodyState
 from studies.scene.filming import Hulls, Skin, Still
+from studies.scene.mesh_source import Source, skin_of
 from studies.scene.motion import Motion, pull_frames, trajectory_fields
 from tests.rigid.scenes import box
 
 
 MESH = box_tets((1, 1, 1))
 SURFACE = MESH.surface()
-MOTION = SimpleNamespace(frames=np.arange(2), dtype="float64")
+MOTION = SimpleNamespace(frames=np.arange(2), dtype="float64", system=None)
 
 
 def run(rng):
@@ -26,7 +27,7 @@ def run(rng):
 
 
 def test_a_skin_follows_its_nodes(rng):
-    skin, here = Skin.of_nodes(SURFACE.nodes, MESH.n_points, offset=(-0.2, 0.1, 0.0)), run(rng)
+    skin, here = Skin(skin_of(Source(MESH), MESH)[0], offset=(-0.2, 0.1, 0.0)), run(rng)
     vertices = skin.vertices(MOTION, here)
     np.testing.assert_array_equal(vertices, here.x[:, SURFACE.nodes] + [-0.2, 0.1, 0.0])
     tan = SimpleNamespace(x=rng.normal(size=here.x.shape))
@@ -51,9 +52,9 @@ def test_what_is_at_rest_is_at_every_frame_and_moves_with_nothing(rng):
 
 def test_float32_positions_stay_float32(rng):
     here = SimpleNamespace(x=run(rng).x.astype(np.float32))
-    skin = Skin.of_nodes(SURFACE.nodes, MESH.n_points, offset=0.1)
+    skin = Skin(skin_of(Source(MESH), MESH)[0], offset=0.1)
     assert skin.vertices(MOTION, here).dtype == np.float32
-    single = SimpleNamespace(frames=np.arange(2), dtype="float32")
+    single = SimpleNamespace(frames=np.arange(2), dtype="float32", system=None)
     assert Still(np.zeros((3, 3))).vertices(single, here).dtype == np.float32
 
 

@@ -14,9 +14,9 @@ def matrix(*shape):
 
 
 def moduli(E, averages=()):
-    return Moduli("E", "nu", {**solid_curves("a"), **sheet_curves("b", 0.1)}, dict(averages)), {
-        "E": np.asarray(E, float),
-        "nu": np.array(0.3),
+    return Moduli("m", {**solid_curves("a"), **sheet_curves("b", 0.1)}, dict(averages)), {
+        "m.E": np.asarray(E, float),
+        "m.nu": np.array(0.3),
     }
 
 
@@ -24,14 +24,14 @@ CASES = {
     "factor": (Scaled("a", {"x": 2.0, "y": -1.0}), {"a": np.array(3.0)}),
     "vector": (Scaled("a", {"x": 2.0}), {"a": np.arange(3.0)}),
     "broadcast": (Scaled("a", {"x": np.arange(4.0), "y": 2.0}), {"a": np.array(3.0)}),
-    "spread": (Placed("a", "mass", slice(2, 5), 6, np.arange(3.0)), {"a": np.array(2.0)}),
+    "spread": (Placed("a", "mass", slice(2, 5), 6, weights=np.arange(3.0)), {"a": np.array(2.0)}),
     "weighed": (
-        Weighed("a", "f", matrix(3, 4), slice(2, 5), 6),
-        {"a": np.array(2.0), "f": np.arange(1.0, 4.0)},
+        Weighed("b", matrix(3, 4), slice(2, 5), 6),
+        {"b.density": np.array(2.0), "b.mass_factors": np.arange(1.0, 4.0)},
     ),
     "weighed fields": (
-        Weighed("a", "f", matrix(3, 4), slice(2, 5), 6),
-        {"a": np.arange(4.0), "f": np.arange(1.0, 4.0)},
+        Weighed("b", matrix(3, 4), slice(2, 5), 6),
+        {"b.density": np.arange(4.0), "b.mass_factors": np.arange(1.0, 4.0)},
     ),
     "moduli": moduli(1e3),
     "fields": moduli([1e3, 2e3, 4e3], {"b.mu": matrix(5, 3)}),

@@ -91,7 +91,6 @@ def test_fields_are_read_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "given", "message"),
     [
-        (Soft, {}, r"`bodies.a.mesh` must name a mesh file or a generator, got none"),
         (Soft, {"mesh": "bux"}, r"`bodies.a.mesh`: Unknown generator `bux`. Did you mean `box`"),
         (Soft, {"mesh": "shape:cub"}, "Unknown shape `cub`. Did you mean `cube`"),
         (Soft, {"mesh": "none.obj"}, "`bodies.a.mesh`: there is no file none.obj"),

@@ -10,7 +10,7 @@ RNG = np.random.default_rng(2)
 POINTS = RNG.standard_normal((5, 3)) + 3.0
 IS_FREE = np.array([True, False, True, True, True])
 P0 = np.array([1.0, 2.0, 3.0])
-NODES = NodeMotion("a", POINTS, POINTS.mean(axis=0), P0, IS_FREE, slice(2, 7), 8)
+NODES = NodeMotion("a", POINTS, POINTS.mean(axis=0), P0, is_free=IS_FREE, rows=slice(2, 7), n=8)
 BODY = BodyMotion("a", POINTS.mean(axis=0), P0)
 
 

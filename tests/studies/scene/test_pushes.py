@@ -7,8 +7,7 @@ from studies.scene.building import build
 from studies.scene.checking import check_scene
 from studies.scene.declared import Held, Pendulum, Plane, Push, Rigid, Scene, Soft, World
 from studies.scene.maps import all_targets
-from studies.scene.pushes import Window
-from studies.scene.series import in_steps
+from studies.scene.series import Window, in_steps
 
 
 BODY = {

@@ -7,7 +7,7 @@ import numpy as np
 from adjsim.reduced.double_pendulum import DoublePendulum
 from adjsim.reduced.pendulum import PendulumTrajectory
 from render.pendulum import RodsAndBobs
-from studies.scene.bodies.pendulum import HangingRods
+from studies.scene.filming import HangingRods
 
 
 def test_rods_hang_where_the_system_has_them(rng):
