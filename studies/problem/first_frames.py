@@ -7,9 +7,9 @@ import numpy as np
 import scipy.ndimage
 
 from studies.problem.films import FilmObserver
-from studies.problem.free import Free, FreeParameters
 from studies.problem.observations.films import FilmData, plate_of, silhouettes
 from studies.problem.observing import VISIBLE, unseen
+from studies.problem.parameters import Free, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.errors import StudyError
 from studies.scene import declared
@@ -61,7 +61,7 @@ def fit_first_frames(
         if not free:
             return problem
         wholes = problem.parameters.wholes
-        nuisances = FreeParameters(free, wholes=wholes).held_at_values(problem.fixed)
+        nuisances = Parameters(free, wholes=wholes).held_at_values(problem.fixed)
         first = replace(_first_of_films(problem), parameters=nuisances)
         found = minimize(
             first,

@@ -13,7 +13,7 @@ import numpy as np
 from studies.answer.truth import Truth
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import fit_first_frames, fitted_first
-from studies.problem.free import FreeParameters, make_free
+from studies.problem.free import make_free
 from studies.problem.nuisances import (
     camera_nuisances,
     look_nuisances,
@@ -27,6 +27,7 @@ from studies.problem.observations.simulated import blank_film, clock_of
 from studies.problem.observers import Observer
 from studies.problem.observing import camera_of, make_observers
 from studies.problem.own import OwnResiduals, own_observer
+from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.shapes import shape_losses
 from studies.problem.start import start_surfaces
@@ -187,7 +188,7 @@ def _problem(
     file: declared.SceneFile,
     built: Built,
     observers: Sequence[Observer],
-    parameters: FreeParameters,
+    parameters: Parameters,
     **shared: Any,
 ) -> SceneProblem:
     simulated = {name for name, one in file.observations.items() if one.simulate is not None}

@@ -7,9 +7,9 @@ import numpy as np
 from render.posed_camera import PosedCamera
 from studies.answer.verdict import COLORS
 from studies.problem.films import FilmObserver, camera_names
-from studies.problem.free import Free, nuisance
 from studies.problem.observers import Observer
 from studies.problem.observing import look_value
+from studies.problem.parameters import Free, nuisance
 from studies.scene import declared
 from studies.scene.building import Built
 from studies.scene.maps import Value

@@ -18,8 +18,8 @@ import numpy as np
 from adjsim.backend import thread_count
 from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
-from studies.problem.free import FreeParameters
 from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
+from studies.problem.parameters import Parameters
 from studies.problem.reach import Reach, system_at
 from studies.problem.sampling import Sampling, sample_steps
 from studies.problem.shapes import ShapeLosses
@@ -41,7 +41,7 @@ class SceneProblem:
 
     built: Built
     observers: tuple[Observer, ...]  # their `index` counts the instants of all observations
-    parameters: FreeParameters
+    parameters: Parameters
     steps: Steps  # size of the time step
     # instants of all observations
     n_frames: int = 0
