@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from studies.answer.fit_warnings import offset
-from studies.control.goal import parts_of
 from studies.problem.fields import fields_shown
 from studies.problem.films import FilmObserver
 from studies.problem.making import Made
@@ -90,8 +89,7 @@ def write_seen(folder: RunFolder, file: declared.SceneFile, made: Made, solved: 
 
 def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:
     """Return the predicted rows of every observation, by name."""
-    parts = parts_of(problem, problem.images(theta))
-    return {one.name: part for one, part in zip(problem.observers, parts, strict=True)}
+    return {one.name: rows for one, rows in problem.by_observer(problem.images(theta))}
 
 
 def _write_film(
