@@ -19,12 +19,11 @@ import numpy as np
 import scipy.sparse
 
 from adjsim.model import Model
-from studies.problem.films import FilmObserver, PictureObserver
+from studies.problem.films import WHITE, FilmObserver, PictureObserver, SmokeObserver
 from studies.problem.making import Made
 from studies.problem.observers import Observer
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.smoke import WHITE, SmokeObserver
 from studies.runs.errors import StudyError
 
 

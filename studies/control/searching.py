@@ -149,6 +149,7 @@ def solve_control(
         problem,
         no_spread(problem.parameters.size, NO_INTERVALS),
         judge_control(file.goal, target.size, measured, result, falls=falls(history)),
+        None,
         result.evaluations,
         control=measured,
     )

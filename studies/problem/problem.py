@@ -97,10 +97,6 @@ class SceneProblem:
         """Return the same problem computed in another precision."""
         return replace(self, dtype=dtype)
 
-    def on_one_thread(self) -> "SceneProblem":
-        """Return the same problem computed by one thread."""
-        return replace(self, threads=1)
-
     def at_stage(self, stage: float) -> "SceneProblem":
         """Return the problem of this part of the frames, at least two; above 1, of softer edges."""
         if stage == 1.0:
@@ -245,8 +241,9 @@ class SceneProblem:
 
     def pushing(self, theta: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         """Return the predictions, made once, and what pushes any number of directions to them."""
-        values, motion, samplings = self._moment(theta)
-        records = self._recorded(self._moved(motion, motion.run()), samplings, values)
+        moment = self._moment(theta)
+        values, motion, _ = moment
+        records = self._recorded(moment, motion.run())
 
         def push(tan_theta: np.ndarray) -> np.ndarray:
             tangents = self.parameters.scene_tangents(theta, tan_theta)
@@ -255,26 +252,22 @@ class SceneProblem:
 
         return np.concatenate([record.rows for record in records]), push
 
-    def _recorded(
-        self, moved: Moved, samplings: Sequence[Sampling], values: Mapping[str, np.ndarray]
-    ) -> list[Recorded]:
-        pairs = zip(self.observers, samplings, strict=True)
+    def _recorded(self, moment: Moment, run: Any) -> list[Recorded]:
+        """Return the predictions of a run with their derivatives."""
+        values, motion, samplings = moment
+        moved, pairs = self._moved(motion, run), zip(self.observers, samplings, strict=True)
         return [one.record(moved, at, values) for one, at in pairs]
 
     def pull_back(self, theta: np.ndarray, judge: Judge) -> tuple[float, np.ndarray]:
         """Return the value and the gradient in theta of `judge(rows) -> value, adj_rows`."""
         moment = self._moment(theta)
         recorded = moment[1].record()
-        records = self._recorded_of(moment, recorded.trajectory)
+        records = self._recorded(moment, recorded.trajectory)
         value, adj_rows = judge(np.concatenate([record.rows for record in records]))
         pulled = self._pulled(moment[1], recorded.trajectory, records, adj_rows)
         wanted = self._wanted()
         adjoints = dict(pull_frames(recorded, pulled.frames, wanted)) if wanted else {}
         return value, self._gradient(theta, moment[0], pulled, adjoints)
-
-    def _recorded_of(self, moment: Moment, run: Any) -> list[Recorded]:
-        values, motion, samplings = moment
-        return self._recorded(self._moved(motion, run), samplings, values)
 
     def _pulled(
         self, motion: Motion, run: Any, records: Sequence[Recorded], adj_rows: np.ndarray
@@ -410,7 +403,7 @@ class SceneProblem:
 
     def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return r and its Jacobian, one tangent sweep a column; columns share the threads."""
-        rows, push = self.on_one_thread().pushing(theta)
+        rows, push = replace(self, threads=1).pushing(theta)
         own, (prior, scale) = self.residuals_of(rows), self._prior(theta)
         jacobian = np.empty((len(own) + len(theta), len(theta)), order="F")
 
@@ -560,15 +553,15 @@ def _sampled(
     thetas: Sequence[np.ndarray], points: Sequence[Any], *, with_gradient: bool
 ) -> list[Sample | Failure]:
     """Return loss and gradient at points (number, problem, moment) with one time step."""
-    worlds = run_worlds([moment[1] for _, _, moment in points], keeps=with_gradient)
+    runs, pull = run_worlds([moment[1] for _, _, moment in points], keeps=with_gradient)
     pulled: list[_Pulled | None] = []
     residuals: list[np.ndarray] = []
-    for (_, own, moment), run in zip(points, worlds.runs, strict=True):
+    for (_, own, moment), run in zip(points, runs, strict=True):
         back, r = None, np.empty(0)
         if not isinstance(run, Failure):
             values, motion, samplings = moment
             if with_gradient:
-                records = own._recorded_of(moment, run)
+                records = own._recorded(moment, run)
                 rows = np.concatenate([record.rows for record in records])
                 r = own.residuals_of(rows)
                 adj_rows = own.residuals_cotangent(rows, 2.0 * r)
@@ -581,10 +574,11 @@ def _sampled(
     adjoints: list[dict[str, np.ndarray]] = [{} for _ in points]
     if with_gradient:
         frames = [{} if one is None else one.frames for one in pulled]
-        adjoints = worlds.pull(frames, points[0][1]._wanted())
+        wanted = points[0][1]._wanted()
+        adjoints = pull(frames, wanted) if wanted and any(frames) else adjoints
     out: list[Sample | Failure] = []
     for (k, own, moment), run, back, adjoint, r in zip(
-        points, worlds.runs, pulled, adjoints, residuals, strict=True
+        points, runs, pulled, adjoints, residuals, strict=True
     ):
         if isinstance(run, Failure):
             out.append(run)

@@ -62,6 +62,7 @@ class Solved:
     searched: SceneProblem  # the problem of `found`
     spread: Uncertainty
     verdict: Verdict
+    explained: Explained | None
     evaluations: int
     validation: dict[str, Any] = field(default_factory=dict)
     logs: tuple[str, ...] = ()  # of the local searches after `found`, one after the other
@@ -123,13 +124,12 @@ def solve(
             predicted_unexplained=predicted.predicted_unexplained,
             held_back=predicted.held_back,
         )
-    rivals, more = _rivals(whole, found, result.theta, how, local)
+    rivals, more = _rivals(whole, found, result.theta, how=how, local=local)
     spent += more
     progress.say("judging the answer")
     floor = 0.0 if made.is_twin else FOOTAGE_FLOOR
     has_jacobian = _method(how, whole) is Method.GAUSS_NEWTON
     spread = _spread(whole, result.theta, [joint.theta], floor, has_jacobian=has_jacobian)
-    labels = whole.parameters.theta_labels
     verdict = judge(
         Evidence(
             parameters=whole.parameters,
@@ -144,7 +144,7 @@ def solve(
             residual_squares=left,
             still_squares=whole.still_squares(),
             basins=rivals,
-            worst_direction=spread.to_dict(labels)["worst_direction"],
+            worst_direction=spread.to_dict(whole.parameters.theta_labels)["worst_direction"],
             needs_intervals=any(
                 one.is_answer and not (one.is_view or one.is_shape) for one in whole.parameters.free
             ),
@@ -161,6 +161,7 @@ def solve(
         searched,
         spread,
         verdict,
+        part_left,
         spent,
         validation,
         tuple(name for name in _log_names(JOINT) + _log_names(FINAL) if folder.has(name)),
@@ -392,7 +393,7 @@ def no_spread(n: int, reason: str, noise: float = 0.0) -> Uncertainty:
 
 
 def _rivals(
-    whole: SceneProblem, found: Found, theta: np.ndarray, how: declared.Search, local: Local
+    whole: SceneProblem, found: Found, theta: np.ndarray, *, how: declared.Search, local: Local
 ) -> tuple[list[evidence.Basin], int]:
     """Return the other basins with cameras of their own, and the evaluations that it took.
 
