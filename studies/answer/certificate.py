@@ -357,7 +357,7 @@ def partial_loss(
 
     def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
         adj_images = np.zeros_like(images)
-        adj_shown = problem.loss_cotangent(shown(images))
+        _, adj_shown = problem.judge(shown(images))
         adj_images[..., : targets.shape[-1]] = np.where(mask, adj_shown, 0.0)
         return 0.0, adj_images
 

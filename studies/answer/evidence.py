@@ -160,7 +160,7 @@ def value_scale(found: Evidence) -> np.ndarray:
         first = part.stop
         if not positive[part].any():
             scale[part] = np.linalg.norm(value[part])
-    width = np.concatenate([(block.upper - block.lower).ravel() for block in parameters.blocks])
+    width = np.concatenate([np.full(one.start.size, np.ptp(one.bounds)) for one in parameters.free])
     return np.maximum(scale, np.where(np.isfinite(width) & ~positive, LEAST_SCALE * width, 0.0))
 
 

@@ -277,8 +277,8 @@ def _scale(parameters: Parameters, theta: np.ndarray) -> np.ndarray:
     The components of a vector share its length: an error of a camera turns it.
     """
     lengths, first = np.empty_like(theta), 0
-    for block in parameters.blocks:
-        rows = theta[first : first + block.start.size].reshape(len(block.paths), -1)
+    for block in parameters.free:
+        rows = theta[first : first + block.start.size].reshape(1, -1)
         length = np.linalg.norm(rows, axis=1, keepdims=True)
         lengths[first : first + block.start.size] = np.broadcast_to(length, rows.shape).ravel()
         first += block.start.size

@@ -15,7 +15,7 @@ import numpy as np
 
 from studies.answer.reached import bars_of
 from studies.control import results
-from studies.control.goal import make_target, parts_of
+from studies.control.goal import make_target
 from studies.problem.films import PictureObserver
 from studies.problem.fit import SceneFit, make_fit
 from studies.problem.instances import (
@@ -101,8 +101,7 @@ class Comparison(Instances):
 def _last_picture(solved: Solved) -> np.ndarray | None:
     """Return the last picture of an answer's first film, (height, width, 4); None without films."""
     problem = solved.problem
-    rows = problem.images(solved.result.theta)
-    for one, part in zip(problem.observers, parts_of(problem, rows), strict=True):
+    for one, part in problem.by_observer(problem.images(solved.result.theta)):
         if isinstance(one, PictureObserver):
             return one.as_images(part)[-1]
     return None

@@ -19,12 +19,11 @@ import numpy as np
 import scipy.sparse
 
 from adjsim.model import Model
-from studies.problem.films import FilmObserver, PictureObserver
+from studies.problem.films import WHITE, FilmObserver, PictureObserver, SmokeObserver
 from studies.problem.making import Made
 from studies.problem.observers import Observer
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.smoke import WHITE, SmokeObserver
 from studies.runs.errors import StudyError
 
 
@@ -49,7 +48,7 @@ class Target:
         """Return cover [-], distance and gain [m], as far as they are known, of predictions."""
         film, center = _pictured(problem.observers), _centered(problem.observers)
         found: dict[str, float] = {}
-        for one, part in zip(problem.observers, parts_of(problem, rows), strict=True):
+        for one, part in problem.by_observer(rows):
             if film is not None and one is film and self.silhouette is not None:
                 shown = _last_alpha(film, part)
                 if self.silhouette.dtype == bool:
@@ -105,12 +104,6 @@ def _seen_at_the_goal(made: Made) -> dict[str, np.ndarray]:
     whole = on_one_timeline(made.hidden, observers)
     rows = whole.predictions({**made.everything.fixed, **made.true_values})
     return {one.name: own for one, own in zip(observers, rows, strict=True)}
-
-
-def parts_of(problem: SceneProblem, rows: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of every observation."""
-    counts = [one.rows_per_frame() * len(one.times) for one in problem.observers]
-    return np.split(rows, np.cumsum(counts)[:-1])
 
 
 def _last_alpha(one: PictureObserver, rows: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 
 from studies.datasets.samples import EACH, FIELDS, Field, Sample, field_of, fields_of
 from studies.datasets.spec import PER_SHARD, Spec, simulated_films, split
-from studies.problem.observations.simulated import clock_of
+from studies.problem.observations.simulated import frame_times
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.scene.reading import to_toml
@@ -70,7 +70,7 @@ def write_shard(folder: RunFolder, spec: Spec, samples: Sequence[Sample]) -> "En
             shard.attrs[which] = _of_split(numbers, which)
         for film in simulated_films(spec.file):
             own: Any = spec.file.observations[film]
-            times = clock_of(own, spec.file.world, f"observations.{film}").times
+            times = frame_times(own, spec.file.world, f"observations.{film}")
             put(f"times/{film}", times, FIELDS["times"])
         for one, number in zip(samples, numbers, strict=True):
             for key in (key for key in one if key.startswith(EACH)):

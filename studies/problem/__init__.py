@@ -9,6 +9,6 @@ Where to begin:
                  first_frames (backgrounds, cameras and looks fitted before the search), free
     problem      SceneProblem: theta -> predictions -> residuals, gradient, Jacobian, with reach
                  (scene values -> parameters of the model), sampling (times -> steps) and steps
-    observers    what an observation predicts: films, points (and tracked), smoke, own
+    observers    what an observation predicts: films (also of smoke), points (and tracked), own
     solve        coarse set, basins, stages, held-back frames, verdict; mirror: motion in depth
 """

@@ -19,7 +19,7 @@ answer.values["duck.E"], answer.intervals["duck.E"], answer.verdict.kind
 import inspect
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ import tomlkit
 
 from studies.answer.verdict import Verdict
 from studies.problem.forward import Simulated, simulate
-from studies.problem.making import Made, make_problem
+from studies.problem.making import Made, make_problem, without_own
 from studies.problem.own import OwnResiduals
 from studies.problem.solve import Solved, solve
 from studies.runs.blas import one_blas_thread
@@ -86,9 +86,7 @@ class Problem:
         from studies.scene.checking import check_scene
 
         file, own = self.file(), self.own()
-        of_own = tuple(f"observations.{name}." for name in own)  # which no scene file can have
-        free = {path: one for path, one in file.free.items() if not path.startswith(of_own)}
-        check_scene(replace(file, free=free))
+        check_scene(without_own(file, own))
         return make_problem(file, own, **options)
 
 

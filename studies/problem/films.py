@@ -7,11 +7,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from adjoint.render.losses import residuals_jvp, residuals_vjp
-from adjoint.render.soft_raster import ImageRecord, record_images
+from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
+from adjoint.render.soft_raster import record_images
 from render.lenses import Perspective
 from render.losses import Mse, PyramidMse, residuals
 from render.posed_camera import PosedCamera
 from render.scene import Mesh, Scene
+from render.smoke import smoke_images
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.observers import (
     SEEN,
@@ -25,9 +27,14 @@ from studies.problem.observers import (
 from studies.problem.sampling import Sampling
 
 
+WHITE = (1.0, 1.0, 1.0)  # smoke
+
+
 @dataclass(frozen=True, eq=False)
 class PictureObserver(Observer):
     """What is compared picture by picture, over a pyramid."""
+
+    BY_FRAME = "frames"
 
     frames: np.ndarray  # (n_frames, H, W, 3)
     levels: int  # of the pyramid; 1: none
@@ -52,12 +59,6 @@ class PictureObserver(Observer):
         """Return the film of these pixels, (n_frames H W, 3)."""
         frames = rows.reshape(self.frames.shape)
         return replace(self, frames=frames, first=frames[0])
-
-    def between(self, keep: np.ndarray) -> Self:
-        """Return the film of the frames of this mask only."""
-        return replace(
-            self, frames=self.frames[keep], times=self.times[keep], index=self.index[keep]
-        )
 
     def as_images(self, rows: np.ndarray) -> np.ndarray:
         """Return rows as images, (n_frames, H, W, 3 or 4)."""
@@ -116,11 +117,43 @@ class FilmObserver(PictureObserver):
     paths: dict[str, str]
     device: str = "cpu"  # where it is drawn: cpu or cuda
 
-    def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedFilm":
+    def record(self, moved: Moved, at: Sampling, values: Values) -> Recorded:
         """Draw the film."""
-        arguments = self._drawn(moved, at, values)
-        drawn = record_images(*arguments, device=self.device)
-        return RecordedFilm(moved, at, drawn.images.reshape(-1, 4), self, drawn)
+        drawn = record_images(*self._drawn(moved, at, values), device=self.device)
+        rows = drawn.images.reshape(-1, 4)
+
+        def jvp(tan: Moved | None, tan_values: Values) -> np.ndarray:
+            tangents: dict[str, Any] = {}
+            shift = tan_values.get(self.start_path)
+            for name in self.scene.objects:
+                parts = [] if tan is None else [at.at(tan.surfaces[name])]
+                if shift is not None:
+                    parts.append(float(shift) * at.slope(moved.surfaces[name]))
+                if parts:
+                    tangents[f"{name}.vertices"] = sum(parts[1:], start=parts[0])
+            for name, value in values_under(self.camera_path, tan_values).items():
+                tangents[f"camera.{name}"] = value
+            tangents |= {
+                own: tan_values[path] for own, path in self.paths.items() if path in tan_values
+            }
+            return drawn.jvp(tangents).reshape(-1, 4) if tangents else np.zeros_like(rows)
+
+        def vjp(adj_rows: np.ndarray) -> Cotangents:
+            names = camera_names(self.camera)
+            values = {f"camera.{name}": f"{self.camera_path}.{name}" for name in names}
+            values |= self.paths
+            vertices = [f"{name}.vertices" for name in self.scene.objects]
+            adj = drawn.vjp(self.as_images(adj_rows), wrt=[*vertices, *values])
+            out, slope = Cotangents(), 0.0
+            for name in self.scene.objects:
+                own = adj[f"{name}.vertices"]
+                out.surfaces[name] = at.spread(own, len(moved.surfaces[name]))
+                slope += float(np.sum(own * at.slope(moved.surfaces[name])))
+            out.values = {path: adj[own] for own, path in values.items()}
+            out.values[self.start_path] = np.asarray(slope)
+            return out
+
+        return Recorded(rows, jvp, vjp)
 
     def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
         """Return the pixels, (n_frames H W, 4)."""
@@ -174,52 +207,39 @@ def _with_value(mesh: Mesh, name: str, value: np.ndarray) -> Mesh:
     return replace(mesh, material=replace(mesh.material, **{name: value}))
 
 
-@dataclass(frozen=True, eq=False)
-class RecordedFilm(Recorded):
-    """A film that was drawn."""
-
-    film: FilmObserver
-    drawn: ImageRecord
-
-    def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
-        """Return the tangent of the pixels."""
-        film = self.film
-        tangents: dict[str, Any] = {}
-        shift = tan_values.get(film.start_path)
-        for name in film.scene.objects:
-            parts = [] if tan is None else [self.at.at(tan.surfaces[name])]
-            if shift is not None:
-                parts.append(float(shift) * self.at.slope(self.moved.surfaces[name]))
-            if parts:
-                tangents[f"{name}.vertices"] = sum(parts[1:], start=parts[0])
-        for name, value in values_under(film.camera_path, tan_values).items():
-            tangents[f"camera.{name}"] = value
-        tangents |= {
-            own: tan_values[path] for own, path in film.paths.items() if path in tan_values
-        }
-        if not tangents:
-            return np.zeros_like(self.rows)
-        return self.drawn.jvp(tangents).reshape(-1, 4)
-
-    def vjp(self, adj_rows: np.ndarray) -> Cotangents:
-        """Pull the cotangent of the pixels back."""
-        film, out = self.film, Cotangents()
-        vertices = [f"{name}.vertices" for name in film.scene.objects]
-        camera = {
-            f"camera.{name}": f"{film.camera_path}.{name}" for name in camera_names(film.camera)
-        }
-        adj = self.drawn.vjp(film.as_images(adj_rows), wrt=[*vertices, *camera, *film.paths])
-        slope = 0.0
-        for name in film.scene.objects:
-            own = adj[f"{name}.vertices"]
-            out.surfaces[name] = self.at.spread(own, len(self.moved.surfaces[name]))
-            slope += float(np.sum(own * self.at.slope(self.moved.surfaces[name])))
-        out.values = {path: adj[own] for own, path in {**camera, **film.paths}.items()}
-        out.values[film.start_path] = np.asarray(slope)
-        return out
-
-
 def camera_names(camera: PosedCamera) -> tuple[str, ...]:
     """Return the parameters of a camera that may be free."""
     lens = "fov_y" if isinstance(camera.optics, Perspective) else "focal"
     return ("rotation", "translation", lens)
+
+
+@dataclass(frozen=True, eq=False)
+class SmokeObserver(PictureObserver):
+    """A film of white smoke over a colour, its frames as large as the grid."""
+
+    KIND = "film of smoke"
+
+    background: np.ndarray  # (3,)
+
+    def record(self, moved: Moved, at: Sampling, values: Values) -> Recorded:
+        """Draw the film."""
+        del values
+        density = moved.density
+        assert density is not None
+
+        def jvp(tan: Moved | None, tan_values: Values) -> np.ndarray:
+            tangent = np.zeros((len(self.times), *density.shape[1:]))
+            if tan is not None and tan.density is not None:
+                tangent += at.at(tan.density)
+            if (shift := tan_values.get(self.start_path)) is not None:
+                tangent += float(shift) * at.slope(density)
+            return smoke_images_jvp(tangent, WHITE, self.background).reshape(-1, 4)
+
+        def vjp(adj_rows: np.ndarray) -> Cotangents:
+            adj = smoke_images_vjp(self.as_images(adj_rows), WHITE, self.background)
+            slope = np.asarray(np.sum(adj * at.slope(density)))
+            spread = at.spread(adj, len(density))
+            return Cotangents(density=spread, values={self.start_path: slope})
+
+        images = smoke_images(at.at(density), WHITE, self.background)
+        return Recorded(images.reshape(-1, 4), jvp, vjp)

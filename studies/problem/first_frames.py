@@ -1,15 +1,15 @@
 """Backgrounds, cameras and looks as the first frames show them, where bodies are at their start."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 import scipy.ndimage
 
 from studies.problem.films import FilmObserver
-from studies.problem.free import Free, FreeParameters
 from studies.problem.observations.films import FilmData, plate_of, silhouettes
 from studies.problem.observing import VISIBLE, unseen
+from studies.problem.parameters import Free, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.errors import StudyError
 from studies.scene import declared
@@ -23,22 +23,13 @@ ELSEWHERE = 0.02  # of the size of the bodies
 FIRST_EVALUATIONS, FIRST_TOLERANCE = 400, 1e-4
 
 
-def fitted_first(problem: SceneProblem, looks: tuple[Free, ...]) -> str:
-    """Return in words what is fitted to the first frames: "cameras and looks"; empty if nothing."""
-    if not any(isinstance(one, FilmObserver) for one in problem.observers):
-        return ""
-    paths = [one.path for one in (*_fitted_cameras(problem), *looks)]
-    has_camera = any(path.startswith("cameras.") for path in paths)
-    has_look = any(not path.startswith("cameras.") for path in paths)
-    return " and ".join(["cameras"] * has_camera + ["looks"] * has_look)
-
-
 def fit_first_frames(
     problem: SceneProblem,
     films: Mapping[str, FilmData],
     file: declared.SceneFile,
     looks: tuple[Free, ...],
     *,
+    say: Callable[[str], None] = lambda _text: None,
     again: bool = False,
 ) -> SceneProblem:
     """Return the problem with backgrounds, cameras and looks as the first frames show them.
@@ -47,21 +38,24 @@ def fit_first_frames(
     looks are fitted; then both again. In pictures of things at rest, cameras and looks that are the
     question are left to the search. Where shapes or cameras far off are asked for, the bodies may
     be anywhere at first: the background is that of the border. It is found once more with `again`,
-    after the search.
+    after the search. `say` gets a line about what is fitted.
     """
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return problem
-    cameras = _fitted_cameras(problem)
+    free = (*_fitted_cameras(problem), *looks)
+    are_cameras = [one.path.startswith("cameras.") for one in free]
+    what = ["cameras"] * any(are_cameras) + ["looks"] * (not all(are_cameras))
+    if what:
+        say(f"fitting {' and '.join(what)} to the first frame")
     margins: tuple[float | None, ...] = (MARGIN, MARGIN / 3.0)
     if not again and _is_anywhere(problem):
         margins = (None,)
     for margin in margins:
         problem = _with_backgrounds(problem, films, file, margin)
-        free = (*cameras, *looks)
         if not free:
             return problem
-        wholes = problem.parameters.wholes
-        nuisances = FreeParameters(free, wholes=wholes).held_at_values(problem.fixed)
+        nuisances = Parameters(free, wholes=problem.parameters.wholes)
+        nuisances = nuisances.held_at_values(problem.fixed)
         first = replace(_first_of_films(problem), parameters=nuisances)
         found = minimize(
             first,

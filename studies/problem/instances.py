@@ -12,7 +12,6 @@ Tests: `tests/studies/problem/test_instances.py`.
 import csv
 import io
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -45,36 +44,46 @@ Records = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Instances(ABC):
-    """A `studies.runs.starting.Job`: run every instance, then report the worst one in full.
+class Instances:
+    """A `studies.runs.starting.Job`: run every instance, then report the worst one in full."""
 
-    Attributes
-    ----------
-    file : SceneFile
-        With numbers that are still to be drawn.
-    options : RunOptions
-    title : str
-        Heading of the report.
-    spread : Pool
-        Where instances are run.
-    """
-
-    file: declared.SceneFile
+    file: declared.SceneFile  # with numbers that are still to be drawn
     options: RunOptions
-    title: str
-    spread: Pool = HERE
+    title: str  # heading of the report
+    spread: Pool = HERE  # where instances are run
 
-    @abstractmethod
     def make(self, k: int) -> SceneFit:
         """Return the fit of instance k."""
+        file = drawn(self.file, self.options.seed, k)
+        return make_fit(file, self.options, title=self.title, say=lambda _text: None)
 
-    @abstractmethod
     def search(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
         """Return the record of instance k, which leaves its logs and its scene in the folder."""
+        fit, own = self.make(k), inside(folder, place(k))
+        own.write_text(STUDY, to_toml(fit.file))
+        solved = fit.solve(own, progress)
+        return {
+            "instance": k,
+            "status": solved.result.status.name,
+            "verdict": str(solved.verdict.kind.value),
+            "loss": solved.result.loss,
+            "evaluations": solved.evaluations,
+            "starts": len(solved.found.all),
+            "errors_are": "relative error",
+            "errors": _errors(fit, solved),
+            "spectrum": solved.spread.to_dict(solved.problem.parameters.theta_labels),
+        }
 
-    @abstractmethod
     def sum_up(self, folder: RunFolder, records: Records) -> tuple[list[str], int, str]:
         """Write tables; return lines on them, the worst instance, and the folder of its logs."""
+        table = _table(records, self.file.published)
+        folder.write_text(run_folder.INSTANCES_CSV, _as_csv(records))
+        folder.write_json(run_folder.INSTANCES, table)
+        lines = _table_lines(table)
+        every = self.file.observations.values()
+        if any(one.simulate is not None and one.simulate.noise > 0.0 for one in every):
+            lines += covered(records)
+        return lines, table["worst"], place(table["worst"])
 
     def run(self, folder: RunFolder) -> str:
         """Run what is not finished; write tables and the report of the worst one."""
@@ -120,43 +129,6 @@ class Instances(ABC):
                     folder.write_bytes(name, data)
                 folder.write_bytes(_result_name(k), result)  # last: with it k has ended
                 progress([{"reason": folder.read_json(_result_name(k)).get("reason")}])
-
-
-class SceneInstances(Instances):
-    """Random instances of what is identified: a table of errors."""
-
-    def make(self, k: int) -> SceneFit:
-        """Return the fit of instance k."""
-        file = drawn(self.file, self.options.seed, k)
-        return make_fit(file, self.options, title=self.title, say=lambda _text: None)
-
-    def search(self, folder: RunFolder, progress: EvaluationProgress, k: int) -> dict[str, Any]:
-        """Return the record of instance k, which leaves its logs and its scene in the folder."""
-        fit, own = self.make(k), inside(folder, place(k))
-        own.write_text(STUDY, to_toml(fit.file))
-        solved = fit.solve(own, progress)
-        return {
-            "instance": k,
-            "status": solved.result.status.name,
-            "verdict": str(solved.verdict.kind.value),
-            "loss": solved.result.loss,
-            "evaluations": solved.evaluations,
-            "starts": len(solved.found.all),
-            "errors_are": "relative error",
-            "errors": _errors(fit, solved),
-            "spectrum": solved.spread.to_dict(solved.problem.parameters.theta_labels),
-        }
-
-    def sum_up(self, folder: RunFolder, records: Records) -> tuple[list[str], int, str]:
-        """Write CSV and table; return the table in lines, and the worst instance."""
-        table = _table(records, self.file.published)
-        folder.write_text(run_folder.INSTANCES_CSV, _as_csv(records))
-        folder.write_json(run_folder.INSTANCES, table)
-        lines = _table_lines(table)
-        every = self.file.observations.values()
-        if any(one.simulate is not None and one.simulate.noise > 0.0 for one in every):
-            lines += covered(records)
-        return lines, table["worst"], place(table["worst"])
 
 
 def _run_apart(job: Instances, k: int) -> dict[str, bytes]:
@@ -231,7 +203,6 @@ def _table(records: Records, published: Mapping[str, float]) -> dict[str, Any]:
                 "worst": float(column.max()),
                 "worst_instance": ended[int(column.argmax())]["instance"],
                 "largest_component": max(largest) if np.isfinite(largest).all() else None,
-                "bar": None,
                 "published": published.get(path),
             }
         )

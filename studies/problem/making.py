@@ -12,21 +12,21 @@ import numpy as np
 
 from studies.answer.truth import Truth
 from studies.problem.films import FilmObserver
-from studies.problem.first_frames import fit_first_frames, fitted_first
-from studies.problem.free import FreeParameters, make_free
+from studies.problem.first_frames import fit_first_frames
+from studies.problem.free import make_free
 from studies.problem.nuisances import (
     camera_nuisances,
     look_nuisances,
     more_values,
-    seen_cameras,
     views,
 )
 from studies.problem.observations.advice import advice_on_film, check_lengths
 from studies.problem.observations.films import FilmData, read_film
-from studies.problem.observations.simulated import blank_film, clock_of
+from studies.problem.observations.simulated import blank_film, frame_times
 from studies.problem.observers import Observer
 from studies.problem.observing import camera_of, make_observers
 from studies.problem.own import OwnResiduals, own_observer
+from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.problem.shapes import shape_losses
 from studies.problem.start import start_surfaces
@@ -101,7 +101,7 @@ def make_problem(
     }
     films = {name: _film(file, name, one) for name, one in declared_films.items()}
     real = {name: one for name, one in declared_films.items() if one.simulate is None}
-    built = build(file, at_rest=not own and is_at_rest(file, films))
+    built = build(without_own(file, own), at_rest=not own and is_at_rest(file, films))
     notes = list(built.notes)
     for name in real:
         notes += advice_on_film(films[name], f"observations.{name}")
@@ -114,12 +114,11 @@ def make_problem(
     kept = frozenset(k for k, one in {**file.observations, **own}.items() if one.validate)
     if len(kept) == len(observers):
         raise StudyError("`observations` must hold one without `validate`, to be fitted.")
-    cameras = seen_cameras(file, observers)
     values = {**built.values, **more_values(observers)}
     values |= texel_values(file, built, observers, values)
-    every_camera = camera_nuisances(cameras)
+    every_camera = camera_nuisances(file, observers)
     fitted_beside = tuple(
-        one for one in every_camera if file.is_fitted(cameras[one.path.rpartition(".")[0]][0])
+        one for one in every_camera if file.is_fitted(file.cameras[one.path.split(".")[1]])
     )
     parameters = make_free(file.free, values, fitted_beside, views(every_camera, values))
     shared = {"dtype": dtype, "device": device, "checkpoint": checkpoint}
@@ -140,12 +139,17 @@ def make_problem(
         return fit_first_frames(problem, films, file, looks, again=True)
 
     if fits_first:
-        if what := fitted_first(problem, looks):
-            say(f"fitting {what} to the first frame")
-        problem = fit_first_frames(problem, films, file, looks)
+        problem = fit_first_frames(problem, films, file, looks, say=say)
     is_goal = file.purpose == "control" and not set(parameters.paths) <= set(file.truth)
     known = None if is_goal else truth_of(parameters, truth, values)
     return Made(problem, kept, notes, refitted, known, file.is_twin, truth, hidden)
+
+
+def without_own(file: declared.SceneFile, own: Mapping[str, OwnResiduals]) -> declared.SceneFile:
+    """Return a scene file without free paths of residuals of one's own, which no file can have."""
+    of_own = tuple(f"observations.{name}." for name in own)
+    free = {path: one for path, one in file.free.items() if not path.startswith(of_own)}
+    return replace(file, free=free)
 
 
 def texel_values(
@@ -180,14 +184,14 @@ def _film(file: declared.SceneFile, name: str, one: declared.Film) -> FilmData:
     key = f"observations.{name}"
     if one.simulate is None:
         return read_film(one, camera_of(file, one), key)
-    return blank_film(one, clock_of(one, file.world, key).times, key)
+    return blank_film(one, frame_times(one, file.world, key), key)
 
 
 def _problem(
     file: declared.SceneFile,
     built: Built,
     observers: Sequence[Observer],
-    parameters: FreeParameters,
+    parameters: Parameters,
     **shared: Any,
 ) -> SceneProblem:
     simulated = {name for name, one in file.observations.items() if one.simulate is not None}

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from render.posed_camera import PosedCamera
 from studies.answer.verdict import COLORS
 from studies.problem.films import FilmObserver, camera_names
-from studies.problem.free import Free, nuisance
 from studies.problem.observers import Observer
 from studies.problem.observing import look_value
+from studies.problem.parameters import Free, nuisance
 from studies.scene import declared
 from studies.scene.building import Built
 from studies.scene.maps import Value
@@ -18,19 +17,6 @@ from studies.scene.maps import Value
 UNITS = {"rotation": "rad", "translation": "m", "fov_y": "deg", "focal": "pixels"}
 START = 0.25  # of its length: how far the start of a film is searched; of a picture, seconds
 COLOR_ERROR, DIRECTION_ERROR = 0.3, 0.5  # of colours and directions before they are fitted
-
-
-def seen_cameras(
-    file: declared.SceneFile, observers: Sequence[Observer]
-) -> dict[str, tuple[declared.Camera, PosedCamera]]:
-    """Return the cameras that observers look through, by path, as declared and as drawn."""
-    found = {}
-    for one in observers:
-        camera = getattr(one, "camera", None)
-        if camera is not None:
-            path = one.camera_path  # pyright: ignore[reportAttributeAccessIssue]
-            found[path] = (file.cameras[path.partition(".")[2]], camera)
-    return found
 
 
 def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
@@ -55,12 +41,15 @@ def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
     return out
 
 
-def camera_nuisances(
-    cameras: Mapping[str, tuple[declared.Camera, PosedCamera]],
-) -> tuple[Free, ...]:
-    """Return pose and lens of every camera, with priors as wide as it is declared."""
+def camera_nuisances(file: declared.SceneFile, observers: Sequence[Observer]) -> tuple[Free, ...]:
+    """Return pose and lens of every camera of an observer, with priors as wide as declared."""
+    cameras = {}
+    for one in observers:
+        if (camera := getattr(one, "camera", None)) is not None:
+            cameras[one.camera_path] = camera  # pyright: ignore[reportAttributeAccessIssue]
     out: list[Free] = []
-    for path, (spec, camera) in cameras.items():
+    for path, camera in cameras.items():
+        spec = file.cameras[path.partition(".")[2]]
         known = camera.parameters()
         distance = float(np.linalg.norm(camera.translation))
         angle = np.radians(spec.angle_error)

@@ -11,8 +11,8 @@ so that a deviation of SEEN in every pixel, or of one standard deviation in ever
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -58,6 +58,7 @@ class Observer(ABC):
     """One observation."""
 
     KIND: ClassVar[str]  # in words
+    BY_FRAME: ClassVar[str]  # name of what was observed, which has a row for each frame
 
     name: str
     weight: float
@@ -82,9 +83,10 @@ class Observer(ABC):
     def targets(self) -> np.ndarray:
         """Return what was observed, in rows (n_rows, 3)."""
 
-    @abstractmethod
     def between(self, keep: np.ndarray) -> Self:
         """Return the observation at the frames of this mask only, (n_frames,)."""
+        own = {name: getattr(self, name)[keep] for name in ("times", "index", self.BY_FRAME)}
+        return replace(self, **own)
 
     @abstractmethod
     def record(self, moved: Moved, at: Sampling, values: Values) -> "Recorded":
@@ -128,20 +130,13 @@ class Observer(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded(ABC):
+class Recorded:
     """A prediction with its derivatives."""
 
-    moved: Moved
-    at: Sampling
     rows: np.ndarray  # (n_rows, 4)
-
-    @abstractmethod
-    def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
-        """Return the tangent of the rows; without a tangent of the motion, of values alone."""
-
-    @abstractmethod
-    def vjp(self, adj_rows: np.ndarray) -> Cotangents:
-        """Pull the cotangent of the rows back."""
+    # the tangent of the rows; without a tangent of the motion, of values alone
+    jvp: Callable[[Moved | None, Values], np.ndarray]
+    vjp: Callable[[np.ndarray], Cotangents]  # pulls the cotangent of the rows back
 
 
 def values_under(path: str, values: Values) -> dict[str, np.ndarray]:

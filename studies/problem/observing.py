@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from adjsim.reduced.smoke import SmokeState
 from render.annealing import softness
@@ -12,14 +13,14 @@ from render.camera import AnyCamera
 from render.posed_camera import PosedCamera
 from render.scene import Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
-from studies.problem.films import FilmObserver
+from studies.problem.films import FilmObserver, SmokeObserver
 from studies.problem.observations.films import FilmData
-from studies.problem.observations.simulated import blank_points, clock_of
+from studies.problem.observations.points import PointData, read_points, read_states
+from studies.problem.observations.simulated import blank_points, frame_times
 from studies.problem.observers import Observer
-from studies.problem.points import to_pixels
-from studies.problem.smoke import smoke_observer
+from studies.problem.points import PointObserver, to_pixels
 from studies.problem.start import start_surfaces
-from studies.problem.tracked import point_observer, state_observer
+from studies.problem.tracked import first_hit, on_surface
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import Built
@@ -27,6 +28,7 @@ from studies.scene.cameras import make_camera, require_outside
 
 
 VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
+PIXEL, MILLIMETRE = 1.0, 1e-3  # default standard deviations
 
 
 def camera_name(file: declared.SceneFile, one: declared.Film | declared.Points) -> str:
@@ -46,24 +48,14 @@ def make_observers(
     center = _center(file, built)
     found: list[Observer] = []
     for name, one in file.observations.items():
-        times = None
-        if one.simulate is not None:
-            times = clock_of(one, file.world, f"observations.{name}").times
         if isinstance(one, declared.Film) and isinstance(built.state, SmokeState):
-            levels = file.search.levels if file.search.loss == "pyramid" else 1
-            grid = built.state.density.shape
-            found.append(smoke_observer(name, one, films[name], grid=grid, levels=levels))
+            found.append(_smoke_observer(file, built.state, name, films[name]))
         elif isinstance(one, declared.Film):
             found.append(_film_observer(file, built, name, data=films[name], center=center))
         elif isinstance(one, declared.Points):
-            camera = _point_camera(file, one, films, center)
-            spec = None if one.camera is None else file.cameras[one.camera]
-            blank = None if times is None else blank_points(one, times, f"observations.{name}")
-            found.append(
-                point_observer(name, one, built, camera, center=center, spec=spec, data=blank)
-            )
+            found.append(_point_observer(file, built, name, films=films, center=center))
         else:
-            found.append(state_observer(name, one, built, times))
+            found.append(_state_observer(file, built, name))
     return found
 
 
@@ -112,20 +104,13 @@ def _film_observer(
     if one.simulate is not None and data.backdrop is not None:  # else it is found in the film
         known["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
     observer = FilmObserver(
-        name,
-        one.weight,
-        data.times,
-        one.start,
-        np.arange(len(data.times)),
-        data.frames,
-        file.search.levels if file.search.loss == "pyramid" else 1,
-        data.frames[0],
-        scene,
-        camera,
-        center,
-        f"cameras.{which}",
-        SoftRasterizer(**known),
-        _look_paths(built) if is_rgb else {},
+        **_pictures(file, name, data),
+        scene=scene,
+        camera=camera,
+        center=center,
+        camera_path=f"cameras.{which}",
+        rasterizer=SoftRasterizer(**known),
+        paths=_look_paths(built) if is_rgb else {},
         growth=file.search.growth,
     )
     if one.simulate is None:
@@ -147,28 +132,161 @@ def _require_in_picture(one: FilmObserver, points: np.ndarray) -> None:
         raise StudyError(unseen(one, points))
 
 
-def _point_camera(
+def _observed(one: Any, name: str, data: PointData) -> dict[str, Any]:
+    """Return what observers of points and of states have in common."""
+    return {
+        "name": name,
+        "weight": one.weight,
+        "times": data.times,
+        "start": one.start,
+        "index": np.arange(len(data.times)),
+        "places": data.values,
+    }
+
+
+def _point_observer(
     file: declared.SceneFile,
-    one: declared.Points,
+    built: Built,
+    name: str,
+    *,
     films: Mapping[str, FilmData],
     center: np.ndarray,
-) -> tuple[str, PosedCamera, tuple[int, int]] | None:
-    """Return path, camera and size of the picture that points are given in; None in space."""
-    if one.camera is None:
-        return None
-    for name, data in films.items():
-        film = file.observations[name]
-        if isinstance(film, declared.Film) and camera_name(file, film) == one.camera:
-            camera = make_camera(one.camera, file.cameras[one.camera], data.full_size, center)
-            return f"cameras.{one.camera}", posed(camera, center), data.full_size
-    spec = file.cameras[one.camera]
-    if spec.K is None:
+) -> PointObserver:
+    """Return tracked points as an observer; a camera looks at points minus `center`."""
+    one, key = file.observations[name], f"observations.{name}"
+    assert isinstance(one, declared.Points)
+    spec, camera, size, path = None, None, None, ""
+    if one.camera is not None:
+        spec, path = file.cameras[one.camera], f"cameras.{one.camera}"
+        size = _picture_size(file, one.camera, films)
+        camera = posed(make_camera(one.camera, spec, size, center), center)
+    if one.simulate is None:
+        data = read_points(one, spec, size, key)
+    else:
+        data = blank_points(one, frame_times(one, file.world, key), key)
+    if one.body not in built.subjects:
         raise StudyError(
-            f"`cameras.{one.camera}` must have a film, or K, R and t, for points in its pixels: "
+            f"`observations.{name}.body` must be a body with a surface, got {one.body!r}. Known: "
+            f"{', '.join(built.subjects)}."
+        )
+    surface = start_surfaces(built)[one.body]
+    faces = np.asarray(built.meshes[one.body].faces)
+    places = np.zeros((len(data.names), 3))  # of the points on the body at its start
+    for k, point in enumerate(data.names):
+        if point in one.at:
+            places[k] = one.at[point]
+            continue
+        row = int(np.argmax(np.isfinite(data.values[:, k, 0])))
+        first, late = data.values[row, k], one.start + data.times[row]
+        if late > 1.01 * np.diff(data.times).min(initial=np.inf):
+            raise StudyError(
+                f"`observations.{name}`: point {point!r} is first seen at {late:.4g} s, when its "
+                f"body has moved. Say where it is at the start by `at.{point} = [x, y, z]`."
+            )
+        if camera is None or size is None:
+            places[k] = first
+            continue
+        hit = first_hit(camera, size, first, surface=surface - center, faces=faces)
+        if hit is None:
+            raise StudyError(
+                f"`observations.{name}`: point {point!r} begins at pixel "
+                f"({first[0]:.1f}, {first[1]:.1f}), where the camera does not see "
+                f"`bodies.{one.body}`. Say where it is by `at.{point} = [x, y, z]`, or check "
+                "the camera."
+            )
+        places[k] = hit + center
+    return PointObserver(
+        **_observed(one, name, data),
+        error=one.error or (MILLIMETRE if camera is None else PIXEL),
+        matrix=on_surface(name, surface, faces, places),
+        object=one.body,
+        camera=camera,
+        camera_path=path,
+        center=center,
+        size=size or (1, 1),
+    )
+
+
+def _picture_size(
+    file: declared.SceneFile, name: str, films: Mapping[str, FilmData]
+) -> tuple[int, int]:
+    """Return height and width of the picture of a camera: of its film, or by its K [pixels]."""
+    for observed, data in films.items():
+        film = file.observations[observed]
+        if isinstance(film, declared.Film) and camera_name(file, film) == name:
+            return data.full_size
+    K = file.cameras[name].K
+    if K is None:
+        raise StudyError(
+            f"`cameras.{name}` must have a film, or K, R and t, for points in its pixels: "
             "without them the size of its picture is not known."
         )
-    size = (round(2 * spec.K[1][2]) + 1, round(2 * spec.K[0][2]) + 1)
-    return f"cameras.{one.camera}", posed(make_camera(one.camera, spec, size, center), center), size
+    return round(2 * K[1][2]) + 1, round(2 * K[0][2]) + 1
+
+
+def _state_observer(file: declared.SceneFile, built: Built, name: str) -> PointObserver:
+    """Return positions of all nodes of a body, or their centre of mass, as an observer."""
+    one = file.observations[name]
+    assert isinstance(one, declared.States)
+    if one.body not in built.nodes:
+        raise StudyError(
+            f"`observations.{name}.body` must be a body with nodes, got {one.body!r}. Known: "
+            f"{', '.join(built.nodes) or 'none'}."
+        )
+    n_nodes = len(built.state.x)
+    rows = np.arange(n_nodes)[built.nodes[one.body]]
+    mass = built.system.parameters()["mass"][rows]
+    n = 1 if one.center else len(rows)
+    if one.simulate is None:
+        data = read_states(one, f"observations.{name}")
+    else:
+        times = frame_times(one, file.world, f"observations.{name}")
+        data = PointData((), times, np.zeros((len(times), n, 3)))
+    if data.values.shape[1] != n:
+        whose = (
+            "one place, its centre of mass"
+            if one.center
+            else f"the {n} nodes of `bodies.{one.body}`"
+        )
+        raise StudyError(
+            f"`observations.{name}.file` must have {whose}, got {data.values.shape[1]}: `x` is "
+            "(n_times, n_nodes, 3)."
+        )
+    weights = mass / mass.sum() if one.center else np.ones(n)
+    entries = (weights, (np.zeros_like(rows) if one.center else np.arange(n), rows))
+    matrix = scipy.sparse.csr_array(entries, shape=(n, n_nodes))
+    return PointObserver(**_observed(one, name, data), error=one.error, matrix=matrix, object="")
+
+
+def _pictures(file: declared.SceneFile, name: str, data: FilmData) -> dict[str, Any]:
+    """Return what all observers of pictures have in common."""
+    one = file.observations[name]
+    return {
+        "name": name,
+        "weight": one.weight,
+        "times": data.times,
+        "start": one.start,
+        "index": np.arange(len(data.times)),
+        "frames": data.frames,
+        "levels": file.search.levels if file.search.loss == "pyramid" else 1,
+        "first": data.frames[0],
+    }
+
+
+def _smoke_observer(
+    file: declared.SceneFile, state: SmokeState, name: str, data: FilmData
+) -> SmokeObserver:
+    """Return a film of smoke as an observer."""
+    one, grid = file.observations[name], state.density.shape
+    assert isinstance(one, declared.Film)
+    if data.size != grid:
+        raise StudyError(
+            f"`observations.{name}.video` must be as large as the picture of the smoke's density, "
+            f"{grid[0]} x {grid[1]} (height x width), got {data.size[0]} x {data.size[1]} after "
+            "`downsample`."
+        )
+    background = np.asarray(one.background.color or (0.0, 0.0, 0.0))
+    return SmokeObserver(**_pictures(file, name, data), background=background)
 
 
 def _white(meshes: Mapping[str, Mesh]) -> Scene:

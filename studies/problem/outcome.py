@@ -1,14 +1,12 @@
 """What a finished fit leaves and says: rows of its parameters, basins, lines for the terminal."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from studies.answer import certificate
 from studies.answer.fit_warnings import fit_warnings
-from studies.answer.intervals import Uncertainty
 from studies.answer.truth import Truth
 from studies.problem.parameters import Parameters
 from studies.problem.solve import Solved
@@ -24,55 +22,39 @@ LARGEST_LIST = 12  # components of one parameter listed one by one; more are sum
 
 def parameter_rows(solved: Solved, start: np.ndarray, truth: Truth | None) -> list[dict[str, Any]]:
     """Return one row for each component of answers and nuisances; many of a path are summed up."""
-    parameters = solved.problem.parameters
-    answers = {one.path for one in parameters.free if one.is_answer}
-    answers |= {parameters.labels[i] for i in parameters.answers}
+    parameters, theta, spread = solved.problem.parameters, solved.result.theta, solved.spread
+    estimate, labels = parameters.natural(theta), parameters.labels
     begun = parameters.held_at(start)  # of the same paths
-    found = rows(begun, solved.result.theta, solved.spread, units=parameters.units(), truth=truth)
-    return [{**row, "is_answer": row["name"] in answers} for row in found]
-
-
-def rows(
-    parameters: Any,
-    theta: np.ndarray,
-    spread: Uncertainty,
-    *,
-    units: Mapping[str, str],
-    truth: Truth | None = None,
-) -> list[dict[str, Any]]:
-    """Return what the result says of each parameter: by component, or summed up if many."""
-    estimate, start = parameters.natural(theta), parameters.natural(parameters.start)
-    hidden = errors = None
+    first = begun.natural(begun.start)
+    hidden = errors = np.empty(0)
     if truth is not None:
         hidden = truth.flat(parameters.paths)
         errors = truth.errors(parameters.paths, estimate)
     out: list[dict[str, Any]] = []
-    first = 0
-    for path, value in parameters.values(theta).items():
-        every = range(first, first + np.size(value))
-        first = every.stop
-        is_long = len(every) > LARGEST_LIST
-        for i in every[:1] if is_long else every:
-            own = slice(every.start, every.stop) if is_long else slice(i, i + 1)
+    for one in parameters.free:
+        count, done = one.start.size, sum(row["count"] for row in out)
+        is_long = count > LARGEST_LIST
+        for i in range(done, done + (1 if is_long else count)):
+            own = slice(i, i + (count if is_long else 1))
             row: dict[str, Any] = {
-                "name": path if is_long else parameters.labels[i],
+                "name": one.path if is_long else labels[i],
                 "index": None if is_long else i,
-                "count": len(every) if is_long else 1,
-                "unit": units.get(path, ""),
-                "start": float(start[own].mean()),
+                "count": count if is_long else 1,
+                "unit": one.unit,
+                "start": float(first[own].mean()),
                 "estimate": float(estimate[own].mean()),
                 "interval": None if is_long else _ends(spread.intervals.model, i),
                 "pixel_interval": None if is_long else _ends(spread.interval, i),
             }
             if is_long:  # the mean of some does not move: weights of sines with even phases
-                row["start_rms"] = float(np.sqrt(np.mean(start[own] ** 2)))
+                row["start_rms"] = float(np.sqrt(np.mean(first[own] ** 2)))
                 row["estimate_rms"] = float(np.sqrt(np.mean(estimate[own] ** 2)))
-            if hidden is not None and errors is not None:
+            if truth is not None:
                 row["truth"] = float(hidden[own].mean())
                 row["relative_error"] = float(errors[own].mean())
                 if is_long:
                     row["largest_error"] = float(errors[own].max())
-            out.append(row)
+            out.append({**row, "is_answer": one.is_answer})
     return out
 
 

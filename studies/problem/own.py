@@ -15,7 +15,7 @@ later ones are those of the last frame that is simulated, and their rows of r ar
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class OwnResiduals:
 class OwnObserver(Observer):
     """Residuals of the user's own as an observer: rows are the residuals, in threes."""
 
-    KIND = "residuals of one's own"
+    KIND, BY_FRAME = "residuals of one's own", "kept"
 
     own: OwnResiduals
     count: int  # rows of each frame: a third of the residuals, rounded up
@@ -90,11 +90,7 @@ class OwnObserver(Observer):
         """Return the residuals of bodies that stay where they begin: what there is to explain."""
         return self.in_rows(self.motionless)[:, :3]
 
-    def between(self, keep: np.ndarray) -> "OwnObserver":
-        """Return the residuals of the frames of this mask only."""
-        return replace(self, times=self.times[keep], index=self.index[keep], kept=self.kept[keep])
-
-    def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedOwn":
+    def record(self, moved: Moved, at: Sampling, values: Values) -> Recorded:
         """Evaluate the residuals."""
         del values
         surfaces = {name: at.at(rows)[self.filled] for name, rows in moved.surfaces.items()}
@@ -105,7 +101,49 @@ class OwnObserver(Observer):
                 f"`observations.{self.name}.residuals` must return one row for each of the "
                 f"{n_all} frames, (n_frames, m), got shape {r.shape}."
             )
-        return RecordedOwn(moved, at, self.in_rows(r), self, surfaces)
+
+        def jvp(tan: Moved | None, tan_values: Values) -> np.ndarray:
+            shift = tan_values.get(self.start_path)
+            tangents = {name: np.zeros_like(rows) for name, rows in surfaces.items()}
+            for name in tangents:
+                if tan is not None:
+                    tangents[name] += at.at(tan.surfaces[name])[self.filled]
+                if shift is not None:
+                    slope = at.slope(moved.surfaces[name])
+                    tangents[name] += float(shift) * slope[self.filled]
+            return self.in_rows(self._pushed(surfaces, tangents))
+
+        def vjp(adj_rows: np.ndarray) -> Cotangents:
+            out, slope = Cotangents(), 0.0
+            adj_r = np.zeros(r.shape)
+            adj_r[self.kept] = adj_rows[:, :3].reshape(len(self.times), -1)[:, : r.shape[1]]
+            for name, adj_all in self.own.vjp(surfaces, adj_r).items():
+                rows = moved.surfaces[name]
+                adj = np.zeros((len(self.times), *np.shape(adj_all)[1:]))
+                np.add.at(adj, self.filled, adj_all)
+                slope += float(np.sum(adj * at.slope(rows)))
+                out.surfaces[name] = at.spread(np.asarray(adj, rows.dtype), len(rows))
+            out.values[self.start_path] = np.asarray(slope)
+            return out
+
+        return Recorded(self.in_rows(r), jvp, vjp)
+
+    def _pushed(self, surfaces: Surfaces, tangents: Surfaces) -> np.ndarray:
+        own = self.own
+        if own.jvp is not None:
+            return np.asarray(own.jvp(surfaces, tangents))
+        size = max(float(np.abs(rows).max(initial=0.0)) for rows in surfaces.values())
+        slope = max(float(np.abs(rows).max(initial=0.0)) for rows in tangents.values())
+        h = STEP * max(size, 1e-3) / slope if slope > 0.0 else 1.0
+        ahead, behind = (
+            np.asarray(
+                own.residuals(
+                    {name: rows + sign * h * tangents[name] for name, rows in surfaces.items()}
+                )
+            )
+            for sign in (1.0, -1.0)
+        )
+        return (ahead - behind) / (2.0 * h)
 
     def in_rows(self, r: np.ndarray) -> np.ndarray:
         """Return residuals of all frames, (n_all_frames, m), in rows of four of compared ones."""
@@ -124,60 +162,6 @@ class OwnObserver(Observer):
         """Return the weighted squares by frame."""
         off = np.square(rows[:, :3] - other[:, :3]).reshape(len(self.times), -1)
         return self.weight * off.sum(axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedOwn(Recorded):
-    """Residuals of the user's own, evaluated."""
-
-    observer: OwnObserver
-    surfaces: dict[str, np.ndarray]
-
-    def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
-        """Return the tangent of the rows."""
-        shift = tan_values.get(self.observer.start_path)
-        tangents = {name: np.zeros_like(rows) for name, rows in self.surfaces.items()}
-        for name in tangents:
-            if tan is not None:
-                tangents[name] += self.at.at(tan.surfaces[name])[self.observer.filled]
-            if shift is not None:
-                slope = self.at.slope(self.moved.surfaces[name])
-                tangents[name] += float(shift) * slope[self.observer.filled]
-        return self.observer.in_rows(self._pushed(tangents))
-
-    def _pushed(self, tangents: Surfaces) -> np.ndarray:
-        own = self.observer.own
-        if own.jvp is not None:
-            return np.asarray(own.jvp(self.surfaces, tangents))
-        size = max(float(np.abs(rows).max(initial=0.0)) for rows in self.surfaces.values())
-        slope = max(float(np.abs(rows).max(initial=0.0)) for rows in tangents.values())
-        h = STEP * max(size, 1e-3) / slope if slope > 0.0 else 1.0
-        ahead, behind = (
-            np.asarray(
-                own.residuals(
-                    {name: rows + sign * h * tangents[name] for name, rows in self.surfaces.items()}
-                )
-            )
-            for sign in (1.0, -1.0)
-        )
-        return (ahead - behind) / (2.0 * h)
-
-    def vjp(self, adj_rows: np.ndarray) -> Cotangents:
-        """Pull the cotangent of the rows back to the surfaces."""
-        own, out = self.observer, Cotangents()
-        padded = adj_rows[:, :3].reshape(len(own.times), -1)
-        n_all, m = np.asarray(own.own.residuals(self.surfaces)).shape
-        adj_r = np.zeros((n_all, m))
-        adj_r[own.kept] = padded[:, :m]
-        slope = 0.0
-        for name, adj_all in own.own.vjp(self.surfaces, adj_r).items():
-            rows = self.moved.surfaces[name]
-            adj = np.zeros((len(own.times), *np.shape(adj_all)[1:]))
-            np.add.at(adj, own.filled, adj_all)
-            slope += float(np.sum(adj * self.at.slope(rows)))
-            out.surfaces[name] = self.at.spread(np.asarray(adj, rows.dtype), len(rows))
-        out.values[own.start_path] = np.asarray(slope)
-        return out
 
 
 def own_observer(name: str, one: OwnResiduals, start: Surfaces) -> OwnObserver:

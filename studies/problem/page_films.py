@@ -2,6 +2,10 @@
 
 The answer is drawn again with at least `ROWS` rows over the film's background; obstacles that the
 scene does not draw are shown lightly behind the bodies.
+
+Fields of a body among the answers, masses of nodes or muscles of elements, are colours on its mesh.
+Of several numbers of one node or element, such as a velocity or the weights of a policy, the length
+is shown. Values of elements are averaged at their nodes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,15 +17,17 @@ import numpy as np
 from render.annealing import softness
 from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.problem.films import FilmObserver
+from studies.problem.films import FilmObserver, SmokeObserver
 from studies.problem.making import Made
 from studies.problem.observations.films import film_pictures
 from studies.problem.observers import Observer
 from studies.problem.observing import camera_of
 from studies.problem.problem import SceneProblem
-from studies.problem.smoke import SmokeObserver
+from studies.problem.solve import Solved
+from studies.problem.start import start_surfaces
 from studies.runs.media import as_float, as_uint8
 from studies.scene import declared
+from studies.scene.filming import Skin
 from studies.scene.obstacles import DRAWN_CELLS, drawn_obstacle
 
 
@@ -33,6 +39,9 @@ SOFT = 0.5  # width of edges [pixels]
 OPACITY = 0.3  # of obstacles that the scene does not draw
 AROUND = 2.0  # times the distance of the camera: edge of the part of a floor that is shown
 SQUARES = (0.35, 0.75)  # grey levels of a floor
+COLORS, UNKNOWN = "viridis", 0.6  # of a field, and the grey level where it has no value
+MARGIN = 24  # pixels around a body with a field
+FIELD_ROWS = 960  # of a picture of a field, before it is cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +76,14 @@ def page_film(
     times = -(-ROWS // height)
     size = (height * times, width * times)
     instants = one.instants(values)[chosen] if n > 1 else _until(one, values)
-    drawing = _Drawing(problem, one, file, size, _plate(one, footage, size))
-    answer = drawing.images(values, instants)
+    plate = _plate(one, footage, size)
+    answer = _images(problem, one, file, plate, values=values, instants=instants)
     if footage is None and made.hidden is not None and made.true_values is not None:
         shown = next(each for each in made.hidden.observers if each.name == one.name)
         assert isinstance(shown, FilmObserver)
         truth = {**made.hidden.fixed, **made.true_values}
-        hidden = replace(drawing, problem=made.hidden, one=shown)
-        footage = hidden.images(truth, one.instants(truth)[chosen])
+        instants = one.instants(truth)[chosen]
+        footage = _images(made.hidden, shown, file, plate, values=truth, instants=instants)
     if footage is None:
         footage = as_uint8(one.frames[chosen])
     return PageFilm(footage, answer, spec.video is None)
@@ -106,79 +115,90 @@ def _predicted(
         yield one.predict(moved, at, values)
 
 
-@dataclass(frozen=True, eq=False)
-class _Drawing:
-    """How the frames of one film are drawn for a page."""
+def _images(
+    problem: SceneProblem,
+    one: FilmObserver,
+    file: declared.SceneFile,
+    plate: np.ndarray,
+    *,
+    values: Mapping[str, np.ndarray],
+    instants: np.ndarray,
+) -> np.ndarray:
+    """Return a film at these times of the scene over `plate`, (n, height, width, 3) of 8 bits."""
+    parts = np.array_split(instants, -(-len(instants) // AT_ONCE))
+    factor = 2 if len(instants) <= SUPERSAMPLED else 1
+    height, width = (factor * side for side in plate.shape[:2])
+    start = float(np.asarray(values.get(one.start_path, one.start)))
+    looks = one.scene if one.paths else Scene(problem.built.meshes, problem.built.lights)
+    pages = [
+        replace(
+            one,
+            scene=looks,
+            times=part - start,
+            index=np.arange(len(part)),
+            frames=np.broadcast_to(np.float32(0.0), (len(part), height, width, 3)),
+            rasterizer=_rasterizer(height, factor * SOFT),
+        )
+        for part in parts
+    ]
+    plate = _with_obstacles(plate, problem, one, file, values=values)
+    out = []
+    for page, rows in zip(pages, _predicted(problem, pages, values), strict=True):
+        drawn = page.as_images(rows)
+        if factor > 1:  # of strided parts: NumPy is slow at a mean over the axes of blocks
+            firsts = [(i, j) for i in range(factor) for j in range(factor)]
+            drawn = np.mean([drawn[:, i::factor, j::factor] for i, j in firsts], axis=0)
+        out.append(as_uint8(drawn[..., :3] + (1.0 - drawn[..., 3:]) * plate))
+    return np.concatenate(out)
 
-    problem: SceneProblem
-    one: FilmObserver
-    file: declared.SceneFile
-    size: tuple[int, int]
-    plate: np.ndarray
 
-    def images(self, values: Mapping[str, np.ndarray], instants: np.ndarray) -> np.ndarray:
-        """Return the frames at these times of the scene, (n, height, width, 3) of 8 bits."""
-        parts = np.array_split(instants, -(-len(instants) // AT_ONCE))
-        factor = 2 if len(instants) <= SUPERSAMPLED else 1
-        height, width = (factor * side for side in self.size)
-        start = float(np.asarray(values.get(self.one.start_path, self.one.start)))
-        looks, paths = self.one.scene, self.one.paths
-        if not paths:  # of silhouettes
-            looks = Scene(self.problem.built.meshes, self.problem.built.lights)
-        pages = [
-            replace(
-                self.one,
-                scene=looks,
-                times=part - start,
-                index=np.arange(len(part)),
-                frames=np.broadcast_to(np.float32(0.0), (len(part), height, width, 3)),
-                rasterizer=SoftRasterizer(sigma=softness(factor * SOFT, height), seamless=True),
-            )
-            for part in parts
-        ]
-        plate = self._with_obstacles(values)
-        out = []
-        for page, rows in zip(pages, _predicted(self.problem, pages, values), strict=True):
-            drawn = page.as_images(rows)
-            drawn = drawn.reshape(-1, self.size[0], factor, self.size[1], factor, 4)
-            drawn = drawn.mean(axis=(2, 4))
-            out.append(as_uint8(drawn[..., :3] + (1.0 - drawn[..., 3:]) * plate))
-        return np.concatenate(out)
+def _with_obstacles(
+    plate: np.ndarray,
+    problem: SceneProblem,
+    one: FilmObserver,
+    file: declared.SceneFile,
+    *,
+    values: Mapping[str, np.ndarray],
+) -> np.ndarray:
+    """Return the background with the obstacles that the scene does not draw, lightly."""
+    meshes: dict[str, Mesh] = {}
+    vertices: dict[str, np.ndarray] = {}
+    for name, obstacle in file.obstacles.items():
+        if not obstacle.draw:
+            for key, (mesh, points) in _obstacle_meshes(one, name, obstacle).items():
+                meshes[key], vertices[key] = mesh, (points - one.center)[None]
+    if not meshes:
+        return plate
+    size = plate.shape[0], plate.shape[1]
+    rasterizer = _rasterizer(size[0])
+    scene = Scene(meshes, problem.built.lights)
+    (drawn,) = rasterize(scene, one.camera_at(values), rasterizer, vertices, size)
+    return plate * (1.0 - OPACITY * drawn[..., 3:]) + OPACITY * drawn[..., :3]
 
-    def _with_obstacles(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the background with the obstacles that the scene does not draw, lightly."""
-        meshes: dict[str, Mesh] = {}
-        vertices: dict[str, np.ndarray] = {}
-        for name, obstacle in self.file.obstacles.items():
-            if not obstacle.draw:
-                for key, (mesh, points) in self._drawn(name, obstacle).items():
-                    meshes[key], vertices[key] = mesh, (points - self.one.center)[None]
-        if not meshes:
-            return self.plate
-        rasterizer = SoftRasterizer(sigma=softness(SOFT, self.size[0]), seamless=True)
-        scene = Scene(meshes, self.problem.built.lights)
-        (drawn,) = rasterize(scene, self.one.camera_at(values), rasterizer, vertices, self.size)
-        shown = OPACITY * drawn[..., 3:]
-        return self.plate * (1.0 - shown) + OPACITY * drawn[..., :3]
 
-    def _drawn(self, name: str, obstacle: declared.Obstacle) -> dict[str, tuple[Mesh, np.ndarray]]:
-        """Return the meshes of an obstacle: of a plane, the squares of a floor near the bodies."""
-        if not isinstance(obstacle, declared.PlaneObstacle):
-            mesh, points = drawn_obstacle(name, obstacle)
-            return {name: (_grey(mesh.faces, SQUARES[1]), points)}
-        center = self.one.center
-        normal = np.asarray(obstacle.normal) / np.linalg.norm(obstacle.normal)
-        below = center - normal * (normal @ (center - np.asarray(obstacle.point)))
-        size = AROUND * float(np.linalg.norm(self.one.camera.translation))
-        near = replace(obstacle, point=tuple(below.tolist()), extent=min(obstacle.extent, size))
-        mesh, points = drawn_obstacle(name, near)
-        edges = points[[1, DRAWN_CELLS + 1]] - points[0]
-        offsets = (points[mesh.faces].mean(axis=1) - points[0]) @ edges.T
-        cells = np.floor(offsets / (edges**2).sum(axis=1) / 2.0).astype(int).sum(axis=1) % 2
-        return {
-            f"{name}-{k}": (_grey(mesh.faces[cells == k], grey), points)
-            for k, grey in enumerate(SQUARES)
-        }
+def _obstacle_meshes(
+    one: FilmObserver, name: str, obstacle: declared.Obstacle
+) -> dict[str, tuple[Mesh, np.ndarray]]:
+    """Return the meshes of an obstacle: of a plane, the squares of a floor near the bodies."""
+    if not isinstance(obstacle, declared.PlaneObstacle):
+        mesh, points = drawn_obstacle(name, obstacle)
+        return {name: (_grey(mesh.faces, SQUARES[1]), points)}
+    normal = np.asarray(obstacle.normal) / np.linalg.norm(obstacle.normal)
+    below = one.center - normal * (normal @ (one.center - np.asarray(obstacle.point)))
+    size = AROUND * float(np.linalg.norm(one.camera.translation))
+    near = replace(obstacle, point=tuple(below.tolist()), extent=min(obstacle.extent, size))
+    mesh, points = drawn_obstacle(name, near)
+    edges = points[[1, DRAWN_CELLS + 1]] - points[0]
+    offsets = (points[mesh.faces].mean(axis=1) - points[0]) @ edges.T
+    cells = np.floor(offsets / (edges**2).sum(axis=1) / 2.0).astype(int).sum(axis=1) % 2
+    return {
+        f"{name}-{k}": (_grey(mesh.faces[cells == k], grey), points)
+        for k, grey in enumerate(SQUARES)
+    }
+
+
+def _rasterizer(rows: int, soft: float = SOFT) -> SoftRasterizer:
+    return SoftRasterizer(sigma=softness(soft, rows), seamless=True)
 
 
 def _grey(faces: np.ndarray, level: float) -> Mesh:
@@ -204,3 +224,96 @@ def enlarged(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
         return np.asarray(made.resize((size[1], size[0]), Image.Resampling.BICUBIC))
 
     return np.stack([resized(one) for one in np.moveaxis(image, -1, 0)], axis=-1)
+
+
+def fields_shown(made: Made, solved: Solved, *, has_truth: bool) -> dict[str, dict[str, Any]]:
+    """Return pictures of the fields among the answers by path, seen by the first film's camera.
+
+    Each has `images` by name ("truth" and "answer"), (height, width, 3), the `unit`, and the ends
+    of its colours, `low` and `high`.
+    """
+    problem, theta = solved.problem, solved.result.theta
+    camera = next((one for one in problem.observers if isinstance(one, FilmObserver)), None)
+    if camera is None:
+        return {}
+    surfaces, out = start_surfaces(problem.built), {}
+    for one, value in zip(
+        problem.parameters.free, problem.parameters.values(theta).values(), strict=True
+    ):
+        body = one.path.partition(".")[0]
+        subject = problem.built.subjects.get(body)
+        if not one.is_answer or not isinstance(subject, Skin):
+            continue
+        both = {"answer": value}
+        if has_truth and made.truth is not None:
+            both = {"truth": made.truth.flat((one.path,)).reshape(value.shape), **both}
+        found = {name: _of_vertices(solved, body, subject, each) for name, each in both.items()}
+        painted = {name: each for name, each in found.items() if each is not None}
+        if not painted:
+            continue
+        low = min(float(np.nanmin(each)) for each in painted.values())
+        high = max(float(np.nanmax(each)) for each in painted.values())
+        place = surfaces[body][None] - camera.center
+        view = camera.camera_at(problem._values(theta))
+        height, width = camera.size
+        size = (FIELD_ROWS, max(round(FIELD_ROWS * width / height), 1))
+        rasterizer = replace(_rasterizer(FIELD_ROWS), background=(1.0, 1.0, 1.0))
+        images = {}
+        for name, each in painted.items():
+            mesh = _painted(np.asarray(problem.built.meshes[body].faces), each, low, high)
+            (drawn,) = rasterize(Scene({body: mesh}), view, rasterizer, {body: place}, size)
+            images[name] = drawn[_around(drawn[..., 3])][..., :3]
+        unit = problem.parameters.units().get(one.path, "")
+        out[one.path] = {"images": images, "unit": unit, "low": low, "high": high}
+    return out
+
+
+def _of_vertices(solved: Solved, body: str, subject: Skin, value: np.ndarray) -> np.ndarray | None:
+    """Return a value for each drawn vertex, NaN where there is none; None of what is no field."""
+    if value.ndim == 0 or value.size < 2:
+        return None
+    built = solved.problem.built
+    field = np.linalg.norm(value.reshape(len(value), -1), axis=1) if value.ndim > 1 else value
+    rows = built.nodes.get(body)
+    if rows is None or built.held is None:
+        return None
+    n_nodes = len(built.held)
+    nodal = np.full(n_nodes, np.nan)
+    own = np.arange(n_nodes)[rows]
+    free = own[~built.held[rows]]
+    elements = getattr(getattr(built.system, "forces", {}).get(body), "nodes", None)
+    if len(field) == len(own):
+        nodal[own] = field
+    elif len(field) == len(free):
+        nodal[free] = field
+    elif elements is not None and len(field) == len(elements):
+        corners, each = np.asarray(elements).ravel(), elements.shape[1]
+        total = np.bincount(corners, np.repeat(field, each), n_nodes)
+        count = np.bincount(corners, minlength=n_nodes)
+        nodal = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    else:
+        return None
+    known = np.isfinite(nodal)
+    weight = subject.matrix @ known.astype(float)
+    mean = subject.matrix @ np.where(known, nodal, 0.0) / np.where(weight > 0.0, weight, 1.0)
+    return np.where(weight > 0.0, mean, np.nan)
+
+
+def _around(alpha: np.ndarray) -> tuple[slice, slice]:
+    """Return the rows and columns where something is drawn, and a margin."""
+    cuts = []
+    for axis in (1, 0):
+        (there,) = np.nonzero(alpha.max(axis=axis) > 0.0)
+        first, last = (there[0], there[-1]) if there.size else (0, alpha.shape[1 - axis] - 1)
+        cuts.append(slice(max(first - MARGIN, 0), last + MARGIN))
+    return cuts[0], cuts[1]
+
+
+def _painted(faces: np.ndarray, values: np.ndarray, low: float, high: float) -> Mesh:
+    """Return a mesh in the colours of its vertices' values, whatever the light."""
+    from matplotlib import colormaps
+
+    share = (values - low) / (high - low) if high > low else np.full_like(values, 0.5)
+    colors = colormaps[COLORS](np.nan_to_num(share))[:, :3]
+    colors[np.isnan(values)] = UNKNOWN
+    return Mesh(faces, vertex_colors=colors, material=Material(ambient=1.0, diffuse=0.0))

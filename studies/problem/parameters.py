@@ -1,82 +1,118 @@
-"""Free parameters: blocks of natural values behind one flat theta."""
+"""What is free in a scene: paths with start, bounds, transform and prior, as one vector theta."""
 
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from adjsim import checks
-from studies.problem.transforms import LINEAR, Log, Transform
+from studies.problem.transforms import Identity, Scaled, Transform
 from studies.runs.errors import StudyError
+from studies.scene.components import split_component, with_components
 
 
-@dataclass(frozen=True)
-class Block:
-    """Parameters that share one transform."""
+@dataclass(frozen=True, eq=False)
+class Free:
+    """One free path."""
 
-    paths: tuple[str, ...]  # names of the parameters, e.g. `("beam.mu", "beam.lam")`.
-    transform: Transform  # from theta to natural values
-    # natural start values and bounds, `(n_paths, ...)`. Infinite bounds are none.
-    start: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
+    path: str
+    start: np.ndarray  # natural value, () or (n, ...)
+    bounds: tuple[float, float]  # infinite ones are none
+    transform: Transform  # from theta to the natural value
+    unit: str = "-"
+    prior: tuple[np.ndarray, np.ndarray] | None = None  # mean and standard deviation of theta
+    is_answer: bool = True  # whether it is asked for; a nuisance such as a camera is not
 
     def __post_init__(self) -> None:
-        for i, path in enumerate(self.paths):
-            start, low, high = self.start[i], self.lower[i], self.upper[i]
-            checks.array(path, start, hint="It is the start value.")
-            if not (low < high).all():
-                raise StudyError(
-                    f"The bounds of `{path}` must be increasing, got {low} and {high}. Give the "
-                    "lower one first."
-                )
-            if not ((start > low) & (start < high)).all():
-                raise StudyError(
-                    f"The start of `{path}` must lie inside its bounds ({low}, {high}), got "
-                    f"{start}. Move the start, or widen the bounds."
-                )
+        checks.array(self.path, self.start, hint="It is the start value.")
+        low, high = self.bounds
+        if not low < high:
+            raise StudyError(
+                f"The bounds of `{self.path}` must be increasing, got {low} and {high}. Give the "
+                "lower one first."
+            )
+        if not ((self.start > low) & (self.start < high)).all():
+            raise StudyError(
+                f"The start of `{self.path}` must lie inside its bounds ({low}, {high}), got "
+                f"{self.start}. Move the start, or widen the bounds."
+            )
+
+    @property
+    def is_shape(self) -> bool:
+        """Whether it is the vertices of a body."""
+        return self.path.endswith(".vertices")
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it is of a camera, a light or a look: what one frame shows, without motion."""
+        return self.path.startswith(("cameras.", "lights.")) or ".look." in self.path
+
+    def labels(self, prefix: str = "") -> list[str]:
+        """Return the names of its components."""
+        indices = np.ndindex(*self.start.shape)
+        return [f"{prefix}{self.path}{list(index) if index else ''}" for index in indices]
+
+
+def nuisance(path: str, value: Any, error: Any, unit: str = "-") -> Free:
+    """Return a parameter that is fitted beside the answers, with a Gaussian prior around its start.
+
+    Theta is the deviation from 0 in units of `error`, the standard deviation.
+    """
+    start = np.asarray(value, np.float64)
+    width = np.broadcast_to(np.asarray(error, np.float64), start.shape).copy()
+    mean = start / width
+    prior, bounds = (mean, np.ones_like(mean)), (-np.inf, np.inf)
+    return Free(path, start, bounds, Scaled(width), unit, prior, is_answer=False)
 
 
 class Parameters:
-    """Free parameters, as one flat vector theta and as values by path."""
+    """Free parameters, as one flat vector theta and as values by path; tied paths follow others.
 
-    def __init__(self, blocks: list[Block]) -> None:
-        if not blocks:
+    `ties` gives the path that a tied one follows, and the factor; `wholes` gives values by path of
+    which only components are free or tied. The prior of theta has the mean `prior_mean` and the
+    error `prior_error`, (size,), infinite where there is none.
+    """
+
+    def __init__(
+        self,
+        free: Sequence[Free],
+        ties: Mapping[str, tuple[str, float]] | None = None,
+        wholes: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        if not free:
             raise StudyError("There must be at least one free parameter.")
-        self.blocks = tuple(blocks)
-        self.paths = tuple(path for block in blocks for path in block.paths)
-        sizes = [block.start.size for block in blocks]
-        ends = np.cumsum([0, *sizes])
+        self.free, self.ties, self.wholes = tuple(free), dict(ties or {}), dict(wholes or {})
+        self.paths = tuple(one.path for one in free)
+        ends = np.cumsum([0, *(one.start.size for one in free)])
         self._slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
         self.size = int(ends[-1])
-        self.start = np.concatenate([one.transform.theta(one.start).ravel() for one in blocks])
-        boxes = [block.transform.box(block.lower, block.upper) for block in blocks]
-        self.lower = np.concatenate([low.ravel() for low, _ in boxes])
-        self.upper = np.concatenate([high.ravel() for _, high in boxes])
+        self.start = np.concatenate([np.ravel(one.transform.theta(one.start)) for one in free])
+        lower, upper, mean, error = [], [], [], []
+        for one in free:
+            shape = one.start.shape
+            low, high = one.transform.box(*(np.broadcast_to(end, shape) for end in one.bounds))
+            known = one.prior or (np.zeros(shape), np.full(shape, np.inf))
+            for whole, part in zip((lower, upper, mean, error), (low, high, *known), strict=True):
+                whole.append(np.broadcast_to(part, shape).ravel())
+        self.lower, self.upper = np.concatenate(lower), np.concatenate(upper)
+        self.prior_mean, self.prior_error = np.concatenate(mean), np.concatenate(error)
 
     @property
     def theta_labels(self) -> tuple[str, ...]:
         """Names of theta's components."""
-        return self._labels(lambda block: block.transform.prefix)
+        return tuple(label for one in self.free for label in one.labels(one.transform.prefix))
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the natural components, in the order of `natural`."""
-        return self._labels(lambda _block: "")
-
-    def _labels(self, prefix: Callable[[Block], str]) -> tuple[str, ...]:
-        return tuple(
-            f"{prefix(block)}{path}{list(index) if index else ''}"
-            for block in self.blocks
-            for path in block.paths
-            for index in np.ndindex(*block.start.shape[1:])
-        )
+        return tuple(label for one in self.free for label in one.labels())
 
     def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the natural value of every path at theta."""
-        return self._by_path([block.transform.natural(part) for block, part in self._parts(theta)])
+        parts = self._parts(theta)
+        return {one.path: np.asarray(one.transform.natural(part)) for one, part in parts}
 
     def natural(self, theta: np.ndarray) -> np.ndarray:
         """Return all natural values at theta as one flat vector."""
@@ -85,7 +121,9 @@ class Parameters:
     def natural_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the tangent of every path for a tangent of theta."""
         pairs = zip(self._parts(theta), self._parts(tan_theta), strict=True)
-        return self._by_path([block.transform.jvp(part, tan) for (block, part), (_, tan) in pairs])
+        return {
+            one.path: np.asarray(one.transform.jvp(part, tan)) for (one, part), (_, tan) in pairs
+        }
 
     def natural_jacobian(self, theta: np.ndarray) -> np.ndarray:
         """Return d natural / d theta, `(size, size)`."""
@@ -98,50 +136,115 @@ class Parameters:
     def gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
         """Return the gradient in theta from cotangents of the natural values by path."""
         parts = []
-        for block, part in self._parts(theta):
-            adj = np.stack([np.asarray(adjoints[path], np.float64) for path in block.paths])
-            parts.append(block.transform.vjp(part, adj.reshape(part.shape)).ravel())
+        for one, part in self._parts(theta):
+            adj = np.asarray(adjoints[one.path], np.float64).reshape(part.shape)
+            parts.append(np.ravel(one.transform.vjp(part, adj)))
         return np.concatenate(parts)
 
     def theta(self, natural: np.ndarray) -> np.ndarray:
         """Return theta of natural values, flat."""
-        parts = [block.transform.theta(part).ravel() for block, part in self._parts(natural)]
+        parts = [np.ravel(one.transform.theta(part)) for one, part in self._parts(natural)]
         return np.concatenate(parts)
 
-    def _parts(self, theta: np.ndarray) -> list[tuple[Block, np.ndarray]]:
+    def _parts(self, theta: np.ndarray) -> list[tuple[Free, np.ndarray]]:
         return [
-            (block, np.asarray(theta[part], np.float64).reshape(block.start.shape))
-            for block, part in zip(self.blocks, self._slices, strict=True)
+            (one, np.asarray(theta[part], np.float64).reshape(one.start.shape))
+            for one, part in zip(self.free, self._slices, strict=True)
         ]
 
-    def _by_path(self, parts: list[np.ndarray]) -> dict[str, np.ndarray]:
-        return {
-            path: np.asarray(value)
-            for block, part in zip(self.blocks, parts, strict=True)
-            for path, value in zip(block.paths, part, strict=True)
+    @property
+    def answers(self) -> tuple[int, ...]:
+        """Components of theta that are asked for."""
+        return self._components([one.is_answer for one in self.free])
+
+    @property
+    def first_answers(self) -> tuple[int, ...]:
+        """Components that are searched first: those of the motion, or all if there are none."""
+        flags = [one.is_answer and not one.is_view for one in self.free]
+        return self._components(flags) or self.answers
+
+    def each(self, flags: Sequence[bool]) -> np.ndarray:
+        """Return a flag for each component of theta, (size,), from one for each path."""
+        return np.repeat(flags, [one.start.size for one in self.free])
+
+    def _components(self, flags: Sequence[bool]) -> tuple[int, ...]:
+        return tuple(np.flatnonzero(self.each(flags)).tolist())
+
+    def units(self) -> dict[str, str]:
+        """Return the unit of every free path."""
+        return {one.path: one.unit for one in self.free}
+
+    def scene_values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the value of every free and tied path at theta, by path of the whole."""
+        return with_components(self._with_tied(self.values(theta)), self.wholes)
+
+    def scene_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the tangent of every path that moves with a tangent of theta."""
+        tangents = self.natural_tangents(theta, tan_theta)
+        moved = self._with_tied({path: tan for path, tan in tangents.items() if np.any(tan)})
+        return with_components(moved, {k: np.zeros_like(one) for k, one in self.wholes.items()})
+
+    def scene_gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
+        """Return the gradient in theta from cotangents by path; missing ones are 0."""
+        values = self.values(theta)
+        gathered = {
+            path: _cotangent(path, adjoints) + np.zeros_like(value)
+            for path, value in values.items()
         }
+        for path, (source, factor) in self.ties.items():
+            gathered[source] = gathered[source] + factor * _cotangent(path, adjoints)
+        return self.gradient(theta, gathered)
+
+    def held_at(self, theta: np.ndarray, keep: tuple[int, ...] | None = None) -> "Parameters":
+        """Return the parameters that start at theta; with `keep`, only paths that it touches."""
+        values = self.values(theta)
+        free = tuple(replace(one, start=_inside(values[one.path], one)) for one in self.free)
+        if keep is not None:
+            parts = [range(self.size)[own] for own in self._slices]
+            pairs = zip(free, parts, strict=True)
+            free = tuple(one for one, part in pairs if not set(part).isdisjoint(keep))
+        kept = {one.path for one in free}
+        ties = {path: tie for path, tie in self.ties.items() if tie[0] in kept}
+        whole = self.scene_values(theta)
+        wholes = {path: whole.get(path, one) for path, one in self.wholes.items()}
+        return Parameters(free, ties, wholes)
+
+    def held_at_values(self, values: Mapping[str, np.ndarray]) -> "Parameters":
+        """Return the parameters that start at these values, where there are any."""
+        free = []
+        for one in self.free:
+            owner, index = split_component(one.path)
+            known = owner in values
+            start = values[owner][index] if known and index else values.get(owner)
+            free.append(replace(one, start=_inside(np.asarray(start), one)) if known else one)
+        wholes = {path: values.get(path, one) for path, one in self.wholes.items()}
+        return Parameters(tuple(free), self.ties, wholes)
+
+    def as_natural(self) -> "Parameters":
+        """Return the parameters whose theta are their natural values, without bounds or priors."""
+        wide = (-np.inf, np.inf)
+        free = [replace(one, transform=Identity(), bounds=wide, prior=None) for one in self.free]
+        return Parameters(tuple(free), self.ties, self.wholes)
+
+    def _with_tied(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        tied = {
+            path: factor * values[source]
+            for path, (source, factor) in self.ties.items()
+            if source in values
+        }
+        return {**values, **tied}
 
 
-def block(
-    paths: tuple[str, ...],
-    transform: Transform,
-    start: list[Any],
-    bounds: Mapping[str, Any] | None = None,
-) -> Block:
-    """Return a block from start values and `(lower, upper)` by path.
-
-    A path without bounds is bounded by its transform only.
-    """
-    values = np.stack([np.asarray(value, np.float64) for value in start])
-    lower, upper = np.full_like(values, -np.inf), np.full_like(values, np.inf)
-    if not isinstance(transform, LINEAR):
-        lower = np.zeros_like(values)
-    for i, path in enumerate(paths):
-        if bounds and path in bounds:
-            lower[i], upper[i] = bounds[path]
-    return Block(paths, transform, values, lower, upper)
+def _cotangent(path: str, adjoints: Mapping[str, Any]) -> np.ndarray:
+    """Return that of a path, which may be a component; 0 where there is none."""
+    owner, index = split_component(path)
+    adj = np.asarray(adjoints.get(owner, 0.0), np.float64)
+    return adj[index] if index and adj.ndim else adj
 
 
-def positive_block(path: str, start: Any, bounds: Mapping[str, Any] | None = None) -> Block:
-    """Return the default block of a positive quantity: log transform."""
-    return block((path,), Log(), [start], bounds)
+def _inside(value: np.ndarray, one: Free) -> np.ndarray:
+    """Return a value strictly inside the bounds, which a search may have ended at."""
+    low, high = one.bounds
+    span = high - low if np.isfinite(high - low) else 1.0
+    margin = 1e-9 * (span if one.bounds[0] <= 0.0 else min(span, low))
+    return np.clip(value, low + margin, high - margin)

@@ -34,6 +34,7 @@ from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.films import FilmObserver, with_look
 from studies.problem.making import Made
+from studies.problem.observations.outlines import overlap
 from studies.problem.problem import SceneProblem
 from studies.problem.shapes import VERTICES
 from studies.problem.start import start_surfaces
@@ -115,7 +116,7 @@ def _add_shape(
         mine, theirs = (
             _silhouettes(meshes[which], views, films[0].size) for which in ("fitted", "hidden")
         )
-        found[key] = 1.0 - _overlap(mine, theirs)
+        found[key] = 1.0 - overlap(mine, theirs)
     out.measures.update({key: {"mean": value} for key, value in found.items()})
     least = chamfer(points, surface_points(meshes["hidden"], seed=1)) / radius
     out.findings.append(
@@ -264,8 +265,3 @@ def _between(cameras: Sequence[PosedCamera]) -> list[Camera]:
         Camera(turn @ one.pose()[0], (0.0, 0.0, 0.0), fov_y=one.fov_y, near=one.near, far=one.far)
         for one in cameras
     ]
-
-
-def _overlap(mine: np.ndarray, theirs: np.ndarray) -> float:
-    """Return intersection over union of covered pixels."""
-    return float((mine & theirs).sum() / max(1, (mine | theirs).sum()))

@@ -26,19 +26,18 @@ def pixel_covariance(
     """
     p = len(theta)
     inner = np.zeros((p, p))
-    rows, first, begun = problem.images(theta), 0, 0
-    counts = problem._residual_counts()
-    for one, count in zip(problem.observers, counts, strict=True):
-        targets = one.targets()
-        own, own_rows = slice(begun, begun + count), rows[first : first + len(targets), :3]
-        begun, first = own.stop, first + len(targets)
+    first = 0
+    rows, parts = problem.by_observer(problem.images(theta)), problem.by_residuals(r[:-p])
+    for (one, own_rows), (_, own_r) in zip(rows, parts, strict=True):
+        own = slice(first, first + len(own_r))
+        first = own.stop
         if isinstance(one, PictureObserver):
-            off = (own_rows - targets).ravel()
+            off = (own_rows[:, :3] - one.targets()).ravel()
             pulled = [one.residuals_vjp(column)[:, :3].ravel() for column in J[own].T]
             through = np.stack(pulled).astype(np.float32)  # as large as J, of a width only
             inner += float(off @ off) / max(off.size - p, 1) * (through @ through.T)
         else:
-            inner += float(r[own] @ r[own]) / max(count - p, 1) * (J[own].T @ J[own])
+            inner += float(own_r @ own_r) / max(len(own_r) - p, 1) * (J[own].T @ J[own])
     R = triangle(J)
     if not np.abs(np.diag(R)).min() > 0.0:
         return None

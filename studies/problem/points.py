@@ -18,7 +18,7 @@ from studies.problem.sampling import Sampling
 class PointObserver(Observer):
     """Tracked points, as weighted sums of vertices of an object or of nodes."""
 
-    KIND = "points"
+    KIND, BY_FRAME = "points", "places"
 
     places: np.ndarray  # (n_frames, n_points, 2 or 3), NaN where a point was not tracked
     error: float  # standard deviation [m or pixels]
@@ -47,16 +47,6 @@ class PointObserver(Observer):
         """Return the points at these places, (n_frames n_points, 3)."""
         return replace(self, places=rows[:, : self.places.shape[-1]].reshape(self.places.shape))
 
-    def between(self, keep: np.ndarray) -> "PointObserver":
-        """Return the points at the frames of this mask only."""
-        return replace(
-            self, places=self.places[keep], times=self.times[keep], index=self.index[keep]
-        )
-
-    def points(self, moved: Moved, at: Sampling) -> np.ndarray:
-        """Return the points in space, (n_frames, n_points, 3) [m]."""
-        return self._applied(at.at(self._rows(moved)))
-
     def _rows(self, moved: Moved) -> np.ndarray:
         rows = moved.surfaces[self.object] if self.object else moved.x
         assert rows is not None
@@ -72,13 +62,42 @@ class PointObserver(Observer):
         own = values_under(self.camera_path, values)
         return self.camera.with_values(own) if own else self.camera
 
-    def record(self, moved: Moved, at: Sampling, values: Values) -> "RecordedPoints":
+    def record(self, moved: Moved, at: Sampling, values: Values) -> Recorded:
         """Predict the points."""
-        points, camera = self.points(moved, at), self.camera_at(values)
-        shown = points if camera is None else to_pixels(camera, points - self.center, self.size)
-        rows = np.zeros((*points.shape[:2], 4))
-        rows[..., : shown.shape[-1]] = shown
-        return RecordedPoints(moved, at, rows.reshape(-1, 4), self, points, camera)
+        points, camera = self._applied(at.at(self._rows(moved))), self.camera_at(values)
+        seen = points - self.center  # by the camera
+
+        def jvp(tan: Moved | None, tan_values: Values) -> np.ndarray:
+            tan_points = np.zeros_like(points)
+            if tan is not None:
+                tan_points += self._applied(at.at(self._rows(tan)))
+            if (shift := tan_values.get(self.start_path)) is not None:
+                tan_points += float(shift) * self._applied(at.slope(self._rows(moved)))
+            if camera is None:
+                return _in_rows(tan_points)
+            tangents = values_under(self.camera_path, tan_values)
+            return _in_rows(
+                to_pixels_jvp(camera, seen, self.size, tan_points=tan_points, tangents=tangents)
+            )
+
+        def vjp(adj_rows: np.ndarray) -> Cotangents:
+            out, adj = Cotangents(), adj_rows.reshape(*points.shape[:2], 4)
+            adj_points = adj[..., :3]
+            if camera is not None:
+                adj_points, by_name = to_pixels_vjp(camera, seen, self.size, adj[..., :2])
+                out.values = {f"{self.camera_path}.{key}": value for key, value in by_name.items()}
+            back = np.stack([self.matrix.T @ frame for frame in adj_points])
+            rows = self._rows(moved)
+            out.values[self.start_path] = np.asarray(np.sum(back * at.slope(rows)))
+            spread = at.spread(back, len(rows))
+            if self.object:
+                out.surfaces[self.object] = spread
+            else:
+                out.x = spread
+            return out
+
+        shown = points if camera is None else to_pixels(camera, seen, self.size)
+        return Recorded(_in_rows(shown), jvp, vjp)
 
     def _factor(self) -> np.ndarray:
         """Return what scales each row, (n_frames n_points, 1): 0 where nothing was tracked."""
@@ -95,55 +114,11 @@ class PointObserver(Observer):
         return len(self.times) * scaled.sum(axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class RecordedPoints(Recorded):
-    """Predicted points."""
-
-    observer: PointObserver
-    points: np.ndarray
-    camera: PosedCamera | None
-
-    def jvp(self, tan: Moved | None, tan_values: Values) -> np.ndarray:
-        """Return the tangent of the rows."""
-        own = self.observer
-        tan_points = np.zeros_like(self.points)
-        if tan is not None:
-            tan_points += own._applied(self.at.at(own._rows(tan)))
-        if (shift := tan_values.get(own.start_path)) is not None:
-            tan_points += float(shift) * own._applied(self.at.slope(own._rows(self.moved)))
-        shown = tan_points
-        if self.camera is not None:
-            shown = to_pixels_jvp(
-                self.camera,
-                self.points - own.center,
-                own.size,
-                tan_points=tan_points,
-                tangents=values_under(own.camera_path, tan_values),
-            )
-        out = np.zeros((*shown.shape[:2], 4))
-        out[..., : shown.shape[-1]] = shown
-        return out.reshape(-1, 4)
-
-    def vjp(self, adj_rows: np.ndarray) -> Cotangents:
-        """Pull the cotangent of the rows back."""
-        own, out = self.observer, Cotangents()
-        adj = adj_rows.reshape(*self.points.shape[:2], 4)
-        if self.camera is None:
-            adj_points = adj[..., :3]
-        else:
-            adj_points, by_name = to_pixels_vjp(
-                self.camera, self.points - own.center, own.size, adj[..., :2]
-            )
-            out.values = {f"{own.camera_path}.{name}": value for name, value in by_name.items()}
-        back = np.stack([own.matrix.T @ frame for frame in adj_points])
-        rows = own._rows(self.moved)
-        out.values[own.start_path] = np.asarray(np.sum(back * self.at.slope(rows)))
-        spread = self.at.spread(back, len(rows))
-        if own.object:
-            out.surfaces[own.object] = spread
-        else:
-            out.x = spread
-        return out
+def _in_rows(places: np.ndarray) -> np.ndarray:
+    """Return places (n_frames, n_points, 2 or 3) in rows of four."""
+    rows = np.zeros((*places.shape[:2], 4))
+    rows[..., : places.shape[-1]] = places
+    return rows.reshape(-1, 4)
 
 
 def to_pixels(camera: PosedCamera, points: np.ndarray, size: tuple[int, int]) -> np.ndarray:

@@ -18,8 +18,8 @@ import numpy as np
 from adjsim.backend import thread_count
 from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
-from studies.problem.free import FreeParameters
 from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
+from studies.problem.parameters import Parameters
 from studies.problem.reach import Reach, system_at
 from studies.problem.sampling import Sampling, sample_steps
 from studies.problem.shapes import ShapeLosses
@@ -33,6 +33,8 @@ from studies.scene.motion import AtRest, Motion, pull_frames
 EVIDENCE = 1000.0
 SAME_TIME = 1e-6  # [s]: instants that are nearer are one
 Judge = Callable[[np.ndarray], tuple[float, np.ndarray]]
+# values by scene path, the motion, and where the instants of each observation lie
+Moment = tuple[dict[str, np.ndarray], Motion, list[Sampling]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class SceneProblem:
 
     built: Built
     observers: tuple[Observer, ...]  # their `index` counts the instants of all observations
-    parameters: FreeParameters
+    parameters: Parameters
     steps: Steps  # size of the time step
     # instants of all observations
     n_frames: int = 0
@@ -95,10 +97,6 @@ class SceneProblem:
         """Return the same problem computed in another precision."""
         return replace(self, dtype=dtype)
 
-    def on_one_thread(self) -> "SceneProblem":
-        """Return the same problem computed by one thread."""
-        return replace(self, threads=1)
-
     def at_stage(self, stage: float) -> "SceneProblem":
         """Return the problem of this part of the frames, at least two; above 1, of softer edges."""
         if stage == 1.0:
@@ -133,12 +131,15 @@ class SceneProblem:
 
     def with_steps_for(self, theta: np.ndarray) -> "SceneProblem":
         """Return the problem with a time step that suits the stiffness at theta."""
-        system, _ = self._system(self._values(theta), self.steps.dt)
+        return self._stepped(self._values(theta))
+
+    def _stepped(self, values: Mapping[str, np.ndarray]) -> "SceneProblem":
+        system, _ = system_at(self.built, values, self.steps.dt)
         return replace(self, steps=self.steps.suited_to(system))
 
     def steps_are_long(self, theta: np.ndarray) -> bool:
         """Whether the time step is too long for theta."""
-        system, _ = self._system(self._values(theta), self.steps.dt)
+        system, _ = system_at(self.built, self._values(theta), self.steps.dt)
         return self.steps.are_long(system)
 
     # From theta to predictions
@@ -147,11 +148,7 @@ class SceneProblem:
         """Return every value that is not the scene's own, by path."""
         return {**self.fixed, **self.parameters.scene_values(theta)}
 
-    def _system(self, values: Mapping[str, np.ndarray], dt: float) -> tuple[Any, Any]:
-        """Return system and state with values by scene path."""
-        return system_at(self.built, values, dt)
-
-    def _moment(self, theta: np.ndarray) -> tuple[dict[str, np.ndarray], Motion, list[Sampling]]:
+    def _moment(self, theta: np.ndarray) -> Moment:
         """Return the values, the motion, and where the instants of each observation lie."""
         values = self._values(theta)
         return values, *self._moment_of(values)
@@ -185,8 +182,7 @@ class SceneProblem:
 
         The time step is one that suits these values.
         """
-        system, _ = self._system(values, self.steps.dt)
-        own = replace(self, steps=self.steps.suited_to(system))
+        own = self._stepped(values)
         motion, samplings = own._moment_of(values)
         return own._moved(motion, motion.run()), samplings
 
@@ -245,9 +241,9 @@ class SceneProblem:
 
     def pushing(self, theta: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         """Return the predictions, made once, and what pushes any number of directions to them."""
-        values, motion, samplings = self._moment(theta)
-        moved = self._moved(motion, motion.run())
-        records = self._recorded(moved, samplings, values)
+        moment = self._moment(theta)
+        values, motion, _ = moment
+        records = self._recorded(moment, motion.run())
 
         def push(tan_theta: np.ndarray) -> np.ndarray:
             tangents = self.parameters.scene_tangents(theta, tan_theta)
@@ -256,31 +252,27 @@ class SceneProblem:
 
         return np.concatenate([record.rows for record in records]), push
 
-    def _recorded(
-        self, moved: Moved, samplings: Sequence[Sampling], values: Mapping[str, np.ndarray]
-    ) -> list[Recorded]:
-        pairs = zip(self.observers, samplings, strict=True)
+    def _recorded(self, moment: Moment, run: Any) -> list[Recorded]:
+        """Return the predictions of a run with their derivatives."""
+        values, motion, samplings = moment
+        moved, pairs = self._moved(motion, run), zip(self.observers, samplings, strict=True)
         return [one.record(moved, at, values) for one, at in pairs]
 
     def pull_back(self, theta: np.ndarray, judge: Judge) -> tuple[float, np.ndarray]:
         """Return the value and the gradient in theta of `judge(rows) -> value, adj_rows`."""
         moment = self._moment(theta)
         recorded = moment[1].record()
-        seen = self._judged(moment, recorded.trajectory, judge)
-        wanted = self._wanted()
-        adjoints = dict(pull_frames(recorded, seen.pulled.frames, wanted)) if wanted else {}
-        return seen.value, self._gradient(theta, moment[0], seen, adjoints)
-
-    def _judged(
-        self,
-        moment: tuple[dict[str, np.ndarray], Motion, list[Sampling]],
-        run: Any,
-        judge: Judge,
-    ) -> "_Judged":
-        """Judge what is predicted of a run, and pull the cotangent back to its frames."""
-        values, motion, samplings = moment
-        records = self._recorded(self._moved(motion, run), samplings, values)
+        records = self._recorded(moment, recorded.trajectory)
         value, adj_rows = judge(np.concatenate([record.rows for record in records]))
+        pulled = self._pulled(moment[1], recorded.trajectory, records, adj_rows)
+        wanted = self._wanted()
+        adjoints = dict(pull_frames(recorded, pulled.frames, wanted)) if wanted else {}
+        return value, self._gradient(theta, moment[0], pulled, adjoints)
+
+    def _pulled(
+        self, motion: Motion, run: Any, records: Sequence[Recorded], adj_rows: np.ndarray
+    ) -> "_Pulled":
+        """Pull the cotangent of the predictions of a run back to its frames."""
         gathered, pulled = Cotangents(), Pulled()
         ends = np.cumsum([len(record.rows) for record in records])
         for record, part in zip(records, np.split(adj_rows, ends[:-1]), strict=True):
@@ -290,7 +282,7 @@ class SceneProblem:
         for name in ("x", "density"):
             if (adj := getattr(gathered, name)) is not None:
                 pulled.add(Pulled({name: adj}))
-        return _Judged(value, gathered, pulled)
+        return _Pulled(pulled.frames, pulled.values, gathered.values)
 
     def _wanted(self) -> tuple[str, ...]:
         """Return the parameters of the system that what is free reaches."""
@@ -301,16 +293,16 @@ class SceneProblem:
         self,
         theta: np.ndarray,
         values: Mapping[str, np.ndarray],
-        seen: "_Judged",
+        pulled: "_Pulled",
         adjoints: dict[str, np.ndarray],
     ) -> np.ndarray:
         """Return the gradient in theta from cotangents of parameters that a rollout returned."""
         wanted = self._wanted()
-        for path, adj in seen.pulled.values.items():
+        for path, adj in pulled.system.items():
             if path in wanted:
                 adjoints[path] = adjoints.get(path, 0.0) + adj
         found = Reach(self.built, self.steps.dt).vjp(values, adjoints)
-        for path, adj in seen.gathered.values.items():
+        for path, adj in pulled.scene.items():
             found[path] = found[path] + adj if path in found else adj
         return self.parameters.scene_gradient(theta, found)
 
@@ -318,17 +310,16 @@ class SceneProblem:
 
     def residuals_of(self, images: np.ndarray) -> np.ndarray:
         """Return r of predictions, without priors."""
-        return np.concatenate([one.residuals(rows) for one, rows in self._by_observer(images)])
+        return np.concatenate([one.residuals(rows) for one, rows in self.by_observer(images)])
 
-    def residuals_tangent(self, images: np.ndarray, tan_images: np.ndarray) -> np.ndarray:
+    def _residuals_tangent(self, tan_images: np.ndarray) -> np.ndarray:
         """Return the tangent of r, without priors."""
-        del images
-        pairs = self._by_observer(tan_images)
+        pairs = self.by_observer(tan_images)
         return np.concatenate([one.residuals_jvp(rows) for one, rows in pairs])
 
     def residuals_cotangent(self, images: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
         """Return the cotangent of predictions, in as many columns as they have."""
-        rows = [one.residuals_vjp(part) for one, part in self._by_residuals(adj_r)]
+        rows = [one.residuals_vjp(part) for one, part in self.by_residuals(adj_r)]
         return np.concatenate(rows)[:, : images.shape[-1]]
 
     def _residual_counts(self) -> list[int]:
@@ -339,12 +330,12 @@ class SceneProblem:
             counts.append(len(one.times) * len(first.residuals_jvp(blank)))
         return counts
 
-    def _by_observer(self, rows: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
+    def by_observer(self, rows: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
         """Return every observer with its rows of predictions."""
         ends = np.cumsum([one.rows_per_frame() * len(one.times) for one in self.observers])
         return list(zip(self.observers, np.split(rows, ends[:-1]), strict=True))
 
-    def _by_residuals(self, r: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
+    def by_residuals(self, r: np.ndarray) -> list[tuple[Observer, np.ndarray]]:
         """Return every observer with its part of the residuals, without priors."""
         ends = np.cumsum(self._residual_counts())
         return list(zip(self.observers, np.split(r, ends[:-1]), strict=True))
@@ -368,10 +359,6 @@ class SceneProblem:
         """Return r @ r, and its gradient in the predictions."""
         r = self.residuals_of(images)
         return float(r @ r), self.residuals_cotangent(images, 2.0 * r)
-
-    def loss_cotangent(self, images: np.ndarray) -> np.ndarray:
-        """Return the gradient of r @ r in the predictions."""
-        return self.residuals_cotangent(images, 2.0 * self.residuals_of(images))
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the squares of the priors, the losses of shape, and their gradient."""
@@ -402,7 +389,7 @@ class SceneProblem:
 
     def residuals_jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
         """Return the derivative of r along `tan_theta`."""
-        own = self.residuals_tangent(*self.images_jvp(theta, tan_theta))
+        own = self._residuals_tangent(self.images_jvp(theta, tan_theta)[1])
         return np.concatenate([own, self._prior(theta)[1] * tan_theta])
 
     def residuals_vjp(self, theta: np.ndarray, adj_r: np.ndarray) -> np.ndarray:
@@ -416,14 +403,14 @@ class SceneProblem:
 
     def residuals_and_jacobian(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return r and its Jacobian, one tangent sweep a column; columns share the threads."""
-        rows, push = self.on_one_thread().pushing(theta)
+        rows, push = replace(self, threads=1).pushing(theta)
         own, (prior, scale) = self.residuals_of(rows), self._prior(theta)
         jacobian = np.empty((len(own) + len(theta), len(theta)), order="F")
 
         def fill(i: int) -> None:
             direction = np.zeros(len(theta))
             direction[i] = 1.0
-            pushed = self.residuals_tangent(rows, push(direction))
+            pushed = self._residuals_tangent(push(direction))
             jacobian[:, i] = np.concatenate([pushed, scale * direction])
 
         with ThreadPoolExecutor(thread_count(None, large=self.device == "cpu")) as pool:
@@ -456,13 +443,13 @@ class SceneProblem:
 
     def frame_losses(self, images: np.ndarray) -> np.ndarray:
         """Return the loss of every instant alone, (n_frames,): what is observed then."""
-        return self.frame_losses_of(self.residuals_of(images))
+        return self._frame_losses(self.residuals_of(images))
 
-    def frame_losses_of(self, r: np.ndarray) -> np.ndarray:
+    def _frame_losses(self, r: np.ndarray) -> np.ndarray:
         """Return the loss of every instant alone from residuals without priors, (n_frames,)."""
         # the loss of an observation is a mean over its frames: alone, a frame counts whole
         squares, parts = np.zeros(self.n_frames), np.zeros(self.n_frames)
-        for one, own in self._by_residuals(r):
+        for one, own in self.by_residuals(r):
             np.add.at(squares, one.index, np.square(own).reshape(len(one.times), -1).sum(axis=1))
             np.add.at(parts, one.index, 1.0 / len(one.times))
         return squares / np.where(parts > 0.0, parts, 1.0)
@@ -496,7 +483,7 @@ class SceneProblem:
 
     def _squares(self, rows: np.ndarray, other: Callable[[Observer], np.ndarray]) -> np.ndarray:
         out = np.zeros(self.n_frames)
-        for one, part in self._by_observer(rows):
+        for one, part in self.by_observer(rows):
             out[one.index] += one.squares(part, other(one))
         return out
 
@@ -554,62 +541,55 @@ class SceneProblem:
         return found
 
 
-class _Judged(NamedTuple):
-    """The value of predictions, and their cotangents before those of the rollout."""
+class _Pulled(NamedTuple):
+    """The cotangents of predictions, before those of the rollout."""
 
-    value: float
-    gathered: Cotangents
-    pulled: Pulled
+    frames: dict[str, np.ndarray]  # of the fields of the trajectory
+    system: dict[str, np.ndarray]  # of parameters of the system, by its paths
+    scene: dict[str, np.ndarray]  # of values by scene path
 
 
 def _sampled(
     thetas: Sequence[np.ndarray], points: Sequence[Any], *, with_gradient: bool
 ) -> list[Sample | Failure]:
     """Return loss and gradient at points (number, problem, moment) with one time step."""
-    worlds = run_worlds([moment[1] for _, _, moment in points], keeps=with_gradient)
-    judged: list[_Judged | None] = []
-    frame_losses: list[np.ndarray] = []
-    for (_, own, moment), run in zip(points, worlds.runs, strict=True):
-        if isinstance(run, Failure):
-            judged.append(None)
-            frame_losses.append(np.empty(0))
-            continue
-        if with_gradient:
-            kept: list[np.ndarray] = []
-            judged.append(own._judged(moment, run, _keeping(kept, own)))
-        else:
+    runs, pull = run_worlds([moment[1] for _, _, moment in points], keeps=with_gradient)
+    pulled: list[_Pulled | None] = []
+    residuals: list[np.ndarray] = []
+    for (_, own, moment), run in zip(points, runs, strict=True):
+        back, r = None, np.empty(0)
+        if not isinstance(run, Failure):
             values, motion, samplings = moment
-            rows = own._predicted(own._moved(motion, run), samplings, values)
-            kept = [own.residuals_of(np.concatenate(rows))]
-            judged.append(_Judged(float(kept[0] @ kept[0]), Cotangents(), Pulled()))
-        frame_losses.append(own.frame_losses_of(kept[0]))
-    frames = [{} if one is None else one.pulled.frames for one in judged]
-    adjoints = (
-        worlds.pull(frames, points[0][1]._wanted()) if with_gradient else [{} for _ in points]
-    )
+            if with_gradient:
+                records = own._recorded(moment, run)
+                rows = np.concatenate([record.rows for record in records])
+                r = own.residuals_of(rows)
+                adj_rows = own.residuals_cotangent(rows, 2.0 * r)
+                back = own._pulled(motion, run, records, adj_rows)
+            else:
+                parts = own._predicted(own._moved(motion, run), samplings, values)
+                r = own.residuals_of(np.concatenate(parts))
+        pulled.append(back)
+        residuals.append(r)
+    adjoints: list[dict[str, np.ndarray]] = [{} for _ in points]
+    if with_gradient:
+        frames = [{} if one is None else one.frames for one in pulled]
+        wanted = points[0][1]._wanted()
+        adjoints = pull(frames, wanted) if wanted and any(frames) else adjoints
     out: list[Sample | Failure] = []
-    for (k, own, moment), run, one, adjoint, frame_loss in zip(
-        points, worlds.runs, judged, adjoints, frame_losses, strict=True
+    for (k, own, moment), run, back, adjoint, r in zip(
+        points, runs, pulled, adjoints, residuals, strict=True
     ):
-        if one is None:
+        if isinstance(run, Failure):
             out.append(run)
             continue
         more, slope = own.penalty(thetas[k])
         gradient = np.empty(0)
-        if with_gradient:
-            gradient = own._gradient(thetas[k], moment[0], one, adjoint) + slope
-        out.append(_checked(Sample(float(one.value + more), gradient, frame_loss)))
+        if back is not None:
+            gradient = own._gradient(thetas[k], moment[0], back, adjoint) + slope
+        loss = float(float(r @ r) + more)
+        out.append(_checked(Sample(loss, gradient, own._frame_losses(r))))
     return out
-
-
-def _keeping(kept: list[np.ndarray], problem: SceneProblem) -> Judge:
-    """Return the judge of a problem; it keeps the residuals."""
-
-    def judge(images: np.ndarray) -> tuple[float, np.ndarray]:
-        kept.append(problem.residuals_of(images))
-        return float(kept[0] @ kept[0]), problem.residuals_cotangent(images, 2.0 * kept[0])
-
-    return judge
 
 
 def _checked(sample: Sample) -> Sample | Failure:

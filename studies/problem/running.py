@@ -7,7 +7,7 @@ from typing import Any
 
 from studies.control.comparison import Comparison
 from studies.problem.fit import SceneFit, make_fit
-from studies.problem.instances import FAILURES, Instances, SceneInstances
+from studies.problem.instances import FAILURES, Instances
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.options import make_options
@@ -43,7 +43,7 @@ def start_scene(
 
     def make() -> SceneFit | Instances:
         if file.instances > 1:
-            kind = Comparison if file.purpose == "control" else SceneInstances
+            kind = Comparison if file.purpose == "control" else Instances
             instances = kind(file, options, title, spread)
             with suppress(*FAILURES):
                 instances.make(0)  # what does not fit is said before anything is written

@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 
 from studies.answer.fit_warnings import offset
-from studies.control.goal import parts_of
-from studies.problem.fields import fields_shown
-from studies.problem.films import FilmObserver
+from studies.problem.films import FilmObserver, SmokeObserver
 from studies.problem.making import Made
-from studies.problem.page_films import ROWS, PageFilm, enlarged, page_film, smoke_film
+from studies.problem.observers import values_under
+from studies.problem.page_films import (
+    ROWS,
+    PageFilm,
+    enlarged,
+    fields_shown,
+    page_film,
+    smoke_film,
+)
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
-from studies.problem.smoke import SmokeObserver
 from studies.problem.solve import Solved
 from studies.reports.figures import difference_gain
 from studies.reports.scene_run import FILMS, THUMBNAIL
@@ -90,8 +95,7 @@ def write_seen(folder: RunFolder, file: declared.SceneFile, made: Made, solved: 
 
 def _parts(problem: SceneProblem, theta: np.ndarray) -> dict[str, np.ndarray]:
     """Return the predicted rows of every observation, by name."""
-    parts = parts_of(problem, problem.images(theta))
-    return {one.name: part for one, part in zip(problem.observers, parts, strict=True)}
+    return {one.name: rows for one, rows in problem.by_observer(problem.images(theta))}
 
 
 def _write_film(
@@ -183,7 +187,6 @@ def cameras_json(
             continue
         camera, center = one.camera, one.center  # pyright: ignore[reportAttributeAccessIssue]
         spec = file.cameras[path.partition(".")[2]]
-        own = {p.removeprefix(f"{path}."): v for p, v in values.items() if p.startswith(f"{path}.")}
         far = float(np.linalg.norm(camera.translation))
         if spec.eye is not None and spec.target is not None:
             far = float(np.linalg.norm(np.subtract(spec.target, spec.eye)))
@@ -192,7 +195,7 @@ def cameras_json(
         out[path] = {
             "name": path.partition(".")[2],
             "declared": _view(camera, center, far),
-            "fitted": _view(camera.with_values(own), center, far),
+            "fitted": _view(camera.with_values(values_under(path, values)), center, far),
             "moved": float(deviations[most]) if np.isfinite(deviations[most]) else None,
             "most": parameters.labels[most].removeprefix(f"{path}."),
         }

@@ -6,8 +6,10 @@ held-back frames, observations with `validate`    predicted by that, then used
 answers and cameras, everything                   the answer, its intervals, the verdict
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,7 @@ FIRST_ORDER = (Method.ADAM, Method.GRADIENT_DESCENT, Method.POLYAK)
 FIRST_ORDER_STALL = Stall(1e-4, 30)  # without a line search a curve has plateaus
 RIVAL_STEPS = 6  # of Gauss-Newton: how far another basin is fitted with cameras of its own
 LEAST_FITTED = 3  # frames that must be left when some are held back
+Local = Callable[..., Result]  # `_local` with settings, folder and progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +82,8 @@ def solve(
     first = part.parameters.first_answers
     searched = part.at(part.parameters.start, keep=first)
     found = robust_search(searched, robust(how, searched), folder, progress, seed=(seed,))
-    found = with_mirrored(searched, found, how, folder, progress=progress)
+    local = partial(_local, how=how, folder=folder, progress=progress)
+    found = _with_mirrored(searched, found, local)
     spent = found.evaluations
     start = part.parameters.start.copy()
     start[list(first)] = found.best.theta
@@ -95,53 +99,50 @@ def solve(
     first_look = problem.parameters.start
     joint = found.best
     if part.parameters.size > len(first) or everything is not made.everything:
-        joint = _local(part, start, how, folder, progress=progress, log=JOINT, stage=_beside(part))
+        joint = local(part, start, log=JOINT, stage=_beside(part))
         spent += joint.evaluations
-    fitted_to = _seen_only(part, joint.theta, first_look)
+    is_seen = [_sees(part, one.path) for one in part.parameters.free]
+    fitted_to = np.where(part.parameters.each(is_seen), joint.theta, first_look)
     is_held_back = n_fitted < problem.n_frames
     looks = [first_look, fitted_to]
     predicted = None
     if is_held_back:
-        predicted = _explained(problem, fitted_to, looks=looks, n_fitted=n_fitted)
+        _, predicted = _explained(problem, fitted_to, looks=looks, n_fitted=n_fitted)
     validation = _validated(everything, made.kept, fitted_to)
     result, whole = joint, everything.with_steps_for(fitted_to)
     if is_held_back or made.kept:
         stage = "all observations" if made.kept else "all frames"
-        result = _local(
-            everything, fitted_to, how, folder, progress=progress, log=FINAL, stage=stage
-        )
+        result = local(everything, fitted_to, log=FINAL, stage=stage)
         whole = everything.with_steps_for(result.theta)
         spent += result.evaluations
-    left, still = _squares(whole, result.theta), whole.still_squares()
-    part_left = _explained(whole, result.theta, looks=looks)
+    left, part_left = _explained(whole, result.theta, looks=looks)
     if part_left is not None and predicted is not None:
         part_left = replace(
             part_left,
             predicted_unexplained=predicted.predicted_unexplained,
             held_back=predicted.held_back,
         )
-    rivals, more = _rivals(whole, found, result.theta, how=how, folder=folder, progress=progress)
+    rivals, more = _rivals(whole, found, result.theta, how=how, local=local)
     spent += more
     progress.say("judging the answer")
     floor = 0.0 if made.is_twin else FOOTAGE_FLOOR
     has_jacobian = _method(how, whole) is Method.GAUSS_NEWTON
     spread = _spread(whole, result.theta, [joint.theta], floor, has_jacobian=has_jacobian)
-    labels = whole.parameters.theta_labels
     verdict = judge(
         Evidence(
             parameters=whole.parameters,
             theta=result.theta,
             status=result.status,
             loss=result.loss,
-            gradient=_gradient(whole, result.theta),
+            gradient=_if_finite(lambda: whole.loss_and_gradient(result.theta)[1]),
             intervals=spread.intervals,
             answers=whole.answers,
             explained=part_left,
             unexplained_pictures=_unexplained_pictures(whole, left) if part_left is None else None,
             residual_squares=left,
-            still_squares=still,
+            still_squares=whole.still_squares(),
             basins=rivals,
-            worst_direction=spread.to_dict(labels)["worst_direction"],
+            worst_direction=spread.to_dict(whole.parameters.theta_labels)["worst_direction"],
             needs_intervals=any(
                 one.is_answer and not (one.is_view or one.is_shape) for one in whole.parameters.free
             ),
@@ -161,7 +162,7 @@ def solve(
         part_left,
         spent,
         validation,
-        tuple(name for name in log_names(JOINT) + log_names(FINAL) if folder.has(name)),
+        tuple(name for name in _log_names(JOINT) + _log_names(FINAL) if folder.has(name)),
     )
 
 
@@ -218,21 +219,12 @@ def options_of(how: declared.Search) -> Options:
     )
 
 
-def with_mirrored(
-    problem: SceneProblem,
-    found: Found,
-    how: declared.Search,
-    folder: RunFolder,
-    *,
-    progress: EvaluationProgress,
-) -> Found:
+def _with_mirrored(problem: SceneProblem, found: Found, local: Local) -> Found:
     """Return what was found, and the basin of the same motion reflected across the view."""
     theta = mirrored(problem, found.best.theta)
     if theta is None or found.coarse is None:
         return found
-    result = _local(
-        problem, theta, how, folder, progress=progress, log=MIRRORED, stage="reflected in depth"
-    )
+    result = local(problem, theta, log=MIRRORED, stage="reflected in depth")
     basin = Basin(
         number=1 + max(one.number for one in found.basins),
         first_stage=len(found.coarse.frames) - 1,
@@ -250,7 +242,7 @@ def with_mirrored(
     )
 
 
-def log_names(log: str) -> list[str]:
+def _log_names(log: str) -> list[str]:
     """Return the logs of a local search and of its repetitions with new time steps."""
     again = [log.replace(".", f"-steps-{k + 1}.") for k in range(1, ATTEMPTS)]
     return [log, *again]
@@ -259,9 +251,9 @@ def log_names(log: str) -> list[str]:
 def _local(
     problem: SceneProblem,
     theta: np.ndarray,
+    *,
     how: declared.Search,
     folder: RunFolder,
-    *,
     progress: EvaluationProgress,
     log: str,
     stage: str,
@@ -271,7 +263,7 @@ def _local(
     spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
     for attempt in range(ATTEMPTS):
         stepped = problem.with_steps_for(theta)
-        name = log_names(log)[attempt]
+        name = _log_names(log)[attempt]
         progress.begin(stage)
         result = minimize(
             stepped,
@@ -299,19 +291,12 @@ def _method(how: declared.Search, problem: SceneProblem) -> Method:
 
 def _beside(problem: SceneProblem) -> str:
     """Return what is fitted beside the answers of the motion, in words."""
-    first = set(problem.parameters.first_answers)
-    ends = np.cumsum([one.start.size for one in problem.parameters.free])
-    paths = [one.path for one, end in zip(problem.parameters.free, ends, strict=True)
-             if int(end) - 1 not in first]  # fmt: skip
+    parameters = problem.parameters
+    first = parameters.held_at(parameters.start, keep=parameters.first_answers)
+    paths = set(parameters.paths) - set(first.paths)
     if any(path.startswith("cameras.") for path in paths):
         return "with cameras"
     return "with looks" if paths else "to the end"
-
-
-def _seen_only(problem: SceneProblem, theta: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Return theta, but cameras that no observation looks through as the first frame shows them."""
-    is_seen = [np.full(one.start.size, _sees(problem, one.path)) for one in problem.parameters.free]
-    return np.where(np.concatenate(is_seen), theta, first)
 
 
 def _explained(
@@ -320,50 +305,40 @@ def _explained(
     *,
     looks: list[np.ndarray],
     n_fitted: int | None = None,
-) -> Explained | None:
-    """Return what theta leaves of the motion; None where nothing moves, or the rollout blows up.
+) -> tuple[np.ndarray | None, Explained | None]:
+    """Return what theta leaves of every frame, and of the motion.
 
-    What the looks leave is that of the best of the thetas in `looks`.
+    The first is None where the rollout blows up, the second also where nothing moves. What the
+    looks leave is that of the best of the thetas in `looks`.
     """
     left = _squares(problem, theta)
     if left is None:
-        return None
-    still, appearance = problem.still_squares(), _appearance(problem, looks)
-    return explained(left, still, n_fitted=n_fitted, appearance=appearance)
+        return None, None
+    every = [_if_finite(lambda at=at: problem.with_steps_for(at).look_squares(at)) for at in looks]
+    found = [one for one in every if one is not None]
+    appearance = np.min(found, axis=0) if found else None
+    still = problem.still_squares()
+    return left, explained(left, still, n_fitted=n_fitted, appearance=appearance)
 
 
 def _squares(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
     """Return what is left of every frame; None where the rollout blows up."""
-    try:
-        return problem.with_steps_for(theta).residual_squares(theta)
-    except NOT_FINITE:
-        return None
+    return _if_finite(lambda: problem.with_steps_for(theta).residual_squares(theta))
 
 
-def _appearance(problem: SceneProblem, thetas: list[np.ndarray]) -> np.ndarray | None:
-    """Return what the looks leave at every frame, by the best of these thetas; None if none is."""
-    found = []
-    for theta in thetas:
-        with suppress(*NOT_FINITE):
-            found.append(problem.with_steps_for(theta).look_squares(theta))
-    return np.min(found, axis=0) if found else None
-
-
-def _gradient(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
-    """Return the gradient of the loss; None where the rollout blows up."""
+def _if_finite(compute: Callable[[], np.ndarray]) -> np.ndarray | None:
+    """Return what is computed; None where the rollout blows up."""
     with suppress(*NOT_FINITE):
-        return problem.loss_and_gradient(theta)[1]
+        return compute()
     return None
 
 
 def _bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[str, float] | None:
     """Return the nuisance that moved furthest since the first frame, in deviations of its prior."""
     parameters = problem.parameters
-    is_seen = [
-        np.full(one.start.size, not one.is_answer and _sees(problem, one.path))
-        for one in parameters.free
-    ]
-    far = np.where(np.concatenate(is_seen), np.abs(theta - first) / parameters.prior_error, 0.0)
+    is_seen = [not one.is_answer and _sees(problem, one.path) for one in parameters.free]
+    far = np.abs(theta - first) / parameters.prior_error
+    far = np.where(parameters.each(is_seen), far, 0.0)
     worst = int(np.argmax(far))
     return (parameters.labels[worst], float(far[worst])) if far[worst] > 0.0 else None
 
@@ -416,13 +391,7 @@ def no_spread(n: int, reason: str, noise: float = 0.0) -> Uncertainty:
 
 
 def _rivals(
-    whole: SceneProblem,
-    found: Found,
-    theta: np.ndarray,
-    *,
-    how: declared.Search,
-    folder: RunFolder,
-    progress: EvaluationProgress,
+    whole: SceneProblem, found: Found, theta: np.ndarray, *, how: declared.Search, local: Local
 ) -> tuple[list[evidence.Basin], int]:
     """Return the other basins with cameras of their own, and the evaluations that it took.
 
@@ -439,7 +408,7 @@ def _rivals(
         if basin.is_searched:
             log = f"iterations-rival-{basin.number + 1}.jsonl"
             stage = f"another basin, {_beside(whole)}"
-            result = _local(whole, there, short, folder, progress=progress, log=log, stage=stage)
+            result = local(whole, there, how=short, log=log, stage=stage)
             there, loss = result.theta, result.loss
             spent += result.evaluations
         left = _squares(whole, there)
@@ -455,7 +424,6 @@ def _validated(
     out: dict[str, float | None] = {}
     for one in [one for one in everything.observers if one.name in kept]:
         alone = on_one_timeline(everything, [one]).with_steps_for(theta)
-        left = _squares(alone, theta)
-        part = _explained(alone, theta, looks=[theta])
+        left, part = _explained(alone, theta, looks=[theta])
         out[one.name] = _unexplained_pictures(alone, left) if part is None else part.unexplained
     return out

@@ -83,4 +83,3 @@ class Log:
 
 
 Transform = Scaled | Log
-LINEAR = Scaled  # what may be of either sign

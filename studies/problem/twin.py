@@ -12,8 +12,8 @@ import numpy as np
 
 from studies.answer.truth import Truth
 from studies.problem.films import FilmObserver, PictureObserver
-from studies.problem.free import FreeParameters
 from studies.problem.observing import VISIBLE
+from studies.problem.parameters import Parameters
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
@@ -117,7 +117,7 @@ def _require_visible(one: FilmObserver, rows: np.ndarray) -> None:
 
 
 def truth_of(
-    parameters: FreeParameters,
+    parameters: Parameters,
     truth: Mapping[str, np.ndarray] | None,
     values: Mapping[str, Value],
 ) -> Truth | None:

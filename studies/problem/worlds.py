@@ -4,8 +4,8 @@ Others, such as pendula, run one by one. Either way each has the bits that it ha
 that leaves the finite numbers is marked, and the others go on.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +22,7 @@ from studies.search.optimizers.problem import NOT_FINITE
 
 BUDGET = 256 << 20  # bytes of states that worlds are put together up to, if these may take it
 MOST_WORLDS = 32
+Pull = Callable[[Sequence[Mapping[str, np.ndarray]], tuple[str, ...]], list[dict[str, np.ndarray]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,26 +41,6 @@ class Failure:
     reason: str
 
 
-@dataclass(frozen=True, eq=False)
-class Worlds:
-    """Motions that were run."""
-
-    runs: list[Any]  # the trajectory of each, or a `Failure`
-    batch: Any = None  # what was kept of all of them for a reverse sweep, where they are one batch
-    recorded: list[Any] = field(default_factory=list)  # of each, where they are not
-
-    def pull(
-        self, adj_frames: Sequence[Mapping[str, np.ndarray]], wrt: tuple[str, ...]
-    ) -> list[dict[str, np.ndarray]]:
-        """Pull cotangents of every trajectory's fields back to parameters by path."""
-        if not wrt or not any(adj_frames):
-            return [{} for _ in self.runs]
-        if self.batch is not None:
-            return [dict(one) for one in pull_worlds(self.batch, adj_frames, wrt)]
-        pairs = zip(self.recorded, adj_frames, strict=True)
-        return [{} if kept is None else dict(pull_frames(kept, adj, wrt)) for kept, adj in pairs]
-
-
 def worlds_at_once(motion: Motion, *, keeps: bool) -> int:
     """Return how many motions like this one are run side by side; `keeps` their states."""
     if not isinstance(motion.system, Model):
@@ -71,14 +52,15 @@ def worlds_at_once(motion: Motion, *, keeps: bool) -> int:
     return int(np.clip(BUDGET // own, 1, within))
 
 
-def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> Worlds:
+def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> tuple[list[Any], Pull]:
     """Run motions with one time step and the same frames, side by side or one by one.
 
-    With `keeps`, what a reverse sweep needs is kept.
+    Return the trajectory of each, or a `Failure`, and, with `keeps`, what pulls cotangents of every
+    trajectory's fields back to parameters by path.
     """
     first = motions[0]
     if not isinstance(first.system, Model):
-        return _one_by_one(motions, keeps=keeps)
+        return _run_one_by_one(motions, keeps=keeps)
     batch = stack([cast("Model", one.system) for one in motions])
     states = [one.state for one in motions]
     shared: dict[str, Any] = {
@@ -88,10 +70,9 @@ def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> Worlds:
         "threads": first.threads,
         "on_divergence": OnDivergence.MARK,
     }
-    kept = None
+    kept: Any = None
     if keeps:
-        shared["checkpoint"] = first.checkpoint
-        kept = record(batch, states, first.dt, first.n_steps, **shared)
+        kept = record(batch, states, first.dt, first.n_steps, checkpoint=first.checkpoint, **shared)
         found = kept.trajectory
     else:
         found = rollout(batch, states, first.dt, first.n_steps, **shared)
@@ -99,21 +80,28 @@ def run_worlds(motions: Sequence[Motion], *, keeps: bool) -> Worlds:
         run if run.diverged is None else _diverged(motion, run)
         for motion, run in zip(motions, found, strict=True)
     ]
-    return Worlds(runs, kept)
+    return runs, lambda adj, wrt: [dict(one) for one in pull_worlds(kept, adj, wrt)]
 
 
-def _one_by_one(motions: Sequence[Motion], *, keeps: bool) -> Worlds:
+def _run_one_by_one(motions: Sequence[Motion], *, keeps: bool) -> tuple[list[Any], Pull]:
     runs: list[Any] = []
     recorded: list[Any] = []
     for motion in motions:
+        kept = None
         try:
             kept = motion.record() if keeps else None
             runs.append(motion.run() if kept is None else kept.trajectory)
         except NOT_FINITE as error:
-            kept = None
             runs.append(Failure(str(error)))
         recorded.append(kept)
-    return Worlds(runs, recorded=recorded)
+
+    def pull(
+        adj_frames: Sequence[Mapping[str, np.ndarray]], wrt: tuple[str, ...]
+    ) -> list[dict[str, np.ndarray]]:
+        pairs = zip(recorded, adj_frames, strict=True)
+        return [{} if kept is None else dict(pull_frames(kept, adj, wrt)) for kept, adj in pairs]
+
+    return runs, pull
 
 
 def _diverged(motion: Motion, run: Any) -> Failure:

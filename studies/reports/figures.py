@@ -215,7 +215,7 @@ def spectrum(values: np.ndarray) -> Any:
 def instances(table: dict[str, Any]) -> Any:
     """Draw the errors of all instances, one column per parameter, on a log scale."""
     rows, records = table["parameters"], table["records"]
-    held = {"bar": ORANGE, "published": SOFT}
+    held = {"published": SOFT}
     held = {key: color for key, color in held.items() if any(row[key] for row in rows)}
     figure, (ax,) = make_axes(1, 1, (max(4.6, 1.1 * len(rows) + 1.5), 3.4))
     for i, row in enumerate(rows):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from studies.problem.parameters import Parameters
-from studies.problem.transforms import LINEAR
+from studies.problem.transforms import Log
 from studies.runs.errors import StudyError
 
 
@@ -85,10 +85,7 @@ def axis_range(parameters: Parameters, axis: int) -> tuple[float, float] | None:
 def is_log(parameters: Parameters) -> np.ndarray:
     """Return which components of theta are logarithms, (n_theta,) bool."""
     return np.concatenate(
-        [
-            np.full(block.start.size, not isinstance(block.transform, LINEAR))
-            for block in parameters.blocks
-        ]
+        [np.full(one.start.size, isinstance(one.transform, Log)) for one in parameters.free]
     )
 
 

@@ -64,7 +64,7 @@ def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
     masks = kept[..., 3] if kept.shape[-1] == 4 else None
     backdrop = frames.backdrop(has_alpha=masks is not None)
     if masks is not None and backdrop is not None:
-        kept = masks[..., None] * kept[..., :3] + (1.0 - masks[..., None]) * backdrop
+        kept = _over(kept, backdrop)
     if film.masks is not None:
         masks = frames.read_masks(film.masks, n_frames)
     times = np.arange(len(kept)) / (fps or 1.0)
@@ -91,16 +91,17 @@ def film_pictures(
     factor = default_factor((size[0], size[1]), rows, 1)
     frames = _Frames(replace(film, downsample=factor), camera, key)
     _, pictures = _opened(film.video, key)
-    first, wanted, kept = (film.frames or (0, 0))[0], set(chosen.tolist()), []
-    for number, picture in enumerate(_decoded(pictures, key)):
-        frames._check_size(picture, number, key)
-        if number - first in wanted:
-            kept.append(frames.compared(media.as_float(picture)))
+    first, wanted = (film.frames or (0, 0))[0], set(chosen.tolist())
+    kept = [
+        frames.compared(media.as_float(picture))
+        for number, picture in frames.checked(pictures, key)
+        if number - first in wanted
+    ]
     found = np.stack(kept)
     if found.shape[-1] == 4:
         backdrop = frames.backdrop(has_alpha=True)
         assert backdrop is not None
-        found = found[..., 3:] * found[..., :3] + (1.0 - found[..., 3:]) * backdrop
+        found = _over(found, backdrop)
     return media.as_uint8(found)
 
 
@@ -201,9 +202,9 @@ class _Frames:
         """Return the frames that `film.frames` keeps, and how many there are in all."""
         first, end = self.film.frames or (0, math.inf)
         kept, n_frames = [], 0
-        for n_frames, picture in enumerate(_decoded(pictures, key), start=1):
-            self._check_size(picture, n_frames - 1, key)
-            if first <= n_frames - 1 < end:
+        for number, picture in self.checked(pictures, key):
+            n_frames = number + 1
+            if first <= number < end:
                 kept.append(self.compared(media.as_float(picture)))
         if self.film.frames and n_frames < end:
             raise StudyError(
@@ -213,6 +214,12 @@ class _Frames:
         if not kept:
             raise StudyError(f"`{key}`: {self.film.video} has no frames.")
         return np.stack(kept), n_frames
+
+    def checked(self, pictures: Iterator[np.ndarray], key: str) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield number and picture, all as large as the first of the film."""
+        for number, picture in enumerate(_decoded(pictures, key)):
+            self._check_size(picture, number, key)
+            yield number, picture
 
     def read_masks(self, path: str, n_frames: int) -> np.ndarray:
         """Return masks (n, H, W) in [0, 1], checked to be as large and as many as the frames."""
@@ -278,6 +285,12 @@ class _Frames:
                 f"`{key}` must have frames as large as the first of {self.film.video}, "
                 f"{_text(self.size)} (height x width), got {_text(size)} at frame {i}."
             )
+
+
+def _over(pictures: np.ndarray, backdrop: np.ndarray) -> np.ndarray:
+    """Return pictures (n, H, W, 4) over what is behind them, (n, H, W, 3)."""
+    alpha = pictures[..., 3:]
+    return alpha * pictures[..., :3] + (1.0 - alpha) * backdrop
 
 
 def _opened(

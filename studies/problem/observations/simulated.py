@@ -1,7 +1,5 @@
 """Observations that are simulated: when their frames are, and blanks of what will be seen."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from studies.problem.observations.films import FilmData, declared_backdrop
@@ -13,21 +11,11 @@ from studies.scene import declared
 Observed = declared.Film | declared.Points | declared.States
 
 
-@dataclass(frozen=True)
-class Clock:
-    """When the frames of a simulated observation are."""
+def frame_times(one: Observed, world: declared.World, key: str) -> np.ndarray:
+    """Return when the frames of a simulated observation are, the last at the end, (n_frames,) [s].
 
-    frames: int  # evenly spaced, the last at the end
-    duration: float  # [s]
-
-    @property
-    def times(self) -> np.ndarray:
-        """Of the frames, (n_frames,) [s]."""
-        return np.arange(1, self.frames + 1) * (self.duration / self.frames)
-
-
-def clock_of(one: Observed, world: declared.World, key: str) -> Clock:
-    """Return when the frames of a simulated observation are; `key` is "observations.NAME"."""
+    `key` is "observations.NAME".
+    """
     assert one.simulate is not None
     duration = one.simulate.duration
     if duration is None:
@@ -40,7 +28,8 @@ def clock_of(one: Observed, world: declared.World, key: str) -> Clock:
         raise StudyError(
             f"`{key}.simulate.frames` must be 1 where the duration is 0, got {one.simulate.frames}."
         )
-    return Clock(one.simulate.frames, duration)
+    n = one.simulate.frames
+    return np.arange(1, n + 1) * (duration / n)
 
 
 def blank_film(film: declared.Film, times: np.ndarray, key: str) -> FilmData:

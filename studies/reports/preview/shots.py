@@ -12,7 +12,7 @@ from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.observations.advice import advice_on_film
 from studies.problem.observations.films import FilmData, plate_of, read_film
-from studies.problem.observations.simulated import clock_of
+from studies.problem.observations.simulated import frame_times
 from studies.problem.reach import Reach
 from studies.problem.steps import first_steps
 from studies.runs.errors import StudyError
@@ -96,7 +96,7 @@ def shoot(
     indices, times = np.arange(3), np.linspace(0.0, file.world.duration or DURATION, 3)
     if film is not None and film.simulate is not None:
         size = full_size = (film.simulate.height, film.simulate.width)
-        every = clock_of(film, file.world, key).times
+        every = frame_times(film, file.world, key)
         indices = np.unique([0, len(every) // 2, len(every) - 1])
         times = film.start + every[indices]
     elif film is not None:

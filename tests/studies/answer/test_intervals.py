@@ -24,10 +24,11 @@ from studies.answer.intervals import (
     row_clusters,
     upper_bound,
 )
-from studies.problem.parameters import Parameters, block, positive_block
+from studies.problem.parameters import Parameters
 from studies.problem.transforms import Identity
 from studies.runs.errors import StudyError
 from tests.studies.answer.films import FRAMES, fit, jacobian, make_film, predict
+from tests.studies.problem.free import block, positive_block
 
 
 def parameters(**bounds):
@@ -156,7 +157,7 @@ def test_residuals_that_are_not_finite_are_refused(rng):
 
 
 def test_the_components_of_a_vector_share_the_floor_of_its_length():
-    own = Parameters([block(("ball.velocity",), Identity(), [np.array([3.0, 4.0, 0.01])])])
+    own = Parameters([block("ball.velocity", Identity(), np.array([3.0, 4.0, 0.01]))])
     rng = np.random.default_rng(0)
     jacobian = rng.standard_normal((400, 3))
     found = intervals(

@@ -9,10 +9,11 @@ from studies.answer.evidence import Basin, Evidence
 from studies.answer.held_back import Explained, explained
 from studies.answer.intervals import intervals, no_intervals
 from studies.answer.verdict import Kind, judge
-from studies.problem.parameters import Parameters, block, positive_block
+from studies.problem.parameters import Parameters
 from studies.problem.transforms import Identity, Scaled
 from studies.search.optimizers.problem import Status
 from tests.studies.answer.films import FRAMES, TIMES, fit, jacobian, predict
+from tests.studies.problem.free import block, positive_block
 
 
 TRUTH = np.log([6.0, 0.4])
@@ -111,7 +112,7 @@ def test_black_and_white_are_no_bounds_that_stop_a_search(path, kind):
     theta = np.array([0.0, 0.3, 1.0])
     key = f"ball.{path}"
     bounds = {key: (0.0, 1.0)}
-    own = Parameters([block((key,), Identity(), [np.full(3, 0.5)], bounds)])
+    own = Parameters([block(key, Identity(), np.full(3, 0.5), bounds)])
     slope = np.array([1.0, 0.0, -1.0])  # the loss falls beyond both
     found = Evidence(own, theta, Status.CONVERGED, 1e-3, gradient=slope, unexplained_pictures=0.01)
     assert str(judge(found).kind) == kind
@@ -244,7 +245,7 @@ def test_precedence(film):
 
 
 def test_a_vector_is_held_against_its_length_not_against_a_component_near_zero(rng):
-    own = Parameters([block(("v",), Identity(), [np.array([1.0, 0.0, 0.0])])])
+    own = Parameters([block("v", Identity(), np.array([1.0, 0.0, 0.0]))])
     J, r = rng.standard_normal((310, 3)), 0.05 * rng.standard_normal(310)
     theta = np.array([2.0, 1e-4, 0.0])
     r -= J @ np.linalg.lstsq(J, r, rcond=None)[0]
@@ -260,7 +261,7 @@ def test_a_vector_is_held_against_its_length_not_against_a_component_near_zero(r
 
 
 def test_a_step_that_is_left_is_held_against_the_value_whatever_the_unit_of_theta(rng):
-    own = Parameters([block(("k",), Scaled(np.array([1e6])), [1e5], {"k": (1e4, 1e7)})])
+    own = Parameters([block("k", Scaled(1e6), 1e5, {"k": (1e4, 1e7)})])
     J = rng.standard_normal((310, 1))
     r = J @ [0.1]  # a step of -1e5 is left, all of the value
     found = Evidence(

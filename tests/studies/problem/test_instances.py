@@ -4,7 +4,7 @@ import csv
 import json
 
 from studies.problem import instances
-from studies.problem.instances import SceneInstances, covered
+from studies.problem.instances import Instances, covered
 from studies.runs.folder import RunFolder
 from studies.runs.options import RunOptions
 from studies.scene.reading import read_scene, scene_from_dict
@@ -18,7 +18,7 @@ OPTIONS = RunOptions(certificate=False)
 
 def job(**more):
     file = scene_from_dict(tables(truth=TRUTH, free=FREE, instances=3, **more))
-    return SceneInstances(file, OPTIONS, "pendula")
+    return Instances(file, OPTIONS, "pendula")
 
 
 def numbers(folder):

@@ -5,7 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from studies.problem.outcome import interval_text, rows, summary
+from studies.problem.outcome import interval_text, parameter_rows, summary
+from studies.problem.parameters import Parameters
+from studies.problem.transforms import Identity
+from tests.studies.problem.free import block
 
 
 @pytest.mark.parametrize(
@@ -47,11 +50,12 @@ def test_the_terminal_says_the_verdict_first_and_both_intervals():
 
 
 def test_many_values_whose_mean_stays_are_told_by_their_root_mean_square():
-    parameters = SimpleNamespace(
-        natural=lambda theta: theta,
-        start=np.tile([1.0, -1.0], 50),
-        values=lambda theta: {"weights": theta},
+    parameters = Parameters([block("weights", Identity(), np.tile([1.0, -1.0], 50))])
+    solved = SimpleNamespace(
+        problem=SimpleNamespace(parameters=parameters),
+        result=SimpleNamespace(theta=3.0 * parameters.start),
+        spread=None,
     )
-    (row,) = rows(parameters, 3.0 * parameters.start, SimpleNamespace(), units={})
+    (row,) = parameter_rows(solved, parameters.start, None)
     assert (row["count"], row["start"], row["estimate"]) == (100, 0.0, 0.0)
     assert (row["start_rms"], row["estimate_rms"]) == (1.0, 3.0)

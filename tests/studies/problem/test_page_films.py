@@ -5,9 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from studies.problem.fields import fields_shown
 from studies.problem.making import make_problem
-from studies.problem.page_films import ROWS, page_film
+from studies.problem.page_films import ROWS, fields_shown, page_film
 from studies.problem.seen import cameras_json
 from studies.scene.drawing import drawn
 from studies.scene.files import scene_file

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from studies.problem.parameters import Parameters, block, positive_block
+from studies.problem.parameters import Parameters
 from studies.problem.transforms import Identity, Log, Scaled
 from studies.runs.errors import StudyError
+from tests.studies.problem.free import block, positive_block
 
 
 TRANSFORMS = [Identity(), Scaled(np.array([[0.3], [4.0]])), Log()]
@@ -58,7 +59,7 @@ def test_box_in_theta_holds_the_natural_box(transform, rng):
 
 
 def test_scaled_values_may_be_of_either_sign_and_have_no_bounds_of_their_own():
-    free = Parameters([block(("t",), Scaled(np.array([[0.5], [2.0]])), [[[-1.0], [3.0]]])])
+    free = Parameters([block("t", Scaled(np.array([[0.5], [2.0]])), [[-1.0], [3.0]])])
     np.testing.assert_array_equal(free.start, [-2.0, 1.5])
     assert np.isinf(free.lower).all()
     assert np.isinf(free.upper).all()
@@ -72,8 +73,9 @@ def test_log_refuses_a_negative_value():
 def make_parameters():
     return Parameters(
         [
-            block(("beam.mu", "beam.lam"), Log(), [3.0, 4.0], {"beam.mu": (1.0, 9.0)}),
-            block(("gravity",), Identity(), [[0.0, -9.8, 0.0]]),
+            positive_block("beam.mu", 3.0, {"beam.mu": (1.0, 9.0)}),
+            positive_block("beam.lam", 4.0),
+            block("gravity", Identity(), [0.0, -9.8, 0.0]),
             positive_block("floor.friction", 0.5),
         ]
     )

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from studies.problem.parameters import Parameters, block, positive_block
+from studies.problem.parameters import Parameters
 from studies.problem.transforms import Identity
 from studies.runs.errors import StudyError
 from studies.search.coarse import axis_range, coarse_set, local_minima
+from tests.studies.problem.free import block, positive_block
 
 
 def parameters(n_log=1, bounds=(1e3, 1e6)):
     blocks = [positive_block(f"duck.{k}", 2e4, {f"duck.{k}": bounds}) for k in range(n_log)]
-    speed = block(("duck.velocity",), Identity(), [np.zeros(3)], {"duck.velocity": (-2.0, 4.0)})
+    speed = block("duck.velocity", Identity(), np.zeros(3), {"duck.velocity": (-2.0, 4.0)})
     return Parameters([*blocks, speed])
 
 
@@ -49,8 +50,8 @@ def test_an_axis_without_bounds_has_a_range_about_its_start():
     free = Parameters(
         [
             positive_block("E", 50.0),
-            block(("v",), Identity(), [np.array([3.0, 0.0])], {"v": (-np.inf, 9.0)}),
-            block(("w",), Identity(), [0.0]),
+            block("v", Identity(), np.array([3.0, 0.0]), {"v": (-np.inf, 9.0)}),
+            block("w", Identity(), 0.0),
         ]
     )
     np.testing.assert_allclose(np.exp(axis_range(free, 0)), [0.5, 5000.0])

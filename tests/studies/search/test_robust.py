@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from studies.problem.parameters import Parameters, positive_block
+from studies.problem.parameters import Parameters
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
@@ -15,6 +15,7 @@ from studies.search.basins import RobustSearch, read_search
 from studies.search.optimizers.minimize import minimize
 from studies.search.optimizers.problem import Method, NotFiniteError, Status
 from studies.search.robust import robust_search
+from tests.studies.problem.free import positive_block
 from tests.studies.search.toys import (
     AMPLITUDE,
     FREQUENCY,
@@ -206,7 +207,7 @@ def test_an_answer_beyond_a_bound_ends_at_it(tmp_path):
 
 
 def test_many_parameters_are_searched_with_gradients(tmp_path):
-    parameters = Parameters([*one_free(24.0).blocks, positive_block("others", np.ones(50))])
+    parameters = Parameters([*one_free(24.0).free, positive_block("others", np.ones(50))])
 
     class Large(Swing):
         def residuals_and_jacobian(self, theta):

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from studies.problem.parameters import Parameters, block, positive_block
+from studies.problem.parameters import Parameters
 from studies.problem.transforms import Identity
 from studies.search.candidates import first_part
 from studies.search.optimizers.problem import NotFiniteError
+from tests.studies.problem.free import block, positive_block
 
 
 FREQUENCY, AMPLITUDE = 20.0, 1.5
@@ -25,17 +26,17 @@ def two_free(start, amplitude=1.0):
 
 def with_offset(start):
     """An offset of the picture is a nuisance; it may have either sign."""
-    offset = block(("offset",), Identity(), [0.0], {"offset": (-1.0, 1.0)})
-    return Parameters([*one_free(start).blocks, offset])
+    offset = block("offset", Identity(), 0.0, {"offset": (-1.0, 1.0)})
+    return Parameters([*one_free(start).free, offset])
 
 
 def three_free(start):
     decay = positive_block("decay", 0.5, {"decay": (0.01, 5.0)})
-    return Parameters([*two_free(start).blocks, decay])
+    return Parameters([*two_free(start).free, decay])
 
 
 def four_free(start):
-    return Parameters([*three_free(start).blocks, *with_offset(start).blocks[1:]])
+    return Parameters([*three_free(start).free, *with_offset(start).free[1:]])
 
 
 @dataclass(frozen=True, eq=False)
