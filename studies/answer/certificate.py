@@ -283,7 +283,8 @@ def require_smooth(
             f"no slope can be read in this loss of {here:.3g}: a step of {SHORTEST:.0e} in theta "
             f"changes it by {np.median(short):.1e}, one {LONGER:g} times as long by "
             f"{np.median(long):.1e}. So it is where the motion is chaotic, as with a `world.dt` "
-            "too long for the stiffness reached."
+            "too long for the stiffness reached, or where pixels jump, as those of a symmetric "
+            "body that a camera looks at straight on: turn the camera a little."
         )
 
 

@@ -152,8 +152,8 @@ def _pool(
     compiled = any(backend.CACHE_DIR.rglob("*.nbc"))  # folders are there once a module is loaded
     if not backend.JIT_DISABLED and not compiled:
         print(
-            f"The kernels of this version are compiled on first use, which takes minutes, and kept "
-            f"in {backend.CACHE_DIR}.",
+            "The kernels of this version are compiled on first use, in about a minute, and kept in "
+            f"{backend.CACHE_DIR}.",
             file=sys.stderr,
             flush=True,
         )
@@ -306,8 +306,8 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Where to write the page about several runs. "
-            "Default: index.html in the folder that all of them lie in."
+            help="The page about several runs, *.html, or a folder for its index.html. "
+            "Default: the folder that all of them lie in."
         ),
     ] = None,
     figures: Annotated[
@@ -370,10 +370,14 @@ def preview(
 ) -> None:
     """Show a scene at its start values beside its films, and say what looks wrong."""
     from studies.reports.preview.showing import preview as draw
+    from studies.runs.errors import StudyError
     from studies.scene.files import find_scene
 
     path = find_scene(scene)
     picture = out or Path(f"{path.stem}-preview.png")
+    if picture.suffix.lower() != ".png":
+        raise StudyError(f"`--out` must end in .png, got {picture}: write --out {picture}.png.")
+    picture.parent.mkdir(parents=True, exist_ok=True)
     for line in draw(path, picture, overrides or []):
         print(f"warning: {line}", file=sys.stderr)
     print(picture.resolve())

@@ -54,7 +54,7 @@ def write_index(runs: Sequence[Path], out: Path | None, rebuild: Rebuild) -> Pat
     """Write the index of runs; return its path."""
     common = Path(os.path.commonpath([run.parent for run in runs]))
     path = (common / INDEX if out is None else out).resolve()
-    if path.is_dir():
+    if path.suffix != ".html":
         path /= INDEX
     if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace")[:4000]:
         raise StudyError(

@@ -17,6 +17,7 @@ from studies.scene.declared import Drawn, Free
 
 FREE_KEYS = frozenset(field.name for field in dataclasses.fields(Free))
 COMPONENT = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]+\[[0-9, ]+\]")  # velocity[0]
+OWNERS = ("bodies", "obstacles", "pushes", "cameras", "lights", "observations")
 DRAWN_KEYS = frozenset(field.name for field in dataclasses.fields(Drawn))
 
 
@@ -33,6 +34,10 @@ def set_override(values: dict[str, Any], text: str) -> None:
         old, new = (JOINED[table](tables) for tables in (values.get(table, {}), value))
         values[table] = _merged(old, new) if table == "free" else {**old, **new}
         return
+    owners = [name for name, tables in values.items() if name in OWNERS and table in tables]
+    if table not in values and owners:
+        path = ".".join(keys)
+        raise StudyError(f"Unknown key `{path}`. Did you mean `{owners[0]}.{path}`?")
     here: Any = values
     for depth, key in enumerate(keys[:-1], start=1):
         here = here.setdefault(key, {})

@@ -64,10 +64,7 @@ def scene_from_dict(values: Mapping[str, Any], folder: Path | str = ".") -> Scen
             except StudyError as error:
                 raise StudyError(f"`{path}`{error}") from error
     _infer_kinds(values)
-    if not values.get("bodies"):
-        raise StudyError(
-            "`bodies` is missing: a scene needs a table [bodies.NAME] with its kind, such as soft."
-        )
+    values.setdefault("bodies", {})  # a misspelt key is named first
     scene = _spread(validated(SceneFile, values, Path(folder)))
     check_scene(scene)
     return scene

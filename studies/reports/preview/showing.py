@@ -21,6 +21,7 @@ from studies.runs.errors import StudyError
 from studies.scene.building import Built, build
 from studies.scene.checking import camera_of
 from studies.scene.declared import Film, SceneFile
+from studies.scene.drawing import drawn
 from studies.scene.reading import read_scene
 
 
@@ -34,9 +35,11 @@ def preview(
 ) -> list[str]:
     """Write a picture (*.png) of a scene at its start values, and return what looks wrong.
 
-    `overrides` of a scene file are such as "bodies.duck.scale=0.02".
+    `overrides` of a scene file are such as "bodies.duck.scale=0.02". What the scene draws
+    at random is as in `adjsim run` with its default seed.
     """
     file = scene if isinstance(scene, SceneFile) else read_scene(scene, overrides)
+    file = drawn(file, seed=0)
     built = build(file)
     if not built.subjects:
         raise StudyError("`bodies` must hold something with a surface: smoke is a picture already.")

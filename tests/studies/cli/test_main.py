@@ -174,7 +174,7 @@ def test_a_first_run_says_that_it_compiles(adjsim, monkeypatch, tmp_path):
     for command in (["run", "missing.toml"], ["scan", "missing"], ["dataset", "missing"]):
         code, _, err = adjsim(*command)
         assert code == 2
-        assert f"compiled on first use, which takes minutes, and kept in {tmp_path}" in err
+        assert f"compiled on first use, in about a minute, and kept in {tmp_path}" in err
     (tmp_path / "kernels" / "forces").mkdir(parents=True)
     assert "compiled" in adjsim("scan", "missing")[2]
     (tmp_path / "kernels" / "forces" / "spring.nbc").touch()

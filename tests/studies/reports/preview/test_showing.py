@@ -199,3 +199,7 @@ def test_a_film_that_is_simulated_is_drawn_in_its_size(tmp_path):
     assert preview(path, tmp_path / "a.png") == []
     with Image.open(tmp_path / "a.png") as picture:
         assert picture.size == (360, 3 * 360 + 12)
+
+
+def test_what_a_scene_draws_is_drawn_for_its_preview(tmp_path):
+    assert preview("pendulum", tmp_path / "pendulum.png") == []
