@@ -172,6 +172,9 @@ def _map(data: dict[str, Any], points: np.ndarray) -> Any:
         ax.plot(*basin["end"], label=label, ls="", mec="white", mew=0.8, clip_on=False, **marker)
     scales = {"xscale": data["scales"][0], "yscale": data["scales"][1]}
     ax.set(**scales, xlabel=_label(data, 0), ylabel=_label(data, 1))
+    for axis, scale in zip((ax.xaxis, ax.yaxis), data["scales"], strict=True):
+        if scale == "log":
+            figures.plain_ticks(axis)
     return figure
 
 

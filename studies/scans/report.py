@@ -79,7 +79,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     )
     report = Report(
         scan.title,
-        Verdict(text, tone, " ".join(result["told"])),
+        Verdict(text, tone, ". ".join(result["told"]) + "."),
         {
             "run": folder.path.name,
             "of": "scan",

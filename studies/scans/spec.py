@@ -103,7 +103,7 @@ def resolve(given: Mapping[str, Any]) -> Scan:
         scene=to_toml(scene),
         options=options,
         over=over,
-        title=file.title or f"A scan of {scene.title or path.stem}",
+        title=file.title or f"Scan: {scene.title or path.stem}",
         at=at,
         values={} if at in PLACES else _answer(Path(at)),
         trust=file.trust if trust is None else trust,

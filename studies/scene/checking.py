@@ -76,7 +76,9 @@ def check_names(scene: Scene) -> None:
     """Raise if there is no body, or a name is no identifier, reserved, or taken."""
     taken: dict[str, str] = {}
     if not scene.bodies:
-        raise StudyError("`bodies` must hold at least one body: add a table [bodies.NAME].")
+        raise StudyError(
+            "`bodies` must hold at least one body: add a table [bodies.NAME] with its kind, such as soft."
+        )
     for table in ("bodies", "obstacles", "pushes", "cameras", "lights", "observations"):
         for name in getattr(scene, table, {}):
             key = joined(table, name)

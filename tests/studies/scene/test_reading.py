@@ -306,7 +306,7 @@ def test_bad_overrides(folder, override, part):
 
 @pytest.mark.parametrize("values", [{}, {"bodies": {}}, {"title": "nothing"}])
 def test_a_scene_needs_bodies(values):
-    with pytest.raises(StudyError, match="`bodies` is missing"):
+    with pytest.raises(StudyError, match="`bodies` must hold at least one"):
         scene_from_dict(values)
 
 

@@ -12,6 +12,7 @@ from studies.reports.preview.showing import preview
 from studies.runs import media
 from studies.runs.errors import StudyError
 from studies.scene.building import build
+from studies.scene.files import find_scene
 from studies.scene.reading import read_scene
 
 
@@ -202,4 +203,4 @@ def test_a_film_that_is_simulated_is_drawn_in_its_size(tmp_path):
 
 
 def test_what_a_scene_draws_is_drawn_for_its_preview(tmp_path):
-    assert preview("pendulum", tmp_path / "pendulum.png") == []
+    assert preview(find_scene("pendulum"), tmp_path / "pendulum.png") == []
