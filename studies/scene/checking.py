@@ -77,7 +77,7 @@ def check_names(scene: Scene) -> None:
     taken: dict[str, str] = {}
     if not scene.bodies:
         raise StudyError(
-            "`bodies` must hold at least one body: add a table [bodies.NAME] with its kind, such as soft."
+            "`bodies` must hold at least one body: add a table [bodies.NAME] with its kind."
         )
     for table in ("bodies", "obstacles", "pushes", "cameras", "lights", "observations"):
         for name in getattr(scene, table, {}):
