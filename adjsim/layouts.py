@@ -77,7 +77,10 @@ def count_elements(model: Model) -> int:
 
 
 def lay_out(models: Sequence[Model], n_rows: Sequence[Sequence[int]], n_parts: int) -> Layout:
-    """Return the layout of worlds whose series have so many rows, in `n_parts` groups or more."""
+    """Return the layout of worlds whose series have so many rows, in `n_parts` groups or more.
+
+    0 is one group, whatever its size, if it can be: a GPU has no use for more.
+    """
     forces = [tuple(model.forces.values()) for model in models]
     if sum(count_elements(model) + model.n_rows for model in models) > KEPT_SIZE:
         return _lay_out(models, forces, n_rows, n_parts)
@@ -140,12 +143,12 @@ def _lay_out(
 
 
 def group_worlds(sizes: Sequence[int], n_rows: Sequence[Sequence[int]], n_parts: int) -> np.ndarray:
-    """Return which worlds share a group, (n_groups + 1,) ends; `n_parts` groups if it can be.
+    """Return which worlds share a group, (n_groups + 1,) ends; `n_parts` or more if it can be.
 
     `sizes`: elements of each world; `n_rows`: rows of each of its series, alike in one group,
     since a row of the table has one stride.
     """
-    limit = min(GROUP, -(-sum(sizes) // max(n_parts, 1)))
+    limit = min(GROUP, -(-sum(sizes) // n_parts)) if n_parts else sum(sizes)
     ends, filled = [0], 0
     for world, size in enumerate(sizes):
         if world > ends[-1] and (filled + size > limit or n_rows[world] != n_rows[world - 1]):
