@@ -160,7 +160,7 @@ def cuda_module() -> Any:
     if not in_cuda_simulator():
         from numba.cuda.codegen import CUDACodeLibrary
 
-        CUDACodeLibrary.modules = property(_modules_once)
+        setattr(CUDACodeLibrary, "modules", property(_modules_once))  # noqa: B010
     return cuda
 
 
@@ -188,8 +188,7 @@ def cuda_problem() -> str | None:
         return f"cupy cannot be loaded ({error}): {how_to_install('cuda')}"
     if not cuda_module().is_available():
         return "no CUDA GPU or driver was found; check `nvidia-smi`, or use the CPU"
-    from cuda.bindings import driver
-
+    driver: Any = import_module("cuda.bindings.driver")
     _, version = driver.cuDriverGetVersion()
     if version < LEAST_CUDA:
         return (
