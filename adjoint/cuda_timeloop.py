@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.assembly import make_add_vectors
+from adjoint.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
 from adjoint.element import TwinKind
 from adjoint.rigid.points import add_body_frame, add_points, tangent_body, undo_body_step
 from adjoint.timeloop import (
@@ -19,7 +19,7 @@ from adjoint.timeloop import (
     tangent_node,
     undo_euler_step,
 )
-from adjsim.assembly import make_add_rows, make_read_rows, make_write_nodes
+from adjsim.assembly import FORCE_LOOP, Loop
 from adjsim.backend import (
     cuda_module,
     device_fn,
@@ -28,128 +28,9 @@ from adjsim.backend import (
     specialise,
     to_host,
 )
-from adjsim.cuda_timeloop import (
-    lane_offsets,
-    make_chain,
-    make_force_lane,
-    make_load_vectors,
-    named,
-    no_lanes,
-    row_counts,
-)
+from adjsim.cuda_timeloop import make_chain, make_lane, named, no_lanes
 from adjsim.rigid.points import step_body
 from adjsim.timeloop import step_node
-
-
-@cache
-def make_vjp_lane(twin: TwinKind) -> Callable:
-    """Return the function that undoes one element of this kind."""
-    kind, element, counts = twin.kind, twin.vjp, row_counts(twin.kind)
-    load_x = make_load_vectors(kind.n_vectors, relative=kind.relative)
-    load_v = make_load_vectors(kind.n_velocities, relative=kind.relative)
-    read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
-    read_s = make_read_rows(kind.n_series)
-    write_x = make_write_nodes(kind, kind.n_vectors)
-    write_v = make_write_nodes(kind, kind.n_velocities)
-    add_p, add_s = make_add_rows(kind.n_params), make_add_rows(kind.n_series)
-
-    @device_fn
-    def vjp_lane(i, row, step, packed, fields, out):
-        table, nodes, consts, params, series = packed
-        x, v, adj_f = fields
-        adj_x_slots, adj_v_slots, adj_params, adj_series = out
-        o_n, o_c, o_p, o_s, o_f = lane_offsets(i, row, step, table, counts)
-        adj_x, adj_v, adj_p, adj_s = element(
-            load_x(nodes, o_n, x), load_v(nodes, o_n, v), read_c(consts, o_c),
-            read_p(params, o_p), read_s(series, o_s), load_x(nodes, o_n, adj_f),
-        )  # fmt: skip
-        write_x(adj_x_slots, o_f, adj_x)
-        write_v(adj_v_slots, o_f, adj_v)
-        add_p(adj_params, o_p, adj_p)
-        add_s(adj_series, o_s, adj_s)
-
-    return vjp_lane
-
-
-@cache
-def make_jvp_lane(twin: TwinKind) -> Callable:
-    """Return the function that writes the tangent slots of one element of this kind."""
-    kind, element, counts = twin.kind, twin.jvp, row_counts(twin.kind)
-    load_x = make_load_vectors(kind.n_vectors, relative=kind.relative)
-    load_v = make_load_vectors(kind.n_velocities, relative=kind.relative)
-    read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
-    read_s, write = make_read_rows(kind.n_series), make_write_nodes(kind, kind.n_vectors)
-
-    @device_fn
-    def jvp_lane(i, row, step, packed, fields, out):
-        table, nodes, consts, params, series = packed
-        x, v, tan_x, tan_v, tan_params, tan_series = fields
-        o_n, o_c, o_p, o_s, o_f = lane_offsets(i, row, step, table, counts)
-        tan_f = element(
-            load_x(nodes, o_n, x), load_v(nodes, o_n, v), read_c(consts, o_c),
-            read_p(params, o_p), read_s(series, o_s),
-            load_x(nodes, o_n, tan_x), load_v(nodes, o_n, tan_v),
-            read_p(tan_params, o_p), read_s(tan_series, o_s),
-        )  # fmt: skip
-        write(out, o_f, tan_f)
-
-    return jvp_lane
-
-
-@cache
-def make_rest_vjp_lane(twin: TwinKind) -> Callable:
-    """Return the function that adds to the adjoints of one element's rest shape."""
-    kind, element, counts = twin.kind, twin.vjp_consts, row_counts(twin.kind)
-    if element is None:
-        return no_lane
-    load_x = make_load_vectors(kind.n_vectors, relative=kind.relative)
-    load_v = make_load_vectors(kind.n_velocities, relative=kind.relative)
-    read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
-    read_s, add_c = make_read_rows(kind.n_series), make_add_rows(kind.n_consts)
-
-    @device_fn
-    def rest_vjp_lane(i, row, step, packed, fields, out):
-        table, nodes, consts, params, series = packed
-        x, v, adj_f = fields
-        o_n, o_c, o_p, o_s, _ = lane_offsets(i, row, step, table, counts)
-        adj_c = element(
-            load_x(nodes, o_n, x), load_v(nodes, o_n, v), read_c(consts, o_c),
-            read_p(params, o_p), read_s(series, o_s), load_x(nodes, o_n, adj_f),
-        )  # fmt: skip
-        add_c(out, o_c, adj_c)
-
-    return rest_vjp_lane
-
-
-@cache
-def make_rest_jvp_lane(twin: TwinKind) -> Callable:
-    """Return the function that adds what one element's rest shape gives to its tangent slots."""
-    kind, element, counts = twin.kind, twin.jvp_consts, row_counts(twin.kind)
-    if element is None:
-        return no_lane
-    load_x = make_load_vectors(kind.n_vectors, relative=kind.relative)
-    load_v = make_load_vectors(kind.n_velocities, relative=kind.relative)
-    read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
-    read_s = make_read_rows(kind.n_series)
-    add_f = make_write_nodes(kind, kind.n_vectors, make_add_vectors)
-
-    @device_fn
-    def rest_jvp_lane(i, row, step, packed, fields, out):
-        table, nodes, consts, params, series = packed
-        x, v, tan_consts = fields
-        o_n, o_c, o_p, o_s, o_f = lane_offsets(i, row, step, table, counts)
-        tan_f = element(
-            load_x(nodes, o_n, x), load_v(nodes, o_n, v), read_c(consts, o_c),
-            read_p(params, o_p), read_s(series, o_s), read_c(tan_consts, o_c),
-        )  # fmt: skip
-        add_f(out, o_f, tan_f)
-
-    return rest_jvp_lane
-
-
-@device_fn
-def no_lane(i, row, step, packed, fields, out):
-    """Stand for a force that reads no rest shape."""
 
 
 # Bound by `specialise`.
@@ -160,6 +41,7 @@ CUDA: Any = None
 def reverse_on_grid(args):
     """Undo rows.size - 2 steps, the last one first; `rows` = (k0, with_forces, rows...)."""
     packed, loads, bodies, slots, frames, adj, numbers, rows, fields = args
+    table, nodes, own = packed[0], packed[1], (packed[2], packed[3], packed[4])
     X, V, P = fields
     f_slots, adj_x_slots, adj_v_slots = slots
     frame_of, adj_f, adj_consts = frames[0], adj[2], adj[7]
@@ -176,11 +58,13 @@ def reverse_on_grid(args):
                 P[row], adj,
             )  # fmt: skip
             grid.sync()
-            CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), out)
-            REST_CHAIN(start, stride, k0 + k, packed, (X[row], V[row], adj_f), adj_consts)
+            read = (X[row], V[row], adj_f)
+            CHAIN(start, stride, k0 + k, table, nodes, read, own, out)
+            REST_CHAIN(start, stride, k0 + k, table, nodes, read, own, (adj_consts,))
         if with_forces and k > 0:  # of the step that is undone next: NVVM inlines each call
             before = rows[k + 1]
-            FORCE_CHAIN(start, stride, k0 + k - 1, packed, (X[before], V[before]), f_slots)
+            read = (X[before], V[before])
+            FORCE_CHAIN(start, stride, k0 + k - 1, table, nodes, read, own, (f_slots,))
         grid.sync()
         if back > 0:
             end_on_grid(start, stride, loads, bodies, adj_x_slots, adj_v_slots, P[row], adj)
@@ -223,6 +107,8 @@ def end_on_grid(start, stride, loads, bodies, adj_x_slots, adj_v_slots, p, adj):
 def tangent_on_grid(args):
     """Run state and tangent together; `rows` = (k0, rows...), `finite` as in `advance_on_grid`."""
     packed, tan_packed, loads, tan_loads, bodies, slots, numbers, rows, states, finite = args
+    table, nodes, own = packed[0], packed[1], (packed[2], packed[3], packed[4])
+    with_tangents, with_rest = (*own, tan_packed[0], tan_packed[1]), (*own, tan_packed[2])
     w, gravity, ptr, slots_of, world_of = loads
     tan_w, tan_gravity, tan_bodies = tan_loads
     f_slots, tan_slots = slots
@@ -232,10 +118,10 @@ def tangent_on_grid(args):
     dt, k0 = numbers[0], rows[0]
     for k in range(rows.size - 2):
         a, b = rows[k + 1], rows[k + 2]
-        fields = (X[a], V[a], TX[a], TV[a], tan_packed[0], tan_packed[1])
-        FORCE_CHAIN(start, stride, k0 + k, packed, (X[a], V[a]), f_slots)
-        CHAIN(start, stride, k0 + k, packed, fields, tan_slots)
-        REST_CHAIN(start, stride, k0 + k, packed, (X[a], V[a], tan_packed[2]), tan_slots)
+        read, both = (X[a], V[a]), (X[a], V[a], TX[a], TV[a])
+        FORCE_CHAIN(start, stride, k0 + k, table, nodes, read, own, (f_slots,))
+        CHAIN(start, stride, k0 + k, table, nodes, both, with_tangents, (tan_slots,))
+        REST_CHAIN(start, stride, k0 + k, table, nodes, read, with_rest, (tan_slots,))
         grid.sync()
         for i in range(start, w.size, stride):
             n, world = np.uint64(i), world_of[i]
@@ -263,11 +149,19 @@ def tangent_on_grid(args):
 @cache
 def grid_kernel(template: Callable, twins: tuple[TwinKind, ...], *, with_rest: bool) -> Callable:
     """Return `reverse_on_grid` or `tangent_on_grid` for a model with these kinds of force."""
-    make_lane, make_rest = LANES[template.__name__]
+    loop, rest_loop = LOOPS[template.__name__]
+
+    def chain(loop: Loop, elements: list[Callable | None]) -> Callable:
+        kinds = (twin.kind for twin in twins)
+        lanes = zip(kinds, elements, strict=False)  # no elements: no lanes
+        return make_chain(tuple(make_lane(loop, *lane) for lane in lanes))
+
     chains = {
-        "CHAIN": make_chain(tuple(make_lane(twin) for twin in twins)),
-        "FORCE_CHAIN": make_chain(tuple(make_force_lane(twin.kind) for twin in twins)),
-        "REST_CHAIN": make_chain(tuple(make_rest(twin) for twin in twins if with_rest)),
+        "CHAIN": chain(loop, [getattr(twin, loop.name) for twin in twins]),
+        "FORCE_CHAIN": chain(FORCE_LOOP, [twin.kind.force for twin in twins]),
+        "REST_CHAIN": chain(
+            rest_loop, [getattr(twin, f"{loop.name}_consts") for twin in twins if with_rest]
+        ),
     }
     rest = "_with_rest" if with_rest else ""
     name = named(f"{template.__name__}{rest}", [twin.kind for twin in twins])
@@ -282,10 +176,7 @@ def are_hashed(twins: tuple[TwinKind, ...]) -> bool:
     return all(is_hashed(fn) for fn in functions if fn is not None)
 
 
-LANES = {
-    "reverse_on_grid": (make_vjp_lane, make_rest_vjp_lane),
-    "tangent_on_grid": (make_jvp_lane, make_rest_jvp_lane),
-}
+LOOPS = {"reverse_on_grid": (VJP_LOOP, REST_VJP_LOOP), "tangent_on_grid": (JVP_LOOP, REST_JVP_LOOP)}
 
 
 def undo_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> None:

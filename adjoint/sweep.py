@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.assembly import jvp_kernel, rest_jvp_kernel, rest_vjp_kernel, vjp_kernel
+from adjoint.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
 from adjoint.cuda_timeloop import advance_tangent_on_gpu, undo_on_gpu
 from adjoint.element import TwinKind
 from adjoint.packing import PackedVector, join_rows, part_rows
@@ -22,6 +22,7 @@ from adjoint.timeloop import (
     tangent_kernel,
     turn_kernel,
 )
+from adjsim.assembly import tile_kernel
 from adjsim.backend import using_threads
 from adjsim.calls import function_table
 from adjsim.model import State, Trajectory
@@ -77,9 +78,9 @@ class ReverseSweep(Sweep):
         )
         self.f = xp.zeros((p.n_rows, 3), dtype)
         if isinstance(stepper, CpuStepper):
-            vjps = [vjp_kernel(twin, dtype) for twin in self.twins]
+            vjps = [tile_kernel(VJP_LOOP, twin.kind, twin.vjp, dtype) for twin in self.twins]
             rests = [
-                rest_vjp_kernel(twin.kind, twin.vjp_consts, dtype)
+                tile_kernel(REST_VJP_LOOP, twin.kind, twin.vjp_consts, dtype)
                 if twin.vjp_consts is not None and needs_rest(wanted)
                 else None
                 for twin in self.twins
@@ -139,9 +140,9 @@ class ModelTangent(Tangent):
         self.loads = (p.w, p.gravity, p.node_ptr, p.node_slots, p.world_of)
         self.slots = (xp.zeros(p.n_slots + 1, dtype), xp.zeros(p.n_slots + 1, dtype))
         if isinstance(stepper, CpuStepper):
-            jvps = [jvp_kernel(twin, dtype) for twin in self.twins]
+            jvps = [tile_kernel(JVP_LOOP, twin.kind, twin.jvp, dtype) for twin in self.twins]
             rests = [
-                rest_jvp_kernel(twin.kind, twin.jvp_consts, dtype)
+                tile_kernel(REST_JVP_LOOP, twin.kind, twin.jvp_consts, dtype)
                 if twin.jvp_consts is not None and tangents.consts.size
                 else None
                 for twin in self.twins

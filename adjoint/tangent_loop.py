@@ -5,16 +5,16 @@ The loops beside those of `adjsim/timeloop.py`, with the steps of `adjoint/timel
 
 from numba import prange
 
-from adjoint.assembly import JVP_LAYOUT, REST_JVP_LAYOUT
-from adjoint.timeloop import call_of, tangent_signature
-from adjsim.assembly import DTYPES
+from adjoint.assembly import JVP_LOOP, REST_JVP_LOOP
+from adjoint.timeloop import tangent_signature
+from adjsim.assembly import DTYPES, call_of
 from adjsim.backend import device_fn, shared_fn
 from adjsim.calls import NO_FUNCTION, make_call
 from adjsim.parts import BODY_HI, BODY_LO, FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO, WORLD
 from adjsim.timeloop import part_forces, part_step
 
 
-call_jvp, call_rest_jvp = call_of(JVP_LAYOUT), call_of(REST_JVP_LAYOUT)
+call_jvp, call_rest_jvp = call_of(JVP_LOOP), call_of(REST_JVP_LOOP)
 call_tangent = make_call([tangent_signature(dtype) for dtype in DTYPES])
 
 
@@ -28,13 +28,13 @@ def part_tangents(part, jvps, rests, packed, tan_packed, parts, step, states, ta
     for t in range(tile_ptr[part], tile_ptr[part + 1]):
         force = tiles[t, FORCE]
         head = (
-            tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
-            table, nodes, consts, params, series,
+            tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step, table, nodes,
         )  # fmt: skip
-        tail = (x, v, tan_x, tan_v, tan_slots, scratch[part])
-        call_jvp(jvps, force, (*head, tan_params, tan_series, *tail))
+        rows, tail = (consts, params, series), ((tan_slots,), scratch[part])
+        fields = (x, v, tan_x, tan_v)
+        call_jvp(jvps, force, (*head, fields, (*rows, tan_params, tan_series), *tail))
         if rests[force] != NO_FUNCTION:
-            call_rest_jvp(rests, force, (*head, tan_consts, x, v, tan_slots, scratch[part]))
+            call_rest_jvp(rests, force, (*head, (x, v), (*rows, tan_consts), *tail))
 
 
 @device_fn

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from numba import prange
 
-from adjoint.assembly import REST_VJP_LAYOUT, VJP_LAYOUT
+from adjoint.assembly import REST_VJP_LOOP, VJP_LOOP
 from adjoint.rigid.points import (
     add_body_frame,
     add_points,
@@ -26,7 +26,7 @@ from adjoint.rigid.points import (
     tangent_body,
     undo_body_step,
 )
-from adjsim.assembly import DTYPES, tile_signature
+from adjsim.assembly import DTYPES, call_of
 from adjsim.backend import cpu_kernel, device_fn, lit, prefetch, shared_fn, specialise
 from adjsim.calls import NO_FUNCTION, make_call
 from adjsim.node_sum import node_sum, node_sums
@@ -206,12 +206,12 @@ def part_adjoints(part, vjps, rests, packed, parts, step, x, v, slots, adj, scra
         force = tiles[t, FORCE]
         head = (
             tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
-            table, nodes, consts, params, series, x, v, adj_f,
+            table, nodes, (x, v, adj_f), (consts, params, series),
         )  # fmt: skip
-        out = (adj_x_slots, adj_v_slots, adj_params, adj_series, scratch[part])
-        call_vjp(vjps, force, (*head, *out))
+        out = (adj_x_slots, adj_v_slots, adj_params, adj_series)
+        call_vjp(vjps, force, (*head, out, scratch[part]))
         if rests[force] != NO_FUNCTION:
-            call_rest_vjp(rests, force, (*head, adj_consts, scratch[part]))
+            call_rest_vjp(rests, force, (*head, (adj_consts,), scratch[part]))
 
 
 def reverse_part(
@@ -359,12 +359,7 @@ def _types(dtype: np.dtype) -> tuple:
     return real, real[::1], real[:, ::1], numba.uint32[::1], numba.int64, numba.boolean
 
 
-def call_of(layout: str) -> Callable:
-    """Return the call of the tile functions of a layout."""
-    return make_call([tile_signature(dtype, layout) for dtype in DTYPES])
-
-
-call_vjp, call_rest_vjp = call_of(VJP_LAYOUT), call_of(REST_VJP_LAYOUT)
+call_vjp, call_rest_vjp = call_of(VJP_LOOP), call_of(REST_VJP_LOOP)
 call_turn = make_call([turn_signature(dtype) for dtype in DTYPES])
 
 

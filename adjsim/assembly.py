@@ -9,7 +9,9 @@ the last tile repeat its last element and no node sum reads them.
 
 Every lane writes the slots that only it owns, and each node adds up its slots in a fixed
 order (force, element, local node). No atomics: results are equal to the bit on any
-number of threads. The adjoint of the sum is a read, so adjoint/ shares this assembly.
+number of threads. The adjoint of the sum is a read, so adjoint/ shares this assembly: a `Loop`
+says what an element function is given and where its results go, and makes both the loop over
+tiles here and the lanes on a GPU.
 
 The layout is what LLVM vectorises: flat arrays, unsigned indices (a signed one costs a
 wrap-around test), and the compute loop apart from the gather, whose instructions are written
@@ -17,6 +19,7 @@ in `adjsim/gathering.py`.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -24,6 +27,7 @@ import numba
 import numpy as np
 
 from adjsim.backend import cpu_kernel, device_fn, is_hashed, specialise
+from adjsim.calls import make_call
 from adjsim.element import ElementKind
 from adjsim.gathering import TILE, make_gather
 from adjsim.vec3 import add, neg
@@ -112,6 +116,38 @@ def make_add_rows(n: int) -> Callable:
 
 
 @cache
+def make_add_vectors(n: int) -> Callable:
+    """Return the accumulator of n vectors into 3 n rows of one lane."""
+    add_rows, flat = make_add_rows(3 * n), make_flat(n)
+
+    @device_fn
+    def add_vectors(a, o, vectors):
+        add_rows(a, o, flat(vectors))
+
+    return add_vectors
+
+
+@cache
+def make_flat(n: int) -> Callable:
+    """Return the function from n vectors to 3 n numbers."""
+    if n == 1:
+        return flat_1
+    head, last = make_flat(n - 1), n - 1
+
+    @device_fn
+    def flat(vectors):
+        return (*head(vectors), *vectors[last])
+
+    return flat
+
+
+@device_fn
+def flat_1(vectors):
+    """Return the components of the first vector."""
+    return vectors[0]
+
+
+@cache
 def make_write_relative(n: int, make_write: Callable = make_write_vectors) -> Callable:
     """Return the writer of n vectors for nodes 1 to n and minus their sum for node 0."""
     rest = make_write(n)
@@ -137,6 +173,28 @@ def make_write_nodes(
     return make_write_relative(n_vectors, make_write) if kind.relative else make_write(n_vectors)
 
 
+@dataclass(frozen=True)
+class Loop:
+    """A loop over elements: what its element function is given, in order, and what is written.
+
+    X and V are a vector for each node of the element, from a field (n_nodes, 3); V is of no vectors
+    where velocities are not used. C, P and S are rows of the element's own, laid out like `consts`,
+    `params` and `series`. Of what is written X and V are the element's own slots. What is
+    marked + is added to what is there.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+    def count(self, letters: str) -> int:
+        """Return how many of these letters are read."""
+        return sum(letter in letters for letter in self.reads)
+
+
+FORCE_LOOP = Loop("force", reads=("X", "V", "C", "P", "S"), writes=("X",))  # x, v, ...: slots
+
+
 @device_fn
 def block_offsets(table, row, step):
     """Return where a force's blocks begin: nodes, consts, params, series of a step, slots."""
@@ -149,76 +207,189 @@ def block_offsets(table, row, step):
     )
 
 
-# The globals in capitals that `force_tiles` reads are bound by `specialise`, once per kind.
-ELEMENT = GATHER_X = GATHER_V = READ_X = READ_V = READ_C = READ_P = READ_S = WRITE_F = write_0
-N = NX = NV = NC = NP = NS = U1
+@device_fn
+def places_of(offsets, tile, lane, counts):
+    """Return where the rows of one lane begin, in the order of `block_offsets`."""
+    n, n_consts, n_params, n_series = counts
+    t = tile * U_TILE
+    return (
+        offsets[0] + t * n + lane,
+        offsets[1] + t * n_consts + lane,
+        offsets[2] + t * n_params + lane,
+        offsets[3] + t * n_series + lane,
+        offsets[4] + t * U3 * n + lane,
+    )
 
 
-def force_tiles(
-    lo, hi, row, step, table, nodes, consts, params, series, x, v, slots, scratch
-):  # fmt: skip
-    """Write the force slots of tiles lo to hi of the force in `row` of the table."""
-    o_nodes, o_consts, o_params, o_series, o_slots = block_offsets(table, row, step)
+PLACE = {"C": 1, "P": 2, "S": 3, "X": 4, "V": 4}  # in the tuple of `places_of`
+
+
+def row_counts(kind: ElementKind) -> tuple[np.uint64, ...]:
+    """Return the counts that `places_of` reads."""
+    counts = (kind.n_nodes, kind.n_consts, kind.n_params, kind.n_series)
+    return tuple(np.uint64(count) for count in counts)
+
+
+def n_rows(kind: ElementKind, letter: str) -> int:
+    """Return how many vectors or numbers of an element a letter of a `Loop` stands for."""
+    counts = {"X": kind.n_vectors, "V": kind.n_velocities}
+    counts |= {"C": kind.n_consts, "P": kind.n_params, "S": kind.n_series}
+    return counts[letter]
+
+
+def make_element(loop: Loop, kind: ElementKind, element: Callable, read_vectors: Callable):
+    """Return the function of (source, lane, at, fields, rows, out) that does one element.
+
+    `read_vectors(kind, letter, k)` makes the reader, of (source, lane, at, fields), of what
+    the k-th field says of the element's nodes.
+    """
+    read, n_fields, n_arrays = read_nothing, 0, 0
+    for letter in loop.reads:
+        if letter in "XV":
+            read = _with_vectors(read, read_vectors(kind, letter, n_fields))
+            n_fields += 1
+        else:
+            reader = make_read_rows(n_rows(kind, letter))
+            read = _with_rows(read, reader, PLACE[letter], n_arrays)
+            n_arrays += 1
+    write = write_nothing
+    for k, (*mark, letter) in enumerate(loop.writes):
+        n, adds = n_rows(kind, letter), mark == ["+"]
+        if letter in "XV":
+            writer = make_write_nodes(kind, n, make_add_vectors if adds else make_write_vectors)
+        else:
+            writer = make_add_rows(n)
+        write = _then_write(write, writer, PLACE[letter], k)
+    one_result = len(loop.writes) == 1
+
+    @device_fn
+    def whole(source, lane, at, fields, rows, out):
+        write(out, at, element(*read(source, lane, at, fields, rows)))
+
+    @device_fn
+    def single(source, lane, at, fields, rows, out):
+        write(out, at, (element(*read(source, lane, at, fields, rows)),))
+
+    return single if one_result else whole
+
+
+@device_fn
+def read_nothing(source, lane, at, fields, rows):
+    """Give an element function nothing."""
+    return ()
+
+
+def _with_vectors(head: Callable, reader: Callable) -> Callable:
+    @device_fn
+    def read(source, lane, at, fields, rows):
+        return (*head(source, lane, at, fields, rows), reader(source, lane, at, fields))
+
+    return read
+
+
+def _with_rows(head: Callable, reader: Callable, place: int, k: int) -> Callable:
+    @device_fn
+    def read(source, lane, at, fields, rows):
+        return (*head(source, lane, at, fields, rows), reader(rows[k], at[place]))
+
+    return read
+
+
+@device_fn
+def write_nothing(out, at, results):
+    """Write nothing."""
+
+
+def _then_write(head: Callable, writer: Callable, place: int, k: int) -> Callable:
+    @device_fn
+    def write(out, at, results):
+        head(out, at, results)
+        writer(out[k], at[place], results[k])
+
+    return write
+
+
+# The globals in capitals that `element_tiles` reads are bound by `specialise`, once per kind.
+GATHER = DO_ELEMENT = read_nothing
+COUNTS = (U1, U1, U1, U1)
+
+
+def element_tiles(lo, hi, row, step, table, nodes, fields, rows, out, scratch):
+    """Do the elements of tiles lo to hi of the force in `row` of the table."""
+    offsets = block_offsets(table, row, step)  # read here: what is written may overlap, for LLVM
     for tile in range(lo, hi):
-        t = np.uint64(tile) * U_TILE
-        GATHER_X(scratch, nodes, o_nodes + t * N, np.uint64(0), x)
-        GATHER_V(scratch, nodes, o_nodes + t * N, U3 * NX * U_TILE, v)
+        t = np.uint64(tile)
+        GATHER(scratch, nodes, places_of(offsets, t, np.uint64(0), COUNTS)[0], fields)
         for q in range(TILE):
-            u = np.uint64(q)
-            f = ELEMENT(
-                READ_X(scratch, u),
-                READ_V(scratch, u + U3 * NX * U_TILE),
-                READ_C(consts, o_consts + t * NC + u),
-                READ_P(params, o_params + t * NP + u),
-                READ_S(series, o_series + t * NS + u),
-            )
-            WRITE_F(slots, o_slots + t * U3 * N + u, f)
+            lane = np.uint64(q)
+            DO_ELEMENT(scratch, lane, places_of(offsets, t, lane, COUNTS), fields, rows, out)
 
 
-def layout_bindings(kind: ElementKind) -> dict[str, object]:
-    """Return the names that every tile loop over this kind is bound to."""
-    n_x, n_v = kind.n_vectors, kind.n_velocities
-    counts = {
-        "N": kind.n_nodes,
-        "NX": n_x,
-        "NV": n_v,
-        "NC": kind.n_consts,
-        "NP": kind.n_params,
-        "NS": kind.n_series,
-    }
-    return {
-        "GATHER_X": make_gather(n_x, relative=kind.relative),
-        "GATHER_V": make_gather(n_v, relative=kind.relative),
-        "READ_X": make_read_vectors(n_x),
-        "READ_V": make_read_vectors(n_v),
-        "READ_C": make_read_rows(kind.n_consts),
-        "READ_P": make_read_rows(kind.n_params),
-        "READ_S": make_read_rows(kind.n_series),
-        **{name: np.uint64(count) for name, count in counts.items()},
-    }
+def make_gather_all(loop: Loop, kind: ElementKind) -> Callable:
+    """Return the function of (scratch, nodes, o, fields) that gathers all vectors of a tile."""
+    gather, field = gather_nothing, 0
+    for letter in loop.reads:
+        if letter in "XV":
+            own = make_gather(n_rows(kind, letter), relative=kind.relative)
+            gather = _then_gather(gather, own, _base(loop, kind, field), field)
+            field += 1
+    return gather
 
 
-def tile_signature(dtype: np.dtype, layout: str) -> Any:
-    """Return a tile function's signature: i int64, t table, n nodes, a flat, m (n, 3)."""
-    real = numba.from_dtype(dtype)
-    types = {
-        "i": numba.int64,
-        "t": numba.int64[:, ::1],
-        "n": numba.uint32[::1],
-        "a": real[::1],
-        "m": real[:, ::1],
-    }
-    return numba.void(*(types[letter] for letter in layout))
+def _base(loop: Loop, kind: ElementKind, field: int) -> np.uint64:
+    """Return where the vectors from a field begin in the scratch of a tile."""
+    letters = [letter for letter in loop.reads if letter in "XV"][:field]
+    return np.uint64(3 * TILE * sum(n_rows(kind, letter) for letter in letters))
 
 
-FORCE_LAYOUT = "iiii" + "tn" + "aaa" + "mm" + "aa"
+@device_fn
+def gather_nothing(scratch, nodes, o, fields):
+    """Gather nothing."""
+
+
+def _then_gather(head: Callable, own: Callable, base: np.uint64, field: int) -> Callable:
+    @device_fn
+    def gather(scratch, nodes, o, fields):
+        head(scratch, nodes, o, fields)
+        own(scratch, nodes, o, base, fields[field])
+
+    return gather
+
+
+def tile_signature(loop: Loop, dtype: np.dtype) -> Any:
+    """Return the signature of `element_tiles` for a loop."""
+    real, i = numba.from_dtype(dtype), numba.int64
+    groups = (
+        numba.types.UniTuple(real[:, ::1], loop.count("XV")),
+        numba.types.UniTuple(real[::1], loop.count("CPS")),
+        numba.types.UniTuple(real[::1], len(loop.writes)),
+    )
+    return numba.void(i, i, i, i, i[:, ::1], numba.uint32[::1], *groups, real[::1])
 
 
 @cache
-def force_kernel(kind: ElementKind, dtype: np.dtype) -> Callable:
-    """Return the compiled `force_tiles` of one kind."""
-    bindings = layout_bindings(kind)
-    write = make_write_nodes(kind, kind.n_vectors)
-    name = f"force_tiles_{kind.name}_{dtype.name}"
-    loop = specialise(force_tiles, name, ELEMENT=kind.force, WRITE_F=write, **bindings)
-    return cpu_kernel(loop, [tile_signature(dtype, FORCE_LAYOUT)], cached=is_hashed(kind.force))
+def tile_kernel(loop: Loop, kind: ElementKind, element: Callable, dtype: np.dtype) -> Callable:
+    """Return the compiled `element_tiles` of a loop over one kind of element."""
+
+    def from_scratch(kind: ElementKind, letter: str, field: int) -> Callable:
+        reader, base = make_read_vectors(n_rows(kind, letter)), _base(loop, kind, field)
+
+        @device_fn
+        def read(source, lane, at, fields):
+            return reader(source, lane + base)
+
+        return read
+
+    compiled = specialise(
+        element_tiles,
+        f"{loop.name}_tiles_{kind.name}_{dtype.name}",
+        DO_ELEMENT=make_element(loop, kind, element, from_scratch),
+        GATHER=make_gather_all(loop, kind),
+        COUNTS=row_counts(kind),
+    )
+    return cpu_kernel(compiled, [tile_signature(loop, dtype)], cached=is_hashed(element))
+
+
+def call_of(loop: Loop) -> Callable:
+    """Return the call of a loop's tile functions, for tables of them."""
+    return make_call([tile_signature(loop, dtype) for dtype in DTYPES])

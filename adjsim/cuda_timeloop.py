@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 
 from adjsim.assembly import (
+    FORCE_LOOP,
     N_TILES,
     TILE,
-    U3,
     U_TILE,
+    Loop,
     block_offsets,
-    make_read_rows,
-    make_write_nodes,
+    make_element,
+    n_rows,
+    places_of,
+    row_counts,
 )
 from adjsim.backend import (
     Device,
@@ -66,53 +69,40 @@ def load_0(nodes, o, field):
     return ()
 
 
-@device_fn
-def lane_offsets(i, row, step, table, counts):
-    """Return where the rows of element i begin: nodes, consts, params, series, slots."""
-    n_nodes, n_consts, n_params, n_series = counts
-    tile = np.uint64(i) // U_TILE
-    u, t = np.uint64(i) % U_TILE, tile * U_TILE
-    o_nodes, o_consts, o_params, o_series, o_slots = block_offsets(table, row, step)
-    return (
-        o_nodes + t * n_nodes + u,
-        o_consts + t * n_consts + u,
-        o_params + t * n_params + u,
-        o_series + t * n_series + u,
-        o_slots + t * U3 * n_nodes + u,
-    )
+def from_nodes(kind: ElementKind, letter: str, field: int) -> Callable:
+    """Return the reader of what a field says of an element's nodes."""
+    load = make_load_vectors(n_rows(kind, letter), relative=kind.relative)
 
+    @device_fn
+    def read(source, lane, at, fields):
+        return load(source, at[0], fields[field])
 
-def row_counts(kind: ElementKind) -> tuple[np.uint64, ...]:
-    """Return the counts that `lane_offsets` reads."""
-    counts = (kind.n_nodes, kind.n_consts, kind.n_params, kind.n_series)
-    return tuple(np.uint64(count) for count in counts)
+    return read
 
 
 @cache
-def make_force_lane(kind: ElementKind) -> Callable:
-    """Return the function that writes the slots of one element of this kind."""
-    element, counts = kind.force, row_counts(kind)
-    load_x = make_load_vectors(kind.n_vectors, relative=kind.relative)
-    load_v = make_load_vectors(kind.n_velocities, relative=kind.relative)
-    read_c, read_p = make_read_rows(kind.n_consts), make_read_rows(kind.n_params)
-    read_s, write = make_read_rows(kind.n_series), make_write_nodes(kind, kind.n_vectors)
+def make_lane(loop: Loop, kind: ElementKind, element: Callable | None) -> Callable:
+    """Return the function that does element i of the force in a row of the table."""
+    if element is None:
+        return no_lane
+    do, counts = make_element(loop, kind, element, from_nodes), row_counts(kind)
 
     @device_fn
-    def force_lane(i, row, step, packed, fields, out):
-        table, nodes, consts, params, series = packed
-        x, v = fields
-        o_n, o_c, o_p, o_s, o_f = lane_offsets(i, row, step, table, counts)
-        f = element(
-            load_x(nodes, o_n, x), load_v(nodes, o_n, v),
-            read_c(consts, o_c), read_p(params, o_p), read_s(series, o_s),
-        )  # fmt: skip
-        write(out, o_f, f)
+    def lane(i, row, step, table, nodes, fields, rows, out):
+        tile, q = np.uint64(i) // U_TILE, np.uint64(i) % U_TILE
+        at = places_of(block_offsets(table, row, step), tile, q, counts)
+        do(nodes, q, at, fields, rows, out)
 
-    return force_lane
+    return lane
 
 
 @device_fn
-def no_lanes(start, stride, step, packed, fields, out):
+def no_lane(i, row, step, table, nodes, fields, rows, out):
+    """Stand for a force that has no such element function."""
+
+
+@device_fn
+def no_lanes(start, stride, step, table, nodes, fields, rows, out):
     """End the chain of forces; return which lane of the next this thread begins with."""
     return start
 
@@ -134,12 +124,12 @@ def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callab
     """Return a chain with one more force."""
 
     @device_fn
-    def chain(start, stride, step, packed, fields, out):
-        i = head(start, stride, step, packed, fields, out)
-        for row in range(force, packed[0].shape[0], n_forces):
-            n = packed[0][row, N_TILES] * TILE
+    def chain(start, stride, step, table, nodes, fields, rows, out):
+        i = head(start, stride, step, table, nodes, fields, rows, out)
+        for row in range(force, table.shape[0], n_forces):
+            n = table[row, N_TILES] * TILE
             while i < n:
-                lane(i, row, step, packed, fields, out)
+                lane(i, row, step, table, nodes, fields, rows, out)
                 i += stride
             i -= n
         return i
@@ -155,6 +145,7 @@ CUDA: Any = None
 def advance_on_grid(args):
     """Run rows.size - 2 steps; `finite` of each world ends as how many of them stayed finite."""
     packed, loads, bodies, slots, numbers, rows, fields, finite = args
+    table, nodes, own = packed[0], packed[1], (packed[2], packed[3], packed[4])
     w, gravity, ptr, slots_of, world_of = loads
     X, V, P = fields
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
@@ -162,7 +153,7 @@ def advance_on_grid(args):
     dt, k0 = numbers[0], rows[0]
     for k in range(rows.size - 2):
         a, b = rows[k + 1], rows[k + 2]
-        CHAIN(start, stride, k0 + k, packed, (X[a], V[a]), slots)
+        CHAIN(start, stride, k0 + k, table, nodes, (X[a], V[a]), own, (slots,))
         grid.sync()
         for n in range(start, w.size, stride):
             world = world_of[n]
@@ -182,7 +173,7 @@ def advance_on_grid(args):
 @cache
 def advance_grid_kernel(kinds: tuple[ElementKind, ...]) -> Callable:
     """Return the forward kernel of a model with these kinds of force."""
-    chain = make_chain(tuple(make_force_lane(kind) for kind in kinds))
+    chain = make_chain(tuple(make_lane(FORCE_LOOP, kind, kind.force) for kind in kinds))
     name = named("advance_on_grid", kinds)
     return specialise(advance_on_grid, name, CHAIN=chain, CUDA=cuda_module())
 

@@ -26,7 +26,7 @@ import numba
 import numpy as np
 from numba import prange
 
-from adjsim.assembly import DTYPES, FORCE_LAYOUT, force_kernel, tile_signature
+from adjsim.assembly import DTYPES, FORCE_LOOP, call_of, tile_kernel
 from adjsim.backend import cpu_kernel, device_fn, lit, shared_fn, specialise
 from adjsim.calls import function_table, make_call
 from adjsim.node_sum import node_sum
@@ -100,7 +100,7 @@ def place_signature(dtype: np.dtype) -> Any:
 
 
 STEP, PLACE = range(2)  # in the table of what a step does after its forces
-call_force = make_call([tile_signature(dtype, FORCE_LAYOUT) for dtype in DTYPES])
+call_force = call_of(FORCE_LOOP)
 call_step = make_call([step_signature(dtype) for dtype in DTYPES])
 call_place = make_call([place_signature(dtype) for dtype in DTYPES])
 
@@ -113,7 +113,7 @@ def part_forces(part, forces, packed, parts, step, x, v, slots, scratch):
     for t in range(tile_ptr[part], tile_ptr[part + 1]):
         args = (
             tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
-            table, nodes, consts, params, series, x, v, slots, scratch[part],
+            table, nodes, (x, v), (consts, params, series), (slots,), scratch[part],
         )  # fmt: skip
         call_force(forces, tiles[t, FORCE], args)
 
@@ -240,4 +240,6 @@ def loop_kernel(alone: Callable, together: Callable, *, threads: int, apart: boo
 
 def force_table(packed: PackedModels, dtype: np.dtype) -> Any:
     """Return the table of the packed models' force kernels."""
-    return function_table([force_kernel(kind, dtype) for kind in packed.kinds])
+    return function_table(
+        [tile_kernel(FORCE_LOOP, kind, kind.force, dtype) for kind in packed.kinds]
+    )

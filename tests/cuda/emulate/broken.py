@@ -44,7 +44,7 @@ def rollouts():
     for mistake, (name, right, wrong) in MISTAKES.items():
         usual = getattr(cuda_timeloop, name)
         setattr(cuda_timeloop, name, with_mistake(name, right, wrong))
-        for kept in (cuda_timeloop.advance_grid_kernel, cuda_timeloop.make_force_lane):
+        for kept in (cuda_timeloop.advance_grid_kernel, cuda_timeloop.make_lane):
             kept.cache_clear()
         DEVICE.reset()
         try:
