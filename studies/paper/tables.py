@@ -45,10 +45,10 @@ from rich.console import Console
 
 from studies.answer.truth import Truth
 from studies.bundled import curtain
+from studies.problem.forward import start_surfaces
 from studies.problem.making import Made, make_problem
 from studies.problem.problem import SceneProblem
 from studies.problem.solve import robust
-from studies.problem.start import start_surfaces
 from studies.runs.folder import RESULT, RunFolder
 from studies.runs.pool import open_pool
 from studies.runs.progress import EvaluationProgress

@@ -24,7 +24,7 @@ from studies.problem.observers import (
     Values,
     values_under,
 )
-from studies.problem.sampling import Sampling
+from studies.problem.steps import Sampling
 
 
 WHITE = (1.0, 1.0, 1.0)  # smoke

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from studies.problem.sampling import Sampling
+from studies.problem.steps import Sampling
 
 
 SEEN = 0.05  # a difference in colour, where white is 1, that counts as one

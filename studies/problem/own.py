@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from studies.problem.observers import Cotangents, Moved, Observer, Recorded, Values
-from studies.problem.sampling import Sampling
+from studies.problem.steps import Sampling
 from studies.runs.errors import StudyError
 
 

@@ -18,13 +18,13 @@ from render.annealing import softness
 from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.films import FilmObserver, SmokeObserver
+from studies.problem.forward import start_surfaces
 from studies.problem.making import Made
 from studies.problem.observations.films import film_pictures
 from studies.problem.observers import Observer
 from studies.problem.observing import camera_of
 from studies.problem.problem import SceneProblem
 from studies.problem.solve import Solved
-from studies.problem.start import start_surfaces
 from studies.runs.media import as_float, as_uint8
 from studies.scene import declared
 from studies.scene.filming import Skin

@@ -33,11 +33,11 @@ from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.films import FilmObserver, with_look
+from studies.problem.forward import start_surfaces
 from studies.problem.making import Made
 from studies.problem.observations.outlines import overlap
 from studies.problem.problem import SceneProblem
 from studies.problem.shapes import VERTICES
-from studies.problem.start import start_surfaces
 from studies.problem.texels import TEXELS, felt_by, texel_gain
 from studies.scene import declared
 

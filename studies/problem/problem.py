@@ -21,9 +21,8 @@ from studies.problem.films import FilmObserver, Scenery
 from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
 from studies.problem.parameters import Parameters
 from studies.problem.reach import Reach, system_at
-from studies.problem.sampling import Sampling, sample_steps
 from studies.problem.shapes import ShapeLosses
-from studies.problem.steps import Steps
+from studies.problem.steps import Sampling, Steps, sample_steps
 from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
 from studies.scene.building import Built
 from studies.scene.filming import Pulled

@@ -17,13 +17,19 @@ import numpy as np
 from studies.answer import evidence
 from studies.answer.evidence import Evidence
 from studies.answer.held_back import Explained, explained
-from studies.answer.intervals import FOOTAGE_FLOOR, Uncertainty, intervals, no_intervals, spectrum
+from studies.answer.intervals import (
+    FOOTAGE_FLOOR,
+    Uncertainty,
+    intervals,
+    no_intervals,
+    spectrum,
+    triangle,
+)
 from studies.answer.verdict import Verdict, judge
+from studies.problem.films import FilmObserver, PictureObserver
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
-from studies.problem.mirror import mirrored
 from studies.problem.observers import SEEN
-from studies.problem.pixel_noise import pixel_covariance
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
@@ -43,6 +49,8 @@ FIRST_ORDER_STALL = Stall(1e-4, 30)  # without a line search a curve has plateau
 RIVAL_STEPS = 6  # of Gauss-Newton: how far another basin is fitted with cameras of its own
 LEAST_FITTED = 3  # frames that must be left when some are held back
 Local = Callable[..., Result]  # `_local` with settings, folder and progress
+VECTORS, AXIAL = ("velocity",), ("spin", "rotation")  # the last parts of their paths
+SMALL = 1e-3  # of a vector: a smaller change is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,3 +435,58 @@ def _validated(
         left, part = _explained(alone, theta, looks=[theta])
         out[one.name] = _unexplained_pictures(alone, left) if part is None else part.unexplained
     return out
+
+
+def pixel_covariance(
+    problem: SceneProblem, theta: np.ndarray, r: np.ndarray, J: np.ndarray
+) -> np.ndarray | None:
+    """Return the covariance, (p, p); None where a direction of theta leaves no trace.
+
+    r (n,) and J (n, p) are the residuals and their Jacobian at theta, the priors last.
+    """
+    p = len(theta)
+    inner = np.zeros((p, p))
+    first = 0
+    rows, parts = problem.by_observer(problem.images(theta)), problem.by_residuals(r[:-p])
+    for (one, own_rows), (_, own_r) in zip(rows, parts, strict=True):
+        own = slice(first, first + len(own_r))
+        first = own.stop
+        if isinstance(one, PictureObserver):
+            off = (own_rows[:, :3] - one.targets()).ravel()
+            pulled = [one.residuals_vjp(column)[:, :3].ravel() for column in J[own].T]
+            through = np.stack(pulled).astype(np.float32)  # as large as J, of a width only
+            inner += float(off @ off) / max(off.size - p, 1) * (through @ through.T)
+        else:
+            inner += float(own_r @ own_r) / max(len(own_r) - p, 1) * (J[own].T @ J[own])
+    R = triangle(J)
+    if not np.abs(np.diag(R)).min() > 0.0:
+        return None
+    half = np.linalg.solve(R.T, inner)
+    return np.linalg.solve(R, np.linalg.solve(R, np.linalg.solve(R.T, half.T)).T)
+
+
+def mirrored(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
+    """Return theta of the motion reflected across the view of the first film.
+
+    None if the free parameters hold no vector that changes.
+    """
+    views = [one for one in problem.observers if isinstance(one, FilmObserver)]
+    if not views:
+        return None
+    along = views[0].camera.pose()[1][2]
+    values = problem.parameters.values(theta)
+    changed = False
+    for path, value in values.items():
+        name = path.rpartition(".")[2]
+        if value.shape != (3,) or name not in (*VECTORS, *AXIAL) or path.startswith("cameras."):
+            continue
+        other = value - 2.0 * (value @ along) * along
+        other = -other if name in AXIAL else other
+        changed |= bool(np.abs(other - value).max() > SMALL * np.linalg.norm(value))
+        values[path] = other
+    if not changed:
+        return None
+    natural = np.concatenate([np.ravel(value) for value in values.values()])
+    low, high = problem.bounds
+    width = np.where(np.isfinite(high - low), high - low, 1.0)
+    return np.clip(problem.parameters.theta(natural), low + 1e-6 * width, high - 1e-6 * width)

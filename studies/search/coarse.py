@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from studies.problem.parameters import Parameters
-from studies.problem.transforms import Log
+from studies.problem.parameters import Log, Parameters
 from studies.runs.errors import StudyError
 
 

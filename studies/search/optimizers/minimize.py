@@ -1,13 +1,12 @@
 """One call for all methods; gradient descent with momentum and Adam are here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from adjsim import checks
 from studies.search.optimizers.evaluations import Evaluation, Evaluator
-from studies.search.optimizers.polyak import polyak
 from studies.search.optimizers.problem import (
     Method,
     Options,
@@ -21,6 +20,11 @@ from studies.search.optimizers.scipy_methods import gauss_newton, lbfgsb
 
 
 ROUNDINGS = 10.0  # a step or a gradient below so many is noise
+NEAR = 0.1  # of the first loss
+CURVED = 1e-2  # least cosine of the angle between s and y
+LITTLE, LONGER = 0.1, 4.0
+LEAST = 0.2
+Pair = tuple[np.ndarray, np.ndarray]
 
 
 def minimize(  # noqa: PLR0913 -- what may be said of a search
@@ -108,3 +112,55 @@ def _descend(
             velocity = options.momentum * velocity - rate * gradient
         rate *= options.decay
         theta = np.clip(theta + velocity, *bounds)
+
+
+def polyak(
+    evaluator: Evaluator,
+    theta: np.ndarray,
+    options: Options,
+    *,
+    tolerance: float,
+    bounds: tuple[np.ndarray, np.ndarray],
+) -> Status:
+    """Add steps to theta, clipped to the bounds, until the gradient has fallen enough.
+
+    Converged once the norm of the gradient is at most `tolerance` times the first one.
+    """
+    first = here = evaluator.gradient(theta)
+    pairs: list[Pair] = []
+    more = 1.0  # k
+    while here.gradient is not None and first.gradient is not None:
+        if np.linalg.norm(here.gradient) <= tolerance * np.linalg.norm(first.gradient):
+            return Status.CONVERGED
+        d = two_loops(here.gradient, pairs, here.loss / float(here.gradient @ here.gradient))
+        is_far = here.loss >= NEAR * first.loss
+        t = more * min(1.0, here.loss / float(here.gradient @ d))
+        moved = np.clip(theta - _limited(t * d, options.learning_rate, is_far), *bounds)
+        there = evaluator.gradient(moved)
+        promised = min(float(here.gradient @ (theta - moved)), here.loss)
+        more = LONGER * more if abs(there.loss - here.loss) < LITTLE * promised else 1.0
+        is_near = max(here.loss, there.loss) < NEAR * first.loss
+        if is_near and there.gradient is not None:
+            s, y = moved - theta, there.gradient - here.gradient
+            if s @ y > CURVED * np.linalg.norm(s) * np.linalg.norm(y):
+                pairs = [*pairs, (s, y)][-options.memory :]
+        theta, here = moved, there
+    return Status.NOT_FINITE
+
+
+def _limited(step: np.ndarray, rate: float, is_far: bool) -> np.ndarray:
+    """Return a step as long as it may be, and far from the goal as it must be."""
+    length = float(np.sqrt(np.mean(step**2)))
+    return step * (np.clip(length, LEAST * rate if is_far else 0.0, rate) / length)
+
+
+def two_loops(g: np.ndarray, pairs: Sequence[Pair], first: float) -> np.ndarray:
+    """Return H g of L-BFGS, its first H being `first` times the identity."""
+    d, parts = g.copy(), []
+    for s, y in reversed(pairs):
+        parts.append((s @ d) / (s @ y))
+        d -= parts[-1] * y
+    d *= first
+    for (s, y), part in zip(pairs, reversed(parts), strict=True):
+        d += (part - (y @ d) / (s @ y)) * s
+    return d

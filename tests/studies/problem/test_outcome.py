@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from studies.problem.outcome import interval_text, parameter_rows, summary
-from studies.problem.parameters import Parameters
-from studies.problem.transforms import Identity
+from studies.problem.parameters import Identity, Parameters
 from tests.studies.problem.free import block
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from studies.problem.sampling import sample_steps
+from studies.problem.steps import sample_steps
 from studies.problem.worlds import Failure, Sample
 from tests.studies.problem import scenes
 

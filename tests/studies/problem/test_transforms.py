@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from studies.problem.parameters import Parameters
-from studies.problem.transforms import Identity, Log, Scaled
+from studies.problem.parameters import Identity, Log, Parameters, Scaled
 from studies.runs.errors import StudyError
 from tests.studies.problem.free import block, positive_block
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.polyak import two_loops
+from studies.search.optimizers.minimize import minimize, two_loops
 from studies.search.optimizers.problem import Method, Options, Status
 from tests.studies.toy import Decay
 
