@@ -8,19 +8,20 @@ import scipy.ndimage
 
 from studies.problem.films import FilmObserver
 from studies.problem.observations.films import FilmData, plate_of, silhouettes
+from studies.problem.observers import surfaces
 from studies.problem.observing import VISIBLE, unseen
 from studies.problem.parameters import Free, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import Method, Stall
+from studies.search.optimizers.problem import Stall
 
 
 MARGIN = 0.03  # of the height: how far a body may be from where an unfitted camera sees it
 BORDER = 0.04  # of the shorter side: where no body is
 ELSEWHERE = 0.02  # of the size of the bodies
-FIRST_EVALUATIONS, FIRST_TOLERANCE = 400, 1e-4
+FIRST = declared.Search(method="gauss-newton", max_evaluations=400, tolerance=1e-4)
 
 
 def fit_first_frames(
@@ -57,14 +58,7 @@ def fit_first_frames(
         nuisances = Parameters(free, wholes=problem.parameters.wholes)
         nuisances = nuisances.held_at_values(problem.fixed)
         first = replace(_first_of_films(problem), parameters=nuisances)
-        found = minimize(
-            first,
-            nuisances.start,
-            Method.GAUSS_NEWTON,
-            max_evaluations=FIRST_EVALUATIONS,
-            tolerance=FIRST_TOLERANCE,
-            stall=Stall(1e-3, 3),
-        )
+        found = minimize(first, nuisances.start, FIRST, stall=Stall(1e-3, 3))
         values = nuisances.scene_values(found.theta)
         problem = replace(
             problem,
@@ -110,7 +104,7 @@ def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndar
     for at in (theta, other):
         moved, samplings, _ = first.with_steps_for(at).run_at(at)
         places += [
-            np.concatenate([sampling.at(rows)[0] for rows in moved.surfaces.values()])
+            np.concatenate([sampling.at(rows)[0] for rows in surfaces(moved).values()])
             for sampling in samplings
         ]
     half = len(places) // 2
@@ -151,7 +145,7 @@ def _with_backgrounds(
             continue
         alpha = one.as_images(one.predict(moved, at, values))[0, ..., 3]
         if alpha.sum() < VISIBLE:
-            points = np.concatenate([moved.surfaces[name][0] for name in file.bodies])
+            points = np.concatenate([moved[name][0] for name in file.bodies])
             raise StudyError(unseen(one, points))
         if margin is None:
             edge = max(int(np.ceil(BORDER * min(one.size))), 2)

@@ -168,21 +168,16 @@ def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
                 value = look_value(one.scene, target)
                 bounds = (0.0, 1.0) if path.endswith(COLORS) else wide
                 out[path] = Value(value, "-", "linear", bounds)
-        camera = getattr(one, "camera", None)
-        if camera is not None:
-            known = camera.parameters()
-            for name in camera_names(camera):
-                path = f"{one.camera_path}.{name}"  # pyright: ignore[reportAttributeAccessIssue]
-                out[path] = Value(known[name], UNITS[name], "linear", wide)
+        if one.camera is not None:
+            known = one.camera.parameters()
+            for name in camera_names(one.camera):
+                out[f"{one.camera_path}.{name}"] = Value(known[name], UNITS[name], "linear", wide)
     return out
 
 
 def camera_nuisances(file: declared.SceneFile, observers: Sequence[Observer]) -> tuple[Free, ...]:
     """Return pose and lens of every camera of an observer, with priors as wide as declared."""
-    cameras = {}
-    for one in observers:
-        if (camera := getattr(one, "camera", None)) is not None:
-            cameras[one.camera_path] = camera  # pyright: ignore[reportAttributeAccessIssue]
+    cameras = {one.camera_path: one.camera for one in observers if one.camera is not None}
     out: list[Free] = []
     for path, camera in cameras.items():
         spec = file.cameras[path.partition(".")[2]]

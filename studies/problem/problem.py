@@ -11,14 +11,14 @@ independent numbers.
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from adjsim.backend import thread_count
 from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
-from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
+from studies.problem.observers import DENSITY, NODES, SEEN, Moved, Observer, Recorded
 from studies.problem.parameters import Parameters
 from studies.problem.reach import Reach, system_at
 from studies.problem.shapes import ShapeLosses
@@ -26,6 +26,7 @@ from studies.problem.steps import Sampling, Steps, sample_steps
 from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
 from studies.scene.building import Built
 from studies.scene.filming import Pulled
+from studies.scene.maps import add_up
 from studies.scene.motion import AtRest, Motion, pull_frames
 
 
@@ -34,6 +35,9 @@ SAME_TIME = 1e-6  # [s]: instants that are nearer are one
 Judge = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # values by scene path, the motion, and where the instants of each observation lie
 Moment = tuple[dict[str, np.ndarray], Motion, list[Sampling]]
+# the cotangents of predictions: of the trajectory and parameters of the system, of values by path
+Back = tuple[Pulled, dict[str, np.ndarray]]
+STATES = (NODES, DENSITY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +194,9 @@ class SceneProblem:
         moved, samplings, values = self.run_at(theta)
         pairs = zip(self.observers, samplings, strict=True)
         return [
-            one.scenery(moved, at, values) for one, at in pairs if isinstance(one, FilmObserver)
+            one.scenery(one.seen(moved, at), values)
+            for one, at in pairs
+            if isinstance(one, FilmObserver)
         ]
 
     def run_at(self, theta: np.ndarray) -> tuple[Moved, list[Sampling], dict[str, np.ndarray]]:
@@ -206,21 +212,21 @@ class SceneProblem:
         surfaces = {
             name: subject.vertices(motion, run) for name, subject in self.built.subjects.items()
         }
-        return Moved(surfaces, getattr(run, "x", None), getattr(run, "density", None))
+        return surfaces | _states(run)
 
     def _tangent_of_motion(
         self, motion: Motion, tangents: Mapping[str, np.ndarray], values: Mapping[str, np.ndarray]
-    ) -> Moved | None:
-        """Return what moves for tangents by scene path; None where nothing of the system does."""
+    ) -> Moved:
+        """Return what moves for tangents by scene path; {} where the system stays."""
         reached = Reach(self.built, motion.dt).jvp(values, tangents)
         if not reached:
-            return None
+            return {}
         run, tan_run = motion.jvp(reached)
         surfaces = {
             name: subject.vertices_jvp(motion, run, tan_run, reached)
             for name, subject in self.built.subjects.items()
         }
-        return Moved(surfaces, getattr(tan_run, "x", None), getattr(tan_run, "density", None))
+        return surfaces | _states(tan_run)
 
     def images(self, theta: np.ndarray) -> np.ndarray:
         """Return all predictions at theta, (n_rows, 4)."""
@@ -263,25 +269,26 @@ class SceneProblem:
         recorded = moment[1].record()
         records = self._recorded(moment, recorded.trajectory)
         value, adj_rows = judge(np.concatenate([record.rows for record in records]))
-        pulled = self._pulled(moment[1], recorded.trajectory, records, adj_rows)
+        back = self._pulled(moment[1], recorded.trajectory, records, adj_rows)
         wanted = self._wanted()
-        adjoints = dict(pull_frames(recorded, pulled.frames, wanted)) if wanted else {}
-        return value, self._gradient(theta, moment[0], pulled, adjoints)
+        adjoints = dict(pull_frames(recorded, back[0].frames, wanted)) if wanted else {}
+        return value, self._gradient(theta, moment[0], back, adjoints)
 
     def _pulled(
         self, motion: Motion, run: Any, records: Sequence[Recorded], adj_rows: np.ndarray
-    ) -> "_Pulled":
-        """Pull the cotangent of the predictions of a run back to its frames."""
-        gathered, pulled = Cotangents(), Pulled()
+    ) -> Back:
+        """Pull the cotangent of the predictions of a run back to its frames, and to values."""
         ends = np.cumsum([len(record.rows) for record in records])
-        for record, part in zip(records, np.split(adj_rows, ends[:-1]), strict=True):
-            gathered.add(record.vjp(part))
-        for name, adj in gathered.surfaces.items():
-            pulled.add(self.built.subjects[name].vertices_vjp(motion, run, adj))
-        for name in ("x", "density"):
-            if (adj := getattr(gathered, name)) is not None:
-                pulled.add(Pulled({name: adj}))
-        return _Pulled(pulled.frames, pulled.values, gathered.values)
+        pairs = zip(records, np.split(adj_rows, ends[:-1]), strict=True)
+        back = [record.vjp(part) for record, part in pairs]
+        pulled = Pulled()
+        adj_fields = add_up(fields for fields, _ in back)
+        for name, adj in sorted(adj_fields.items(), key=lambda item: item[0] in STATES):
+            if name in STATES:
+                pulled.add(Pulled({name.removeprefix("state."): adj}))
+            else:
+                pulled.add(self.built.subjects[name].vertices_vjp(motion, run, adj))
+        return pulled, add_up(values for _, values in back)
 
     def _wanted(self) -> tuple[str, ...]:
         """Return the parameters of the system that what is free reaches."""
@@ -292,16 +299,16 @@ class SceneProblem:
         self,
         theta: np.ndarray,
         values: Mapping[str, np.ndarray],
-        pulled: "_Pulled",
+        back: Back,
         adjoints: dict[str, np.ndarray],
     ) -> np.ndarray:
         """Return the gradient in theta from cotangents of parameters that a rollout returned."""
-        wanted = self._wanted()
-        for path, adj in pulled.system.items():
+        wanted, (pulled, by_path) = self._wanted(), back
+        for path, adj in pulled.values.items():
             if path in wanted:
                 adjoints[path] = adjoints.get(path, 0.0) + adj
         found = Reach(self.built, self.steps.dt).vjp(values, adjoints)
-        for path, adj in pulled.scene.items():
+        for path, adj in by_path.items():
             found[path] = found[path] + adj if path in found else adj
         return self.parameters.scene_gradient(theta, found)
 
@@ -540,12 +547,10 @@ class SceneProblem:
         return found
 
 
-class _Pulled(NamedTuple):
-    """The cotangents of predictions, before those of the rollout."""
-
-    frames: dict[str, np.ndarray]  # of the fields of the trajectory
-    system: dict[str, np.ndarray]  # of parameters of the system, by its paths
-    scene: dict[str, np.ndarray]  # of values by scene path
+def _states(run: Any) -> dict[str, np.ndarray]:
+    """Return what observations may see of a trajectory beside surfaces."""
+    found = {name: getattr(run, name.removeprefix("state."), None) for name in STATES}
+    return {name: rows for name, rows in found.items() if rows is not None}
 
 
 def _sampled(
@@ -553,7 +558,7 @@ def _sampled(
 ) -> list[Sample | Failure]:
     """Return loss and gradient at points (number, problem, moment) with one time step."""
     runs, pull = run_worlds([moment[1] for _, _, moment in points], keeps=with_gradient)
-    pulled: list[_Pulled | None] = []
+    pulled: list[Back | None] = []
     residuals: list[np.ndarray] = []
     for (_, own, moment), run in zip(points, runs, strict=True):
         back, r = None, np.empty(0)
@@ -572,7 +577,7 @@ def _sampled(
         residuals.append(r)
     adjoints: list[dict[str, np.ndarray]] = [{} for _ in points]
     if with_gradient:
-        frames = [{} if one is None else one.frames for one in pulled]
+        frames = [{} if one is None else one[0].frames for one in pulled]
         wanted = points[0][1]._wanted()
         adjoints = pull(frames, wanted) if wanted and any(frames) else adjoints
     out: list[Sample | Failure] = []

@@ -34,18 +34,16 @@ from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
-from studies.search.basins import MOST_TANGENTS, Basin, Found, RobustSearch, found_basins
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import NOT_FINITE, Method, Options, Result, Stall, Status
-from studies.search.robust import robust_search
+from studies.search.basins import Basin, Found, found_basins
+from studies.search.optimizers.minimize import MOST_TANGENTS, method_for, minimize
+from studies.search.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
+from studies.search.robust import FIRST_ORDER, FIRST_ORDER_STALL, robust_search
 
 
 MIRRORED = "iterations-mirrored.jsonl"
 JOINT, FINAL = "iterations-joint.jsonl", "iterations-all.jsonl"
 ATTEMPTS = 3  # with new time steps
 STALL = Stall(1e-3, 3)  # steps of Gauss-Newton are long: three without a gain are enough
-FIRST_ORDER = (Method.ADAM, Method.GRADIENT_DESCENT, Method.POLYAK)
-FIRST_ORDER_STALL = Stall(1e-4, 30)  # without a line search a curve has plateaus
 RIVAL_STEPS = 6  # of Gauss-Newton: how far another basin is fitted with cameras of its own
 LEAST_FITTED = 3  # frames that must be left when some are held back
 Local = Callable[..., Result]  # `_local` with settings, folder and progress
@@ -89,7 +87,7 @@ def solve(
     part = problem.frames_between(0, n_fitted)
     first = part.parameters.first_answers
     searched = part.at(part.parameters.start, keep=first)
-    found = robust_search(searched, robust(how, searched), folder, progress, seed=(seed,))
+    found = robust_search(searched, how, folder, progress, seed=(seed,))
     local = partial(_local, how=how, folder=folder, progress=progress)
     found = _with_mirrored(searched, found, local)
     spent = found.evaluations
@@ -134,7 +132,7 @@ def solve(
     spent += more
     progress.say("judging the answer")
     floor = 0.0 if made.is_twin else FOOTAGE_FLOOR
-    has_jacobian = _method(how, whole) is Method.GAUSS_NEWTON
+    has_jacobian = method_for(how, whole.parameters.size) is Method.GAUSS_NEWTON
     spread = _spread(whole, result.theta, [joint.theta], floor, has_jacobian=has_jacobian)
     verdict = judge(
         Evidence(
@@ -189,44 +187,6 @@ def fitted_frames(n_frames: int, held_back: float) -> int:
     return n_frames if count < LEAST_FITTED else count
 
 
-def robust(how: declared.Search, problem: SceneProblem) -> RobustSearch:
-    """Return the settings of the search of the answers alone.
-
-    Cameras, lights and looks have no coarse set: they are fitted to the first frame already. In
-    pictures of things at rest they have one within their bounds, if they have any.
-    """
-    axes = None
-    if problem.is_at_rest:
-        width = problem.parameters.upper - problem.parameters.lower
-        axes = tuple(np.flatnonzero(np.isfinite(width)).tolist())
-    elif all(one.is_view for one in problem.parameters.free):
-        axes = ()
-    is_slow = how.method in FIRST_ORDER or problem.is_at_rest
-    return RobustSearch(
-        coarse=how.coarse,
-        axes=axes,
-        basins=how.basins,
-        stages=how.softness if problem.is_at_rest else how.stages,
-        max_evaluations=how.max_evaluations,
-        tolerance=how.tolerance,
-        method=None if how.method is None else Method(how.method),
-        options=options_of(how),
-        stall=FIRST_ORDER_STALL if is_slow else Stall(),
-    )
-
-
-def options_of(how: declared.Search) -> Options:
-    """Return the settings of the methods."""
-    return Options(
-        memory=how.memory,
-        learning_rate=how.learning_rate,
-        decay=how.decay,
-        momentum=how.momentum,
-        beta1=how.beta1,
-        beta2=how.beta2,
-    )
-
-
 def _with_mirrored(problem: SceneProblem, found: Found, local: Local) -> Found:
     """Return what was found, and the basin of the same motion reflected across the view."""
     theta = mirrored(problem, found.best.theta)
@@ -267,7 +227,6 @@ def _local(
     stage: str,
 ) -> Result:
     """Return the end of a local search, repeated while its end needs shorter time steps."""
-    method = _method(how, problem)
     spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
     for attempt in range(ATTEMPTS):
         stepped = problem.with_steps_for(theta)
@@ -276,25 +235,17 @@ def _local(
         result = minimize(
             stepped,
             theta,
-            method,
-            max_evaluations=how.max_evaluations,
-            tolerance=how.tolerance,
-            options=options_of(how),
+            how,
             log=folder.file(name),
             callback=progress,
             stage=stage,
-            stall=FIRST_ORDER_STALL if method in FIRST_ORDER else STALL,
+            stall=FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL,
         )
         spent += result.evaluations
         theta = result.theta
         if not stepped.steps_are_long(theta):
             break
     return replace(result, evaluations=spent)
-
-
-def _method(how: declared.Search, problem: SceneProblem) -> Method:
-    """Return how the local searches of a problem go."""
-    return robust(how, problem).method_for(problem.parameters.size)
 
 
 def _beside(problem: SceneProblem) -> str:
@@ -353,7 +304,7 @@ def _bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[
 
 def _sees(problem: SceneProblem, path: str) -> bool:
     """Whether a path is of no camera, or of one that an observation looks through."""
-    cameras = {getattr(one, "camera_path", "") for one in problem.observers}
+    cameras = {one.camera_path for one in problem.observers}
     return not path.startswith("cameras.") or path.rpartition(".")[0] in cameras
 
 

@@ -1,52 +1,14 @@
-"""What a robust search is given, what it finds, and the logs of its local searches."""
+"""What a robust search finds, and the logs of its local searches."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from studies.runs.errors import StudyError
 from studies.runs.folder import ITERATIONS, RunFolder
 from studies.search.coarse import CoarseSet
 from studies.search.optimizers.evaluations import Evaluation, read_log
-from studies.search.optimizers.problem import Method, Options, Result, Stall, Status
-
-
-MOST_TANGENTS = 40  # with more components of theta a gradient is cheaper than a Jacobian
-
-
-@dataclass(frozen=True)
-class RobustSearch:
-    """How the answer is searched: the table `search` of a scene file."""
-
-    # Points of the coarse set beside the start; None: 13 for one axis, 64 for more. 0: none.
-    coarse: int | None = None
-    basins: int = 3  # local searches start from so many of the best basins
-    # Growing parts of the film, the last one 1; or of pictures at rest shrinking factors of the
-    # softness of edges, the last one 1
-    stages: tuple[float, ...] = (0.3, 0.6, 1.0)
-    max_evaluations: int = 200  # budget of each local search [rollouts]
-    # Of `studies.search.optimizers.minimize`; stages before the last end at its root
-    tolerance: float = 1e-5
-    stall: Stall | None = field(default_factory=Stall)  # when the loss counts as settled
-    # None: Gauss-Newton, or L-BFGS-B if theta has more than `MOST_TANGENTS` components
-    method: Method | None = None
-    options: Options = field(default_factory=Options)  # settings of the method
-    # Components of theta that the coarse set varies; None: the problem's answers
-    axes: tuple[int, ...] | None = None
-
-    def __post_init__(self) -> None:
-        steps = np.diff(self.stages)
-        ends_well = bool(self.stages) and self.stages[0] > 0.0 and self.stages[-1] == 1.0
-        if not ends_well or not ((steps > 0.0).all() or (steps < 0.0).all()):
-            raise StudyError(
-                "`search.stages` must be growing parts of the film that end with 1.0, such as "
-                f"[0.3, 0.6, 1.0]; got {list(self.stages)}."
-            )
-
-    def method_for(self, size: int) -> Method:
-        """Return how local searches with so many components of theta go."""
-        return self.method or (Method.LBFGSB if size > MOST_TANGENTS else Method.GAUSS_NEWTON)
+from studies.search.optimizers.problem import Result, Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,14 +76,14 @@ def found_basins(basins: list[Basin], evaluations: int, coarse: CoarseLosses) ->
     return Found(results[0], 0, results, logs, evaluations, ranked, coarse)
 
 
-def log_names(start: int, stages: int, place: str = "") -> tuple[str, ...]:
+def log_names(start: int, stages: int) -> list[str]:
     """Return the names of a start's logs: iterations.jsonl, iterations-2.jsonl, ...
 
     Stages before the last have their number too: iterations-1-stage-1.jsonl.
     """
     names = [ITERATIONS.replace(".", f"-{start + 1}-stage-{k + 1}.") for k in range(stages - 1)]
     names.append(ITERATIONS if start == 0 else ITERATIONS.replace(".", f"-{start + 1}."))
-    return tuple(f"{place}/{name}" if place else name for name in names)
+    return names
 
 
 def read_search(folder: RunFolder, names: Sequence[str]) -> list[Evaluation]:

@@ -19,24 +19,26 @@ from studies.problem.problem import SceneProblem
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
+from studies.scene.declared import Search
 from studies.search.basins import (
     Basin,
     CoarseLosses,
     Found,
-    RobustSearch,
     found_basins,
     log_names,
 )
 from studies.search.coarse import CoarseSet, coarse_set, is_log, local_minima
 from studies.search.optimizers.evaluations import Evaluation, Evaluator
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import Method, Result, Status
+from studies.search.optimizers.minimize import method_for, minimize
+from studies.search.optimizers.problem import Method, Result, Stall, Status
 
 
 EXACT = 1e-12  # of the median of the coarse set: only a film without noise is fitted so well
 HOPELESS = 4.0  # times the best loss of the same stage
 SAME = 0.01  # of a positive value, or of the range of another one: two answers are the same
 REPEATS = 3  # with new time steps
+FIRST_ORDER = (Method.ADAM, Method.GRADIENT_DESCENT, Method.POLYAK)
+FIRST_ORDER_STALL = Stall(1e-4, 30)  # without a line search a curve has plateaus
 COARSE = "coarse.npz"
 MOST_AXES = 20  # a sample of more dimensions shows nothing
 FEW, HALVINGS, LEAST_FRAMES, HALVED_AXES = 2, 2, 3, 2  # see `stages_for`
@@ -45,26 +47,30 @@ CLEAR = 0.9  # of the median: a minimum above it tells nothing
 
 def robust_search(
     problem: SceneProblem,
-    how: RobustSearch,
+    how: Search,
     folder: RunFolder,
     progress: EvaluationProgress,
     *,
     seed: Sequence[int] = (),
-    place: str = "",
 ) -> Found:
     """Return the best answer and the other basins, or go on where the folder's files end.
 
-    The problem has the frames that are not held back; `place` of the folder gets `coarse.npz` and
-    the logs. `seed` is that of the sample, if there is more than one axis.
+    The problem has the frames that are not held back. `seed` is that of the sample.
     """
-    name = f"{place}/{COARSE}" if place else COARSE
-    by_frame, points = coarse_losses(problem, how, folder, progress, seed=seed, name=name)
-    stages, frames = stages_for(how.stages, by_frame, points)
+    given = how.softness if problem.is_at_rest else how.stages
+    steps, ends_well = np.diff(given), bool(given) and given[-1] == 1.0
+    if not ends_well or not ((steps > 0.0).all() or (steps < 0.0).all()):
+        raise StudyError(
+            "`search.stages` must be growing parts of the film that end with 1.0, such as "
+            f"[0.3, 0.6, 1.0]; got {list(given)}."
+        )
+    by_frame, points = coarse_losses(problem, how, folder, progress, seed=seed)
+    stages, frames = stages_for(given, by_frame, points)
     coarse = CoarseLosses(points, by_frame, frames)
     basins = candidates(coarse, how.basins)
     n_points, n_basins = len(points.points), len(basins)
     progress.say(f"coarse set: {_count(n_points, 'point')}, {_count(n_basins, 'basin')}")
-    run = LocalSearches(problem, how, folder, progress, len(stages), place, n_basins)
+    run = LocalSearches(problem, how, folder, progress, len(stages), n_basins)
     spent = n_points
     given_up: list[Basin] = []
     finite = coarse.by_stage[-1][np.isfinite(coarse.by_stage[-1])]
@@ -106,21 +112,15 @@ class LocalSearches:
     """The local searches of a robust search."""
 
     problem: SceneProblem
-    how: RobustSearch
+    how: Search
     folder: RunFolder
     progress: EvaluationProgress
     n_stages: int
-    place: str
     n_basins: int
-
-    @property
-    def method(self) -> Method:
-        """How the local searches go."""
-        return self.how.method_for(self.problem.parameters.size)
 
     def log_name(self, basin: Basin, number: int, ending: str = "") -> str:
         """Return the name of a log of a stage."""
-        name = log_names(basin.number, self.n_stages, self.place)[number]
+        name = log_names(basin.number, self.n_stages)[number]
         return name.replace(".jsonl", f"{ending}.jsonl")
 
     def search(self, problem: SceneProblem, basin: Basin, number: int, label: str) -> Basin:
@@ -128,6 +128,7 @@ class LocalSearches:
         is_whole = number == self.n_stages - 1
         tolerance = self.how.tolerance if is_whole else float(np.sqrt(self.how.tolerance))
         basin = self._with_better_start(problem, basin, number)
+        is_slow = self.how.method in FIRST_ORDER or problem.is_at_rest
         for attempt in range(REPEATS + 1):
             name = self.log_name(basin, number, f"-steps-{attempt + 1}" if attempt else "")
             stage = f"{label}, new time step" if attempt else label
@@ -143,14 +144,11 @@ class LocalSearches:
             result = minimize(
                 stepped,
                 basin.theta,
-                self.method,
-                max_evaluations=self.how.max_evaluations,
-                tolerance=tolerance,
-                options=self.how.options,
+                replace(self.how, tolerance=tolerance),
                 log=self.folder.file(name),
                 callback=watch,
                 stage=stage,
-                stall=self.how.stall,
+                stall=FIRST_ORDER_STALL if is_slow else Stall(),
             )
             basin = replace(
                 basin,
@@ -195,7 +193,7 @@ class LocalSearches:
             file = log.replace(".jsonl", f"-{number + 1}.jsonl") if number else log
             stepped = problem.with_steps_for(theta)
             evaluator = Evaluator(stepped, 1, log=self.folder.file(file))
-            is_squares = self.method is Method.GAUSS_NEWTON
+            is_squares = method_for(self.how, len(theta)) is Method.GAUSS_NEWTON
             one = evaluator.residual(theta) if is_squares else evaluator.gradient(theta)
             results.append(Result(theta, one.loss, Status.MAX_EVALUATIONS, 1))
         return results
@@ -235,27 +233,37 @@ class LocalSearches:
         return keep, [basin for basin in basins if basin.loss > limit]
 
 
+def coarse_axes(problem: SceneProblem) -> tuple[int, ...]:
+    """Return the components of theta that the coarse set varies.
+
+    Cameras, lights and looks have no coarse set: they are fitted to the first frame already. In
+    pictures of things at rest they have one within their bounds, if they have any.
+    """
+    parameters = problem.parameters
+    if problem.is_at_rest:
+        return tuple(np.flatnonzero(np.isfinite(parameters.upper - parameters.lower)).tolist())
+    return () if all(one.is_view for one in parameters.free) else problem.answers
+
+
 def coarse_losses(
     problem: SceneProblem,
-    how: RobustSearch,
+    how: Search,
     folder: RunFolder,
     progress: EvaluationProgress,
     *,
     seed: Sequence[int],
-    name: str,
 ) -> tuple[np.ndarray, CoarseSet]:
     """Return the losses by frame of the coarse set from the folder, or evaluate them first."""
-    parameters = problem.parameters
-    axes = problem.answers if how.axes is None else how.axes
+    parameters, axes = problem.parameters, coarse_axes(problem)
     if len(axes) > MOST_AXES and how.coarse is None:
         progress.say(f"no coarse set: {len(axes)} components are free, more than {MOST_AXES}")
         axes = ()
     points = coarse_set(parameters, axes, how.coarse, seed)
-    if folder.has(name):
-        stored = folder.read_npz(name)
+    if folder.has(COARSE):
+        stored = folder.read_npz(COARSE)
         if not np.array_equal(stored["points"], points.points):
             raise StudyError(
-                f"`{name}` in {folder.path} has other points than this search. It belongs to "
+                f"`{COARSE}` in {folder.path} has other points than this search. It belongs to "
                 "another run: start a new one in another folder."
             )
         return stored["losses_by_frame"], points
@@ -263,7 +271,7 @@ def coarse_losses(
     losses = np.asarray(problem.losses_by_frame(list(points.points)), np.float64)
     losses = np.where(np.isfinite(losses), losses, np.inf)
     folder.write_npz(
-        name,
+        COARSE,
         points=points.points,
         axes=np.array(points.axes, int),
         labels=np.array(parameters.labels),
