@@ -19,7 +19,7 @@ from studies.problem.solve import Solved, no_spread
 from studies.runs.folder import ITERATIONS, RunFolder
 from studies.scene import declared
 from studies.scene.drawing import numbers
-from studies.search.basins import Found
+from studies.search.basins import Basin, Found
 from studies.search.optimizers.evaluations import Evaluation, Evaluator
 from studies.search.optimizers.minimize import minimize
 from studies.search.optimizers.problem import Result, Status
@@ -136,7 +136,7 @@ def solve_control(
     return Solved(
         problem,
         result,
-        Found(result, 0, (result,), ((ITERATIONS,),), result.evaluations),
+        Found((Basin.of(problem.parameters.start, result, ITERATIONS),), result.evaluations),
         problem,
         no_spread(problem.parameters.size, NO_INTERVALS),
         judge_control(file.goal, target.size, measured, result, falls=falls(history)),

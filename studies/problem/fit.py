@@ -123,7 +123,6 @@ class SceneFit:
             "nuisances": [row for row in rows if not row["is_answer"]],
             "theta_labels": list(parameters.theta_labels),
             "uncertainty": solved.spread.to_dict(parameters.theta_labels),
-            "start": solved.found.start,
             "logs": logs(solved, logs_in),
             "basins": basins_json(solved.searched.parameters, solved.found),
             "validation": solved.validation,
@@ -217,9 +216,9 @@ def basins_json(parameters: Parameters, found: Found) -> list[dict[str, Any]]:
             "loss": finite(one.loss),
             "status": one.status.name,
             "evaluations": one.evaluations,
-            "is_answer": k == found.start,
+            "is_answer": k == 0,
         }
-        for k, one in enumerate(found.all)
+        for k, one in enumerate(found.basins)
         for values in [parameters.natural(one.theta)]
     ]
 
@@ -243,8 +242,8 @@ def what_moves(built: Built) -> str:
 
 def logs(solved: Solved, place: str = "") -> list[list[str]]:
     """Return the logs of every basin; those of the answer go on with cameras and all frames."""
-    found = [list(names) for names in solved.found.logs]
-    found[solved.found.start] += solved.logs
+    found = [list(basin.logs) for basin in solved.found.basins]
+    found[0] += solved.logs
     return [[f"{place}/{name}" if place else name for name in names] for names in found]
 
 
@@ -264,7 +263,7 @@ def write_parameters(
 ) -> None:
     """Write the answer with the history of the search and its spectrum."""
     history: list[Evaluation] = []  # one for each theta with a finite loss
-    for one in read_search(folder, logs(solved, logs_in)[solved.found.start]):
+    for one in read_search(folder, logs(solved, logs_in)[0]):
         if np.isfinite(one.loss):
             if history and np.array_equal(history[-1].theta, one.theta):
                 history.pop()
@@ -316,8 +315,6 @@ def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
         f"  loss {result['loss']:.3e} after {result['evaluations']} evaluations "
         f"({result['status'].lower().replace('_', ' ')}: {result['message']})"
     )
-    if len(result["basins"]) > 1:
-        lines.append(f"  from start {result['start'] + 1} of {len(result['basins'])} searched")
     lines += [f"  {finding}" for finding in result["findings"]]
     lines.append(f"gradient certificate: {told(verdict_of(certified))}")
     lines += [f"warning: {reason}" for reason in why_not_made(certified)]

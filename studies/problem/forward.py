@@ -1,4 +1,4 @@
-"""A scene run forward: where everything that is drawn is at given times."""
+"""Where everything that is drawn is: at the start, without a rollout, and at given times."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -68,7 +68,7 @@ class Instances:
             "verdict": str(solved.verdict.kind.value),
             "loss": solved.result.loss,
             "evaluations": solved.evaluations,
-            "starts": len(solved.found.all),
+            "starts": len(solved.found.basins),
             "errors_are": "relative error",
             "errors": _errors(fit, solved),
             "spectrum": solved.spread.to_dict(solved.problem.parameters.theta_labels),

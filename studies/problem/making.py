@@ -19,6 +19,7 @@ from studies.problem.free import (
     look_nuisances,
     make_free,
     more_values,
+    shape_losses,
     views,
 )
 from studies.problem.observations.films import FilmData, advice_on_film, check_lengths, read_film
@@ -27,7 +28,6 @@ from studies.problem.observing import blank_film, camera_of, frame_times, make_o
 from studies.problem.own import OwnResiduals, own_observer
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.shapes import shape_losses
 from studies.problem.steps import Steps, first_steps
 from studies.problem.texels import TEXELS, felt_by, texel_units
 from studies.problem.twin import hidden_scene, true_values, truth_of, with_simulated

@@ -182,7 +182,7 @@ class Parameters:
 
     def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the natural value of every path at theta."""
-        parts = self._parts(theta)
+        parts = self.parts(theta)
         return {one.path: np.asarray(one.transform.natural(part)) for one, part in parts}
 
     def natural(self, theta: np.ndarray) -> np.ndarray:
@@ -191,7 +191,7 @@ class Parameters:
 
     def natural_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the tangent of every path for a tangent of theta."""
-        pairs = zip(self._parts(theta), self._parts(tan_theta), strict=True)
+        pairs = zip(self.parts(theta), self.parts(tan_theta), strict=True)
         return {
             one.path: np.asarray(one.transform.jvp(part, tan)) for (one, part), (_, tan) in pairs
         }
@@ -207,17 +207,18 @@ class Parameters:
     def gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
         """Return the gradient in theta from cotangents of the natural values by path."""
         parts = []
-        for one, part in self._parts(theta):
+        for one, part in self.parts(theta):
             adj = np.asarray(adjoints[one.path], np.float64).reshape(part.shape)
             parts.append(np.ravel(one.transform.vjp(part, adj)))
         return np.concatenate(parts)
 
     def theta(self, natural: np.ndarray) -> np.ndarray:
         """Return theta of natural values, flat."""
-        parts = [np.ravel(one.transform.theta(part)) for one, part in self._parts(natural)]
+        parts = [np.ravel(one.transform.theta(part)) for one, part in self.parts(natural)]
         return np.concatenate(parts)
 
-    def _parts(self, theta: np.ndarray) -> list[tuple[Free, np.ndarray]]:
+    def parts(self, theta: np.ndarray) -> list[tuple[Free, np.ndarray]]:
+        """Return every free path with its part of a flat vector, in its shape."""
         return [
             (one, np.asarray(theta[part], np.float64).reshape(one.start.shape))
             for one, part in zip(self.free, self._slices, strict=True)

@@ -18,10 +18,10 @@ import numpy as np
 from adjsim.backend import thread_count
 from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
+from studies.problem.free import ShapeLosses
 from studies.problem.observers import DENSITY, NODES, SEEN, Moved, Observer, Recorded
 from studies.problem.parameters import Parameters
 from studies.problem.reach import Reach, system_at
-from studies.problem.shapes import ShapeLosses
 from studies.problem.steps import Sampling, Steps, sample_steps
 from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
 from studies.scene.building import Built
@@ -423,29 +423,22 @@ class SceneProblem:
             list(pool.map(fill, range(len(theta))))
         return np.concatenate([own, prior]), jacobian
 
-    def frames_of_rows(self) -> np.ndarray:
-        """Return the instant of every residual, (n_residuals,); -1 for priors."""
-        own = [
-            np.repeat(one.index, count // len(one.times))
-            for one, count in zip(self.observers, self._residual_counts(), strict=True)
-        ]
-        return np.concatenate([*own, np.full(self.parameters.size, -1)])
-
     def clusters_of_rows(self) -> np.ndarray:
-        """Return which rows of the residuals are one piece of evidence, as `frames_of_rows`.
+        """Return which rows of the residuals are one piece of evidence; -1 for priors.
 
         They are instants. Of things at rest they are pictures, which if they are few are cut in
         strips.
         """
-        if not self.is_at_rest:
-            return self.frames_of_rows()
-        counts = self._residual_counts()
+        counts = np.array(self._residual_counts())
         n = len(counts)
-        if n >= FEW_FRAMES or len(set(counts)) > 1:
-            own = np.repeat(np.arange(n), counts)
+        if not self.is_at_rest:
+            pairs = zip(self.observers, counts, strict=True)
+            own = [np.repeat(one.index, count // len(one.times)) for one, count in pairs]
+        elif n >= FEW_FRAMES or len(set(counts)) > 1:
+            own = [np.repeat(np.arange(n), counts)]
         else:
-            own, _ = row_clusters(sum(counts), n)
-        return np.concatenate([own, np.full(self.parameters.size, -1)])
+            own = [row_clusters(int(counts.sum()), n)[0]]
+        return np.concatenate([*own, np.full(self.parameters.size, -1)])
 
     def frame_losses(self, images: np.ndarray) -> np.ndarray:
         """Return the loss of every instant alone, (n_frames,): what is observed then."""
@@ -501,11 +494,9 @@ class SceneProblem:
         It is inf where the rollout blows up. Where the system is a `Model`, the points whose
         stiffness asks for nearly the same time step are worlds of one batch.
         """
-        found = np.full((len(thetas), self.n_frames), np.inf)
-        for row, sample in zip(found, self.samples(thetas, with_gradient=False), strict=True):
-            if isinstance(sample, Sample):
-                row[:] = sample.frame_loss
-        return found
+        none = np.full(self.n_frames, np.inf)
+        samples = self.samples(thetas, with_gradient=False)
+        return np.stack([one.frame_loss if isinstance(one, Sample) else none for one in samples])
 
     def with_rounded_steps(self, theta: np.ndarray) -> "SceneProblem":
         """Return the problem with a time step that suits theta, and that many thetas share."""

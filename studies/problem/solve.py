@@ -193,18 +193,8 @@ def _with_mirrored(problem: SceneProblem, found: Found, local: Local) -> Found:
     if theta is None or found.coarse is None:
         return found
     result = local(problem, theta, log=MIRRORED, stage="reflected in depth")
-    basin = Basin(
-        number=1 + max(one.number for one in found.basins),
-        first_stage=len(found.coarse.frames) - 1,
-        starts=theta[None],
-        theta=result.theta,
-        loss=result.loss,
-        status=result.status,
-        evaluations=result.evaluations,
-        logs=(MIRRORED,),
-        step_theta=result.theta,
-        is_searched=True,
-    )
+    number, last = 1 + max(one.number for one in found.basins), len(found.coarse.frames) - 1
+    basin = Basin.of(theta, result, MIRRORED, number=number, first_stage=last)
     return found_basins(
         [*found.basins, basin], found.evaluations + result.evaluations, found.coarse
     )
@@ -391,9 +381,16 @@ def _validated(
 def pixel_covariance(
     problem: SceneProblem, theta: np.ndarray, r: np.ndarray, J: np.ndarray
 ) -> np.ndarray | None:
-    """Return the covariance, (p, p); None where a direction of theta leaves no trace.
+    r"""Return the covariance of theta by noise of the pixels, (p, p); None where J is singular.
 
-    r (n,) and J (n, p) are the residuals and their Jacobian at theta, the priors last.
+    r (n,) and J (n, p) are the residuals and their Jacobian at theta, the priors last. Residuals
+    are linear in the observations, r = A d with d = prediction - observation. Noise that is
+    independent in every pixel is not so in the blurred levels of a pyramid: with H = J^T J,
+
+        cov theta = H^-1 sum_k s_k^2 (A_k^T J_k)^T (A_k^T J_k) H^-1,   s_k^2 = d_k @ d_k / (N_k - p)
+
+    over the observations k; of points A is a factor for each row, and s_k^2 is that of r_k.
+    Source: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1.
     """
     p = len(theta)
     inner = np.zeros((p, p))
@@ -417,9 +414,13 @@ def pixel_covariance(
 
 
 def mirrored(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
-    """Return theta of the motion reflected across the view of the first film.
+    """Return theta of the motion reflected across the view of the first film; None if it is one.
 
-    None if the free parameters hold no vector that changes.
+    A film from far away shows no depth: the reflected motion looks nearly the same. With the unit
+    vector n along the view it has
+
+        v -> v - 2 (v n) n        a vector
+        w -> -w + 2 (w n) n       an axial vector
     """
     views = [one for one in problem.observers if isinstance(one, FilmObserver)]
     if not views:

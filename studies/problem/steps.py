@@ -1,4 +1,4 @@
-"""The size of the time step: chosen from the estimate of the stable one, unless it is given."""
+"""The time step, chosen from the estimate of the stable one unless given; instants between."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +60,12 @@ def first_steps(interval: float, given: float | None) -> Steps:
 
 
 class Sampling(NamedTuple):
-    """Where the instants of one observation lie among the rows of a trajectory.
+    r"""Where the instants of one observation lie among the rows of a trajectory.
+
+    An observation at time t lies between the steps k and k + 1 with k dt <= t. Its vertices are off
+    by O(dt^2) like the rollout itself; before time 0 everything is where it starts:
+
+        V(t) = (1 - w) V_k + w V_{k+1},   w = t/dt - k,   dV/dt = (V_{k+1} - V_k)/dt
 
     `low` and `high` are rows, (n,); `weight` is that of the high one, (n,); `rate` is its
     derivative with respect to the time of the instant, (n,) [1/s].

@@ -48,6 +48,17 @@ class Basin:
     # hopeless; theta is then no minimum of the loss of all frames.
     is_searched: bool
 
+    @classmethod
+    def of(
+        cls, start: np.ndarray, result: Result, log: str, *, number: int = 0, first_stage: int = 0
+    ) -> "Basin":
+        """Return the basin of one local search of all frames."""
+        theta = result.theta
+        return cls(
+            number, first_stage, start[None], theta, result.loss, result.status,
+            result.evaluations, (log,), step_theta=theta, is_searched=True,
+        )  # fmt: skip
+
     @property
     def result(self) -> Result:
         """The same as the result of a local search."""
@@ -56,24 +67,22 @@ class Basin:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The best of all starts, and how each of them ended."""
+    """The basins of a search, that of the answer first."""
 
-    best: Result  # of all frames
-    start: int  # which start it is
-    all: tuple[Result, ...]  # the last stage of every start
-    logs: tuple[tuple[str, ...], ...]  # for every start the logs of its stages
-    evaluations: int  # rollouts of all starts and stages together
-    # Of a robust search, the lowest loss first; `all` and `logs` have the same order
-    basins: tuple[Basin, ...] = ()
+    basins: tuple[Basin, ...]
+    evaluations: int  # rollouts of all basins and stages together
     coarse: CoarseLosses | None = None  # of a robust search
+
+    @property
+    def best(self) -> Result:
+        """The answer, of all frames."""
+        return self.basins[0].result
 
 
 def found_basins(basins: list[Basin], evaluations: int, coarse: CoarseLosses) -> Found:
     """Return what a robust search found."""
-    ranked = tuple(sorted(basins, key=lambda basin: (not basin.is_searched, basin.loss)))
-    results = tuple(basin.result for basin in ranked)
-    logs = tuple(basin.logs for basin in ranked)
-    return Found(results[0], 0, results, logs, evaluations, ranked, coarse)
+    ranked = sorted(basins, key=lambda basin: (not basin.is_searched, basin.loss))
+    return Found(tuple(ranked), evaluations, coarse)
 
 
 def log_names(start: int, stages: int) -> list[str]:

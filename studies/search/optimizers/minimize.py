@@ -122,9 +122,24 @@ def polyak(
     tolerance: float,
     bounds: tuple[np.ndarray, np.ndarray],
 ) -> Status:
-    """Add steps to theta, clipped to the bounds, until the gradient has fallen enough.
+    r"""Take quasi-Newton steps without a line search, as long as Polyak's, clipped to the bounds.
 
-    Converged once the norm of the gradient is at most `tolerance` times the first one.
+        d = H g,   H of L-BFGS over its last pairs (s, y), begun with H_0 = L / |g|^2
+        theta <- theta - t d,   t = k min(1, L / <g, d>), but rms(t d) at most `rate`
+
+    The least loss is taken to be 0: a step does not promise to go below it. Without pairs it is
+    Polyak's step, L / |g|^2 along the gradient. Every evaluation is a step, also one that raises
+    the loss: where contact makes a loss rugged, a line search measures the roughness. Pairs are of
+    evaluations below `NEAR` of the first loss, and of positive curvature: far from its goal a loss
+    is no parabola.
+
+    Such a loss has spikes, where g is ten times what it is around, and Polyak's step far too short.
+    So k is 1 at first and after each step that changed the loss; after one that changed it by less
+    than `LITTLE` of what it promised, <g, t d>, k is `LONGER` times what it was. And above `NEAR`
+    of the first loss no step is shorter than `LEAST` of `rate`.
+
+    Source: Polyak, USSR Comput. Math. Math. Phys. 9 (1969), the step; Nocedal, Math. Comp. 35
+    (1980), the two loops.
     """
     first = here = evaluator.gradient(theta)
     pairs: list[Pair] = []
