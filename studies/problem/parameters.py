@@ -27,15 +27,10 @@ class Scaled:
         """Return theta of natural values."""
         return np.asarray(natural, dtype=np.float64) / self.unit
 
-    def jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
-        """Return the tangent of the natural values."""
+    def rate(self, theta: np.ndarray) -> np.ndarray | float:
+        """Return the derivative of the natural values."""
         del theta
-        return self.unit * tan_theta
-
-    def vjp(self, theta: np.ndarray, adj_natural: np.ndarray) -> np.ndarray:
-        """Return the cotangent of theta."""
-        del theta
-        return self.unit * adj_natural
+        return self.unit
 
     def box(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest box in theta that holds the natural box."""
@@ -67,13 +62,9 @@ class Log:
             raise ValueError(f"A value under the log transform must be positive, got {value}.")
         return np.log(value)
 
-    def jvp(self, theta: np.ndarray, tan_theta: np.ndarray) -> np.ndarray:
-        """Return the tangent of the natural values."""
-        return np.exp(theta) * tan_theta
-
-    def vjp(self, theta: np.ndarray, adj_natural: np.ndarray) -> np.ndarray:
-        """Return the cotangent of theta."""
-        return np.exp(theta) * adj_natural
+    def rate(self, theta: np.ndarray) -> np.ndarray:
+        """Return the derivative of the natural values."""
+        return np.exp(theta)
 
     def box(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest box in theta that holds the natural box."""
@@ -192,24 +183,19 @@ class Parameters:
     def natural_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the tangent of every path for a tangent of theta."""
         pairs = zip(self.parts(theta), self.parts(tan_theta), strict=True)
-        return {
-            one.path: np.asarray(one.transform.jvp(part, tan)) for (one, part), (_, tan) in pairs
-        }
+        return {one.path: one.transform.rate(part) * tan for (one, part), (_, tan) in pairs}
 
     def natural_jacobian(self, theta: np.ndarray) -> np.ndarray:
-        """Return d natural / d theta, `(size, size)`."""
-        columns = [
-            np.concatenate([np.ravel(t) for t in self.natural_tangents(theta, column).values()])
-            for column in np.eye(self.size)
-        ]
-        return np.stack(columns, axis=1)
+        """Return d natural / d theta, `(size, size)`: it is diagonal."""
+        tangents = self.natural_tangents(theta, np.ones(self.size))
+        return np.diag(np.concatenate([np.ravel(tan) for tan in tangents.values()]))
 
     def gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
         """Return the gradient in theta from cotangents of the natural values by path."""
         parts = []
         for one, part in self.parts(theta):
             adj = np.asarray(adjoints[one.path], np.float64).reshape(part.shape)
-            parts.append(np.ravel(one.transform.vjp(part, adj)))
+            parts.append(np.ravel(one.transform.rate(part) * adj))
         return np.concatenate(parts)
 
     def theta(self, natural: np.ndarray) -> np.ndarray:
