@@ -19,7 +19,7 @@ from studies.problem.solve import Solved, no_spread
 from studies.runs.folder import ITERATIONS, RunFolder
 from studies.scene import declared
 from studies.scene.drawing import numbers
-from studies.search.basins import Basin, Found
+from studies.search.coarse import Basin, Found
 from studies.search.optimizers.evaluations import Evaluation, Evaluator
 from studies.search.optimizers.minimize import minimize
 from studies.search.optimizers.problem import Result, Status

@@ -88,10 +88,7 @@ def _is_anywhere(problem: SceneProblem) -> bool:
 
 
 def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) -> bool:
-    """Whether bodies are elsewhere in the first frames for one theta than for another.
-
-    So they are where the question is the camera of pictures of things at rest.
-    """
+    """Whether bodies begin elsewhere for another theta, as where a camera is the question."""
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return False
     free = problem.parameters.free
@@ -129,10 +126,7 @@ def _with_backgrounds(
     file: declared.SceneFile,
     margin: float | None,
 ) -> SceneProblem:
-    """Return the problem with the background of every film found outside the bodies.
-
-    Without a margin they may be anywhere but at the border.
-    """
+    """Return the problem with backgrounds found outside the bodies, or at borders."""
     first = _first_of_films(problem)
     moved, samplings, values = first.run_at(problem.parameters.start)
     by_name = {one.name: one for one in problem.observers}

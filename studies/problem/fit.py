@@ -29,7 +29,7 @@ from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
 from studies.scene.building import Built
 from studies.scene.motion import AtRest
-from studies.search.basins import Found, read_search
+from studies.search.coarse import Found, read_search
 from studies.search.optimizers.evaluations import Evaluation
 from studies.search.optimizers.minimize import method_for
 from studies.search.optimizers.problem import Status

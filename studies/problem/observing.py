@@ -286,10 +286,7 @@ def look_value(scene: Scene, target: str) -> np.ndarray:
 
 
 def _look_paths(built: Built) -> dict[str, str]:
-    """Return the scene paths of looks and lights by the renderer's.
-
-    A sky takes the place of the material.
-    """
+    """Return the scene paths of looks and lights by the renderer's; under a sky, no material's."""
     in_sky = any(isinstance(light, SphericalHarmonics) for light in built.lights.values())
     paths: dict[str, str] = {}
     for name, mesh in built.meshes.items():
@@ -314,10 +311,7 @@ def unseen(one: FilmObserver, points: np.ndarray) -> str:
 
 
 def frame_times(one: Observed, world: declared.World, key: str) -> np.ndarray:
-    """Return when the frames of a simulated observation are, the last at the end, (n_frames,) [s].
-
-    `key` is "observations.NAME".
-    """
+    """Return when the frames of a simulated observation are, the last at the end, (n,) [s]."""
     assert one.simulate is not None
     duration = one.simulate.duration
     if duration is None:

@@ -181,10 +181,7 @@ class SceneProblem:
         return self._predicted(*self.moved(values), values)
 
     def moved(self, values: Mapping[str, np.ndarray]) -> tuple[Moved, list[Sampling]]:
-        """Return what moves for scene values by path, and where each observation's instants are.
-
-        The time step is one that suits these values.
-        """
+        """Return what moves for these values, in steps that suit them, and where instants lie."""
         own = self._stepped(values)
         motion, samplings = own._moment_of(values)
         return own._moved(motion, motion.run()), samplings

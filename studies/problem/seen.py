@@ -68,10 +68,7 @@ def page_film(
     values: Mapping[str, np.ndarray],
     made: Made,
 ) -> PageFilm:
-    """Return what a page shows of a film at the answer, `values` by scene path.
-
-    A simulated film is drawn again as large, from the truth.
-    """
+    """Return what a page shows of a film at the answer; a simulated one is drawn again."""
     n = len(one.times)
     chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_FRAMES)).round().astype(int))
     spec = file.observations[one.name]
@@ -244,9 +241,8 @@ def fields_shown(made: Made, solved: Solved, *, has_truth: bool) -> dict[str, di
     if camera is None:
         return {}
     surfaces, out = start_surfaces(problem.built), {}
-    for one, value in zip(
-        problem.parameters.free, problem.parameters.values(theta).values(), strict=True
-    ):
+    values = problem.parameters.values(theta).values()
+    for one, value in zip(problem.parameters.free, values, strict=True):
         body = one.path.partition(".")[0]
         subject = problem.built.subjects.get(body)
         if not one.is_answer or not isinstance(subject, Skin):

@@ -34,7 +34,7 @@ from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
-from studies.search.basins import Basin, Found, found_basins
+from studies.search.coarse import Basin, Found, found_basins
 from studies.search.optimizers.minimize import MOST_TANGENTS, method_for, minimize
 from studies.search.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
 from studies.search.robust import FIRST_ORDER, FIRST_ORDER_STALL, robust_search
@@ -173,10 +173,7 @@ def solve(
 
 
 def _unexplained_pictures(problem: SceneProblem, left: np.ndarray | None) -> float | None:
-    """Return the part of the variance of pictures that is left, where nothing moves.
-
-    None without pictures: residuals of the user's own have nothing to compare with.
-    """
+    """Return the part of the variance of pictures that is left; None without pictures."""
     variation = float(problem.variation_squares().sum())
     return None if left is None or variation == 0.0 else float(left.sum()) / variation
 
@@ -306,10 +303,7 @@ def _spread(
     *,
     has_jacobian: bool,
 ) -> Uncertainty:
-    """Return the intervals at the answer, and the spectrum of the Jacobian.
-
-    Of many parameters there are none unless the search had their Jacobians too.
-    """
+    """Return intervals and spectrum; of many parameters none, unless the search had Jacobians."""
     n = problem.parameters.size
     if n > MOST_TANGENTS and not has_jacobian:
         left = _squares(problem, theta)
@@ -342,10 +336,7 @@ def no_spread(n: int, reason: str, noise: float = 0.0) -> Uncertainty:
 def _rivals(
     whole: SceneProblem, found: Found, theta: np.ndarray, *, how: declared.Search, local: Local
 ) -> tuple[list[evidence.Basin], int]:
-    """Return the other basins with cameras of their own, and the evaluations that it took.
-
-    A basin that was given up before it saw all frames has the cameras of the answer.
-    """
+    """Return the other basins, those that saw all frames with cameras of their own, and cost."""
     out, spent = [], 0
     steps = min(whole.parameters.size, MOST_TANGENTS) + 1  # rollouts of a step
     short = replace(how, max_evaluations=min(how.max_evaluations, RIVAL_STEPS * steps))

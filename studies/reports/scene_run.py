@@ -33,7 +33,7 @@ from studies.reports.numbers import count, estimate, interval, number
 from studies.reports.page import write_report as write_page
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
-from studies.search.basins import read_search
+from studies.search.coarse import read_search
 from studies.search.optimizers.evaluations import Evaluation
 
 

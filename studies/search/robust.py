@@ -20,17 +20,20 @@ from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.declared import Search
-from studies.search.basins import (
+from studies.search.coarse import (
     Basin,
     CoarseLosses,
+    CoarseSet,
     Found,
+    coarse_set,
     found_basins,
+    is_log,
+    local_minima,
     log_names,
 )
-from studies.search.coarse import CoarseSet, coarse_set, is_log, local_minima
 from studies.search.optimizers.evaluations import Evaluation, Evaluator
 from studies.search.optimizers.minimize import method_for, minimize
-from studies.search.optimizers.problem import Method, Result, Stall, Status
+from studies.search.optimizers.problem import Method, Stall, Status
 
 
 EXACT = 1e-12  # of the median of the coarse set: only a film without noise is fitted so well
@@ -172,31 +175,27 @@ class LocalSearches:
             return basin
         log = self.log_name(basin, number, "-start")
         thetas = (basin.theta, basin.starts[0])
-        losses = [one.loss for one in self._evaluations(problem, thetas, log)]
+        losses = self._losses(problem, thetas, log)
         theta = thetas[int(np.argmin(losses))]
         return replace(basin, theta=theta, evaluations=basin.evaluations + len(losses))
 
     def evaluated(self, problem: SceneProblem, basin: Basin) -> Basin:
         """Return a basin with the loss of a problem where it is; one evaluation."""
         name = self.log_name(basin, self.n_stages - 1, "-end")
-        (one,) = self._evaluations(problem, (basin.theta,), name)
-        return replace(
-            basin, loss=one.loss, evaluations=basin.evaluations + 1, step_theta=basin.theta
-        )
+        (loss,) = self._losses(problem, (basin.theta,), name)
+        return replace(basin, loss=loss, evaluations=basin.evaluations + 1, step_theta=basin.theta)
 
-    def _evaluations(
-        self, problem: SceneProblem, thetas: Sequence[np.ndarray], log: str
-    ) -> list[Result]:
+    def _losses(self, problem: SceneProblem, thetas: Sequence[np.ndarray], log: str) -> list[float]:
         """Return the losses at points, each with time steps that are stable there."""
-        results = []
+        losses = []
         for number, theta in enumerate(thetas):
             file = log.replace(".jsonl", f"-{number + 1}.jsonl") if number else log
             stepped = problem.with_steps_for(theta)
             evaluator = Evaluator(stepped, 1, log=self.folder.file(file))
             is_squares = method_for(self.how, len(theta)) is Method.GAUSS_NEWTON
             one = evaluator.residual(theta) if is_squares else evaluator.gradient(theta)
-            results.append(Result(theta, one.loss, Status.MAX_EVALUATIONS, 1))
-        return results
+            losses.append(one.loss)
+        return losses
 
     def merged(self, basins: Sequence[Basin]) -> list[Basin]:
         """Return the basins without those that arrived at the point of a better one."""
@@ -349,10 +348,7 @@ def candidates(coarse: CoarseLosses, count: int) -> list[Basin]:
 
 
 def _clear_minima(points: CoarseSet, curve: np.ndarray) -> dict[int, float]:
-    """Return the local minima below `CLEAR` times the median, and what part of it they are.
-
-    Where nothing has moved yet, or all rollouts fit alike, there are none: its minima are noise.
-    """
+    """Return the minima below `CLEAR` times the median, by part of it; others are noise."""
     minima = local_minima(points, curve)
     if not minima.size:
         return {}

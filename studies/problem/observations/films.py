@@ -51,10 +51,7 @@ class FilmData:
 
 
 def read_film(film: Film, camera: Camera | None, key: str = "film") -> FilmData:
-    """Read a film, its masks and its background picture; messages call it by `key`.
-
-    The distortion of the camera is taken out; smoke has no camera.
-    """
+    """Read a film, masks and background picture without the camera's distortion; `key` names it."""
     assert film.video is not None
     fps, pictures = _opened(film.video, f"{key}.video")
     frames = _Frames(film, camera, key)
@@ -326,10 +323,7 @@ def _text(size: tuple[int, ...]) -> str:
 
 
 def advice_on_film(data: FilmData, key: str = "film") -> list[str]:
-    """Return what is doubtful about a film; raise if it has two frames or more and nothing moves.
-
-    A film with masks, or of silhouettes, is judged by its colours too.
-    """
+    """Return what is doubtful about a film; raise if it has several frames and nothing moves."""
     if len(data.frames) < 2:
         return []
     changes = np.stack([_change(frame, data.frames[0]) for frame in data.frames])

@@ -106,11 +106,7 @@ class Stall:
 
 @dataclass(frozen=True)
 class Result:
-    """The best theta evaluated, and how the search ended.
-
-    `evaluations` counts rollouts: a forward, a forward with its reverse sweep, and each
-    tangent rollout are one each.
-    """
+    """The best theta evaluated, and how the search ended; `evaluations` counts rollouts."""
 
     theta: np.ndarray
     loss: float

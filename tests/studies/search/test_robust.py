@@ -12,7 +12,7 @@ from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene.declared import Search
-from studies.search.basins import read_search
+from studies.search.coarse import read_search
 from studies.search.optimizers.minimize import minimize
 from studies.search.optimizers.problem import NotFiniteError, Status
 from studies.search.robust import robust_search
