@@ -18,6 +18,7 @@ from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.observers import (
     DENSITY,
     SEEN,
+    Back,
     Moved,
     Observer,
     Recorded,
@@ -133,7 +134,7 @@ class FilmObserver(PictureObserver):
             }
             return drawn.jvp(tangents).reshape(-1, 4) if tangents else np.zeros_like(rows)
 
-        def vjp(adj_rows: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        def vjp(adj_rows: np.ndarray) -> Back:
             names = camera_names(self.camera)
             values = {f"camera.{name}": f"{self.camera_path}.{name}" for name in names}
             values |= self.paths
@@ -216,7 +217,7 @@ class SmokeObserver(PictureObserver):
             tangent = tan.get(DENSITY, np.zeros_like(density))
             return smoke_images_jvp(tangent, WHITE, self.background).reshape(-1, 4)
 
-        def vjp(adj_rows: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        def vjp(adj_rows: np.ndarray) -> Back:
             return {DENSITY: smoke_images_vjp(self.as_images(adj_rows), WHITE, self.background)}, {}
 
         return Recorded(smoke_images(density, WHITE, self.background).reshape(-1, 4), jvp, vjp)

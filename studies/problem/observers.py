@@ -28,6 +28,9 @@ Values = Mapping[str, np.ndarray]  # by scene path
 # drawn object (n_rows, n_vertices, 3) [m], and `NODES` of the model (n_rows, n_nodes, 3) [m] or
 # `DENSITY` of smoke (n_rows, height, width) [-]
 Moved = Mapping[str, np.ndarray]
+Back = tuple[
+    dict[str, np.ndarray], dict[str, np.ndarray]
+]  # cotangents of what moves, and of values by path
 
 
 def surfaces(moved: Moved) -> dict[str, np.ndarray]:
@@ -42,8 +45,7 @@ class Recorded:
     rows: np.ndarray  # (n_rows, 4)
     # the tangent of the rows, of those of what moves and of values; missing ones are 0
     jvp: Callable[[Moved, Values], np.ndarray]
-    # cotangents of what moves, and of values by path
-    vjp: Callable[[np.ndarray], tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]
+    vjp: Callable[[np.ndarray], Back]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,7 @@ class Observer(ABC):
                     tangents[name] = sum(parts[1:], start=parts[0])
             return shown.jvp(tangents, tan_values)
 
-        def vjp(adj_rows: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        def vjp(adj_rows: np.ndarray) -> Back:
             adj_seen, adj_values = shown.vjp(adj_rows)
             slope = sum(float(np.sum(adj * at.slope(fields[k]))) for k, adj in adj_seen.items())
             back = {name: at.spread(adj, len(fields[name])) for name, adj in adj_seen.items()}

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from studies.problem.observers import Moved, Observer, Recorded, Values, surfaces
+from studies.problem.observers import Back, Moved, Observer, Recorded, Values, surfaces
 from studies.runs.errors import StudyError
 
 
@@ -113,7 +113,7 @@ class OwnObserver(Observer):
             }
             return self.in_rows(self._pushed(given, tangents))
 
-        def vjp(adj_rows: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        def vjp(adj_rows: np.ndarray) -> Back:
             adj_r, out = np.zeros(r.shape), {}
             adj_r[self.kept] = adj_rows[:, :3].reshape(len(self.times), -1)[:, : r.shape[1]]
             for name, adj in self.own.vjp(given, adj_r).items():

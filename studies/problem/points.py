@@ -11,7 +11,7 @@ from adjsim.rotations import rotation_matrix
 from render.lenses import Perspective
 from render.posed_camera import PosedCamera
 from studies.problem.films import camera_names
-from studies.problem.observers import NODES, Moved, Observer, Recorded, Values, values_under
+from studies.problem.observers import NODES, Back, Moved, Observer, Recorded, Values, values_under
 from studies.runs.errors import StudyError
 
 
@@ -143,7 +143,7 @@ class PointObserver(Observer):
                 to_pixels_jvp(camera, ahead, self.size, tan_points=tan_points, tangents=tangents)
             )
 
-        def vjp(adj_rows: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        def vjp(adj_rows: np.ndarray) -> Back:
             adj = adj_rows.reshape(*points.shape[:2], 4)
             adj_points, by_path = adj[..., :3], {}
             if camera is not None:
