@@ -15,11 +15,11 @@ from studies.answer.reached import judge_control
 from studies.control.goal import Target, make_target
 from studies.problem.making import Made
 from studies.problem.problem import SceneProblem
-from studies.problem.solve import Solved, no_spread, options_of, robust
+from studies.problem.solve import Solved, no_spread
 from studies.runs.folder import ITERATIONS, RunFolder
 from studies.scene import declared
 from studies.scene.drawing import numbers
-from studies.search.basins import Found
+from studies.search.coarse import Basin, Found
 from studies.search.optimizers.evaluations import Evaluation, Evaluator
 from studies.search.optimizers.minimize import minimize
 from studies.search.optimizers.problem import Result, Status
@@ -128,24 +128,15 @@ def solve_control(
     if file.goal.supervision == "random":
         result = drawn_at_random(watched, file, log=log, seen=seen, seed=seed)
     else:
-        how = file.search
-        result = minimize(
-            watched,
-            problem.parameters.start,
-            robust(how, problem).method_for(problem.parameters.size),
-            max_evaluations=how.max_evaluations,
-            tolerance=how.tolerance,
-            options=options_of(how),
-            log=log,
-            callback=seen,
-        )
+        start = problem.parameters.start
+        result = minimize(watched, start, file.search, log=log, callback=seen)
     measured = {}
     if np.isfinite(result.loss):
         measured = target.measure(problem, problem.images(result.theta))
     return Solved(
         problem,
         result,
-        Found(result, 0, (result,), ((ITERATIONS,),), result.evaluations),
+        Found((Basin.of(problem.parameters.start, result, ITERATIONS),), result.evaluations),
         problem,
         no_spread(problem.parameters.size, NO_INTERVALS),
         judge_control(file.goal, target.size, measured, result, falls=falls(history)),

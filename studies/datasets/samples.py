@@ -15,6 +15,7 @@ import numpy as np
 from studies.datasets.spec import Spec, simulated_films, split
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
+from studies.problem.observers import surfaces
 from studies.problem.twin import hidden_scene
 from studies.runs.errors import StudyError
 from studies.runs.media import as_uint8
@@ -109,7 +110,7 @@ def _simulated(file: SceneFile, options: RunOptions) -> Sample:
         rgba[..., :3] = one.frames  # with noise
         found[f"images/{one.name}"] = as_uint8(rgba)
         found[f"coverage/{one.name}"] = rgba[..., 3].mean(axis=(1, 2))
-    for name, vertices in moved.surfaces.items():
+    for name, vertices in surfaces(moved).items():
         found[f"{EACH}{name}/vertices"] = films[0][1].at(vertices).astype(np.float32)
         found[f"{EACH}{name}/faces"] = problem.built.meshes[name].faces
     return found

@@ -17,7 +17,7 @@ import numpy as np
 
 from studies.datasets.samples import EACH, FIELDS, Field, Sample, field_of, fields_of
 from studies.datasets.spec import PER_SHARD, Spec, simulated_films, split
-from studies.problem.observations.simulated import frame_times
+from studies.problem.observing import frame_times
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.scene.reading import to_toml

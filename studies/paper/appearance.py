@@ -25,12 +25,12 @@ from studies.problem.problem import SceneProblem
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, FigureFiles, make_axes
 from studies.runs.folder import RESULT, RunFolder
 from studies.runs.media import write_png
-from studies.scene.declared import Look
+from studies.scene.declared import Look, Search
 from studies.scene.drawing import drawn
 from studies.scene.files import BUNDLED
 from studies.scene.reading import read_scene
 from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import Method, Options
+from studies.search.optimizers.problem import Method
 
 
 MASS = "body.mass"
@@ -49,9 +49,9 @@ SHADED = Look(color=COLOR, ambient=0.4, diffuse=0.6, specular=0.3, shininess=16.
 TILES, CONTRAST, TEXELS = (4, 8), 0.6, 4  # rows and columns, how far from COLOR, edge of a tile
 KINDS = ("color", "shading", "texture")
 METHODS = {
-    Method.GRADIENT_DESCENT: Options(learning_rate=2.0, momentum=0.0),
-    Method.ADAM: Options(learning_rate=0.05),
-    Method.GAUSS_NEWTON: None,
+    Method.GRADIENT_DESCENT: Search(learning_rate=2.0, momentum=0.0),
+    Method.ADAM: Search(learning_rate=0.05),
+    Method.GAUSS_NEWTON: Search(),
 }
 BUDGET = 60  # rollouts of a search; a tangent rollout counts as one
 BARS = (1e-2, 1e-4)  # relative errors whose evaluations are counted
@@ -123,10 +123,8 @@ def curve(body: str, case: Case, kind: str, method: Method, *, budget: int) -> C
         error.append(abs(float(np.asarray(one.values[MASS]).item()) / case.mass - 1.0))
 
     problem = case.problems[kind]
-    minimize(
-        problem, problem.parameters.start, method, max_evaluations=budget, tolerance=1e-14,
-        options=METHODS[method], callback=seen,
-    )  # fmt: skip
+    how = replace(METHODS[method], method=method.value, max_evaluations=budget, tolerance=1e-14)
+    minimize(problem, problem.parameters.start, how, callback=seen)
     return Curve(body, kind, str(method), np.array(spent), np.array(error))
 
 

@@ -34,10 +34,10 @@ from studies.problem.problem import SceneProblem
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, FigureFiles, make_axes
 from studies.runs.errors import StudyError
 from studies.runs.folder import RESULT, RunFolder
-from studies.scene.declared import Free, Rigid, SceneFile, Soft
+from studies.scene.declared import Free, Rigid, SceneFile, Search, Soft
 from studies.scene.reading import read_scene
 from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import NOT_FINITE, Method
+from studies.search.optimizers.problem import NOT_FINITE
 
 
 HERE = Path(__file__).parent
@@ -55,6 +55,7 @@ SLOWEST, FASTEST, SPIN = (1.5, -2.0, -0.3), (2.5, -1.0, 0.3), 1.0  # [m/s], [rad
 STRETCH = (0.8, 1.2)
 MATERIAL: dict[str, Any] = {"mu": 100.0, "lam": 100.0, "viscosity": 2.0}
 STAGES, BUDGET, POINTS = (0.4, 1.0), 40, 25
+SEARCH = Search(method="l-bfgs-b", max_evaluations=BUDGET, tolerance=1e-9)
 SAME = 1e-6  # a mean relative error below it is a search that reached the truth
 
 
@@ -203,7 +204,7 @@ def photographed(
     view: Any = file.cameras["front"]
     body: Any = file.bodies["body"]
     camera, size = Camera(view.eye, view.target, fov_y=view.fov_y), film_of(seen).size
-    faces, frames = seen.built.meshes["body"].faces, at.at(moved.surfaces["body"])
+    faces, frames = seen.built.meshes["body"].faces, at.at(moved["body"])
     return photograph(faces, frames, color=body.look.color, camera=camera, size=size)
 
 
@@ -212,7 +213,7 @@ def searched(case: Case) -> float:
     theta = case.theta(case.start)
     for stage in STAGES:
         part = case.problem.at_stage(stage)
-        theta = minimize(part, theta, Method.LBFGSB, max_evaluations=BUDGET).theta
+        theta = minimize(part, theta, SEARCH).theta
     return case.found(theta)
 
 
@@ -221,7 +222,7 @@ def scanned(case: Case) -> tuple[float, np.ndarray, np.ndarray]:
     grid = np.geomspace(*BOUNDS, POINTS)
     losses = np.array([loss_at(case.problem, case.theta(mass)) for mass in grid])
     inside = np.clip(grid[np.nanargmin(losses)], BOUNDS[0] * (1 + 1e-9), BOUNDS[1] * (1 - 1e-9))
-    found = minimize(case.problem, case.theta(inside), Method.LBFGSB, max_evaluations=BUDGET // 2)
+    found = minimize(case.problem, case.theta(inside), replace(SEARCH, max_evaluations=BUDGET // 2))
     return case.found(found.theta), grid, losses
 
 

@@ -45,10 +45,9 @@ from rich.console import Console
 
 from studies.answer.truth import Truth
 from studies.bundled import curtain
+from studies.problem.forward import start_surfaces
 from studies.problem.making import Made, make_problem
 from studies.problem.problem import SceneProblem
-from studies.problem.solve import robust
-from studies.problem.start import start_surfaces
 from studies.runs.folder import RESULT, RunFolder
 from studies.runs.pool import open_pool
 from studies.runs.progress import EvaluationProgress
@@ -183,9 +182,7 @@ def _searched(case: Case, made: Made) -> tuple[np.ndarray, float]:
     how, problem = case.file.search, made.problem
     with tempfile.TemporaryDirectory() as place:
         quiet = EvaluationProgress(how.max_evaluations, Console(quiet=True))
-        found = robust_search(
-            problem, robust(how, problem), RunFolder(Path(place)), quiet, seed=(case.seed, case.k)
-        )
+        found = robust_search(problem, how, RunFolder(Path(place)), quiet, seed=(case.seed, case.k))
     if not np.isfinite(found.best.loss):
         raise NotFiniteError(found.best.message)
     return found.best.theta, found.best.loss

@@ -5,10 +5,10 @@ Where to begin:
     api          Problem and fit in Python; forward: simulate without a fit
     running      the command `adjsim run SCENE`: a new folder, or one to resume
     fit          the job: search, certify, write results; seen: what the page shows
-    making       scene file -> SceneProblem: observing (observations -> observers), nuisances,
-                 first_frames (backgrounds, cameras and looks fitted before the search), free
+    making       scene file -> SceneProblem: observing (observations -> observers), free (the table,
+                 and nuisances), first_frames (what is fitted before the search)
     problem      SceneProblem: theta -> predictions -> residuals, gradient, Jacobian, with reach
-                 (scene values -> parameters of the model), sampling (times -> steps) and steps
-    observers    what an observation predicts: films (also of smoke), points (and tracked), own
-    solve        coarse set, basins, stages, held-back frames, verdict; mirror: motion in depth
+                 (scene values -> parameters of the model) and steps (times -> steps)
+    observers    what an observation predicts: films (also of smoke), points, own
+    solve        coarse set, basins, stages, held-back frames, verdict
 """

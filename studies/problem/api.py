@@ -19,7 +19,7 @@ answer.values["duck.E"], answer.intervals["duck.E"], answer.verdict.kind
 import inspect
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -65,7 +65,6 @@ class Problem:
     def file(self) -> SceneFile:
         """Return the same as a scene file declares it, without residuals of one's own."""
         scene = {name: getattr(self.scene, name) for name in Scene.__dataclass_fields__}
-        search = {name: getattr(self.search, name) for name in Search.__dataclass_fields__}
         return SceneFile(
             **scene,
             observations={
@@ -74,7 +73,7 @@ class Problem:
                 if not isinstance(one, OwnResiduals)
             },
             free=dict(self.free),
-            search=Search(**{**search, "loss": self.loss}),
+            search=replace(self.search, loss=self.loss),
         )
 
     def own(self) -> dict[str, OwnResiduals]:
@@ -135,14 +134,9 @@ def fit(problem: Problem, out: str | Path | None = None, *, seed: int = 0) -> An
         with folder, EvaluationProgress(problem.search.max_evaluations) as progress:
             solved = solve(made, problem.search, folder, progress, seed=seed)
     parameters, theta = solved.problem.parameters, solved.result.theta
-    values = parameters.values(theta)
-    low, high = solved.spread.intervals.model
-    intervals, first = {}, 0
-    for path_of, value in values.items():
-        own = slice(first, first + value.size)
-        first = own.stop
-        intervals[path_of] = (low[own].reshape(value.shape), high[own].reshape(value.shape))
-    return Answer(values, intervals, solved.verdict, solved)
+    ends = zip(*(parameters.parts(end) for end in solved.spread.intervals.model), strict=True)
+    intervals = {one.path: (low, high) for (one, low), (_, high) in ends}
+    return Answer(parameters.values(theta), intervals, solved.verdict, solved)
 
 
 def _recipe(problem: Problem, seed: int) -> Recipe:

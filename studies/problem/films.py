@@ -16,15 +16,16 @@ from render.scene import Mesh, Scene
 from render.smoke import smoke_images
 from render.soft_raster import SoftRasterizer, rasterize
 from studies.problem.observers import (
+    DENSITY,
     SEEN,
-    Cotangents,
+    Back,
     Moved,
     Observer,
     Recorded,
     Values,
     values_under,
 )
-from studies.problem.sampling import Sampling
+from studies.problem.steps import Sampling
 
 
 WHITE = (1.0, 1.0, 1.0)  # smoke
@@ -109,28 +110,23 @@ class FilmObserver(PictureObserver):
     KIND = "film"
 
     scene: Scene
-    camera: PosedCamera  # it looks at vertices minus `center`, so that it turns about what it films
-    center: np.ndarray  # (3,) [m]
-    camera_path: str  # "cameras.NAME"
     rasterizer: SoftRasterizer
     # scene paths of looks and lights by the renderer's: {"duck.ambient": "duck.look.ambient"}
     paths: dict[str, str]
     device: str = "cpu"  # where it is drawn: cpu or cuda
+    camera: PosedCamera = field(kw_only=True)
 
-    def record(self, moved: Moved, at: Sampling, values: Values) -> Recorded:
+    def fields(self, moved: Moved) -> Moved:
+        """Return the vertices of what is drawn."""
+        return {name: moved[name] for name in self.scene.objects}
+
+    def shown(self, seen: Moved, values: Values) -> Recorded:
         """Draw the film."""
-        drawn = record_images(*self._drawn(moved, at, values), device=self.device)
+        drawn = record_images(*self._drawn(seen, values), device=self.device)
         rows = drawn.images.reshape(-1, 4)
 
-        def jvp(tan: Moved | None, tan_values: Values) -> np.ndarray:
-            tangents: dict[str, Any] = {}
-            shift = tan_values.get(self.start_path)
-            for name in self.scene.objects:
-                parts = [] if tan is None else [at.at(tan.surfaces[name])]
-                if shift is not None:
-                    parts.append(float(shift) * at.slope(moved.surfaces[name]))
-                if parts:
-                    tangents[f"{name}.vertices"] = sum(parts[1:], start=parts[0])
+        def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
+            tangents = {f"{name}.vertices": part for name, part in tan.items()}
             for name, value in values_under(self.camera_path, tan_values).items():
                 tangents[f"camera.{name}"] = value
             tangents |= {
@@ -138,38 +134,29 @@ class FilmObserver(PictureObserver):
             }
             return drawn.jvp(tangents).reshape(-1, 4) if tangents else np.zeros_like(rows)
 
-        def vjp(adj_rows: np.ndarray) -> Cotangents:
+        def vjp(adj_rows: np.ndarray) -> Back:
             names = camera_names(self.camera)
             values = {f"camera.{name}": f"{self.camera_path}.{name}" for name in names}
             values |= self.paths
-            vertices = [f"{name}.vertices" for name in self.scene.objects]
+            vertices = {f"{name}.vertices": name for name in self.scene.objects}
             adj = drawn.vjp(self.as_images(adj_rows), wrt=[*vertices, *values])
-            out, slope = Cotangents(), 0.0
-            for name in self.scene.objects:
-                own = adj[f"{name}.vertices"]
-                out.surfaces[name] = at.spread(own, len(moved.surfaces[name]))
-                slope += float(np.sum(own * at.slope(moved.surfaces[name])))
-            out.values = {path: adj[own] for own, path in values.items()}
-            out.values[self.start_path] = np.asarray(slope)
-            return out
+            by_path = {path: adj[own] for own, path in values.items()}
+            return {name: adj[own] for own, name in vertices.items()}, by_path
 
         return Recorded(rows, jvp, vjp)
 
     def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
         """Return the pixels, (n_frames H W, 4)."""
-        images = rasterize(*self._drawn(moved, at, values), device=self.device)
-        return images.reshape(-1, 4)
+        drawn = self._drawn(self.seen(moved, at), values)
+        return rasterize(*drawn, device=self.device).reshape(-1, 4)
 
-    def _drawn(self, moved: Moved, at: Sampling, values: Values) -> tuple[Any, ...]:
-        seen = self.scenery(moved, at, values)
-        return seen.scene, seen.camera, self.rasterizer, seen.vertices, seen.size
+    def _drawn(self, seen: Moved, values: Values) -> tuple[Any, ...]:
+        scene, camera, vertices, size = self.scenery(seen, values)
+        return scene, camera, self.rasterizer, vertices, size
 
-    def scenery(self, moved: Moved, at: Sampling, values: Values) -> "Scenery":
+    def scenery(self, seen: Moved, values: Values) -> Scenery:
         """Return what the camera sees."""
-        vertices = {
-            name: at.at(moved.surfaces[name]) - self.center.astype(moved.surfaces[name].dtype)
-            for name in self.scene.objects
-        }
+        vertices = {name: x - self.center.astype(x.dtype) for name, x in seen.items()}
         scene = with_look(self.scene, self.paths, values)
         return Scenery(scene, self.camera_at(values), vertices, self.size)
 
@@ -177,11 +164,6 @@ class FilmObserver(PictureObserver):
         """Return the film drawn with edges softer by a factor."""
         sigma = self.rasterizer.sigma * factor**2
         return replace(self, rasterizer=replace(self.rasterizer, sigma=sigma))
-
-    def camera_at(self, values: Values) -> PosedCamera:
-        """Return the camera with the values of its paths."""
-        own = values_under(self.camera_path, values)
-        return self.camera.with_values(own) if own else self.camera
 
 
 def with_look(scene: Scene, paths: Mapping[str, str], values: Values) -> Scene:
@@ -221,25 +203,21 @@ class SmokeObserver(PictureObserver):
 
     background: np.ndarray  # (3,)
 
-    def record(self, moved: Moved, at: Sampling, values: Values) -> Recorded:
+    def fields(self, moved: Moved) -> Moved:
+        """Return the density."""
+        return {DENSITY: moved[DENSITY]}
+
+    def shown(self, seen: Moved, values: Values) -> Recorded:
         """Draw the film."""
         del values
-        density = moved.density
-        assert density is not None
+        density = seen[DENSITY]
 
-        def jvp(tan: Moved | None, tan_values: Values) -> np.ndarray:
-            tangent = np.zeros((len(self.times), *density.shape[1:]))
-            if tan is not None and tan.density is not None:
-                tangent += at.at(tan.density)
-            if (shift := tan_values.get(self.start_path)) is not None:
-                tangent += float(shift) * at.slope(density)
+        def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
+            del tan_values
+            tangent = tan.get(DENSITY, np.zeros_like(density))
             return smoke_images_jvp(tangent, WHITE, self.background).reshape(-1, 4)
 
-        def vjp(adj_rows: np.ndarray) -> Cotangents:
-            adj = smoke_images_vjp(self.as_images(adj_rows), WHITE, self.background)
-            slope = np.asarray(np.sum(adj * at.slope(density)))
-            spread = at.spread(adj, len(density))
-            return Cotangents(density=spread, values={self.start_path: slope})
+        def vjp(adj_rows: np.ndarray) -> Back:
+            return {DENSITY: smoke_images_vjp(self.as_images(adj_rows), WHITE, self.background)}, {}
 
-        images = smoke_images(at.at(density), WHITE, self.background)
-        return Recorded(images.reshape(-1, 4), jvp, vjp)
+        return Recorded(smoke_images(density, WHITE, self.background).reshape(-1, 4), jvp, vjp)

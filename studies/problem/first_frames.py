@@ -8,19 +8,20 @@ import scipy.ndimage
 
 from studies.problem.films import FilmObserver
 from studies.problem.observations.films import FilmData, plate_of, silhouettes
+from studies.problem.observers import surfaces
 from studies.problem.observing import VISIBLE, unseen
 from studies.problem.parameters import Free, Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import Method, Stall
+from studies.search.optimizers.problem import Stall
 
 
 MARGIN = 0.03  # of the height: how far a body may be from where an unfitted camera sees it
 BORDER = 0.04  # of the shorter side: where no body is
 ELSEWHERE = 0.02  # of the size of the bodies
-FIRST_EVALUATIONS, FIRST_TOLERANCE = 400, 1e-4
+FIRST = declared.Search(method="gauss-newton", max_evaluations=400, tolerance=1e-4)
 
 
 def fit_first_frames(
@@ -57,14 +58,7 @@ def fit_first_frames(
         nuisances = Parameters(free, wholes=problem.parameters.wholes)
         nuisances = nuisances.held_at_values(problem.fixed)
         first = replace(_first_of_films(problem), parameters=nuisances)
-        found = minimize(
-            first,
-            nuisances.start,
-            Method.GAUSS_NEWTON,
-            max_evaluations=FIRST_EVALUATIONS,
-            tolerance=FIRST_TOLERANCE,
-            stall=Stall(1e-3, 3),
-        )
+        found = minimize(first, nuisances.start, FIRST, stall=Stall(1e-3, 3))
         values = nuisances.scene_values(found.theta)
         problem = replace(
             problem,
@@ -94,10 +88,7 @@ def _is_anywhere(problem: SceneProblem) -> bool:
 
 
 def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndarray) -> bool:
-    """Whether bodies are elsewhere in the first frames for one theta than for another.
-
-    So they are where the question is the camera of pictures of things at rest.
-    """
+    """Whether bodies begin elsewhere for another theta, as where a camera is the question."""
     if not any(isinstance(one, FilmObserver) for one in problem.observers):
         return False
     free = problem.parameters.free
@@ -110,7 +101,7 @@ def first_frames_differ(problem: SceneProblem, theta: np.ndarray, other: np.ndar
     for at in (theta, other):
         moved, samplings, _ = first.with_steps_for(at).run_at(at)
         places += [
-            np.concatenate([sampling.at(rows)[0] for rows in moved.surfaces.values()])
+            np.concatenate([sampling.at(rows)[0] for rows in surfaces(moved).values()])
             for sampling in samplings
         ]
     half = len(places) // 2
@@ -135,10 +126,7 @@ def _with_backgrounds(
     file: declared.SceneFile,
     margin: float | None,
 ) -> SceneProblem:
-    """Return the problem with the background of every film found outside the bodies.
-
-    Without a margin they may be anywhere but at the border.
-    """
+    """Return the problem with backgrounds found outside the bodies, or at borders."""
     first = _first_of_films(problem)
     moved, samplings, values = first.run_at(problem.parameters.start)
     by_name = {one.name: one for one in problem.observers}
@@ -151,7 +139,7 @@ def _with_backgrounds(
             continue
         alpha = one.as_images(one.predict(moved, at, values))[0, ..., 3]
         if alpha.sum() < VISIBLE:
-            points = np.concatenate([moved.surfaces[name][0] for name in file.bodies])
+            points = np.concatenate([moved[name][0] for name in file.bodies])
             raise StudyError(unseen(one, points))
         if margin is None:
             edge = max(int(np.ceil(BORDER * min(one.size))), 2)

@@ -1,15 +1,21 @@
 """The run of a scene: search, judge, certify, write results and the report."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from studies.answer.certificate import certificate
+import numpy as np
+
+from studies.answer.certificate import certificate, told, verdict_of, why_not_made
+from studies.answer.fit_warnings import fit_warnings
+from studies.answer.truth import Truth
 from studies.control.searching import solve_control
-from studies.problem import outcome, seen
+from studies.problem import seen
 from studies.problem.making import Made, make_problem
+from studies.problem.parameters import Parameters
 from studies.problem.pictures import shown
-from studies.problem.solve import Solved, robust, solve
+from studies.problem.solve import Solved, solve
 from studies.reports import scene_run
 from studies.reports.coarse import FILE as COARSE, coarse_json
 from studies.reports.preview.showing import inspect
@@ -21,8 +27,15 @@ from studies.runs.memory import make_plan, state_bytes
 from studies.runs.options import RunOptions
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
+from studies.scene.building import Built
 from studies.scene.motion import AtRest
+from studies.search.coarse import Found, read_search
+from studies.search.optimizers.evaluations import Evaluation
+from studies.search.optimizers.minimize import method_for
 from studies.search.optimizers.problem import Status
+
+
+LARGEST_LIST = 12  # components of one parameter listed one by one; more are summed up
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +82,13 @@ class SceneFit:
             folder.write_npz(LOOKS, **pictures.arrays)
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)
-        outcome.write_parameters(folder, solved, self.made.truth, logs_in)
+        write_parameters(folder, solved, self.made.truth, logs_in)
         seen.write_seen(folder, self.file, self.made, solved)
         units = solved.problem.parameters.units()
         if coarse := coarse_json(solved.found, solved.searched.parameters, units):
             folder.write_json(COARSE, coarse)
         report = scene_run.write_report(folder)
-        return [*outcome.summary(result, certified), f"report: {report}"]
+        return [*summary(result, certified), f"report: {report}"]
 
     def result(self, solved: Solved, logs_in: str = "") -> dict[str, Any]:
         """Return the result as plain numbers."""
@@ -83,11 +96,11 @@ class SceneFit:
         start = self.made.everything.parameters.start
         first = self.made.everything.with_steps_for(start)
         try:
-            loss_at_start = outcome.finite(float(first.loss_at(start)))
+            loss_at_start = finite(float(first.loss_at(start)))
         except ValueError:  # it blows up there
             loss_at_start = None
-        rows = outcome.parameter_rows(solved, start, self.made.truth)
-        how, is_control = robust(self.file.search, problem), self.file.purpose == "control"
+        rows = parameter_rows(solved, start, self.made.truth)
+        is_control = self.file.purpose == "control"
         return {
             "title": self.title,
             "purpose": self.file.purpose,
@@ -100,21 +113,20 @@ class SceneFit:
             "loss_at_start": loss_at_start,
             "evaluations": solved.evaluations,
             "method": f"{'' if is_control else 'coarse set, stages and '}"
-            f"{how.method_for(parameters.size)}",
+            f"{method_for(self.file.search, parameters.size)}",
             "loss_function": self.file.search.loss,
             "n_parameters": parameters.size,
             "n_values": int(problem.targets.size),
-            "what": outcome.what_moves(self.made.everything.built),
+            "what": what_moves(self.made.everything.built),
             **seen.facts_of(problem),
             "parameters": [row for row in rows if row["is_answer"]],
             "nuisances": [row for row in rows if not row["is_answer"]],
             "theta_labels": list(parameters.theta_labels),
             "uncertainty": solved.spread.to_dict(parameters.theta_labels),
-            "start": solved.found.start,
-            "logs": outcome.logs(solved, logs_in),
-            "basins": outcome.basins_json(solved.searched.parameters, solved.found),
+            "logs": logs(solved, logs_in),
+            "basins": basins_json(solved.searched.parameters, solved.found),
             "validation": solved.validation,
-            "findings": outcome.findings(solved),
+            "findings": findings(solved),
             "cameras": seen.cameras_json(problem, self.file, theta),
         }
 
@@ -149,3 +161,179 @@ def _check_budget(made: Made, options: RunOptions) -> None:
         dtype = "float64" if options.certificate else options.dtype  # certificates are in float64
         size = state_bytes(built.system, built.state, dtype, options.device)
         make_plan(options.checkpoint, 2, size)
+
+
+def parameter_rows(solved: Solved, start: np.ndarray, truth: Truth | None) -> list[dict[str, Any]]:
+    """Return one row for each component of answers and nuisances; many of a path are summed up."""
+    parameters, theta, spread = solved.problem.parameters, solved.result.theta, solved.spread
+    estimate, labels = parameters.natural(theta), parameters.labels
+    begun = parameters.held_at(start)  # of the same paths
+    first = begun.natural(begun.start)
+    hidden = errors = np.empty(0)
+    if truth is not None:
+        hidden = truth.flat(parameters.paths)
+        errors = truth.errors(parameters.paths, estimate)
+    out: list[dict[str, Any]] = []
+    for one in parameters.free:
+        count, done = one.start.size, sum(row["count"] for row in out)
+        is_long = count > LARGEST_LIST
+        for i in range(done, done + (1 if is_long else count)):
+            own = slice(i, i + (count if is_long else 1))
+            row: dict[str, Any] = {
+                "name": one.path if is_long else labels[i],
+                "index": None if is_long else i,
+                "count": count if is_long else 1,
+                "unit": one.unit,
+                "start": float(first[own].mean()),
+                "estimate": float(estimate[own].mean()),
+                "interval": None if is_long else _ends(spread.intervals.model, i),
+                "pixel_interval": None if is_long else _ends(spread.interval, i),
+            }
+            if is_long:  # the mean of some does not move: weights of sines with even phases
+                row["start_rms"] = float(np.sqrt(np.mean(first[own] ** 2)))
+                row["estimate_rms"] = float(np.sqrt(np.mean(estimate[own] ** 2)))
+            if truth is not None:
+                row["truth"] = float(hidden[own].mean())
+                row["relative_error"] = float(errors[own].mean())
+                if is_long:
+                    row["largest_error"] = float(errors[own].max())
+            out.append({**row, "is_answer": one.is_answer})
+    return out
+
+
+def _ends(interval: tuple[np.ndarray, np.ndarray], i: int) -> list[float] | None:
+    """Return the ends of an interval of one value; None if there is none."""
+    ends = [float(end[i]) for end in interval] if len(interval[0]) else [math.nan]
+    return ends if np.isfinite(ends).all() else None
+
+
+def basins_json(parameters: Parameters, found: Found) -> list[dict[str, Any]]:
+    """Return where every start ended, the answer among them: values of few parameters, loss."""
+    few = parameters.size <= LARGEST_LIST
+    return [
+        {
+            "values": dict(zip(parameters.labels, map(float, values), strict=True)) if few else {},
+            "loss": finite(one.loss),
+            "status": one.status.name,
+            "evaluations": one.evaluations,
+            "is_answer": k == 0,
+        }
+        for k, one in enumerate(found.basins)
+        for values in [parameters.natural(one.theta)]
+    ]
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None where it is infinite or none."""
+    return value if np.isfinite(value) else None
+
+
+def what_moves(built: Built) -> str:
+    """Return the bodies in a few words, e.g. "beam: 640 tetrahedra"."""
+    parts = []
+    for name, force in getattr(built.system, "forces", {}).items():
+        for key, kind in (("tets", "tetrahedra"), ("triangles", "triangles")):
+            elements = getattr(force, key, None)
+            if elements is not None and name in built.meshes and len(elements):
+                parts.append(f"{name}: {len(elements)} {kind}")
+    parts += [f"{name}: rigid" for name in getattr(built.system, "bodies", {})]
+    return ", ".join(parts) or ", ".join(built.meshes)
+
+
+def logs(solved: Solved, place: str = "") -> list[list[str]]:
+    """Return the logs of every basin; those of the answer go on with cameras and all frames."""
+    found = [list(basin.logs) for basin in solved.found.basins]
+    found[0] += solved.logs
+    return [[f"{place}/{name}" if place else name for name in names] for names in found]
+
+
+def findings(solved: Solved) -> list[str]:
+    """Return what else is to be said of the answer, in sentences."""
+    return [
+        f"`{name}` could not be predicted: the simulation blew up."
+        if left is None
+        else f"`{name}` was predicted by the fit of the others, which left {left:.1%} of its "
+        "motion unexplained; then it was fitted too."
+        for name, left in solved.validation.items()
+    ]
+
+
+def write_parameters(
+    folder: RunFolder, solved: Solved, truth: Truth | None, logs_in: str = ""
+) -> None:
+    """Write the answer with the history of the search and its spectrum."""
+    history: list[Evaluation] = []  # one for each theta with a finite loss
+    for one in read_search(folder, logs(solved, logs_in)[0]):
+        if np.isfinite(one.loss):
+            if history and np.array_equal(history[-1].theta, one.theta):
+                history.pop()
+            history.append(one)
+    searched, parameters = solved.searched.parameters, solved.problem.parameters
+    theta = solved.result.theta
+    first = list(parameters.first_answers)
+    thetas = [one.theta if len(one.theta) == searched.size else one.theta[first] for one in history]
+    folder.write_npz(
+        run_folder.PARAMETERS,
+        names=np.array(parameters.labels),
+        theta_names=np.array(parameters.theta_labels),
+        estimate=parameters.natural(theta),
+        theta=theta,
+        evaluations=np.array([one.spent for one in history]),
+        history_theta=np.array(thetas),
+        history=np.array([searched.natural(one) for one in thetas]),
+        history_loss=np.array([one.loss for one in history]),
+        singular_values=solved.spread.singular_values,
+        directions=solved.spread.directions,
+        **({} if truth is None else {"truth": truth.flat(parameters.paths)}),
+    )
+
+
+def interval_text(row: dict[str, Any], key: str = "interval") -> str:
+    """Return an interval of a parameter for terminal and report.
+
+    `key` is "interval", with model error, or "pixel_interval", of pixel noise only.
+    """
+    if not row[key]:
+        return "none"
+    low, high = row[key]
+    half = (high - low) / 2.0
+    relative = half / abs(row["estimate"]) if row["estimate"] else math.inf
+    if relative < 1e-13:
+        return "within rounding"
+    if relative < 1e-6:
+        return f"± {relative:.0e} relative"
+    return f"{low:.6g} to {high:.6g}"
+
+
+def summary(result: dict[str, Any], certified: dict[str, Any]) -> list[str]:
+    """Return a few lines for the terminal, the verdict first."""
+    verdict = result["verdict"]
+    lines = [f"verdict: {verdict['kind']}. {verdict['reason']}"]
+    lines += [f"warning: {warning}" for warning in fit_warnings(result)]
+    lines += [_parameter_line(row) for row in result["parameters"][:LARGEST_LIST]]
+    lines.append(
+        f"  loss {result['loss']:.3e} after {result['evaluations']} evaluations "
+        f"({result['status'].lower().replace('_', ' ')}: {result['message']})"
+    )
+    lines += [f"  {finding}" for finding in result["findings"]]
+    lines.append(f"gradient certificate: {told(verdict_of(certified))}")
+    lines += [f"warning: {reason}" for reason in why_not_made(certified)]
+    return lines
+
+
+def _parameter_line(row: dict[str, Any]) -> str:
+    """Return what was identified of a parameter, in one line."""
+    unit = f" {row['unit']}" if row["unit"].strip("-") else ""
+    line = f"  {row['name']} = {row['estimate']:.8g}{unit}"
+    if row["count"] > 1:
+        line = f"  {row['name']}: {row['count']} values, mean {row['estimate']:.6g}{unit}, "
+        line += f"root mean square {row['estimate_rms']:.4g}{unit}"
+    if row["interval"]:
+        line += f"  95 % interval with model error {interval_text(row)}"
+        line += f" (pixel noise only: {interval_text(row, 'pixel_interval')})"
+    if "truth" in row:
+        mean = "mean relative error" if row["count"] > 1 else "relative error"
+        line += f"  truth {row['truth']:.6g}, {mean} {row['relative_error']:.1e}"
+    if "largest_error" in row:
+        line += f", largest {row['largest_error']:.1e}"
+    return line

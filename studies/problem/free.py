@@ -1,23 +1,33 @@
-"""From the table `free` of a scene file to free parameters."""
+"""From the table `free` of a scene file to free parameters, and nuisances with Gaussian priors."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from adjoint.render.shape_losses import shape_loss_vjp
 from adjsim import checks
+from render.shape_losses import EdgeLength, Laplacian, NormalConsistency, ShapeLoss
 from studies.answer.verdict import COLORS
-from studies.problem.parameters import Free, Parameters
-from studies.problem.transforms import Log, Scaled
+from studies.problem.films import FilmObserver, camera_names
+from studies.problem.observers import Observer
+from studies.problem.observing import look_value
+from studies.problem.parameters import Free, Log, Parameters, Scaled, nuisance
 from studies.runs.errors import StudyError
 from studies.scene import declared
+from studies.scene.building import Built
 from studies.scene.components import component_of, split_component
+from studies.scene.maps import Value
 
 
 WIDE = 100.0  # default bounds of a positive parameter: its start divided and multiplied by this
 NEAR_BLACK = 1e-3
 GROUPS = {"pose": ("rotation", "translation")}  # what stands for several paths
+UNITS = {"rotation": "rad", "translation": "m", "fov_y": "deg", "focal": "pixels"}
+START = 0.25  # of its length: how far the start of a film is searched; of a picture, seconds
+COLOR_ERROR, DIRECTION_ERROR = 0.3, 0.5  # of colours and directions before they are fitted
+VERTICES = ".vertices"
 
 
 def make_free(
@@ -146,3 +156,134 @@ def _prior(given: declared.Prior, kind: str, width: np.ndarray) -> tuple[np.ndar
     if kind == "log":
         return np.log(mean), given.error / mean
     return mean / width, given.error / width
+
+
+def more_values(observers: Sequence[Observer]) -> dict[str, Value]:
+    """Return what may be free beside the system: cameras, looks, lights and start times."""
+    out: dict[str, Value] = {}
+    wide = (-np.inf, np.inf)
+    for one in observers:
+        around = START * (float(np.ptp(one.times)) or 1.0)
+        bounds = (one.start - around, one.start + around)
+        out[one.start_path] = Value(np.asarray(one.start), "s", "linear", bounds)
+        if isinstance(one, FilmObserver):
+            for target, path in one.paths.items():
+                value = look_value(one.scene, target)
+                bounds = (0.0, 1.0) if path.endswith(COLORS) else wide
+                out[path] = Value(value, "-", "linear", bounds)
+        if one.camera is not None:
+            known = one.camera.parameters()
+            for name in camera_names(one.camera):
+                out[f"{one.camera_path}.{name}"] = Value(known[name], UNITS[name], "linear", wide)
+    return out
+
+
+def camera_nuisances(file: declared.SceneFile, observers: Sequence[Observer]) -> tuple[Free, ...]:
+    """Return pose and lens of every camera of an observer, with priors as wide as declared."""
+    cameras = {one.camera_path: one.camera for one in observers if one.camera is not None}
+    out: list[Free] = []
+    for path, camera in cameras.items():
+        spec = file.cameras[path.partition(".")[2]]
+        known = camera.parameters()
+        distance = float(np.linalg.norm(camera.translation))
+        angle = np.radians(spec.angle_error)
+        # the middle of what is filmed moves sideways by position and by view
+        sideways = distance * np.hypot(spec.position_error, angle)
+        errors = {
+            "rotation": np.hypot(angle, spec.position_error),
+            "translation": np.array([sideways, sideways, distance * spec.position_error]),
+        }
+        for name in camera_names(camera):
+            error = errors.get(name, spec.fov_error * known[name])
+            out.append(nuisance(f"{path}.{name}", known[name], error, UNITS[name]))
+    return tuple(out)
+
+
+def views(cameras: Sequence[Free], values: Mapping[str, Value]) -> dict[str, Free]:
+    """Return cameras, colours and directions of light that may be free, with priors, by path."""
+    looks = {
+        path: nuisance(path, one.value, COLOR_ERROR)
+        for path, one in values.items()
+        if path.endswith((".look.ambient", ".look.diffuse"))
+    }
+    lights = {
+        path: nuisance(path, one.value, DIRECTION_ERROR)
+        for path, one in values.items()
+        if path.startswith("lights.")
+    }
+    return {one.path: one for one in cameras} | looks | lights
+
+
+def look_nuisances(
+    file: declared.SceneFile, built: Built, observers: Sequence[Observer]
+) -> tuple[Free, ...]:
+    """Return the looks that are fitted to the first frames: of films in RGB."""
+    films = [one for one in observers if isinstance(one, FilmObserver) and one.paths]
+    if not films:
+        return ()
+    asked = set(file.free)
+    values = more_values(films)
+    looks = {**file.bodies, **{k: v for k, v in file.obstacles.items() if v.draw}}
+    fitted = [
+        name
+        for name, one in looks.items()
+        if name in built.meshes
+        and hasattr(one, "look")
+        and file.is_fitted(one.look)
+        and not asked & {f"{name}.look{kind}" for kind in COLORS}  # they hold the colour
+    ]
+    of_looks = [f"{name}.look.{key}" for name in fitted for key in ("ambient", "diffuse")]
+    of_lights = [f"lights.{name}.{key}" for name in built.lights if fitted
+                 for key in ("direction", "coefficients")]  # fmt: skip
+    return tuple(
+        nuisance(path, values[path].value, error)
+        for paths, error in ((of_looks, COLOR_ERROR), (of_lights, DIRECTION_ERROR))
+        for path in paths
+        if path in values and path not in asked
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeLosses:
+    """Weighted losses of the vertices of one body, beside the loss of the pictures.
+
+        loss = sum over pictures of their mean square of differences in colour / SEEN^2
+               + n / SEEN^2 (laplacian L(x/s) + edge_length E(x/s) + normals N(x))
+
+    with n the sum of the weights of the pictures, s half of the body's longest side, and L, E and N
+    as in `render/shape_losses.py`: a weight depends neither on the size of the body nor on how many
+    pictures there are.
+    """
+
+    path: str  # "BODY.vertices"
+    weighted: Sequence[tuple[float, ShapeLoss]]
+
+    def value(self, x: np.ndarray) -> float:
+        """Return their sum at vertices x, (n, 3) [m]."""
+        return sum((weight * loss(x) for weight, loss in self.weighted), start=0.0)
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return its gradient, (n, 3) [1/m]."""
+        parts = [shape_loss_vjp(loss, x, weight) for weight, loss in self.weighted]
+        return sum(parts, start=np.zeros_like(x))
+
+
+def shape_losses(free: Mapping[str, declared.Free], built: Built) -> tuple[ShapeLosses, ...]:
+    """Return the losses of shape of all bodies whose vertices are free."""
+    found = []
+    for path, one in free.items():
+        if not path.endswith(VERTICES) or path not in built.values:
+            continue
+        known = built.values[path]
+        points, size = known.value, float(known.scale)
+        faces = np.asarray(built.meshes[path.removesuffix(VERTICES)].faces)
+        laplacian, edges = Laplacian(faces), EdgeLength(faces)
+        ends = points[edges.ends]
+        length = float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean())
+        weighted = [
+            (one.laplacian / size**2, laplacian),
+            (one.edge_length / size**2, EdgeLength(faces, length)),
+            (one.normals, NormalConsistency(faces)),
+        ]
+        found.append(ShapeLosses(path, [pair for pair in weighted if pair[0]]))
+    return tuple(found)

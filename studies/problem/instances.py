@@ -68,7 +68,7 @@ class Instances:
             "verdict": str(solved.verdict.kind.value),
             "loss": solved.result.loss,
             "evaluations": solved.evaluations,
-            "starts": len(solved.found.all),
+            "starts": len(solved.found.basins),
             "errors_are": "relative error",
             "errors": _errors(fit, solved),
             "spectrum": solved.spread.to_dict(solved.problem.parameters.theta_labels),
@@ -218,13 +218,7 @@ def _table(records: Records, published: Mapping[str, float]) -> dict[str, Any]:
 
 
 def parted(records: Records) -> tuple[Records, Records]:
-    """Return the records of instances that ended, and of those that failed.
-
-    Raises
-    ------
-    StudyError
-        If all failed.
-    """
+    """Return the records of instances that ended, and of those that failed; raise if all did."""
     failed = [one for one in records if one.get("status") == FAILED]
     if len(failed) == len(records):
         raise StudyError(f"All {len(failed)} instances failed, the first: {failed[0]['reason']}")

@@ -13,23 +13,21 @@ import numpy as np
 from studies.answer.truth import Truth
 from studies.problem.films import FilmObserver
 from studies.problem.first_frames import fit_first_frames
-from studies.problem.free import make_free
-from studies.problem.nuisances import (
+from studies.problem.forward import start_surfaces
+from studies.problem.free import (
     camera_nuisances,
     look_nuisances,
+    make_free,
     more_values,
+    shape_losses,
     views,
 )
-from studies.problem.observations.advice import advice_on_film, check_lengths
-from studies.problem.observations.films import FilmData, read_film
-from studies.problem.observations.simulated import blank_film, frame_times
+from studies.problem.observations.films import FilmData, advice_on_film, check_lengths, read_film
 from studies.problem.observers import Observer
-from studies.problem.observing import camera_of, make_observers
+from studies.problem.observing import blank_film, camera_of, frame_times, make_observers
 from studies.problem.own import OwnResiduals, own_observer
 from studies.problem.parameters import Parameters
 from studies.problem.problem import SceneProblem, on_one_timeline
-from studies.problem.shapes import shape_losses
-from studies.problem.start import start_surfaces
 from studies.problem.steps import Steps, first_steps
 from studies.problem.texels import TEXELS, felt_by, texel_units
 from studies.problem.twin import hidden_scene, true_values, truth_of, with_simulated

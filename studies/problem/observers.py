@@ -17,40 +17,35 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from studies.problem.sampling import Sampling
+from render.posed_camera import PosedCamera
+from studies.problem.steps import Sampling
 
 
 SEEN = 0.05  # a difference in colour, where white is 1, that counts as one
+NODES, DENSITY = "state.x", "state.density"
 Values = Mapping[str, np.ndarray]  # by scene path
+# Where everything is at the steps that are kept, or tangents of it: by name the vertices of every
+# drawn object (n_rows, n_vertices, 3) [m], and `NODES` of the model (n_rows, n_nodes, 3) [m] or
+# `DENSITY` of smoke (n_rows, height, width) [-]
+Moved = Mapping[str, np.ndarray]
+Back = tuple[
+    dict[str, np.ndarray], dict[str, np.ndarray]
+]  # cotangents of what moves, and of values by path
+
+
+def surfaces(moved: Moved) -> dict[str, np.ndarray]:
+    """Return the vertices of the drawn objects alone."""
+    return {name: rows for name, rows in moved.items() if name not in (NODES, DENSITY)}
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
-    """Where everything is at the steps that are kept: of a trajectory, or tangents of it."""
+class Recorded:
+    """A prediction with its derivatives."""
 
-    surfaces: dict[str, np.ndarray]  # vertices of every drawn object, (n_rows, n_vertices, 3) [m]
-    x: np.ndarray | None = None  # nodes, (n_rows, n_nodes, 3) [m]
-    density: np.ndarray | None = None  # of smoke, (n_rows, height, width) [-]
-
-
-@dataclass(eq=False)
-class Cotangents:
-    """What a prediction pulls back: to what is at the kept steps, and to values by path."""
-
-    surfaces: dict[str, np.ndarray] = field(default_factory=dict)
-    x: np.ndarray | None = None
-    density: np.ndarray | None = None
-    values: dict[str, np.ndarray] = field(default_factory=dict)
-
-    def add(self, other: "Cotangents") -> None:
-        """Add those of another observation."""
-        for mine, theirs in ((self.surfaces, other.surfaces), (self.values, other.values)):
-            for key, value in theirs.items():
-                mine[key] = mine[key] + value if key in mine else value
-        for name in ("x", "density"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if theirs is not None:
-                setattr(self, name, theirs if mine is None else mine + theirs)
+    rows: np.ndarray  # (n_rows, 4)
+    # the tangent of the rows, of those of what moves and of values; missing ones are 0
+    jvp: Callable[[Moved, Values], np.ndarray]
+    vjp: Callable[[np.ndarray], Back]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +60,10 @@ class Observer(ABC):
     times: np.ndarray  # relative to `start`, increasing, (n_frames,) [s]
     start: float  # the scene's time of time 0 [s]; free as "observations.NAME.start"
     index: np.ndarray  # number of each frame on the timeline of all observations, (n_frames,)
+    # of what is seen in a picture; it looks at points minus `center`, so that it turns about there
+    camera: PosedCamera | None = field(default=None, kw_only=True)
+    camera_path: str = field(default="", kw_only=True)  # "cameras.NAME"
+    center: np.ndarray = field(default_factory=lambda: np.zeros(3), kw_only=True)  # (3,) [m]
 
     @property
     def start_path(self) -> str:
@@ -88,9 +87,45 @@ class Observer(ABC):
         own = {name: getattr(self, name)[keep] for name in ("times", "index", self.BY_FRAME)}
         return replace(self, **own)
 
+    def camera_at(self, values: Values) -> Any:
+        """Return the camera with the values of its paths."""
+        own = values_under(self.camera_path, values)
+        return self.camera.with_values(own) if self.camera is not None and own else self.camera
+
     @abstractmethod
-    def record(self, moved: Moved, at: Sampling, values: Values) -> "Recorded":
+    def fields(self, moved: Moved) -> Moved:
+        """Return the part of what moves that is seen."""
+
+    @abstractmethod
+    def shown(self, seen: Moved, values: Values) -> Recorded:
+        """Predict from what is seen at the instants."""
+
+    def seen(self, moved: Moved, at: Sampling) -> dict[str, np.ndarray]:
+        """Return what is seen at the instants."""
+        return {name: at.at(rows) for name, rows in self.fields(moved).items()}
+
+    def record(self, moved: Moved, at: Sampling, values: Values) -> Recorded:
         """Predict, and keep what tangents and cotangents need."""
+        fields, shown = self.fields(moved), self.shown(self.seen(moved, at), values)
+
+        def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
+            shift = tan_values.get(self.start_path)
+            tangents: dict[str, np.ndarray] = {}
+            for name, rows in fields.items():
+                parts = [at.at(tan[name])] if name in tan else []
+                if shift is not None:
+                    parts.append(float(shift) * at.slope(rows))
+                if parts:
+                    tangents[name] = sum(parts[1:], start=parts[0])
+            return shown.jvp(tangents, tan_values)
+
+        def vjp(adj_rows: np.ndarray) -> Back:
+            adj_seen, adj_values = shown.vjp(adj_rows)
+            slope = sum(float(np.sum(adj * at.slope(fields[k]))) for k, adj in adj_seen.items())
+            back = {name: at.spread(adj, len(fields[name])) for name, adj in adj_seen.items()}
+            return back, {**adj_values, self.start_path: np.asarray(slope)}
+
+        return Recorded(shown.rows, jvp, vjp)
 
     def predict(self, moved: Moved, at: Sampling, values: Values) -> np.ndarray:
         """Return the prediction, (n_rows, 4)."""
@@ -127,16 +162,6 @@ class Observer(ABC):
         """Return the rows of the first frame, at every frame."""
         per_frame = self.rows_per_frame()
         return np.tile(self.targets()[:per_frame], (len(self.times), 1))
-
-
-@dataclass(frozen=True, eq=False)
-class Recorded:
-    """A prediction with its derivatives."""
-
-    rows: np.ndarray  # (n_rows, 4)
-    # the tangent of the rows; without a tangent of the motion, of values alone
-    jvp: Callable[[Moved | None, Values], np.ndarray]
-    vjp: Callable[[np.ndarray], Cotangents]  # pulls the cotangent of the rows back
 
 
 def values_under(path: str, values: Values) -> dict[str, np.ndarray]:

@@ -1,6 +1,8 @@
 """Observations of a scene file as observers: cameras, scenes to draw, and where points are."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,11 @@ from render.posed_camera import PosedCamera
 from render.scene import Material, Mesh, Scene, SphericalHarmonics
 from render.soft_raster import SoftRasterizer
 from studies.problem.films import FilmObserver, SmokeObserver
-from studies.problem.observations.films import FilmData
+from studies.problem.forward import start_surfaces
+from studies.problem.observations.films import FilmData, declared_backdrop
 from studies.problem.observations.points import PointData, read_points, read_states
-from studies.problem.observations.simulated import blank_points, frame_times
 from studies.problem.observers import Observer
-from studies.problem.points import PointObserver, to_pixels
-from studies.problem.start import start_surfaces
-from studies.problem.tracked import first_hit, on_surface
+from studies.problem.points import PointObserver, first_hit, on_surface, to_pixels
 from studies.runs.errors import StudyError
 from studies.scene import declared
 from studies.scene.building import Built
@@ -29,6 +29,7 @@ from studies.scene.cameras import make_camera, require_outside
 
 VISIBLE = 4.0  # pixels that the bodies must cover in the first frame
 PIXEL, MILLIMETRE = 1.0, 1e-3  # default standard deviations
+Observed = declared.Film | declared.Points | declared.States
 
 
 def camera_name(file: declared.SceneFile, one: declared.Film | declared.Points) -> str:
@@ -45,27 +46,18 @@ def make_observers(
     file: declared.SceneFile, built: Built, films: Mapping[str, FilmData]
 ) -> list[Observer]:
     """Return what is observed; films are still without a background."""
-    center = _center(file, built)
+    making = _Observing(file, built, films)
     found: list[Observer] = []
     for name, one in file.observations.items():
         if isinstance(one, declared.Film) and isinstance(built.state, SmokeState):
-            found.append(_smoke_observer(file, built.state, name, films[name]))
+            found.append(making.smoke(name, one, built.state.density.shape))
         elif isinstance(one, declared.Film):
-            found.append(_film_observer(file, built, name, data=films[name], center=center))
+            found.append(making.film(name, one))
         elif isinstance(one, declared.Points):
-            found.append(_point_observer(file, built, name, films=films, center=center))
+            found.append(making.points(name, one))
         else:
-            found.append(_state_observer(file, built, name))
+            found.append(making.states(name, one))
     return found
-
-
-def _center(file: declared.SceneFile, built: Built) -> np.ndarray:
-    """Return the middle of everything that moves at the start, (3,) [m]."""
-    surfaces = start_surfaces(built)
-    if not surfaces:  # smoke
-        return np.zeros(3)
-    points = np.concatenate([surfaces[name] for name in file.bodies])
-    return 0.5 * (points.min(axis=0) + points.max(axis=0))
 
 
 def posed(camera: AnyCamera, center: np.ndarray) -> PosedCamera:
@@ -84,38 +76,183 @@ def posed(camera: AnyCamera, center: np.ndarray) -> PosedCamera:
     )
 
 
-def _film_observer(
-    file: declared.SceneFile, built: Built, name: str, *, data: FilmData, center: np.ndarray
-) -> FilmObserver:
-    one = file.observations[name]
-    assert isinstance(one, declared.Film)
-    which = camera_name(file, one)
-    seen_from = make_camera(which, file.cameras[which], data.full_size, center)
-    surfaces = start_surfaces(built)
-    drawn = {body: (built.meshes[body].faces, surfaces[body]) for body in file.bodies}
-    require_outside(which, seen_from, drawn)
-    camera = posed(seen_from, center)
-    is_rgb = one.compare == "rgb"
-    scene = Scene(built.meshes, built.lights) if is_rgb else _white(built.meshes)
-    known: dict[str, Any] = {"blend": Hard()}
-    if one.softness:
-        sigma = softness(one.softness, data.frames.shape[1])
-        known = {"sigma": sigma, "seamless": not one.seams}
-    if one.simulate is not None and data.backdrop is not None:  # else it is found in the film
-        known["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
-    observer = FilmObserver(
-        **_pictures(file, name, data),
-        scene=scene,
-        camera=camera,
-        center=center,
-        camera_path=f"cameras.{which}",
-        rasterizer=SoftRasterizer(**known),
-        paths=_look_paths(built) if is_rgb else {},
-        growth=file.search.growth,
-    )
-    if one.simulate is None:
-        _require_in_picture(observer, np.concatenate([surfaces[body] for body in file.bodies]))
-    return observer
+@dataclass(frozen=True, eq=False)
+class _Observing:
+    """How the observations of a file become observers."""
+
+    file: declared.SceneFile
+    built: Built
+    films: Mapping[str, FilmData]
+
+    @cached_property
+    def surfaces(self) -> dict[str, np.ndarray]:
+        """Vertices of everything that is drawn at the start."""
+        return start_surfaces(self.built)
+
+    @cached_property
+    def bodies(self) -> np.ndarray:
+        """Those of the bodies, (n, 3) [m]."""
+        return np.concatenate([self.surfaces[name] for name in self.file.bodies])
+
+    @cached_property
+    def center(self) -> np.ndarray:
+        """The middle of everything that moves at the start, (3,) [m]."""
+        return 0.5 * (self.bodies.min(axis=0) + self.bodies.max(axis=0))
+
+    def film(self, name: str, one: declared.Film) -> FilmObserver:
+        """Return a film from a camera."""
+        which, data, meshes = camera_name(self.file, one), self.films[name], self.built.meshes
+        seen_from = make_camera(which, self.file.cameras[which], data.full_size, self.center)
+        drawn = {body: (meshes[body].faces, self.surfaces[body]) for body in self.file.bodies}
+        require_outside(which, seen_from, drawn)
+        is_rgb = one.compare == "rgb"
+        known: dict[str, Any] = {"blend": Hard()}
+        if one.softness:
+            sigma = softness(one.softness, data.frames.shape[1])
+            known = {"sigma": sigma, "seamless": not one.seams}
+        if one.simulate is not None and data.backdrop is not None:  # else it is found in the film
+            known["background"] = data.backdrop if is_rgb else np.zeros_like(data.backdrop)
+        observer = FilmObserver(
+            **self._pictures(name, one),
+            scene=Scene(meshes, self.built.lights) if is_rgb else _white(meshes),
+            camera=posed(seen_from, self.center),
+            center=self.center,
+            camera_path=f"cameras.{which}",
+            rasterizer=SoftRasterizer(**known),
+            paths=_look_paths(self.built) if is_rgb else {},
+            growth=self.file.search.growth,
+        )
+        if one.simulate is None:
+            _require_in_picture(observer, self.bodies)
+        return observer
+
+    def smoke(self, name: str, one: declared.Film, grid: tuple[int, ...]) -> SmokeObserver:
+        """Return a film of smoke."""
+        size = self.films[name].size
+        if size != grid:
+            raise StudyError(
+                f"`observations.{name}.video` must be as large as the picture of the smoke's "
+                f"density, {grid[0]} x {grid[1]} (height x width), got {size[0]} x {size[1]} after "
+                "`downsample`."
+            )
+        background = np.asarray(one.background.color or (0.0, 0.0, 0.0))
+        return SmokeObserver(**self._pictures(name, one), background=background)
+
+    def _pictures(self, name: str, one: declared.Film) -> dict[str, Any]:
+        """Return what all observers of pictures have in common."""
+        data, search = self.films[name], self.file.search
+        return {
+            **_observed(name, one, data.times),
+            "frames": data.frames,
+            "levels": search.levels if search.loss == "pyramid" else 1,
+            "first": data.frames[0],
+        }
+
+    def points(self, name: str, one: declared.Points) -> PointObserver:
+        """Return tracked points as an observer."""
+        key, subjects = f"observations.{name}", self.built.subjects
+        spec, camera, size, path = None, None, None, ""
+        if one.camera is not None:
+            spec, path = self.file.cameras[one.camera], f"cameras.{one.camera}"
+            size = self._picture_size(one.camera)
+            camera = posed(make_camera(one.camera, spec, size, self.center), self.center)
+        if one.simulate is None:
+            data = read_points(one, spec, size, key)
+        else:
+            data = blank_points(one, frame_times(one, self.file.world, key), key)
+        if one.body not in subjects:
+            raise StudyError(
+                f"`{key}.body` must be a body with a surface, got {one.body!r}. Known: "
+                f"{', '.join(subjects)}."
+            )
+        surface = self.surfaces[one.body]
+        faces = np.asarray(self.built.meshes[one.body].faces)
+        places = np.zeros((len(data.names), 3))  # of the points on the body at its start
+        for k, point in enumerate(data.names):
+            if point in one.at:
+                places[k] = one.at[point]
+                continue
+            row = int(np.argmax(np.isfinite(data.values[:, k, 0])))
+            first, late = data.values[row, k], one.start + data.times[row]
+            if late > 1.01 * np.diff(data.times).min(initial=np.inf):
+                raise StudyError(
+                    f"`{key}`: point {point!r} is first seen at {late:.4g} s, when its "
+                    f"body has moved. Say where it is at the start by `at.{point} = [x, y, z]`."
+                )
+            if camera is None or size is None:
+                places[k] = first
+                continue
+            ahead = surface - self.center
+            hit = first_hit(camera, size, first, surface=ahead, faces=faces)
+            if hit is None:
+                raise StudyError(
+                    f"`{key}`: point {point!r} begins at pixel "
+                    f"({first[0]:.1f}, {first[1]:.1f}), where the camera does not see "
+                    f"`bodies.{one.body}`. Say where it is by `at.{point} = [x, y, z]`, or check "
+                    "the camera."
+                )
+            places[k] = hit + self.center
+        return PointObserver(
+            **_observed(name, one, data.times),
+            places=data.values,
+            error=one.error or (MILLIMETRE if camera is None else PIXEL),
+            matrix=on_surface(name, surface, faces, places),
+            object=one.body,
+            camera=camera,
+            camera_path=path,
+            center=self.center,
+            size=size or (1, 1),
+        )
+
+    def _picture_size(self, name: str) -> tuple[int, int]:
+        """Return height and width of the picture of a camera: of its film, or by K [pixels]."""
+        for observed, data in self.films.items():
+            film = self.file.observations[observed]
+            if isinstance(film, declared.Film) and camera_name(self.file, film) == name:
+                return data.full_size
+        K = self.file.cameras[name].K
+        if K is None:
+            raise StudyError(
+                f"`cameras.{name}` must have a film, or K, R and t, for points in its pixels: "
+                "without them the size of its picture is not known."
+            )
+        return round(2 * K[1][2]) + 1, round(2 * K[0][2]) + 1
+
+    def states(self, name: str, one: declared.States) -> PointObserver:
+        """Return positions of all nodes of a body, or their centre of mass, as an observer."""
+        built, key = self.built, f"observations.{name}"
+        if one.body not in built.nodes:
+            raise StudyError(
+                f"`{key}.body` must be a body with nodes, got {one.body!r}. Known: "
+                f"{', '.join(built.nodes) or 'none'}."
+            )
+        n_nodes = len(built.state.x)
+        rows = np.arange(n_nodes)[built.nodes[one.body]]
+        mass = built.system.parameters()["mass"][rows]
+        n = 1 if one.center else len(rows)
+        if one.simulate is None:
+            data = read_states(one, key)
+        else:
+            times = frame_times(one, self.file.world, key)
+            data = PointData((), times, np.zeros((len(times), n, 3)))
+        if data.values.shape[1] != n:
+            nodes = f"the {n} nodes of `bodies.{one.body}`"
+            raise StudyError(
+                f"`{key}.file` must have {'one place, its centre of mass' if one.center else nodes}"
+                f", got {data.values.shape[1]}: `x` is (n_times, n_nodes, 3)."
+            )
+        weights = mass / mass.sum() if one.center else np.ones(n)
+        entries = (weights, (np.zeros_like(rows) if one.center else np.arange(n), rows))
+        matrix = scipy.sparse.csr_array(entries, shape=(n, n_nodes))
+        known = _observed(name, one, data.times)
+        return PointObserver(**known, places=data.values, error=one.error, matrix=matrix, object="")
+
+
+def _observed(name: str, one: Observed, times: np.ndarray) -> dict[str, Any]:
+    """Return what all observers have in common."""
+    index = np.arange(len(times))
+    known = {"name": name, "weight": one.weight, "times": times}
+    return {**known, "start": one.start, "index": index}
 
 
 def _require_in_picture(one: FilmObserver, points: np.ndarray) -> None:
@@ -130,163 +267,6 @@ def _require_in_picture(one: FilmObserver, points: np.ndarray) -> None:
     sides = ends[1] - ends[0]
     if not sides.all() or np.prod(sides + 1.0) < VISIBLE:
         raise StudyError(unseen(one, points))
-
-
-def _observed(one: Any, name: str, data: PointData) -> dict[str, Any]:
-    """Return what observers of points and of states have in common."""
-    return {
-        "name": name,
-        "weight": one.weight,
-        "times": data.times,
-        "start": one.start,
-        "index": np.arange(len(data.times)),
-        "places": data.values,
-    }
-
-
-def _point_observer(
-    file: declared.SceneFile,
-    built: Built,
-    name: str,
-    *,
-    films: Mapping[str, FilmData],
-    center: np.ndarray,
-) -> PointObserver:
-    """Return tracked points as an observer; a camera looks at points minus `center`."""
-    one, key = file.observations[name], f"observations.{name}"
-    assert isinstance(one, declared.Points)
-    spec, camera, size, path = None, None, None, ""
-    if one.camera is not None:
-        spec, path = file.cameras[one.camera], f"cameras.{one.camera}"
-        size = _picture_size(file, one.camera, films)
-        camera = posed(make_camera(one.camera, spec, size, center), center)
-    if one.simulate is None:
-        data = read_points(one, spec, size, key)
-    else:
-        data = blank_points(one, frame_times(one, file.world, key), key)
-    if one.body not in built.subjects:
-        raise StudyError(
-            f"`observations.{name}.body` must be a body with a surface, got {one.body!r}. Known: "
-            f"{', '.join(built.subjects)}."
-        )
-    surface = start_surfaces(built)[one.body]
-    faces = np.asarray(built.meshes[one.body].faces)
-    places = np.zeros((len(data.names), 3))  # of the points on the body at its start
-    for k, point in enumerate(data.names):
-        if point in one.at:
-            places[k] = one.at[point]
-            continue
-        row = int(np.argmax(np.isfinite(data.values[:, k, 0])))
-        first, late = data.values[row, k], one.start + data.times[row]
-        if late > 1.01 * np.diff(data.times).min(initial=np.inf):
-            raise StudyError(
-                f"`observations.{name}`: point {point!r} is first seen at {late:.4g} s, when its "
-                f"body has moved. Say where it is at the start by `at.{point} = [x, y, z]`."
-            )
-        if camera is None or size is None:
-            places[k] = first
-            continue
-        hit = first_hit(camera, size, first, surface=surface - center, faces=faces)
-        if hit is None:
-            raise StudyError(
-                f"`observations.{name}`: point {point!r} begins at pixel "
-                f"({first[0]:.1f}, {first[1]:.1f}), where the camera does not see "
-                f"`bodies.{one.body}`. Say where it is by `at.{point} = [x, y, z]`, or check "
-                "the camera."
-            )
-        places[k] = hit + center
-    return PointObserver(
-        **_observed(one, name, data),
-        error=one.error or (MILLIMETRE if camera is None else PIXEL),
-        matrix=on_surface(name, surface, faces, places),
-        object=one.body,
-        camera=camera,
-        camera_path=path,
-        center=center,
-        size=size or (1, 1),
-    )
-
-
-def _picture_size(
-    file: declared.SceneFile, name: str, films: Mapping[str, FilmData]
-) -> tuple[int, int]:
-    """Return height and width of the picture of a camera: of its film, or by its K [pixels]."""
-    for observed, data in films.items():
-        film = file.observations[observed]
-        if isinstance(film, declared.Film) and camera_name(file, film) == name:
-            return data.full_size
-    K = file.cameras[name].K
-    if K is None:
-        raise StudyError(
-            f"`cameras.{name}` must have a film, or K, R and t, for points in its pixels: "
-            "without them the size of its picture is not known."
-        )
-    return round(2 * K[1][2]) + 1, round(2 * K[0][2]) + 1
-
-
-def _state_observer(file: declared.SceneFile, built: Built, name: str) -> PointObserver:
-    """Return positions of all nodes of a body, or their centre of mass, as an observer."""
-    one = file.observations[name]
-    assert isinstance(one, declared.States)
-    if one.body not in built.nodes:
-        raise StudyError(
-            f"`observations.{name}.body` must be a body with nodes, got {one.body!r}. Known: "
-            f"{', '.join(built.nodes) or 'none'}."
-        )
-    n_nodes = len(built.state.x)
-    rows = np.arange(n_nodes)[built.nodes[one.body]]
-    mass = built.system.parameters()["mass"][rows]
-    n = 1 if one.center else len(rows)
-    if one.simulate is None:
-        data = read_states(one, f"observations.{name}")
-    else:
-        times = frame_times(one, file.world, f"observations.{name}")
-        data = PointData((), times, np.zeros((len(times), n, 3)))
-    if data.values.shape[1] != n:
-        whose = (
-            "one place, its centre of mass"
-            if one.center
-            else f"the {n} nodes of `bodies.{one.body}`"
-        )
-        raise StudyError(
-            f"`observations.{name}.file` must have {whose}, got {data.values.shape[1]}: `x` is "
-            "(n_times, n_nodes, 3)."
-        )
-    weights = mass / mass.sum() if one.center else np.ones(n)
-    entries = (weights, (np.zeros_like(rows) if one.center else np.arange(n), rows))
-    matrix = scipy.sparse.csr_array(entries, shape=(n, n_nodes))
-    return PointObserver(**_observed(one, name, data), error=one.error, matrix=matrix, object="")
-
-
-def _pictures(file: declared.SceneFile, name: str, data: FilmData) -> dict[str, Any]:
-    """Return what all observers of pictures have in common."""
-    one = file.observations[name]
-    return {
-        "name": name,
-        "weight": one.weight,
-        "times": data.times,
-        "start": one.start,
-        "index": np.arange(len(data.times)),
-        "frames": data.frames,
-        "levels": file.search.levels if file.search.loss == "pyramid" else 1,
-        "first": data.frames[0],
-    }
-
-
-def _smoke_observer(
-    file: declared.SceneFile, state: SmokeState, name: str, data: FilmData
-) -> SmokeObserver:
-    """Return a film of smoke as an observer."""
-    one, grid = file.observations[name], state.density.shape
-    assert isinstance(one, declared.Film)
-    if data.size != grid:
-        raise StudyError(
-            f"`observations.{name}.video` must be as large as the picture of the smoke's density, "
-            f"{grid[0]} x {grid[1]} (height x width), got {data.size[0]} x {data.size[1]} after "
-            "`downsample`."
-        )
-    background = np.asarray(one.background.color or (0.0, 0.0, 0.0))
-    return SmokeObserver(**_pictures(file, name, data), background=background)
 
 
 def _white(meshes: Mapping[str, Mesh]) -> Scene:
@@ -306,10 +286,7 @@ def look_value(scene: Scene, target: str) -> np.ndarray:
 
 
 def _look_paths(built: Built) -> dict[str, str]:
-    """Return the scene paths of looks and lights by the renderer's.
-
-    A sky takes the place of the material.
-    """
+    """Return the scene paths of looks and lights by the renderer's; under a sky, no material's."""
     in_sky = any(isinstance(light, SphericalHarmonics) for light in built.lights.values())
     paths: dict[str, str] = {}
     for name, mesh in built.meshes.items():
@@ -331,3 +308,39 @@ def unseen(one: FilmObserver, points: np.ndarray) -> str:
         f"the first frame of `observations.{one.name}`. They reach from {low} to {high} m. Check "
         "eye and target, the bodies' `position` and `scale`, or run `adjsim preview`."
     )
+
+
+def frame_times(one: Observed, world: declared.World, key: str) -> np.ndarray:
+    """Return when the frames of a simulated observation are, the last at the end, (n,) [s]."""
+    assert one.simulate is not None
+    duration = one.simulate.duration
+    if duration is None:
+        duration = world.duration
+    if duration is None:
+        raise StudyError(
+            f"`{key}.simulate.duration` is missing: give it, or `world.duration`, in seconds."
+        )
+    if duration == 0.0 and one.simulate.frames > 1:
+        raise StudyError(
+            f"`{key}.simulate.frames` must be 1 where the duration is 0, got {one.simulate.frames}."
+        )
+    n = one.simulate.frames
+    return np.arange(1, n + 1) * (duration / n)
+
+
+def blank_film(film: declared.Film, times: np.ndarray, key: str) -> FilmData:
+    """Return a film of the right size whose frames are still black, over its background."""
+    assert film.simulate is not None
+    size = film.simulate.height, film.simulate.width
+    frames = np.zeros((len(times), *size, 3))
+    return FilmData(frames, None, times, None, 1, size, declared_backdrop(film, size, key))
+
+
+def blank_points(points: declared.Points, times: np.ndarray, key: str) -> PointData:
+    """Return the points of `at` at places that are still 0."""
+    if not points.at:
+        raise StudyError(
+            f"`{key}.at` must say where the points are that are simulated: NAME = [x, y, z]."
+        )
+    columns = 3 if points.camera is None else 2
+    return PointData(tuple(points.at), times, np.zeros((len(times), len(points.at), columns)))

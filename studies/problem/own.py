@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from studies.problem.observers import Cotangents, Moved, Observer, Recorded, Values
-from studies.problem.sampling import Sampling
+from studies.problem.observers import Back, Moved, Observer, Recorded, Values, surfaces
 from studies.runs.errors import StudyError
 
 
@@ -90,11 +89,15 @@ class OwnObserver(Observer):
         """Return the residuals of bodies that stay where they begin: what there is to explain."""
         return self.in_rows(self.motionless)[:, :3]
 
-    def record(self, moved: Moved, at: Sampling, values: Values) -> Recorded:
+    def fields(self, moved: Moved) -> Moved:
+        """Return all surfaces."""
+        return surfaces(moved)
+
+    def shown(self, seen: Moved, values: Values) -> Recorded:
         """Evaluate the residuals."""
         del values
-        surfaces = {name: at.at(rows)[self.filled] for name, rows in moved.surfaces.items()}
-        r = np.asarray(self.own.residuals(surfaces), np.float64)
+        given = {name: rows[self.filled] for name, rows in seen.items()}
+        r = np.asarray(self.own.residuals(given), np.float64)
         n_all = np.size(self.own.times)
         if r.ndim != 2 or len(r) != n_all or r.shape[1] > 3 * self.count:
             raise StudyError(
@@ -102,29 +105,21 @@ class OwnObserver(Observer):
                 f"{n_all} frames, (n_frames, m), got shape {r.shape}."
             )
 
-        def jvp(tan: Moved | None, tan_values: Values) -> np.ndarray:
-            shift = tan_values.get(self.start_path)
-            tangents = {name: np.zeros_like(rows) for name, rows in surfaces.items()}
-            for name in tangents:
-                if tan is not None:
-                    tangents[name] += at.at(tan.surfaces[name])[self.filled]
-                if shift is not None:
-                    slope = at.slope(moved.surfaces[name])
-                    tangents[name] += float(shift) * slope[self.filled]
-            return self.in_rows(self._pushed(surfaces, tangents))
+        def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
+            del tan_values
+            tangents = {
+                name: tan[name][self.filled] if name in tan else np.zeros_like(rows)
+                for name, rows in given.items()
+            }
+            return self.in_rows(self._pushed(given, tangents))
 
-        def vjp(adj_rows: np.ndarray) -> Cotangents:
-            out, slope = Cotangents(), 0.0
-            adj_r = np.zeros(r.shape)
+        def vjp(adj_rows: np.ndarray) -> Back:
+            adj_r, out = np.zeros(r.shape), {}
             adj_r[self.kept] = adj_rows[:, :3].reshape(len(self.times), -1)[:, : r.shape[1]]
-            for name, adj_all in self.own.vjp(surfaces, adj_r).items():
-                rows = moved.surfaces[name]
-                adj = np.zeros((len(self.times), *np.shape(adj_all)[1:]))
-                np.add.at(adj, self.filled, adj_all)
-                slope += float(np.sum(adj * at.slope(rows)))
-                out.surfaces[name] = at.spread(np.asarray(adj, rows.dtype), len(rows))
-            out.values[self.start_path] = np.asarray(slope)
-            return out
+            for name, adj in self.own.vjp(given, adj_r).items():
+                out[name] = np.zeros((len(self.times), *np.shape(adj)[1:]), seen[name].dtype)
+                np.add.at(out[name], self.filled, adj)
+            return out, {}
 
         return Recorded(self.in_rows(r), jvp, vjp)
 

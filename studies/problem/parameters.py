@@ -3,14 +3,76 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from adjsim import checks
-from studies.problem.transforms import Identity, Scaled, Transform
 from studies.runs.errors import StudyError
 from studies.scene.components import split_component, with_components
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """p = unit theta, for quantities of either sign that the images feel unequally."""
+
+    unit: np.ndarray | float  # positive, for each value, or one that fits by broadcasting
+    prefix: ClassVar[str] = "scaled "  # of the label of theta
+
+    def natural(self, theta: np.ndarray) -> np.ndarray:
+        """Return the natural values at theta."""
+        return self.unit * theta
+
+    def theta(self, natural: np.ndarray) -> np.ndarray:
+        """Return theta of natural values."""
+        return np.asarray(natural, dtype=np.float64) / self.unit
+
+    def rate(self, theta: np.ndarray) -> np.ndarray | float:
+        """Return the derivative of the natural values."""
+        del theta
+        return self.unit
+
+    def box(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest box in theta that holds the natural box."""
+        return lower / self.unit, upper / self.unit
+
+
+@dataclass(frozen=True, eq=False)
+class Identity(Scaled):
+    """p = theta."""
+
+    unit: np.ndarray | float = 1.0
+    prefix: ClassVar[str] = ""
+
+
+@dataclass(frozen=True)
+class Log:
+    """p = exp(theta), for positive quantities."""
+
+    prefix: ClassVar[str] = "log "
+
+    def natural(self, theta: np.ndarray) -> np.ndarray:
+        """Return the natural values at theta."""
+        return np.exp(theta)
+
+    def theta(self, natural: np.ndarray) -> np.ndarray:
+        """Return theta of natural values; raise ValueError if one is not positive."""
+        value = np.asarray(natural, dtype=np.float64)
+        if not (value > 0.0).all():
+            raise ValueError(f"A value under the log transform must be positive, got {value}.")
+        return np.log(value)
+
+    def rate(self, theta: np.ndarray) -> np.ndarray:
+        """Return the derivative of the natural values."""
+        return np.exp(theta)
+
+    def box(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest box in theta that holds the natural box."""
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(lower, 0.0)), np.log(upper)
+
+
+Transform = Scaled | Log
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +173,7 @@ class Parameters:
 
     def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the natural value of every path at theta."""
-        parts = self._parts(theta)
+        parts = self.parts(theta)
         return {one.path: np.asarray(one.transform.natural(part)) for one, part in parts}
 
     def natural(self, theta: np.ndarray) -> np.ndarray:
@@ -120,33 +182,29 @@ class Parameters:
 
     def natural_tangents(self, theta: np.ndarray, tan_theta: np.ndarray) -> dict[str, np.ndarray]:
         """Return the tangent of every path for a tangent of theta."""
-        pairs = zip(self._parts(theta), self._parts(tan_theta), strict=True)
-        return {
-            one.path: np.asarray(one.transform.jvp(part, tan)) for (one, part), (_, tan) in pairs
-        }
+        pairs = zip(self.parts(theta), self.parts(tan_theta), strict=True)
+        return {one.path: one.transform.rate(part) * tan for (one, part), (_, tan) in pairs}
 
     def natural_jacobian(self, theta: np.ndarray) -> np.ndarray:
-        """Return d natural / d theta, `(size, size)`."""
-        columns = [
-            np.concatenate([np.ravel(t) for t in self.natural_tangents(theta, column).values()])
-            for column in np.eye(self.size)
-        ]
-        return np.stack(columns, axis=1)
+        """Return d natural / d theta, `(size, size)`: it is diagonal."""
+        tangents = self.natural_tangents(theta, np.ones(self.size))
+        return np.diag(np.concatenate([np.ravel(tan) for tan in tangents.values()]))
 
     def gradient(self, theta: np.ndarray, adjoints: Mapping[str, Any]) -> np.ndarray:
         """Return the gradient in theta from cotangents of the natural values by path."""
         parts = []
-        for one, part in self._parts(theta):
+        for one, part in self.parts(theta):
             adj = np.asarray(adjoints[one.path], np.float64).reshape(part.shape)
-            parts.append(np.ravel(one.transform.vjp(part, adj)))
+            parts.append(np.ravel(one.transform.rate(part) * adj))
         return np.concatenate(parts)
 
     def theta(self, natural: np.ndarray) -> np.ndarray:
         """Return theta of natural values, flat."""
-        parts = [np.ravel(one.transform.theta(part)) for one, part in self._parts(natural)]
+        parts = [np.ravel(one.transform.theta(part)) for one, part in self.parts(natural)]
         return np.concatenate(parts)
 
-    def _parts(self, theta: np.ndarray) -> list[tuple[Free, np.ndarray]]:
+    def parts(self, theta: np.ndarray) -> list[tuple[Free, np.ndarray]]:
+        """Return every free path with its part of a flat vector, in its shape."""
         return [
             (one, np.asarray(theta[part], np.float64).reshape(one.start.shape))
             for one, part in zip(self.free, self._slices, strict=True)

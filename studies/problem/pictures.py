@@ -32,12 +32,12 @@ from render.camera import AnyCamera, Camera
 from render.posed_camera import PosedCamera
 from render.scene import DirectionalLight, Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.problem.films import FilmObserver, with_look
+from studies.problem.films import FilmObserver
+from studies.problem.forward import start_surfaces
+from studies.problem.free import VERTICES
 from studies.problem.making import Made
 from studies.problem.observations.outlines import overlap
 from studies.problem.problem import SceneProblem
-from studies.problem.shapes import VERTICES
-from studies.problem.start import start_surfaces
 from studies.problem.texels import TEXELS, felt_by, texel_gain
 from studies.scene import declared
 
@@ -155,7 +155,7 @@ def _drawn(
 def _add_texture(
     out: Shown, made: Made, problem: SceneProblem, theta: np.ndarray, *, path: str
 ) -> None:
-    """Add which texels pictures determine and how well, and the body from other sides."""
+    """Add which texels pictures determine, and how well."""
     fitted = problem._values(theta)[path]
     shape, surfaces = fitted.shape[:2], start_surfaces(problem.built)
     matrices = felt_by(problem.observers, surfaces, path)
@@ -187,20 +187,7 @@ def _add_texture(
         )
         rows = {"hidden": truth, "fitted": fitted}
     out.findings.extend(found)
-    _show_texture(out, problem, rows, gain, path=path, surfaces=surfaces)
-
-
-def _show_texture(
-    out: Shown,
-    problem: SceneProblem,
-    textures: Mapping[str, np.ndarray],
-    gain: np.ndarray,
-    *,
-    path: str,
-    surfaces: Mapping[str, np.ndarray],
-) -> None:
-    """Add the textures with what pictures tell of them, and the body from other sides."""
-    name, films = path.removesuffix(TEXELS), _films(problem)
+    name, textures = path.removesuffix(TEXELS), rows
     shade = np.clip(np.log10(np.where(np.isfinite(gain), gain, 1e3)) / 3.0, 0.0, 1.0)
     told = np.where(np.isnan(gain), 0.5, 1.0 - shade)[..., None] * np.ones(3)
     told[np.isnan(gain)] = (0.45, 0.5, 0.56)
@@ -211,19 +198,6 @@ def _show_texture(
         "pixel comes through to dark ones a thousand times. No pixel looks at blue ones.",
     }
     out.add(look, np.stack([*textures.values(), told])[None], columns=[*textures, "told"])
-    cameras = _between([one.camera for one in films[:MOST_VIEWS]])
-    points = {key: x - films[0].center for key, x in surfaces.items()}
-    paths = {f"{name}.texels": path}
-    drawn = [
-        _drawn(with_look(films[0].scene, paths, {path: one}), cameras, points)
-        for one in textures.values()
-    ]
-    look = {
-        "name": f"elsewhere-{name}",
-        "title": "From other sides",
-        "caption": "From sides that no picture shows. What none shows is as it started.",
-    }
-    out.add(look, np.stack(drawn), rows=textures)
 
 
 def surface_points(mesh: TriangleMesh, count: int = POINTS, seed: int = 0) -> np.ndarray:

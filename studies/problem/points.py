@@ -1,6 +1,7 @@
 """Tracked points and states as observations, in space or in the pixels of a camera."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -10,8 +11,85 @@ from adjsim.rotations import rotation_matrix
 from render.lenses import Perspective
 from render.posed_camera import PosedCamera
 from studies.problem.films import camera_names
-from studies.problem.observers import Cotangents, Moved, Observer, Recorded, Values, values_under
-from studies.problem.sampling import Sampling
+from studies.problem.observers import NODES, Back, Moved, Observer, Recorded, Values, values_under
+from studies.runs.errors import StudyError
+
+
+NEAR = 0.05  # part of a body's size: how far from its surface a point may be
+
+
+def on_surface(
+    name: str, surface: np.ndarray, faces: np.ndarray, places: np.ndarray
+) -> scipy.sparse.csr_array:
+    """Return W, (n_points, n_vertices), whose rows weigh the corners of the nearest triangle."""
+    import pyvista
+
+    mesh = pyvista.PolyData.from_regular_faces(surface, faces)
+    found: Any = mesh.find_closest_cell(places, return_closest_point=True)
+    cells, nearest = found
+    corners = faces[np.atleast_1d(cells)]
+    size = float(np.linalg.norm(np.ptp(surface, axis=0)))
+    far = np.linalg.norm(nearest - places, axis=1)
+    if (far > NEAR * size).any():
+        k = int(np.argmax(far))
+        raise StudyError(
+            f"`observations.{name}` must have points on its body at the start, but one is at "
+            f"{places[k].round(4).tolist()} m, {far[k]:.3g} m away from it. Check units and pose "
+            "of the points and the body, or say where they are by `at`."
+        )
+    weights = _barycentric(surface[corners], nearest)
+    rows = np.repeat(np.arange(len(places)), 3)
+    shape = (len(places), len(surface))
+    return scipy.sparse.csr_array((weights.ravel(), (rows, corners.ravel())), shape=shape)
+
+
+def _barycentric(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return weights (n, 3) of corners (n, 3, 3) that sum up to points (n, 3) in their planes."""
+    a, b = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    d = points - corners[:, 0]
+    aa, ab, bb = (np.einsum("ij,ij->i", p, q) for p, q in ((a, a), (a, b), (b, b)))
+    da, db = np.einsum("ij,ij->i", d, a), np.einsum("ij,ij->i", d, b)
+    area = np.maximum(aa * bb - ab**2, np.finfo(float).tiny)
+    u, v = (bb * da - ab * db) / area, (aa * db - ab * da) / area
+    return np.stack([1.0 - u - v, u, v], axis=1)
+
+
+def first_hit(
+    camera: PosedCamera,
+    size: tuple[int, int],
+    pixel: np.ndarray,
+    *,
+    surface: np.ndarray,
+    faces: np.ndarray,
+) -> np.ndarray | None:
+    """Return where the ray through a pixel (u, v) first meets a surface, (3,) [m]; None: nowhere.
+
+    Source: Moeller & Trumbore, Fast, minimum storage ray/triangle intersection, 1997.
+    """
+    height, width = size
+    f_x, k, c_x, f_y, c_y = camera.optics.numbers()
+    s_x = (2.0 * pixel[0] + 1 - width) / height
+    s_y = (height - 1 - 2.0 * pixel[1]) / height
+    y = (s_y - c_y) / f_y
+    x = (s_x - c_x - k * y) / f_x
+    eye, axes = camera.pose()
+    ray = np.array([x, y, 1.0]) @ axes
+    origin, a, b = (
+        surface[faces[:, 0]],
+        *(surface[faces[:, i]] - surface[faces[:, 0]] for i in (1, 2)),
+    )
+    p = np.cross(ray, b)
+    area = np.einsum("ij,ij->i", a, p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        d = eye - origin
+        u = np.einsum("ij,ij->i", d, p) / area
+        q = np.cross(d, a)
+        v = q @ ray / area
+        depth = np.einsum("ij,ij->i", b, q) / area
+    is_hit = (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0) & (depth > 0.0)
+    if not is_hit.any():
+        return None
+    return eye + depth[is_hit].min() * ray
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,12 +102,7 @@ class PointObserver(Observer):
     error: float  # standard deviation [m or pixels]
     matrix: scipy.sparse.csr_array  # (n_points, n_vertices)
     object: str  # of which vertices; "": of the nodes of the model
-    # of points in a picture, in pixels (u, v) of an image of `size`; it looks at points minus
-    # `center`
-    camera: PosedCamera | None = None
-    camera_path: str = ""
-    center: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    size: tuple[int, int] = (1, 1)
+    size: tuple[int, int] = (1, 1)  # of the picture of points in pixels (u, v)
 
     def targets(self) -> np.ndarray:
         """Return the places in rows, 0 where a point was not tracked."""
@@ -47,56 +120,38 @@ class PointObserver(Observer):
         """Return the points at these places, (n_frames n_points, 3)."""
         return replace(self, places=rows[:, : self.places.shape[-1]].reshape(self.places.shape))
 
-    def _rows(self, moved: Moved) -> np.ndarray:
-        rows = moved.surfaces[self.object] if self.object else moved.x
-        assert rows is not None
-        return rows
-
     def _applied(self, rows: np.ndarray) -> np.ndarray:
         return np.stack([self.matrix @ frame for frame in rows])
 
-    def camera_at(self, values: Values) -> PosedCamera | None:
-        """Return the camera with the values of its paths; None of points in space."""
-        if self.camera is None:
-            return None
-        own = values_under(self.camera_path, values)
-        return self.camera.with_values(own) if own else self.camera
+    def fields(self, moved: Moved) -> Moved:
+        """Return the vertices of the object, or the nodes."""
+        name = self.object or NODES
+        return {name: moved[name]}
 
-    def record(self, moved: Moved, at: Sampling, values: Values) -> Recorded:
+    def shown(self, seen: Moved, values: Values) -> Recorded:
         """Predict the points."""
-        points, camera = self._applied(at.at(self._rows(moved))), self.camera_at(values)
-        seen = points - self.center  # by the camera
+        ((name, rows),) = seen.items()
+        points, camera = self._applied(rows), self.camera_at(values)
+        ahead = points - self.center  # as the camera has them
 
-        def jvp(tan: Moved | None, tan_values: Values) -> np.ndarray:
-            tan_points = np.zeros_like(points)
-            if tan is not None:
-                tan_points += self._applied(at.at(self._rows(tan)))
-            if (shift := tan_values.get(self.start_path)) is not None:
-                tan_points += float(shift) * self._applied(at.slope(self._rows(moved)))
+        def jvp(tan: Moved, tan_values: Values) -> np.ndarray:
+            tan_points = self._applied(tan[name]) if name in tan else np.zeros_like(points)
             if camera is None:
                 return _in_rows(tan_points)
             tangents = values_under(self.camera_path, tan_values)
             return _in_rows(
-                to_pixels_jvp(camera, seen, self.size, tan_points=tan_points, tangents=tangents)
+                to_pixels_jvp(camera, ahead, self.size, tan_points=tan_points, tangents=tangents)
             )
 
-        def vjp(adj_rows: np.ndarray) -> Cotangents:
-            out, adj = Cotangents(), adj_rows.reshape(*points.shape[:2], 4)
-            adj_points = adj[..., :3]
+        def vjp(adj_rows: np.ndarray) -> Back:
+            adj = adj_rows.reshape(*points.shape[:2], 4)
+            adj_points, by_path = adj[..., :3], {}
             if camera is not None:
-                adj_points, by_name = to_pixels_vjp(camera, seen, self.size, adj[..., :2])
-                out.values = {f"{self.camera_path}.{key}": value for key, value in by_name.items()}
-            back = np.stack([self.matrix.T @ frame for frame in adj_points])
-            rows = self._rows(moved)
-            out.values[self.start_path] = np.asarray(np.sum(back * at.slope(rows)))
-            spread = at.spread(back, len(rows))
-            if self.object:
-                out.surfaces[self.object] = spread
-            else:
-                out.x = spread
-            return out
+                adj_points, by_name = to_pixels_vjp(camera, ahead, self.size, adj[..., :2])
+                by_path = {f"{self.camera_path}.{key}": value for key, value in by_name.items()}
+            return {name: np.stack([self.matrix.T @ frame for frame in adj_points])}, by_path
 
-        shown = points if camera is None else to_pixels(camera, seen, self.size)
+        shown = points if camera is None else to_pixels(camera, ahead, self.size)
         return Recorded(_in_rows(shown), jvp, vjp)
 
     def _factor(self) -> np.ndarray:

@@ -11,22 +11,22 @@ independent numbers.
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from adjsim.backend import thread_count
 from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
-from studies.problem.observers import SEEN, Cotangents, Moved, Observer, Recorded
+from studies.problem.free import ShapeLosses
+from studies.problem.observers import DENSITY, NODES, SEEN, Moved, Observer, Recorded
 from studies.problem.parameters import Parameters
 from studies.problem.reach import Reach, system_at
-from studies.problem.sampling import Sampling, sample_steps
-from studies.problem.shapes import ShapeLosses
-from studies.problem.steps import Steps
+from studies.problem.steps import Sampling, Steps, sample_steps
 from studies.problem.worlds import Failure, Sample, run_worlds, worlds_at_once
 from studies.scene.building import Built
 from studies.scene.filming import Pulled
+from studies.scene.maps import add_up
 from studies.scene.motion import AtRest, Motion, pull_frames
 
 
@@ -35,6 +35,9 @@ SAME_TIME = 1e-6  # [s]: instants that are nearer are one
 Judge = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # values by scene path, the motion, and where the instants of each observation lie
 Moment = tuple[dict[str, np.ndarray], Motion, list[Sampling]]
+# the cotangents of predictions: of the trajectory and parameters of the system, of values by path
+Back = tuple[Pulled, dict[str, np.ndarray]]
+STATES = (NODES, DENSITY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +181,7 @@ class SceneProblem:
         return self._predicted(*self.moved(values), values)
 
     def moved(self, values: Mapping[str, np.ndarray]) -> tuple[Moved, list[Sampling]]:
-        """Return what moves for scene values by path, and where each observation's instants are.
-
-        The time step is one that suits these values.
-        """
+        """Return what moves for these values, in steps that suit them, and where instants lie."""
         own = self._stepped(values)
         motion, samplings = own._moment_of(values)
         return own._moved(motion, motion.run()), samplings
@@ -191,7 +191,9 @@ class SceneProblem:
         moved, samplings, values = self.run_at(theta)
         pairs = zip(self.observers, samplings, strict=True)
         return [
-            one.scenery(moved, at, values) for one, at in pairs if isinstance(one, FilmObserver)
+            one.scenery(one.seen(moved, at), values)
+            for one, at in pairs
+            if isinstance(one, FilmObserver)
         ]
 
     def run_at(self, theta: np.ndarray) -> tuple[Moved, list[Sampling], dict[str, np.ndarray]]:
@@ -207,21 +209,21 @@ class SceneProblem:
         surfaces = {
             name: subject.vertices(motion, run) for name, subject in self.built.subjects.items()
         }
-        return Moved(surfaces, getattr(run, "x", None), getattr(run, "density", None))
+        return surfaces | _states(run)
 
     def _tangent_of_motion(
         self, motion: Motion, tangents: Mapping[str, np.ndarray], values: Mapping[str, np.ndarray]
-    ) -> Moved | None:
-        """Return what moves for tangents by scene path; None where nothing of the system does."""
+    ) -> Moved:
+        """Return what moves for tangents by scene path; {} where the system stays."""
         reached = Reach(self.built, motion.dt).jvp(values, tangents)
         if not reached:
-            return None
+            return {}
         run, tan_run = motion.jvp(reached)
         surfaces = {
             name: subject.vertices_jvp(motion, run, tan_run, reached)
             for name, subject in self.built.subjects.items()
         }
-        return Moved(surfaces, getattr(tan_run, "x", None), getattr(tan_run, "density", None))
+        return surfaces | _states(tan_run)
 
     def images(self, theta: np.ndarray) -> np.ndarray:
         """Return all predictions at theta, (n_rows, 4)."""
@@ -264,25 +266,26 @@ class SceneProblem:
         recorded = moment[1].record()
         records = self._recorded(moment, recorded.trajectory)
         value, adj_rows = judge(np.concatenate([record.rows for record in records]))
-        pulled = self._pulled(moment[1], recorded.trajectory, records, adj_rows)
+        back = self._pulled(moment[1], recorded.trajectory, records, adj_rows)
         wanted = self._wanted()
-        adjoints = dict(pull_frames(recorded, pulled.frames, wanted)) if wanted else {}
-        return value, self._gradient(theta, moment[0], pulled, adjoints)
+        adjoints = dict(pull_frames(recorded, back[0].frames, wanted)) if wanted else {}
+        return value, self._gradient(theta, moment[0], back, adjoints)
 
     def _pulled(
         self, motion: Motion, run: Any, records: Sequence[Recorded], adj_rows: np.ndarray
-    ) -> "_Pulled":
-        """Pull the cotangent of the predictions of a run back to its frames."""
-        gathered, pulled = Cotangents(), Pulled()
+    ) -> Back:
+        """Pull the cotangent of the predictions of a run back to its frames, and to values."""
         ends = np.cumsum([len(record.rows) for record in records])
-        for record, part in zip(records, np.split(adj_rows, ends[:-1]), strict=True):
-            gathered.add(record.vjp(part))
-        for name, adj in gathered.surfaces.items():
-            pulled.add(self.built.subjects[name].vertices_vjp(motion, run, adj))
-        for name in ("x", "density"):
-            if (adj := getattr(gathered, name)) is not None:
-                pulled.add(Pulled({name: adj}))
-        return _Pulled(pulled.frames, pulled.values, gathered.values)
+        pairs = zip(records, np.split(adj_rows, ends[:-1]), strict=True)
+        back = [record.vjp(part) for record, part in pairs]
+        pulled = Pulled()
+        adj_fields = add_up(fields for fields, _ in back)
+        for name, adj in sorted(adj_fields.items(), key=lambda item: item[0] in STATES):
+            if name in STATES:
+                pulled.add(Pulled({name.removeprefix("state."): adj}))
+            else:
+                pulled.add(self.built.subjects[name].vertices_vjp(motion, run, adj))
+        return pulled, add_up(values for _, values in back)
 
     def _wanted(self) -> tuple[str, ...]:
         """Return the parameters of the system that what is free reaches."""
@@ -293,16 +296,16 @@ class SceneProblem:
         self,
         theta: np.ndarray,
         values: Mapping[str, np.ndarray],
-        pulled: "_Pulled",
+        back: Back,
         adjoints: dict[str, np.ndarray],
     ) -> np.ndarray:
         """Return the gradient in theta from cotangents of parameters that a rollout returned."""
-        wanted = self._wanted()
-        for path, adj in pulled.system.items():
+        wanted, (pulled, by_path) = self._wanted(), back
+        for path, adj in pulled.values.items():
             if path in wanted:
                 adjoints[path] = adjoints.get(path, 0.0) + adj
         found = Reach(self.built, self.steps.dt).vjp(values, adjoints)
-        for path, adj in pulled.scene.items():
+        for path, adj in by_path.items():
             found[path] = found[path] + adj if path in found else adj
         return self.parameters.scene_gradient(theta, found)
 
@@ -417,29 +420,22 @@ class SceneProblem:
             list(pool.map(fill, range(len(theta))))
         return np.concatenate([own, prior]), jacobian
 
-    def frames_of_rows(self) -> np.ndarray:
-        """Return the instant of every residual, (n_residuals,); -1 for priors."""
-        own = [
-            np.repeat(one.index, count // len(one.times))
-            for one, count in zip(self.observers, self._residual_counts(), strict=True)
-        ]
-        return np.concatenate([*own, np.full(self.parameters.size, -1)])
-
     def clusters_of_rows(self) -> np.ndarray:
-        """Return which rows of the residuals are one piece of evidence, as `frames_of_rows`.
+        """Return which rows of the residuals are one piece of evidence; -1 for priors.
 
         They are instants. Of things at rest they are pictures, which if they are few are cut in
         strips.
         """
-        if not self.is_at_rest:
-            return self.frames_of_rows()
-        counts = self._residual_counts()
+        counts = np.array(self._residual_counts())
         n = len(counts)
-        if n >= FEW_FRAMES or len(set(counts)) > 1:
-            own = np.repeat(np.arange(n), counts)
+        if not self.is_at_rest:
+            pairs = zip(self.observers, counts, strict=True)
+            own = [np.repeat(one.index, count // len(one.times)) for one, count in pairs]
+        elif n >= FEW_FRAMES or len(set(counts)) > 1:
+            own = [np.repeat(np.arange(n), counts)]
         else:
-            own, _ = row_clusters(sum(counts), n)
-        return np.concatenate([own, np.full(self.parameters.size, -1)])
+            own = [row_clusters(int(counts.sum()), n)[0]]
+        return np.concatenate([*own, np.full(self.parameters.size, -1)])
 
     def frame_losses(self, images: np.ndarray) -> np.ndarray:
         """Return the loss of every instant alone, (n_frames,): what is observed then."""
@@ -495,11 +491,9 @@ class SceneProblem:
         It is inf where the rollout blows up. Where the system is a `Model`, the points whose
         stiffness asks for nearly the same time step are worlds of one batch.
         """
-        found = np.full((len(thetas), self.n_frames), np.inf)
-        for row, sample in zip(found, self.samples(thetas, with_gradient=False), strict=True):
-            if isinstance(sample, Sample):
-                row[:] = sample.frame_loss
-        return found
+        none = np.full(self.n_frames, np.inf)
+        samples = self.samples(thetas, with_gradient=False)
+        return np.stack([one.frame_loss if isinstance(one, Sample) else none for one in samples])
 
     def with_rounded_steps(self, theta: np.ndarray) -> "SceneProblem":
         """Return the problem with a time step that suits theta, and that many thetas share."""
@@ -541,12 +535,10 @@ class SceneProblem:
         return found
 
 
-class _Pulled(NamedTuple):
-    """The cotangents of predictions, before those of the rollout."""
-
-    frames: dict[str, np.ndarray]  # of the fields of the trajectory
-    system: dict[str, np.ndarray]  # of parameters of the system, by its paths
-    scene: dict[str, np.ndarray]  # of values by scene path
+def _states(run: Any) -> dict[str, np.ndarray]:
+    """Return what observations may see of a trajectory beside surfaces."""
+    found = {name: getattr(run, name.removeprefix("state."), None) for name in STATES}
+    return {name: rows for name, rows in found.items() if rows is not None}
 
 
 def _sampled(
@@ -554,7 +546,7 @@ def _sampled(
 ) -> list[Sample | Failure]:
     """Return loss and gradient at points (number, problem, moment) with one time step."""
     runs, pull = run_worlds([moment[1] for _, _, moment in points], keeps=with_gradient)
-    pulled: list[_Pulled | None] = []
+    pulled: list[Back | None] = []
     residuals: list[np.ndarray] = []
     for (_, own, moment), run in zip(points, runs, strict=True):
         back, r = None, np.empty(0)
@@ -573,7 +565,7 @@ def _sampled(
         residuals.append(r)
     adjoints: list[dict[str, np.ndarray]] = [{} for _ in points]
     if with_gradient:
-        frames = [{} if one is None else one.frames for one in pulled]
+        frames = [{} if one is None else one[0].frames for one in pulled]
         wanted = points[0][1]._wanted()
         adjoints = pull(frames, wanted) if wanted and any(frames) else adjoints
     out: list[Sample | Failure] = []

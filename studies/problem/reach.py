@@ -13,6 +13,7 @@ free fall is exact at every step.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -81,12 +82,6 @@ class Reach:
         half = HalfStep((GRAVITY,), targets, self.dt / 2.0, moving, bodies)
         return (*self.built.maps, half)
 
-    @property
-    def _always(self) -> tuple[str, ...]:
-        """Parameters that no built scene has right: those of the start half a step early."""
-        last = self.maps[-1] if self.maps else None
-        return last.targets if isinstance(last, HalfStep) else ()
-
     @cached_property
     def defaults(self) -> dict[str, np.ndarray]:
         """The scene's own values, by path."""
@@ -100,7 +95,8 @@ class Reach:
     def values(self, given: Values) -> dict[str, np.ndarray]:
         """Return the system's parameters that differ from those of the built scene."""
         known = {**self.defaults, **given}
-        wanted = {*self.targets(given), *self._always}
+        always = (one.targets for one in self.maps if isinstance(one, HalfStep))
+        wanted = {*self.targets(given), *chain.from_iterable(always)}
         summed = add_up(one.values(known) for one in self._ending_at(wanted))
         return {path: value for path, value in summed.items() if path in wanted}
 

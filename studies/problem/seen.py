@@ -3,23 +3,23 @@
 `films.json` lists what the page shows of every film, in files of the run.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from render.annealing import softness
+from render.scene import Material, Mesh, Scene
+from render.soft_raster import SoftRasterizer, rasterize
 from studies.answer.fit_warnings import offset
 from studies.problem.films import FilmObserver, SmokeObserver
+from studies.problem.forward import start_surfaces
 from studies.problem.making import Made
-from studies.problem.observers import values_under
-from studies.problem.page_films import (
-    ROWS,
-    PageFilm,
-    enlarged,
-    fields_shown,
-    page_film,
-    smoke_film,
-)
+from studies.problem.observations.films import film_pictures
+from studies.problem.observers import Observer, values_under
+from studies.problem.observing import camera_of
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem
 from studies.problem.solve import Solved
@@ -27,15 +27,299 @@ from studies.reports.figures import difference_gain
 from studies.reports.scene_run import FILMS, THUMBNAIL
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
-from studies.runs.media import as_uint8, magnified, write_jpeg, write_video
+from studies.runs.media import as_float, as_uint8, magnified, write_jpeg, write_video
 from studies.scene import declared
+from studies.scene.filming import Skin
 from studies.scene.motion import trajectory_fields
+from studies.scene.obstacles import DRAWN_CELLS, drawn_obstacle
 from studies.search.optimizers.problem import NOT_FINITE
 
 
+ROWS = 480  # of a film on a page, at least
+MOST_FRAMES = 48
+AT_ONCE = 4  # frames
+SUPERSAMPLED = 24  # films of so many frames or fewer are drawn with twice the rows
+SOFT = 0.5  # width of edges [pixels]
+OPACITY = 0.3  # of obstacles that the scene does not draw
+AROUND = 2.0  # times the distance of the camera: edge of the part of a floor that is shown
+SQUARES = (0.35, 0.75)  # grey levels of a floor
+COLORS, UNKNOWN = "viridis", 0.6  # of a field, and the grey level where it has no value
+MARGIN = 24  # pixels around a body with a field
+FIELD_ROWS = 960  # of a picture of a field, before it is cut
 QUALITY = 18  # of films on the page, as x264 counts it
 THUMBNAIL_ROWS = 180
 SECONDS = 2.5  # how long a film plays; the motion itself is mostly shorter
+
+
+@dataclass(frozen=True, eq=False)
+class PageFilm:
+    """What a page shows of one film, in RGB of 8 bits, (n, height, width, 3)."""
+
+    footage: np.ndarray
+    answer: np.ndarray  # the whole motion where the film is a picture
+    is_simulated: bool = False  # whether the film was drawn again from the truth
+
+
+def page_film(
+    problem: SceneProblem,
+    one: FilmObserver,
+    file: declared.SceneFile,
+    *,
+    values: Mapping[str, np.ndarray],
+    made: Made,
+) -> PageFilm:
+    """Return what a page shows of a film at the answer; a simulated one is drawn again."""
+    n = len(one.times)
+    chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_FRAMES)).round().astype(int))
+    spec = file.observations[one.name]
+    assert isinstance(spec, declared.Film)
+    footage = None
+    if spec.video is not None:
+        footage = film_pictures(spec, camera_of(file, spec), one.name, rows=ROWS, chosen=chosen)
+    height, width = one.size if footage is None else footage.shape[1:3]
+    times = -(-ROWS // height)
+    size = (height * times, width * times)
+    instants = one.instants(values)[chosen] if n > 1 else _until(one, values)
+    plate = _plate(one, footage, size)
+    answer = _images(problem, one, file, plate, values=values, instants=instants)
+    if footage is None and made.hidden is not None and made.true_values is not None:
+        shown = next(each for each in made.hidden.observers if each.name == one.name)
+        assert isinstance(shown, FilmObserver)
+        truth = {**made.hidden.fixed, **made.true_values}
+        instants = one.instants(truth)[chosen]
+        footage = _images(made.hidden, shown, file, plate, values=truth, instants=instants)
+    if footage is None:
+        footage = as_uint8(one.frames[chosen])
+    return PageFilm(footage, answer, spec.video is None)
+
+
+def smoke_film(
+    problem: SceneProblem, one: SmokeObserver, values: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    """Return the frames of smoke at the answer; the whole motion where the film is a picture."""
+    times = one.times if len(one.times) > 1 else _until(one, values) - one.start
+    frames = np.broadcast_to(np.float32(0.0), (len(times), *one.frames.shape[1:]))
+    shown = replace(one, times=times, index=np.arange(len(times)), frames=frames)
+    (rows,) = _predicted(problem, [shown], values)
+    return as_uint8(shown.as_images(rows)[..., :3])
+
+
+def _until(one: Observer, values: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return times from the start of the motion to that of a picture."""
+    end = float(one.instants(values)[0])
+    return np.linspace(0.0, end, MOST_FRAMES) if end > 0.0 else np.array([end])
+
+
+def _predicted(
+    problem: SceneProblem, observers: Sequence[Observer], values: Mapping[str, np.ndarray]
+) -> Iterator[np.ndarray]:
+    """Yield the predictions of other observers, made one after the other."""
+    moved, samplings = replace(problem, observers=tuple(observers)).moved(values)
+    for one, at in zip(observers, samplings, strict=True):
+        yield one.predict(moved, at, values)
+
+
+def _images(
+    problem: SceneProblem,
+    one: FilmObserver,
+    file: declared.SceneFile,
+    plate: np.ndarray,
+    *,
+    values: Mapping[str, np.ndarray],
+    instants: np.ndarray,
+) -> np.ndarray:
+    """Return a film at these times of the scene over `plate`, (n, height, width, 3) of 8 bits."""
+    parts = np.array_split(instants, -(-len(instants) // AT_ONCE))
+    factor = 2 if len(instants) <= SUPERSAMPLED else 1
+    height, width = (factor * side for side in plate.shape[:2])
+    start = float(np.asarray(values.get(one.start_path, one.start)))
+    looks = one.scene if one.paths else Scene(problem.built.meshes, problem.built.lights)
+    pages = [
+        replace(
+            one,
+            scene=looks,
+            times=part - start,
+            index=np.arange(len(part)),
+            frames=np.broadcast_to(np.float32(0.0), (len(part), height, width, 3)),
+            rasterizer=_rasterizer(height, factor * SOFT),
+        )
+        for part in parts
+    ]
+    plate = _with_obstacles(plate, problem, one, file, values=values)
+    out = []
+    for page, rows in zip(pages, _predicted(problem, pages, values), strict=True):
+        drawn = page.as_images(rows)
+        if factor > 1:  # of strided parts: NumPy is slow at a mean over the axes of blocks
+            firsts = [(i, j) for i in range(factor) for j in range(factor)]
+            drawn = np.mean([drawn[:, i::factor, j::factor] for i, j in firsts], axis=0)
+        out.append(as_uint8(drawn[..., :3] + (1.0 - drawn[..., 3:]) * plate))
+    return np.concatenate(out)
+
+
+def _with_obstacles(
+    plate: np.ndarray,
+    problem: SceneProblem,
+    one: FilmObserver,
+    file: declared.SceneFile,
+    *,
+    values: Mapping[str, np.ndarray],
+) -> np.ndarray:
+    """Return the background with the obstacles that the scene does not draw, lightly."""
+    meshes: dict[str, Mesh] = {}
+    vertices: dict[str, np.ndarray] = {}
+    for name, obstacle in file.obstacles.items():
+        if not obstacle.draw:
+            for key, (mesh, points) in _obstacle_meshes(one, name, obstacle).items():
+                meshes[key], vertices[key] = mesh, (points - one.center)[None]
+    if not meshes:
+        return plate
+    size = plate.shape[0], plate.shape[1]
+    rasterizer = _rasterizer(size[0])
+    scene = Scene(meshes, problem.built.lights)
+    (drawn,) = rasterize(scene, one.camera_at(values), rasterizer, vertices, size)
+    return plate * (1.0 - OPACITY * drawn[..., 3:]) + OPACITY * drawn[..., :3]
+
+
+def _obstacle_meshes(
+    one: FilmObserver, name: str, obstacle: declared.Obstacle
+) -> dict[str, tuple[Mesh, np.ndarray]]:
+    """Return the meshes of an obstacle: of a plane, the squares of a floor near the bodies."""
+    if not isinstance(obstacle, declared.PlaneObstacle):
+        mesh, points = drawn_obstacle(name, obstacle)
+        return {name: (_grey(mesh.faces, SQUARES[1]), points)}
+    normal = np.asarray(obstacle.normal) / np.linalg.norm(obstacle.normal)
+    below = one.center - normal * (normal @ (one.center - np.asarray(obstacle.point)))
+    size = AROUND * float(np.linalg.norm(one.camera.translation))
+    near = replace(obstacle, point=tuple(below.tolist()), extent=min(obstacle.extent, size))
+    mesh, points = drawn_obstacle(name, near)
+    edges = points[[1, DRAWN_CELLS + 1]] - points[0]
+    offsets = (points[mesh.faces].mean(axis=1) - points[0]) @ edges.T
+    cells = np.floor(offsets / (edges**2).sum(axis=1) / 2.0).astype(int).sum(axis=1) % 2
+    return {
+        f"{name}-{k}": (_grey(mesh.faces[cells == k], grey), points)
+        for k, grey in enumerate(SQUARES)
+    }
+
+
+def _rasterizer(rows: int, soft: float = SOFT) -> SoftRasterizer:
+    return SoftRasterizer(sigma=softness(soft, rows), seamless=True)
+
+
+def _grey(faces: np.ndarray, level: float) -> Mesh:
+    return Mesh(faces, material=Material(ambient=0.6 * level, diffuse=0.4 * level))
+
+
+def _plate(one: FilmObserver, footage: np.ndarray | None, size: tuple[int, int]) -> np.ndarray:
+    """Return what is behind the bodies, as large as the page's film, (height, width, 3)."""
+    background = np.asarray(one.rasterizer.background, np.float64)
+    if not one.paths and footage is not None:  # silhouettes: the film itself, half as bright
+        return 0.5 * enlarged(as_float(footage[0]), size)
+    if background.ndim == 1:
+        return np.broadcast_to(background, (*size, 3))
+    return enlarged(background, size)
+
+
+def enlarged(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Return an image (H, W, C) of another size, smooth between pixels."""
+    from PIL import Image
+
+    def resized(channel: np.ndarray) -> Any:
+        made = Image.fromarray(np.ascontiguousarray(channel, np.float32))
+        return np.asarray(made.resize((size[1], size[0]), Image.Resampling.BICUBIC))
+
+    return np.stack([resized(one) for one in np.moveaxis(image, -1, 0)], axis=-1)
+
+
+def fields_shown(made: Made, solved: Solved, *, has_truth: bool) -> dict[str, dict[str, Any]]:
+    """Return pictures of the fields among the answers by path, seen by the first film's camera.
+
+    Each has `images` by name ("truth" and "answer"), (height, width, 3), the `unit`, and the ends
+    of its colours, `low` and `high`.
+    """
+    problem, theta = solved.problem, solved.result.theta
+    camera = next((one for one in problem.observers if isinstance(one, FilmObserver)), None)
+    if camera is None:
+        return {}
+    surfaces, out = start_surfaces(problem.built), {}
+    values = problem.parameters.values(theta).values()
+    for one, value in zip(problem.parameters.free, values, strict=True):
+        body = one.path.partition(".")[0]
+        subject = problem.built.subjects.get(body)
+        if not one.is_answer or not isinstance(subject, Skin):
+            continue
+        both = {"answer": value}
+        if has_truth and made.truth is not None:
+            both = {"truth": made.truth.flat((one.path,)).reshape(value.shape), **both}
+        found = {name: _of_vertices(solved, body, subject, each) for name, each in both.items()}
+        painted = {name: each for name, each in found.items() if each is not None}
+        if not painted:
+            continue
+        low = min(float(np.nanmin(each)) for each in painted.values())
+        high = max(float(np.nanmax(each)) for each in painted.values())
+        place = surfaces[body][None] - camera.center
+        view = camera.camera_at(problem._values(theta))
+        height, width = camera.size
+        size = (FIELD_ROWS, max(round(FIELD_ROWS * width / height), 1))
+        rasterizer = replace(_rasterizer(FIELD_ROWS), background=(1.0, 1.0, 1.0))
+        images = {}
+        for name, each in painted.items():
+            mesh = _painted(np.asarray(problem.built.meshes[body].faces), each, low, high)
+            (drawn,) = rasterize(Scene({body: mesh}), view, rasterizer, {body: place}, size)
+            images[name] = drawn[_around(drawn[..., 3])][..., :3]
+        unit = problem.parameters.units().get(one.path, "")
+        out[one.path] = {"images": images, "unit": unit, "low": low, "high": high}
+    return out
+
+
+def _of_vertices(solved: Solved, body: str, subject: Skin, value: np.ndarray) -> np.ndarray | None:
+    """Return a value for each drawn vertex, NaN where there is none; None of what is no field."""
+    if value.ndim == 0 or value.size < 2:
+        return None
+    built = solved.problem.built
+    field = np.linalg.norm(value.reshape(len(value), -1), axis=1) if value.ndim > 1 else value
+    rows = built.nodes.get(body)
+    if rows is None or built.held is None:
+        return None
+    n_nodes = len(built.held)
+    nodal = np.full(n_nodes, np.nan)
+    own = np.arange(n_nodes)[rows]
+    free = own[~built.held[rows]]
+    elements = getattr(getattr(built.system, "forces", {}).get(body), "nodes", None)
+    if len(field) == len(own):
+        nodal[own] = field
+    elif len(field) == len(free):
+        nodal[free] = field
+    elif elements is not None and len(field) == len(elements):
+        corners, each = np.asarray(elements).ravel(), elements.shape[1]
+        total = np.bincount(corners, np.repeat(field, each), n_nodes)
+        count = np.bincount(corners, minlength=n_nodes)
+        nodal = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    else:
+        return None
+    known = np.isfinite(nodal)
+    weight = subject.matrix @ known.astype(float)
+    mean = subject.matrix @ np.where(known, nodal, 0.0) / np.where(weight > 0.0, weight, 1.0)
+    return np.where(weight > 0.0, mean, np.nan)
+
+
+def _around(alpha: np.ndarray) -> tuple[slice, slice]:
+    """Return the rows and columns where something is drawn, and a margin."""
+    cuts = []
+    for axis in (1, 0):
+        (there,) = np.nonzero(alpha.max(axis=axis) > 0.0)
+        first, last = (there[0], there[-1]) if there.size else (0, alpha.shape[1 - axis] - 1)
+        cuts.append(slice(max(first - MARGIN, 0), last + MARGIN))
+    return cuts[0], cuts[1]
+
+
+def _painted(faces: np.ndarray, values: np.ndarray, low: float, high: float) -> Mesh:
+    """Return a mesh in the colours of its vertices' values, whatever the light."""
+    from matplotlib import colormaps
+
+    share = (values - low) / (high - low) if high > low else np.full_like(values, 0.5)
+    colors = colormaps[COLORS](np.nan_to_num(share))[:, :3]
+    colors[np.isnan(values)] = UNKNOWN
+    return Mesh(faces, vertex_colors=colors, material=Material(ambient=1.0, diffuse=0.0))
 
 
 def write_seen(folder: RunFolder, file: declared.SceneFile, made: Made, solved: Solved) -> None:
@@ -181,11 +465,10 @@ def cameras_json(
     values, parameters = problem._values(theta), problem.parameters
     out = {}
     for one in problem.observers:
-        path = getattr(one, "camera_path", "")
+        path, camera, center = one.camera_path, one.camera, one.center
         mine = [k for k, label in enumerate(parameters.labels) if label.startswith(f"{path}.")]
-        if not path or path in out or not mine:
+        if camera is None or path in out or not mine:
             continue
-        camera, center = one.camera, one.center  # pyright: ignore[reportAttributeAccessIssue]
         spec = file.cameras[path.partition(".")[2]]
         far = float(np.linalg.norm(camera.translation))
         if spec.eye is not None and spec.target is not None:

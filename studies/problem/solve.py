@@ -17,32 +17,38 @@ import numpy as np
 from studies.answer import evidence
 from studies.answer.evidence import Evidence
 from studies.answer.held_back import Explained, explained
-from studies.answer.intervals import FOOTAGE_FLOOR, Uncertainty, intervals, no_intervals, spectrum
+from studies.answer.intervals import (
+    FOOTAGE_FLOOR,
+    Uncertainty,
+    intervals,
+    no_intervals,
+    spectrum,
+    triangle,
+)
 from studies.answer.verdict import Verdict, judge
+from studies.problem.films import FilmObserver, PictureObserver
 from studies.problem.first_frames import first_frames_differ
 from studies.problem.making import Made
-from studies.problem.mirror import mirrored
 from studies.problem.observers import SEEN
-from studies.problem.pixel_noise import pixel_covariance
 from studies.problem.problem import SceneProblem, on_one_timeline
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
 from studies.scene import declared
-from studies.search.basins import MOST_TANGENTS, Basin, Found, RobustSearch, found_basins
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import NOT_FINITE, Method, Options, Result, Stall, Status
-from studies.search.robust import robust_search
+from studies.search.coarse import Basin, Found, found_basins
+from studies.search.optimizers.minimize import MOST_TANGENTS, method_for, minimize
+from studies.search.optimizers.problem import NOT_FINITE, Method, Result, Stall, Status
+from studies.search.robust import FIRST_ORDER, FIRST_ORDER_STALL, robust_search
 
 
 MIRRORED = "iterations-mirrored.jsonl"
 JOINT, FINAL = "iterations-joint.jsonl", "iterations-all.jsonl"
 ATTEMPTS = 3  # with new time steps
 STALL = Stall(1e-3, 3)  # steps of Gauss-Newton are long: three without a gain are enough
-FIRST_ORDER = (Method.ADAM, Method.GRADIENT_DESCENT, Method.POLYAK)
-FIRST_ORDER_STALL = Stall(1e-4, 30)  # without a line search a curve has plateaus
 RIVAL_STEPS = 6  # of Gauss-Newton: how far another basin is fitted with cameras of its own
 LEAST_FITTED = 3  # frames that must be left when some are held back
 Local = Callable[..., Result]  # `_local` with settings, folder and progress
+VECTORS, AXIAL = ("velocity",), ("spin", "rotation")  # the last parts of their paths
+SMALL = 1e-3  # of a vector: a smaller change is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +87,7 @@ def solve(
     part = problem.frames_between(0, n_fitted)
     first = part.parameters.first_answers
     searched = part.at(part.parameters.start, keep=first)
-    found = robust_search(searched, robust(how, searched), folder, progress, seed=(seed,))
+    found = robust_search(searched, how, folder, progress, seed=(seed,))
     local = partial(_local, how=how, folder=folder, progress=progress)
     found = _with_mirrored(searched, found, local)
     spent = found.evaluations
@@ -126,7 +132,7 @@ def solve(
     spent += more
     progress.say("judging the answer")
     floor = 0.0 if made.is_twin else FOOTAGE_FLOOR
-    has_jacobian = _method(how, whole) is Method.GAUSS_NEWTON
+    has_jacobian = method_for(how, whole.parameters.size) is Method.GAUSS_NEWTON
     spread = _spread(whole, result.theta, [joint.theta], floor, has_jacobian=has_jacobian)
     verdict = judge(
         Evidence(
@@ -167,10 +173,7 @@ def solve(
 
 
 def _unexplained_pictures(problem: SceneProblem, left: np.ndarray | None) -> float | None:
-    """Return the part of the variance of pictures that is left, where nothing moves.
-
-    None without pictures: residuals of the user's own have nothing to compare with.
-    """
+    """Return the part of the variance of pictures that is left; None without pictures."""
     variation = float(problem.variation_squares().sum())
     return None if left is None or variation == 0.0 else float(left.sum()) / variation
 
@@ -181,62 +184,14 @@ def fitted_frames(n_frames: int, held_back: float) -> int:
     return n_frames if count < LEAST_FITTED else count
 
 
-def robust(how: declared.Search, problem: SceneProblem) -> RobustSearch:
-    """Return the settings of the search of the answers alone.
-
-    Cameras, lights and looks have no coarse set: they are fitted to the first frame already. In
-    pictures of things at rest they have one within their bounds, if they have any.
-    """
-    axes = None
-    if problem.is_at_rest:
-        width = problem.parameters.upper - problem.parameters.lower
-        axes = tuple(np.flatnonzero(np.isfinite(width)).tolist())
-    elif all(one.is_view for one in problem.parameters.free):
-        axes = ()
-    is_slow = how.method in FIRST_ORDER or problem.is_at_rest
-    return RobustSearch(
-        coarse=how.coarse,
-        axes=axes,
-        basins=how.basins,
-        stages=how.softness if problem.is_at_rest else how.stages,
-        max_evaluations=how.max_evaluations,
-        tolerance=how.tolerance,
-        method=None if how.method is None else Method(how.method),
-        options=options_of(how),
-        stall=FIRST_ORDER_STALL if is_slow else Stall(),
-    )
-
-
-def options_of(how: declared.Search) -> Options:
-    """Return the settings of the methods."""
-    return Options(
-        memory=how.memory,
-        learning_rate=how.learning_rate,
-        decay=how.decay,
-        momentum=how.momentum,
-        beta1=how.beta1,
-        beta2=how.beta2,
-    )
-
-
 def _with_mirrored(problem: SceneProblem, found: Found, local: Local) -> Found:
     """Return what was found, and the basin of the same motion reflected across the view."""
     theta = mirrored(problem, found.best.theta)
     if theta is None or found.coarse is None:
         return found
     result = local(problem, theta, log=MIRRORED, stage="reflected in depth")
-    basin = Basin(
-        number=1 + max(one.number for one in found.basins),
-        first_stage=len(found.coarse.frames) - 1,
-        starts=theta[None],
-        theta=result.theta,
-        loss=result.loss,
-        status=result.status,
-        evaluations=result.evaluations,
-        logs=(MIRRORED,),
-        step_theta=result.theta,
-        is_searched=True,
-    )
+    number, last = 1 + max(one.number for one in found.basins), len(found.coarse.frames) - 1
+    basin = Basin.of(theta, result, MIRRORED, number=number, first_stage=last)
     return found_basins(
         [*found.basins, basin], found.evaluations + result.evaluations, found.coarse
     )
@@ -259,7 +214,6 @@ def _local(
     stage: str,
 ) -> Result:
     """Return the end of a local search, repeated while its end needs shorter time steps."""
-    method = _method(how, problem)
     spent, result = 0, Result(theta, np.inf, Status.NOT_FINITE, 0)
     for attempt in range(ATTEMPTS):
         stepped = problem.with_steps_for(theta)
@@ -268,25 +222,17 @@ def _local(
         result = minimize(
             stepped,
             theta,
-            method,
-            max_evaluations=how.max_evaluations,
-            tolerance=how.tolerance,
-            options=options_of(how),
+            how,
             log=folder.file(name),
             callback=progress,
             stage=stage,
-            stall=FIRST_ORDER_STALL if method in FIRST_ORDER else STALL,
+            stall=FIRST_ORDER_STALL if how.method in FIRST_ORDER else STALL,
         )
         spent += result.evaluations
         theta = result.theta
         if not stepped.steps_are_long(theta):
             break
     return replace(result, evaluations=spent)
-
-
-def _method(how: declared.Search, problem: SceneProblem) -> Method:
-    """Return how the local searches of a problem go."""
-    return robust(how, problem).method_for(problem.parameters.size)
 
 
 def _beside(problem: SceneProblem) -> str:
@@ -345,7 +291,7 @@ def _bent(problem: SceneProblem, first: np.ndarray, theta: np.ndarray) -> tuple[
 
 def _sees(problem: SceneProblem, path: str) -> bool:
     """Whether a path is of no camera, or of one that an observation looks through."""
-    cameras = {getattr(one, "camera_path", "") for one in problem.observers}
+    cameras = {one.camera_path for one in problem.observers}
     return not path.startswith("cameras.") or path.rpartition(".")[0] in cameras
 
 
@@ -357,10 +303,7 @@ def _spread(
     *,
     has_jacobian: bool,
 ) -> Uncertainty:
-    """Return the intervals at the answer, and the spectrum of the Jacobian.
-
-    Of many parameters there are none unless the search had their Jacobians too.
-    """
+    """Return intervals and spectrum; of many parameters none, unless the search had Jacobians."""
     n = problem.parameters.size
     if n > MOST_TANGENTS and not has_jacobian:
         left = _squares(problem, theta)
@@ -393,10 +336,7 @@ def no_spread(n: int, reason: str, noise: float = 0.0) -> Uncertainty:
 def _rivals(
     whole: SceneProblem, found: Found, theta: np.ndarray, *, how: declared.Search, local: Local
 ) -> tuple[list[evidence.Basin], int]:
-    """Return the other basins with cameras of their own, and the evaluations that it took.
-
-    A basin that was given up before it saw all frames has the cameras of the answer.
-    """
+    """Return the other basins, those that saw all frames with cameras of their own, and cost."""
     out, spent = [], 0
     steps = min(whole.parameters.size, MOST_TANGENTS) + 1  # rollouts of a step
     short = replace(how, max_evaluations=min(how.max_evaluations, RIVAL_STEPS * steps))
@@ -427,3 +367,69 @@ def _validated(
         left, part = _explained(alone, theta, looks=[theta])
         out[one.name] = _unexplained_pictures(alone, left) if part is None else part.unexplained
     return out
+
+
+def pixel_covariance(
+    problem: SceneProblem, theta: np.ndarray, r: np.ndarray, J: np.ndarray
+) -> np.ndarray | None:
+    r"""Return the covariance of theta by noise of the pixels, (p, p); None where J is singular.
+
+    r (n,) and J (n, p) are the residuals and their Jacobian at theta, the priors last. Residuals
+    are linear in the observations, r = A d with d = prediction - observation. Noise that is
+    independent in every pixel is not so in the blurred levels of a pyramid: with H = J^T J,
+
+        cov theta = H^-1 sum_k s_k^2 (A_k^T J_k)^T (A_k^T J_k) H^-1,   s_k^2 = d_k @ d_k / (N_k - p)
+
+    over the observations k; of points A is a factor for each row, and s_k^2 is that of r_k.
+    Source: Seber & Wild, Nonlinear Regression, Wiley 1989, sec. 2.1.
+    """
+    p = len(theta)
+    inner = np.zeros((p, p))
+    first = 0
+    rows, parts = problem.by_observer(problem.images(theta)), problem.by_residuals(r[:-p])
+    for (one, own_rows), (_, own_r) in zip(rows, parts, strict=True):
+        own = slice(first, first + len(own_r))
+        first = own.stop
+        if isinstance(one, PictureObserver):
+            off = (own_rows[:, :3] - one.targets()).ravel()
+            pulled = [one.residuals_vjp(column)[:, :3].ravel() for column in J[own].T]
+            through = np.stack(pulled).astype(np.float32)  # as large as J, of a width only
+            inner += float(off @ off) / max(off.size - p, 1) * (through @ through.T)
+        else:
+            inner += float(own_r @ own_r) / max(len(own_r) - p, 1) * (J[own].T @ J[own])
+    R = triangle(J)
+    if not np.abs(np.diag(R)).min() > 0.0:
+        return None
+    half = np.linalg.solve(R.T, inner)
+    return np.linalg.solve(R, np.linalg.solve(R, np.linalg.solve(R.T, half.T)).T)
+
+
+def mirrored(problem: SceneProblem, theta: np.ndarray) -> np.ndarray | None:
+    """Return theta of the motion reflected across the view of the first film; None if it is one.
+
+    A film from far away shows no depth: the reflected motion looks nearly the same. With the unit
+    vector n along the view it has
+
+        v -> v - 2 (v n) n        a vector
+        w -> -w + 2 (w n) n       an axial vector
+    """
+    views = [one for one in problem.observers if isinstance(one, FilmObserver)]
+    if not views:
+        return None
+    along = views[0].camera.pose()[1][2]
+    values = problem.parameters.values(theta)
+    changed = False
+    for path, value in values.items():
+        name = path.rpartition(".")[2]
+        if value.shape != (3,) or name not in (*VECTORS, *AXIAL) or path.startswith("cameras."):
+            continue
+        other = value - 2.0 * (value @ along) * along
+        other = -other if name in AXIAL else other
+        changed |= bool(np.abs(other - value).max() > SMALL * np.linalg.norm(value))
+        values[path] = other
+    if not changed:
+        return None
+    natural = np.concatenate([np.ravel(value) for value in values.values()])
+    low, high = problem.bounds
+    width = np.where(np.isfinite(high - low), high - low, 1.0)
+    return np.clip(problem.parameters.theta(natural), low + 1e-6 * width, high - 1e-6 * width)

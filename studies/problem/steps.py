@@ -1,7 +1,8 @@
-"""The size of the time step: chosen from the estimate of the stable one, unless it is given."""
+"""The time step, chosen from the estimate of the stable one unless given; instants between."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from studies.scene.contacts import stable_dt
 ROOM = 0.6  # of the estimated stable step: 2.8 times the stiffness is still stable
 LONG = 1.0  # of it, from which on steps are too long
 LEAST, SMOOTH = 4, 64  # steps between frames; without an estimate, as for a pendulum
+ON_A_STEP = 1e-6  # part of a step: a time that is nearer to a step is that of the step
 
 
 @dataclass(frozen=True)
@@ -55,3 +57,77 @@ def first_steps(interval: float, given: float | None) -> Steps:
     if given is None:
         return Steps(interval, LEAST)
     return Steps(interval, max(int(np.ceil(interval / given - 1e-9)), 1), is_given=True)
+
+
+class Sampling(NamedTuple):
+    r"""Where the instants of one observation lie among the rows of a trajectory.
+
+    An observation at time t lies between the steps k and k + 1 with k dt <= t. Its vertices are off
+    by O(dt^2) like the rollout itself; before time 0 everything is where it starts:
+
+        V(t) = (1 - w) V_k + w V_{k+1},   w = t/dt - k,   dV/dt = (V_{k+1} - V_k)/dt
+
+    `low` and `high` are rows, (n,); `weight` is that of the high one, (n,); `rate` is its
+    derivative with respect to the time of the instant, (n,) [1/s].
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    weight: np.ndarray
+    rate: np.ndarray
+
+    def at(self, rows: np.ndarray) -> np.ndarray:
+        """Return (n_rows, ...) at the instants, (n, ...)."""
+        if not self.weight.any():
+            return rows[self.low]
+        weight = _along(self.weight.astype(rows.dtype), rows)
+        return (1 - weight) * rows[self.low] + weight * rows[self.high]
+
+    def slope(self, rows: np.ndarray) -> np.ndarray:
+        """Return the derivative of `at` with respect to time, (n, ...)."""
+        return _along(self.rate.astype(rows.dtype), rows) * (rows[self.high] - rows[self.low])
+
+    def spread(self, adj: np.ndarray, n_rows: int) -> np.ndarray:
+        """Return the cotangent of the rows, (n_rows, ...), for one of `at`."""
+        out = np.zeros((n_rows, *adj.shape[1:]), adj.dtype)
+        weight = _along(self.weight.astype(adj.dtype), adj)
+        np.add.at(out, self.low, (1 - weight) * adj)
+        np.add.at(out, self.high, weight * adj)
+        return out
+
+
+def _along(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return weights (n,) in a shape that multiplies rows (n, ...)."""
+    return weight.reshape(-1, *([1] * (rows.ndim - 1)))
+
+
+def sample_steps(
+    times: Sequence[np.ndarray], dt: float, *, moves: Sequence[bool]
+) -> tuple[np.ndarray, list[Sampling]]:
+    """Return the steps that instants need, increasing, and where each observation's instants lie.
+
+    `times` are those of each observation, (n_k,) [s]; `moves` says which of them are free, so that
+    their derivative is asked for.
+    """
+    bounds = [_bounds(own, dt, is_free) for own, is_free in zip(times, moves, strict=True)]
+    steps = np.unique(np.concatenate([np.concatenate([low, high]) for low, high, *_ in bounds]))
+    if steps[-1] == 0:
+        steps = np.array([0, 1])
+    return steps, [
+        Sampling(np.searchsorted(steps, low), np.searchsorted(steps, high), weight, rate)
+        for low, high, weight, rate in bounds
+    ]
+
+
+def _bounds(
+    times: np.ndarray, dt: float, is_free: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the step before and after each time, the weight of the later one, and its slope."""
+    place = np.maximum(times, 0.0) / dt
+    nearest = np.rint(place)
+    place = np.where(np.abs(place - nearest) < ON_A_STEP, nearest, place)
+    low = np.floor(place).astype(np.int64)
+    weight = place - low
+    high = np.where((weight > 0.0) | is_free, low + 1, low)
+    rate = np.where((times >= 0.0) & is_free, 1.0 / dt, 0.0)
+    return low, high, weight, rate

@@ -99,10 +99,7 @@ def _matrix(parts: list[tuple[np.ndarray, ...]], shape: tuple[int, int]) -> csr_
 
 
 def texel_units(matrices: Matrices, shape: tuple[int, int]) -> np.ndarray:
-    """Return the units in which a search feels all texels alike, (height, width, 3).
-
-    Texels that no pixel looks at have the unit 1: their gradient is 0.
-    """
+    """Return units in which a search feels all texels alike, 1 of unseen ones, (H, W, 3)."""
     columns = [np.asarray(A.multiply(A).sum(axis=0)).reshape(shape) for A in matrices]
     squares = np.stack(columns, axis=-1)  # |a_k|^2
     return np.where(squares > 0.0, 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0)), 1.0)

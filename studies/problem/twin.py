@@ -29,10 +29,7 @@ RADIAN = {"deg": 180.0 / np.pi, "deg/s": 180.0 / np.pi, "rad": 1.0, "rad/s": 1.0
 def true_values(
     file: declared.SceneFile, values: Mapping[str, Value]
 ) -> dict[str, np.ndarray] | None:
-    """Return the values that observations are simulated with, where they differ from the scene's.
-
-    None if nothing is simulated.
-    """
+    """Return the values by path that observations are simulated with; None if none is."""
     if not any(one.simulate for one in file.observations.values()):
         return None
     given: dict[str, Any] = {
@@ -78,10 +75,7 @@ def with_simulated(
     file: declared.SceneFile,
     truth: Mapping[str, np.ndarray],
 ) -> SceneProblem:
-    """Return the problem whose simulated observations show what the truth does.
-
-    `hidden` has the same observations of the scene that is simulated.
-    """
+    """Return the problem whose simulated observations are those of `hidden` at the truth."""
     rows = hidden.predictions({**problem.fixed, **truth})
     observers = []
     for one, own in zip(problem.observers, rows, strict=True):

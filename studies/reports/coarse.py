@@ -8,8 +8,7 @@ from scipy.spatial import KDTree
 
 from studies.problem.parameters import Parameters
 from studies.reports import figures
-from studies.search.basins import Found
-from studies.search.coarse import is_log
+from studies.search.coarse import Found, is_log
 
 
 FILE = "coarse.json"

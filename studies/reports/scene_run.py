@@ -33,7 +33,7 @@ from studies.reports.numbers import count, estimate, interval, number
 from studies.reports.page import write_report as write_page
 from studies.runs import folder as run_folder
 from studies.runs.folder import RunFolder
-from studies.search.basins import read_search
+from studies.search.coarse import read_search
 from studies.search.optimizers.evaluations import Evaluation
 
 
@@ -61,7 +61,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     """Draw the figures, also in these formats, and write the report; return the page's path."""
     result, certified, manifest = folder.finished()
     files = FigureFiles(folder, formats)
-    log = read_search(folder, result["logs"][result["start"]])
+    log = read_search(folder, result["logs"][0])
     kind = result["verdict"]["kind"]
     if result["purpose"] == "control":  # many ways lead to a goal
         for row in result["parameters"]:
@@ -266,9 +266,7 @@ def _convergence(
     arrays = folder.read_npz(run_folder.PARAMETERS)
     if result["purpose"] == "control":
         arrays.pop("truth", None)
-    others = [
-        read_search(folder, names) for k, names in enumerate(result["logs"]) if k != result["start"]
-    ]
+    others = [read_search(folder, names) for names in result["logs"][1:]]
     stages = {one.stage: one.spent for one in log}
     ends = [*stages.values()][:-1]
     graded = [(one.spent, one.gradient_norm) for one in log if one.gradient_norm]

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from studies.problem.free import more_values
 from studies.problem.making import make_problem
-from studies.problem.nuisances import more_values
 from studies.problem.problem import SceneProblem
 from studies.problem.steps import Steps
 from studies.problem.worlds import Failure, Sample

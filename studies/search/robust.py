@@ -16,51 +16,64 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from studies.problem.problem import SceneProblem
+from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
-from studies.search.basins import (
+from studies.scene.declared import Search
+from studies.search.coarse import (
     Basin,
     CoarseLosses,
+    CoarseSet,
     Found,
-    RobustSearch,
+    coarse_set,
     found_basins,
+    is_log,
+    local_minima,
     log_names,
 )
-from studies.search.candidates import COARSE, candidates, coarse_losses, stages_for
-from studies.search.coarse import is_log
 from studies.search.optimizers.evaluations import Evaluation, Evaluator
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import Method, Result, Status
+from studies.search.optimizers.minimize import method_for, minimize
+from studies.search.optimizers.problem import Method, Stall, Status
 
 
 EXACT = 1e-12  # of the median of the coarse set: only a film without noise is fitted so well
 HOPELESS = 4.0  # times the best loss of the same stage
 SAME = 0.01  # of a positive value, or of the range of another one: two answers are the same
 REPEATS = 3  # with new time steps
+FIRST_ORDER = (Method.ADAM, Method.GRADIENT_DESCENT, Method.POLYAK)
+FIRST_ORDER_STALL = Stall(1e-4, 30)  # without a line search a curve has plateaus
+COARSE = "coarse.npz"
+MOST_AXES = 20  # a sample of more dimensions shows nothing
+FEW, HALVINGS, LEAST_FRAMES, HALVED_AXES = 2, 2, 3, 2  # see `stages_for`
+CLEAR = 0.9  # of the median: a minimum above it tells nothing
 
 
 def robust_search(
     problem: SceneProblem,
-    how: RobustSearch,
+    how: Search,
     folder: RunFolder,
     progress: EvaluationProgress,
     *,
     seed: Sequence[int] = (),
-    place: str = "",
 ) -> Found:
     """Return the best answer and the other basins, or go on where the folder's files end.
 
-    The problem has the frames that are not held back; `place` of the folder gets `coarse.npz` and
-    the logs. `seed` is that of the sample, if there is more than one axis.
+    The problem has the frames that are not held back. `seed` is that of the sample.
     """
-    name = f"{place}/{COARSE}" if place else COARSE
-    by_frame, points = coarse_losses(problem, how, folder, progress, seed=seed, name=name)
-    stages, frames = stages_for(how.stages, by_frame, points)
+    given = how.softness if problem.is_at_rest else how.stages
+    steps, ends_well = np.diff(given), bool(given) and given[-1] == 1.0
+    if not ends_well or not ((steps > 0.0).all() or (steps < 0.0).all()):
+        raise StudyError(
+            "`search.stages` must be growing parts of the film that end with 1.0, such as "
+            f"[0.3, 0.6, 1.0]; got {list(given)}."
+        )
+    by_frame, points = coarse_losses(problem, how, folder, progress, seed=seed)
+    stages, frames = stages_for(given, by_frame, points)
     coarse = CoarseLosses(points, by_frame, frames)
     basins = candidates(coarse, how.basins)
     n_points, n_basins = len(points.points), len(basins)
     progress.say(f"coarse set: {_count(n_points, 'point')}, {_count(n_basins, 'basin')}")
-    run = LocalSearches(problem, how, folder, progress, len(stages), place, n_basins)
+    run = LocalSearches(problem, how, folder, progress, len(stages), n_basins)
     spent = n_points
     given_up: list[Basin] = []
     finite = coarse.by_stage[-1][np.isfinite(coarse.by_stage[-1])]
@@ -102,21 +115,15 @@ class LocalSearches:
     """The local searches of a robust search."""
 
     problem: SceneProblem
-    how: RobustSearch
+    how: Search
     folder: RunFolder
     progress: EvaluationProgress
     n_stages: int
-    place: str
     n_basins: int
-
-    @property
-    def method(self) -> Method:
-        """How the local searches go."""
-        return self.how.method_for(self.problem.parameters.size)
 
     def log_name(self, basin: Basin, number: int, ending: str = "") -> str:
         """Return the name of a log of a stage."""
-        name = log_names(basin.number, self.n_stages, self.place)[number]
+        name = log_names(basin.number, self.n_stages)[number]
         return name.replace(".jsonl", f"{ending}.jsonl")
 
     def search(self, problem: SceneProblem, basin: Basin, number: int, label: str) -> Basin:
@@ -124,6 +131,7 @@ class LocalSearches:
         is_whole = number == self.n_stages - 1
         tolerance = self.how.tolerance if is_whole else float(np.sqrt(self.how.tolerance))
         basin = self._with_better_start(problem, basin, number)
+        is_slow = self.how.method in FIRST_ORDER or problem.is_at_rest
         for attempt in range(REPEATS + 1):
             name = self.log_name(basin, number, f"-steps-{attempt + 1}" if attempt else "")
             stage = f"{label}, new time step" if attempt else label
@@ -139,14 +147,11 @@ class LocalSearches:
             result = minimize(
                 stepped,
                 basin.theta,
-                self.method,
-                max_evaluations=self.how.max_evaluations,
-                tolerance=tolerance,
-                options=self.how.options,
+                replace(self.how, tolerance=tolerance),
                 log=self.folder.file(name),
                 callback=watch,
                 stage=stage,
-                stall=self.how.stall,
+                stall=FIRST_ORDER_STALL if is_slow else Stall(),
             )
             basin = replace(
                 basin,
@@ -170,31 +175,27 @@ class LocalSearches:
             return basin
         log = self.log_name(basin, number, "-start")
         thetas = (basin.theta, basin.starts[0])
-        losses = [one.loss for one in self._evaluations(problem, thetas, log)]
+        losses = self._losses(problem, thetas, log)
         theta = thetas[int(np.argmin(losses))]
         return replace(basin, theta=theta, evaluations=basin.evaluations + len(losses))
 
     def evaluated(self, problem: SceneProblem, basin: Basin) -> Basin:
         """Return a basin with the loss of a problem where it is; one evaluation."""
         name = self.log_name(basin, self.n_stages - 1, "-end")
-        (one,) = self._evaluations(problem, (basin.theta,), name)
-        return replace(
-            basin, loss=one.loss, evaluations=basin.evaluations + 1, step_theta=basin.theta
-        )
+        (loss,) = self._losses(problem, (basin.theta,), name)
+        return replace(basin, loss=loss, evaluations=basin.evaluations + 1, step_theta=basin.theta)
 
-    def _evaluations(
-        self, problem: SceneProblem, thetas: Sequence[np.ndarray], log: str
-    ) -> list[Result]:
+    def _losses(self, problem: SceneProblem, thetas: Sequence[np.ndarray], log: str) -> list[float]:
         """Return the losses at points, each with time steps that are stable there."""
-        results = []
+        losses = []
         for number, theta in enumerate(thetas):
             file = log.replace(".jsonl", f"-{number + 1}.jsonl") if number else log
             stepped = problem.with_steps_for(theta)
             evaluator = Evaluator(stepped, 1, log=self.folder.file(file))
-            is_squares = self.method is Method.GAUSS_NEWTON
+            is_squares = method_for(self.how, len(theta)) is Method.GAUSS_NEWTON
             one = evaluator.residual(theta) if is_squares else evaluator.gradient(theta)
-            results.append(Result(theta, one.loss, Status.MAX_EVALUATIONS, 1))
-        return results
+            losses.append(one.loss)
+        return losses
 
     def merged(self, basins: Sequence[Basin]) -> list[Basin]:
         """Return the basins without those that arrived at the point of a better one."""
@@ -229,3 +230,135 @@ class LocalSearches:
                 )
         keep = [basin for basin in basins if basin.loss <= limit]
         return keep, [basin for basin in basins if basin.loss > limit]
+
+
+def coarse_axes(problem: SceneProblem) -> tuple[int, ...]:
+    """Return the components of theta that the coarse set varies.
+
+    Cameras, lights and looks have no coarse set: they are fitted to the first frame already. In
+    pictures of things at rest they have one within their bounds, if they have any.
+    """
+    parameters = problem.parameters
+    if problem.is_at_rest:
+        return tuple(np.flatnonzero(np.isfinite(parameters.upper - parameters.lower)).tolist())
+    return () if all(one.is_view for one in parameters.free) else problem.answers
+
+
+def coarse_losses(
+    problem: SceneProblem,
+    how: Search,
+    folder: RunFolder,
+    progress: EvaluationProgress,
+    *,
+    seed: Sequence[int],
+) -> tuple[np.ndarray, CoarseSet]:
+    """Return the losses by frame of the coarse set from the folder, or evaluate them first."""
+    parameters, axes = problem.parameters, coarse_axes(problem)
+    if len(axes) > MOST_AXES and how.coarse is None:
+        progress.say(f"no coarse set: {len(axes)} components are free, more than {MOST_AXES}")
+        axes = ()
+    points = coarse_set(parameters, axes, how.coarse, seed)
+    if folder.has(COARSE):
+        stored = folder.read_npz(COARSE)
+        if not np.array_equal(stored["points"], points.points):
+            raise StudyError(
+                f"`{COARSE}` in {folder.path} has other points than this search. It belongs to "
+                "another run: start a new one in another folder."
+            )
+        return stored["losses_by_frame"], points
+    progress.say(f"coarse set: evaluating {len(points.points)} points")
+    losses = np.asarray(problem.losses_by_frame(list(points.points)), np.float64)
+    losses = np.where(np.isfinite(losses), losses, np.inf)
+    folder.write_npz(
+        COARSE,
+        points=points.points,
+        axes=np.array(points.axes, int),
+        labels=np.array(parameters.labels),
+        losses_by_frame=losses,
+    )
+    return losses, points
+
+
+def first_part(count: int, part: float) -> int:
+    """Return how many of the frames are the first part of a video, at least one."""
+    return max(1, round(part * count))
+
+
+def stages_for(
+    stages: Sequence[float], by_frame: np.ndarray, points: CoarseSet
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Return the stages of a search, and how many frames each of them compares.
+
+    Stages with the same number of frames are one, but for those of soft edges. As long as the
+    curve of the first one has more than `FEW` minima, half of its frames are a stage before it: at
+    most `HALVINGS` times, with few axes, and only if the loss of so few frames depends on the
+    parameters at all.
+    """
+    n_frames = by_frame.shape[1]
+    if stages[0] >= 1.0:  # all frames, with softer edges first
+        return tuple(stages), (n_frames,) * len(stages)
+    by_count = {first_part(n_frames, stage): stage for stage in stages}  # the last of equals
+    counts = list(by_count)
+    for _ in range(HALVINGS if len(counts) > 1 and len(points.axes) <= HALVED_AXES else 0):
+        half = counts[0] // 2
+        minima = local_minima(points, by_frame[:, : counts[0]].mean(axis=1))
+        if len(minima) <= FEW or half < LEAST_FRAMES:
+            break
+        if not _clear_minima(points, by_frame[:, :half].mean(axis=1)):
+            break
+        counts.insert(0, half)
+        by_count[half] = half / n_frames
+    return tuple(by_count[count] for count in counts), tuple(counts)
+
+
+def candidates(coarse: CoarseLosses, count: int) -> list[Basin]:
+    """Return the best local minima of the curves of all stages, as basins not yet searched.
+
+    They are ranked by loss over median loss of the stage; the minimum of the whole film is always
+    the first. Of neighbours the better one stays, and begins at the earlier of both first stages.
+    With several axes the given start is one more: a sample has gaps, and a user knows something.
+    """
+    if len(coarse.points.points) == 1:
+        return [_unsearched(0, coarse.points.points[0], 0)]
+    score: dict[int, float] = {}
+    first: dict[int, int] = {}
+    curves = coarse.by_stage
+    for number, curve in enumerate(curves):
+        for i, part in _clear_minima(coarse.points, curve).items():
+            score[i] = min(score.get(i, np.inf), part)
+            first.setdefault(i, number)
+    for i in map(int, local_minima(coarse.points, curves[-1])[:1]):
+        score[i] = -1.0
+        first.setdefault(i, len(curves) - 1)
+    chosen: list[int] = []
+    for i in sorted(score, key=lambda i: score[i]):
+        beside = [j for j in chosen if coarse.points.neighbours[i, j]]
+        for j in beside[:1]:
+            first[j] = min(first[j], first[i])
+        if not beside:
+            chosen.append(i)
+    chosen = chosen[:count] or [0]
+    if len(coarse.points.axes) > 1 and 0 not in chosen:
+        chosen.append(0)
+        first[0] = 0
+    return [
+        _unsearched(number, coarse.points.points[i], first.get(i, 0))
+        for number, i in enumerate(chosen)
+    ]
+
+
+def _clear_minima(points: CoarseSet, curve: np.ndarray) -> dict[int, float]:
+    """Return the minima below `CLEAR` times the median, by part of it; others are noise."""
+    minima = local_minima(points, curve)
+    if not minima.size:
+        return {}
+    middle = float(np.median(curve[np.isfinite(curve)]))
+    return {int(i): float(curve[i]) / middle for i in minima if curve[i] < CLEAR * middle}
+
+
+def _unsearched(number: int, theta: np.ndarray, first_stage: int) -> Basin:
+    """Return a basin that is no more than its start."""
+    return Basin(
+        number, first_stage, theta[None], theta, np.inf, Status.NOT_FINITE, evaluations=0, logs=(),
+        step_theta=theta, is_searched=False,
+    )  # fmt: skip

@@ -80,10 +80,7 @@ def foreground(data: FilmData) -> np.ndarray | None:
 
 
 def plain_background(frame: np.ndarray) -> np.ndarray | None:
-    """Return a smooth background, or one of rows, that explains the ring around a picture; or None.
-
-    The one of the two under which less of the picture (H, W, 3) is something else.
-    """
+    """Return the better of two backgrounds that explain the ring around a picture, or None."""
     height, width = frame.shape[:2]
     reach = max(int(RING * height), 2)
     ring = np.ones((height, width), bool)

@@ -34,10 +34,7 @@ def intrinsics(camera: Camera, size: tuple[int, int]) -> np.ndarray:
 
 
 def source_pixels(camera: Camera, size: tuple[int, int], key: str) -> np.ndarray | None:
-    """Return where the film shows what an ideal picture has at each pixel, (2, H, W) rows, columns.
-
-    None if the camera has no distortion. `key` is that of the camera, for messages.
-    """
+    """Return where the film shows each pixel of an ideal picture, (2, H, W); None if just there."""
     if not any(camera.distortion):
         return None
     height, width = size

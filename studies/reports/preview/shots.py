@@ -10,9 +10,8 @@ from render.annealing import softness
 from render.camera import AnyCamera
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.problem.observations.advice import advice_on_film
-from studies.problem.observations.films import FilmData, plate_of, read_film
-from studies.problem.observations.simulated import frame_times
+from studies.problem.observations.films import FilmData, advice_on_film, plate_of, read_film
+from studies.problem.observing import frame_times
 from studies.problem.reach import Reach
 from studies.problem.steps import first_steps
 from studies.runs.errors import StudyError

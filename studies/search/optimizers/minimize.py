@@ -1,16 +1,15 @@
 """One call for all methods; gradient descent with momentum and Adam are here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from adjsim import checks
+from studies.scene.declared import Search
 from studies.search.optimizers.evaluations import Evaluation, Evaluator
-from studies.search.optimizers.polyak import polyak
 from studies.search.optimizers.problem import (
     Method,
-    Options,
     Problem,
     Result,
     SearchEnd,
@@ -21,16 +20,25 @@ from studies.search.optimizers.scipy_methods import gauss_newton, lbfgsb
 
 
 ROUNDINGS = 10.0  # a step or a gradient below so many is noise
+NEAR = 0.1  # of the first loss
+CURVED = 1e-2  # least cosine of the angle between s and y
+LITTLE, LONGER = 0.1, 4.0
+LEAST = 0.2
+MOST_TANGENTS = 40  # with more components of theta a gradient is cheaper than a Jacobian
+EPSILON = 1e-12  # of Adam
+Pair = tuple[np.ndarray, np.ndarray]
 
 
-def minimize(  # noqa: PLR0913 -- what may be said of a search
+def method_for(how: Search, size: int) -> Method:
+    """Return how local searches with so many components of theta go."""
+    return Method(how.method or (Method.LBFGSB if size > MOST_TANGENTS else Method.GAUSS_NEWTON))
+
+
+def minimize(
     problem: Problem,
     theta0: np.ndarray,
-    method: Method,
+    how: Search,
     *,
-    max_evaluations: int,
-    tolerance: float = 1e-9,
-    options: Options | None = None,
     log: Path | None = None,
     callback: Callable[[Evaluation], None] | None = None,
     stage: str = "",
@@ -44,27 +52,23 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
     `log` holds already answer the first requests: a killed run goes on, with the same numbers to
     the bit. `callback` gets every evaluation, replayed ones included.
     """
-    checks.positive("max_evaluations", max_evaluations)
-    checks.positive("tolerance", tolerance)
-    tolerance = max(tolerance, ROUNDINGS * float(np.finfo(problem.dtype).eps))
+    tolerance = max(how.tolerance, ROUNDINGS * float(np.finfo(problem.dtype).eps))
     start = checks.array("theta0", theta0, ("n",))
     evaluator = Evaluator(
-        problem, max_evaluations, log=log, callback=callback, stage=stage, stall=stall
+        problem, how.max_evaluations, log=log, callback=callback, stage=stage, stall=stall
     )
-    bounds, options = problem.bounds, options or Options()
+    bounds, method = problem.bounds, method_for(how, len(start))
     try:
         if method is Method.GAUSS_NEWTON:
             status = gauss_newton(evaluator, start, tolerance=tolerance, bounds=bounds)
         elif method is Method.LBFGSB:
-            status = lbfgsb(
-                evaluator, start, tolerance=tolerance, bounds=bounds, memory=options.memory
-            )
+            status = lbfgsb(evaluator, start, tolerance=tolerance, bounds=bounds, memory=how.memory)
         elif method is Method.POLYAK:
-            status = polyak(evaluator, start, options, tolerance=tolerance, bounds=bounds)
+            status = polyak(evaluator, start, how, tolerance=tolerance, bounds=bounds)
         else:
             is_adam = method is Method.ADAM
             status = _descend(
-                evaluator, start, options, tolerance=tolerance, bounds=bounds, is_adam=is_adam
+                evaluator, start, how, tolerance=tolerance, bounds=bounds, is_adam=is_adam
             )
     except SearchEnd as end:
         status = end.status
@@ -76,7 +80,7 @@ def minimize(  # noqa: PLR0913 -- what may be said of a search
 def _descend(
     evaluator: Evaluator,
     theta: np.ndarray,
-    options: Options,
+    how: Search,
     *,
     tolerance: float,
     bounds: tuple[np.ndarray, np.ndarray],
@@ -87,7 +91,7 @@ def _descend(
     Heavy-ball momentum: velocity <- momentum velocity - learning_rate gradient. Adam: Kingma & Ba,
     ICLR 2015, algorithm 1, with its bias corrections. `decay` multiplies the rate of either.
     """
-    target, rate, t = None, options.learning_rate, 0
+    target, rate, t = None, how.learning_rate, 0
     velocity = mean = square = 0.0
     while True:
         gradient = evaluator.gradient(theta).gradient
@@ -99,12 +103,79 @@ def _descend(
             return Status.CONVERGED
         if is_adam:
             t += 1
-            mean = options.beta1 * mean + (1.0 - options.beta1) * gradient
-            square = options.beta2 * square + (1.0 - options.beta2) * gradient**2
-            mean_hat = mean / (1.0 - options.beta1**t)
-            square_hat = square / (1.0 - options.beta2**t)
-            velocity = -rate * mean_hat / (np.sqrt(square_hat) + options.epsilon)
+            mean = how.beta1 * mean + (1.0 - how.beta1) * gradient
+            square = how.beta2 * square + (1.0 - how.beta2) * gradient**2
+            mean_hat = mean / (1.0 - how.beta1**t)
+            square_hat = square / (1.0 - how.beta2**t)
+            velocity = -rate * mean_hat / (np.sqrt(square_hat) + EPSILON)
         else:
-            velocity = options.momentum * velocity - rate * gradient
-        rate *= options.decay
+            velocity = how.momentum * velocity - rate * gradient
+        rate *= how.decay
         theta = np.clip(theta + velocity, *bounds)
+
+
+def polyak(
+    evaluator: Evaluator,
+    theta: np.ndarray,
+    how: Search,
+    *,
+    tolerance: float,
+    bounds: tuple[np.ndarray, np.ndarray],
+) -> Status:
+    r"""Take quasi-Newton steps without a line search, as long as Polyak's, clipped to the bounds.
+
+        d = H g,   H of L-BFGS over its last pairs (s, y), begun with H_0 = L / |g|^2
+        theta <- theta - t d,   t = k min(1, L / <g, d>), but rms(t d) at most `rate`
+
+    The least loss is taken to be 0: a step does not promise to go below it. Without pairs it is
+    Polyak's step, L / |g|^2 along the gradient. Every evaluation is a step, also one that raises
+    the loss: where contact makes a loss rugged, a line search measures the roughness. Pairs are of
+    evaluations below `NEAR` of the first loss, and of positive curvature: far from its goal a loss
+    is no parabola.
+
+    Such a loss has spikes, where g is ten times what it is around, and Polyak's step far too short.
+    So k is 1 at first and after each step that changed the loss; after one that changed it by less
+    than `LITTLE` of what it promised, <g, t d>, k is `LONGER` times what it was. And above `NEAR`
+    of the first loss no step is shorter than `LEAST` of `rate`.
+
+    Source: Polyak, USSR Comput. Math. Math. Phys. 9 (1969), the step; Nocedal, Math. Comp. 35
+    (1980), the two loops.
+    """
+    first = here = evaluator.gradient(theta)
+    pairs: list[Pair] = []
+    more = 1.0  # k
+    while here.gradient is not None and first.gradient is not None:
+        if np.linalg.norm(here.gradient) <= tolerance * np.linalg.norm(first.gradient):
+            return Status.CONVERGED
+        d = two_loops(here.gradient, pairs, here.loss / float(here.gradient @ here.gradient))
+        is_far = here.loss >= NEAR * first.loss
+        t = more * min(1.0, here.loss / float(here.gradient @ d))
+        moved = np.clip(theta - _limited(t * d, how.learning_rate, is_far), *bounds)
+        there = evaluator.gradient(moved)
+        promised = min(float(here.gradient @ (theta - moved)), here.loss)
+        more = LONGER * more if abs(there.loss - here.loss) < LITTLE * promised else 1.0
+        is_near = max(here.loss, there.loss) < NEAR * first.loss
+        if is_near and there.gradient is not None:
+            s, y = moved - theta, there.gradient - here.gradient
+            if s @ y > CURVED * np.linalg.norm(s) * np.linalg.norm(y):
+                pairs = [*pairs, (s, y)][-how.memory :]
+        theta, here = moved, there
+    return Status.NOT_FINITE
+
+
+def _limited(step: np.ndarray, rate: float, is_far: bool) -> np.ndarray:
+    """Return a step as long as it may be, and far from the goal as it must be."""
+    length = float(np.sqrt(np.mean(step**2)))
+    return step * (np.clip(length, LEAST * rate if is_far else 0.0, rate) / length)
+
+
+def two_loops(g: np.ndarray, pairs: Sequence[Pair], first: float) -> np.ndarray:
+    """Return H g of L-BFGS, its first H being `first` times the identity."""
+    d, parts = g.copy(), []
+    for s, y in reversed(pairs):
+        parts.append((s @ d) / (s @ y))
+        d -= parts[-1] * y
+    d *= first
+    for (s, y), part in zip(pairs, reversed(parts), strict=True):
+        d += (part - (y @ d) / (s @ y)) * s
+    return d

@@ -105,32 +105,8 @@ class Stall:
 
 
 @dataclass(frozen=True)
-class Options:
-    """Settings of the methods; Gauss-Newton has none of its own.
-
-    `memory` is how many steps L-BFGS-B and Polyak's method remember: the more, the nearer they
-    are to conjugate gradients, which a spectrum with few far outliers does not slow down.
-    `learning_rate` is the step in theta per unit gradient (gradient descent), the typical step
-    itself (Adam), or the longest one (Polyak's); `decay` is what each step of the first two
-    multiplies it by. Adam: Kingma & Ba, ICLR 2015, algorithm 1.
-    """
-
-    memory: int = 10
-    learning_rate: float = 0.05
-    decay: float = 1.0
-    momentum: float = 0.9
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-12
-
-
-@dataclass(frozen=True)
 class Result:
-    """The best theta evaluated, and how the search ended.
-
-    `evaluations` counts rollouts: a forward, a forward with its reverse sweep, and each
-    tangent rollout are one each.
-    """
+    """The best theta evaluated, and how the search ended; `evaluations` counts rollouts."""
 
     theta: np.ndarray
     loss: float

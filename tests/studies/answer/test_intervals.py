@@ -24,8 +24,7 @@ from studies.answer.intervals import (
     row_clusters,
     upper_bound,
 )
-from studies.problem.parameters import Parameters
-from studies.problem.transforms import Identity
+from studies.problem.parameters import Identity, Parameters
 from studies.runs.errors import StudyError
 from tests.studies.answer.films import FRAMES, fit, jacobian, make_film, predict
 from tests.studies.problem.free import block, positive_block

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from studies.problem.parameters import Free
-from studies.problem.transforms import Log
+from studies.problem.parameters import Free, Log
 
 
 def block(path, transform, start, bounds=None):

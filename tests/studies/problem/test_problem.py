@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from studies.problem.sampling import sample_steps
+from studies.problem.steps import sample_steps
 from studies.problem.worlds import Failure, Sample
 from tests.studies.problem import scenes
 
@@ -83,7 +83,7 @@ def test_losses_by_frame_are_those_of_one_at_a_time(folder):
 def test_frames_of_rows_add_up_to_the_losses(folder):
     problem = scenes.problem_of(folder)
     theta = problem.parameters.start
-    r, frames = problem.residuals(theta), problem.frames_of_rows()
+    r, frames = problem.residuals(theta), problem.clusters_of_rows()
     own = frames >= 0
     by_frame = np.bincount(frames[own], r[own] ** 2) * scenes.FRAMES
     assert by_frame == pytest.approx(problem.frame_losses(problem.images(theta)), rel=1e-12)

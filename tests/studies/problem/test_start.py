@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from studies.problem.start import start_surfaces
+from studies.problem.forward import start_surfaces
 from studies.scene.building import build
 from studies.scene.motion import Motion
 from studies.scene.reading import scene_from_dict

@@ -8,7 +8,7 @@ from PIL import Image
 
 from studies.problem.api import simulate
 from studies.problem.making import make_problem
-from studies.problem.mirror import mirrored
+from studies.problem.solve import mirrored
 from studies.scene.reading import scene_from_dict
 from studies.scene.series import Series
 from tests.studies.problem import scenes

@@ -7,8 +7,7 @@ import pytest
 
 from studies.answer.certificate import BESIDE, check_point
 from studies.problem.making import make_problem
-from studies.problem.pixel_noise import pixel_covariance
-from studies.problem.solve import solve
+from studies.problem.solve import pixel_covariance, solve
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress

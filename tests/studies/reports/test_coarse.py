@@ -11,14 +11,14 @@ from studies.reports.coarse import coarse_figure, coarse_json
 from studies.reports.figures import png
 from studies.runs.folder import RunFolder
 from studies.runs.progress import EvaluationProgress
-from studies.search.basins import RobustSearch
+from studies.scene.declared import Search
 from studies.search.robust import robust_search
 from tests.studies.search.toys import Swing, four_free, one_free, two_free, with_offset
 
 
 def found(path, problem, **how):
     progress = EvaluationProgress(200, Console(file=io.StringIO()))
-    return robust_search(problem, RobustSearch(**how), RunFolder.create(path), progress)
+    return robust_search(problem, Search(**how), RunFolder.create(path), progress)
 
 
 @pytest.mark.parametrize(

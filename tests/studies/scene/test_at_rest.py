@@ -5,7 +5,7 @@ import pytest
 
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck
-from studies.problem.start import start_surfaces
+from studies.problem.forward import start_surfaces
 from studies.runs.errors import StudyError
 from studies.scene.building import build
 from studies.scene.motion import AtRest

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from studies.problem.parameters import Parameters
-from studies.problem.transforms import Identity
+from studies.problem.parameters import Identity, Parameters
 from studies.runs.errors import StudyError
 from studies.search.coarse import axis_range, coarse_set, local_minima
 from tests.studies.problem.free import block, positive_block

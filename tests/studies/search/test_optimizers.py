@@ -12,6 +12,7 @@ import pytest
 
 from adjsim.system import RolloutError
 from studies.runs.errors import StudyError
+from studies.scene.declared import Search
 from studies.search.optimizers.evaluations import (
     Evaluation,
     has_settled,
@@ -19,13 +20,13 @@ from studies.search.optimizers.evaluations import (
     reduce_residuals,
 )
 from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import Method, Options, Stall, Status
+from studies.search.optimizers.problem import Method, Stall, Status
 from studies.search.optimizers.scipy_methods import is_rough
 from tests.studies.toy import TRUTH, Decay
 
 
 START = np.zeros(3)
-RATES = {Method.ADAM: Options(learning_rate=0.1), Method.GRADIENT_DESCENT: Options(0.3)}
+RATES = {Method.ADAM: {"learning_rate": 0.1}}
 
 
 @pytest.fixture
@@ -33,9 +34,14 @@ def rng():
     return np.random.default_rng(6)
 
 
-def solve(method, problem=None, **settings):
-    settings.setdefault("max_evaluations", 3000)
-    return minimize(problem or Decay(), START, method, options=RATES.get(method), **settings)
+def search(method, **settings):
+    given = {"max_evaluations": 3000, "tolerance": 1e-9, **RATES.get(method, {}), **settings}
+    return Search(method=method.value, **given)
+
+
+def solve(method, problem=None, start=START, **given):
+    watched = {key: given.pop(key) for key in ("log", "callback", "stall") if key in given}
+    return minimize(problem or Decay(), np.array(start), search(method, **given), **watched)
 
 
 @pytest.mark.parametrize("method", list(Method))
@@ -133,9 +139,8 @@ def test_a_start_that_blows_up_is_a_status(method):
 def test_trial_steps_that_blow_up_are_shortened(method, start):
     seen = []
     problem = Decay(wall=2.5)
-    result = minimize(
-        problem, np.array(start), method, max_evaluations=200, tolerance=1e-8, callback=seen.append
-    )
+    how = {"max_evaluations": 200, "tolerance": 1e-8, "callback": seen.append}
+    result = solve(method, problem, start, **how)
     assert any(e.loss == np.inf for e in seen)
     np.testing.assert_allclose(result.theta, TRUTH, atol=1e-5)
 
@@ -148,17 +153,15 @@ def test_a_gradient_that_overflows_on_its_way_back_is_a_step_too_far():
             return super().loss_and_gradient(theta)
 
     seen = []
-    start = np.array([-1.5, 0.7, 0.6])
-    result = minimize(
-        Explosive(), start, Method.LBFGSB, tolerance=1e-8, max_evaluations=200, callback=seen.append
-    )
+    how = {"max_evaluations": 200, "tolerance": 1e-8, "callback": seen.append}
+    result = solve(Method.LBFGSB, Explosive(), [-1.5, 0.7, 0.6], **how)
     assert any(e.loss == np.inf for e in seen)
     np.testing.assert_allclose(result.theta, TRUTH, atol=1e-5)
 
 
 def test_a_search_pressed_against_a_blow_up_has_not_converged():
-    start = np.array([-0.5, 0.7, -0.7])  # the way to the truth leads out of the wall
-    result = minimize(Decay(wall=0.75), start, Method.GAUSS_NEWTON, max_evaluations=400)
+    start = [-0.5, 0.7, -0.7]  # the way to the truth leads out of the wall
+    result = solve(Method.GAUSS_NEWTON, Decay(wall=0.75), start, max_evaluations=400)
     assert result.status is not Status.CONVERGED
 
 
@@ -196,7 +199,7 @@ def test_a_log_of_another_start_is_refused(tmp_path):
     log = tmp_path / "log.jsonl"
     solve(Method.GAUSS_NEWTON, log=log)
     with pytest.raises(StudyError, match=r"log\.jsonl is of another search"):
-        minimize(Decay(), START + 1e-9, Method.GAUSS_NEWTON, max_evaluations=40, log=log)
+        solve(Method.GAUSS_NEWTON, start=START + 1e-9, max_evaluations=40, log=log)
 
 
 def test_a_file_that_is_no_log_is_refused(tmp_path):
@@ -206,20 +209,15 @@ def test_a_file_that_is_no_log_is_refused(tmp_path):
         read_log(log)
 
 
-def test_a_run_without_budget_is_refused():
-    with pytest.raises(ValueError, match="`max_evaluations` must be positive"):
-        solve(Method.ADAM, max_evaluations=0)
-
-
 KILLED = """
 import sys, pathlib
+from studies.scene.declared import Search
 from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.problem import Method
 from tests.studies.stopping import die_after
 from tests.studies.toy import Decay
 die_after(3)
-minimize(Decay(), [0.0, 0.0, 0.0], Method(sys.argv[1]), max_evaluations=60,
-         log=pathlib.Path(sys.argv[2]))
+how = Search(method=sys.argv[1], max_evaluations=60, tolerance=1e-9)
+minimize(Decay(), [0.0, 0.0, 0.0], how, log=pathlib.Path(sys.argv[2]))
 """
 
 
@@ -259,7 +257,7 @@ def test_no_search_asks_for_more_than_its_numbers_can_tell(method, monkeypatch):
     for dtype in ("float64", "float32"):
         problem = Decay()
         problem.dtype = dtype
-        minimize(problem, np.zeros(3), method, max_evaluations=5, tolerance=1e-9)
+        solve(method, problem, max_evaluations=5)
     assert asked == [1e-9, pytest.approx(10 * 2.0**-23)]
 
 

@@ -3,22 +3,24 @@
 import numpy as np
 import pytest
 
-from studies.search.optimizers.minimize import minimize
-from studies.search.optimizers.polyak import two_loops
-from studies.search.optimizers.problem import Method, Options, Status
+from studies.scene.declared import Search
+from studies.search.optimizers.minimize import minimize, two_loops
+from studies.search.optimizers.problem import Status
 from tests.studies.toy import Decay
 
 
 START = np.zeros(3)
 
 
+def how(budget, tolerance, rate, **settings):
+    return Search(method="polyak", max_evaluations=budget, tolerance=tolerance,
+                  learning_rate=rate, **settings)  # fmt: skip
+
+
 def steps(rate, **settings):
     """Return the evaluations of a search."""
     seen = []
-    minimize(
-        Decay(), START, Method.POLYAK, max_evaluations=12, tolerance=1e-12,
-        options=Options(learning_rate=rate, **settings), callback=seen.append,
-    )  # fmt: skip
+    minimize(Decay(), START, how(12, 1e-12, rate, **settings), callback=seen.append)
     return seen
 
 
@@ -49,10 +51,7 @@ class Spike(Decay):
 
 def test_a_step_that_changes_nothing_is_followed_by_a_longer_one():
     seen = []
-    minimize(
-        Spike(), START, Method.POLYAK, max_evaluations=4, tolerance=1e-12,
-        options=Options(learning_rate=0.45 / np.sqrt(3.0)), callback=seen.append,
-    )  # fmt: skip
+    minimize(Spike(), START, how(4, 1e-12, 0.45 / np.sqrt(3.0)), callback=seen.append)
     moves = -np.diff([one.theta[0] for one in seen])
     np.testing.assert_allclose(moves, [0.1, 0.4, 0.45], rtol=1e-12)
 
@@ -77,17 +76,11 @@ def test_the_two_loops_are_the_dense_update_of_bfgs(rng):
 
 
 def test_it_converges_in_tens_of_evaluations():
-    found = minimize(
-        Decay(), START, Method.POLYAK, max_evaluations=60, tolerance=1e-6,
-        options=Options(learning_rate=1.0),
-    )  # fmt: skip
+    found = minimize(Decay(), START, how(60, 1e-6, 1.0))
     assert found.status is Status.CONVERGED
 
 
 @pytest.mark.parametrize("wall", [-1.0, 0.3])
 def test_a_blow_up_ends_it(wall):
-    result = minimize(
-        Decay(wall=wall), START, Method.POLYAK, max_evaluations=50, tolerance=1e-8,
-        options=Options(learning_rate=1.0),
-    )  # fmt: skip
+    result = minimize(Decay(wall=wall), START, how(50, 1e-8, 1.0))
     assert result.status is Status.NOT_FINITE

@@ -4,10 +4,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from studies.problem.parameters import Parameters
-from studies.problem.transforms import Identity
-from studies.search.candidates import first_part
+from studies.problem.parameters import Identity, Parameters
 from studies.search.optimizers.problem import NotFiniteError
+from studies.search.robust import first_part
 from tests.studies.problem.free import block, positive_block
 
 
@@ -56,6 +55,7 @@ class Swing:
     calls: list = field(default_factory=list)
 
     dtype = "float64"
+    is_at_rest = False
 
     @property
     def bounds(self):

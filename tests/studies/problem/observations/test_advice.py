@@ -3,8 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from studies.problem.observations.advice import advice_on_film, check_lengths
-from studies.problem.observations.films import FilmData
+from studies.problem.observations.films import FilmData, advice_on_film, check_lengths
 from studies.runs.errors import StudyError
 from studies.scene.declared import Film
 

@@ -5,9 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from studies.problem.outcome import interval_text, parameter_rows, summary
-from studies.problem.parameters import Parameters
-from studies.problem.transforms import Identity
+from studies.problem.fit import interval_text, parameter_rows, summary
+from studies.problem.parameters import Identity, Parameters
 from tests.studies.problem.free import block
 
 
