@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from studies.reports.content import (
@@ -42,11 +41,6 @@ MINIMA = (
     "the border may go on falling outside, and a narrow valley askew to the grid has minima of the "
     "grid along it that are none of the loss."
 )
-EVENTS = {
-    "contact_event": "other points touch",
-    "touch_event": "a touch moves to another step",
-    "visibility_event": "other faces are seen",
-}
 SAYS = {
     1: "Short lines are the adjoint's gradient, drawn as tangents. ",
     2: "Arrows point where the adjoint's gradient says down, in fractions of the axes. ",
@@ -70,8 +64,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     tone, text = _verdict(result)
     sections = (
         _landscape(scan, data, result, drawn["landscape"]),
-        _trust(scan.options.dtype, result, data, drawn["trust"]),
-        _black_box(scan, data, drawn["black_box"]),
+        _trust(scan.options.dtype, result, drawn["trust"]),
         _failures(data),
         _set_up(scan, data, result, manifest),
         section("Files", Links({FILE: "NetCDF, which xarray opens", POINTS: "its points"})),
@@ -97,7 +90,7 @@ def _figures(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, 
     """Return the figures by section and name."""
     parts = [own.to_draw() for own in slices(scan, data) if own.lowest() is not None]
     units, tolerance = units_of(data), result["trust"]["tolerance"]
-    drawn: dict[str, dict[str, Any]] = {"landscape": {}, "trust": {}, "black_box": {}}
+    drawn: dict[str, dict[str, Any]] = {"landscape": {}, "trust": {}}
     if parts:
         drawn["landscape"] = _landscapes(scan, parts, units)
     if len(parts) != 1:
@@ -112,8 +105,6 @@ def _figures(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, 
             name = "".join(c if c.isalnum() else "_" for c in axis.key)
             made = figures.trust_map(own, axis.key, units, tolerance)
             drawn["trust"][f"trust_{name}"] = made
-    if "black_box" in data and n_axes == 2:
-        drawn["black_box"]["black_box"] = figures.contours(own, units, black_box=True)
     return drawn
 
 
@@ -137,7 +128,7 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
         return drawn
     if len(first.axes) == 2:
         return {
-            f"loss_{k + 1}": figures.contours(own, units, title=named(own.settings, units))
+            f"loss_{k + 1}": figures.contours(own, units)
             for k, own in enumerate(parts[:MOST_SLICES])
         }
     return {}
@@ -224,9 +215,7 @@ def _places(places: list[dict[str, float]], units: dict[str, str]) -> str:
     return f"{len(places)}: {where}{more}" if places else "none"
 
 
-def _trust(
-    dtype: str, result: dict[str, Any], data: xr.Dataset, files: dict[str, str]
-) -> Section | None:
+def _trust(dtype: str, result: dict[str, Any], files: dict[str, str]) -> Section | None:
     """Return the section on the gradients of a scan in float64 or float32."""
     if not result["trust"]["axes"]:
         return None
@@ -235,15 +224,6 @@ def _trust(
         median = "" if own["median"] is None else f"; median difference {own['median']:.1e}"
         agree = f"agrees at {own['agree']} of {own['compared']} points"
         lines[axis] = f"{agree}{median}{landscape.because(own)}"
-    total = sum(data.loss.size - data.loss.size // n for n in data.loss.shape)
-    for name, text in EVENTS.items():
-        if name in data:
-            lines[text] = f"between {int(data[name].sum())} of {total} pairs of neighbours"
-    for axis in data.axis.values if "kink" in data else ():
-        nearest = float(data.kink.sel(axis=axis).min())
-        if np.isfinite(nearest):
-            text = f"{nearest:.1e} {units_of(data)[axis]} from its point of the grid"
-            lines[f"nearest kink along {axis}"] = f"{text}, to first order"
     step, tolerance = f"{STEP[dtype]:.0e}", f"{result['trust']['tolerance']:.0e}"
     return section(
         "How far the gradient can be trusted",
@@ -255,32 +235,6 @@ def _trust(
             "looks across the kinks and jumps within its step, the gradient does not: a touch "
             "that moves to another time step, or a pixel in which two soft faces swap their depth "
             "order."
-        ),
-    )
-
-
-def _black_box(scan: Scan, data: xr.Dataset, files: dict[str, str]) -> Section | None:
-    box = scan.black_box
-    if box is None or "black_box" not in data:
-        return None
-    cosine = landscape.cosines(scan.axes, data)
-    known = cosine[np.isfinite(cosine)]
-    if not known.size:
-        return None
-    lines = {
-        "samples": f"{box.samples} values of the loss for each point, drawn around it at "
-        f"{box.sigma:g} of the value",
-        "angle to the gradient": f"median {np.degrees(np.arccos(np.median(known))):.0f}°",
-        "points uphill": f"{int((known < 0.0).sum())} of {known.size}",
-    }
-    return section(
-        "A black box instead",
-        _media(files),
-        Facts(lines),
-        Text(
-            "An estimate from values of the loss alone (REINFORCE, with the mean of the samples "
-            "for a baseline) stands beside the gradient of the adjoint, which takes one forward "
-            "and one reverse sweep. Angles are measured in fractions of the axes."
         ),
     )
 

@@ -19,7 +19,7 @@ from studies.runs.errors import StudyError
 from studies.runs.folder import PARAMETERS, SCAN, RunFolder
 from studies.runs.options import RunOptions, make_options
 from studies.scans.axes import Axis, parse_axes
-from studies.scene.declared import STRICT, Positive
+from studies.scene.declared import STRICT
 from studies.scene.drawing import drawn
 from studies.scene.files import bundled_scenes, scene_file
 from studies.scene.reading import read_scene, to_toml
@@ -29,14 +29,6 @@ from studies.scene.tables import unknown, validated
 CONFIGS = Path(__file__).resolve().parent / "configs"
 PLACES = ("truth", "start")
 FORM = "`--over KEY=START:STOP:NUM`, e.g. `--over beam.E=1e5:4e5:31`"
-
-
-@dataclass(frozen=True, kw_only=True, config=STRICT)
-class BlackBox:
-    """A gradient estimated from values of the loss alone, REINFORCE's."""
-
-    samples: Annotated[int, Field(ge=2)]  # drawn around each point
-    sigma: Positive  # how far, as a part of the value
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -51,7 +43,6 @@ class ScanFile:
     trust: bool = True  # whether the gradient is compared with differences at every point
     # Frames by number from 1, by the name of the curve that compares them alone.
     subsets: dict[str, tuple[Annotated[int, Field(ge=1)], ...]] = field(default_factory=dict)
-    black_box: BlackBox | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -108,7 +99,6 @@ def resolve(given: Mapping[str, Any]) -> Scan:
         values={} if at in PLACES else _answer(Path(at)),
         trust=file.trust if trust is None else trust,
         subsets=file.subsets,
-        black_box=file.black_box,
     )
 
 
