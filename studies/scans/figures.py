@@ -25,11 +25,8 @@ VERDICTS = {
 }
 
 
-def curve(own: Slice, unit: str, *, log: bool = False) -> Any:
-    """Draw the loss along one axis: with the gradient as tangents, or on a log scale.
-
-    Truth, lowest point and failed points are marked.
-    """
+def curve(own: Slice, unit: str) -> Any:
+    """Draw the loss along one axis, with tangents, the truth, the lowest and failed points."""
     (axis,) = own.axes
     figure, (ax,) = make_axes(1, 1, (4.8, 3.5))
     ax.plot(axis.values, own.loss, color=SOFT, lw=1.2)
@@ -48,16 +45,11 @@ def curve(own: Slice, unit: str, *, log: bool = False) -> Any:
         ax.plot(failed, np.full(failed.size, 0.03), "x", color=ORANGE, ms=4, transform=trans,
                 label="no loss")  # fmt: skip
     low, high = np.nanmin(own.loss), np.nanmax(own.loss)
-    if log and high > 0.0:
-        low = max(own.loss[own.loss > 0.0].min(), LEAST_FALL * high)
-        ax.set_yscale("log")
-        ax.set_ylim(low / 2.0, 2.0 * high)
-    elif not log:
-        if _has_gradient(own):
-            _tangents(ax, own)
-        if high > low:
-            ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
-        ax.legend(frameon=False, fontsize=8)
+    if _has_gradient(own):
+        _tangents(ax, own)
+    if high > low:
+        ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
+    ax.legend(frameon=False, fontsize=8)
     ax.set(ylabel="loss [-]")
     return figure
 
@@ -75,7 +67,7 @@ def _tangents(ax: Any, own: Slice) -> None:
     u = np.log(x) if axis.is_log else x
     half = 0.016 * (u[-1] - u[0])
     height = np.nanmax(loss) - np.nanmin(loss)
-    chosen = _spread(u, loss, height)
+    chosen = np.unique(np.linspace(0, len(u) - 1, TICKS).round().astype(int))
     label = "adjoint gradient"
     for k in chosen[np.isfinite(slope[chosen])]:
         rate = slope[k] * (x[k] if axis.is_log else 1.0)
@@ -85,15 +77,6 @@ def _tangents(ax: Any, own: Slice) -> None:
         at = x[k] * np.exp(step) if axis.is_log else x[k] + step
         ax.plot(at, loss[k] + rate * step, color=GREEN, lw=2.2, alpha=0.85, label=label)
         label = None
-
-
-def _spread(u: np.ndarray, loss: np.ndarray, height: float) -> np.ndarray:
-    """Return some points, evenly spread along a curve as it is drawn."""
-    if len(u) <= TICKS or not height:
-        return np.arange(len(u))
-    rise = np.nan_to_num(np.diff(loss)) / height
-    length = np.cumsum([0.0, *np.hypot(np.diff(u) / (u[-1] - u[0]), rise)])
-    return np.unique(np.searchsorted(length, np.linspace(0.0, length[-1], TICKS)))
 
 
 def contours(own: Slice, units: Mapping[str, str]) -> Any:

@@ -20,7 +20,6 @@ from studies.scans.trust import AGREES
 
 Index = tuple[int, ...]
 NEAR = 1e-9  # steps of the grid that count as none
-VALLEY = 0.1  # of the scaled loss: where it is below, is the valley
 # Why gradient and difference disagree, see `agreement`.
 REASONS = {
     "jumps": "a pixel jumps within the step, and a shorter one agrees",
@@ -197,7 +196,6 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
         "points": data.loss.size,
         "failed": failed,
         "slices": parts,
-        "subsets": _subset_records(scan, data),
         "trust": trust,
         "told": told,
     }
@@ -240,23 +238,6 @@ def subset_losses(scan: Scan, data: xr.Dataset) -> dict[str, np.ndarray]:
         name: data.frame_loss.sel(frame=list(frames)).mean("frame").values
         for name, frames in scan.subsets.items()
     }
-
-
-def _subset_records(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
-    """Return where the loss of some frames alone is lowest, and how wide its valley is."""
-    if not scan.subsets or "frame_loss" not in data or not np.isfinite(data.loss.values).any():
-        return {}
-    found = {}
-    for name, loss in subset_losses(scan, data).items():
-        (own,) = slices(scan, data.assign(loss=(data.loss.dims, loss)))
-        record = own.record()
-        low, high = np.nanmin(loss), np.nanmax(loss)
-        found[name] = {
-            "lowest": record["lowest"],
-            "local_minima": [one["at"] for one in record["local_minima"] if not one["on_border"]],
-            "width": float(np.mean(loss <= low + VALLEY * (high - low))),
-        }
-    return found
 
 
 def because(own: dict[str, Any]) -> str:

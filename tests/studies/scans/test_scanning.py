@@ -131,13 +131,6 @@ def test_a_scan_is_not_resumed_as_another(finished, given, message):
         scanning.start(given, finished[0].path, resume=True)
 
 
-def test_a_scan_is_resumed_only_where_one_is(finished):
-    with pytest.raises(StudyError, match="`--resume` needs the run's folder"):
-        scanning.start(asked("pushed-cube"), None, resume=True)
-    with pytest.raises(StudyError, match=r"`--out` .* holds another run. Add `--resume`"):
-        scanning.start(asked("pushed-cube", CUBE, OVER), finished[0].path)
-
-
 def test_a_changed_scene_in_the_folder_does_not_change_the_scan(finished, tmp_path):
     """What is resumed is what the manifest says, not what somebody wrote into study.toml."""
     folder, _ = finished
@@ -149,15 +142,6 @@ def test_a_changed_scene_in_the_folder_does_not_change_the_scan(finished, tmp_pa
     assert "height = 16" in (copy / "study.toml").read_text()
     assert job.grid.first.problem.observers[0].size == (16, 16)
     again.release()
-
-
-def test_a_run_is_no_scan_to_go_on_with(tmp_path, adjsim):
-    path = tmp_path / "run"
-    path.mkdir()
-    manifest = {"verb": "run", "target": "pushed-cube", "depends_on": {}, "hash": "0"}
-    RunFolder(path).write_json("manifest.json", manifest)
-    with pytest.raises(StudyError, match="holds what `adjsim run pushed-cube` made, not `adjsim s"):
-        scanning.start(asked("pushed-cube", CUBE, OVER), path, resume=True)
 
 
 @pytest.mark.slow
@@ -246,7 +230,7 @@ def test_a_single_loss_is_drawn(tmp_path):
     line = ("beam.mu=2e5:2e5:1", "beam.lam=1e5:6e5:2")  # a grid that has no area
     folder, _ = run(tmp_path / "line", written(tmp_path / "scene", BEAM), (), *line)
     drawn = {path.name for path in folder.file("figures").iterdir()}
-    assert drawn == {"loss.png", "log_loss.png", "trust.png"}
+    assert drawn == {"loss.png", "trust.png"}
 
 
 def test_a_scan_is_held_at_the_answer_of_a_run(tmp_path):
@@ -296,9 +280,6 @@ def test_a_scan_file_compares_frames(tmp_path):
         f"{SUBSETS}"
     )
     folder, _ = run(tmp_path / "scan", str(path), ())
-    found = folder.read_json("result.json")
-    assert set(found["subsets"]) == {"all", "last"}
-    assert found["subsets"]["last"]["lowest"] == {MASS: 1.0}
     assert (folder.path / "figures" / "frames.png").exists()
 
 
