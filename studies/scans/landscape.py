@@ -186,7 +186,12 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     failed = int(np.sum(data.reason.values != ""))
     told = [_told(part, units) for part in parts]
     if failed:
-        told.append(_failures_told(scan, data, units))
+        first = np.argwhere(data.reason.values != "")[0]
+        where = named(Slice({}, scan.axes, data).at(tuple(first)), units)
+        told.append(
+            f"{failed} of {data.loss.size} points {'has' if failed == 1 else 'have'} no loss; "
+            f"that at {where}: {data.reason.values[tuple(first)]}"
+        )
     told += [
         f"{axis}: gradient and central difference agree to {trust['tolerance']:.0e} at "
         f"{own['agree']} of {own['compared']} points" + because(own)
@@ -206,30 +211,12 @@ def _trust(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     tolerance = AGREES[scan.options.dtype]
     axes: dict[str, Any] = {}
     for name in data.axis.values if "relative" in data else ():
-        relative = data.relative.sel(axis=name).values
-        relative = relative[np.isfinite(relative)]
         kinds = agreement(data, name, tolerance)
         axes[str(name)] = {
-            "compared": relative.size,
+            "compared": int(np.isfinite(data.relative.sel(axis=name)).sum()),
             **{kind: int(kinds[kind].sum()) for kind in ("agree", "jumps", "crosses")},
-            "median": float(np.median(relative)) if relative.size else None,
         }
     return {"tolerance": tolerance, "axes": axes}
-
-
-def _failures_told(scan: Scan, data: xr.Dataset, units: Mapping[str, str]) -> str:
-    """Return how many points have no loss, and why the first has none."""
-    reasons = data.reason.transpose(*(axis.key for axis in scan.axes)).values
-    failed = np.argwhere(reasons != "")
-    first = tuple(failed[0])
-    at = Slice({}, scan.axes, data).at(first)
-    alike = int(np.sum(reasons == reasons[first]))
-    has = "has" if len(failed) == 1 else "have"
-    told = f"{len(failed)} of {reasons.size} points {has} no loss; that at {named(at, units)}: "
-    told += str(reasons[first])
-    if len(failed) > 1:
-        told += f" (so {'all' if alike == len(failed) else alike} of the {len(failed)})"
-    return told
 
 
 def subset_losses(scan: Scan, data: xr.Dataset) -> dict[str, np.ndarray]:

@@ -192,11 +192,10 @@ def _trust(dtype: str, result: dict[str, Any], files: dict[str, str]) -> Section
     """Return the section on the gradients of a scan in float64 or float32."""
     if not result["trust"]["axes"]:
         return None
-    lines = {}
-    for axis, own in result["trust"]["axes"].items():
-        median = "" if own["median"] is None else f"; median difference {own['median']:.1e}"
-        agree = f"agrees at {own['agree']} of {own['compared']} points"
-        lines[axis] = f"{agree}{median}{landscape.because(own)}"
+    lines = {
+        axis: f"agrees at {own['agree']} of {own['compared']} points{landscape.because(own)}"
+        for axis, own in result["trust"]["axes"].items()
+    }
     step, tolerance = f"{STEP[dtype]:.0e}", f"{result['trust']['tolerance']:.0e}"
     return section(
         "How far the gradient can be trusted",
