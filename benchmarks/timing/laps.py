@@ -74,7 +74,7 @@ def loop_laps(
             model, DT, n_steps, np.dtype(sizes.dtype), threads=n, device=sizes.device
         )
         assert isinstance(stepper, ModelStepper)
-        facts = {"steps": n_steps, "state_bytes": stepper.bytes_per_state()}
+        facts = {"steps": n_steps}
         for kind, (prepare, call) in _passes(stepper, state, n_steps).items():
             laps.append(Lap(*label, kind, n, call, prepare, work, dict(facts)))
     return laps

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, TINY, make_axes, plain_ticks
-from studies.scans.axes import Axis
 from studies.scans.landscape import Slice, agreement, named, per_axis
+from studies.scans.spec import Axis
 
 
 TICKS = 25  # tangents along a curve

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from studies.scans.axes import Axis
-from studies.scans.spec import Scan
+from studies.scans.spec import Axis, Scan
 from studies.scans.trust import AGREES
 
 

@@ -46,12 +46,6 @@ def test_a_run_times_every_part_and_writes_its_numbers(tmp_path):
     assert "for each covered pixel" in done.output
 
 
-def test_the_memory_of_a_step_is_one_state():
-    for lap in PARTS["tets"](Sizes().small()):
-        n_nodes = make_block(int(lap.case.split()[0])).model.n_nodes
-        assert lap.facts["state_bytes"] == 2 * 3 * n_nodes * 8  # x and v, three numbers of 8 bytes
-
-
 def test_a_part_that_does_not_exist_is_named(tmp_path):
     done = run("tots", "--out", str(tmp_path / "t.json"))
     assert done.exit_code == 2
