@@ -14,6 +14,7 @@ EXTRAS = {
         how_to_install("dask"),
     ),
     "torch": ("the learned baselines", how_to_install("learn")),
+    "mitsuba": ("path-traced videos and pictures", how_to_install("photo")),
     "deodr": (
         "other packages beside ours, timed by `python -m benchmarks.timing peers`",
         how_to_install("peers"),

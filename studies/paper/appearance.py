@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import scipy.ndimage
 import typer
 
 from adjsim.meshes.shapes import SHAPES
+from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.observers import SEEN
 from studies.problem.problem import SceneProblem
@@ -53,6 +55,7 @@ METHODS = {
 }
 BUDGET = 60  # rollouts of a search; a tangent rollout counts as one
 BARS = (1e-2, 1e-4)  # relative errors whose evaluations are counted
+REACH = 2.5  # widths of soft edges that the outline reaches: there its coverage is below 2e-3
 LEAST = 1e-16  # what is less is rounding
 
 
@@ -127,6 +130,29 @@ def curve(body: str, case: Case, kind: str, method: Method, *, budget: int) -> C
     return Curve(body, kind, str(method), np.array(spent), np.array(error))
 
 
+def looked_at(case: Case, kind: str) -> dict[str, float]:
+    """Return the curvature of the loss in log m at the truth, 2 |dr/dlog m|^2, and `inside`.
+
+    That is the part of the squared derivatives of pixels that lies well within the outline.
+    """
+    problem = case.problems[kind]
+    film = problem.observers[0]
+    assert isinstance(film, FilmObserver)
+    n_rows = film.rows_per_frame() * len(film.times)
+    theta = problem.parameters.theta(np.array([case.mass]))
+    rows, slopes = problem.images_jvp(theta, np.ones(1))
+    per_log = 1.0 / problem.parameters.scene_tangents(theta, np.ones(1))[MASS] * case.mass
+    shrink = max(1, int(np.ceil(REACH * film.size[0] / 2.0 * np.sqrt(film.rasterizer.sigma))))
+    covered = film.as_images(rows[:n_rows])[..., 3] > 0.5
+    within = [scipy.ndimage.binary_erosion(one, iterations=shrink) for one in covered]
+    squares = np.square(film.as_images(slopes[:n_rows])).sum(axis=-1)
+    r = problem.residuals_jvp(theta, np.ones(1)) * per_log
+    return {
+        "curvature": 2.0 * float(r @ r),
+        "inside": float(squares[np.stack(within)].sum() / squares.sum()),
+    }
+
+
 def medians(curves: list[Curve], budget: int) -> list[dict[str, Any]]:
     """Return a row for each method and kind: medians over the bodies."""
     rows = []
@@ -172,12 +198,21 @@ def compare(
 ) -> Mapping[str, Any]:
     """Search for the mass of every body in every look by every method; write what came out."""
     curves: list[Curve] = []
+    looked = []
     for body in bodies:
         case = make_case(body, seed, folder.path, overrides)
         search = partial(curve, body, case, budget=budget)
         curves += [search(kind, method) for method in METHODS for kind in KINDS]
+        looked.append([[*looked_at(case, kind).values()] for kind in KINDS])
         say(f"{body} ended")
-    result = {"searches": medians(curves, budget)}
+    middle = np.median(looked, axis=0)
+    result = {
+        "searches": medians(curves, budget),
+        "looks": [
+            {"kind": kind, "curvature": curvature, "inside": inside}
+            for kind, (curvature, inside) in zip(KINDS, middle.tolist(), strict=True)
+        ],
+    }
     folder.write_json(RESULT, result)
     lines = ["body,kind,method,evaluation,relative error\n"]
     for one in curves:
@@ -200,6 +235,9 @@ def main(
         counts = ", ".join(f"{bar:.0e} after {row[f'{bar:.0e}']}" for bar in BARS)
         typer.echo(f"{row['method']}, {row['kind']}: {counts}, at the end {row['median']:.1e}, "
                    f"worst {row['worst']:.1e}")  # fmt: skip
+    for row in result["looks"]:
+        typer.echo(f"{row['kind']}: curvature {row['curvature']:.2f}, "
+                   f"{100 * row['inside']:.0f} % inside")  # fmt: skip
     typer.echo(folder.path)
 
 

@@ -26,12 +26,12 @@ from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import SHAPES, shape
 from adjsim.meshes.tet_mesh import TetMesh
 from render.camera import Camera
-from studies.paper.photo import photograph
+from studies.paper import photo, traced
 from studies.paper.tables import cells, markdown, summary
 from studies.problem.films import FilmObserver
 from studies.problem.making import make_problem
 from studies.problem.problem import SceneProblem
-from studies.reports.view import drawing_problem
+from studies.reports.figures import BLUE, GREEN, INK, ORANGE, FigureFiles, make_axes
 from studies.runs.errors import StudyError
 from studies.runs.folder import RESULT, RunFolder
 from studies.scene.declared import Free, Rigid, SceneFile, Soft
@@ -66,12 +66,14 @@ class Kind(StrEnum):
     RIGID_AS_DEFORMABLE = "rigid-as-deformable"  # soft in place of rigid
     DEFORMABLE_AS_RIGID = "deformable-as-rigid"
     PHOTOREALISTIC = "photorealistic"  # one colour in place of light, shadows and a floor, by VTK
+    PATH_TRACED = "path-traced"  # the same by Mitsuba
     PERFECT = "perfect"
     PERFECT_DEFORMABLE = "perfect-deformable"  # both soft
 
 
 SOFT_FILMS = (Kind.PERFECT_DEFORMABLE, Kind.DEFORMABLE_AS_RIGID)
 SOFT_FITS = (Kind.PERFECT_DEFORMABLE, Kind.RIGID_AS_DEFORMABLE)
+PHOTOGRAPHERS = {Kind.PHOTOREALISTIC: photo, Kind.PATH_TRACED: traced}
 # Solids whose surface a rigid body can have: mesh, size relative to the others, cells.
 SOLIDS: dict[str, tuple[str, tuple[float, ...], tuple[int, ...]]] = {
     "ball": ("ball", (1.0,), (2,)),
@@ -90,6 +92,7 @@ class Case:
     start: float  # where the search begins [kg]
     volume: float  # what divides masses to densities, which are free [m3]
     problem: SceneProblem  # of the model of the fit
+    own: SceneProblem  # of the film's own model: its loss is 0 at the truth
 
     def theta(self, mass: float) -> np.ndarray:
         """Return the theta of a mass."""
@@ -118,6 +121,7 @@ def make_case(kind: Kind, seed: int, k: int) -> Case:
     scene = _with(file, body, contact, is_soft=kind in SOFT_FILMS)
     scene = replace(scene, free={DENSITY: replace(free, start=None)})
     seen = make_problem(scene, fits_first=False).everything
+    own = make_problem(replace(scene, free={DENSITY: free}), fits_first=False).everything
     if kind is Kind.NO_FRICTION:
         contact["friction"] = 0.0
     if kind is Kind.NO_ELASTICITY:
@@ -125,12 +129,10 @@ def make_case(kind: Kind, seed: int, k: int) -> Case:
     fitted = replace(_with(file, body, contact, is_soft=kind in SOFT_FITS), free={DENSITY: free})
     problem = make_problem(fitted, fits_first=False).everything
     video, empty = film_of(seen).frames, None
-    if kind is Kind.PHOTOREALISTIC:
-        video, empty = photographed(seen, file)
-    film = film_of(problem).showing(video.reshape(-1, 3))
-    if empty is not None:
-        film = replace(film, rasterizer=replace(film.rasterizer, background=empty))
-    return Case(what, mass, start, volume, replace(problem, observers=(film,)))
+    if kind in PHOTOGRAPHERS:
+        video, empty = photographed(seen, file, PHOTOGRAPHERS[kind].photograph)
+    return Case(what, mass, start, volume, showing(problem, video, empty),
+                showing(own, film_of(seen).frames))  # fmt: skip
 
 
 def _thrown(
@@ -183,7 +185,19 @@ def film_of(problem: SceneProblem) -> FilmObserver:
     return film
 
 
-def photographed(seen: SceneProblem, file: SceneFile) -> tuple[np.ndarray, np.ndarray]:
+def showing(
+    problem: SceneProblem, video: np.ndarray, behind: np.ndarray | None = None
+) -> SceneProblem:
+    """Return the problem of this film, (n_frames, height, width, 3), before this background."""
+    film = film_of(problem).showing(video.reshape(-1, 3))
+    if behind is not None:
+        film = replace(film, rasterizer=replace(film.rasterizer, background=behind))
+    return replace(problem, observers=(film,))
+
+
+def photographed(
+    seen: SceneProblem, file: SceneFile, photograph: Callable[..., Any]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the photorealistic film of a motion, and the picture of the empty scene."""
     moved, (at,) = seen.moved(seen.parameters.scene_values(seen.parameters.start))
     view: Any = file.cameras["front"]
@@ -202,13 +216,13 @@ def searched(case: Case) -> float:
     return case.found(theta)
 
 
-def scanned(case: Case) -> float:
-    """Return the mass from the lowest of a grid over all masses [kg]."""
+def scanned(case: Case) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the mass from the lowest of a grid over all masses, the grid and its losses."""
     grid = np.geomspace(*BOUNDS, POINTS)
     losses = np.array([loss_at(case.problem, case.theta(mass)) for mass in grid])
     inside = np.clip(grid[np.nanargmin(losses)], BOUNDS[0] * (1 + 1e-9), BOUNDS[1] * (1 - 1e-9))
     found = minimize(case.problem, case.theta(inside), Method.LBFGSB, max_evaluations=BUDGET // 2)
-    return case.found(found.theta)
+    return case.found(found.theta), grid, losses
 
 
 def loss_at(problem: SceneProblem, theta: np.ndarray) -> float:
@@ -226,7 +240,7 @@ def run_kind(
     rows = []
     for k in range(count):
         case = make_case(kind, seed, k)
-        found, scan = searched(case), scanned(case)
+        found, (scan, *_) = searched(case), scanned(case)
         rows.append(
             {
                 "body": case.what,
@@ -247,8 +261,33 @@ def run_kind(
         "scan_mean": float(np.abs([row["scan_error"] for row in rows]).mean()),
         "too_heavy": sum(row["error"] > SAME for row in rows),
         "at_a_bound": sum(row["is_at_bound"] for row in rows),
+        "median_body": int(np.argsort(errors)[(len(errors) - 1) // 2]),
         "bodies": rows,
     }
+
+
+def figure(kinds: Sequence[dict[str, Any]], seed: int) -> Any:
+    """Draw the loss over the mass for the body of the median error of each kind."""
+    across = min(4, len(kinds))
+    down = -(-len(kinds) // across)
+    drawing, axes = make_axes(down, across, (2.9 * across, 2.6 * down))
+    for ax in axes[len(kinds) :]:
+        ax.set_visible(False)
+    for ax, result in zip(axes, kinds, strict=False):
+        case = make_case(Kind(result["kind"]), seed, result["median_body"])
+        grid = np.geomspace(*BOUNDS, POINTS)
+        for problem, color, name in (
+            (case.own, GREEN, "model of the film"),
+            (case.problem, BLUE, "model of the fit"),
+        ):
+            losses = [loss_at(problem, case.theta(mass)) for mass in grid]
+            ax.plot(grid, losses, color=color, label=name)
+        ax.axvline(case.mass, color=GREEN, lw=1.0)
+        ax.axvline(result["bodies"][result["median_body"]]["found"], color=ORANGE, ls="--", lw=1.0)
+        ax.set(xscale="log", xlabel="mass [kg]", ylim=(0.0, None))
+        ax.set_title(f"{result['kind']}: {case.what}", fontsize=9, color=INK)
+    axes[0].legend(frameon=False, fontsize=7)
+    return drawing
 
 
 def table(kinds: Sequence[dict[str, Any]]) -> str:
@@ -263,21 +302,25 @@ def table(kinds: Sequence[dict[str, Any]]) -> str:
 
 
 def main(
-    kinds: Annotated[list[Kind] | None, typer.Argument(help="Default: all.")] = None,
+    kinds: Annotated[
+        list[Kind] | None, typer.Argument(help="Default: all but path-traced, which needs Mitsuba.")
+    ] = None,
     *,
     count: Annotated[int, typer.Option(min=1, help="Bodies of each kind.")] = 30,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     out: Annotated[Path, typer.Option(help="A new folder.")] = Path("runs/model-errors"),
 ) -> None:
     """Find masses by models that are not those of the films, and print the errors."""
-    chosen = kinds or list(Kind)
-    if Kind.PHOTOREALISTIC in chosen and (problem := drawing_problem(on_screen=False)):
-        raise StudyError(f"`{Kind.PHOTOREALISTIC}` is drawn by VTK. {problem}")
+    chosen = kinds or [kind for kind in Kind if kind is not Kind.PATH_TRACED]
+    for kind in chosen:
+        if kind in PHOTOGRAPHERS and (problem := PHOTOGRAPHERS[kind].missing()):
+            raise StudyError(f"`{kind}` is drawn by {PHOTOGRAPHERS[kind].NAME}. {problem}")
     folder = RunFolder.create(out)
     results = []
     for kind in chosen:
         results.append(run_kind(kind, seed, count, typer.echo))
         folder.write_json(RESULT, {"seed": seed, "kinds": results})
+    FigureFiles(folder).save("landscapes", figure(results, seed))
     folder.write_text("table.md", table(results) + "\n")
     typer.echo(table(results))
     typer.echo(folder.path)

@@ -3,6 +3,8 @@
 Base colour, metalness and roughness, light from everywhere by an image of a sky and two lamps that
 is computed here, a sun with shadows, a floor. Edges are smooth by supersampling. A renderer that
 knows of none of this sees the same camera, the same motion and the colour of the body.
+
+VTK draws off-screen; `missing` says what it lacks to do so.
 """
 
 from typing import Any
@@ -11,10 +13,11 @@ import numpy as np
 import scipy.sparse
 
 from render.camera import AnyCamera
-from studies.reports.view import set_camera
+from studies.reports.view import drawing_problem, set_camera
 from studies.runs import media
 
 
+NAME = "VTK"
 SUN = (0.5, 1.0, 0.6)  # direction towards it
 # Lamps of the image: direction, half their angle [rad], radiance.
 LAMPS = (
@@ -32,15 +35,29 @@ SUN_STRENGTH = 2.2  # of the light that throws shadows
 FLOOR_SIZE, FLOOR_COLOR, FLOOR_ROUGHNESS = 80.0, (0.45, 0.43, 0.4), 0.6  # [m], linear RGB, [-]
 
 
+def missing() -> str | None:
+    """Return what is missing to draw, or None."""
+    return drawing_problem(on_screen=False)
+
+
 def environment(rows: int) -> np.ndarray:
     """Return the image of the light, longitude over latitude, (rows, 2 rows, 3), linear, not < 0.
 
     The row 0 is above, y upwards; a sky that is paler at the horizon, a ground, and two lamps.
     """
+    return radiance(directions(rows))
+
+
+def directions(rows: int) -> np.ndarray:
+    """Return unit vectors over latitude, from above, and longitude, (rows, 2 rows, 3)."""
     polar = np.pi * (np.arange(rows)[:, None] + 0.5) / rows
     around = np.pi * (np.arange(2 * rows)[None] + 0.5) / rows
     out, along = np.sin(polar), 0.0 * around
-    direction = np.stack([out * np.cos(around), np.cos(polar) + along, out * np.sin(around)], -1)
+    return np.stack([out * np.cos(around), np.cos(polar) + along, out * np.sin(around)], -1)
+
+
+def radiance(direction: np.ndarray) -> np.ndarray:
+    """Return the light that comes from unit directions, (..., 3), linear RGB."""
     up = direction[..., 1:2]
     above = np.sqrt(np.clip(up, 0.0, 1.0))
     light = np.where(up > 0.0, (1.0 - above) * HORIZON + above * np.array(SKY), GROUND)

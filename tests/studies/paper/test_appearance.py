@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from studies.paper import appearance
-from studies.paper.appearance import KINDS, Curve, compare, curve, make_case
+from studies.paper.appearance import KINDS, Curve, compare, curve, looked_at, make_case
 from studies.runs.folder import RunFolder
 from studies.search.optimizers.problem import Method
 from tests.studies.undrawn import undrawn
@@ -41,6 +41,21 @@ def test_the_loss_is_the_mean_square_over_rgba(case):
     off = problem.images(problem.parameters.start)[:n] - problem.images(theta)[:n]
     expected = np.square(off).mean()
     assert problem.loss_at(problem.parameters.start) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_curvature_is_that_of_the_loss(case, kind):
+    problem, theta = at_truth(case, kind)
+    step = np.array([1e-6])  # a longer one meets pixels that jump
+    found = (problem.loss_at(theta + step) + problem.loss_at(theta - step)) / step**2
+    assert looked_at(case, kind)["curvature"] == pytest.approx(found.item(), rel=1e-3)
+
+
+def test_one_colour_feels_the_mass_at_the_outline_alone(case):
+    inside = {kind: looked_at(case, kind)["inside"] for kind in KINDS}
+    assert inside["color"] < 1e-3
+    assert inside["shading"] > 0.01
+    assert inside["texture"] > inside["shading"]
 
 
 def test_gauss_newton_finds_the_mass_with_every_look(case):

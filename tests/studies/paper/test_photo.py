@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from adjsim.meshes.shapes import shape
-from studies.paper import model_errors, photo
+from studies.paper import photo, traced
+from studies.paper.model_errors import Kind, main
 from studies.runs.errors import StudyError
 
 
@@ -38,8 +39,32 @@ def test_edges_are_sharp_and_curves_are_smooth():
         assert (normals * out).sum(axis=1).min() > 0.99
 
 
-def test_where_nothing_can_draw_the_kind_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(model_errors, "drawing_problem", lambda **_: "It needs something.")
-    with pytest.raises(StudyError, match=r"`photorealistic` is drawn by VTK. It needs something"):
-        model_errors.main([model_errors.Kind.PHOTOREALISTIC], out=tmp_path / "out")
+@pytest.mark.parametrize(
+    ("kind", "draws", "message"),
+    [
+        (Kind.PHOTOREALISTIC, photo, r"`photorealistic` is drawn by VTK. It needs something"),
+        (Kind.PATH_TRACED, traced, r"`path-traced` is drawn by Mitsuba. It needs something"),
+    ],
+)
+def test_where_nothing_can_draw_the_kind_says_so(kind, draws, message, monkeypatch, tmp_path):
+    monkeypatch.setattr(draws, "missing", lambda: "It needs something.")
+    with pytest.raises(StudyError, match=message):
+        main([kind], out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_what_mitsuba_needs_is_told(monkeypatch):
+    monkeypatch.setattr(traced, "find_spec", lambda name: None)
+    assert traced.missing() == (
+        "It needs Mitsuba 3, the extra `photo`: pip install -e '.[photo]' in your clone of adjsim."
+    )
+
+
+def test_mitsuba_is_given_the_same_light():
+    light = traced.environment(64)
+    row, column = np.unravel_index(light.sum(axis=-1).argmax(), light.shape[:2])
+    polar, around = np.pi * (row + 0.5) / 64, np.pi * (column + 0.5) / 64
+    towards = [np.sin(polar) * np.sin(around), np.cos(polar), -np.sin(polar) * np.cos(around)]
+    assert towards @ np.array(photo.SUN) / np.linalg.norm(photo.SUN) > np.cos(photo.LAMPS[0][1])
+    # the same image but for where its longitude begins and which way it runs
+    assert light.mean() == pytest.approx(photo.environment(64).mean(), rel=1e-12)
