@@ -6,7 +6,8 @@
     scan.gradient.sel(parameter="beam.mu")
 
 It is NetCDF-4, and plain HDF5 to other readers. A point without a loss is NaN, and `reason` says
-why.
+why. `contact_event` and `visibility_event` are those between a point and the next one `along` an
+axis.
 """
 
 from collections.abc import Sequence
@@ -31,8 +32,25 @@ NUMBERS = {
     ),
     "relative": ("axis", "relative difference of gradient and central difference"),
     "shorter": ("axis", "whether they agree with a shorter step, though not with this one"),
+    "kink": ("axis", "distance to the nearest kink along the axis, to first order"),
     "crosses": (
         "axis", "whether a touch moves to another step within the two steps of the difference"
+    ),
+    "black_box": ("axis", "gradient estimated from values of the loss alone"),
+    "touches": (None, "pairs of a point and a step that touch"),
+    "faces": (None, "pairs of a face and a frame that are seen"),
+}  # fmt: skip
+# Where a set differs from that of the next point.
+EVENTS = {
+    "contact_event": (
+        "contact_set",
+        "whether the points that touch at all differ from those at the next point",
+    ),
+    "touch_event": (
+        "touch_set", "whether the touches or their steps differ from those at the next point"
+    ),
+    "visibility_event": (
+        "face_set", "whether the faces that are seen differ from those at the next point"
     ),
 }  # fmt: skip
 
@@ -45,6 +63,7 @@ def make_dataset(grid: Grid, records: Sequence[dict[str, Any]]) -> xr.Dataset:
         axis.key: (axis.key, axis.values, {"units": first.unit(axis.key)}) for axis in grid.axes
     }
     coords["parameter"] = [first.labels[i] for i in kept]
+    coords["along"] = keys
     if grid.on_problem:
         coords["axis"] = [keys[k] for k in grid.on_problem]
     n_frames = {len(one["frame_loss"]) for one in points if "frame_loss" in one}
@@ -60,6 +79,10 @@ def make_dataset(grid: Grid, records: Sequence[dict[str, Any]]) -> xr.Dataset:
             dims = keys if dim is None else [*keys, dim]
             values = _over_grid(points, name, grid.shape, empty).astype(float)
             variables[name] = dims, values, {"long_name": text}
+    for name, (of, text) in EVENTS.items():
+        if any(one.get(of) for one in points):
+            sets = xr.DataArray(_over_grid(points, of, grid.shape, ""), dims=keys)
+            variables[name] = _changes(sets).assign_attrs(long_name=text)
     if first.truth is not None:
         variables["truth"] = "parameter", first.truth[kept]
     variables["held"] = "parameter", first.base[kept]
@@ -72,6 +95,13 @@ def _over_grid(
     """Return what every point has of this name; `empty` where it has nothing."""
     values = [empty if one.get(name) is None else one[name] for one in points]
     return np.array(values, object).reshape(*shape, *np.shape(empty))
+
+
+def _changes(sets: xr.DataArray) -> xr.DataArray:
+    """Return whether the name of a set differs from that of the next point along each axis."""
+    following = [sets.shift({key: -1}, fill_value="") for key in sets.dims]
+    changes = [(sets != "") & (one != "") & (sets != one) for one in following]
+    return xr.concat(changes, "along").transpose(..., "along")
 
 
 def write_dataset(folder: RunFolder, data: xr.Dataset) -> None:

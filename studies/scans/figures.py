@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, TINY, make_axes, plain_ticks
-from studies.scans.landscape import Slice, agreement, named, per_axis
+from studies.scans.landscape import Slice, agreement, per_axis
 from studies.scans.spec import Axis
 
 
@@ -14,9 +14,14 @@ TICKS = 25  # tangents along a curve
 ARROWS = 13  # along an axis
 REACH, MOST_REACH = 0.46, 0.08  # of an arrow: parts of the way to the next one, of the axes
 LEAST_FALL = 1e-30  # a loss is drawn not lower than this part of the largest
+MOST_EVENTS = 0.4  # part of the pairs of neighbours: more of them are not drawn
 COLORS = (BLUE, ORANGE, GREEN, SOFT)
 NOT_COMPARED = "#b9c2cb"
 MANY = 60  # cells along an axis: their borders are not drawn
+EVENTS = {
+    "visibility_event": ("other faces are seen", GREEN, 0.02),
+    "contact_event": ("other points touch", ORANGE, 0.07),
+}
 VERDICTS = {
     "agree": (BLUE, "o", "agree"),
     "jumps": (GREEN, "D", "a shorter step agrees"),
@@ -79,10 +84,22 @@ def _tangents(ax: Any, own: Slice) -> None:
         label = None
 
 
-def contours(own: Slice, units: Mapping[str, str]) -> Any:
+def _spread(u: np.ndarray, loss: np.ndarray, height: float) -> np.ndarray:
+    """Return some points, evenly spread along a curve as it is drawn."""
+    if len(u) <= TICKS or not height:
+        return np.arange(len(u))
+    rise = np.nan_to_num(np.diff(loss)) / height
+    length = np.cumsum([0.0, *np.hypot(np.diff(u) / (u[-1] - u[0]), rise)])
+    return np.unique(np.searchsorted(length, np.linspace(0.0, length[-1], TICKS)))
+
+
+def contours(
+    own: Slice, units: Mapping[str, str], *, title: str = "", black_box: bool = False
+) -> Any:
     """Draw the loss over two axes, with the direction of steepest descent as arrows.
 
-    Arrows are in fractions of the axes, of one length.
+    Arrows are in fractions of the axes, of one length; beside them, if asked for, the
+    estimates of a black box.
     """
     from matplotlib.patheffects import withStroke
 
@@ -99,9 +116,11 @@ def contours(own: Slice, units: Mapping[str, str]) -> Any:
     _label("y", ax, a, units[a.key])
     ax.set(xlim=_with_margin(b, _reach(own)), ylim=_with_margin(a, _reach(own)))
     ax.grid(visible=False)
-    ax.set_title(named(own.settings, units), fontsize=10)
+    ax.set_title(title, fontsize=10)
+    if black_box:
+        _arrows(ax, own, own.data.black_box, color=ORANGE, label="descent, black box")
     if _has_gradient(own):
-        _arrows(ax, own)
+        _arrows(ax, own, own.data.gradient, color="white", label="descent, adjoint")
     failed = np.argwhere(~np.isfinite(own.loss))
     if len(failed):
         ax.plot(b.values[failed[:, 1]], a.values[failed[:, 0]], "x", color=ORANGE, ms=5,
@@ -117,10 +136,9 @@ def contours(own: Slice, units: Mapping[str, str]) -> Any:
     return figure
 
 
-def _arrows(ax: Any, own: Slice) -> None:
-    """Draw minus the gradient over two axes, every arrow of one length on the picture."""
+def _arrows(ax: Any, own: Slice, field: Any, *, color: str, label: str) -> None:
+    """Draw minus a gradient over two axes, every arrow of one length on the picture."""
     a, b = own.axes
-    field = own.data.gradient
     rows, columns = (_evenly(axis.count) for axis in (a, b))
     slope = per_axis((b, a), field.transpose(a.key, b.key, ...))[np.ix_(rows, columns)]
     length = np.linalg.norm(slope, axis=-1)
@@ -128,9 +146,9 @@ def _arrows(ax: Any, own: Slice) -> None:
     x, y = np.meshgrid(b.values[columns], a.values[rows])
     unit = -slope[known] / length[known][:, None]
     reach = _reach(own)
-    ax.quiver(x[known], y[known], *unit.T, color="white", scale=1.0 / reach, scale_units="width",
+    ax.quiver(x[known], y[known], *unit.T, color=color, scale=1.0 / reach, scale_units="width",
               units="width", width=0.12 * reach, edgecolor=INK, linewidth=0.8)  # fmt: skip
-    ax.plot([], [], marker=r"$\rightarrow$", color="white", ls="", ms=11, label="descent")
+    ax.plot([], [], marker=r"$\rightarrow$", color=color, ls="", ms=11, label=label)
 
 
 def _reach(own: Slice) -> float:
@@ -173,7 +191,7 @@ def compared(along: Axis, curves: Mapping[str, np.ndarray], unit: str, truth: An
 
 
 def trust_curve(own: Slice, unit: str, tolerance: float) -> Any:
-    """Draw how far gradient and central difference are apart along one axis."""
+    """Draw how far gradient and central difference are apart along one axis, and the events."""
     (axis,) = own.axes
     figure, (ax,) = make_axes(1, 1, (6.4, 4.2))
     drawn = np.maximum(own.data.relative.sel(axis=axis.key).values, 1e-14)
@@ -185,6 +203,13 @@ def trust_curve(own: Slice, unit: str, tolerance: float) -> Any:
     ax.set_yscale("log")
     _label("x", ax, axis, unit)
     ax.set(ylabel="relative difference")
+    middle = (axis.values[1:] + axis.values[:-1]) / 2.0
+    for name, (label, color, height) in EVENTS.items():
+        if name in own.data:
+            at = middle[own.data[name].sel(along=axis.key).values[:-1].astype(bool)]
+            if 0 < at.size <= MOST_EVENTS * middle.size:
+                ax.plot(at, np.full(at.size, height), "|", color=color, ms=9, label=label,
+                        transform=ax.get_xaxis_transform())  # fmt: skip
     _legend_below(figure, ax)
     return figure
 

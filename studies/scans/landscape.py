@@ -178,6 +178,16 @@ def per_axis(axes: Sequence[Axis], field: xr.DataArray) -> np.ndarray:
     return np.stack(parts, axis=-1)
 
 
+def cosines(axes: Sequence[Axis], data: xr.Dataset) -> np.ndarray:
+    """Return the cosine between a black box's estimate and the gradient, at every point."""
+    own = [axis for axis in axes if axis.key in data.axis.values]
+    estimate, exact = per_axis(own, data.black_box), per_axis(own, data.gradient)
+    length = np.linalg.norm(estimate, axis=-1) * np.linalg.norm(exact, axis=-1)
+    out = np.full(length.shape, np.nan)
+    np.divide((estimate * exact).sum(axis=-1), length, out=out, where=length > 0.0)
+    return np.clip(out, -1.0, 1.0)
+
+
 def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     """Return what a scan found, as plain values and as sentences."""
     parts = [own.record() for own in slices(scan, data)]
@@ -269,4 +279,4 @@ def named(values: Mapping[str, float], units: Mapping[str, str]) -> str:
 
 def units_of(data: xr.Dataset) -> dict[str, str]:
     """Return the unit of every axis; empty where it has none."""
-    return {str(key): str(data[key].attrs.get("units", "")) for key in data.loss.dims}
+    return {str(key): str(data[key].attrs.get("units", "")) for key in data.along.values}

@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from studies.reports.content import (
@@ -41,6 +42,11 @@ MINIMA = (
     "the border may go on falling outside, and a narrow valley askew to the grid has minima of the "
     "grid along it that are none of the loss."
 )
+EVENTS = {
+    "contact_event": "other points touch",
+    "touch_event": "a touch moves to another step",
+    "visibility_event": "other faces are seen",
+}
 SAYS = {
     1: "Short lines are the adjoint's gradient, drawn as tangents. ",
     2: "Arrows point where the adjoint's gradient says down, in fractions of the axes. ",
@@ -66,7 +72,8 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     chips += [f"{result['failed']} without a loss"] if result["failed"] else []
     sections = (
         _landscape(scan, data, result, drawn["landscape"]),
-        _trust(scan.options.dtype, result, drawn["trust"]),
+        _trust(scan.options.dtype, result, data, drawn["trust"]),
+        _black_box(scan, data, drawn["black_box"]),
         _failures(data),
         _set_up(scan, data, result, manifest),
         section("Files", Links({FILE: "NetCDF, which xarray opens", POINTS: "its points"})),
@@ -92,7 +99,7 @@ def _figures(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, 
     """Return the figures by section and name."""
     parts = [own.to_draw() for own in slices(scan, data) if own.lowest() is not None]
     units, tolerance = units_of(data), result["trust"]["tolerance"]
-    drawn: dict[str, dict[str, Any]] = {"landscape": {}, "trust": {}}
+    drawn: dict[str, dict[str, Any]] = {"landscape": {}, "trust": {}, "black_box": {}}
     if parts:
         drawn["landscape"] = _landscapes(scan, parts, units)
     if len(parts) != 1:
@@ -107,6 +114,8 @@ def _figures(scan: Scan, data: xr.Dataset, result: dict[str, Any]) -> dict[str, 
             name = "".join(c if c.isalnum() else "_" for c in axis.key)
             made = figures.trust_map(own, axis.key, units, tolerance)
             drawn["trust"][f"trust_{name}"] = made
+    if "black_box" in data and n_axes == 2:
+        drawn["black_box"]["black_box"] = figures.contours(own, units, black_box=True)
     return drawn
 
 
@@ -127,7 +136,7 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
         return drawn
     if len(first.axes) == 2:
         return {
-            f"loss_{k + 1}": figures.contours(own, units)
+            f"loss_{k + 1}": figures.contours(own, units, title=named(own.settings, units))
             for k, own in enumerate(parts[:MOST_SLICES])
         }
     return {}
@@ -188,7 +197,9 @@ def _places(places: list[dict[str, float]], units: dict[str, str]) -> str:
     return f"{len(places)}: {where}{more}" if places else "none"
 
 
-def _trust(dtype: str, result: dict[str, Any], files: dict[str, str]) -> Section | None:
+def _trust(
+    dtype: str, result: dict[str, Any], data: xr.Dataset, files: dict[str, str]
+) -> Section | None:
     """Return the section on the gradients of a scan in float64 or float32."""
     if not result["trust"]["axes"]:
         return None
@@ -196,6 +207,15 @@ def _trust(dtype: str, result: dict[str, Any], files: dict[str, str]) -> Section
         axis: f"agrees at {own['agree']} of {own['compared']} points{landscape.because(own)}"
         for axis, own in result["trust"]["axes"].items()
     }
+    total = sum(data.loss.size - data.loss.size // n for n in data.loss.shape)
+    for name, text in EVENTS.items():
+        if name in data:
+            lines[text] = f"between {int(data[name].sum())} of {total} pairs of neighbours"
+    for axis in data.axis.values if "kink" in data else ():
+        nearest = float(data.kink.sel(axis=axis).min())
+        if np.isfinite(nearest):
+            text = f"{nearest:.1e} {units_of(data)[axis]} from its point of the grid"
+            lines[f"nearest kink along {axis}"] = f"{text}, to first order"
     step, tolerance = f"{STEP[dtype]:.0e}", f"{result['trust']['tolerance']:.0e}"
     return section(
         "How far the gradient can be trusted",
@@ -207,6 +227,32 @@ def _trust(dtype: str, result: dict[str, Any], files: dict[str, str]) -> Section
             "looks across the kinks and jumps within its step, the gradient does not: a touch "
             "that moves to another time step, or a pixel in which two soft faces swap their depth "
             "order."
+        ),
+    )
+
+
+def _black_box(scan: Scan, data: xr.Dataset, files: dict[str, str]) -> Section | None:
+    box = scan.black_box
+    if box is None or "black_box" not in data:
+        return None
+    cosine = landscape.cosines(scan.axes, data)
+    known = cosine[np.isfinite(cosine)]
+    if not known.size:
+        return None
+    lines = {
+        "samples": f"{box.samples} values of the loss for each point, drawn around it at "
+        f"{box.sigma:g} of the value",
+        "angle to the gradient": f"median {np.degrees(np.arccos(np.median(known))):.0f}°",
+        "points uphill": f"{int((known < 0.0).sum())} of {known.size}",
+    }
+    return section(
+        "A black box instead",
+        _media(files),
+        Facts(lines),
+        Text(
+            "An estimate from values of the loss alone (REINFORCE, with the mean of the samples "
+            "for a baseline) stands beside the gradient of the adjoint, which takes one forward "
+            "and one reverse sweep. Angles are measured in fractions of the axes."
         ),
     )
 

@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass
 from studies.runs.errors import StudyError
 from studies.runs.folder import PARAMETERS, SCAN, RunFolder
 from studies.runs.options import RunOptions, make_options
-from studies.scene.declared import STRICT
+from studies.scene.declared import STRICT, Positive
 from studies.scene.drawing import drawn
 from studies.scene.files import bundled_scenes, scene_file
 from studies.scene.reading import read_scene, to_toml
@@ -129,6 +129,14 @@ def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class BlackBox:
+    """A gradient estimated from values of the loss alone, REINFORCE's."""
+
+    samples: Annotated[int, Field(ge=2)]  # drawn around each point
+    sigma: Positive  # how far, as a part of the value
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class ScanFile:
     """The keys of a scan file."""
 
@@ -140,6 +148,7 @@ class ScanFile:
     trust: bool = True  # whether the gradient is compared with differences at every point
     # Frames by number from 1, by the name of the curve that compares them alone.
     subsets: dict[str, tuple[Annotated[int, Field(ge=1)], ...]] = field(default_factory=dict)
+    black_box: BlackBox | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -196,6 +205,7 @@ def resolve(given: Mapping[str, Any]) -> Scan:
         values={} if at in PLACES else _answer(Path(at)),
         trust=file.trust if trust is None else trust,
         subsets=file.subsets,
+        black_box=file.black_box,
     )
 
 

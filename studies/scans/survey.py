@@ -5,7 +5,7 @@ the scan, and the problem of the last settings, for the next piece.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 from math import ceil
@@ -17,7 +17,7 @@ import numpy as np
 from studies.problem.worlds import Failure, Sample, worlds_at_once
 from studies.scans.spec import Scan
 from studies.scans.terrain import Grid, Terrain, make_grid
-from studies.scans.trust import compare
+from studies.scans.trust import compare, estimates, events
 
 
 Index = tuple[int, ...]
@@ -87,12 +87,20 @@ def _make_points(grid: Grid, terrain: Terrain, indices: Sequence[Index]) -> list
             }
     if not found:
         return records
+    own = [points[k] for k in found]
+    steps = [terrain.problem.with_rounded_steps(point).steps for point in own]
     if grid.scan.trust and grid.on_problem:
-        own = [points[k] for k in found]
-        steps = [terrain.problem.with_rounded_steps(point).steps for point in own]
         compared = compare(grid, terrain, own, list(found.values()), steps=steps)
         for k, one in zip(found, compared, strict=True):
             records[k] |= {name: _plain(value) for name, value in vars(one).items()}
+    if grid.scan.trust:
+        for k, point, step in zip(found, own, steps, strict=True):
+            records[k] |= events(replace(terrain.problem, steps=step), point)
+    if grid.scan.black_box is not None and grid.on_problem:
+        numbers = [int(np.ravel_multi_index(indices[k], grid.shape)) for k in found]
+        drawn = estimates(grid, terrain, own, numbers, steps=steps)
+        for k, one in zip(found, drawn, strict=True):
+            records[k]["black_box"] = _plain(one)
     return records
 
 

@@ -1,4 +1,4 @@
-r"""How far the gradient can be trusted at a point: beside central differences.
+r"""How far the gradient can be trusted at a point: against differences, and to the next kink.
 
 Along an axis p with a step h the derivative a of the adjoint stands beside the central difference
 
@@ -10,14 +10,32 @@ r L/h, what rounding leaves of a difference: where a loss does not move, a gradi
 Where a touch moves to another step within p - h .. p + h, d looks across a kink and a does not.
 So it does where a pixel jumps, as where two soft faces swap their depth order; then a shorter step
 agrees. Such points are counted by themselves; a step so short that rounding could hide what the
-first one showed says nothing.
+first one showed says nothing. To first order the nearest kink along p is where a penetration c
+reaches 0,
+
+    min over steps and contacts of |c| / |dc/dp|,   dc/dp by the same differences.
+
+The estimate of a black box (REINFORCE with the mean of its samples for a baseline; Williams,
+Machine Learning 8 (1992)) takes values of the loss alone, at p + sigma |p| e_k with e_k normal:
+
+    g = sum_k (L_k - mean L) e_k / ((K - 1) sigma |p|).
+
+Where two neighbours of a grid differ in what touches in which step, a touch has moved to another
+step somewhere between them, and the loss has a kink there, or with contact damping a jump. Where
+they differ in which faces are seen in which frame, one has come into view or left it.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from adjsim.contact_margins import ContactMargins
+from render.blending import Hard
+from render.scene import Material, Mesh, Scene
+from render.soft_raster import SoftRasterizer, rasterize
 from studies.answer.kinks import margins
 from studies.problem.problem import SceneProblem
 from studies.problem.steps import Steps
@@ -32,6 +50,8 @@ AGREES = {"float64": 1e-4, "float32": 1e-2}  # relative difference of what agree
 SHORTER = (1 / 8, 1 / 64, 1 / 512)  # parts of the step that are tried where it disagrees
 HIDDEN = 0.1  # of what a and d are apart: a larger rounding hides whether they agree
 ROUNDING = 64.0 * np.finfo(np.float64).eps / AGREES["float64"]  # r
+SEED_OF_ESTIMATE = 3
+DIGITS = 12  # of the name of a set
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +62,7 @@ class Trust:
     relative: np.ndarray
     shorter: np.ndarray  # bool: whether they agree with a shorter step though not with this one
     crosses: np.ndarray  # bool: whether a touch moves to another step within the two steps
+    kink: np.ndarray  # how far the nearest kink is, in the axis's unit; inf where nothing touches
 
 
 def _step_sizes(grid: Grid, natural: np.ndarray) -> np.ndarray:
@@ -81,8 +102,8 @@ def compare(
             *again, least = _differences(exact, grid, [point], own, steps=[steps[k]])
             told = AGREES["float64"] * least[0] < HIDDEN * apart
             shorter |= told & (_relative(adjoints[k : k + 1], *again)[0] <= tolerance)
-        crosses = _crosses(replace(exact.problem, steps=steps[k]), grid, point, sizes[k])
-        found.append(Trust(difference[k], relative[k], shorter, crosses))
+        kinks = _kinks(replace(exact.problem, steps=steps[k]), grid, point, sizes[k])
+        found.append(Trust(difference[k], relative[k], shorter, *kinks))
     return found
 
 
@@ -129,20 +150,114 @@ def _losses(terrain: Terrain, points: Sequence[np.ndarray], steps: Sequence[Step
     return np.array([one.loss if isinstance(one, Sample) else np.nan for one in found])
 
 
-def _crosses(problem: SceneProblem, grid: Grid, point: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return whether a touch moves to another step within the step of each axis."""
-    crosses, here = np.zeros(len(sizes), bool), _touches(problem, point)
+def _kinks(
+    problem: SceneProblem, grid: Grid, point: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether a touch moves within each step, and how far the nearest one is from it."""
+    crosses, kink = np.zeros(len(sizes), bool), np.full(len(sizes), np.inf)
+    here = touches_of(problem, point)
     if not here:
-        return crosses
+        return crosses, kink
     for n, (i, h) in enumerate(zip(grid.scanned, sizes, strict=True)):
         try:
-            ahead, behind = (_touches(problem, _moved(point, i, by)) for by in (h, -h))
-            crosses[n] = not ahead == here == behind
-        except (ValueError, ArithmeticError):  # the motion ends there
-            crosses[n] = True
-    return crosses
+            ahead = touches_of(problem, _moved(point, i, h))
+            behind = touches_of(problem, _moved(point, i, -h))
+        except (ValueError, ArithmeticError):
+            crosses[n], kink[n] = True, 0.0  # the motion ends there
+            continue
+        crosses[n] = len({touch_set(one) for one in (ahead, here, behind)}) > 1
+        for name, own in here.items():
+            slope = np.abs(ahead[name].touch - behind[name].touch) / (2.0 * h)
+            away = np.full(slope.shape, np.inf)
+            np.divide(np.abs(own.touch), slope, out=away, where=slope > 0.0)
+            kink[n] = min(kink[n], away.min(initial=np.inf))
+    return crosses, kink
 
 
-def _touches(problem: SceneProblem, natural: np.ndarray) -> list[list[bool]]:
-    """Return which points touch in which steps, by contact; empty where nothing can touch."""
-    return [(own.touch > 0.0).tolist() for own in margins(problem.motion_at(natural)).values()]
+def estimates(
+    grid: Grid,
+    terrain: Terrain,
+    points: Sequence[np.ndarray],
+    numbers: Sequence[int],
+    *,
+    steps: Sequence[Steps],
+) -> list[np.ndarray]:
+    """Return the estimate of a black box at points, (n_axes,) each; NaN where a sample has none.
+
+    `numbers` are those of the points in the grid, which seed their samples.
+    """
+    box = grid.scan.black_box
+    assert box is not None
+    drawn, moved, sizes = [], [], []
+    for point, number in zip(points, numbers, strict=True):
+        rng = np.random.default_rng([grid.scan.options.seed, SEED_OF_ESTIMATE, number])
+        e = rng.standard_normal((box.samples, len(grid.scanned)))
+        size = box.sigma * np.maximum(np.abs(point[grid.scanned]), np.finfo(float).tiny)
+        around = np.tile(point, (box.samples, 1))
+        around[:, grid.scanned] += size * e
+        moved += list(around)
+        drawn.append(e)
+        sizes.append(size)
+    own = [step for step in steps for _ in range(box.samples)]
+    losses = _losses(terrain, moved, own).reshape(len(points), box.samples)
+    return [
+        ((loss - loss.mean()) @ e) / ((box.samples - 1) * size)
+        for loss, e, size in zip(losses, drawn, sizes, strict=True)
+    ]
+
+
+def events(problem: SceneProblem, natural: np.ndarray) -> dict[str, Any]:
+    """Return what touches and what is seen at natural values; None where nothing can.
+
+    `touches` counts pairs of a point and a step, `faces` pairs of a face and a frame. The sets
+    have names that are equal where the sets are: of the pairs, and of the points that touch at all.
+    """
+    found: dict[str, Any] = dict.fromkeys(
+        ("touches", "touch_set", "contact_set", "faces", "face_set")
+    )
+    if seen := [_seen(*scenery) for scenery in problem.sceneries_at(natural)]:
+        found |= {"faces": sum(int(one.sum()) for one in seen), "face_set": _name(seen)}
+    if contacts := touches_of(problem, natural):
+        touching = [own.touch > 0.0 for own in contacts.values()]
+        found["touches"] = int(sum(one.sum() for one in touching))
+        found["touch_set"] = touch_set(contacts)
+        found["contact_set"] = _name(np.any(one, axis=0) for one in touching)
+    return found
+
+
+def touch_set(contacts: Mapping[str, ContactMargins]) -> str:
+    """Return the name of the set of points and steps that touch."""
+    return _name(own.touch > 0.0 for own in contacts.values())
+
+
+def touches_of(problem: SceneProblem, natural: np.ndarray) -> dict[str, ContactMargins]:
+    """Return the margins of every contact at natural values; none where nothing can touch."""
+    return margins(problem.motion_at(natural))
+
+
+def _seen(scene: Scene, camera: Any, vertices: Mapping[str, np.ndarray], size: Any) -> np.ndarray:
+    """Return which faces are nearest at the middle of some pixel, (n_frames, n_faces)."""
+    total = sum(len(mesh.faces) for mesh in scene.objects.values())
+    objects, first = {}, 1
+    for name, mesh in scene.objects.items():
+        number = np.arange(first, first + len(mesh.faces)) / total
+        first += len(mesh.faces)
+        colors = np.repeat(number[:, None], 3, axis=1)
+        objects[name] = Mesh(mesh.faces, face_colors=colors, material=Material(1.0, 0.0))
+    exact = {name: np.asarray(x, np.float64) for name, x in vertices.items()}
+    drawn = rasterize(
+        Scene(objects, scene.lights), camera, SoftRasterizer(blend=Hard()), exact, size
+    )
+    frames = np.rint(drawn[..., 0] * total).astype(np.int64)
+    frames = frames.reshape(-1, frames.shape[-2] * frames.shape[-1])
+    seen = np.zeros((len(frames), total + 1), bool)
+    np.put_along_axis(seen, frames, values=True, axis=1)
+    return seen[:, 1:]
+
+
+def _name(sets: Iterable[Any]) -> str:
+    digest = hashlib.sha256()
+    for own in sets:
+        digest.update(repr(own.shape).encode())
+        digest.update(np.packbits(own).tobytes())
+    return digest.hexdigest()[:DIGITS]

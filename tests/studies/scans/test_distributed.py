@@ -1,16 +1,23 @@
 """Scans over processes: the same files to the bit."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import pytest
 
 from studies.scans import scanning
 from studies.scans.dataset import POINTS
 from studies.scans.survey import Survey
 from tests.studies.runs.items import Killing
+from tests.studies.scans.lasting import SOON
 from tests.studies.scans.toy import BEAM, CUBE, MASS, asked, grid_of, run, written
 from tests.studies.undrawn import undrawn
 
 
-OVER = (f"{MASS}=0.5:2.5:12",)
+OVER = (f"{MASS}=0.5:2.5:{2 * SOON}",)
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +62,53 @@ def test_pieces_share_their_settings_and_are_many_enough_for_all_workers():
     assert {len(piece) for piece in survey.pieces(order, workers=2)} == {5}
     assert [len(piece) for piece in survey.pieces(order[30:33], workers=8)] == [1, 1, 1]
     assert [i for piece in survey.pieces(order, workers=3) for i in piece] == order
+
+
+def started(out):
+    """Start the command, which cannot end, with two workers; wait until a point is written."""
+    command = [
+        sys.executable, "-m", "tests.studies.scans.run_lasting", "scan", "pushed-cube", *CUBE,
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [*command, "--over", *OVER, "--out", str(out), "--scheduler", "local:2"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120.0
+    try:
+        while not ((out / POINTS).exists() and (out / POINTS).stat().st_size):
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+    except BaseException:  # also where the tests are stopped: it does not end by itself
+        process.kill()
+        raise
+    return process
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unpainted")
+@pytest.mark.parametrize("by", ["kill", "Ctrl-C"])
+def test_a_client_that_ends_early_keeps_what_came(by, whole, tmp_path):
+    out = tmp_path / "stopped"
+    process = started(out)
+    try:
+        if by == "kill":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to workers too
+        told = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+    if by == "Ctrl-C":
+        assert process.returncode == 130
+        assert f"--out {out} --resume --scheduler local:2" in told
+        assert "Traceback" not in told
+    assert not (out / "report.html").exists()
+    assert (out / POINTS).read_bytes().count(b"\n") <= SOON
+    folder, job = scanning.start(asked("pushed-cube"), out, resume=True)
+    job.run(folder)
+    same(folder, whole)

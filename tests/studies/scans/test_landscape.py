@@ -9,7 +9,7 @@ import xarray as xr
 from studies.runs import progress
 from studies.runs.progress import PointProgress
 from studies.scans import figures, report
-from studies.scans.landscape import Slice, named, per_axis
+from studies.scans.landscape import Slice, cosines, named, per_axis
 from studies.scans.spec import parse_axes
 
 
@@ -131,6 +131,15 @@ def test_derivatives_are_per_length_of_an_axis_as_it_is_drawn():
     # dL/d(log a / log 100) = a log 100 dL/da
     assert np.allclose(found[..., 0], np.array([[1.0], [10.0], [100.0]]) * np.log(100.0))
     assert np.allclose(found[..., 1], 5.0)
+
+
+def test_an_estimate_is_held_against_the_gradient_by_their_angle():
+    axes = parse_axes(["a=0:1:2", "b=0:2:2"])
+    exact = np.broadcast_to([2.0, 1.0], (2, 2, 2))
+    estimate = np.array([[[2.0, 1.0], [-2.0, -1.0]], [[2.0, -1.0], [np.nan, 1.0]]])
+    box = gradients(axes, estimate).rename(parameter="axis")
+    data = xr.Dataset({"gradient": gradients(axes, exact), "black_box": box})
+    assert np.allclose(cosines(axes, data), [[1.0, -1.0], [0.0, np.nan]], equal_nan=True)
 
 
 def test_values_are_told_with_their_units():

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from studies.runs.errors import StudyError
 from studies.runs.folder import RunFolder
 from studies.scans import scanning, spec, survey
-from studies.scans.dataset import POINTS
+from studies.scans.dataset import POINTS, make_dataset
 from studies.scans.scanning import write_points
 from tests.studies.scans.toy import BEAM, CUBE, MASS, PENDULUM, asked, grid_of, run, written
 from tests.studies.undrawn import undrawn
@@ -50,6 +50,38 @@ def test_a_scan_leaves_a_data_set_with_named_coordinates(finished):
         assert (data.reason == "").all()
         assert (data.relative < 1e-4).all()
         assert np.allclose(data.frame_loss.mean("frame"), data.loss, rtol=1e-13, atol=0.0)
+
+
+def test_what_is_seen_is_compared_with_the_next_point(finished):
+    with xr.open_dataset(finished[0].file("scan.nc")) as data:
+        assert data.visibility_event.dims == (MASS, "along")
+        n_faces = data.faces.values
+        assert len(set(n_faces)) > 1  # other numbers of faces are other faces
+        events = data.visibility_event.sel(along=MASS).values
+        assert events[:-1][np.diff(n_faces) != 0.0].all()
+        assert not events[-1]  # there is no next point
+
+
+def test_events_stand_between_a_point_and_the_next_along_each_axis():
+    grid = grid_of("pushed-cube", CUBE, f"{MASS}=1:2:2", f"{FRAMES}=1:3:3")
+    faces, touches = [["a", "a", "b"], ["a", "c", None]], [["s", "s", "s"], ["t", "s", "s"]]
+    records = [
+        {"index": [i, j], "loss": 1.0, "gradient": [1.0], "frame_loss": [1.0], "reason": None,
+         "face_set": faces[i][j], "touch_set": touches[i][j]}
+        for i in range(2) for j in range(3)
+    ]  # fmt: skip
+    data = make_dataset(grid, records)
+    seen = data.visibility_event
+    assert seen.dims == (MASS, FRAMES, "along")
+    assert seen.sel(along=MASS).values.tolist() == [[False, True, False], [False] * 3]
+    assert seen.sel(along=FRAMES).values.tolist() == [
+        [False, True, False],
+        [True, False, False],  # of the last nothing is known
+    ]
+    touched = data.touch_event
+    assert touched.sel(along=MASS).values.tolist() == [[True, False, False], [False] * 3]
+    assert touched.sel(along=FRAMES).values.tolist() == [[False] * 3, [True, False, False]]
+    assert "contact_event" not in data
 
 
 def test_every_point_is_a_line_written_whole(finished):
@@ -258,14 +290,17 @@ def test_bundled_scans_are_sound(name):
 SUBSETS = '[subsets]\n"all" = [1, 2, 3]\n"last" = [3]\n'
 
 
-def test_a_scan_file_compares_frames(tmp_path):
+def test_a_scan_file_compares_frames_and_a_black_box(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(
         f'scene = "pushed-cube"\nover = ["{MASS}=0.5:2:4"]\noverrides = {json.dumps(CUBE)}\n'
-        f"{SUBSETS}"
+        f"{SUBSETS}[black_box]\nsamples = 3\nsigma = 0.05\n"
     )
     folder, _ = run(tmp_path / "scan", str(path), ())
     assert (folder.path / "figures" / "frames.png").exists()
+    with xr.open_dataset(folder.file("scan.nc")) as data:
+        assert np.isfinite(data.black_box).all()
+    assert "A black box instead" in folder.file("report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -298,6 +333,7 @@ def test_a_grid_without_a_possible_point_is_refused_before_anything_is_written(t
         ('scene = "pushed-cube"\nover = "mass=1:2:2"', "`over` must be a list"),
         ('scene = "pushed-cube"\nsubset = {}', "Did you mean `subsets`"),
         ('scene = "pushed-cube"\n[subsets]\n"a" = [0]', "`subsets.a` must be"),
+        ('scene = "pushed-cube"\n[black_box]\nsamples = 3', "`black_box.sigma` is missing"),
         ('scene = "pushed-cube"\nover = [', "is not valid TOML"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Gradient beside differences: agreement, corrupted gradients, touches that move, jumps."""
+"""Gradient beside differences: agreement, corrupted gradients, kinks, jumps, a black box."""
 
 from dataclasses import replace
 
@@ -8,6 +8,8 @@ import pytest
 from studies.problem.steps import Steps
 from studies.problem.worlds import Sample
 from studies.scans import trust
+from studies.scans.spec import BlackBox
+from studies.scans.trust import events, touch_set, touches_of
 from tests.studies.scans.toy import BEAM, CONTACT, CUBE, MASS, grid_of, written
 
 
@@ -19,35 +21,36 @@ def compared(grid, factor=1.0):
     points = [grid.natural(terrain, index) for index in grid.order()]
     samples = [replace(one, gradient=factor * one.gradient) for one in terrain.samples(points)]
     steps = [terrain.problem.with_rounded_steps(point).steps for point in points]
-    return trust.compare(grid, terrain, points, samples, steps=steps)
+    return points, trust.compare(grid, terrain, points, samples, steps=steps)
 
 
 def test_a_right_gradient_agrees_with_differences(tmp_path):
     path = written(tmp_path, BEAM)
-    found = compared(grid_of(path, (), "beam.mu=1e5:3e5:2", "beam.lam=1e5:3.2e5:2"))
+    _, found = compared(grid_of(path, (), "beam.mu=1e5:3e5:2", "beam.lam=1e5:3.2e5:2"))
     for one in found:
         # Truncation h^2 and rounding eps L/h are both about 1e-10 of the slope.
         assert one.relative.shape == (2,)
         assert (one.relative < 1e-6).all()
         assert (one.difference != 0.0).all()
         assert not one.crosses.any()
+        assert (one.kink == np.inf).all()
 
 
 def test_a_wrong_gradient_is_found():
-    found = compared(grid_of("pushed-cube", CUBE, f"{MASS}=0.5:0.7:2"), factor=1.01)
+    _, found = compared(grid_of("pushed-cube", CUBE, f"{MASS}=0.5:0.7:2"), factor=1.01)
     for one in found:
         assert one.relative[0] == pytest.approx(0.01 / 1.01, rel=1e-3)
         assert not one.shorter[0]
 
 
 def test_at_the_truth_where_both_are_zero_they_agree():
-    (one,) = compared(grid_of("pushed-cube", CUBE, f"{MASS}=1:1:1"))
+    _, (one,) = compared(grid_of("pushed-cube", CUBE, f"{MASS}=1:1:1"))
     assert one.relative[0] < trust.AGREES["float64"]
 
 
 def test_float32_is_held_against_differences_in_float64():
     grid = grid_of("pushed-cube", CUBE, f"{MASS}=0.5:1:2", dtype="float32")
-    found = compared(grid)
+    _, found = compared(grid)
     assert all(one.relative[0] < trust.AGREES["float32"] for one in found)
 
 
@@ -56,11 +59,29 @@ def contact(tmp_path):
     return written(tmp_path, CONTACT)
 
 
+def test_the_nearest_kink_is_where_a_touch_moves(contact):
+    grid = grid_of(contact, (), "body.mass=1.5:2.5:3")
+    (_, point, _), (_, one, _) = compared(grid)
+    assert 0.0 < one.kink[0] < 1.0
+    problem = grid.first.problem
+
+    def touches(part):
+        moved = point.copy()
+        moved[grid.scanned[0]] += part * one.kink[0]
+        return touch_set(touches_of(problem, moved))
+
+    # To first order: nothing moves well before it, something does a little behind it.
+    assert touches(0.0) == touches(0.5) == touches(-0.5)
+    assert touches(1.5) != touches(0.0) or touches(-1.5) != touches(0.0)
+
+
 def test_a_touch_that_moves_within_the_step_is_told(contact, monkeypatch):
     grid = grid_of(contact, (), "body.mass=2.1:2.1:1")
-    assert not compared(grid)[0].crosses[0]
-    monkeypatch.setattr(trust, "STEP", {"float64": 0.3})
-    assert compared(grid)[0].crosses[0]
+    points, (one,) = compared(grid)
+    assert not one.crosses[0]
+    step = 2.0 * one.kink[0] / points[0][grid.scanned[0]]
+    monkeypatch.setattr(trust, "STEP", {"float64": step})
+    assert compared(grid)[1][0].crosses[0]
 
 
 def stubbed(monkeypatch, loss):
@@ -68,7 +89,7 @@ def stubbed(monkeypatch, loss):
     monkeypatch.setattr(
         trust, "_losses", lambda terrain, points, steps: np.array([loss(p[0]) for p in points])
     )
-    monkeypatch.setattr(trust, "_crosses", lambda *_: np.zeros(1, bool))
+    monkeypatch.setattr(trust, "_kinks", lambda *_: (np.zeros(1, bool), np.full(1, np.inf)))
     grid = grid_of("pushed-cube", CUBE, f"{MASS}=1:2:2")
     return grid, grid.first
 
@@ -100,3 +121,32 @@ def test_a_loss_that_does_not_move_agrees_with_a_gradient_of_zero(monkeypatch):
     sample = Sample(1.0, np.zeros(1), np.ones(1))
     (one,) = trust.compare(grid, terrain, [np.array([1.0])], [sample], steps=STEP)
     assert one.relative[0] < trust.AGREES["float64"]
+
+
+def test_a_black_box_finds_the_gradient_on_average(monkeypatch):
+    grid, terrain = stubbed(monkeypatch, lambda p: 3.0 * p)
+    box = BlackBox(samples=400, sigma=0.05)
+    grid = replace(grid, scan=replace(grid.scan, black_box=box))
+    estimates = [
+        trust.estimates(grid, terrain, [np.array([1.5])], [number], steps=STEP)[0][0]
+        for number in (0, 0, 1)
+    ]
+    # The variance of e^2 is 2: 3 (1 +- 5 sqrt(2/400)).
+    assert estimates[0] == pytest.approx(3.0, rel=5.0 * np.sqrt(2.0 / 400))
+    assert estimates[0] == estimates[1] != estimates[2]
+
+
+def test_events_tell_what_touches_and_what_is_seen(contact):
+    grid = grid_of(contact, (), "body.mass=1:3:2")
+    light, heavy = (
+        events(grid.first.problem, grid.natural(grid.first, index)) for index in grid.order()
+    )
+    assert light["touches"] > 0
+    assert light["touch_set"] != heavy["touch_set"]
+    # Of a cube seen from outside one to three of six sides, with two triangles each, are seen.
+    assert 2 * 2 <= light["faces"] <= 2 * 6
+    assert events(grid.first.problem, grid.first.base) == events(
+        grid.first.problem, grid.first.base
+    )
+    still = grid_of("pushed-cube", CUBE, f"{MASS}=1:2:2")
+    assert events(still.first.problem, still.first.base)["touches"] is None
