@@ -105,14 +105,13 @@ def shot(
     *,
     lights: dict[str, Light] | None = None,
     output: Output = Output.RGBA,
-    alpha: bool = False,
 ) -> Callable[[Size], Shot]:
     """Return what makes the shot of an entry at any size."""
 
     def make(size: Size) -> Shot:
         what = scene()
         what = what if lights is None else replace(what, lights=lights)
-        return Shot(what, camera, raster(size), still_life()[1], size, output, alpha)
+        return Shot(what, camera, raster(size), still_life()[1], size, output)
 
     return make
 
@@ -166,31 +165,19 @@ of_materials = partial(by_object, materials=(
 ENTRIES: tuple[Entry, ...] = (
     Entry("hard", "Modes", "The z-buffer: each pixel shows the nearest face at its centre.",
           shot(by_face, lambda size: rasterizer(size, blend=Hard()))),
-    Entry("supersampled", "Modes", "The same, the mean of 4 x 4 samples for each pixel.",
-          shot(by_face)),
     Entry("over", "Modes", "Soft rasterization, Over: faces with edges 1 pixel soft, nearest "
           "first. An edge between two faces lets a quarter of what is behind them through: seams.",
           shot(by_face, rasterizer)),
     Entry("seamless", "Modes", "Over with seamless coverage, edges 1 pixel soft: silhouettes and "
           "boundaries alone are soft.",
           shot(by_face, lambda size: rasterizer(size, seamless=True))),
-    Entry("seamless-wide", "Modes", "Seamless coverage with edges 4 pixels soft.",
-          shot(by_face, lambda size: rasterizer(size, 4.0, seamless=True))),
     Entry("softmax", "Modes", "Soft rasterization, Softmax with the paper's gamma: colours are a "
           "mask that ends where coverage falls below 1e-4.",
           shot(by_face, lambda size: rasterizer(size, blend=Softmax()))),
-    Entry("softmax-wide", "Modes", "Softmax with gamma 0.01: faces at nearly the same depth "
-          "melt into one another.",
-          shot(by_face, lambda size: rasterizer(size, gamma=0.01, blend=Softmax()))),
     Entry("wide", "Modes", "Over with edges 4 pixels soft, as at the start of a search.",
           shot(by_face, lambda size: rasterizer(size, 4.0, blend=Over()))),
     Entry("dibr", "Modes", "DIB-R: hard colours; its softness is in alpha alone.",
           shot(by_face, lambda size: rasterizer(size, blend=DIBR()))),
-    Entry("dibr-alpha", "Modes", "Alpha of DIB-R, white where a face covers the pixel: around a "
-          "silhouette it falls over 4 pixels, and tells a search where the outline should go. Of "
-          "the z-buffer it is 0 or 1.",
-          shot(by_face, lambda size: rasterizer(size, blend=DIBR(softness(4.0, size[0]))),
-               alpha=True)),
     Entry("culled", "Modes", "A ball without its top, faces that turn away culled: where it is "
           "open, nothing is drawn of the far wall.", open_ball),
     Entry("over-an-image", "Modes", "Drawn over an image, here a gradient.",
@@ -206,13 +193,9 @@ ENTRIES: tuple[Entry, ...] = (
           shot(by_vertex)),
     Entry("smooth-normals", "Appearance", "Apple and ring with interpolated normals, shaded pixel "
           "by pixel.", shot(rounded)),
-    Entry("smooth-harmonics", "Appearance", "Smooth normals in the light of spherical harmonics.",
-          shot(rounded, lights={"sky": SphericalHarmonics(SKY)})),
     Entry("highlights", "Appearance", "Phong: highlights, shiny and dull.", shot(glossy)),
     Entry("textures", "Appearance", "Pictures on the board and the apple, bilinear between texels, "
           "repeated.", shot(textured)),
-    Entry("clamped-textures", "Appearance", "The same, clamped: beyond the border the outermost "
-          "texel goes on.", shot(lambda: textured(Wrap.CLAMP))),
     Entry("materials", "Appearance", "Each object with ambient and diffuse coefficients of its "
           "own, one of them by channel.", shot(of_materials)),
     Entry("depth", "Outputs", "Depth along the view, near is bright; the mean of the samples, as "
@@ -221,8 +204,6 @@ ENTRIES: tuple[Entry, ...] = (
           shot(by_object, output=Output.NORMALS)),
     Entry("mask", "Outputs", "Which object is seen, each with a colour of its own.",
           shot(by_object, output=Output.MASK)),
-    Entry("look-at", "Cameras", "From a point, at a point, with a field of view.",
-          shot(by_vertex)),
     Entry("orbit", "Cameras", "By distance, elevation and azimuth.",
           shot(by_vertex, camera=ORBITING)),
     Entry("posed", "Cameras", "By rotation vector and translation.", shot(by_vertex, camera=POSED)),

@@ -10,8 +10,7 @@ from string import Template
 
 import numpy as np
 
-from benchmarks.gallery import vtk
-from benchmarks.gallery.shots import Entry, Size
+from benchmarks.gallery.shots import Entry, Size, draw_by_vtk
 from studies.reports.view import drawing_problem
 from studies.runs import media
 
@@ -57,7 +56,7 @@ def draw_all(entries: Iterable[Entry], size: Size) -> list[Exhibit]:
     found = []
     for entry in entries:
         shot = entry.make(size)
-        found.append(Exhibit(entry, shot.draw(), vtk.draw(shot) if has_vtk else None))
+        found.append(Exhibit(entry, shot.draw(), draw_by_vtk(shot) if has_vtk else None))
     return found
 
 

@@ -13,7 +13,7 @@ def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:
     rng = np.random.default_rng(0)
     turn = np.diag([1.0, -1.0, -1.0])  # its camera looks along +z, with y down
     extrinsic = np.column_stack((turn, -turn @ [0.0, 0.0, DISTANCE]))
-    focal = 0.5 * pixels / np.tan(np.radians(ball.fov_y) / 2.0)
+    focal = 0.5 * pixels / np.tan(np.radians(float(ball.camera.fov_y)) / 2.0)
     middle = 0.5 * pixels - 0.5
     intrinsic = np.array([[focal, 0.0, middle], [0.0, focal, middle], [0.0, 0.0, 1.0]])
     camera = deodr.Camera(extrinsic, intrinsic, height=pixels, width=pixels)

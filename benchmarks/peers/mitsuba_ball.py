@@ -64,7 +64,12 @@ def _scene(ball: Ball, pixels: int) -> dict[str, Any]:
     look = mi.ScalarTransform4f().look_at([0, 0, DISTANCE], [0, 0, 0], [0, 1, 0])
     film = {"type": "hdrfilm", "width": pixels, "height": pixels, "pixel_format": "rgba"}
     light = {"type": "directional", "direction": [-1, -1, -1], "irradiance": 1.0}
-    sensor = {"type": "perspective", "fov": ball.fov_y, "to_world": look, "film": film}
+    sensor = {
+        "type": "perspective",
+        "fov": float(ball.camera.fov_y),
+        "to_world": look,
+        "film": film,
+    }
     return {
         "type": "scene", "integrator": INTEGRATOR, "light": light, "sensor": sensor, "ball": mesh,
     }  # fmt: skip

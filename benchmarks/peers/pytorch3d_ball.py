@@ -24,7 +24,9 @@ def prepare(ball: Ball, pixels: int, threads: int) -> PeerRun:
     colors = torch.tensor(rng.random((len(ball.faces), 1, 1, 3)), dtype=torch.float32)
     textures = renderer.TexturesAtlas(atlas=[colors])
     rotation, translation = renderer.look_at_view_transform(dist=DISTANCE, elev=0.0, azim=0.0)
-    cameras = renderer.FoVPerspectiveCameras(R=rotation, T=translation, fov=ball.fov_y)
+    cameras = renderer.FoVPerspectiveCameras(
+        R=rotation, T=translation, fov=float(ball.camera.fov_y)
+    )
     blend = renderer.BlendParams(sigma=SIGMA, gamma=GAMMA, background_color=(0.0, 0.0, 0.0))
     settings = renderer.RasterizationSettings(
         image_size=pixels,

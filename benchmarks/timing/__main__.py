@@ -11,13 +11,12 @@ from numba import get_num_threads
 from rich.console import Console
 
 from benchmarks.peers.racing import peer_laps
-from benchmarks.timing.clock import off_core, run_rounds
+from benchmarks.timing.clock import run_rounds
 from benchmarks.timing.laps import PARTS, Sizes
 from benchmarks.timing.table import growth_lines, rate_lines, show
 from studies.runs.manifest import machine
 
 
-HIGH_LOAD, HIGH_OFF_CORE = 0.5, 0.05  # processes beside this one per core; share of the time
 PEERS = "peers"
 
 
@@ -54,15 +53,8 @@ def time_loops(
     run_rounds(laps, rounds, typer.echo)
     rows = [lap.result() for lap in laps]
     show(rows, console)
-    facts = machine()
-    lines = [*rate_lines(rows), *growth_lines(rows), *notes]
-    if before > HIGH_LOAD * (facts["cores"] or 1) or off_core(laps) > HIGH_OFF_CORE:
-        lines.append(
-            f"The machine was busy: load {before:.1f} before, and laps of one thread waited "
-            f"{100 * off_core(laps):.0f} % of their time for a core. Trust the minima more."
-        )
-    typer.echo("\n".join(lines))
-    result = {"machine": facts, "load": before, "rounds": rounds, "laps": rows, "notes": notes}
+    typer.echo("\n".join([*rate_lines(rows), *growth_lines(rows), *notes]))
+    result = {"machine": machine(), "load": before, "rounds": rounds, "laps": rows, "notes": notes}
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1))
     typer.echo(out.resolve())

@@ -76,10 +76,3 @@ def run_rounds(laps: Sequence[Lap], rounds: int, say: Callable[[str], object]) -
         say(f"round {number + 1} of {rounds}")
         for lap in laps if number % 2 == 0 else reversed(laps):
             lap.run()
-
-
-def off_core(laps: Sequence[Lap]) -> float:
-    """Return the share of their time that laps of one thread waited for a core."""
-    alone = [lap for lap in laps if lap.threads == 1]
-    wall = sum(sum(lap.wall) for lap in alone)
-    return max(0.0, 1.0 - sum(sum(lap.core) for lap in alone) / wall) if wall else 0.0

@@ -1,8 +1,8 @@
-"""The laps over our own loops, by part: tetrahedra, cloth, smoke, worlds, checkpoints, images.
+"""The laps over our own loops, by part: tetrahedra, cloth, smoke, worlds, images.
 
 The loops of tetrahedra, cloth and worlds are called as the rollout and the reverse sweep call them,
 on memory that was touched before; packing, allocation and the shaping of the gradient, paid once a
-gradient, are in the laps of smoke and of the checkpoints. The rest shape is not differentiated.
+gradient, are in the laps of smoke. The rest shape is not differentiated.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,6 @@ import numpy as np
 
 from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
-from adjoint.schedules import as_schedule, size_in_bytes
 from adjoint.sweep import ReverseSweep
 from adjsim.rollout import frame_rows, rollout
 from adjsim.stepper import ModelStepper, make_stepper
@@ -46,7 +45,6 @@ class Sizes:
     worlds: int = 1000  # of a batch
     each: int = 100  # tetrahedra of a world
     steps: int = 100  # of smoke and of worlds
-    budget: str = "100MB"  # for states, beside a rollout whose states take twice as much
     # Balls and square images, each with each; the first of both are the middle of `grow_faces`
     # and `grow_pixels`, where one grows and the other stays.
     faces: Sequence[int] = (1280, 5120)
@@ -62,7 +60,7 @@ class Sizes:
         """Return sizes that take no time."""
         return replace(
             self, sample=1e-6, tets=(5, 40), triangles=(8,), cells=(4,), worlds=3, each=5, steps=3,
-            budget="8kB", faces=(20,), pixels=(8,), grow_faces=(80, 320), grow_pixels=(12, 16),
+            faces=(20,), pixels=(8,), grow_faces=(80, 320), grow_pixels=(12, 16),
         )  # fmt: skip
 
 
@@ -76,7 +74,7 @@ def loop_laps(
             model, DT, n_steps, np.dtype(sizes.dtype), threads=n, device=sizes.device
         )
         assert isinstance(stepper, ModelStepper)
-        facts = {"steps": n_steps, "state_bytes": stepper.bytes_per_state()}
+        facts = {"steps": n_steps}
         for kind, (prepare, call) in _passes(stepper, state, n_steps).items():
             laps.append(Lap(*label, kind, n, call, prepare, work, dict(facts)))
     return laps
@@ -143,37 +141,28 @@ def cloth_laps(sizes: Sizes) -> Iterator[Lap]:
 def world_laps(sizes: Sizes) -> Iterator[Lap]:
     """Give a batch of small blocks, and beside it a block a tenth as large as the batch.
 
-    It takes ten times the steps, so that both do the same work. Without a floor; with one, where
-    the skin of small blocks has more nodes per tetrahedron; and with one that as many nodes of
-    both may touch.
+    It takes ten times the steps, so that both do the same work. On a floor the skin of small blocks
+    has more nodes per tetrahedron.
     """
-    small = make_block(sizes.each)
-    whole = max(small.n_tets, small.n_tets * sizes.worlds // 10)
-    large = make_block(whole)
-    alike = max(1, round(large.contacts_per_tet * small.n_tets))
-    pairs = {
-        "no floor": (
-            make_block(sizes.each, has_floor=False), make_block(whole, has_floor=False)
-        ),
-        "floor": (small, large),
-        "as many contacts": (make_block(sizes.each, n_contacts=alike), large),
-    }  # fmt: skip
     steps = max(1, sizes.steps // 5)
-    for what, (one, block) in pairs.items():
+    for has_floor in (False, True):
+        one = make_block(sizes.each, has_floor=has_floor)
         n_tets = one.n_tets * sizes.worlds
-        facts = {"contacts": one.contacts_per_tet, "whole_contacts": block.contacts_per_tet}
-        label = ("worlds", f"one block of {block.n_tets}, {what}")
+        block = make_block(max(one.n_tets, n_tets // 10), has_floor=has_floor)
+        what = "floor" if has_floor else "no floor"
         more = steps * n_tets // block.n_tets
         alone = loop_laps(
-            label, block.model, block.state, sizes, n_steps=more, work=block.n_tets * more
-        )
-        label = ("worlds", f"{sizes.worlds} worlds of {one.n_tets}, {what}")
-        batch, states = stack([one.model] * sizes.worlds), [one.state] * sizes.worlds
-        many = loop_laps(label, batch, states, sizes, n_steps=steps, work=n_tets * steps)
+            ("worlds", f"one block of {block.n_tets}, {what}"), block.model, block.state, sizes,
+            n_steps=more, work=block.n_tets * more,
+        )  # fmt: skip
+        many = loop_laps(
+            ("worlds", f"{sizes.worlds} worlds of {one.n_tets}, {what}"),
+            stack([one.model] * sizes.worlds), [one.state] * sizes.worlds, sizes,
+            n_steps=steps, work=n_tets * steps,
+        )  # fmt: skip
         for lap, other in zip(many, alone, strict=True):
             if lap.kind != BOTH_MASS:
                 lap.beside = other
-                lap.facts |= facts
                 yield from (other, lap)
 
 
@@ -190,31 +179,6 @@ def smoke_laps(sizes: Sizes) -> Iterator[Lap]:
 
         yield Lap("smoke", case, FORWARD, n, partial(rollout, *args, **options))
         yield Lap("smoke", case, BOTH, n, both)
-
-
-def checkpoint_laps(sizes: Sizes) -> Iterator[Lap]:
-    """Give a gradient through the public calls with all states stored, and in half the memory."""
-    block = make_block(max(sizes.tets))
-    state_bytes = 6 * 8 * block.model.n_nodes
-    n_steps = max(MIN_STEPS, round(2 * size_in_bytes(sizes.budget) / state_bytes))
-    adj_x = np.ones((1, block.model.n_nodes, 3))
-    stored = None
-    for checkpoint in (None, sizes.budget):
-
-        def gradient(checkpoint: str | None = checkpoint) -> None:
-            run = record(
-                block.model, block.state, block.dt, n_steps,
-                checkpoint=checkpoint, device=sizes.device,
-            )  # fmt: skip
-            run.vjp(adj_x, wrt=("block.mu", "block.lam", "state.x", "state.v"))
-
-        cost = as_schedule(checkpoint).cost(n_steps, state_bytes)
-        facts = {"bytes": cost.bytes, "forward_steps": cost.total_forward_steps}
-        what = f"{block.n_tets} tetrahedra, {n_steps} steps, {checkpoint or 'all states'}"
-        n = 0 if sizes.device == "cuda" else max(sizes.threads)
-        lap = Lap("checkpoint", what, BOTH, n, gradient, facts=facts, beside=stored)
-        stored = lap
-        yield lap
 
 
 def image_laps(sizes: Sizes) -> Iterator[Lap]:
@@ -264,6 +228,5 @@ PARTS: dict[str, Callable[[Sizes], Iterator[Lap]]] = {
     "cloth": cloth_laps,
     "smoke": smoke_laps,
     "worlds": world_laps,
-    "checkpoint": checkpoint_laps,
     "images": image_laps,
 }

@@ -54,12 +54,6 @@ class Body:
         """Number of tetrahedra."""
         return len(self.mesh.tets)
 
-    @property
-    def contacts_per_tet(self) -> float:
-        """Nodes that may touch the floor, per tetrahedron."""
-        floor = self.model.forces.get("floor")
-        return 0.0 if floor is None else len(floor.nodes) / self.n_tets
-
 
 def block_cells(n_tets: int) -> tuple[int, int, int]:
     """Return the grid whose number of tetrahedra is nearest, the most cubic of these."""
@@ -72,20 +66,16 @@ def block_cells(n_tets: int) -> tuple[int, int, int]:
     return min(found)[2]
 
 
-def make_block(
-    n_tets: int, *, viscous: bool = False, has_floor: bool = True, n_contacts: int | None = None
-) -> Body:
+def make_block(n_tets: int, *, viscous: bool = False, has_floor: bool = True) -> Body:
     """Return a stretched block of about `n_tets` tetrahedra that slides on a floor with friction.
 
-    All nodes of its skin may touch the floor, or `n_contacts` of them, evenly spread.
+    All nodes of its skin may touch the floor.
     """
     cells = block_cells(n_tets)
     mesh = box_tets(cells, [CELL * n for n in cells])
     viscosity = VISCOSITY if viscous else None
     tets = NeoHookeanTets(mesh.tets, mesh.points, MU, LAM, viscosity=viscosity)
     skin = mesh.surface().nodes  # no other node can be the first to touch
-    if n_contacts is not None:
-        skin = skin[np.linspace(0, len(skin) - 1, n_contacts).round().astype(int)]
     contact = HalfSpaceContact(height=SINK, contact_nodes=skin, **FLOOR)
     x = STRETCH * mesh.points
     v = np.broadcast_to([SPEED, 0.0, 0.0], x.shape)
@@ -122,11 +112,6 @@ class Ball:
     camera: Camera
     points: np.ndarray
     faces: np.ndarray
-
-    @property
-    def fov_y(self) -> float:
-        """Angle of view [deg]."""
-        return float(self.camera.fov_y)
 
 
 def make_ball(n_faces: int, look: str = FLAT) -> Ball:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from studies.reports.figures import BLUE, GREEN, INK, ORANGE, SOFT, TINY, make_axes, plain_ticks
-from studies.scans.axes import Axis
 from studies.scans.landscape import Slice, agreement, per_axis
+from studies.scans.spec import Axis
 
 
 TICKS = 25  # tangents along a curve
@@ -30,11 +30,8 @@ VERDICTS = {
 }
 
 
-def curve(own: Slice, unit: str, *, log: bool = False) -> Any:
-    """Draw the loss along one axis: with the gradient as tangents, or on a log scale.
-
-    Truth, lowest point and failed points are marked.
-    """
+def curve(own: Slice, unit: str) -> Any:
+    """Draw the loss along one axis, with tangents, the truth, the lowest and failed points."""
     (axis,) = own.axes
     figure, (ax,) = make_axes(1, 1, (4.8, 3.5))
     ax.plot(axis.values, own.loss, color=SOFT, lw=1.2)
@@ -53,16 +50,11 @@ def curve(own: Slice, unit: str, *, log: bool = False) -> Any:
         ax.plot(failed, np.full(failed.size, 0.03), "x", color=ORANGE, ms=4, transform=trans,
                 label="no loss")  # fmt: skip
     low, high = np.nanmin(own.loss), np.nanmax(own.loss)
-    if log and high > 0.0:
-        low = max(own.loss[own.loss > 0.0].min(), LEAST_FALL * high)
-        ax.set_yscale("log")
-        ax.set_ylim(low / 2.0, 2.0 * high)
-    elif not log:
-        if _has_gradient(own):
-            _tangents(ax, own)
-        if high > low:
-            ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
-        ax.legend(frameon=False, fontsize=8)
+    if _has_gradient(own):
+        _tangents(ax, own)
+    if high > low:
+        ax.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
+    ax.legend(frameon=False, fontsize=8)
     ax.set(ylabel="loss [-]")
     return figure
 
@@ -80,7 +72,7 @@ def _tangents(ax: Any, own: Slice) -> None:
     u = np.log(x) if axis.is_log else x
     half = 0.016 * (u[-1] - u[0])
     height = np.nanmax(loss) - np.nanmin(loss)
-    chosen = _spread(u, loss, height)
+    chosen = np.unique(np.linspace(0, len(u) - 1, TICKS).round().astype(int))
     label = "adjoint gradient"
     for k in chosen[np.isfinite(slope[chosen])]:
         rate = slope[k] * (x[k] if axis.is_log else 1.0)

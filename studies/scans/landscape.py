@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from studies.scans.axes import Axis
-from studies.scans.spec import Scan
+from studies.scans.spec import Axis, Scan
 from studies.scans.trust import AGREES
 
 
 Index = tuple[int, ...]
 NEAR = 1e-9  # steps of the grid that count as none
-VALLEY = 0.1  # of the scaled loss: where it is below, is the valley
 # Why gradient and difference disagree, see `agreement`.
 REASONS = {
     "jumps": "a pixel jumps within the step, and a shorter one agrees",
@@ -197,7 +195,12 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     failed = int(np.sum(data.reason.values != ""))
     told = [_told(part, units) for part in parts]
     if failed:
-        told.append(_failures_told(scan, data, units))
+        first = np.argwhere(data.reason.values != "")[0]
+        where = named(Slice({}, scan.axes, data).at(tuple(first)), units)
+        told.append(
+            f"{failed} of {data.loss.size} points {'has' if failed == 1 else 'have'} no loss; "
+            f"that at {where}: {data.reason.values[tuple(first)]}"
+        )
     told += [
         f"{axis}: gradient and central difference agree to {trust['tolerance']:.0e} at "
         f"{own['agree']} of {own['compared']} points" + because(own)
@@ -207,7 +210,6 @@ def summary(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
         "points": data.loss.size,
         "failed": failed,
         "slices": parts,
-        "subsets": _subset_records(scan, data),
         "trust": trust,
         "told": told,
     }
@@ -218,30 +220,12 @@ def _trust(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
     tolerance = AGREES[scan.options.dtype]
     axes: dict[str, Any] = {}
     for name in data.axis.values if "relative" in data else ():
-        relative = data.relative.sel(axis=name).values
-        relative = relative[np.isfinite(relative)]
         kinds = agreement(data, name, tolerance)
         axes[str(name)] = {
-            "compared": relative.size,
+            "compared": int(np.isfinite(data.relative.sel(axis=name)).sum()),
             **{kind: int(kinds[kind].sum()) for kind in ("agree", "jumps", "crosses")},
-            "median": float(np.median(relative)) if relative.size else None,
         }
     return {"tolerance": tolerance, "axes": axes}
-
-
-def _failures_told(scan: Scan, data: xr.Dataset, units: Mapping[str, str]) -> str:
-    """Return how many points have no loss, and why the first has none."""
-    reasons = data.reason.transpose(*(axis.key for axis in scan.axes)).values
-    failed = np.argwhere(reasons != "")
-    first = tuple(failed[0])
-    at = Slice({}, scan.axes, data).at(first)
-    alike = int(np.sum(reasons == reasons[first]))
-    has = "has" if len(failed) == 1 else "have"
-    told = f"{len(failed)} of {reasons.size} points {has} no loss; that at {named(at, units)}: "
-    told += str(reasons[first])
-    if len(failed) > 1:
-        told += f" (so {'all' if alike == len(failed) else alike} of the {len(failed)})"
-    return told
 
 
 def subset_losses(scan: Scan, data: xr.Dataset) -> dict[str, np.ndarray]:
@@ -250,23 +234,6 @@ def subset_losses(scan: Scan, data: xr.Dataset) -> dict[str, np.ndarray]:
         name: data.frame_loss.sel(frame=list(frames)).mean("frame").values
         for name, frames in scan.subsets.items()
     }
-
-
-def _subset_records(scan: Scan, data: xr.Dataset) -> dict[str, Any]:
-    """Return where the loss of some frames alone is lowest, and how wide its valley is."""
-    if not scan.subsets or "frame_loss" not in data or not np.isfinite(data.loss.values).any():
-        return {}
-    found = {}
-    for name, loss in subset_losses(scan, data).items():
-        (own,) = slices(scan, data.assign(loss=(data.loss.dims, loss)))
-        record = own.record()
-        low, high = np.nanmin(loss), np.nanmax(loss)
-        found[name] = {
-            "lowest": record["lowest"],
-            "local_minima": [one["at"] for one in record["local_minima"] if not one["on_border"]],
-            "width": float(np.mean(loss <= low + VALLEY * (high - low))),
-        }
-    return found
 
 
 def because(own: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """The report of a scan, from what is in its folder."""
 
-import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,8 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
     }
     manifest = folder.read_json(MANIFEST)
     tone, text = _verdict(result)
+    chips = [count(result["points"], "point")]
+    chips += [f"{result['failed']} without a loss"] if result["failed"] else []
     sections = (
         _landscape(scan, data, result, drawn["landscape"]),
         _trust(scan.options.dtype, result, data, drawn["trust"]),
@@ -87,7 +89,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
             "started": manifest["started"],
         },
         tuple(one for one in sections if one is not None),
-        tuple(_chips(result)),
+        tuple(chips),
         next(iter(drawn["landscape"].values()), ""),
     )
     return write_page(folder, report)
@@ -127,10 +129,7 @@ def _landscapes(scan: Scan, parts: list[Slice], units: dict[str, str]) -> dict[s
         if len(parts) > 1:
             curves = {named(own.settings, units): own.loss for own in parts}
             return {"slices": figures.compared(axis, curves, unit, truth)}
-        drawn = {
-            "loss": figures.curve(first, unit),
-            "log_loss": figures.curve(first, unit, log=True),
-        }
+        drawn = {"loss": figures.curve(first, unit)}
         if scan.subsets and "frame_loss" in first.data:
             losses = landscape.subset_losses(scan, first.data)
             drawn["frames"] = figures.compared(axis, losses, unit, truth)
@@ -161,17 +160,6 @@ def _verdict(result: dict[str, Any]) -> tuple[Tone, str]:
     return tone, f"the lowest point is {landscape.nearness(known[0])} the truth"
 
 
-def _chips(result: dict[str, Any]) -> list[str]:
-    """Return at how many points gradients agree, and how many points there are."""
-    found = []
-    for axis, own in result["trust"]["axes"].items():
-        is_good = own["agree"] + own["jumps"] + own["crosses"] == own["compared"]
-        others = ", jumps at the others" if is_good and own["agree"] < own["compared"] else ""
-        found.append(f"{axis}: gradient agrees at {own['agree']}/{own['compared']}{others}")
-    found.append(count(result["points"], "point"))
-    return found + ([f"{result['failed']} without a loss"] if result["failed"] else [])
-
-
 def _landscape(
     scan: Scan, data: xr.Dataset, result: dict[str, Any], files: dict[str, str]
 ) -> Section | None:
@@ -183,22 +171,7 @@ def _landscape(
     head = list(dict.fromkeys(name for one in cells for name in one))
     rows = [[one.get(name, "") for name in head] for one in cells]
     listed = Facts(cells[0]) if len(cells) == 1 else table(head, rows)
-    width = "The width of a valley is the part of the axis with a scaled loss below a tenth."
-    subsets = table(
-        ["frames compared", "lowest point", "local minima", "width of the valley"],
-        [
-            [
-                name,
-                named(own["lowest"], units),
-                _places(own["local_minima"], units),
-                f"{100.0 * own['width']:.0f} %",
-            ]
-            for name, own in result["subsets"].items()
-        ],
-    )
-    return section(
-        "Loss", _media(files), listed, subsets, Text(text + MINIMA + f" {width}" * bool(subsets))
-    )
+    return section("Loss", _media(files), listed, Text(text + MINIMA))
 
 
 def _slice_cells(part: dict[str, Any], units: dict[str, str]) -> dict[str, str]:
@@ -230,11 +203,10 @@ def _trust(
     """Return the section on the gradients of a scan in float64 or float32."""
     if not result["trust"]["axes"]:
         return None
-    lines = {}
-    for axis, own in result["trust"]["axes"].items():
-        median = "" if own["median"] is None else f"; median difference {own['median']:.1e}"
-        agree = f"agrees at {own['agree']} of {own['compared']} points"
-        lines[axis] = f"{agree}{median}{landscape.because(own)}"
+    lines = {
+        axis: f"agrees at {own['agree']} of {own['compared']} points{landscape.because(own)}"
+        for axis, own in result["trust"]["axes"].items()
+    }
     total = sum(data.loss.size - data.loss.size // n for n in data.loss.shape)
     for name, text in EVENTS.items():
         if name in data:
@@ -286,17 +258,10 @@ def _black_box(scan: Scan, data: xr.Dataset, files: dict[str, str]) -> Section |
 
 
 def _failures(data: xr.Dataset) -> Section | None:
-    alike: dict[str, list[str]] = {}  # reasons that differ in their numbers only
-    for reason in data.reason.values.ravel():
-        if reason:
-            alike.setdefault(re.sub(r"\d[\d.e+-]*", "0", str(reason)), []).append(str(reason))
-    shown = sorted(alike.values(), key=len, reverse=True)[:MOST_REASONS]
-    rows = [
-        (count(len(own), "point"), f"{'such as: ' if len(set(own)) > 1 else ''}{own[0]}")
-        for own in shown
-    ]
-    more = len(alike) - len(shown)
-    tail = Text(f"{more} more kinds of reasons are in {FILE}.") if more > 0 else None
+    reasons = Counter(str(reason) for reason in data.reason.values.ravel() if reason)
+    rows = [(count(n, "point"), reason) for reason, n in reasons.most_common(MOST_REASONS)]
+    more = len(reasons) - len(rows)
+    tail = Text(f"{count(more, 'more reason')} in {FILE}.") if more > 0 else None
     return section("Points without a loss", table(("", "reason"), rows), tail)
 
 

@@ -20,8 +20,7 @@ from studies.problem.problem import SceneProblem
 from studies.problem.steps import Steps
 from studies.problem.worlds import Failure, Sample
 from studies.runs.errors import StudyError
-from studies.scans.axes import Axis
-from studies.scans.spec import Scan
+from studies.scans.spec import Axis, Scan
 from studies.scene.components import component_of, split_component
 from studies.scene.declared import Free, SceneFile
 from studies.scene.maps import Value

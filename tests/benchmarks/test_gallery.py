@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from benchmarks.gallery import __main__ as command, vtk
+from benchmarks.gallery import __main__ as command
 from benchmarks.gallery.entries import (
     ENTRIES,
     FRONT,
@@ -23,7 +23,7 @@ from benchmarks.gallery.entries import (
     textured,
 )
 from benchmarks.gallery.pictures import Exhibit, draw_all
-from benchmarks.gallery.shots import Shot
+from benchmarks.gallery.shots import draw_by_vtk
 from render.blending import Hard
 from render.scene import Material, Mesh
 from render.textures import Wrap
@@ -66,23 +66,13 @@ def test_the_command_leaves_pictures_and_one_self_contained_page(tmp_path, monke
     assert not re.search(r'(src|href)="(?!data:)', page)
 
 
-def test_alpha_of_dibr_fades_around_outlines_and_vtk_does_not_draw_it():
-    (shown,) = draw_all([NAMED["dibr-alpha"]], (48, 64))
-    assert shown.theirs is None
-    fading = (shown.ours > 0.05) & (shown.ours < 0.95)
-    assert 0.02 < fading.mean() < 0.5  # a rim of 4 pixels, of 48
-    hard = Shot(**{**vars(NAMED["hard"].make((48, 64))), "alpha": True}).draw()
-    assert set(np.unique(hard)) == {0.0, 1.0}
-    assert (shown.ours[hard == 1.0] == 1.0).all()
-
-
 @needs_vtk
 @pytest.mark.parametrize("scene", [by_face, by_vertex])
 @pytest.mark.parametrize("camera", [FRONT, OFF_MIDDLE])
 def test_vtk_draws_the_same_pixels(scene, camera):
     size = (90, 120)
     one = shot(scene, lambda size: rasterizer(size, blend=Hard()), camera)(size)
-    picture = Exhibit(NAMED["hard"], one.draw(), vtk.draw(one))
+    picture = Exhibit(NAMED["hard"], one.draw(), draw_by_vtk(one))
     # Edges that pass within 1/256 of a pixel of its centre fall to either side.
     assert picture.differing < 0.01
     assert np.median(picture.largest) < 0.5 / 255 + 1e-6
@@ -115,7 +105,7 @@ def largest_difference_from_vtk(scene, lights):
     one = shot(scene, lambda size: rasterizer(size, blend=Hard()), lights=lights)((180, 240))
     inside = away_from_edges(one)
     assert inside.mean() > 0.2  # faces of the apple are five pixels wide
-    return 255.0 * np.abs(one.draw().clip(0.0, 1.0) - vtk.draw(one))[inside].max(), one.scene
+    return 255.0 * np.abs(one.draw().clip(0.0, 1.0) - draw_by_vtk(one))[inside].max(), one.scene
 
 
 @needs_vtk

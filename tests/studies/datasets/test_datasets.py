@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from studies.datasets import generating, samples, shards, spec
+from studies.datasets import generating, shards, spec
 from studies.datasets.samples import EACH, make_samples
 from studies.datasets.shards import example, read_index
 from studies.problem.making import make_problem
@@ -215,18 +215,6 @@ def test_a_data_set_is_not_resumed_as_another(folder, other, differs):
         generating.start(other, folder.path, resume=True)
 
 
-def test_settings_that_were_edited_in_the_folder_are_not_mixed(folder, tmp_path):
-    """What is resumed follows from the command line and its hash, not from the file for readers."""
-    text = folder.file("study.toml").read_text()
-    folder.file("study.toml").write_text(text.replace("fov_y = 45.0", "fov_y = 30.0"))
-    begun, job = generating.start(
-        {"name": SCENE, "overrides": None, "count": None}, folder.path, resume=True
-    )
-    assert job.spec.file.cameras["front"].fov_y == 45.0
-    assert begun.file("study.toml").read_text() == text
-    begun.release()
-
-
 def test_a_full_disk_is_one_message(tmp_path, monkeypatch):
     write = Path.write_bytes
 
@@ -280,10 +268,3 @@ def test_a_run_is_no_data_set(tmp_path):
         (tmp_path / name).write_text(text)
     with pytest.raises(StudyError, match="holds no data set"):
         generating.verify(tmp_path)
-
-
-def test_the_names_of_arrays_have_units(folder):
-    fields = samples.fields_of(resolved())
-    assert fields["parameters/floor.damping"].unit == "N s/m"
-    assert samples.field_of("each/body/vertices", fields).unit == "m"
-    assert samples.field_of("images/film", fields).unit == "-"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from studies.runs.errors import StudyError
-from studies.scans.axes import Axis, parse_axes, parse_axis
+from studies.scans.spec import Axis, parse_axes, parse_axis
 
 
 def test_an_axis_reads_its_ends_and_its_count():

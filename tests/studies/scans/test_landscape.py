@@ -9,8 +9,8 @@ import xarray as xr
 from studies.runs import progress
 from studies.runs.progress import PointProgress
 from studies.scans import figures, report
-from studies.scans.axes import parse_axes
 from studies.scans.landscape import Slice, cosines, named, per_axis
+from studies.scans.spec import parse_axes
 
 
 def slice_of(loss, *over, truth=None):

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -163,35 +162,6 @@ def test_a_scan_is_not_resumed_as_another(finished, given, message):
         scanning.start(given, finished[0].path, resume=True)
 
 
-def test_a_scan_is_resumed_only_where_one_is(finished):
-    with pytest.raises(StudyError, match="`--resume` needs the run's folder"):
-        scanning.start(asked("pushed-cube"), None, resume=True)
-    with pytest.raises(StudyError, match=r"`--out` .* holds another run. Add `--resume`"):
-        scanning.start(asked("pushed-cube", CUBE, OVER), finished[0].path)
-
-
-def test_a_changed_scene_in_the_folder_does_not_change_the_scan(finished, tmp_path):
-    """What is resumed is what the manifest says, not what somebody wrote into study.toml."""
-    folder, _ = finished
-    copy = shutil.copytree(folder.path, tmp_path / "copy")
-    text = (copy / "study.toml").read_text()
-    assert "height = 16" in text
-    (copy / "study.toml").write_text(text.replace("height = 16", "height = 24"))
-    again, job = scanning.start(asked("pushed-cube"), copy, resume=True)
-    assert "height = 16" in (copy / "study.toml").read_text()
-    assert job.grid.first.problem.observers[0].size == (16, 16)
-    again.release()
-
-
-def test_a_run_is_no_scan_to_go_on_with(tmp_path, adjsim):
-    path = tmp_path / "run"
-    path.mkdir()
-    manifest = {"verb": "run", "target": "pushed-cube", "depends_on": {}, "hash": "0"}
-    RunFolder(path).write_json("manifest.json", manifest)
-    with pytest.raises(StudyError, match="holds what `adjsim run pushed-cube` made, not `adjsim s"):
-        scanning.start(asked("pushed-cube", CUBE, OVER), path, resume=True)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("unpainted")
 def test_a_scan_that_was_killed_ends_with_the_same_files(tmp_path):
@@ -240,7 +210,6 @@ def test_a_number_of_the_scene_file_is_an_axis_and_what_fails_is_marked(tmp_path
         assert (np.diff(data.loss.values[:, 1:], axis=1) != 0.0).all()
     assert f"{FRAMES} = 0: no point has a loss" in told
     assert f"2 of 6 points have no loss; that at {MASS} = 1.5 kg, {FRAMES} = 0: `obs" in told
-    assert "(so all of the 2)" in told
     assert "Points without a loss" in folder.file("report.html").read_text()
 
 
@@ -278,7 +247,7 @@ def test_a_single_loss_is_drawn(tmp_path):
     line = ("beam.mu=2e5:2e5:1", "beam.lam=1e5:6e5:2")  # a grid that has no area
     folder, _ = run(tmp_path / "line", written(tmp_path / "scene", BEAM), (), *line)
     drawn = {path.name for path in folder.file("figures").iterdir()}
-    assert drawn == {"loss.png", "log_loss.png", "trust.png"}
+    assert drawn == {"loss.png", "trust.png"}
 
 
 def test_a_scan_is_held_at_the_answer_of_a_run(tmp_path):
@@ -328,9 +297,6 @@ def test_a_scan_file_compares_frames_and_a_black_box(tmp_path):
         f"{SUBSETS}[black_box]\nsamples = 3\nsigma = 0.05\n"
     )
     folder, _ = run(tmp_path / "scan", str(path), ())
-    found = folder.read_json("result.json")
-    assert set(found["subsets"]) == {"all", "last"}
-    assert found["subsets"]["last"]["lowest"] == {MASS: 1.0}
     assert (folder.path / "figures" / "frames.png").exists()
     with xr.open_dataset(folder.file("scan.nc")) as data:
         assert np.isfinite(data.black_box).all()
