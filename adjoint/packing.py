@@ -12,8 +12,8 @@ import numpy as np
 from adjsim.assembly import CONSTS, N_TILES, PARAMS, SERIES, TILE
 from adjsim.backend import to_host
 from adjsim.model import Model
-from adjsim.packing import PackedModels, flat_tiles
-from adjsim.tiles import from_tiles, join
+from adjsim.packing import PackedModels, flat_tiles, join_columns
+from adjsim.tiles import from_tiles
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,9 @@ class PackedVector:
 def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> PackedVector:
     """Pack the tangents of worlds."""
 
-    def tiles(name: str) -> np.ndarray:
-        return flat_tiles(join([getattr(rows, name) for rows in worlds], packed.group_ends), dtype)
+    def tiles(name: str, column: int) -> np.ndarray:
+        own = [getattr(rows, name) for rows in worlds]
+        return flat_tiles(join_columns(own, packed, column) if any(own) else [], dtype)
 
     def one_by_one(name: str) -> np.ndarray:
         return np.concatenate([getattr(rows, name) for rows in worlds]).astype(dtype)
@@ -70,9 +71,9 @@ def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> 
         v=one_by_one("v"),
         gravity=np.stack([rows.gravity for rows in worlds]).astype(dtype),
         w=one_by_one("w"),
-        params=tiles("params"),
-        series=tiles("series"),
-        consts=tiles("consts"),
+        params=tiles("params", PARAMS),
+        series=tiles("series", SERIES),
+        consts=tiles("consts", CONSTS),
         p=one_by_one("p"),
         bodies=one_by_one("bodies"),
     )
@@ -83,15 +84,15 @@ def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model
     host = vector.moved(to_host)
     flat = {PARAMS: host.params, SERIES: host.series, CONSTS: host.consts}
     lanes = {column: _lanes(part, packed, column) for column, part in flat.items()}
-    found, n_forces = [], len(packed.kinds)
+    found, n_columns = [], len(packed.kinds)
     groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends))
     for world, (model, group) in enumerate(zip(models, groups.tolist(), strict=True)):
         nodes, _, bodies = packed.slices(world)
         own: dict[int, list[np.ndarray]] = {column: [] for column in lanes}
-        for f, force in enumerate(model.forces.values()):
-            start = int(packed.element_starts[world, f])
+        for c, force in zip(packed.columns[world], model.forces.values(), strict=True):
+            start = int(packed.element_starts[world, c])
             for column, rows in lanes.items():
-                part = rows[group * n_forces + f][..., start : start + len(force.nodes), :]
+                part = rows[group * n_columns + c][..., start : start + len(force.nodes), :]
                 own[column].append(part)
         first = packed.n_nodes
         gravity = np.concatenate([host.gravity[nodes], host.gravity[first:][bodies]])

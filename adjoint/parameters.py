@@ -38,7 +38,12 @@ def needs_forces(model: Model, wanted: Iterable[str]) -> bool:
 def collect_gradient(
     model: Model, state: State, rows: Rows, wanted: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """Pull the cotangents of a model's rows back to its parameters, in their shapes, float64."""
+    """Pull the cotangents of a model's rows back to its parameters, in their shapes, float64.
+
+    Those of `wanted` that the model has: of a batch each world may have others.
+    """
+    own = {*model.parameters(), *model.state_parameters(state)}
+    wanted = [path for path in wanted if path in own]
     w = model.inverse_mass
     gradient = {
         # w = 1/m: adj_m = -w^2 adj_w, 0 where pinned

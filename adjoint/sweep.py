@@ -33,8 +33,12 @@ from adjsim.timeloop import force_table, step_table
 
 
 def twin_kinds(stepper: ModelStepper) -> tuple[TwinKind, ...]:
-    """Return the twins of the models' forces, in order."""
-    return tuple(twin_of(force).twin_kind(force) for force in stepper.models[0].forces.values())
+    """Return the twins of the columns of forces, in order."""
+    found = {}
+    for model, columns in zip(stepper.models, stepper.packed.columns, strict=True):
+        for column, force in zip(columns, model.forces.values(), strict=True):
+            found.setdefault(column, force)
+    return tuple(twin_of(found[c]).twin_kind(found[c]) for c in range(len(found)))
 
 
 class ReverseSweep(Sweep):
@@ -204,6 +208,8 @@ class ModelTangent(Tangent):
 
 class ModelTwin(SystemTwin[State, Trajectory]):
     """The twin of `Model`."""
+
+    FIELDS = ("x", "v")
 
     def cotangents(self, trajectory: Trajectory, given: Sequence[Any], dtype: np.dtype) -> Fields:
         """Return the cotangents of x and v, 0 at body points, and of the states of the bodies.

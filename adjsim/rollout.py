@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from adjsim import checks
 from adjsim.backend import Device
@@ -19,7 +18,7 @@ MOST_STEPS = 1 << 40
 CHUNK = 1 << 16  # steps a call of the compiled loop is told of: its rows take 8 bytes a step
 
 
-def check_frames(frames: Sequence[int] | npt.ArrayLike | None, n_steps: int) -> np.ndarray:
+def check_frames(frames: Sequence[int] | np.ndarray | None, n_steps: int) -> np.ndarray:
     """Return the steps of the frames, (n_frames,) int64; None is the last state only."""
     try:
         steps = np.array([n_steps]) if frames is None else np.asarray(frames)
@@ -62,7 +61,7 @@ def ready_stepper(
     model: System[S, T],
     dt: float,
     n_steps: int,
-    dtype: npt.DTypeLike,
+    dtype: Any,
     threads: int | None,
     device: Device | str,
     on_divergence: OnDivergence | str,
@@ -104,8 +103,8 @@ def rollout(
     dt: float,
     n_steps: int,
     *,
-    frames: Sequence[int] | npt.ArrayLike | None = None,
-    dtype: npt.DTypeLike = np.float64,
+    frames: Sequence[int] | np.ndarray | None = None,
+    dtype: Any = np.float64,
     threads: int | None = None,
     device: Device | str = Device.CPU,
     on_divergence: OnDivergence | str = OnDivergence.RAISE,

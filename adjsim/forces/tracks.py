@@ -9,9 +9,9 @@ Adjoint: `adjoint/forces/tracks.py`. Tests: `tests/forces/test_tracks.py`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adjsim import checks
 from adjsim.rotations import rotation_matrix, rotation_rate
@@ -87,7 +87,7 @@ def stack_rows(blocks: list[np.ndarray], count: int) -> np.ndarray:
     return np.broadcast_to(rows[:, None], (k, count, rows.shape[1]))
 
 
-def path_velocity(positions: npt.ArrayLike, dt: float) -> np.ndarray:
+def path_velocity(positions: Any, dt: float) -> np.ndarray:
     """Return the velocity along a path of points, by central differences.
 
     Parameters
@@ -113,7 +113,7 @@ def path_velocity(positions: npt.ArrayLike, dt: float) -> np.ndarray:
     return np.gradient(path, checks.positive("dt", checks.number("dt", dt)), axis=0)
 
 
-def path_angular_velocity(rotations: npt.ArrayLike, dt: float) -> np.ndarray:
+def path_angular_velocity(rotations: Any, dt: float) -> np.ndarray:
     """Return the angular velocity, world axes, along a path of rotation vectors.
 
     Omega = J(theta) dtheta/dt (`adjsim/rotations.py`), with central differences. The vectors
