@@ -79,7 +79,7 @@ class Record(Generic[S, T]):
         bodies : mapping, optional
             Cotangents of the trajectory's sets of bodies, by name: a BodyTrajectory of them,
             as `adjoint.rigid.pose.vertices_vjp` returns it, or a mapping with some of
-            "position", "rotation", "velocity", "angular_velocity"; what is missing is zero.
+            "position", "orientation", "velocity", "angular_velocity"; what is missing is 0.
             For a batch of worlds all cotangents are lists, with None for a world without.
         wrt : sequence of str, optional
             Paths whose gradient is wanted, e.g. ("beam.mu", "state.v"). None: all. Time is

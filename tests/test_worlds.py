@@ -200,7 +200,7 @@ def test_tangents_are_the_same_to_the_bit(threads):
         np.testing.assert_array_equal(tan.x, expected.x)
         np.testing.assert_array_equal(tan.v, expected.v)
         for name, part in expected.bodies.items():
-            np.testing.assert_array_equal(tan.bodies[name].rotation, part.rotation)
+            np.testing.assert_array_equal(tan.bodies[name].orientation, part.orientation)
     assert np.abs(tans[0].x).max() > 0
     assert not tans[3].x.any()
 

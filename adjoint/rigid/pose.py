@@ -27,9 +27,9 @@ from adjsim.vec3 import add, axpy, scale
 def pack_state_jvp(state: BodyState, tangents: dict[str, np.ndarray]) -> np.ndarray:
     """Push tangents of a body state's parameters to packed states, (n_bodies, 13)."""
     zero: np.ndarray = np.zeros_like(state.position)
-    tan_r = np.zeros_like(state.rotation)
+    tan_r = np.zeros_like(state.orientation)
     tan_theta = np.array(tangents.get("rotation", zero))
-    start_jvp_kernel()(state.rotation_vector, state.rotation, tan_theta, tan_r)
+    start_jvp_kernel()(state.rotation, state.orientation, tan_theta, tan_r)
     x, v, omega = (tangents.get(k, zero) for k in ("position", "velocity", "angular_velocity"))
     return np.concatenate([x, tan_r, v, omega], axis=1)
 
@@ -38,9 +38,7 @@ def pack_state_vjp(state: BodyState, adj: np.ndarray) -> dict[str, np.ndarray]:
     """Pull a cotangent of packed states, (n_bodies, 13), back to the parameters."""
     adj_x, adj_r, adj_v, adj_omega = np.split(adj, (3, 7, 10), axis=1)
     adj_theta = np.zeros_like(state.position)
-    start_vjp_kernel()(
-        state.rotation_vector, state.rotation, np.ascontiguousarray(adj_r), adj_theta
-    )
+    start_vjp_kernel()(state.rotation, state.orientation, np.ascontiguousarray(adj_r), adj_theta)
     return {
         "position": adj_x,
         "rotation": adj_theta,
@@ -84,7 +82,7 @@ def pack_cotangents(
 def vertices_jvp(
     bodies: RigidBodies, poses: BodyTrajectory, tan_poses: BodyTrajectory
 ) -> np.ndarray:
-    """Push tangents of positions and rotations through `adjsim.rigid.pose.vertices`.
+    """Push tangents of positions and orientations through `adjsim.rigid.pose.vertices`.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ STATE = {("Model", "mass"), ("Model", "gravity"), ("State", "x"), ("State", "v")
 OTHERS = (RigidBodies, BodyState, SimplePendulum, DoublePendulum, PendulumState, SmokeState)
 # Given beside what is drawn, not in it.
 VERTICES = {("Mesh", "vertices"), ("RodsAndBobs", "angle"), ("RodsAndBobs", "length")}
-VERTICES |= {("BodyTrajectory", "position"), ("BodyTrajectory", "rotation")}
+VERTICES |= {("BodyTrajectory", "position"), ("BodyTrajectory", "orientation")}
 DENSITY = {("smoke_images", "density")}
 CAMERAS = (Camera, OrbitCamera, PosedCamera, Intrinsics, Orthographic)
 LIGHTS = (DirectionalLight, SphericalHarmonics)

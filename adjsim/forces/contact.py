@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from adjsim import checks
 from adjsim.element import Force, Parameter, broadcast
 from adjsim.forces.gap import Geometry
-from adjsim.forces.tracks import Track, stack_rows
+from adjsim.forces.tracks import AXES, Track, stack_rows
 from adjsim.rigid.bodies import RigidBodies
+from adjsim.rotations import unit_quaternions
 from adjsim.series import freeze_series, series_rows, steps_of
 
 
@@ -75,7 +77,12 @@ class Contact(Force):
     TRACKS: ClassVar[tuple[Track, ...]]
     GEOMETRY: ClassVar[Geometry]
 
+    orientation: ClassVar[Any] = None  # of shapes that can be turned, a field of their own
+
     def __post_init__(self) -> None:
+        if self.orientation is not None:
+            nominal = checks.array("orientation", self.orientation, (4,))
+            checks.freeze(self, "orientation", unit_quaternions("orientation", nominal[None])[0])
         for name in SCALARS:
             value = checks.array(name, getattr(self, name))
             checks.freeze(self, name, checks.non_negative(name, value))
@@ -106,6 +113,13 @@ class Contact(Force):
             raise ValueError(
                 f"An obstacle's series must have one row per step, all as many: {found}."
             )
+
+    @property
+    def axes(self) -> np.ndarray:
+        """The obstacle's own axes in its nominal orientation, as columns, (3, 3)."""
+        if self.orientation is None:
+            return AXES
+        return Rotation.from_quat(self.orientation).as_matrix()
 
     def series_steps(self) -> dict[str, int]:
         """Return the number of rows of every track that is a series."""
@@ -155,7 +169,7 @@ class Contact(Force):
     def pack_series(self, n_steps: int) -> np.ndarray:
         """The rows of the tracks side by side, (1 or n_steps, n_contacts, kind.n_series)."""
         blocks = [
-            track.rows(series_rows(getattr(self, track.name), track.shape, n_steps))
+            track.rows(series_rows(getattr(self, track.name), track.shape, n_steps), self.axes)
             for track in self.TRACKS
         ]
         return stack_rows(blocks, len(self.nodes))

@@ -99,7 +99,7 @@ def referenced(model, state, dt, n_steps, frames, values=None):
             states.append(
                 (
                     own[f"{name}.position"][b],
-                    rigid.product(turn, start.rotation[b]),
+                    rigid.product(turn, start.orientation[b]),
                     own[f"{name}.velocity"][b],
                     own[f"{name}.angular_velocity"][b],
                 )

@@ -154,7 +154,7 @@ def drawn() -> Problem:
     lumps = RigidBodies([brick(rng, 0.02), brick(rng, 0.02)], mass=1.0, points={"at": [0, 0, 0]})
     r = rng.standard_normal((2, 2, 4))
     r /= np.linalg.norm(r, axis=-1, keepdims=True)
-    point = {"poses.position": 0.1 * rng.standard_normal((2, 2, 3)), "poses.rotation": r}
+    point = {"poses.position": 0.1 * rng.standard_normal((2, 2, 3)), "poses.orientation": r}
 
     def poses_of(values: Values) -> BodyTrajectory:
         """Return poses, or tangents of them, 0 where there are none."""
@@ -166,7 +166,7 @@ def drawn() -> Problem:
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
         shape = (2, len(lumps.hull), 3)
         adj_poses = vertices_vjp(lumps, at, adj.reshape(shape) / BRICK[0])
-        found = {"poses.position": adj_poses.position, "poses.rotation": adj_poses.rotation}
+        found = {"poses.position": adj_poses.position, "poses.orientation": adj_poses.orientation}
         return {path: found[path] for path in wrt}
 
     return Problem(
