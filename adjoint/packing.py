@@ -23,7 +23,8 @@ class Rows:
     `x`, `v` (n_nodes, 3) of state 0; `gravity` (3,), a cotangent (n_nodes + n_bodies, 3), still
     per node and body; `w` (n_nodes,), of the inverse masses; by force `params`, `series` and
     `consts`, (..., n_elements, n), `consts` empty if the rest shape does not matter; `p`
-    (n_bodies, 13), of the bodies' states at 0, `bodies` alike, of their parameters.
+    (n_bodies, 13), of the bodies' states at 0, `bodies` alike, of their parameters; `arms` of their
+    points, (n_points, 3), or (0, 3) if they do not matter.
     """
 
     x: np.ndarray
@@ -35,6 +36,7 @@ class Rows:
     consts: list[np.ndarray]
     p: np.ndarray
     bodies: np.ndarray
+    arms: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class PackedVector:
     consts: Any
     p: Any
     bodies: Any
+    arms: Any
 
     def moved(self, move: Any) -> "PackedVector":
         """Return a copy whose arrays were moved by a function: to the host, say."""
@@ -76,6 +79,7 @@ def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> 
         consts=tiles("consts", CONSTS),
         p=one_by_one("p"),
         bodies=one_by_one("bodies"),
+        arms=one_by_one("arms"),
     )
 
 
@@ -87,7 +91,7 @@ def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model
     found, n_columns = [], len(packed.kinds)
     groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends))
     for world, (model, group) in enumerate(zip(models, groups.tolist(), strict=True)):
-        nodes, _, bodies = packed.slices(world)
+        nodes, points, bodies = packed.slices(world)
         own: dict[int, list[np.ndarray]] = {column: [] for column in lanes}
         for c, force in zip(packed.columns[world], model.forces.values(), strict=True):
             start = int(packed.element_starts[world, c])
@@ -96,7 +100,8 @@ def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model
                 own[column].append(part)
         first = packed.n_nodes
         gravity = np.concatenate([host.gravity[nodes], host.gravity[first:][bodies]])
-        of_bodies = (host.p[bodies], host.bodies[bodies])
+        own_points = slice(points.start - first, points.stop - first)
+        of_bodies = (host.p[bodies], host.bodies[bodies], host.arms[own_points])
         columns = (own[PARAMS], own[SERIES], own[CONSTS])
         found.append(
             Rows(host.x[nodes], host.v[nodes], gravity, host.w[nodes], *columns, *of_bodies)
