@@ -19,7 +19,15 @@ from adjoint.states import States, is_forward_part, states_of
 from adjoint.system import Sweep, SystemTwin
 from adjoint.system_registry import system_twin_of
 from adjsim.backend import Device
-from adjsim.rollout import check_frames, check_rollout, chunks, frame_rows, ready_stepper
+from adjsim.rollout import (
+    check_frames,
+    check_rollout,
+    chunks,
+    frame_rows,
+    ready_stepper,
+    step_size,
+    warn_of_long_steps,
+)
 from adjsim.system import OnDivergence, Stepper, System
 
 
@@ -158,7 +166,7 @@ class Record(Generic[S, T]):
 def record(
     model: System[S, T],
     state: S,
-    dt: float,
+    dt: float | str,
     n_steps: int,
     *,
     frames: Sequence[int] | np.ndarray | None = None,
@@ -191,9 +199,11 @@ def record(
     RolloutError
         If a node leaves the finite numbers, unless that is to be marked.
     """
+    dt = step_size(model, dt)
     n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
     stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
+    warn_of_long_steps(model, dt, n_steps)
     schedule = as_schedule(checkpoint)
     cost = schedule.cost(n_steps, stepper.bytes_per_state())
     states = states_of(stepper, steps, cost)
@@ -205,7 +215,7 @@ def record(
 def rollout_jvp(
     model: System[S, T],
     state: S,
-    dt: float,
+    dt: float | str,
     n_steps: int,
     tangents: Mapping[str, Any] | Sequence[Mapping[str, Any] | None],
     *,
@@ -237,6 +247,7 @@ def rollout_jvp(
     RolloutError
         If a node leaves the finite numbers, unless that is to be marked.
     """
+    dt = step_size(model, dt)
     n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
     stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)

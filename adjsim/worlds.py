@@ -75,6 +75,10 @@ class Batch(System[Sequence[State], list[Trajectory]]):
                 models[world], states[world] = models[world].with_values(states[world], changed)
         return stack(models), states
 
+    def stable_dt(self) -> float:
+        """Estimate the largest step [s] that is stable in all worlds, as `Model.stable_dt`."""
+        return min(model.stable_dt() for model in self.models)
+
     def check_state(self, state: Sequence[State]) -> None:
         """Complain of states that do not fit, one for each world."""
         states = checks.one_each("state", state, self.n_worlds, "world")
