@@ -20,7 +20,14 @@ from adjoint.timeloop import (
     undo_euler_step,
 )
 from adjsim.assembly import make_add_rows, make_read_rows, make_write_nodes
-from adjsim.backend import cuda_module, device_fn, is_hashed, launch_cooperative, specialise
+from adjsim.backend import (
+    cuda_module,
+    device_fn,
+    is_hashed,
+    launch_cooperative,
+    specialise,
+    to_host,
+)
 from adjsim.cuda_timeloop import (
     lane_offsets,
     make_chain,
@@ -234,8 +241,8 @@ def tangent_on_grid(args):
             n, world = np.uint64(i), world_of[i]
             g, tan_g = gravity[world], tan_gravity[world]
             bad = step_node(n, dt, w, g, ptr, slots_of, f_slots, X[a], V[a], X[b], V[b])
-            if bad > 0 and finite[world] > k:
-                finite[world] = k
+            if bad > 0:
+                CUDA.atomic.min(finite, world, k)
             tangent_node(
                 n, dt, w, tan_w, tan_g, ptr, slots_of, f_slots, tan_slots,
                 TX[a], TV[a], TX[b], TV[b],
@@ -244,8 +251,8 @@ def tangent_on_grid(args):
             world = world_of[w.size + i]
             g, tan_g = gravity[world], tan_gravity[world]
             bad = step_body(i, dt, g, ptr, slots_of, f_slots, bodies, P[a], P[b], X[b], V[b])
-            if bad > 0 and finite[world] > k:
-                finite[world] = k
+            if bad > 0:
+                CUDA.atomic.min(finite, world, k)
             tangent_body(
                 i, dt, tan_g, ptr, slots_of, f_slots, tan_slots, bodies, tan_bodies, tan_arms,
                 P[a], P[b], TP[a], TP[b], TX[b], TV[b],
@@ -288,8 +295,8 @@ def undo_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> None:
 
 
 def advance_tangent_on_gpu(twins: tuple[TwinKind, ...], args: tuple) -> np.ndarray:
-    """Run `tangent_on_grid`; return how many of the steps stayed finite, of each world."""
+    """Run `tangent_on_grid`; return `finite`, the last of `args`: finite steps of each world."""
     kernel = grid_kernel(tangent_on_grid, twins, with_rest=args[1][-1].size > 0)
     width, cached = args[5][0].size // 3, are_hashed(twins)
-    out = launch_cooperative(kernel, width, args, cached=cached)
-    return out[-1]
+    launch_cooperative(kernel, width, args, cached=cached)
+    return to_host(args[-1])

@@ -268,6 +268,6 @@ def _push(
     row = int(frame_rows(steps, 0)[0])
     stepper.load(state, fields, row)
     tangent.load(tan_fields, row)
-    for start, stop in chunks(0, stepper.n_steps):
+    for start, stop in chunks(stepper, 0, stepper.n_steps):
         tangent.advance(start, frame_rows(steps, stop, start), fields, tan_fields)
     return stepper.trajectory(steps, fields), stepper.trajectory(steps, tan_fields)

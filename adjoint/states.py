@@ -128,7 +128,7 @@ class WholeStates(States):
         if keep:
             self.refill(start, stop)
             at = stop - 1
-        for k, end in chunks(at, stop):
+        for k, end in chunks(self.stepper, at, stop):
             rows = frame_rows(self.steps, end, k)
             rows[0] = self.current
             self.stepper.advance(k, rows, self.frames)
@@ -141,7 +141,7 @@ class WholeStates(States):
     def refill(self, start: int, stop: int) -> None:
         """Run in the buffer."""
         self.copy_row(self.current, self.first)
-        for k, end in chunks(start, stop - 1):
+        for k, end in chunks(self.stepper, start, stop - 1):
             self.stepper.advance(k, self.buffer_rows(start, k, end + 1), self.frames)
         self.current = self.first + stop - 1 - start
 
@@ -151,7 +151,7 @@ class WholeStates(States):
 
     def undo(self, sweep: Sweep, start: int, stop: int) -> None:
         """Undo them where they are."""
-        for k, end in reversed(list(chunks(start, stop))):
+        for k, end in reversed(list(chunks(self.stepper, start, stop))):
             sweep.undo(k, self.buffer_rows(start, k, end), self.frames)
 
     def store(self, step: int) -> None:

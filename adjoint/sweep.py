@@ -208,7 +208,8 @@ class ModelTangent(Tangent):
     def run_on_gpu(self, k0: int, rows: np.ndarray, states: Fields) -> np.ndarray:
         """Run the loop in one launch; return the finite steps of each world."""
         s = self.stepper
-        numbers, finite = np.array([s.dt], s.dtype), np.full(s.packed.n_worlds, len(rows) - 1)
+        numbers = np.array([s.dt], s.dtype)
+        finite = s.xp.full(s.packed.n_worlds, len(rows) - 1, np.int64)
         steps = np.concatenate([[k0], rows]).astype(np.int64)
         args = (s.packed.arrays, self.rows, self.loads, self.tan_loads, s.packed.bodies, self.slots)
         return advance_tangent_on_gpu(self.twins, (*args, numbers, steps, states, finite))

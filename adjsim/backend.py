@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from functools import cache, partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
@@ -41,8 +42,10 @@ config: Any = numba_config  # its members are set when it is loaded
 # atomic and, at every call that passes arrays in a loop, dearer than the work.
 CPU_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
 JIT_DISABLED = bool(config.DISABLE_JIT)
+LEAST_CUDA, LEAST_DRIVER = 13000, 580  # what code of the extra's compiler needs
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
+warnings.filterwarnings("ignore", message=r"Grid size \d+ will likely result in GPU")
 
 
 def sources_hash() -> str:
@@ -146,12 +149,25 @@ class Device(StrEnum):
     CUDA = "cuda"
 
 
+@cache
 def cuda_module() -> Any:
-    """Return `numba.cuda`, with its warnings about our small grids filtered by name."""
+    """Return `numba.cuda`; each module of a kernel is handed to NVVM once.
+
+    It would hand a module on once along each path of calls that leads to it.
+    """
     from numba import cuda
 
-    warnings.filterwarnings("ignore", message=r"Grid size \d+ will likely result in GPU")
+    if not in_cuda_simulator():
+        from numba.cuda.codegen import CUDACodeLibrary
+
+        setattr(CUDACodeLibrary, "modules", property(_modules_once))  # noqa: B010
     return cuda
+
+
+def _modules_once(library: Any) -> list[Any]:
+    """Return the modules of a library and of those that it calls."""
+    called = (module for own in library._linking_libraries for module in own.modules)
+    return list(dict.fromkeys([library._module, *called]))
 
 
 def in_cuda_simulator() -> bool:
@@ -166,8 +182,20 @@ def cuda_problem() -> str | None:
     missing = [name for name in ("numba_cuda", "cupy") if find_spec(name) is None]
     if missing:
         return f"{' and '.join(missing)} not installed: {how_to_install('cuda')}"
+    try:
+        array_module(Device.CUDA)
+    except (ImportError, OSError) as error:
+        return f"cupy cannot be loaded ({error}): {how_to_install('cuda')}"
     if not cuda_module().is_available():
         return "no CUDA GPU or driver was found; check `nvidia-smi`, or use the CPU"
+    driver: Any = import_module("cuda.bindings.driver")
+    _, version = driver.cuDriverGetVersion()
+    if version < LEAST_CUDA:
+        return (
+            f"the NVIDIA driver knows CUDA {version // 1000}.{version % 1000 // 10}, and "
+            f"{LEAST_CUDA // 1000}.{LEAST_CUDA % 1000 // 10} is needed: install driver "
+            f"{LEAST_DRIVER} or later, or use the CPU"
+        )
     return None
 
 
@@ -200,8 +228,13 @@ def array_module(device: Device) -> Any:
 def fourier_transforms(device: Device, threads: int) -> tuple[Callable, Callable]:
     """Return `rfft2` and `irfft2` of arrays on the device: SciPy's or CuPy's."""
     if device is Device.CUDA and not in_cuda_simulator():
-        from cupyx.scipy import fft  # pyright: ignore[reportMissingImports]
-
+        try:
+            import_module("cupy.cuda.cufft")
+            fft = import_module("cupyx.scipy.fft")
+        except (ImportError, OSError) as error:
+            raise RuntimeError(
+                f"`device` is cuda, but cuFFT cannot be loaded ({error}): {how_to_install('cuda')}."
+            ) from error
         return fft.rfft2, fft.irfft2
     from scipy import fft
 
@@ -212,7 +245,11 @@ def to_host(array: Any) -> np.ndarray:
     """Return a NumPy array of an array on either device, CuPy's or one from `on_device`."""
     if isinstance(array, np.ndarray):
         return array
-    return array.copy_to_host() if hasattr(array, "copy_to_host") else array.get()
+    if not hasattr(array, "copy_to_host"):
+        return array.get()
+    found = array.copy_to_host()
+    cuda_module().synchronize()  # such a copy need not wait
+    return found
 
 
 @cache
@@ -221,29 +258,23 @@ def _cuda_kernel(body: Callable, cached: bool) -> Any:
     return cuda_module().jit(body, cache=cached)
 
 
-def launch_cooperative(body: Callable, width: int, args: tuple, *, cached: bool) -> tuple:
+def launch_cooperative(body: Callable, width: int, args: tuple, *, cached: bool) -> None:
     """Run a kernel whose grid synchronises, on about `width` threads, and wait for it.
 
     `args` is a tuple of arrays, nested at will, which the kernel takes as one argument
-    and walks with a stride. Returns `args` with NumPy arrays as the kernel left them. It must
-    not be `cached` where a function is bound into it whose source is not hashed.
+    and walks with a stride; it writes to those of the device. It must not be `cached` where a
+    function is bound into it whose source is not hashed.
     """
-    cuda = cuda_module()
     block = 8 if in_cuda_simulator() else 128
-    on_device = _map_arrays(
-        lambda a: cuda.to_device(a) if isinstance(a, np.ndarray) else cuda.as_cuda_array(a), args
-    )
+    arrays = on_device(args)
     kernel, n_blocks = _cuda_kernel(body, cached), -(-max(width, 1) // block)
     if in_cuda_simulator():
         n_blocks = 1  # the simulator runs blocks one after the other
     else:
-        compiled = kernel.compile((kernel.typeof_pyval(on_device),))
+        compiled = kernel.compile((kernel.typeof_pyval(arrays),))
         n_blocks = min(n_blocks, compiled.max_cooperative_grid_blocks(block))
-    kernel[n_blocks, block](on_device)
-    cuda.synchronize()
-    return _map_arrays(
-        lambda a, b: b.copy_to_host(a) if isinstance(a, np.ndarray) else a, args, on_device
-    )
+    kernel[n_blocks, block](arrays)
+    cuda_module().synchronize()
 
 
 # Bound by `specialise`.
@@ -268,14 +299,18 @@ def index_kernel(body: Callable) -> Callable:
 def on_device(arrays: Any) -> Any:
     """Return the arrays of nested tuples as `launch` takes them; NumPy's are copied there.
 
-    In the simulator they are NumPy's own.
+    CuPy owns all memory: a second allocator would not see what its pool keeps. Its work and our
+    kernels are in one stream, so nothing waits. In the simulator all arrays are NumPy's own.
     """
     if in_cuda_simulator():
         return arrays
-    cuda = cuda_module()
-    return _map_arrays(
-        lambda a: cuda.to_device(a) if isinstance(a, np.ndarray) else cuda.as_cuda_array(a), arrays
-    )
+    cuda, xp = cuda_module(), array_module(Device.CUDA)
+
+    def wrapped(array: Any) -> Any:
+        own = xp.asarray(array) if isinstance(array, np.ndarray) else array
+        return cuda.as_cuda_array(own, sync=False)
+
+    return _map_arrays(wrapped, arrays)
 
 
 def launch(body: Callable, n: int, args: tuple, *, cached: bool = True) -> None:
@@ -285,19 +320,17 @@ def launch(body: Callable, n: int, args: tuple, *, cached: bool = True) -> None:
     other, in order with CuPy's work; `to_host` waits for them. As for the CPU, a body with a
     function bound into it whose source is not hashed must not be `cached`.
     """
-    cuda_module()  # filters its warnings, also where the kernel is found in the cache
     if n > 0:
         block = 8 if in_cuda_simulator() else 128
         _cuda_kernel(index_kernel(body), cached)[-(-n // block), block](n, args)
 
 
-def _map_arrays(fn: Callable, *trees: Any) -> Any:
-    """Apply `fn` to corresponding leaves of nested tuples, named or not."""
-    if isinstance(trees[0], tuple):
-        parts = tuple(_map_arrays(fn, *branches) for branches in zip(*trees, strict=True))
-        kind = type(trees[0])
-        return kind(*parts) if hasattr(kind, "_fields") else parts
-    return fn(*trees)
+def _map_arrays(fn: Callable, tree: Any) -> Any:
+    """Apply `fn` to the leaves of nested tuples, named or not."""
+    if isinstance(tree, tuple):
+        parts = tuple(_map_arrays(fn, branch) for branch in tree)
+        return type(tree)(*parts) if hasattr(tree, "_fields") else parts
+    return fn(tree)
 
 
 @device_fn

@@ -22,7 +22,16 @@ from adjsim.assembly import (
     make_read_rows,
     make_write_nodes,
 )
-from adjsim.backend import cuda_module, device_fn, is_hashed, launch_cooperative, specialise
+from adjsim.backend import (
+    Device,
+    array_module,
+    cuda_module,
+    device_fn,
+    is_hashed,
+    launch_cooperative,
+    specialise,
+    to_host,
+)
 from adjsim.element import ElementKind
 from adjsim.packing import PackedModels
 from adjsim.rigid.points import step_body
@@ -104,13 +113,15 @@ def make_force_lane(kind: ElementKind) -> Callable:
 
 @device_fn
 def no_lanes(start, stride, step, packed, fields, out):
-    """End the chain of forces."""
+    """End the chain of forces; return which lane of the next this thread begins with."""
+    return start
 
 
 def make_chain(lanes: tuple[Callable, ...]) -> Callable:
     """Return a function that runs every force's lanes, strided over the grid.
 
-    Each force has a row of the table per group of worlds.
+    Each force has a row of the table per group of worlds. The threads take the lanes of all rows
+    in turn, as if they were one row: many short ones keep all threads at work.
     """
     n_forces = len(lanes)
     chain = no_lanes
@@ -124,10 +135,14 @@ def _longer(head: Callable, lane: Callable, force: int, n_forces: int) -> Callab
 
     @device_fn
     def chain(start, stride, step, packed, fields, out):
-        head(start, stride, step, packed, fields, out)
+        i = head(start, stride, step, packed, fields, out)
         for row in range(force, packed[0].shape[0], n_forces):
-            for i in range(start, packed[0][row, N_TILES] * TILE, stride):
+            n = packed[0][row, N_TILES] * TILE
+            while i < n:
                 lane(i, row, step, packed, fields, out)
+                i += stride
+            i -= n
+        return i
 
     return chain
 
@@ -153,14 +168,14 @@ def advance_on_grid(args):
             world = world_of[n]
             g = gravity[world]
             bad = step_node(np.uint64(n), dt, w, g, ptr, slots_of, slots, X[a], V[a], X[b], V[b])
-            if bad > 0 and finite[world] > k:
-                finite[world] = k
+            if bad > 0:
+                CUDA.atomic.min(finite, world, k)
         for body in range(start, bodies[0].size - 1, stride):
             world = world_of[w.size + body]
             g = gravity[world]
             bad = step_body(body, dt, g, ptr, slots_of, slots, bodies, P[a], P[b], X[b], V[b])
-            if bad > 0 and finite[world] > k:
-                finite[world] = k
+            if bad > 0:
+                CUDA.atomic.min(finite, world, k)
         grid.sync()
 
 
@@ -185,7 +200,7 @@ def advance_on_gpu(
 
     `rows` as in `adjsim.timeloop.advance_part`; the arrays live on the device.
     """
-    finite = np.full(packed.n_worlds, len(rows) - 1, np.int64)
+    finite = array_module(Device.CUDA).full(packed.n_worlds, len(rows) - 1, np.int64)
     args = (
         packed.arrays,
         (packed.w, packed.gravity, packed.node_ptr, packed.node_slots, packed.world_of),
@@ -198,5 +213,5 @@ def advance_on_gpu(
     )
     width = max(packed.n_slots // 3, len(packed.w), packed.n_bodies)
     cached = all(is_hashed(kind.force) for kind in packed.kinds)
-    out = launch_cooperative(advance_grid_kernel(packed.kinds), width, args, cached=cached)
-    return out[-1]
+    launch_cooperative(advance_grid_kernel(packed.kinds), width, args, cached=cached)
+    return to_host(finite)

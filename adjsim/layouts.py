@@ -114,7 +114,8 @@ def spread(own: Sequence[T], columns: Sequence[int], absent: Sequence[T]) -> lis
 def lay_out(models: Sequence[Model], n_rows: Sequence[Sequence[int]], n_parts: int) -> Layout:
     """Return the layout of worlds whose series have so many rows, in `n_parts` groups or more.
 
-    `n_rows` are by world and force.
+    0 is one group, whatever its size, if it can be: a GPU has no use for more. `n_rows` are by
+    world and force.
     """
     forces = [tuple(model.forces.values()) for model in models]
     if sum(count_elements(model) + model.n_rows for model in models) > KEPT_SIZE:
@@ -185,12 +186,12 @@ def _lay_out(
 
 
 def group_worlds(sizes: Sequence[int], n_rows: Sequence[Sequence[int]], n_parts: int) -> np.ndarray:
-    """Return which worlds share a group, (n_groups + 1,) ends; `n_parts` groups if it can be.
+    """Return which worlds share a group, (n_groups + 1,) ends; `n_parts` or more if it can be.
 
     `sizes`: elements of each world; `n_rows`: rows of each of its series, alike in one group,
     since a row of the table has one stride.
     """
-    limit = min(GROUP, -(-sum(sizes) // max(n_parts, 1)))
+    limit = min(GROUP, -(-sum(sizes) // n_parts)) if n_parts else sum(sizes)
     ends, filled = [0], 0
     for world, size in enumerate(sizes):
         if world > ends[-1] and (filled + size > limit or n_rows[world] != n_rows[world - 1]):

@@ -101,7 +101,7 @@ class PackedModels(Layout):
 def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 1) -> PackedModels:
     """Pack models, each a world, into flat arrays by tiles.
 
-    In `n_parts` groups or more, if there are so many worlds.
+    In `n_parts` groups or more, if there are so many worlds; 0 is one group.
 
     Raises
     ------

@@ -122,10 +122,11 @@ def frame_rows(steps: np.ndarray, stop: int, start: int = 0) -> np.ndarray:
     return rows
 
 
-def chunks(start: int, stop: int) -> Iterator[tuple[int, int]]:
+def chunks(stepper: Stepper[Any, Any], start: int, stop: int) -> Iterator[tuple[int, int]]:
     """Cut steps start..stop - 1 into parts whose rows take no memory to speak of."""
-    for k in range(start, stop, CHUNK):
-        yield k, min(k + CHUNK, stop)
+    most = min(stepper.most_steps, CHUNK)
+    for k in range(start, stop, most):
+        yield k, min(k + most, stop)
 
 
 def rollout(
@@ -188,6 +189,6 @@ def rollout(
     warn_of_long_steps(model, dt, n_steps)
     fields = stepper.allocate(len(steps) + 2)
     stepper.load(state, fields, int(frame_rows(steps, 0)[0]))
-    for start, stop in chunks(0, n_steps):
+    for start, stop in chunks(stepper, 0, n_steps):
         stepper.advance(start, frame_rows(steps, stop, start), fields)
     return stepper.trajectory(steps, fields)

@@ -172,6 +172,11 @@ class ModelStepper(Stepper[Any, Any]):
         raise AssertionError
 
 
+# A launch cannot be interrupted, and a display's watchdog ends one of a few seconds. Times are
+# those of a slow GPU.
+LAUNCH_SECONDS, STEP_SECONDS, SLOT_SECONDS = 0.2, 2e-5, 2e-10
+
+
 class CpuStepper(ModelStepper):
     """Runs on one thread or several; the bits are the same."""
 
@@ -248,6 +253,8 @@ class CudaStepper(ModelStepper):
         self.xp = array_module(Device.CUDA)
         super().__init__(system, packed.moved(self.xp), dtype, dt, n_steps)
         self.slots = self.xp.zeros(packed.n_slots + 1, dtype)
+        step = STEP_SECONDS + SLOT_SECONDS * packed.n_slots
+        self.most_steps = max(1, int(LAUNCH_SECONDS / step))
 
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop in one launch."""
@@ -282,7 +289,7 @@ def _(
     """Pack the models and lay out their work arrays."""
     models = worlds_of(system)
     if check_device(device) is Device.CUDA:
-        return CudaStepper(system, pack(models, n_steps, dtype), dtype, dt, n_steps)
+        return CudaStepper(system, pack(models, n_steps, dtype, n_parts=0), dtype, dt, n_steps)
     n_elements = [count_elements(model) for model in models]
     n_tiles = sum(-(-n // TILE) for n in n_elements)
     least = PARALLEL_TILES_OF_WORLDS if len(models) > 1 else PARALLEL_TILES

@@ -98,6 +98,7 @@ class Stepper(ABC, Generic[S, T]):
     dt: float
     n_steps: int
     on_divergence: OnDivergence = OnDivergence.RAISE
+    most_steps: int = 1 << 40  # that one call should make
     places_again: bool = False  # whether states are kept without what `complete` finds again
 
     @abstractmethod

@@ -151,12 +151,6 @@ def kernels(real):
         yield name, index_kernel(body), (types.int64, typeof(args))
 
 
-def modules_once(library):
-    """Return the modules of a library, each once: Numba's list has one along each path of calls."""
-    linked = (module for own in library._linking_libraries for module in own.modules)
-    return list(dict.fromkeys([library._module, *linked]))
-
-
 @contextmanager
 def targets(capabilities):
     """Have what is compiled for the first of some capabilities compiled for all; give the PTX.
@@ -164,10 +158,9 @@ def targets(capabilities):
     It is a dictionary of texts by capability, of the last kernel. Numba reads a kernel for
     each anew, though what it hands to the back end is the same but for the name of the target.
     """
-    from numba.cuda import codegen
     from numba.cuda.cudadrv import nvvm
 
-    compile_ir, texts, modules = nvvm.compile_ir, {}, codegen.CUDACodeLibrary.modules
+    compile_ir, texts = nvvm.compile_ir, {}
 
     def compile_for_all(ir, *, arch, **options):
         first = capabilities[0]
@@ -178,12 +171,10 @@ def targets(capabilities):
         return texts[first]
 
     nvvm.compile_ir = compile_for_all
-    codegen.CUDACodeLibrary.modules = property(modules_once)
     try:
         yield texts
     finally:
         nvvm.compile_ir = compile_ir
-        codegen.CUDACodeLibrary.modules = modules
 
 
 def told(name, real, capability, ptx):
@@ -197,6 +188,7 @@ def told(name, real, capability, ptx):
         "target": capability,
         "names_target": any(line.startswith(f".target sm_{capability}") for line in lines),
         "has_f64": bool(doubles),
+        "barriers": sum(line.strip() == "cudaCGSynchronize," for line in lines),
         "approximate": sorted(found),
         "lines": len(lines),
     }

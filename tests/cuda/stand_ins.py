@@ -149,24 +149,25 @@ def make_cupy():
     module.__spec__ = ModuleSpec("cupy", None)
     for name in ("searchsorted", "sort", "argsort", "cumsum", "isfinite", "ascontiguousarray"):
         setattr(module, name, of_cupy(getattr(np, name)))
-    module.empty, module.array, module.asarray = left_over, copied, copied
+    module.empty, module.array = left_over, copied
+    module.asarray = lambda value: value if isinstance(value, CupyArray) else copied(value)
     module.empty_like = lambda like: left_over(like.shape, like.dtype)
     module.zeros_like = lambda like: CupyArray(np.zeros_like(plain(like)))
-    for name in ("zeros", "ones", "arange"):
+    for name in ("zeros", "ones", "full", "arange"):
         make = getattr(np, name)
         setattr(module, name, lambda *args, make=make: CupyArray(make(*args)))
     return module
 
 
-def to_device(array):
-    """Copy an array of the host to the device, which takes whole blocks of memory."""
-    assert type(array) is np.ndarray, type(array)
-    if not (array.flags.c_contiguous or array.flags.f_contiguous):
-        raise ValueError("array contains non-contiguous buffer")
-    return NumbaArray(array.copy())
+def add_modules():
+    """Have imports find the stand-in of CuPy, its Fourier transforms and what these are made of."""
+    names = ("cupy.cuda", "cupy.cuda.cufft", "cupyx", "cupyx.scipy", "cupyx.scipy.fft")
+    sys.modules |= {name: ModuleType(name) for name in names} | {"cupy": make_cupy()}
+    transforms = sys.modules["cupyx.scipy.fft"]
+    transforms.rfft2, transforms.irfft2 = of_cupy(fft.rfft2), of_cupy(fft.irfft2)
 
 
-def as_cuda_array(array):
+def as_cuda_array(array, sync=True):
     """Return a view of an array of the device."""
     if not isinstance(array, OnDevice):
         raise TypeError(f"{type(array).__name__} does not implement the cuda array interface")
@@ -214,11 +215,10 @@ def data_of(arrays):
 def install():
     """Have `adjsim/backend.py` find a GPU, in a process whose `numba.cuda` is the simulator."""
     assert backend.in_cuda_simulator()
-    cuda, transforms = backend.cuda_module(), ModuleType("cupyx.scipy")
-    transforms.fft = SimpleNamespace(rfft2=of_cupy(fft.rfft2), irfft2=of_cupy(fft.irfft2))
-    sys.modules |= {"cupy": make_cupy(), "cupyx": ModuleType("cupyx"), "cupyx.scipy": transforms}
+    cuda = backend.cuda_module()
+    add_modules()
     jit = cuda.jit
-    cuda.to_device, cuda.as_cuda_array, cuda.is_available = to_device, as_cuda_array, lambda: True
+    cuda.as_cuda_array, cuda.is_available = as_cuda_array, lambda: True
     kernels = {}
 
     def made(body, *, cache):
@@ -228,3 +228,4 @@ def install():
 
     cuda.jit = made
     backend.in_cuda_simulator = lambda: False
+    backend.cuda_problem = lambda: None

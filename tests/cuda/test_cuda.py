@@ -45,6 +45,10 @@ def test_every_kernel_compiles_to_ptx_and_float32_stays_float32():
         assert len({row["kernel"] for row in own}) == len(own) == 5 + 11 + 23 + 7
     for row in report:
         assert row["names_target"], row
+        # One call for each `grid.sync()`: a copy in a branch would be another barrier.
+        on_grid = row["kernel"].startswith(("advance", "reverse_on_grid", "tangent_on_grid"))
+        pendulum = row["kernel"].endswith("_pendulum")
+        assert row["barriers"] == (2 if on_grid and not pendulum else 0), row
         assert row["lines"] > 100, row
         double = row["real"] == "float64" and row["kernel"] not in WITHOUT_REALS
         assert row["has_f64"] == double, row

@@ -112,7 +112,7 @@ def test_a_rough_loss_costs_one_sweep_and_every_sweep_that_fails_is_told(monkeyp
     point = check_point(problem, theta, 0, told.append)
     assert len(told) == 1
     assert point["verdict"] == "not made"
-    assert "`world.dt` too long for the stiffness reached." in point["reason"]
+    assert "`world.dt` too long for the stiffness reached," in point["reason"]
 
 
 def test_a_sweep_draws_each_point_once_if_it_may_keep_its_images(monkeypatch):

@@ -1,0 +1,106 @@
+"""Run toy scenes on the CPU and on the emulated device: `python -m tests.cuda.emulate`.
+
+Threads run in order, reversed and shuffled. What differs from the CPU or between the orders, races,
+reads and writes of what is not theirs, and what was counted are printed; the exit status is 1 if
+anything is wrong. Names of scenes choose some; `--json` is for tests.
+"""
+
+import os
+import sys
+
+
+TYPED = "LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS"
+if os.environ.get(TYPED) != "0":  # llvmlite reads it when it is imported
+    os.environ[TYPED] = "0"
+    os.execv(sys.executable, [sys.executable, "-m", "tests.cuda.emulate", *sys.argv[1:]])
+
+import json
+import time
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from tests.cuda import reduced_scenes, render_scenes, scenes, study_scenes
+from tests.cuda.emulate import install  # noqa: F401
+from tests.cuda.emulate.driver import DEVICE, ORDERS
+
+
+RUNS = {
+    "physics": scenes.everything,
+    "reduced": reduced_scenes.all_scenes,
+    "render": render_scenes.all_scenes,
+    "outputs": render_scenes.outputs_of_scenes,
+    "study": study_scenes.problem,
+}
+# Difference from the CPU that passes here, of the largest number of a result; residuals of a study
+# are 1e-5 of the pixels that they come from.
+LARGEST, LARGEST_OF_STUDY = 1e-12, 1e-10
+COLUMNS = ("launches", "threads", "barriers", "read", "written", "sectors_read", "sectors_written")
+
+
+def report_of(name: str) -> dict:
+    """Return results, faults and counts of some scenes; counts are those of the first order."""
+    what = RUNS[name]
+    cpu, found = what("cpu"), {}
+    faults, counted = [], []
+    for order in ORDERS:
+        DEVICE.reset()
+        DEVICE.order, start = order, time.process_time()
+        found[order] = what("cuda")
+        seconds = time.process_time() - start - DEVICE.seconds
+        faults += [f"{order}: {fault}" for fault in DEVICE.faults]
+        counted.append((dict(DEVICE.counts), {k: dict(v) for k, v in DEVICE.kernels.items()}))
+    first, *others = found.values()
+    results = {
+        key: {
+            "largest": float(np.abs(value).max()),
+            "difference": float(np.abs(value - first[key]).max()),
+            "alike": value.shape == first[key].shape and value.dtype == first[key].dtype,
+            "repeats": all(np.array_equal(first[key], other[key]) for other in others),
+        }
+        for key, value in cpu.items()
+    }
+    return {
+        "results": results,
+        "faults": faults,
+        "errors": [repr(error) for error in DEVICE.errors],
+        "counts": counted[0][0],
+        "host microseconds per launch": round(1e6 * seconds / DEVICE.counts["launches"]),
+        "kernels": counted[0][1],
+    }
+
+
+def show(name: str, report: dict) -> bool:
+    """Print a report; return whether all is well."""
+    console, results = Console(width=150), report["results"]
+    ratios = {key: row["difference"] / (row["largest"] or 1.0) for key, row in results.items()}
+    worst = max(ratios, key=ratios.__getitem__)
+    changed = [key for key, row in results.items() if not (row["repeats"] and row["alike"])]
+    table = Table(*("kernel", *(column.replace("_", " ") for column in COLUMNS)), title=name)
+    for kernel, counts in report["kernels"].items():
+        table.add_row(kernel, *(str(counts[column]) for column in COLUMNS))
+    console.print(table)
+    counts = {**report["counts"], **{k: v for k, v in report.items() if k.startswith("host")}}
+    console.print(", ".join(f"{value} {key}" for key, value in counts.items()))
+    console.print(f"{len(results)} results, at most {ratios[worst]:.1e} off the CPU ({worst})")
+    for text in (*report["faults"], *report["errors"], *(f"{key} changed" for key in changed)):
+        console.print(f"[red]{text}", highlight=False)
+    largest = LARGEST_OF_STUDY if name == "study" else LARGEST
+    return not (report["faults"] or report["errors"] or changed) and ratios[worst] <= largest
+
+
+def main() -> int:
+    names = [name for name in sys.argv[1:] if name != "--json"]
+    if unknown := sorted(set(names) - set(RUNS)):
+        print(f"No such scenes: {', '.join(unknown)}. There are {', '.join(RUNS)}.")
+        return 2
+    if "--json" in sys.argv:
+        json.dump(report_of(*names), sys.stdout)
+        return 0
+    shown = [show(name, report_of(name)) for name in names or RUNS]
+    return 0 if all(shown) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Kernels with a mistake each, run on the emulated device: what it says of them, as JSON."""
+
+import inspect
+import json
+import sys
+
+import numpy as np
+
+from adjsim import backend, cuda_timeloop
+from adjsim.backend import device_fn, launch, on_device, specialise
+from adjsim.forces.neo_hookean import NeoHookeanTets
+from adjsim.meshes.grid import box_tets
+from adjsim.model import Model, State
+from adjsim.rollout import rollout
+from tests.cuda import reduced_scenes
+from tests.cuda.emulate import install  # noqa: F401
+from tests.cuda.emulate.driver import DEVICE
+
+
+MISTAKES = {  # function, what stands there, what stands there by mistake
+    "none": ("advance_on_grid", "grid.sync()", "grid.sync()"),
+    "no barrier": ("advance_on_grid", "grid.sync()", "pass"),
+    "a lane too many": ("_longer", "* TILE\n", "* TILE + 1\n"),
+    "two swapped": ("advance_on_grid", "(X[a], V[a])", "(V[a], X[a])"),
+}
+
+
+def with_mistake(name: str, right: str, wrong: str):
+    """Return a function of the time loop with its first `right` replaced."""
+    source = inspect.getsource(getattr(cuda_timeloop, name))
+    assert right in source
+    space = dict(vars(cuda_timeloop))
+    exec(compile(source.replace(right, wrong, 1), f"<{name}>", "exec"), space)
+    return space[name]
+
+
+def rollouts():
+    """A small block, falling, with each mistake: the difference from the CPU and the faults."""
+    mesh = box_tets(cells=(2, 2, 2), size=(0.2, 0.2, 0.2))
+    model = Model(forces={"block": NeoHookeanTets(mesh.tets, mesh.points, 1e4, 4e4, density=1e3)})
+    state = State(1.02 * mesh.points)
+    cpu = rollout(model, state, 1e-4, 3).x
+    backend.is_hashed = cuda_timeloop.is_hashed = lambda fn: False  # none is kept on disk
+    for mistake, (name, right, wrong) in MISTAKES.items():
+        usual = getattr(cuda_timeloop, name)
+        setattr(cuda_timeloop, name, with_mistake(name, right, wrong))
+        for kept in (cuda_timeloop.advance_grid_kernel, cuda_timeloop.make_force_lane):
+            kept.cache_clear()
+        DEVICE.reset()
+        try:
+            difference = float(np.abs(rollout(model, state, 1e-4, 3, device="cuda").x - cpu).max())
+        except FloatingPointError:
+            difference = np.inf
+        setattr(cuda_timeloop, name, usual)
+        yield mistake, {"difference": difference, "faults": DEVICE.faults}
+
+
+@device_fn
+def beyond(i, arrays):
+    """Read past the end."""
+    arrays[1][i] = arrays[0][i + 1]
+
+
+@device_fn
+def unwritten(i, arrays):
+    """Read what nobody wrote."""
+    arrays[0][i] += 1.0
+
+
+@device_fn
+def onto_one(i, arrays):
+    """Write where all write."""
+    arrays[1][0] = arrays[0][i]
+
+
+def launches():
+    """Single launches that read or write what they should not."""
+    cupy = backend.array_module(backend.Device.CUDA)
+    n = 64
+    for body in (beyond, unwritten, onto_one):
+        DEVICE.reset()
+        first = cupy.empty(n) if body is unwritten else cupy.zeros(n)
+        launch(body, n, on_device((first, cupy.zeros(n))), cached=False)
+        yield body.__name__, {"faults": DEVICE.faults}
+
+
+def uneven(args):
+    """Wait at a barrier, half of the threads once more."""
+    grid = CUDA.cg.this_grid()
+    grid.sync()
+    if CUDA.grid(1) % 2 == 0:
+        grid.sync()
+    args[0][CUDA.grid(1)] = 1.0
+
+
+CUDA = None
+
+
+def barriers():
+    """A launch whose threads do not agree on how often they wait."""
+    kernel = specialise(uneven, "uneven", CUDA=backend.cuda_module())
+    DEVICE.reset()
+    try:
+        backend.launch_cooperative(kernel, 64, (np.zeros(128),), cached=False)
+    except Exception as error:
+        yield "uneven", {"faults": DEVICE.faults, "error": str(error)}
+
+
+def messages():
+    """What is said of a driver that is too old, of a CuPy without cuFFT, of a full device."""
+    mesh = box_tets(cells=(2, 2, 2), size=(0.2, 0.2, 0.2))
+    model = Model(forces={"block": NeoHookeanTets(mesh.tets, mesh.points, 1e4, 4e4, density=1e3)})
+    DEVICE.version, known = 12080, DEVICE.version
+    yield "old driver", said(lambda: rollout(model, State(mesh.points), 1e-4, 3, device="cuda"))
+    DEVICE.version = known
+    smoke, state, _ = reduced_scenes.scenes()["smoke"]
+    del sys.modules["cupy.cuda.cufft"]
+    yield "no cuFFT", said(lambda: rollout(smoke, state, 0.1, 3, device="cuda"))
+    DEVICE.memory = 1000
+    yield "full", said(lambda: rollout(model, State(mesh.points), 1e-4, 3, device="cuda"))
+
+
+def said(call):
+    """Return the kind and the text of the error that a call raises."""
+    try:
+        call()
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+    return None
+
+
+if __name__ == "__main__":
+    json.dump(dict([*rollouts(), *launches(), *barriers(), *messages()]), sys.stdout)

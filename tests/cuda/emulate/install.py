@@ -1,0 +1,148 @@
+"""Have numba.cuda run on the emulated device: import this before anything that asks for a GPU.
+
+What is replaced: NVVM and the linker (by retarget.py), the driver (by driver.py) and CuPy (by
+the stand-in that Numba's simulator has too, whose arrays here lie in the device's memory). All
+else is real: typing, lowering, the preparation of arguments, numba-cuda, cuda-core, cuda-bindings.
+"""
+
+import ctypes
+import os
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.cuda import stand_ins
+from tests.cuda.emulate import driver, retarget
+from tests.cuda.emulate.driver import DEVICE
+
+
+WRITTEN = 2  # as in device.c
+
+
+def use_emulated_code() -> None:
+    """Have kernels compiled for the emulated device, and kept where no GPU looks for them."""
+    from cuda.core import ObjectCode
+    from numba.core import config
+    from numba.cuda import codegen
+
+    from adjsim import backend
+
+    def get_cubin(library, cc=None):
+        code = retarget.code_of(library.llvm_strs, library._entry_name)
+        return ObjectCode.from_cubin(driver.IMAGE + len(code).to_bytes(8, "little") + code)
+
+    codegen.CUDACodeLibrary.get_cubin = get_cubin
+    codegen.CUDACodeLibrary.get_asm_strs = lambda self, cc=None: [""]
+
+    cuda = backend.cuda_module()
+    usual = cuda.jit
+
+    def jit(body, *, cache):
+        shared = config.CACHE_DIR
+        config.CACHE_DIR = str(retarget.FOLDER / os.path.basename(shared))
+        try:
+            return usual(body, cache=cache)
+        finally:
+            config.CACHE_DIR = shared
+
+    cuda.jit = jit
+
+
+def on_device(data: np.ndarray, *, written: bool = True) -> np.ndarray:
+    """Return an array of the device's memory with these numbers; what it is a view of stays."""
+    base = data
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    if data.size == 0 or getattr(base, "of_device", False):
+        return data
+    address = driver.allocate(data.nbytes)
+    if not address:
+        raise MemoryError(f"Out of memory allocating {data.nbytes} bytes")
+    memory = (ctypes.c_char * data.nbytes).from_address(address)
+    memory.of_device = True
+    weakref.finalize(memory, driver.release, address)
+    found = np.frombuffer(memory, data.dtype).reshape(data.shape)
+    found[...] = data
+    if written:
+        driver.LIBRARY.emu_fill(address, data.nbytes)
+    return found
+
+
+def mark_written(data: np.ndarray, index: Any = ...) -> None:
+    """Note that the host wrote part of an array of the device."""
+    at = driver.LIBRARY.emu_states(data.ctypes.data) if data.size else None
+    if at:
+        reach = sum((n - 1) * step for n, step in zip(data.shape, data.strides, strict=True))
+        memory = (ctypes.c_uint8 * (reach + data.itemsize)).from_address(at)
+        shape, strides = (*data.shape, data.itemsize), (*data.strides, 1)
+        states = np.ndarray(shape, np.uint8, memory, strides=strides)
+        states[index] = WRITTEN
+
+
+def use_stand_in() -> None:
+    """Have CuPy's stand-in keep its arrays on the emulated device."""
+    kind, left_over = stand_ins.CupyArray, stand_ins.left_over
+
+    def begin(self, data):
+        self.data = on_device(data)
+
+    def interface(self):
+        at = self.data.ctypes.data if self.data.size else 0
+        strides = None if self.data.flags.c_contiguous else self.data.strides
+        return {
+            "shape": self.data.shape,
+            "strides": strides,
+            "typestr": self.data.dtype.str,
+            "data": (at, False),
+            "version": 3,
+            "stream": 1,
+        }
+
+    def empty(shape, dtype=np.float64):
+        found = kind.__new__(kind)
+        found.data = on_device(left_over(shape, dtype).data.copy(), written=False)
+        return found
+
+    def counted(what, name):
+        usual = getattr(kind, name)
+
+        def read(self, *rest):
+            DEVICE.counts[what] += 1
+            return usual(self, *rest)
+
+        setattr(kind, name, read)
+
+    set_item, calculate = kind.__setitem__, kind.__array_ufunc__
+
+    def write(self, index, value):
+        set_item(self, index, value)
+        mark_written(self.data, stand_ins.indices(index))
+
+    def compute(self, ufunc, method, *inputs, out=(), **options):
+        found = calculate(self, ufunc, method, *inputs, out=out, **options)
+        mark_written(found.data)
+        return found
+
+    kind.__init__, kind.__setitem__, kind.__array_ufunc__ = begin, write, compute
+    kind.__cuda_array_interface__ = property(interface)
+    for name in ("__int__", "__bool__", "__index__", "get"):
+        counted("downloads" if name == "get" else "host reads", name)
+    stand_ins.left_over = empty
+    stand_ins.copied = counted_upload(stand_ins.copied)
+    stand_ins.add_modules()
+
+
+def counted_upload(copied: Callable) -> Callable:
+    """Return the copy to the device, counted where an array comes from the host."""
+
+    def copy(value, dtype=None):
+        DEVICE.counts["uploads"] += not isinstance(value, stand_ins.CupyArray)
+        return copied(value, dtype)
+
+    return copy
+
+
+use_emulated_code()
+use_stand_in()

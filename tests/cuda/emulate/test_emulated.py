@@ -1,0 +1,54 @@
+"""Every CUDA kernel on the emulated device: the CPU's numbers, in any order of threads."""
+
+import sys
+
+import pytest
+
+from tests.cuda.processes import run
+from tests.cuda.test_cuda_raster import ZERO
+
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="numba-cuda runs on Linux")
+EMULATED = {"LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS": "0"}
+# Kernels of each family; outputs and studies use some of the renderer's, and 7 more.
+KERNELS = {"physics": 5, "reduced": 11, "render": 23, "outputs": 30, "study": None}
+
+
+@pytest.mark.parametrize("what", KERNELS)
+def test_the_emulated_device_gives_the_numbers_of_the_cpu(what):
+    report = run("tests.cuda.emulate", what, "--json", **EMULATED)
+    assert report["faults"] == []
+    assert report["errors"] == []
+    if KERNELS[what]:
+        assert len(report["kernels"]) == KERNELS[what]
+    for name, row in report["results"].items():
+        assert row["alike"], name
+        assert row["repeats"], f"{name} depends on the order of threads"
+        assert row["largest"] > 0.0 or name in ZERO, f"{name} is zero: nothing was compared"
+        # Contraction and sums in another order: about a hundred roundings of the largest
+        # term, and ten times that where they cancel, as in the derivative by sigma.
+        # Residuals of a study are 1e-5 of the pixels that they come from.
+        tolerance = 1e-10 if what == "study" else 1e-12
+        assert row["difference"] <= tolerance * row["largest"], (name, row)
+
+
+def test_the_emulated_device_tells_mistakes():
+    report = run("tests.cuda.emulate.broken", **EMULATED)
+    assert report["none"]["faults"] == []
+    assert report["none"]["difference"] < 1e-15
+    assert "race: " in report["no barrier"]["faults"][0]
+    assert "in no array" in str(report["a lane too many"]["faults"])
+    assert report["two swapped"]["difference"] > 1e-6
+    assert "reads what is in no array" in report["beyond"]["faults"][0]
+    assert "reads what nobody wrote" in report["unwritten"]["faults"][0]
+    assert "race: writes" in report["onto_one"]["faults"][0]
+    assert "ended while others wait at a barrier" in report["uneven"]["faults"][0]
+    assert report["uneven"]["error"]
+    kind, text = report["old driver"]
+    assert kind == "RuntimeError"
+    assert "knows CUDA 12.8, and 13.0 is needed: install driver 580 or later" in text
+    kind, text = report["no cuFFT"]
+    assert kind == "RuntimeError"
+    assert "cuFFT cannot be loaded" in text
+    assert "pip install -e '.[cuda]'" in text
+    assert report["full"] == ["MemoryError", "Out of memory allocating 640 bytes"]
