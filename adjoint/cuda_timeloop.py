@@ -78,7 +78,7 @@ def begin_on_grid(
     w, ptr, slots_of = loads[0:3]
     _, adj_frames_x, adj_frames_v, adj_frames_p = frames
     adj_x, adj_v, adj_f, adj_gravity, adj_w = adj[:5]
-    adj_p, adj_bodies = adj[8:]
+    adj_p, adj_bodies, adj_arms = adj[8:]
     for i in range(start, w.size, stride):
         n = np.uint64(i)
         if frame >= 0:
@@ -89,7 +89,7 @@ def begin_on_grid(
     for b in range(start, bodies[0].size - 1, stride):
         if frame >= 0:
             add_body_frame(b, adj_frames_p[frame], adj_p)
-        own = (adj_p, adj_f, adj_gravity, adj_bodies)
+        own = (adj_p, adj_f, adj_gravity, adj_bodies, adj_arms)
         undo_body_step(b, w.size + b, dt, ptr, slots_of, slots, bodies, p, own)
 
 
@@ -101,7 +101,7 @@ def end_on_grid(start, stride, loads, bodies, adj_x_slots, adj_v_slots, p, adj):
         n = np.uint64(i)
         add_all_slots(n, ptr, slots_of, v_ptr, v_slots_of, adj_x_slots, adj_v_slots, adj[0], adj[1])
     for b in range(start, bodies[0].size - 1, stride):
-        add_points(b, loads[1:5], adj_x_slots, adj_v_slots, bodies, p, adj[8])
+        add_points(b, loads[1:5], adj_x_slots, adj_v_slots, bodies, p, adj[8], adj[10])
 
 
 def tangent_on_grid(args):
@@ -110,7 +110,7 @@ def tangent_on_grid(args):
     table, nodes, own = packed[0], packed[1], (packed[2], packed[3], packed[4])
     with_tangents, with_rest = (*own, tan_packed[0], tan_packed[1]), (*own, tan_packed[2])
     w, gravity, ptr, slots_of, world_of = loads
-    tan_w, tan_gravity, tan_bodies = tan_loads
+    tan_w, tan_gravity, tan_bodies, tan_arms = tan_loads
     f_slots, tan_slots = slots
     X, V, P, TX, TV, TP = states
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
@@ -140,7 +140,7 @@ def tangent_on_grid(args):
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
             tangent_body(
-                i, dt, tan_g, ptr, slots_of, f_slots, tan_slots, bodies, tan_bodies,
+                i, dt, tan_g, ptr, slots_of, f_slots, tan_slots, bodies, tan_bodies, tan_arms,
                 P[a], P[b], TP[a], TP[b], TX[b], TV[b],
             )  # fmt: skip
         grid.sync()

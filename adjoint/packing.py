@@ -12,8 +12,8 @@ import numpy as np
 from adjsim.assembly import CONSTS, N_TILES, PARAMS, SERIES, TILE
 from adjsim.backend import to_host
 from adjsim.model import Model
-from adjsim.packing import PackedModels, flat_tiles
-from adjsim.tiles import from_tiles, join
+from adjsim.packing import PackedModels, flat_tiles, join_columns
+from adjsim.tiles import from_tiles
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Rows:
     `x`, `v` (n_nodes, 3) of state 0; `gravity` (3,), a cotangent (n_nodes + n_bodies, 3), still
     per node and body; `w` (n_nodes,), of the inverse masses; by force `params`, `series` and
     `consts`, (..., n_elements, n), `consts` empty if the rest shape does not matter; `p`
-    (n_bodies, 13), of the bodies' states at 0, `bodies` alike, of their parameters.
+    (n_bodies, 13), of the bodies' states at 0, `bodies` alike, of their parameters; `arms` of their
+    points, (n_points, 3), or (0, 3) if they do not matter.
     """
 
     x: np.ndarray
@@ -35,6 +36,7 @@ class Rows:
     consts: list[np.ndarray]
     p: np.ndarray
     bodies: np.ndarray
+    arms: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class PackedVector:
     consts: Any
     p: Any
     bodies: Any
+    arms: Any
 
     def moved(self, move: Any) -> "PackedVector":
         """Return a copy whose arrays were moved by a function: to the host, say."""
@@ -59,8 +62,9 @@ class PackedVector:
 def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> PackedVector:
     """Pack the tangents of worlds."""
 
-    def tiles(name: str) -> np.ndarray:
-        return flat_tiles(join([getattr(rows, name) for rows in worlds], packed.group_ends), dtype)
+    def tiles(name: str, column: int) -> np.ndarray:
+        own = [getattr(rows, name) for rows in worlds]
+        return flat_tiles(join_columns(own, packed, column) if any(own) else [], dtype)
 
     def one_by_one(name: str) -> np.ndarray:
         return np.concatenate([getattr(rows, name) for rows in worlds]).astype(dtype)
@@ -70,11 +74,12 @@ def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> 
         v=one_by_one("v"),
         gravity=np.stack([rows.gravity for rows in worlds]).astype(dtype),
         w=one_by_one("w"),
-        params=tiles("params"),
-        series=tiles("series"),
-        consts=tiles("consts"),
+        params=tiles("params", PARAMS),
+        series=tiles("series", SERIES),
+        consts=tiles("consts", CONSTS),
         p=one_by_one("p"),
         bodies=one_by_one("bodies"),
+        arms=one_by_one("arms"),
     )
 
 
@@ -83,19 +88,20 @@ def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model
     host = vector.moved(to_host)
     flat = {PARAMS: host.params, SERIES: host.series, CONSTS: host.consts}
     lanes = {column: _lanes(part, packed, column) for column, part in flat.items()}
-    found, n_forces = [], len(packed.kinds)
+    found, n_columns = [], len(packed.kinds)
     groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends))
     for world, (model, group) in enumerate(zip(models, groups.tolist(), strict=True)):
-        nodes, _, bodies = packed.slices(world)
+        nodes, points, bodies = packed.slices(world)
         own: dict[int, list[np.ndarray]] = {column: [] for column in lanes}
-        for f, force in enumerate(model.forces.values()):
-            start = int(packed.element_starts[world, f])
+        for c, force in zip(packed.columns[world], model.forces.values(), strict=True):
+            start = int(packed.element_starts[world, c])
             for column, rows in lanes.items():
-                part = rows[group * n_forces + f][..., start : start + len(force.nodes), :]
+                part = rows[group * n_columns + c][..., start : start + len(force.nodes), :]
                 own[column].append(part)
         first = packed.n_nodes
         gravity = np.concatenate([host.gravity[nodes], host.gravity[first:][bodies]])
-        of_bodies = (host.p[bodies], host.bodies[bodies])
+        own_points = slice(points.start - first, points.stop - first)
+        of_bodies = (host.p[bodies], host.bodies[bodies], host.arms[own_points])
         columns = (own[PARAMS], own[SERIES], own[CONSTS])
         found.append(
             Rows(host.x[nodes], host.v[nodes], gravity, host.w[nodes], *columns, *of_bodies)

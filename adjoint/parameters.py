@@ -6,7 +6,7 @@ import numpy as np
 
 from adjoint.packing import Rows
 from adjoint.registry import twin_of
-from adjoint.rigid.bodies import pack_params_jvp, pack_params_vjp
+from adjoint.rigid.bodies import arms_jvp, pack_params_jvp, pack_params_vjp
 from adjoint.rigid.pose import pack_state_jvp, pack_state_vjp
 from adjsim.element import Force
 from adjsim.model import Model, State
@@ -14,6 +14,7 @@ from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
 
 
 REST = "rest_positions"
+ARMS = (".vertices", ".point_positions")  # the ends of paths that act by the points of bodies
 
 
 def has_density(force: Force) -> bool:
@@ -24,6 +25,11 @@ def has_density(force: Force) -> bool:
 def needs_rest(wanted: Iterable[str]) -> bool:
     """Whether the rest shapes' rows must be differentiated."""
     return any(path.endswith(f".{REST}") for path in wanted)
+
+
+def needs_arms(wanted: Iterable[str]) -> bool:
+    """Whether the arms of the points of bodies must be differentiated."""
+    return any(path.endswith(ARMS) for path in wanted)
 
 
 def needs_forces(model: Model, wanted: Iterable[str]) -> bool:
@@ -38,7 +44,12 @@ def needs_forces(model: Model, wanted: Iterable[str]) -> bool:
 def collect_gradient(
     model: Model, state: State, rows: Rows, wanted: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """Pull the cotangents of a model's rows back to its parameters, in their shapes, float64."""
+    """Pull the cotangents of a model's rows back to its parameters, in their shapes, float64.
+
+    Those of `wanted` that the model has: of a batch each world may have others.
+    """
+    own = {*model.parameters(), *model.state_parameters(state)}
+    wanted = [path for path in wanted if path in own]
     w = model.inverse_mass
     gradient = {
         # w = 1/m: adj_m = -w^2 adj_w, 0 where pinned
@@ -60,18 +71,31 @@ def collect_gradient(
                 path = f"{name}.{key}"
                 if path in wanted:
                     gradient[path] = gradient[path] + value if path in gradient else value
+    first = 0
     for name, part in model.body_slices().items():
         adj_state, adj_params = (a[part].astype(np.float64) for a in (rows.p, rows.bodies))
         adj = pack_state_vjp(state.bodies[name], adj_state)
-        adj |= pack_params_vjp(model.bodies[name], adj_params)
+        own_points = slice(first, first + model.bodies[name].n_points)
+        first = own_points.stop
+        adj_arms = rows.arms[own_points].astype(np.float64) if len(rows.arms) else None
+        adj |= pack_params_vjp(model.bodies[name], adj_params, adj_arms)
         gradient |= {f"{name}.{key}": value for key, value in adj.items()}
     return {path: gradient[path] for path in wanted}
 
 
 def tangent_rows(
-    model: Model, state: State, n_steps: int, tangents: Mapping[str, np.ndarray], *, with_rest: bool
+    model: Model,
+    state: State,
+    n_steps: int,
+    tangents: Mapping[str, np.ndarray],
+    needs: tuple[bool, bool],
 ) -> Rows:
-    """Push tangents of a model's parameters to its rows; without the rest shape's, no `consts`."""
+    """Push tangents of a model's parameters to its rows.
+
+    `needs` says whether rest shapes and arms are differentiated: `consts` and `arms` are empty if
+    not.
+    """
+    with_rest, with_arms = needs
 
     def of(owner: str) -> dict[str, np.ndarray]:
         """Return the tangents of one owner, by the rest of their paths."""
@@ -95,9 +119,11 @@ def tangent_rows(
         params.append(tan_params)
         series.append(tan_series)
     tan_p, tan_bodies = [np.zeros((0, STATE_SIZE))], [np.zeros((0, PARAMS_SIZE))]
+    tan_arms = [np.zeros((0, 3))]
     for name, part in model.bodies.items():
         tan_p.append(pack_state_jvp(state.bodies[name], of(name)))
         tan_bodies.append(pack_params_jvp(part, of(name)))
+        tan_arms += [arms_jvp(part, of(name))] if with_arms else []
     return Rows(
         tangents.get("state.x", zero),
         tangents.get("state.v", zero),
@@ -108,4 +134,5 @@ def tangent_rows(
         consts,
         np.concatenate(tan_p),
         np.concatenate(tan_bodies),
+        np.concatenate(tan_arms),
     )

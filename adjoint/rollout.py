@@ -12,15 +12,22 @@ from itertools import dropwhile, islice
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from adjoint.actions import Reverse
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
 from adjoint.states import States, is_forward_part, states_of
-from adjoint.system import Sweep
+from adjoint.system import Sweep, SystemTwin
 from adjoint.system_registry import system_twin_of
 from adjsim.backend import Device
-from adjsim.rollout import check_frames, check_rollout, chunks, frame_rows, ready_stepper
+from adjsim.rollout import (
+    check_frames,
+    check_rollout,
+    chunks,
+    frame_rows,
+    ready_stepper,
+    step_size,
+    warn_of_long_steps,
+)
 from adjsim.system import OnDivergence, Stepper, System
 
 
@@ -60,11 +67,10 @@ class Record(Generic[S, T]):
 
     def vjp(
         self,
-        adj_x: Any = None,
-        adj_v: Any = None,
-        *,
+        *adjoints: Any,
         bodies: Any = None,
         wrt: Sequence[str] | None = None,
+        **named: Any,
     ) -> Any:
         """Pull cotangents of the frames back to every parameter.
 
@@ -73,13 +79,15 @@ class Record(Generic[S, T]):
 
         Parameters
         ----------
-        adj_x, adj_v : array
-            Cotangents of the trajectory's x and v, (n_frames, n_nodes, 3), or of another
-            system's two fields in their shapes; None: zero.
+        *adjoints, **named : array
+            Cotangents of the trajectory's two fields, in their order or by name, each in the
+            shape of its field: `adj_x` and `adj_v` of a model, (n_frames, n_nodes, 3),
+            `adj_angle` and `adj_rate` of a pendulum, `adj_velocity` and `adj_density` of smoke.
+            None, or left out: zero.
         bodies : mapping, optional
             Cotangents of the trajectory's sets of bodies, by name: a BodyTrajectory of them,
             as `adjoint.rigid.pose.vertices_vjp` returns it, or a mapping with some of
-            "position", "rotation", "velocity", "angular_velocity"; what is missing is zero.
+            "position", "orientation", "velocity", "angular_velocity"; what is missing is 0.
             For a batch of worlds all cotangents are lists, with None for a world without.
         wrt : sequence of str, optional
             Paths whose gradient is wanted, e.g. ("beam.mu", "state.v"). None: all. Time is
@@ -96,13 +104,13 @@ class Record(Generic[S, T]):
         Raises
         ------
         ValueError
-            If a cotangent has the wrong shape or is not finite, or a path is unknown.
+            If a cotangent is unknown, has the wrong shape or is not finite, or a path is unknown.
         RolloutError
             If the gradient leaves the finite numbers, unless that is marked.
         """
         twin = system_twin_of(self.model)
         wanted = twin.check_wrt(self.model, self.state, wrt)
-        given = (adj_x, adj_v) if bodies is None else (adj_x, adj_v, bodies)
+        given = [*twin.in_order(adjoints, named), *([] if bodies is None else [bodies])]
         frames = twin.cotangents(self.trajectory, given, self._stepper.dtype)
         sweep = twin.sweep(self._stepper, self.state, self._steps, frames, wanted)
         with self._states.lock:
@@ -113,6 +121,32 @@ class Record(Generic[S, T]):
             gradient = sweep.finish()
         marks = self._stepper.on_divergence is OnDivergence.MARK
         return twin.check_gradient(gradient, marks=marks)
+
+    def jvp(self, tangents: Any) -> T:
+        """Push tangents of the parameters forward to the frames.
+
+        The states are run once more beside their tangents.
+
+        Parameters
+        ----------
+        tangents : mapping
+            Direction by path, as `rollout_jvp` takes it.
+
+        Returns
+        -------
+        Trajectory, or what the system has for one
+            The derivatives of the states at the frames along the direction.
+
+        Raises
+        ------
+        ValueError
+            If a path is unknown or a tangent has the wrong shape.
+        """
+        with self._states.lock:
+            return _push(
+                system_twin_of(self.model), self._stepper, self.model, self.state, self._steps,
+                tangents,
+            )[1]  # fmt: skip
 
     def _run_backward(self, sweep: Sweep) -> None:
         states = self._states
@@ -132,12 +166,12 @@ class Record(Generic[S, T]):
 def record(
     model: System[S, T],
     state: S,
-    dt: float,
+    dt: float | str,
     n_steps: int,
     *,
-    frames: Sequence[int] | npt.ArrayLike | None = None,
+    frames: Sequence[int] | np.ndarray | None = None,
     checkpoint: Schedule | str | int | None = None,
-    dtype: npt.DTypeLike = np.float64,
+    dtype: Any = np.float64,
     threads: int | None = None,
     device: Device | str = Device.CPU,
     on_divergence: OnDivergence | str = OnDivergence.RAISE,
@@ -156,7 +190,7 @@ def record(
     Returns
     -------
     Record
-        The trajectory, the predicted cost, and `vjp`.
+        The trajectory, the predicted cost, `vjp` and `jvp`.
 
     Raises
     ------
@@ -165,9 +199,11 @@ def record(
     RolloutError
         If a node leaves the finite numbers, unless that is to be marked.
     """
+    dt = step_size(model, dt)
     n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
     stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
+    warn_of_long_steps(model, dt, n_steps)
     schedule = as_schedule(checkpoint)
     cost = schedule.cost(n_steps, stepper.bytes_per_state())
     states = states_of(stepper, steps, cost)
@@ -179,12 +215,12 @@ def record(
 def rollout_jvp(
     model: System[S, T],
     state: S,
-    dt: float,
+    dt: float | str,
     n_steps: int,
-    tangents: Mapping[str, npt.ArrayLike] | Sequence[Mapping[str, npt.ArrayLike] | None],
+    tangents: Mapping[str, Any] | Sequence[Mapping[str, Any] | None],
     *,
-    frames: Sequence[int] | npt.ArrayLike | None = None,
-    dtype: npt.DTypeLike = np.float64,
+    frames: Sequence[int] | np.ndarray | None = None,
+    dtype: Any = np.float64,
     threads: int | None = None,
     device: Device | str = Device.CPU,
     on_divergence: OnDivergence | str = OnDivergence.RAISE,
@@ -211,15 +247,27 @@ def rollout_jvp(
     RolloutError
         If a node leaves the finite numbers, unless that is to be marked.
     """
+    dt = step_size(model, dt)
     n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
     stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
-    twin = system_twin_of(model)
+    return _push(system_twin_of(model), stepper, model, state, steps, tangents)
+
+
+def _push(
+    twin: SystemTwin[Any, Any],
+    stepper: Stepper[Any, Any],
+    model: Any,
+    state: Any,
+    steps: np.ndarray,
+    tangents: Any,
+) -> tuple[Any, Any]:
+    """Return the states at the frames and their derivatives along a direction."""
     tangent = twin.tangent(stepper, state, twin.check_tangents(model, state, tangents))
     fields, tan_fields = (stepper.allocate(len(steps) + 2) for _ in range(2))
     row = int(frame_rows(steps, 0)[0])
     stepper.load(state, fields, row)
     tangent.load(tan_fields, row)
-    for start, stop in chunks(stepper, 0, n_steps):
+    for start, stop in chunks(stepper, 0, stepper.n_steps):
         tangent.advance(start, frame_rows(steps, stop, start), fields, tan_fields)
     return stepper.trajectory(steps, fields), stepper.trajectory(steps, tan_fields)

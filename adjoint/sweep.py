@@ -10,7 +10,13 @@ from adjoint.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
 from adjoint.cuda_timeloop import advance_tangent_on_gpu, undo_on_gpu
 from adjoint.element import TwinKind
 from adjoint.packing import PackedVector, join_rows, part_rows
-from adjoint.parameters import collect_gradient, needs_forces, needs_rest, tangent_rows
+from adjoint.parameters import (
+    collect_gradient,
+    needs_arms,
+    needs_forces,
+    needs_rest,
+    tangent_rows,
+)
 from adjoint.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
@@ -34,8 +40,12 @@ from adjsim.timeloop import force_table, step_table
 
 
 def twin_kinds(stepper: ModelStepper) -> tuple[TwinKind, ...]:
-    """Return the twins of the models' forces, in order."""
-    return tuple(twin_of(force).twin_kind(force) for force in stepper.models[0].forces.values())
+    """Return the twins of the columns of forces, in order."""
+    found = {}
+    for model, columns in zip(stepper.models, stepper.packed.columns, strict=True):
+        for column, force in zip(columns, model.forces.values(), strict=True):
+            found.setdefault(column, force)
+    return tuple(twin_of(found[c]).twin_kind(found[c]) for c in range(len(found)))
 
 
 class ReverseSweep(Sweep):
@@ -75,6 +85,7 @@ class ReverseSweep(Sweep):
             consts=xp.zeros(p.consts.size if needs_rest(wanted) else 0, dtype),
             p=xp.zeros((n_bodies, STATE_SIZE), dtype),
             bodies=xp.zeros((n_bodies, PARAMS_SIZE), dtype),
+            arms=xp.zeros((p.n_rows - n if needs_arms(wanted) else 0, 3), dtype),
         )
         self.f = xp.zeros((p.n_rows, 3), dtype)
         if isinstance(stepper, CpuStepper):
@@ -96,7 +107,7 @@ class ReverseSweep(Sweep):
         s, a = self.stepper, self.adj
         frames = (frames_of(self.steps, start, start + len(rows)), *self.frames)
         parameters = (a.gravity, a.w, a.params, a.series, a.consts)
-        adj = (a.x, a.v, self.f, *parameters, a.p, a.bodies)
+        adj = (a.x, a.v, self.f, *parameters, a.p, a.bodies, a.arms)
         if not isinstance(s, CpuStepper):
             numbers, head = np.array([s.dt], s.dtype), [start, int(self.with_forces)]
             packed_rows = np.concatenate([head, rows]).astype(np.int64)
@@ -135,7 +146,7 @@ class ModelTangent(Tangent):
         self.initial = tuple(xp.asarray(part) for part in self.initial_rows(state, tangents))
         rows = (tangents.params, tangents.series, tangents.consts)
         self.rows = tuple(xp.asarray(part) for part in rows)
-        tan_loads = (tangents.w, tangents.gravity, tangents.bodies)
+        tan_loads = (tangents.w, tangents.gravity, tangents.bodies, tangents.arms)
         self.tan_loads = tuple(xp.asarray(part) for part in tan_loads)
         self.loads = (p.w, p.gravity, p.node_ptr, p.node_slots, p.world_of)
         self.slots = (xp.zeros(p.n_slots + 1, dtype), xp.zeros(p.n_slots + 1, dtype))
@@ -165,6 +176,7 @@ class ModelTangent(Tangent):
             if model.n_bodies:
                 place_tangents_kernel()(
                     pack_bodies(model.bodies, 0, s.dtype),
+                    tangents.arms[points.start - n : points.stop - n],
                     p[own], tangents.p[own], tan_x[points], tan_v[points],
                 )  # fmt: skip
         return tan_x, tan_v, tangents.p
@@ -207,6 +219,8 @@ class ModelTangent(Tangent):
 class ModelTwin(SystemTwin[State, Trajectory]):
     """The twin of `Model`."""
 
+    FIELDS = ("x", "v")
+
     def cotangents(self, trajectory: Trajectory, given: Sequence[Any], dtype: np.dtype) -> Fields:
         """Return the cotangents of x and v, 0 at body points, and of the states of the bodies.
 
@@ -231,9 +245,9 @@ class ModelTwin(SystemTwin[State, Trajectory]):
     def tangent(self, stepper: ModelStepper, state: Any, tangents: Any) -> ModelTangent:
         """Begin a tangent."""
         own = tangents if stepper.is_batch else [tangents]
-        with_rest = any(needs_rest(part) for part in own)
+        needs = any(needs_rest(part) for part in own), any(needs_arms(part) for part in own)
         rows = [
-            tangent_rows(model, start, stepper.n_steps, part, with_rest=with_rest)
+            tangent_rows(model, start, stepper.n_steps, part, needs)
             for model, start, part in zip(stepper.models, stepper.states(state), own, strict=True)
         ]
         return ModelTangent(stepper, state, join_rows(rows, stepper.packed, stepper.dtype))

@@ -1,11 +1,10 @@
 """What records and tangents need to know of a system: the twins of `adjsim/system.py`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from adjsim import checks
 from adjsim.system import Fields, RolloutError, System
@@ -48,9 +47,32 @@ class Tangent(ABC):
 class SystemTwin(ABC, Generic[S, T]):
     """The adjoint and the tangent of one class of systems."""
 
+    FIELDS: ClassVar[tuple[str, ...]]  # of a trajectory, those that have cotangents
+
+    def in_order(self, adjoints: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """Return the cotangents given in order or by name, None for those left out.
+
+        Raises
+        ------
+        ValueError
+            If there are too many, one is given twice, or a name is unknown.
+        """
+        names = [f"adj_{field}" for field in self.FIELDS]
+        if len(adjoints) > len(names):
+            raise ValueError(
+                f"`vjp` takes the cotangents {' and '.join(f'`{n}`' for n in names)}, got "
+                f"{len(adjoints)}. Those of bodies go by `bodies=`."
+            )
+        found = dict(zip(names, adjoints, strict=False))
+        for name, value in named.items():
+            if checks.known_key("cotangent", name, names) in found:
+                raise ValueError(f"`{name}` must be given once, in order or by name, got both.")
+            found[name] = value
+        return [found.get(name) for name in names]
+
     def check_wrt(self, system: Any, state: Any, wrt: Sequence[str] | None) -> list[str]:
         """Return the wanted paths; None is all of them."""
-        return check_wrt(system, state, wrt)
+        return check_paths(wrt, known_paths(system, state))
 
     def check_tangents(self, system: Any, state: Any, tangents: Any) -> Any:
         """Return the tangents as checked arrays in the shapes of their parameters."""
@@ -112,16 +134,21 @@ def frames_of(steps: np.ndarray, start: int, stop: int) -> np.ndarray:
     return np.where(shown, index, -1).astype(np.int64)
 
 
-def check_wrt(system: System[S, T], state: S, wrt: Sequence[str] | None) -> list[str]:
-    """Return the wanted paths; None is all of them."""
-    known = [*system.parameters(), *system.state_parameters(state)]
+def known_paths(system: System[S, T], state: S) -> list[str]:
+    """Return the paths of all parameters of a system and its initial state."""
+    return [*system.parameters(), *system.state_parameters(state)]
+
+
+def check_paths(wrt: Sequence[str] | None, known: Iterable[str]) -> list[str]:
+    """Return the wanted paths, all of them known; None is all that are."""
+    known = list(known)
     if wrt is None:
         return known
     return [checks.known_key("parameter", path, known) for path in checks.paths("wrt", wrt)]
 
 
 def check_tangents(
-    system: System[S, T], state: S, tangents: Mapping[str, npt.ArrayLike]
+    system: System[S, T], state: S, tangents: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
     """Return the tangents as checked arrays in the shapes of their parameters."""
     tangents = checks.mapping("tangents", tangents, "{'gravity': (0, 1, 0)}")

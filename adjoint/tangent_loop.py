@@ -44,13 +44,13 @@ def part_tangent_step(
 ):  # fmt: skip
     """Advance the tangents of a part's nodes and bodies."""
     w, _, ptr, slots_of = loads
-    tan_w, tan_gravity, tan_bodies = tan_loads
+    tan_w, tan_gravity, tan_bodies, tan_arms = tan_loads
     range_ptr, ranges = parts[2], parts[3]
     for r in range(range_ptr[part], range_ptr[part + 1]):
         args = (
             ranges[r, NODE_LO], ranges[r, NODE_HI], ranges[r, BODY_LO], ranges[r, BODY_HI],
             dt, w, tan_w, tan_gravity[ranges[r, WORLD]], ptr, slots_of, slots, tan_slots,
-            bodies, tan_bodies, p, p_new,
+            bodies, tan_bodies, tan_arms, p, p_new,
         )  # fmt: skip
         call_tangent(tangent_range, 0, (*args, *tan_states))
 

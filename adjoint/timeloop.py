@@ -137,7 +137,7 @@ def turn_rows(
     lo, hi, first, last, dt, ends, begins, has_frame, with_forces, w, ptr, slots_of, v_ptr,
     v_slots_of, slots, adj_x_slots, adj_v_slots, bodies, p_end, p_begin,
     adj_frame_x, adj_frame_v, adj_frame_p,
-    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_p, adj_bodies,
+    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_p, adj_bodies, adj_arms,
 ):  # fmt: skip
     """Between two steps, on nodes lo to hi and bodies first to last: end one, begin the next.
 
@@ -153,11 +153,11 @@ def turn_rows(
     loads = (ptr, slots_of, v_ptr, v_slots_of)
     for b in range(first, last):
         if ends:
-            add_points(b, loads, adj_x_slots, adj_v_slots, bodies, p_end, adj_p)
+            add_points(b, loads, adj_x_slots, adj_v_slots, bodies, p_end, adj_p, adj_arms)
         if has_frame:
             add_body_frame(b, adj_frame_p, adj_p)
         if begins:
-            adj = (adj_p, adj_f, adj_gravity, adj_bodies)
+            adj = (adj_p, adj_f, adj_gravity, adj_bodies, adj_arms)
             undo_body_step(b, w.size + b, dt, ptr, slots_of, slots, bodies, p_begin, adj)
 
 
@@ -180,7 +180,7 @@ def part_turn(
         dt, ends, begins, has_frame, with_forces,
         w, ptr, slots_of, v_ptr, v_slots_of, f_slots, adj_x_slots, adj_v_slots,
         bodies, p_end, p_begin, adj_frames_x[shown], adj_frames_v[shown], adj_frames_p[shown],
-        adj_x, adj_v, adj_f, adj_gravity, adj_w, adj[8], adj[9],
+        adj_x, adj_v, adj_f, adj_gravity, adj_w, adj[8], adj[9], adj[10],
     )  # fmt: skip
     call_turn(turn, 0, args)
 
@@ -313,7 +313,7 @@ def tangent_node(
 
 def tangent_rows(
     lo, hi, first, last, dt, w, tan_w, tan_gravity, ptr, slots_of, slots, tan_slots, bodies,
-    tan_bodies, p, p_new, tan_x, tan_v, tan_p, tan_x_new, tan_v_new, tan_p_new,
+    tan_bodies, tan_arms, p, p_new, tan_x, tan_v, tan_p, tan_x_new, tan_v_new, tan_p_new,
 ):  # fmt: skip
     """Advance the tangents of nodes lo to hi and of bodies first to last."""
     for i in range(lo, hi):
@@ -323,15 +323,15 @@ def tangent_rows(
         )  # fmt: skip
     for b in range(first, last):
         tangent_body(
-            b, dt, tan_gravity, ptr, slots_of, slots, tan_slots, bodies, tan_bodies,
+            b, dt, tan_gravity, ptr, slots_of, slots, tan_slots, bodies, tan_bodies, tan_arms,
             p, p_new, tan_p, tan_p_new, tan_x_new, tan_v_new,
         )  # fmt: skip
 
 
-def place_all_tangents(bodies, p, tan_p, tan_x, tan_v):
+def place_all_tangents(bodies, tan_arms, p, tan_p, tan_x, tan_v):
     """Write the tangents of the points of every body, at the start."""
     for b in range(p.shape[0]):
-        place_tangents(b, bodies, p, tan_p, tan_x, tan_v)
+        place_tangents(b, bodies, tan_arms, p, tan_p, tan_x, tan_v)
 
 
 @cache
@@ -344,14 +344,14 @@ def turn_signature(dtype: np.dtype) -> Any:
     """Return the signature of `turn_rows`."""
     real, a, m, u, i, b = _types(dtype)
     heads = (i, i, i, i, real, b, b, b, b, a, u, u, u, u, a, a, a, body_types(dtype))
-    return numba.void(*heads, *(m,) * 9, a, m, m)
+    return numba.void(*heads, *(m,) * 9, a, m, m, m)
 
 
 def tangent_signature(dtype: np.dtype) -> Any:
     """Return the signature of `tangent_rows`."""
     real, a, m, u, i, _ = _types(dtype)
     heads = (i, i, i, i, real, a, a, a, u, u, a, a, body_types(dtype))
-    return numba.void(*heads, *(m,) * 9)
+    return numba.void(*heads, *(m,) * 10)
 
 
 def _types(dtype: np.dtype) -> tuple:

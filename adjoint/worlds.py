@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.sweep import ModelTwin
-from adjoint.system import check_gradient, check_tangents, check_wrt
+from adjoint.system import check_gradient, check_paths, check_tangents, known_paths
 from adjsim import checks
 from adjsim.model import State, Trajectory
 from adjsim.system import Fields
@@ -19,8 +19,10 @@ class BatchTwin(ModelTwin):
     def check_wrt(
         self, system: Batch, state: Sequence[State], wrt: Sequence[str] | None
     ) -> list[str]:
-        """Return the wanted paths, those of one world: all worlds have the same."""
-        return check_wrt(system.models[0], state[0], wrt)
+        """Return the wanted paths, each of which some world has."""
+        worlds = zip(system.models, state, strict=True)
+        known = dict.fromkeys(path for own in worlds for path in known_paths(*own))
+        return check_paths(wrt, known)
 
     def check_tangents(
         self, system: Batch, state: Sequence[State], tangents: Any

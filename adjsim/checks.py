@@ -151,15 +151,19 @@ def paths(name: str, value: Any) -> list[Any]:
 def integers(name: str, value: Any, shape: Sequence[int | str]) -> np.ndarray:
     """Return `value` as int64 of the given shape; nothing is rounded."""
     given = np.asarray(value)
+    if given.shape == (0,):  # an empty list, of rows of any length
+        given = given.reshape(0, *(n for n in shape[1:] if isinstance(n, int)))
     if given.size and given.dtype.kind not in "iu":
         raise ValueError(f"`{name}` must hold integers, got {given.dtype}.")
     return array(name, given, shape, dtype=np.int64)
 
 
-def indices(name: str, value: Any, shape: Sequence[int | str], n_points: int) -> np.ndarray:
-    """Return `value` as int64 indices into `n_points` points, checked and not empty."""
+def indices(
+    name: str, value: Any, shape: Sequence[int | str], n_points: int, *, some: bool = False
+) -> np.ndarray:
+    """Return `value` as int64 indices into `n_points` points; `some` refuses none."""
     out = integers(name, value, shape)
-    if out.size == 0:
+    if some and out.size == 0:
         raise ValueError(f"`{name}` must not be empty.")
     outside = (out < 0) | (out >= n_points)
     if outside.any():

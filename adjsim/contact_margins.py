@@ -160,9 +160,10 @@ def _nearest(margins: dict[str, ContactMargins]) -> Iterator[NearestTouch]:
 
 
 def _margins(force: Contact, steps: np.ndarray, x: np.ndarray, v: np.ndarray) -> ContactMargins:
-    if force.series_steps is not None:
-        steps = steps[steps < force.series_steps]  # no force acts on the state after the last step
-    n_steps = force.series_steps or int(steps[-1]) + 1
+    n_rows = min(force.series_steps().values(), default=None)
+    if n_rows is not None:
+        steps = steps[steps < n_rows]  # no force acts on the state after the last step
+    n_steps = n_rows or int(steps[-1]) + 1
     series = force.pack_series(n_steps)
     rows = to_tiles(series, np.dtype(np.float64)).reshape(len(series), -1)
     nodes, n_frames, geometry = force.nodes[:, 0], len(steps), force.GEOMETRY

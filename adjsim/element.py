@@ -120,18 +120,18 @@ class Force(ABC):
         It may be kept: an array that does not change.
         """
 
-    @property
-    def series_steps(self) -> int | None:
-        """How many steps a series of the force is for; None: it is constant in time."""
-        return None
+    def series_steps(self) -> dict[str, int]:
+        """Return how many rows each parameter has that is a series, by name."""
+        return {}
 
     def check_steps(self, n_steps: int, name: str) -> None:
         """Complain by `name` of what does not fit a rollout of `n_steps` steps."""
-        if self.series_steps not in (None, n_steps):
-            raise ValueError(
-                f"`{name}` has a series of {self.series_steps} rows, but the rollout has "
-                f"{n_steps} steps: give one row per step, or a constant."
-            )
+        for key, rows in self.series_steps().items():
+            if rows != n_steps:
+                raise ValueError(
+                    f"`{name}.{key}` has a series of {rows} rows, but the rollout has "
+                    f"{n_steps} steps: give one row per step, or a constant."
+                )
 
     def check_precision(self, consts: np.ndarray, dtype: np.dtype, name: str) -> None:
         """Warn by `name` of elements whose packed rest shapes are too thin for a dtype."""

@@ -1,8 +1,9 @@
 """Where everything of a batch of worlds lies in flat arrays: all that whole numbers decide.
 
 Worlds are packed in groups of a few hundred elements, so that a thread can carry a group
-through a whole rollout without leaving its cache. The elements of a group's forces of one name
-are tiled together; each world has its own range of nodes, of bodies and of body points:
+through a whole rollout without leaving its cache. Forces are put in columns, one kind each, so
+that every world has its forces in its own order; the elements of a group's forces of one column
+are tiled together. Each world has its own range of nodes, of bodies and of body points:
 
     rows of X and V    nodes of world 0, of world 1, ... then body points of world 0, 1, ...
     rows of P          bodies of world 0, of world 1, ...
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +37,8 @@ from adjsim.model import Model
 from adjsim.tiles import join, to_tiles
 
 
+K = TypeVar("K")
+T = TypeVar("T")
 GROUP = 1000  # elements at most in a group, unless one world has more
 KEPT_SIZE = 15_000  # elements and nodes of all worlds: to lay out more takes no time beside steps
 KEPT_LAYOUTS = 16
@@ -47,15 +50,18 @@ _lock = Lock()  # of `_kept`: rollouts run in several threads
 class Layout:
     """Where worlds lie in flat arrays.
 
-    `table` (n_groups n_forces, 7) int64, the row of force f of group g is g n_forces + f;
+    `kinds` of the columns and `columns`, those of the forces of each world;
+    `table` (n_groups n_columns, 7) int64, the row of column c of group g is g n_columns + c;
     `nodes` uint32, flat by tiles; `node_ptr`, `node_slots`: the slots each row of X adds up, in
     order; `velocity_ptr`, `velocity_slots`: the same for the forces that read velocities;
     `world_of` (n_nodes + n_bodies,): the world of each node, then of each body; `group_ends`
     (n_groups + 1,): the worlds of each group; `node_ends`, `point_ends`, `body_ends`
-    (n_worlds + 1,): nodes, points, bodies of each world; `element_starts` (n_worlds, n_forces):
+    (n_worlds + 1,): nodes, points, bodies of each world; `element_starts` (n_worlds, n_columns):
     where its elements begin among its group's.
     """
 
+    kinds: tuple[ElementKind, ...]
+    columns: tuple[tuple[int, ...], ...]
     table: np.ndarray
     nodes: np.ndarray
     node_ptr: np.ndarray
@@ -76,10 +82,40 @@ def count_elements(model: Model) -> int:
     return sum(len(force.nodes) for force in model.forces.values())
 
 
+def align(worlds: Sequence[Sequence[K]]) -> tuple[tuple[K, ...], tuple[tuple[int, ...], ...]]:
+    """Return columns that hold the kinds of each world in order, and where each lies in them."""
+    kinds: list[K] = []
+    different = dict.fromkeys(map(tuple, worlds))
+    for own in different:
+        at = 0
+        for kind in own:
+            if kind in kinds[at:]:
+                at = kinds.index(kind, at)
+            else:
+                kinds.insert(at, kind)
+            at += 1
+    places = {}
+    for own in different:
+        found: list[int] = []
+        for kind in own:
+            found.append(kinds.index(kind, found[-1] + 1 if found else 0))
+        places[own] = tuple(found)
+    return tuple(kinds), tuple(places[tuple(own)] for own in worlds)
+
+
+def spread(own: Sequence[T], columns: Sequence[int], absent: Sequence[T]) -> list[T]:
+    """Return what a world has by force as it has it by column, of `absent` where it has none."""
+    found = list(absent)
+    for column, part in zip(columns, own, strict=True):
+        found[column] = part
+    return found
+
+
 def lay_out(models: Sequence[Model], n_rows: Sequence[Sequence[int]], n_parts: int) -> Layout:
     """Return the layout of worlds whose series have so many rows, in `n_parts` groups or more.
 
-    0 is one group, whatever its size, if it can be: a GPU has no use for more.
+    0 is one group, whatever its size, if it can be: a GPU has no use for more. `n_rows` are by
+    world and force.
     """
     forces = [tuple(model.forces.values()) for model in models]
     if sum(count_elements(model) + model.n_rows for model in models) > KEPT_SIZE:
@@ -112,9 +148,14 @@ def _lay_out(
     n_parts: int,
 ) -> Layout:
     placement = Placement(models)
-    kinds = [force.kind for force in forces[0]]
+    kinds, columns = align([[force.kind for force in own] for own in forces])
+    none = [np.zeros((0, kind.n_nodes), np.int64) for kind in kinds]
+    n_rows = [spread(own, at, [1] * len(kinds)) for own, at in zip(n_rows, columns, strict=True)]
     group_ends = group_worlds([count_elements(model) for model in models], n_rows, n_parts)
-    nodes = [[placement.rows(w, f.nodes) for f in own] for w, own in enumerate(forces)]
+    nodes = [
+        spread([placement.rows(w, f.nodes) for f in own], columns[w], none)
+        for w, own in enumerate(forces)
+    ]
     joined = join(nodes, group_ends)
     rows_of = [n for first in group_ends[:-1] for n in n_rows[first]]  # of each row of the table
     table = _table(kinds, [len(part) for part in joined], rows_of)
@@ -126,6 +167,8 @@ def _lay_out(
     node_ptr, node_slots = _slot_lists(joined, table, placement.n_rows)
     velocity_ptr, velocity_slots = _slot_lists(moving, table, placement.n_rows)
     return Layout(
+        kinds=kinds,
+        columns=columns,
         table=table,
         nodes=np.concatenate([*flat, np.zeros(0, np.uint32)]),
         node_ptr=node_ptr,
@@ -231,7 +274,7 @@ def _slot_lists(
 
 
 def _element_starts(nodes: Sequence[Sequence[np.ndarray]], group_ends: np.ndarray) -> np.ndarray:
-    """Return where each world's elements begin among its group's, (n_worlds, n_forces)."""
+    """Return where each world's elements begin among its group's, (n_worlds, n_columns)."""
     counts = np.array([[len(part) for part in own] for own in nodes], np.int64)
     for first, last in pairwise(group_ends):
         own = counts[first:last]

@@ -59,9 +59,9 @@ class LumpedForce(RestShapedForce):
         squares = np.square(corners[:, 1:] - corners[:, :1]).sum(axis=(1, 2))
         squares *= consts[:, self.METRIC_DIAGONAL].sum(axis=1)  # cond^2
         lost = self.ROUNDING * eps * squares
-        worst = int(lost.argmax())
-        if lost[worst] <= TOLERATED:
+        if lost.max(initial=0.0) <= TOLERATED:
             return ""
+        worst = int(lost.argmax())
         return (
             f"rounding may be more than {TOLERATED:g} of the force, at a strain of a tenth, in "
             f"{int((lost > TOLERATED).sum())} of {len(lost)}. The worst is element {worst}, nodes "

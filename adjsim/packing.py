@@ -13,8 +13,8 @@ from weakref import finalize
 import numpy as np
 
 from adjsim.assembly import CONSTS, PARAMS, SERIES, TILE
-from adjsim.element import ElementKind, Force
-from adjsim.layouts import Layout, lay_out
+from adjsim.element import Force
+from adjsim.layouts import Layout, lay_out, spread
 from adjsim.model import Model
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.tiles import join, to_tiles
@@ -36,7 +36,6 @@ class PackedModels(Layout):
     `bodies` as `adjsim/rigid/rows.py` has them.
     """
 
-    kinds: tuple[ElementKind, ...]
     consts: np.ndarray
     params: np.ndarray
     series: np.ndarray
@@ -100,7 +99,7 @@ class PackedModels(Layout):
 
 
 def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 1) -> PackedModels:
-    """Pack models of one layout of parameters, each a world, into flat arrays by tiles.
+    """Pack models, each a world, into flat arrays by tiles.
 
     In `n_parts` groups or more, if there are so many worlds; 0 is one group.
 
@@ -113,12 +112,11 @@ def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 
     layout = lay_out(models, [[len(part[SERIES]) for part in own] for own in packed], n_parts)
 
     def flat(column: int) -> np.ndarray:
-        own = join([[part[column] for part in world] for world in packed], layout.group_ends)
-        return flat_tiles(own, dtype)
+        worlds = [[part[column] for part in world] for world in packed]
+        return flat_tiles(join_columns(worlds, layout, column), dtype)
 
     return PackedModels(
         **vars(layout),
-        kinds=tuple(force.kind for force in models[0].forces.values()),
         consts=flat(CONSTS),
         params=flat(PARAMS),
         series=flat(SERIES),
@@ -177,6 +175,20 @@ def _each_once(models: Sequence[Model], make: Callable[[str, Force], T]) -> list
             if id(force) not in made:
                 made[id(force)] = make(name, force)
     return [[made[id(force)] for force in model.forces.values()] for model in models]
+
+
+def join_columns(
+    worlds: Sequence[Sequence[np.ndarray]], layout: Layout, column: int
+) -> list[np.ndarray]:
+    """Join rows of one column of the table, by world and force: one array per row of the table."""
+    shapes = {
+        CONSTS: [(0, kind.n_consts) for kind in layout.kinds],
+        PARAMS: [(0, kind.n_params) for kind in layout.kinds],
+        SERIES: [(1, 0, kind.n_series) for kind in layout.kinds],
+    }
+    none = [np.zeros(shape) for shape in shapes[column]]
+    both = zip(worlds, layout.columns, strict=True)
+    return join([spread(own, at, none) for own, at in both], layout.group_ends)
 
 
 def flat_tiles(joined: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:

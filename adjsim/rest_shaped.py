@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from adjsim.element import Force
-from adjsim.series import series_rows, series_steps
+from adjsim.series import series_rows, steps_of
 
 
 class RestShapedForce(Force):
@@ -30,7 +30,6 @@ class RestShapedForce(Force):
         """The actuation, (1 or n_steps, n_elements, 1)."""
         return series_rows(self.actuation, (len(self.nodes),), n_steps)[..., None]
 
-    @property
-    def series_steps(self) -> int | None:
-        """Number of rows of an actuation that varies in time."""
-        return series_steps(self.actuation, (len(self.nodes),))
+    def series_steps(self) -> dict[str, int]:
+        """Return the number of rows of an actuation that varies in time."""
+        return steps_of(self, {"actuation": (len(self.nodes),)})

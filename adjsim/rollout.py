@@ -1,13 +1,14 @@
 """`rollout`: advance a system by many steps and return the states at chosen frames."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from adjsim import checks
 from adjsim.backend import Device
+from adjsim.model import Model
 from adjsim.stepper import make_stepper
 from adjsim.system import OnDivergence, Stepper, System
 
@@ -16,10 +17,12 @@ S = TypeVar("S")
 T = TypeVar("T")
 LEAST_DT = 1e-30  # above the least of float32 [s]
 MOST_STEPS = 1 << 40
+AUTO, ROOM = "auto", 0.5  # the step that is chosen, of the estimated stable one
+LONG = 500  # steps from which on a rollout is worth the time to look at its step
 CHUNK = 1 << 16  # steps a call of the compiled loop is told of: its rows take 8 bytes a step
 
 
-def check_frames(frames: Sequence[int] | npt.ArrayLike | None, n_steps: int) -> np.ndarray:
+def check_frames(frames: Sequence[int] | np.ndarray | None, n_steps: int) -> np.ndarray:
     """Return the steps of the frames, (n_frames,) int64; None is the last state only."""
     try:
         steps = np.array([n_steps]) if frames is None else np.asarray(frames)
@@ -38,6 +41,33 @@ def check_frames(frames: Sequence[int] | npt.ArrayLike | None, n_steps: int) -> 
         )
     steps.setflags(write=False)
     return steps
+
+
+def step_size(model: System[S, T], dt: float | str) -> float:
+    """Return `dt`, or half of the estimated stable step for "auto"."""
+    if not isinstance(dt, str):
+        return dt
+    if dt != AUTO:
+        raise ValueError(f"`dt` must be a number of seconds or {AUTO!r}, got {dt!r}.")
+    stable = model.stable_dt() if isinstance(model, System) else np.inf
+    if not np.isfinite(stable):
+        raise ValueError(
+            f"`dt` must be a number of seconds: a {type(model).__name__} without forces that are "
+            "stiff or damped has no estimate of a stable step to take half of."
+        )
+    return ROOM * stable
+
+
+def warn_of_long_steps(model: System[S, T], dt: float, n_steps: int) -> None:
+    """Warn if nodes are above the estimated stable step; short rollouts are not looked at."""
+    if n_steps < LONG or not isinstance(model, Model):
+        return
+    if dt > model.stable_dt_of_nodes():
+        warnings.warn(
+            f"`dt` = {dt:g} s is above the estimated stable step of the nodes: what moves may be "
+            'the error, which grows. Take less than `model.stable_dt()`, or dt="auto".',
+            stacklevel=3,
+        )
 
 
 def check_rollout(model: System[S, T], state: S, dt: float, n_steps: int) -> int:
@@ -62,7 +92,7 @@ def ready_stepper(
     model: System[S, T],
     dt: float,
     n_steps: int,
-    dtype: npt.DTypeLike,
+    dtype: Any,
     threads: int | None,
     device: Device | str,
     on_divergence: OnDivergence | str,
@@ -102,11 +132,11 @@ def chunks(stepper: Stepper[Any, Any], start: int, stop: int) -> Iterator[tuple[
 def rollout(
     model: System[S, T],
     state: S,
-    dt: float,
+    dt: float | str,
     n_steps: int,
     *,
-    frames: Sequence[int] | npt.ArrayLike | None = None,
-    dtype: npt.DTypeLike = np.float64,
+    frames: Sequence[int] | np.ndarray | None = None,
+    dtype: Any = np.float64,
     threads: int | None = None,
     device: Device | str = Device.CPU,
     on_divergence: OnDivergence | str = OnDivergence.RAISE,
@@ -119,8 +149,9 @@ def rollout(
     ----------
     model, state : Model and State, or another System and its state
         At step 0: positions (n_nodes, 3) [m] and velocities (n_nodes, 3) [m/s] of a model.
-    dt : float
-        Step size [s], positive; a model is stable below about `model.stable_dt()`.
+    dt : float or "auto"
+        Step size [s], positive; a model is stable below about `model.stable_dt()`, of which
+        "auto" is half. A rollout of 500 steps or more whose nodes are above it warns.
     n_steps : int
         Number of steps, at least 1.
     frames : sequence of int, optional
@@ -151,9 +182,11 @@ def rollout(
     -----
     Adjoint: `adjoint.record`. Tangent: `adjoint.rollout_jvp`. Source: gradSim eq. 4.
     """
+    dt = step_size(model, dt)
     n_steps = check_rollout(model, state, dt, n_steps)
     steps = check_frames(frames, n_steps)
     stepper = ready_stepper(model, dt, n_steps, dtype, threads, device, on_divergence)
+    warn_of_long_steps(model, dt, n_steps)
     fields = stepper.allocate(len(steps) + 2)
     stepper.load(state, fields, int(frame_rows(steps, 0)[0]))
     for start, stop in chunks(stepper, 0, n_steps):

@@ -15,7 +15,25 @@ Twin: `adjoint/rotations.py`. Tests: `tests/test_rotations.py`.
 import numpy as np
 
 
+IDENTITY = (0.0, 0.0, 0.0, 1.0)  # the quaternion (x, y, z, w) that turns nothing
 SERIES_BELOW = 0.5  # [rad]; there C is summed as a series, since t - sin t cancels
+
+
+def unit_quaternions(name: str, given: np.ndarray) -> np.ndarray:
+    """Return quaternions (n, 4) divided by their lengths.
+
+    Raises
+    ------
+    ValueError
+        If one has length 0; complains by `name`.
+    """
+    length = np.linalg.norm(given, axis=1, keepdims=True)
+    if not (length > 0.0).all():
+        raise ValueError(
+            f"`{name}` must not be a quaternion of length 0, got one in row "
+            f"{int(np.argmin(length))}. No rotation is {IDENTITY}, (x, y, z, w)."
+        )
+    return given / length
 
 
 def cross_matrix(a: np.ndarray) -> np.ndarray:

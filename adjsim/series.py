@@ -9,7 +9,7 @@ one per step, k = n_steps or not; rows that serve all loads are a course.
 Adjoint: `adjoint/series.py`. Tests: `tests/test_series.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,12 @@ def series_steps(value: np.ndarray | TimeCourse, full_shape: tuple[int, ...]) ->
     if isinstance(value, TimeCourse):
         return None
     return len(value) if value.ndim > len(full_shape) else None
+
+
+def steps_of(owner: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Return the number of rows of each of an owner's fields, by full shape, that is a series."""
+    steps = {name: series_steps(getattr(owner, name), shape) for name, shape in shapes.items()}
+    return {name: n for name, n in steps.items() if n is not None}
 
 
 def series_rows(

@@ -81,6 +81,10 @@ class System(ABC, Generic[S, T]):
     def check_state(self, state: S) -> None:
         """Complain of an initial state that does not fit."""
 
+    def stable_dt(self) -> float:
+        """Estimate the largest stable step [s]; inf where there is no estimate."""
+        return float("inf")
+
 
 class Stepper(ABC, Generic[S, T]):
     """A system made ready for one step size, number of steps, precision and device.

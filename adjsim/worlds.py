@@ -23,7 +23,7 @@ from adjsim.system import System
 
 @dataclass(frozen=True, eq=False)
 class Batch(System[Sequence[State], list[Trajectory]]):
-    """Models of one layout of parameters, each a world of its own; made by `stack`.
+    """Models, each a world of its own; made by `stack`.
 
     Its states, trajectories, cotangents, tangents and gradients are lists with one entry per
     world. Paths of its own are those of the worlds after their number: "3.beam.mu".
@@ -75,6 +75,10 @@ class Batch(System[Sequence[State], list[Trajectory]]):
                 models[world], states[world] = models[world].with_values(states[world], changed)
         return stack(models), states
 
+    def stable_dt(self) -> float:
+        """Estimate the largest step [s] that is stable in all worlds, as `Model.stable_dt`."""
+        return min(model.stable_dt() for model in self.models)
+
     def check_state(self, state: Sequence[State]) -> None:
         """Complain of states that do not fit, one for each world."""
         states = checks.one_each("state", state, self.n_worlds, "world")
@@ -91,8 +95,8 @@ def stack(models: Sequence[Model]) -> Batch:
     Parameters
     ----------
     models : sequence of Model
-        With the same forces and sets of bodies, by name, class and order, and the same paths of
-        parameters. Meshes and sizes, values, masses and series may differ from world to world.
+        Equal or different in everything: forces, bodies, meshes, values. Each has its own
+        paths of parameters. Worlds of the same kinds of force in the same order run fastest.
 
     Returns
     -------
@@ -102,7 +106,7 @@ def stack(models: Sequence[Model]) -> Batch:
     Raises
     ------
     ValueError
-        If there is no model, or the worlds share no layout of parameters.
+        If there is no model.
     TypeError
         If one is no Model.
     """
@@ -115,14 +119,6 @@ def stack(models: Sequence[Model]) -> Batch:
                 f"`models` must be Models, got {type(model).__name__} for world {world}. Other "
                 "systems run one by one."
             )
-    first = _layout(worlds[0])
-    for world, model in enumerate(worlds):
-        if model is not worlds[0] and list((own := _layout(model)).items()) != list(first.items()):
-            raise ValueError(
-                f"`models` must share one layout of parameters, but world {world} has "
-                f"{_difference(own, first)}. Worlds may differ in meshes and values; stack those "
-                "with other forces in batches of their own."
-            )
     return Batch(worlds)
 
 
@@ -133,21 +129,3 @@ def numbered(of_worlds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for world, own in enumerate(of_worlds)
         for path, value in own.items()
     }
-
-
-def _layout(model: Model) -> dict[str, Any]:
-    """Return what worlds of one batch share: by name, kinds of force, bodies, parameters."""
-    forces = {f"`{name}`, a {type(f).__name__}": f.kind for name, f in model.forces.items()}
-    bodies = {f"`{name}`, a set of bodies": None for name in model.bodies}
-    return forces | bodies | {f"the parameter {path!r}": None for path in model.parameters()}
-
-
-def _difference(own: dict[str, Any], first: dict[str, Any]) -> str:
-    """Return in words how a world's layout differs from the first's."""
-    if more := next((part for part in own if part not in first), None):
-        return f"{more}, which world 0 has not"
-    if less := next((part for part in first if part not in own), None):
-        return f"not {less}, which world 0 has"
-    if other := next((part for part, kind in own.items() if kind != first[part]), None):
-        return f"{other} of another kind than in world 0"
-    return "them in another order than world 0"

@@ -38,7 +38,8 @@ class AnyCamera(ABC):
     lens : Intrinsics, Orthographic or None
         None: a pinhole with this field of view.
     near, far : float
-        Depths [m] between which a face is drawn; not differentiated.
+        Depths [m] between which a face is drawn. Differentiated in `Softmax`, by which depths
+        are weighed, and `far` where depth is an output: it lies behind everything.
     """
 
     POSE: ClassVar[tuple[str, ...]]  # names of the parameters of the pose
@@ -63,10 +64,10 @@ class AnyCamera(ABC):
         return pose | {name: np.asarray(getattr(optics, name), float) for name in optics.PARAMETERS}
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        """Return this camera with other values of parameters of its pose or lens, by name."""
+        """Return this camera with other values of pose, lens, `near` or `far`, by name."""
         values = checks.mapping("values", values, "{'eye': (0.0, 0.0, 3.0)}")
         for name in values:
-            checks.known_key("parameter of `camera`", name, self.parameters())
+            checks.known_key("parameter of `camera`", name, [*self.parameters(), "near", "far"])
         of_lens = self.lens.PARAMETERS if self.lens else ()
         own = {name: value for name, value in values.items() if name not in of_lens}
         if self.lens:
@@ -146,7 +147,7 @@ class Camera(AnyCamera):
     fov_y : float, optional
         Vertical field of view [deg], between 0 and 180; 45 if there is no lens.
     near, far : float
-        Depths [m] between which a face is drawn; not differentiated.
+        Depths [m] between which a face is drawn.
     lens : Intrinsics or Orthographic, optional
         In place of a field of view.
 
@@ -159,7 +160,7 @@ class Camera(AnyCamera):
     Notes
     -----
     Parameters that differentiate: `camera.eye`, `.target`, `.up` and `.fov_y` (per degree),
-    or those of the lens in its place.
+    or those of the lens in its place; `.near` and `.far` as `AnyCamera` says.
     """
 
     eye: Any

@@ -42,7 +42,7 @@ class PosedCamera(AnyCamera):
     fov_y : float, optional
         Vertical field of view [deg], between 0 and 180; 45 if there is no lens.
     near, far : float
-        Depths [m] between which a face is drawn; not differentiated.
+        Depths [m] between which a face is drawn.
     lens : Intrinsics or Orthographic, optional
         In place of a field of view.
 

@@ -6,8 +6,9 @@ one scene is drawn at many instants.
 Tests: `tests/render/test_scene.py`.
 """
 
+import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, get_args
 
@@ -18,6 +19,7 @@ from render.harmonics import N_HARMONICS
 from render.textures import Texture
 
 
+BESIDE_LIGHT = 0.4  # ambient coefficient of a material that has none of its own
 RESERVED_NAMES = ("camera", "rasterizer")
 
 
@@ -27,8 +29,9 @@ class Material:
 
     Parameters
     ----------
-    ambient : array_like
-        Part of the colour k_a seen without any light, () or (3,) [-].
+    ambient : array_like, optional
+        Part of the colour k_a seen without any light, () or (3,) [-]. None: 0.4, or 1 in a
+        scene without lights, which shows colours as they are.
     diffuse : array_like
         Lambert coefficient k_d, () or (3,) [-].
     specular : array_like, optional
@@ -51,7 +54,7 @@ class Material:
     with a highlight is shaded pixel by pixel, with the normal of the face or smooth ones.
     """
 
-    ambient: Any = 0.4
+    ambient: Any = None
     diffuse: Any = 0.6
     specular: Any = None
     shininess: Any = 32.0
@@ -59,7 +62,7 @@ class Material:
     def __post_init__(self) -> None:
         for name in ("ambient", "diffuse", "specular"):
             given = getattr(self, name)
-            if name == "specular" and given is None:
+            if name != "diffuse" and given is None:
                 continue
             shape = () if np.ndim(given) == 0 else (3,)
             _freeze(self, name, checks.array(f"material.{name}", given, shape))
@@ -70,10 +73,11 @@ class Material:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return what of it is differentiated, by name."""
-        names = ("ambient", "diffuse")
+        names = ("ambient", "diffuse", "specular", "shininess")
+        present = {name: getattr(self, name) for name in names if name != "shininess"}
         if self.specular is not None:
-            names += ("specular", "shininess")
-        return {name: getattr(self, name) for name in names}
+            present["shininess"] = self.shininess
+        return {name: value for name, value in present.items() if value is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +258,8 @@ class Scene:
     ----------
     objects : mapping of str to Mesh
     lights : mapping of str to DirectionalLight or SphericalHarmonics
-        Any number of directional lights, or spherical harmonics alone.
+        Any number of directional lights, or spherical harmonics alone. Without any, objects
+        show their own colours, unless their material has an `ambient` coefficient.
 
     Raises
     ------
@@ -278,6 +283,9 @@ class Scene:
                         f"{', '.join(RESERVED_NAMES)} are taken."
                     )
             object.__setattr__(self, name, MappingProxyType(members))
+        ambient = BESIDE_LIGHT if self.lights else 1.0
+        seen = {key: _with_ambient(mesh, ambient) for key, mesh in self.objects.items()}
+        object.__setattr__(self, "objects", MappingProxyType(seen))
         twice = sorted(set(self.objects) & set(self.lights))
         n_harmonics = sum(isinstance(m, SphericalHarmonics) for m in self.lights.values())
         if n_harmonics and len(self.lights) > 1:
@@ -294,6 +302,15 @@ class Scene:
             )
         if twice:
             raise ValueError(f"`lights` must not use the name of an object, got {twice[0]!r}.")
+
+
+def _with_ambient(mesh: Mesh, ambient: float) -> Mesh:
+    """Return a mesh whose material says how much of its colour is seen without light."""
+    if mesh.material.ambient is not None:
+        return mesh
+    seen = copy.copy(mesh)  # the rest is checked
+    object.__setattr__(seen, "material", replace(mesh.material, ambient=ambient))
+    return seen
 
 
 def _freeze(owner: Any, name: str, value: np.ndarray) -> None:

@@ -52,7 +52,7 @@ def box_uv(
         If a shape does not fit, an index is out of range, or `margin` is.
     """
     x = checks.array("points", points, ("n_points", 3))
-    corners = checks.indices("faces", faces, ("n_faces", 3), len(x))
+    corners = checks.indices("faces", faces, ("n_faces", 3), len(x), some=True)
     if not 0.0 <= margin < 0.5:
         raise ValueError(f"`margin` must be in [0, 0.5), got {margin}.")
     edge = x[corners[:, 1:]] - x[corners[:, :1]]

@@ -194,10 +194,10 @@ def test_a_series_has_one_row_per_step_or_one_for_all(rng):
         start = packed.table[0, SERIES] + k * stride
         row = from_tiles(packed.series[start : start + stride], 40, 1)[:, 0]
         np.testing.assert_array_equal(row, solid.actuation[k])
-    with pytest.raises(ValueError, match=r"`solid` has a series of 6 rows, .* has 5 steps"):
+    with pytest.raises(ValueError, match=r"`solid.actuation` has a series of 6 rows, .* 5 steps"):
         pack([model], 5, F64)
     one = dataclasses.replace(solid, actuation=solid.actuation[:1])
-    with pytest.raises(ValueError, match=r"`solid` has a series of 1 rows, .* has 6 steps"):
+    with pytest.raises(ValueError, match=r"`solid.actuation` has a series of 1 rows, .* 6 steps"):
         pack([Model(model.mass, {"solid": one})], 6, F64)
 
 

@@ -67,7 +67,7 @@ FORCES = [
     (lambda: path_angular_velocity(ADJ[0], "1"), "`dt` must be an array of float64: it has text"),
 ]
 SYSTEMS = [
-    (lambda: rollout(MODEL, STATE, "1e-4", 2), "`dt` must be an array of float64: it has text"),
+    (lambda: rollout(MODEL, STATE, "1e-4", 2), "`dt` must be a number of seconds or 'auto'"),
     (
         lambda: rollout(PENDULUM, HANGING, 0.1, 2, threads="two"),
         "`threads` must be a whole number of at least 1",

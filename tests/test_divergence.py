@@ -196,7 +196,7 @@ def test_bodies_are_marked_like_nodes(threads):
     assert run.trajectory[1].diverged == step_of(model, states[1], 1e-3)
     lost = run.trajectory[1].bodies["block"]
     assert np.isnan(lost.position[1:]).all()
-    assert np.isnan(lost.rotation[1:]).all()
+    assert np.isnan(lost.orientation[1:]).all()
     adj = {"block": {"position": np.ones((len(FRAMES), 1, 3))}}
     gradients = run.vjp(bodies=[adj] * 3)
     assert all(np.isnan(value).all() for value in gradients[1].values())

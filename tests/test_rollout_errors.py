@@ -10,6 +10,7 @@ from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 from adjsim.reduced.pendulum import PendulumState
+from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
 from adjsim.stepper import RolloutError
@@ -140,6 +141,15 @@ def test_a_bad_cotangent_is_named():
         run.vjp(np.zeros((4, 3)))
     with pytest.raises(ValueError, match="`adj_v` must be finite, got nan"):
         run.vjp(np.zeros((1, 4, 3)), np.full((1, 4, 3), np.nan))
+    with pytest.raises(ValueError, match="`adj_x` must be given once, in order or by name"):
+        run.vjp(np.zeros((1, 4, 3)), adj_x=np.zeros((1, 4, 3)))
+    with pytest.raises(ValueError, match="takes the cotangents `adj_x` and `adj_v`, got 3"):
+        run.vjp(None, None, None)
+    swings = record(SimplePendulum(1.0), PendulumState(0.3), 0.1, 3)
+    with pytest.raises(ValueError, match=r"Unknown cotangent `adj_x`.* Known: adj_angle, adj_rate"):
+        swings.vjp(adj_x=[0.0])
+    with pytest.raises(ValueError, match=r"`adj_rate` must have shape \(1,\), got \(\)"):
+        swings.vjp(adj_rate=0.0)
 
 
 def test_an_unknown_path_is_answered_with_the_nearest_one():

@@ -1,13 +1,18 @@
 """The estimate of the stable step: exact for one node, safe for a body, with damping."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
 
+from adjoint.rollout import record
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
+from adjsim.reduced.pendulum import PendulumState
+from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.rollout import rollout
+from adjsim.worlds import stack
 from tests.physics import sliding_box
 
 
@@ -49,3 +54,28 @@ def test_a_viscous_body_is_stable_at_it_whatever_governs(rng, viscosity):
     run = rollout(solid, small, solid.stable_dt(), 500, frames=range(0, 501, 25))
     kinetic = (solid.mass[:, None] * run.v**2).sum(axis=(1, 2))
     assert kinetic.max() == kinetic[0]
+
+
+FLOOR = HalfSpaceContact(stiffness=100.0)
+
+
+@pytest.mark.parametrize("run", [rollout, record])
+def test_a_long_rollout_above_it_warns_and_auto_is_half_of_it(run):
+    model, state = Model(np.full(2, 4.0), {"floor": FLOOR}), State(np.ones((2, 3)))
+    stable = model.stable_dt()
+    with pytest.warns(UserWarning, match="`dt` = 0.56 s is above the estimated stable step"):
+        run(model, state, 1.4 * stable, 500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(model, state, 0.9 * stable, 500)
+        run(model, state, 1.4 * stable, 499)
+        found = run(model, state, "auto", 500)
+    assert getattr(found, "trajectory", found).dt == 0.5 * stable
+    heavy = Model(np.full(2, 16.0), {"floor": FLOOR})
+    (own, _) = rollout(stack([model, heavy]), [state, state], "auto", 3)
+    assert own.dt == 0.5 * stable
+    for bad, its in ((Model(np.ones(2)), state), (SimplePendulum(1.0), PendulumState(0.1))):
+        with pytest.raises(ValueError, match=r"`dt` must be a number of seconds: a .* without"):
+            run(bad, its, "auto", 3)
+    with pytest.raises(ValueError, match="`dt` must be a number of seconds or 'auto', got 'best'"):
+        run(model, state, "best", 3)

@@ -200,7 +200,7 @@ def test_tangents_are_the_same_to_the_bit(threads):
         np.testing.assert_array_equal(tan.x, expected.x)
         np.testing.assert_array_equal(tan.v, expected.v)
         for name, part in expected.bodies.items():
-            np.testing.assert_array_equal(tan.bodies[name].rotation, part.rotation)
+            np.testing.assert_array_equal(tan.bodies[name].orientation, part.orientation)
     assert np.abs(tans[0].x).max() > 0
     assert not tans[3].x.any()
 
@@ -305,26 +305,42 @@ def test_values_change_by_number_and_path(different):
         batch.with_values(states, {"3.solid.lam": 5.0})
 
 
-def with_forces(model, forces):
-    """The model with other forces."""
-    return dataclasses.replace(model, forces=forces)
-
-
-def test_worlds_that_share_no_layout_are_refused(different):
-    model, _ = different[0]
+@pytest.mark.parametrize("threads", [1, 2])
+def test_worlds_of_other_kinds_give_the_bits_of_each_alone(different, threads):
+    model, state = different[0]
     solid, floor = model.forces["solid"], model.forces["floor"]
-    viscous = dataclasses.replace(solid, viscosity=1.0)
-    massive = Model(model.mass, {"solid": dataclasses.replace(solid, density=None), "floor": floor})
-    for other, message in [
-        (with_forces(model, {"solid": solid}), "world 2 has not `floor`, a HalfSpaceContact"),
-        (with_forces(model, {**model.forces, "wall": floor}), "world 2 has `wall`"),
-        (with_forces(model, {"body": solid, "floor": floor}), "world 2 has `body`"),
-        (with_forces(model, {"floor": floor, "solid": solid}), "in another order"),
-        (with_forces(model, {**model.forces, "solid": viscous}), "solid"),
-        (massive, "the parameter 'mass'"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            stack([model, model, other])
+    block = RigidBodies(shape("cube"), density=100.0)
+    models = [
+        model,
+        dataclasses.replace(model, forces={"solid": solid}),
+        dataclasses.replace(model, forces={**model.forces, "wall": floor}),
+        dataclasses.replace(model, forces={"floor": floor, "body": solid}),
+        dataclasses.replace(
+            model, forces={"solid": dataclasses.replace(solid, viscosity=1.0), "floor": floor}
+        ),
+        Model(model.mass),
+        Model(bodies={"block": block}),
+    ]
+    states = [state] * 6 + [State(bodies={"block": BodyState((0.0, 1.0, 0.0))})]
+    run = record(stack(models), states, DT, N_STEPS, frames=FRAMES, threads=threads)
+    tangents = [{"gravity": np.ones(3)}] * 7
+    tangents[4] = {"solid.viscosity": 1.0, "gravity": np.ones(3)}
+    pushed = run.jvp(tangents)
+    turned = [{}] * 6 + [run.trajectory[6].bodies]
+    grads = run.vjp([own.x for own in run.trajectory], bodies=turned)
+    some = run.vjp([own.x for own in run.trajectory], wrt=["solid.mu", "mass"])
+    assert [sorted(own) for own in some] == [
+        ["solid.mu"], ["solid.mu"], ["solid.mu"], [], ["solid.mu"], ["mass"], [],
+    ]  # fmt: skip
+    for world, own in enumerate(models):
+        alone = record(own, states[world], DT, N_STEPS, frames=FRAMES, threads=1)
+        mine = run.trajectory[world]
+        np.testing.assert_array_equal(mine.x, alone.trajectory.x)
+        np.testing.assert_array_equal(pushed[world].x, alone.jvp(tangents[world]).x)
+        wanted = alone.vjp(mine.x, bodies=turned[world])
+        assert set(grads[world]) == set(wanted)
+        for path, value in wanted.items():
+            np.testing.assert_array_equal(grads[world][path], value, err_msg=f"{world} {path}")
 
 
 def test_only_models_can_be_stacked(different):

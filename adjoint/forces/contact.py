@@ -39,11 +39,11 @@ class ContactTwin(ForceTwin[Contact]):
         for track in force.TRACKS:
             value = getattr(force, track.name)
             values = series_rows(value, track.shape, len(adj_rows))
-            width = track.rows(values).shape[1]
+            width = track.rows(values, force.axes).shape[1]
             block = adj_rows[:, at : at + width]
             if len(values) == 1:  # a constant beside something that varies
                 block = block.sum(axis=0, keepdims=True)
-            adj_values = ROW_TWINS[track.rows].vjp(values, block)
+            adj_values = ROW_TWINS[track.rows].vjp(values, block, force.axes)
             adj[track.name] = series_rows_vjp(value, track.shape, adj_values)
             at += width
         return adj
@@ -61,6 +61,6 @@ class ContactTwin(ForceTwin[Contact]):
             value = getattr(force, track.name)
             values = series_rows(value, track.shape, n_steps)
             tan = series_rows_jvp(value, track.shape, tangents.get(track.name), n_steps)
-            blocks.append(ROW_TWINS[track.rows].jvp(values, tan))
+            blocks.append(ROW_TWINS[track.rows].jvp(values, tan, force.axes))
         rows = np.stack([broadcast(value, count) for value in params], axis=-1)
         return rows, stack_rows(blocks, count)

@@ -89,6 +89,7 @@ class SpringsTwin(ForceTwin[Springs]):
         return {
             name: unbroadcast(adj_params[:, k], getattr(force, name).shape)
             for k, name in enumerate(ROWS)
+            if getattr(force, name) is not None
         }
 
     def pack_jvp(

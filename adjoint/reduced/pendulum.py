@@ -111,6 +111,8 @@ class PendulumTangent(Tangent):
 class PendulumTwin(SystemTwin[PendulumState, PendulumTrajectory]):
     """The twin of one class of pendula."""
 
+    FIELDS = ("angle", "rate")
+
     def __init__(self, kind: PendulumTwinKind) -> None:
         self.kind = kind
 

@@ -133,6 +133,8 @@ class SmokeTangent(Tangent):
 class SmokeTwin(SystemTwin[SmokeState, SmokeTrajectory]):
     """The twin of `Smoke`."""
 
+    FIELDS = ("velocity", "density")
+
     def cotangents(
         self, trajectory: SmokeTrajectory, given: Sequence[Any], dtype: np.dtype
     ) -> Fields:

@@ -6,7 +6,8 @@ still passes, and with D' = D (1 - D) the adjoint of a logit is
     adj_y_j = D_j (1 - D_j) T_j (adj_w_j - adj_T_{j+1})
 
 so nothing is divided by 1 - D, which rounds to 0 inside a face. In Softmax the largest
-logit is a shift that cancels: it is held. alpha = 1 - prod (1 - D) has the slope
+logit is a shift that cancels: it is held. Nearness n = (far - z)/(far - near) has the slopes n and
+1 - n over far - near in near and far. alpha = 1 - prod (1 - D) has the slope
 D_j prod (1 - D) with respect to y_j, again without a division.
 
 The order in depth and the cut at D_min are frozen.
@@ -102,11 +103,14 @@ def over_vjp_body(first, last, fragments, background, adj_rgba, adj):
 
 
 @device_fn
-def softmax_logit_jvp(rest, z, tan_y, tan_z, settings, tan_gamma):
+def softmax_logit_jvp(rest, z, tan_y, tan_z, settings, tan_settings):
     """Tangent of u = log D + z~/gamma."""
-    nearness = (settings.far - z) / (settings.far - settings.near)
+    tan_gamma, _, tan_near, tan_far = tan_settings
+    depth_range = settings.far - settings.near
+    nearness = (settings.far - z) / depth_range
     tan_log_D = rest * tan_y  # (1)
-    tan_nearness = -tan_z / (settings.far - settings.near)  # (2)
+    tan_range = nearness * tan_near + (lit(1.0, nearness) - nearness) * tan_far
+    tan_nearness = (tan_range - tan_z) / depth_range  # (2)
     tan_depth = (tan_nearness - nearness / settings.gamma * tan_gamma) / settings.gamma
     return tan_log_D + tan_depth  # (3)
 
@@ -115,7 +119,7 @@ def softmax_logit_jvp(rest, z, tan_y, tan_z, settings, tan_gamma):
 def softmax_jvp_body(first, last, fragments, tangents, settings, tan_settings, background, tan_bg):
     """Tangent of the RGBA of a pixel; (3)-(6) together: w'_j (C_j - rgb)/total."""
     gamma = settings.gamma
-    tan_gamma, tan_epsilon = tan_settings
+    tan_gamma, tan_epsilon = tan_settings[0], tan_settings[1]
     largest, w, total, (r, g, b), T = softmax_sums(first, last, fragments, settings, background)
     R, G, B = r / total, g / total, b / total
     tan_w = w * (tan_epsilon - settings.epsilon / gamma * tan_gamma) / gamma  # (2)
@@ -129,7 +133,7 @@ def softmax_jvp_body(first, last, fragments, tangents, settings, tan_settings, b
         tan_log_T -= D * tangents.y[q]  # (1)
         w = math.exp(fragments.u[q] - largest)
         tan_w = w * softmax_logit_jvp(
-            rest, fragments.z[q], tangents.y[q], tangents.z[q], settings, tan_gamma
+            rest, fragments.z[q], tangents.y[q], tangents.z[q], settings, tan_settings
         )  # (3)
         tan_r += tan_w * (fragments.rgb[q, 0] - R) + w * tangents.rgb[q, 0]  # (4), (5)
         tan_g += tan_w * (fragments.rgb[q, 1] - G) + w * tangents.rgb[q, 1]
@@ -139,7 +143,7 @@ def softmax_jvp_body(first, last, fragments, tangents, settings, tan_settings, b
 
 @device_fn
 def softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj):
-    """Pull adj_rgba back to the fragments: adj_background, adj_gamma, adj_epsilon."""
+    """Pull adj_rgba back to the fragments: adj_background, and gamma, epsilon, near and far."""
     gamma, depth_range = settings.gamma, settings.far - settings.near
     largest, w_bg, total, (r, g, b), T = softmax_sums(
         first, last, fragments, settings, background
@@ -151,7 +155,7 @@ def softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj
     adj_r, adj_g, adj_b = c * adj_rgba[0], c * adj_rgba[1], c * adj_rgba[2]
     adj_log_T = -T * adj_rgba[3]
 
-    adj_gamma = lit(0.0, total)
+    adj_near, adj_far = lit(0.0, total), lit(0.0, total)  # times gamma (far - near)
     for k in range(np.uint64(first), np.uint64(last)):
         q = np.uint64(fragments.order[k])
 
@@ -171,21 +175,24 @@ def softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj
         adj.y[q] = rest * adj_u - D * adj_log_T
         adj.z[q] = -adj_u / (gamma * depth_range)
         nearness = (settings.far - fragments.z[q]) / depth_range
-        adj_gamma -= adj_u * nearness / (gamma * gamma)
+        adj_near += adj_u * nearness
+        adj_far += adj_u * (lit(1.0, nearness) - nearness)
 
     # (2) w_bg = exp(epsilon/gamma - largest)
     adj_u_bg = w_bg * (
         adj_r * (background[0] - R) + adj_g * (background[1] - G) + adj_b * (background[2] - B)
     )
-    adj_gamma -= adj_u_bg * settings.epsilon / (gamma * gamma)
-    return (w_bg * adj_r, w_bg * adj_g, w_bg * adj_b), adj_gamma, adj_u_bg / gamma
+    adj_gamma = -(adj_near + adj_u_bg * settings.epsilon) / (gamma * gamma)
+    scale = lit(1.0, gamma) / (gamma * depth_range)
+    adj_settings = (adj_gamma, adj_u_bg / gamma, scale * adj_near, scale * adj_far)
+    return (w_bg * adj_r, w_bg * adj_g, w_bg * adj_b), adj_settings
 
 
 @device_fn
 def blend_jvp_body(
     first, last, fragments, tangents, settings, tan_settings, background, tan_background
 ):
-    """Tangent of the RGBA of a pixel in any mode; tan_settings of gamma and epsilon."""
+    """Tangent of the RGBA of a pixel in any mode; tan_settings of gamma, epsilon, near, far."""
     if settings.blend == OVER:
         return over_jvp_body(first, last, fragments, tangents, background, tan_background)
     if settings.blend == SOFTMAX:
@@ -197,11 +204,11 @@ def blend_jvp_body(
 
 @device_fn
 def blend_vjp_body(first, last, fragments, settings, background, adj_rgba, adj):
-    """Pull adj_rgba back in any mode: adj_background, adj_gamma, adj_epsilon."""
+    """Pull adj_rgba back in any mode: adj_background, and gamma, epsilon, near and far."""
     zero = lit(0.0, settings.gamma)
+    none = (zero, zero, zero, zero)
     if settings.blend == OVER:
-        adj_bg = over_vjp_body(first, last, fragments, background, adj_rgba, adj)
-        return adj_bg, zero, zero
+        return over_vjp_body(first, last, fragments, background, adj_rgba, adj), none
     if settings.blend == SOFTMAX:
         return softmax_vjp_body(first, last, fragments, settings, background, adj_rgba, adj)
-    return nearest_vjp_body(first, last, fragments, adj_rgba, adj), zero, zero
+    return nearest_vjp_body(first, last, fragments, adj_rgba, adj), none

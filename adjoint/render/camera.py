@@ -1,8 +1,8 @@
 r"""Tangent and adjoint of `render/camera.py`: read the two files side by side.
 
 For a unit vector n = v/|v|:  n' = (v' - n (n.v'))/|v|, a symmetric map, so its adjoint is
-itself. For c = a x b: adj_a = b x adj_c, adj_b = adj_c x a. The near and far planes only
-choose faces: they have no derivative.
+itself. For c = a x b: adj_a = b x adj_c, adj_b = adj_c x a. The near and far planes are no part
+of a view: `paths.py` has their derivatives.
 """
 
 from collections.abc import Mapping

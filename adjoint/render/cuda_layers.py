@@ -17,14 +17,14 @@ from adjoint.render.cuda_raster import (
 )
 from adjoint.render.cuda_tangents import blend_jvp_on_gpu, push_frame
 from adjoint.render.face_setup import face_normal_vjp
-from adjoint.render.layer_tangents import flat_normal_jvp_body, layer_jvp_body
+from adjoint.render.layer_tangents import behind_jvp, flat_normal_jvp_body, layer_jvp_body
 from adjoint.render.layers import add_layer_body, normals_vjp_body
 from adjsim.backend import Device, array_module, device_fn, launch, lit, on_device
 from adjsim.vec3 import add
 from render.cuda_layers import empty_layered, normals_on_gpu, show_on_gpu
 from render.cuda_raster import gather_frame, share
 from render.face_setup import load3
-from render.layers import Layers
+from render.layers import DEPTH, Layers
 from render.packing import Job
 
 
@@ -79,15 +79,19 @@ def layers_jvp_on_gpu(job: Job, layers: Layers, tangents: paths.Packed) -> np.nd
     tan_images = np.empty((len(job.x), *shape), job.x.dtype)
     for frame in range(len(job.x)):
         tan = (*tan_shared, on_device(tangents.x[frame]))
-        draw_frame_layers_jvp_on_gpu(gpu, frame, layers, tan, tan_images[frame])
+        own = (layers, behind_jvp(layers, tangents))
+        draw_frame_layers_jvp_on_gpu(gpu, frame, own, tan, tan_images[frame])
     return tan_images
 
 
 def draw_frame_layers_jvp_on_gpu(
-    gpu: JobOnGpu, frame: int, layers: Layers, tan: tuple, tan_images: np.ndarray
+    gpu: JobOnGpu, frame: int, own: tuple[Layers, np.ndarray], tan: tuple, tan_images: np.ndarray
 ) -> None:
-    """Tangents of the layers of one frame, (n_layers, height, width, 4)."""
-    xp, job, shared = gpu
+    """Tangents of the layers of one frame, (n_layers, height, width, 4).
+
+    `own` are the layers and the tangents of what lies behind them.
+    """
+    (layers, tan_behind), (xp, job, shared) = own, gpu
     _, tan_numbers, tan_scene, tan_x = tan
     scene, shape, x = shared.scene, tan_images.shape[1:], on_device(job.x[frame])
     ready = gather_frame(xp, job, shared, x)
@@ -100,14 +104,14 @@ def draw_frame_layers_jvp_on_gpu(
     launch(flat_normal_jvp_thread, flat.shape[0], (scene.faces, x, tan_x, tan_flat))
     layered = empty_layered(xp, ready.fragments)
     tan_layered = pushed.fragments._replace(rgb=on_device(xp.empty(layered.rgb.shape, job.x.dtype)))
-    still = on_device(layers.behind[0])
     for i in range(1, len(layers.kinds)):
         kind, value = show_on_gpu(i, layers, shared, ready.faces, flat, (ready.fragments, layered))
         of_faces = (scene, (ready.faces, pushed.faces), tan_flat)
         args = (kind, *of_faces, *fragments, tan_layered)
         launch(layer_jvp_thread, layered.y.shape[0], args)
         shown = (layered, tan_layered)
-        tan_images[i] = blend_jvp_on_gpu(gpu, shown, (value, still), tan_numbers, shape)
+        tan_value = on_device(tan_behind[i])
+        tan_images[i] = blend_jvp_on_gpu(gpu, shown, (value, tan_value), tan_numbers, shape)
 
 
 def layers_vjp_on_gpu(job: Job, layers: Layers, adj_images: np.ndarray) -> list[paths.Packed]:
@@ -135,7 +139,9 @@ def draw_frame_layers_vjp_on_gpu(
         kind, behind = show_on_gpu(i, layers, shared, ready.faces, flat, (fragments, layered))
         adj_layer, others = undo_pixels(gpu, layered, behind, adj_images[i])
         launch(add_layer_thread, fragments.y.shape[0], (kind, fragments, adj_layer, adj))
-        of_pixels[:, :2] += others[:, :2]  # of gamma and epsilon
+        of_pixels[:, :4] += others[:, :4]  # of gamma, epsilon, near and far
+        if layers.kinds[i] == DEPTH:
+            of_pixels[:, 3] += others[:, 4]  # behind depth lies far
     of_pairs = undo_pairs(gpu, ready, adj)
     n_normals = n_pairs if flat.shape[0] else 0  # the last layer is that of normals
     slots, normal_slots = on_device((of_pairs.slots, xp.empty((n_normals, 3), job.x.dtype)))

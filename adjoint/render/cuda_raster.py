@@ -55,18 +55,16 @@ class FaceParts(NamedTuple):
 
 @device_fn
 def pixel_vjp_thread(k, args):
-    """Undo pixel k; its parts are those of gamma, epsilon and background."""
+    """Undo pixel k; its parts are those of gamma, epsilon, near, far and background."""
     background, pixel_x, numbers, flags, fragments, adj, parts = args
     begin, end = fragments.start[k], fragments.start[k + 1]
     adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
     settings = unpack_settings(numbers, flags)
     width = pixel_x.shape[0]
     behind = background_at(k // width, k % width, background)
-    adj_bg, adj_gamma, adj_epsilon = blend_vjp_body(
-        begin, end, fragments, settings, behind, adj_rgba, adj
-    )
-    parts[k, 0], parts[k, 1] = adj_gamma, adj_epsilon
-    parts[k, 2], parts[k, 3], parts[k, 4] = adj_bg
+    adj_bg, adj_settings = blend_vjp_body(begin, end, fragments, settings, behind, adj_rgba, adj)
+    parts[k, 0], parts[k, 1], parts[k, 2], parts[k, 3] = adj_settings
+    parts[k, 4], parts[k, 5], parts[k, 6] = adj_bg
 
 
 @device_fn
@@ -160,12 +158,12 @@ class PairParts(NamedTuple):
 def undo_pixels(
     gpu: JobOnGpu, fragments: Fragments, behind: Any, adj_image: np.ndarray
 ) -> tuple[FragmentAdjoints, Any]:
-    """From pixels to fragments, and to parts of gamma, epsilon, background (n_pixels, 5)."""
+    """From pixels to fragments, and to parts of gamma to far and background (n_pixels, 7)."""
     xp, job, shared = gpu
     dtype, n, adj_pixels = job.x.dtype, fragments.y.shape[0], adj_image.reshape(-1, 4)
     y, z, w, T = (xp.empty(n, dtype) for _ in range(4))
     adj = on_device(FragmentAdjoints(y, z, w, T, adj_pixels))
-    parts = xp.empty((len(adj_pixels), 5), dtype)
+    parts = xp.empty((len(adj_pixels), 7), dtype)
     args = (behind, shared.pixels.pixel_x, shared.numbers, shared.flags, fragments, adj)
     launch(pixel_vjp_thread, len(adj_pixels), (*args, on_device(parts)))
     return adj, parts
@@ -222,13 +220,14 @@ def undo_scene(
 
 
 def sum_pixels(gpu: JobOnGpu, parts: Any, sigmas: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Adjoints of numbers (4,) and of the background, from the parts of pixels and pairs."""
+    """Adjoints of numbers (6,) and of the background, from the parts of pixels and pairs."""
     xp, job, _ = gpu
-    sums, adj_numbers = to_host(sum_runs(xp, parts, [0, len(parts)])[0]), np.zeros(4, job.x.dtype)
+    sums, adj_numbers = to_host(sum_runs(xp, parts, [0, len(parts)])[0]), np.zeros(6, job.x.dtype)
     adj_numbers[0] = to_host(sum_runs(xp, sigmas, [0, len(sigmas)])[0])[0]
-    adj_numbers[1:3], adj_background = sums[:2], sums[2:].reshape(1, 1, 3)
+    adj_numbers[1:3], adj_numbers[4:] = sums[:2], sums[2:4]
+    adj_background = sums[4:].reshape(1, 1, 3)
     if len(job.background_shape) == 3:
-        samples = to_host(parts)[:, 2:].reshape(job.scene.background.shape)
+        samples = to_host(parts)[:, 4:].reshape(job.scene.background.shape)
         adj_background = repeat_vjp(samples, job.samples)
     return adj_numbers, adj_background
 

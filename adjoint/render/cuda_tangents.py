@@ -67,9 +67,10 @@ def pixel_jvp_thread(k, args):
     background, tan_background, numbers, flags = shared
     begin, end = fragments.start[k], fragments.start[k + 1]
     settings = unpack_settings(numbers, flags)
+    tan_settings = (tan_numbers[1], tan_numbers[2], tan_numbers[4], tan_numbers[5])
     i, j = k // tan_image.shape[1], k % tan_image.shape[1]
     tan = blend_jvp_body(
-        begin, end, fragments, tangents, settings, (tan_numbers[1], tan_numbers[2]),
+        begin, end, fragments, tangents, settings, tan_settings,
         background_at(i, j, background), background_at(i, j, tan_background),
     )  # fmt: skip
     tan_image[i, j, 0], tan_image[i, j, 1], tan_image[i, j, 2], tan_image[i, j, 3] = tan

@@ -47,7 +47,7 @@ from render.turns import take_turn
 
 @device_fn
 def tile_vjp_body(tile, background, settings, grid, fragments, adj, adj_image, sums, adj_behind):
-    """From the pixels of a tile to its fragments; adds to the sums of gamma to background.
+    """From the pixels of a tile to its fragments; adds to the sums of gamma to far.
 
     A background image has the adjoints adj_behind of its samples; else that is empty.
     """
@@ -60,11 +60,13 @@ def tile_vjp_body(tile, background, settings, grid, fragments, adj, adj_image, s
                 adj.rgba[k, c] = adj_image[i, j, c]
             adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
             behind = background_at(i, j, background)
-            adj_bg, adj_gamma, adj_epsilon = blend_vjp_body(
+            adj_bg, adj_settings = blend_vjp_body(
                 begin, end, fragments, settings, behind, adj_rgba, adj
             )
-            sums[1] += adj_gamma
-            sums[2] += adj_epsilon
+            sums[1] += adj_settings[0]
+            sums[2] += adj_settings[1]
+            sums[6] += adj_settings[2]
+            sums[7] += adj_settings[3]
             for c in range(3):
                 sums[3 + c] += adj_bg[c]
                 if adj_behind.shape[0] > 0:
@@ -110,7 +112,7 @@ class Slots(NamedTuple):
     """What the tiles of a frame pull back to, each to its own place."""
 
     pairs: np.ndarray  # (n_pairs, 18 or 36) of corners and colours, and of what shades pixels
-    tiles: np.ndarray  # (n_tiles, 6) of sigma, gamma, epsilon and one background
+    tiles: np.ndarray  # (n_tiles, 8) of sigma, gamma, epsilon, one background, near and far
     behind: np.ndarray  # of the samples of a background image, or (0, 0, 3)
     parts: ShadeParts  # of every tile, or of none where no face is shaded pixel by pixel
     records: TexelRecords  # of all fragments, or of none where they are added at once
@@ -132,7 +134,7 @@ def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
     is_image = len(job.background_shape) == 3
     slots = Slots(
         np.empty((n_pairs, width), dtype),
-        np.empty((n_tiles, 6), dtype),
+        np.empty((n_tiles, 8), dtype),
         np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype),
         zero_parts(np, n_tiles if by_pixel else 0, len(job.scene.ambient), job.scene, dtype),
         empty_records(np, int(place[-1]), dtype)._replace(total=total),
@@ -199,7 +201,7 @@ def undo_frame(
         add_records(slots.records, slots.place, slots.written, adj.scene.texels)
         add_uv(job.scene.uv_faces, ready.faces.box, adj_faces, adj.scene.uv)
     sums = slots.tiles.sum(axis=0)
-    adj.numbers[:3] = sums[:3]
+    adj.numbers[:3], adj.numbers[4:] = sums[:3], sums[6:]
     is_image = len(slots.behind) > 0
-    adj.scene.background[:] = repeat_vjp(slots.behind, job.samples) if is_image else sums[3:]
+    adj.scene.background[:] = repeat_vjp(slots.behind, job.samples) if is_image else sums[3:6]
     return adj

@@ -52,7 +52,7 @@ def face_gradients(faces: Any, adj_vertices: Any) -> np.ndarray:
     names = ("n_frames", "n_vertices", 3)[-np.ndim(adj_vertices) :]
     adj = checks.array("adj_vertices", adj_vertices, names)
     adj = adj.sum(axis=0) if adj.ndim == 3 else adj
-    corners = checks.indices("faces", faces, ("n_faces", 3), len(adj))
+    corners = checks.indices("faces", faces, ("n_faces", 3), len(adj), some=True)
     return np.sqrt(np.square(adj[corners]).sum(axis=2).mean(axis=1))
 
 

@@ -64,8 +64,9 @@ def layer_jvp_body(q, kind, scene, frame_faces, tan_flat, fragments, tangents, t
 
 
 def _draw_layers_jvp(
-    turn, scenes, settings, tan_numbers, frame, tan_faces, scratch, layers, flats, tan_images
-):
+    turn, scenes, settings, tan_numbers, frame, tan_faces, scratch, kinds, behind, flats,
+    tan_images,
+):  # fmt: skip
     """Tangents of all layers of the tiles of a frame whose turn it is."""
     faces, tiles, grid, calls = frame
     fragments, layered, tangents, tan_layered = scratch
@@ -83,15 +84,15 @@ def _draw_layers_jvp(
             tile, scene.background, tan_scene.background, settings, tan_numbers, grid,
             fragments, tangents, tan_images[0],
         )  # fmt: skip
-        for i in range(1, layers.kinds.shape[0]):
-            kind = layers.kinds[i]
+        for i in range(1, behind[0].shape[0]):
+            kind = kinds[i]
             for q in range(n):
                 layer_body(q, kind, scene, faces, flat, fragments, layered)
                 layer_jvp_body(
                     q, kind, scene, (faces, tan_faces), tan_flat, fragments, tangents, tan_layered
                 )
             tile_jvp_body(
-                tile, layers.behind[i], layers.behind[0], settings, tan_numbers, grid,
+                tile, behind[0][i], behind[1][i], settings, tan_numbers, grid,
                 layered, tan_layered, tan_images[i],
             )  # fmt: skip
         tile = take_turn(turn)
@@ -112,6 +113,13 @@ def _flat_normals_jvp(faces, x, tan_x, tan_flat):
 
 draw_layers_jvp = cpu_kernel(_draw_layers_jvp)
 flat_normals_jvp = cpu_kernel(_flat_normals_jvp)
+
+
+def behind_jvp(layers: Layers, tangents: paths.Packed) -> np.ndarray:
+    """Return the tangents of what lies behind each layer: behind depth that is far."""
+    tan = np.zeros_like(layers.behind)
+    tan[layers.kinds == DEPTH, 0, 0, 0] = tangents.numbers[5]
+    return tan
 
 
 def empty_layered_tangents(
@@ -141,8 +149,8 @@ def draw_frame_layers_jvp(
     def draw(turn: np.ndarray) -> None:
         draw_layers_jvp(
             turn, (job.scene, tangents.scene), job.settings, tangents.numbers,
-            tuple(ready), tan_faces, own_room(empty_layered_tangents, size), layers,
-            (flat, tan_flat), tan_images,
+            tuple(ready), tan_faces, own_room(empty_layered_tangents, size), layers.kinds,
+            (layers.behind, behind_jvp(layers, tangents)), (flat, tan_flat), tan_images,
         )  # fmt: skip
 
     pool.over_tiles(draw)

@@ -2,9 +2,9 @@ r"""Adjoint of `render/layers.py`: read the two files side by side.
 
 A layer is undone like colours are: its weights get adjoints through the attribute that it
 shows, and the attribute gets w times the adjoint of its pixel. The adjoints of logits and
-depths of all layers add up before the faces are undone, once. Depth passes on to z, a normal
-to the face or to the normals of its corners; which object a face belongs to is fixed. The
-tangents are in `layer_tangents.py`.
+depths of all layers add up before the faces are undone, once. Depth passes on to z and, where
+nothing is seen, to far, a normal to the face or to the normals of its corners; which object a
+face belongs to is fixed. The tangents are in `layer_tangents.py`.
 """
 
 from typing import NamedTuple
@@ -105,8 +105,12 @@ def _draw_layers_vjp(
             )  # fmt: skip
             for q in range(n):
                 add_layer_body(q, layers.kinds[i], fragments, adj_layer, adj)
+            if layers.kinds[i] == DEPTH:  # the first of the others: far lies behind it
+                sums[7] += others[3]
         sums[1] += others[1]
         sums[2] += others[2]
+        sums[6] += others[6]
+        sums[7] += others[7]
         pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
         if faces.towards.shape[0] > 0:
             call_unshade(slots.calls, UNSHADE, (tile, scene, faces, tiles, fragments, adj, slots))
@@ -138,7 +142,7 @@ flat_normals_vjp = cpu_kernel(_flat_normals_vjp)
 class LayerSlots(NamedTuple):
     """What the layers of a frame pull back to beside the slots of its colours."""
 
-    tiles: np.ndarray  # (n_tiles, 6) of sigma, gamma, epsilon and a background that is fixed
+    tiles: np.ndarray  # (n_tiles, 8) as of the colours, but for a background that is fixed
     pairs: np.ndarray  # (n_pairs, 3) of the normals of faces
 
 

@@ -3,7 +3,8 @@
     "<object>.vertices", ".face_colors" or ".vertex_colors", ".ambient", ".diffuse", and with
     a highlight ".specular", ".shininess"; of a textured one ".texels" and ".uv"
     "<light>.direction", ".color"; or of spherical harmonics ".coefficients"
-    "camera." and a parameter of its pose or lens; of the k-th in a sequence: "camera.k."
+    "camera." and a parameter of its pose or lens, or ".near", ".far" where depths count; of the
+    k-th in a sequence: "camera.k."
     "rasterizer.sigma", ".gamma", ".epsilon", ".background"; with the blend DIBR ".kappa"
 
 Tests: `tests/render/test_soft_raster.py`, `tests/render/test_views.py`.
@@ -26,6 +27,7 @@ from render.scene import DirectionalLight, Scene, SphericalHarmonics
 
 
 NUMBERS = ("sigma", "gamma", "epsilon")
+PLANES = ("near", "far")  # of a camera; in numbers, behind them
 Cameras = Mapping[str, AnyCamera]  # by the first part of the paths of their parameters
 
 
@@ -38,7 +40,8 @@ class Packed(NamedTuple):
     x: np.ndarray  # (n_vertices, 3), or (n_frames, n_vertices, 3)
     scene: PackedScene
     view: np.ndarray  # (18,)
-    numbers: np.ndarray  # (4,) sigma, or in its place kappa; gamma, epsilon; a sigma not used
+    # (6,) sigma, or in its place kappa; gamma, epsilon; a sigma not used; near and far
+    numbers: np.ndarray
 
 
 def zeros(job: Job) -> Packed:
@@ -49,7 +52,7 @@ def zeros(job: Job) -> Packed:
     scene = scene._replace(
         background=np.zeros((1, 1, 3) if len(shape) == 1 else shape, job.x.dtype)
     )
-    view, numbers = np.zeros(VIEW_SIZE, job.x.dtype), np.zeros(4, job.x.dtype)
+    view, numbers = np.zeros(VIEW_SIZE, job.x.dtype), np.zeros(6, job.x.dtype)
     return Packed(np.zeros_like(job.x[0]), scene, view, numbers)
 
 
@@ -93,7 +96,7 @@ def shapes(
 ) -> dict[str, tuple]:
     """Return the shape of each parameter, as the caller gave it."""
     behind = np.empty(job.background_shape, job.x.dtype)
-    packed = Packed(job.x[0], job.scene._replace(background=behind), job.view, np.empty(4))
+    packed = Packed(job.x[0], job.scene._replace(background=behind), job.view, np.empty(6))
     out = {}
     for path in views(scene, job, packed):
         owner, _, name = path.rpartition(".")
@@ -113,6 +116,8 @@ def shapes(
             out[path] = () if name in {*NUMBERS, "kappa"} else (3,)
     for owner, camera in cameras.items():
         out |= {f"{owner}.{name}": value.shape for name, value in camera.parameters().items()}
+        if job.settings.is_deep:
+            out |= {f"{owner}.{name}": () for name in PLANES}
     return out
 
 
@@ -161,6 +166,7 @@ def gradient(
     of_cameras = {}
     for owner, camera in cameras.items():
         adj = view_vjp(camera, sums[owner, 0])
+        adj |= dict(zip(PLANES, sums[f"{owner}.planes", 0], strict=True))
         of_cameras |= {f"{owner}.{name}": value for name, value in adj.items()}
     out: dict[str, np.ndarray] = {}
     suns = _suns(scene)
@@ -201,6 +207,7 @@ def _sums(
     n_frames = len(job.x)
     for k, packed in enumerate(frames):
         add(owners[k // n_frames], 0, packed.view)
+        add(f"{owners[k // n_frames]}.planes", 0, packed.numbers[4:])
         for path, part in views(scene, job, packed).items():
             if path in shape_of:
                 add(path, k % n_frames if _moves(path, shape_of[path]) else 0, part)
@@ -248,7 +255,11 @@ def pack_tangents(
             target[path][...] = value
     behind = behind_samples(packed.scene.background.reshape(job.background_shape), job.samples)
     packed = packed._replace(scene=packed.scene._replace(background=behind))
-    return [
-        packed._replace(view=view_jvp(camera, of_cameras[owner]).astype(job.x.dtype))
-        for owner, camera in cameras.items()
-    ]
+    return [_of_camera(packed, camera, of_cameras[owner]) for owner, camera in cameras.items()]
+
+
+def _of_camera(packed: Packed, camera: AnyCamera, tangents: dict[str, np.ndarray]) -> Packed:
+    """Return packed tangents with those of a camera."""
+    view, numbers = view_jvp(camera, tangents), packed.numbers.copy()
+    numbers[4:] = [tangents.get(name, 0.0) for name in PLANES]
+    return packed._replace(view=view.astype(packed.view.dtype), numbers=numbers)

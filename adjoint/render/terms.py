@@ -4,7 +4,7 @@ A fragment enters its pixel by its coverage D, its depth z, and its colour sum w
 tangent of an image is a sum of four, each with the tangents of the other three set to 0:
 
     coverage      y = delta d^2/sigma                by the corners on the screen, and sigma
-    depth         z, gamma, epsilon                  by the corners: which face is in front
+    depth         z, gamma, epsilon, near, far       by the corners: which face is in front
     barycentrics  w_k                                by the corners: what is painted slides
     shading       c_k: normals, lights, materials, colours; and the background
 

@@ -45,7 +45,7 @@ def tile_jvp_body(
     tile, background, tan_background, settings, tan_numbers, grid, fragments, tangents, tan_image
 ):
     """From the tangents of the fragments of a tile to those of its pixels."""
-    tan_settings = (tan_numbers[1], tan_numbers[2])
+    tan_settings = (tan_numbers[1], tan_numbers[2], tan_numbers[4], tan_numbers[5])
     top, bottom, left, right = tile_area(tile, grid)
     for i in range(top, bottom):
         for j in range(left, right):

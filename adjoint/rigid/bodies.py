@@ -5,12 +5,17 @@ r"""Adjoint of the packing in `adjsim/rigid/bodies.py`: w = 1/m, I, J = I^-1 of 
 
 with U the inertia at density 1. Six numbers stand for a symmetric matrix; one off the diagonal
 counts both entries.
+
+The vertices act in two ways: by V, U and the centre of mass c of a mesh that is weighed, and by
+the arms X - c of all points, as do the positions of the named ones.
 """
 
 import numpy as np
 
+from adjoint.rigid.mass_properties import mass_properties_jvp, mass_properties_vjp
+from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.bodies import RigidBodies
-from adjsim.rigid.mass_properties import from_six, to_six
+from adjsim.rigid.mass_properties import MassProperties, from_six, to_six
 
 
 TWICE = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
@@ -18,35 +23,113 @@ TWICE = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 
 def pack_params_jvp(bodies: RigidBodies, tangents: dict[str, np.ndarray]) -> np.ndarray:
     """Push tangents of parameters to packed rows, (n_bodies, 13); a missing one is zero."""
+    tan_volumes, _, tan_unit = weigh_jvp(bodies, tangents.get("vertices"))
     n = bodies.n_bodies
     packed = bodies.packed_params
     w, J = packed[:, 0], from_six(packed[:, 7:])
     name = "mass" if bodies.density is None else "density"
     tan = np.broadcast_to(tangents.get(name, 0.0), (n,))
-    tan_mass = tan if bodies.density is None else tan * bodies.volumes
+    tan_mass = tan
+    if bodies.density is not None:
+        tan_mass = tan * bodies.volumes + bodies.density * tan_volumes
     tan_inertia = np.broadcast_to(tangents.get("inertia", 0.0), (n, 6))
     if bodies.inertia is None:
-        tan_inertia = (tan_mass / bodies.volumes)[:, None] * bodies.unit_inertia
+        rho = bodies.masses / bodies.volumes
+        tan_rho = (tan_mass - rho * tan_volumes) / bodies.volumes
+        tan_inertia = tan_rho[:, None] * bodies.unit_inertia + rho[:, None] * tan_unit
     tan_J = to_six(-J @ from_six(np.array(tan_inertia)) @ J)
     return np.concatenate([(-w * w * tan_mass)[:, None], tan_inertia, tan_J], axis=1)
 
 
-def pack_params_vjp(bodies: RigidBodies, adj: np.ndarray) -> dict[str, np.ndarray]:
-    """Pull cotangents of packed rows, (n_bodies, 13), back to the parameters."""
+def pack_params_vjp(
+    bodies: RigidBodies, adj: np.ndarray, adj_arms: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Pull cotangents of packed rows, (n_bodies, 13), back to the parameters.
+
+    With those of the arms, (n_points, 3), to the vertices and the positions of points too.
+    """
     packed = bodies.packed_params
     w, J = packed[:, 0], from_six(packed[:, 7:])
     adj_J = from_six(adj[:, 7:] / TWICE)
     adj_inertia = adj[:, 1:7] - to_six(J @ adj_J @ J) * TWICE
     adj_mass = -w * w * adj[:, 0]
-    gradient = {}
+    gradient, adj_volumes = {}, np.zeros(bodies.n_bodies)
+    adj_unit = np.zeros((bodies.n_bodies, 6))
     if bodies.inertia is not None:
         alike = bodies.inertia.ndim == 1
         gradient["inertia"] = adj_inertia.sum(axis=0) if alike else adj_inertia
     else:
+        # I = m U/V
         per_mass = bodies.unit_inertia / bodies.volumes[:, None]
-        adj_mass = adj_mass + np.einsum("bi,bi->b", per_mass, adj_inertia)
+        along = np.einsum("bi,bi->b", per_mass, adj_inertia)
+        adj_mass = adj_mass + along
+        rho = bodies.masses / bodies.volumes
+        adj_unit, adj_volumes = rho[:, None] * adj_inertia, -rho * along
     name, value = "mass", bodies.mass
     if bodies.density is not None:
-        name, value, adj_mass = "density", bodies.density, adj_mass * bodies.volumes
+        # m = rho V
+        name, value = "density", bodies.density
+        adj_volumes = adj_volumes + value * adj_mass
+        adj_mass = adj_mass * bodies.volumes
     gradient[name] = adj_mass if value.ndim else np.asarray(adj_mass.sum())
+    if adj_arms is not None:
+        gradient |= arms_vjp(bodies, adj_arms, adj_volumes, adj_unit)
     return gradient
+
+
+def arms_jvp(bodies: RigidBodies, tangents: dict[str, np.ndarray]) -> np.ndarray:
+    """Push tangents of vertices and positions of points to the arms, (n_points, 3)."""
+    tan = np.zeros_like(bodies.arms)
+    _, tan_centers, _ = weigh_jvp(bodies, tangents.get("vertices"))
+    tan[bodies.hull] = tangents.get("vertices", 0.0)
+    rows = [bodies.point_row(name) for name in bodies.placed]
+    tan[rows] = tangents.get("point_positions", np.zeros((len(rows), 3)))
+    moving = np.concatenate([bodies.hull, np.array(rows, np.int64)])
+    tan[moving] -= np.repeat(tan_centers, np.diff(bodies.point_ptr), axis=0)[moving]
+    return tan
+
+
+def arms_vjp(
+    bodies: RigidBodies, adj_arms: np.ndarray, adj_volumes: np.ndarray, adj_unit: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Pull cotangents of arms, volumes and inertias at density 1 back to vertices and points."""
+    adj_vertices = adj_arms[bodies.hull]
+    rows = [bodies.point_row(name) for name in bodies.placed]
+    owner = np.repeat(np.arange(bodies.n_bodies), np.diff(bodies.point_ptr))
+    first = 0
+    for b, mesh in enumerate(bodies.meshes):
+        own = slice(first, first + len(mesh.points))
+        first = own.stop
+        if not _is_weighed(bodies, b):
+            continue
+        adj_center = np.zeros(3)
+        if bodies.center is None:
+            placed = adj_arms[[row for row in rows if owner[row] == b]]
+            adj_center = -adj_vertices[own].sum(axis=0) - placed.sum(axis=0)
+        adj = MassProperties(float(adj_volumes[b]), adj_center, adj_unit[b])
+        adj_vertices[own] += mass_properties_vjp(mesh, adj)
+    found = {"vertices": adj_vertices}
+    return {**found, "point_positions": adj_arms[rows]} if rows else found
+
+
+def weigh_jvp(
+    bodies: RigidBodies, tan_vertices: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Push a tangent of the vertices to volumes, centres and inertias at density 1."""
+    n = bodies.n_bodies
+    out = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 6))
+    if tan_vertices is None:
+        return out
+    parts = np.split(tan_vertices, np.cumsum([len(mesh.points) for mesh in bodies.meshes])[:-1])
+    for b, (mesh, part) in enumerate(zip(bodies.meshes, parts, strict=True)):
+        if _is_weighed(bodies, b):
+            tan = mass_properties_jvp(mesh, part)
+            out[0][b], out[2][b] = tan.volume, tan.inertia
+            if bodies.center is None:
+                out[1][b] = tan.center
+    return out
+
+
+def _is_weighed(bodies: RigidBodies, b: int) -> bool:
+    """Whether volume, centre and inertia of a body's mesh were computed."""
+    return isinstance(bodies.meshes[b], TriangleMesh) and bool(np.isfinite(bodies.volumes[b]))

@@ -6,8 +6,15 @@ Placing the points and summing what acts on them undo each other: with q_k = bas
     adj_f_k = adj_F + adj_S c_k                               `place` of those of the load
 
 so neither needs a function of its own. What the elements write for a body's points ends in
-the cotangent of its state, `adj_p`, and nowhere else.
+the cotangent of its state, `adj_p`, and, where that of the arms c_k is asked for, in `adj_arms`:
+
+    q_k = base + M c_k        adj_c_k += M^T adj_q_k
+    S = sum f_k c_k^T         adj_c_k += adj_S^T f_k
+
+which is one function, `add_arms`. Arrays of arms that nobody asks for are empty.
 """
+
+import numpy as np
 
 from adjoint.rigid.body_step import (
     body_frames_jvp,
@@ -16,6 +23,9 @@ from adjoint.rigid.body_step import (
     body_step_vjp,
 )
 from adjsim.backend import device_fn
+from adjsim.mat3 import madd
+from adjsim.node_sum import node_sum
+from adjsim.rigid.body_step import body_frames
 from adjsim.rigid.points import body_load
 from adjsim.rigid.rows import (
     PARAMS_SIZE,
@@ -27,7 +37,7 @@ from adjsim.rigid.rows import (
     write_3,
     write_body,
 )
-from adjsim.vec3 import add
+from adjsim.vec3 import add, axpy, dot
 
 
 @device_fn
@@ -38,12 +48,33 @@ def add_body_frame(b, adj_frame_p, adj_p):
 
 
 @device_fn
+def add_arms(b, bodies, M, ptr, slots_of, slots, adj_arms):
+    """Add M^T q_k to adj_arms of every point of body b, where q_k is the sum of its slots."""
+    point_ptr = bodies[0]
+    for k in range(point_ptr[b], point_ptr[b + 1]):
+        q, i = node_sum(np.uint64(k), ptr, slots_of, slots), k - point_ptr[0]
+        adj_arms[i, 0] += dot(M[0], q)
+        adj_arms[i, 1] += dot(M[1], q)
+        adj_arms[i, 2] += dot(M[2], q)
+
+
+@device_fn
+def add_moved(b, bodies, M, tan_arms, out):
+    """Add M tan_c to the row of every point of body b."""
+    point_ptr = bodies[0]
+    for k in range(point_ptr[b], point_ptr[b + 1]):
+        c = read_3(tan_arms, k - point_ptr[0], 0)
+        moved = axpy(c[2], M[2], axpy(c[1], M[1], axpy(c[0], M[0], read_3(out, k, 0))))
+        write_3(out, k, 0, moved)
+
+
+@device_fn
 def undo_body_step(b, n, dt, ptr, slots_of, slots, bodies, p, adj):
     """Undo the step of body b from state p: adj_p of the new state becomes that of the old.
 
     Writes adj_f of its points; `n` is the row of adj_gravity that is its own.
     """
-    adj_p, adj_f, adj_gravity, adj_params = adj
+    adj_p, adj_f, adj_gravity, adj_params, adj_arms = adj
     load = body_load(b, bodies, ptr, slots_of, slots)  # replayed
     params = read_params(bodies[2], b)
     # p' = step of p under the load
@@ -53,18 +84,24 @@ def undo_body_step(b, n, dt, ptr, slots_of, slots, bodies, p, adj):
     write_body(adj_p, b, adj_state)
     # (1), (2) F = sum f_k, S = sum f_k c_k^T
     place(b, bodies, adj_load[0], adj_load[1], adj_f)
+    if adj_arms.shape[0] > 0:
+        add_arms(b, bodies, adj_load[1], ptr, slots_of, slots, adj_arms)
     write_3(adj_gravity, n, 0, add(read_3(adj_gravity, n, 0), adj_g))
     for k in range(PARAMS_SIZE):
         adj_params[b, k] += adj_row[k]
 
 
 @device_fn
-def add_points(b, loads, adj_x_slots, adj_v_slots, bodies, p, adj_p):
+def add_points(b, loads, adj_x_slots, adj_v_slots, bodies, p, adj_p, adj_arms):
     """Pull what the elements wrote for the points of body b back to its state p."""
     ptr, slots_of, v_ptr, v_slots_of = loads
     # v_k = v + D c_k,  x_k = x + R c_k
     adj_v, adj_D = body_load(b, bodies, v_ptr, v_slots_of, adj_v_slots)
     adj_x, adj_R = body_load(b, bodies, ptr, slots_of, adj_x_slots)
+    if adj_arms.shape[0] > 0:
+        R, D = body_frames(read_body(p, b))
+        add_arms(b, bodies, R, ptr, slots_of, adj_x_slots, adj_arms)
+        add_arms(b, bodies, D, v_ptr, v_slots_of, adj_v_slots, adj_arms)
     # R, D = frames of the state
     adj_r, adj_omega = body_frames_vjp(read_body(p, b), adj_R, adj_D)
     x, r, v, omega = read_body(adj_p, b)
@@ -74,25 +111,32 @@ def add_points(b, loads, adj_x_slots, adj_v_slots, bodies, p, adj_p):
 
 @device_fn
 def tangent_body(
-    b, dt, tan_gravity, ptr, slots_of, slots, tan_slots, bodies, tan_params,
+    b, dt, tan_gravity, ptr, slots_of, slots, tan_slots, bodies, tan_params, tan_arms,
     p, p_new, tan_p, tan_p_new, tan_x_new, tan_v_new,
 ):  # fmt: skip
     """Advance the tangent of body b and of its points; p_new is the state it goes to."""
     load = body_load(b, bodies, ptr, slots_of, slots)  # (1), (2)
     tan_load = body_load(b, bodies, ptr, slots_of, tan_slots)
+    if tan_arms.shape[0] > 0:
+        moved = (bodies[0], tan_arms, bodies[2])
+        tan_load = (tan_load[0], madd(tan_load[1], body_load(b, moved, ptr, slots_of, slots)[1]))
     g = (tan_gravity[0], tan_gravity[1], tan_gravity[2])
     tan_state = body_step_jvp(
         read_body(p, b), load, read_params(bodies[2], b), dt,
         read_body(tan_p, b), tan_load, read_params(tan_params, b), g,
     )  # fmt: skip
     write_body(tan_p_new, b, tan_state)
-    place_tangents(b, bodies, p_new, tan_p_new, tan_x_new, tan_v_new)
+    place_tangents(b, bodies, tan_arms, p_new, tan_p_new, tan_x_new, tan_v_new)
 
 
 @device_fn
-def place_tangents(b, bodies, p, tan_p, tan_x, tan_v):
+def place_tangents(b, bodies, tan_arms, p, tan_p, tan_x, tan_v):
     """Write the tangents of positions and velocities of the points of body b."""
     tan_state = read_body(tan_p, b)
     tan_R, tan_D = body_frames_jvp(read_body(p, b), tan_state)
     place(b, bodies, tan_state[0], tan_R, tan_x)
     place(b, bodies, tan_state[2], tan_D, tan_v)
+    if tan_arms.shape[0] > 0:
+        R, D = body_frames(read_body(p, b))
+        add_moved(b, bodies, R, tan_arms, tan_x)
+        add_moved(b, bodies, D, tan_arms, tan_v)

@@ -5,7 +5,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
+from adjoint.rigid.bodies import arms_jvp, arms_vjp
 from adjoint.rigid.quaternion import (
     quat_exp_jvp,
     quat_exp_vjp,
@@ -27,9 +29,9 @@ from adjsim.vec3 import add, axpy, scale
 def pack_state_jvp(state: BodyState, tangents: dict[str, np.ndarray]) -> np.ndarray:
     """Push tangents of a body state's parameters to packed states, (n_bodies, 13)."""
     zero: np.ndarray = np.zeros_like(state.position)
-    tan_r = np.zeros_like(state.rotation)
+    tan_r = np.zeros_like(state.orientation)
     tan_theta = np.array(tangents.get("rotation", zero))
-    start_jvp_kernel()(state.rotation_vector, state.rotation, tan_theta, tan_r)
+    start_jvp_kernel()(state.rotation, state.orientation, tan_theta, tan_r)
     x, v, omega = (tangents.get(k, zero) for k in ("position", "velocity", "angular_velocity"))
     return np.concatenate([x, tan_r, v, omega], axis=1)
 
@@ -38,9 +40,7 @@ def pack_state_vjp(state: BodyState, adj: np.ndarray) -> dict[str, np.ndarray]:
     """Pull a cotangent of packed states, (n_bodies, 13), back to the parameters."""
     adj_x, adj_r, adj_v, adj_omega = np.split(adj, (3, 7, 10), axis=1)
     adj_theta = np.zeros_like(state.position)
-    start_vjp_kernel()(
-        state.rotation_vector, state.rotation, np.ascontiguousarray(adj_r), adj_theta
-    )
+    start_vjp_kernel()(state.rotation, state.orientation, np.ascontiguousarray(adj_r), adj_theta)
     return {
         "position": adj_x,
         "rotation": adj_theta,
@@ -82,9 +82,12 @@ def pack_cotangents(
 
 
 def vertices_jvp(
-    bodies: RigidBodies, poses: BodyTrajectory, tan_poses: BodyTrajectory
+    bodies: RigidBodies,
+    poses: BodyTrajectory,
+    tan_poses: BodyTrajectory,
+    tan_vertices: Any = None,
 ) -> np.ndarray:
-    """Push tangents of positions and rotations through `adjsim.rigid.pose.vertices`.
+    """Push tangents of positions and orientations through `adjsim.rigid.pose.vertices`.
 
     Parameters
     ----------
@@ -92,6 +95,8 @@ def vertices_jvp(
         As there.
     tan_poses : BodyTrajectory
         Tangents of the poses; those of velocities are not read.
+    tan_vertices : array, optional
+        Tangent of `bodies.vertices`, (n_vertices, 3): the meshes change too. None: 0.
 
     Returns
     -------
@@ -104,6 +109,10 @@ def vertices_jvp(
     vertices_jvp_kernel()(
         r, tan_x.astype(x.dtype), tan_r.astype(x.dtype), bodies.point_ptr, arms, out
     )
+    if tan_vertices is not None:
+        tan = checks.array("tan_vertices", tan_vertices, bodies.vertices.shape)
+        tan_arms = arms_jvp(bodies, {"vertices": tan})[bodies.hull]
+        out[:, bodies.hull] += np.einsum("fkij,kj->fki", _turns(bodies, r), tan_arms)
     return out[:, bodies.hull]
 
 
@@ -137,6 +146,41 @@ def vertices_vjp(
     arms = bodies.arms.astype(x.dtype)
     vertices_vjp_kernel()(r, bodies.point_ptr, arms, adj, adj_x, adj_r)
     return BodyTrajectory(adj_x, adj_r, np.zeros_like(x), np.zeros_like(x))
+
+
+def mesh_vertices_vjp(
+    bodies: RigidBodies, poses: BodyTrajectory, adj_vertices: np.ndarray
+) -> np.ndarray:
+    """Pull a cotangent of `adjsim.rigid.pose.vertices` back to the vertices of the meshes.
+
+    Parameters
+    ----------
+    bodies, poses, adj_vertices
+        As of `vertices_vjp`, which pulls it back to the poses.
+
+    Returns
+    -------
+    array
+        Cotangent of `bodies.vertices`, (n_vertices, 3): what the poses do not carry. It adds to
+        the gradient "NAME.vertices" of `Record.vjp`.
+
+    Raises
+    ------
+    ValueError
+        If the cotangent has the wrong shape or is not finite.
+    """
+    x, r = check_poses(bodies, poses)
+    adj = checks.array("adj_vertices", adj_vertices, (len(x), len(bodies.hull), 3))
+    adj_arms = np.zeros_like(bodies.arms)
+    adj_arms[bodies.hull] = np.einsum("fkij,fki->kj", _turns(bodies, r), adj)
+    n = bodies.n_bodies
+    return arms_vjp(bodies, adj_arms, np.zeros(n), np.zeros((n, 6)))["vertices"]
+
+
+def _turns(bodies: RigidBodies, r: np.ndarray) -> np.ndarray:
+    """Return R(r) of the body of each vertex at each frame, (n_frames, n_vertices, 3, 3)."""
+    R = Rotation.from_quat(r.reshape(-1, 4)).as_matrix().reshape(*r.shape[:2], 3, 3)
+    return np.repeat(R, [len(mesh.points) for mesh in bodies.meshes], axis=1)
 
 
 @device_fn

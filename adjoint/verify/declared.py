@@ -32,8 +32,9 @@ STATE = {("Model", "mass"), ("Model", "gravity"), ("State", "x"), ("State", "v")
 OTHERS = (RigidBodies, BodyState, SimplePendulum, DoublePendulum, PendulumState, SmokeState)
 # Given beside what is drawn, not in it.
 VERTICES = {("Mesh", "vertices"), ("RodsAndBobs", "angle"), ("RodsAndBobs", "length")}
-VERTICES |= {("BodyTrajectory", "position"), ("BodyTrajectory", "rotation")}
+VERTICES |= {("BodyTrajectory", "position"), ("BodyTrajectory", "orientation")}
 DENSITY = {("smoke_images", "density")}
+PLANES = {("AnyCamera", "near"), ("AnyCamera", "far")}  # of every camera alike
 CAMERAS = (Camera, OrbitCamera, PosedCamera, Intrinsics, Orthographic)
 LIGHTS = (DirectionalLight, SphericalHarmonics)
 RENDERED = (*CAMERAS, *LIGHTS, SoftRasterizer, DIBR, Material, Mesh, Texture)
@@ -58,5 +59,6 @@ def declared_parameters() -> set[tuple[str, str]]:
         for parameter in inspect.signature(vjp).parameters
         if not parameter.startswith(("target", "adj"))
     }
-    found = STATE | VERTICES | DENSITY | forces | others | rendered | image_losses | state_losses
-    return {(owner, name) for owner, name in found if name not in FIXED}
+    found = forces | others | rendered | image_losses | state_losses
+    found = {(owner, name) for owner, name in found if name not in FIXED}
+    return found | STATE | VERTICES | DENSITY | PLANES

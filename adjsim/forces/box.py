@@ -1,10 +1,11 @@
 r"""Contact of nodes with a box, at rest or moving.
 
-    d = x - center,  y = R^T d,  R = exp([theta]x);  c = r - s,  u = v - (V + Omega x d)
+    d = x - center,  y = R^T d,  R = exp([theta]x) N;  c = r - s,  u = v - (V + Omega x d)
     outside:  e = y - (the box's point nearest to y),  s = |e|,  n = R e/|e|
     inside:   s = max_i (|y_i| - b_i) <= 0, that of the nearest face, n its normal
 
-with the half extents b along the box's own axes: the exact signed distance. Outside, e has
+with the half extents b along the box's own axes, which N has where theta = 0: the exact signed
+distance. Outside, e has
 one component beside a face, two beside an edge, three beside a corner.
 
 Kinks: those of `adjsim/forces/contact_law.py`; outside, between face and edge or edge and
@@ -16,7 +17,7 @@ Adjoint: `adjoint/forces/box.py`. Tests: `tests/forces/test_box.py`.
 Source: the law as for the half-space; the distance is exact.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjsim.backend import device_fn, lit
@@ -114,13 +115,17 @@ class BoxContact(Contact):
         (3,) or (n_steps, 3) [m].
     rotation : array or Signal
         Rotation vector theta, world-side, (3,) or (n_steps, 3) [rad]; exp([theta]x) turns the
-        box's own axes, which lie along those of the world at 0.
+        box's own axes from where `orientation` has them.
     half_extents : array
         b, half the edges along the box's axes, (3,), positive [m].
     velocity : array or Signal
         V of the centre, (3,) or (n_steps, 3) [m/s].
     angular_velocity : array or Signal
         Omega in world axes, (3,) or (n_steps, 3) [rad/s].
+    orientation : array, optional
+        Nominal quaternion (x, y, z, w), (4,), of any length but 0: where theta = 0 has the
+        box's own axes. None: along those of the world. In a box that spins it is fixed, and
+        theta a series or a `Signal`.
     stiffness, damping, friction_stiffness, friction, radius, contact_nodes
         As in `Contact`, by keyword.
     """
@@ -130,6 +135,7 @@ class BoxContact(Contact):
     half_extents: Any = (1.0, 1.0, 1.0)
     velocity: Any = (0.0, 0.0, 0.0)
     angular_velocity: Any = (0.0, 0.0, 0.0)
+    orientation: Any = field(default=None, kw_only=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         *POSE_PARAMETERS,

@@ -3,9 +3,9 @@ r"""Contact of nodes with a capsule, at rest or moving: all points near a segmen
     d = x - center,  h = a.d,  t = min(max(h, -L), L),  e = d - t a
     n = e/|e|,  c = R + r - |e|,  u = v - (V + Omega x d)
 
-The segment has half length L and runs along the capsule's own y axis; a = R(theta) e_y is
-where the rotation vector theta turns it. Along the side e is normal to the axis, at the
-caps it comes from an end.
+The segment has half length L and runs along the capsule's own y axis; a = R(theta) N e_y is
+where the rotation vector theta turns it from its nominal direction. Along the side e is normal
+to the axis, at the caps it comes from an end.
 
 Kinks: those of `adjsim/forces/contact_law.py`, and between side and cap (|h| = L, which
 counts as side) the slope of n jumps, n itself does not. On the segment there is no direction
@@ -15,9 +15,13 @@ Adjoint: `adjoint/forces/capsule.py`. Tests: `tests/forces/test_capsule.py`.
 Source: the law as for the half-space; the distance is exact.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from adjsim import checks
 from adjsim.backend import device_fn, lit
 from adjsim.element import ElementKind, Parameter
 from adjsim.forces.contact import (
@@ -72,7 +76,7 @@ class CapsuleContact(Contact):
         Middle of the segment, (3,) or (n_steps, 3) [m].
     rotation : array or Signal
         Rotation vector theta, world-side, (3,) or (n_steps, 3) [rad]. The capsule's axis is
-        exp([theta]x) applied to (0, 1, 0).
+        exp([theta]x) applied to its own y axis where `orientation` has it.
     half_length : float
         L, half the length of the segment, positive [m]. End to end it measures 2 (L + R).
     capsule_radius : float
@@ -81,6 +85,10 @@ class CapsuleContact(Contact):
         V of the centre, (3,) or (n_steps, 3) [m/s].
     angular_velocity : array or Signal
         Omega in world axes, (3,) or (n_steps, 3) [rad/s].
+    orientation : array, optional
+        Nominal quaternion (x, y, z, w), (4,), of any length but 0: where theta = 0 has the
+        capsule's own axes. None: along those of the world. In a capsule that spins it is
+        fixed, and theta a series or a `Signal`.
     stiffness, damping, friction_stiffness, friction, radius, contact_nodes
         As in `Contact`, by keyword.
     """
@@ -91,6 +99,7 @@ class CapsuleContact(Contact):
     capsule_radius: Any = 1.0
     velocity: Any = (0.0, 0.0, 0.0)
     angular_velocity: Any = (0.0, 0.0, 0.0)
+    orientation: Any = field(default=None, kw_only=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         *POSE_PARAMETERS,
@@ -105,6 +114,40 @@ class CapsuleContact(Contact):
     )
     TRACKS: ClassVar[tuple[Track, ...]] = (CENTER, AXIS, VELOCITY, ANGULAR_VELOCITY)
     GEOMETRY: ClassVar[Geometry] = Geometry(capsule_gap, capsule_kinks, 2)
+
+    @classmethod
+    def between(
+        cls, first: Any, last: Any, capsule_radius: float, **options: Any
+    ) -> "CapsuleContact":
+        """Return the capsule about the segment between two points.
+
+        Parameters
+        ----------
+        first, last : array
+            Ends of the segment, (3,) [m], not at one place. It is `orientation` that turns the
+            axis from the first to the last; `rotation` is 0.
+        capsule_radius : float
+            R, positive [m].
+        **options
+            The other fields, by name.
+
+        Raises
+        ------
+        ValueError
+            If the ends are at one place, or a number is out of range.
+        """
+        a, b = (checks.array(name, at, (3,)) for name, at in (("first", first), ("last", last)))
+        axis, length = b - a, float(np.linalg.norm(b - a))
+        if not length > 0.0:
+            raise ValueError(
+                f"`first` and `last` must be two places, got {a.tolist()} for both. A capsule of "
+                "no length is a `SphereContact`."
+            )
+        turn = Rotation.align_vectors(axis[None] / length, [[0.0, 1.0, 0.0]])[0]
+        return cls(
+            0.5 * (a + b), half_length=0.5 * length, capsule_radius=capsule_radius,
+            orientation=turn.as_quat(), **options,
+        )  # fmt: skip
 
     @property
     def kind(self) -> ElementKind:

@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from adjsim import checks
 from adjsim.element import Force, Parameter, broadcast
 from adjsim.forces.gap import Geometry
-from adjsim.forces.tracks import Track, stack_rows
+from adjsim.forces.tracks import AXES, Track, stack_rows
 from adjsim.rigid.bodies import RigidBodies
-from adjsim.series import freeze_series, series_rows, series_steps
+from adjsim.rotations import unit_quaternions
+from adjsim.series import freeze_series, series_rows, steps_of
 
 
 LAW = ("stiffness", "damping", "friction_stiffness", "friction")
@@ -75,7 +77,12 @@ class Contact(Force):
     TRACKS: ClassVar[tuple[Track, ...]]
     GEOMETRY: ClassVar[Geometry]
 
+    orientation: ClassVar[Any] = None  # of shapes that can be turned, a field of their own
+
     def __post_init__(self) -> None:
+        if self.orientation is not None:
+            nominal = checks.array("orientation", self.orientation, (4,))
+            checks.freeze(self, "orientation", unit_quaternions("orientation", nominal[None])[0])
         for name in SCALARS:
             value = checks.array(name, getattr(self, name))
             checks.freeze(self, name, checks.non_negative(name, value))
@@ -100,22 +107,23 @@ class Contact(Force):
             checks.freeze(self, name, checks.positive(name, size))
         for track in self.TRACKS:
             freeze_series(self, track.name, [track.shape])
-        steps = self._track_steps()
+        steps = self.series_steps()
         if len(set(steps.values())) > 1:
             found = ", ".join(f"`{name}` has {n}" for name, n in steps.items())
             raise ValueError(
                 f"An obstacle's series must have one row per step, all as many: {found}."
             )
 
-    def _track_steps(self) -> dict[str, int]:
-        """Return the number of rows of every track that is a series."""
-        steps = {t.name: series_steps(getattr(self, t.name), t.shape) for t in self.TRACKS}
-        return {name: n for name, n in steps.items() if n is not None}
-
     @property
-    def series_steps(self) -> int | None:
-        """Number of steps of a pose or velocity that is a series."""
-        return next(iter(self._track_steps().values()), None)
+    def axes(self) -> np.ndarray:
+        """The obstacle's own axes in its nominal orientation, as columns, (3, 3)."""
+        if self.orientation is None:
+            return AXES
+        return Rotation.from_quat(self.orientation).as_matrix()
+
+    def series_steps(self) -> dict[str, int]:
+        """Return the number of rows of every track that is a series."""
+        return steps_of(self, {track.name: track.shape for track in self.TRACKS})
 
     @property
     def nodes(self) -> np.ndarray:
@@ -135,7 +143,7 @@ class Contact(Force):
     def _bound(self, rows: np.ndarray, name: str) -> Self:
         """Return the contact of those of `rows` that `contact_nodes` counts."""
         n = len(rows)
-        fitted = self.rows is not None and self.contact_nodes.max() < n
+        fitted = self.rows is not None and self.contact_nodes.max(initial=-1) < n
         if fitted and np.array_equal(np.asarray(self.rows), rows[self.contact_nodes]):
             return self  # as in a model with other values, which has it unchanged
         chosen = np.arange(n) if self.contact_nodes is None else self.contact_nodes
@@ -161,7 +169,7 @@ class Contact(Force):
     def pack_series(self, n_steps: int) -> np.ndarray:
         """The rows of the tracks side by side, (1 or n_steps, n_contacts, kind.n_series)."""
         blocks = [
-            track.rows(series_rows(getattr(self, track.name), track.shape, n_steps))
+            track.rows(series_rows(getattr(self, track.name), track.shape, n_steps), self.axes)
             for track in self.TRACKS
         ]
         return stack_rows(blocks, len(self.nodes))

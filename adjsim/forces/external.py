@@ -20,7 +20,7 @@ from adjsim import checks
 from adjsim.backend import device_fn
 from adjsim.element import ElementKind, Force, Parameter
 from adjsim.rigid.bodies import RigidBodies
-from adjsim.series import freeze_series, series_rows, series_steps
+from adjsim.series import freeze_series, series_rows, steps_of
 
 
 @device_fn
@@ -133,10 +133,9 @@ class ExternalForces(Force):
         """The forces, 0 outside the window, (1 or n_steps, n_loads, 3)."""
         return windowed(series_rows(self.force, self._full_shape, n_steps), self.window, n_steps)
 
-    @property
-    def series_steps(self) -> int | None:
-        """Number of rows of a force that varies in time."""
-        return series_steps(self.force, self._full_shape)
+    def series_steps(self) -> dict[str, int]:
+        """Return the number of rows of a force that varies in time."""
+        return steps_of(self, {"force": self._full_shape})
 
     def check_steps(self, n_steps: int, name: str) -> None:
         """Complain of a series of another length; warn of a window that never opens."""

@@ -29,7 +29,7 @@ from adjsim import checks
 from adjsim.backend import device_fn, lit
 from adjsim.element import ElementKind, Force, Parameter, broadcast
 from adjsim.meshes.triangle_mesh import collapsed_triangle
-from adjsim.series import freeze_series, series_rows, series_steps
+from adjsim.series import freeze_series, series_rows, steps_of
 from adjsim.vec3 import add, axpy, cross, dot, norm, scale, sub
 
 
@@ -104,8 +104,6 @@ class LiftDrag(Force):
 
     def __post_init__(self) -> None:
         triangles = checks.integers("triangles", self.triangles, ("n_triangles", 3))
-        if triangles.size == 0:
-            raise ValueError("`triangles` must not be empty.")
         twice = (triangles == np.roll(triangles, 1, axis=1)).any(axis=1)
         if twice.any():
             e = int(np.argmax(twice))
@@ -152,7 +150,6 @@ class LiftDrag(Force):
         """The wind, (1 or n_steps, n_triangles, 3)."""
         return series_rows(self.wind, (len(self.triangles), 3), n_steps)
 
-    @property
-    def series_steps(self) -> int | None:
-        """Number of rows of a wind that varies in time."""
-        return series_steps(self.wind, (len(self.triangles), 3))
+    def series_steps(self) -> dict[str, int]:
+        """Return the number of rows of a wind that varies in time."""
+        return steps_of(self, {"wind": (len(self.triangles), 3)})

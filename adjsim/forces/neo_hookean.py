@@ -238,8 +238,9 @@ class NeoHookeanTets(LumpedForce):
 
     def damping_bound(self) -> np.ndarray:
         """2 V eta times the same: at rest the viscous stress is 2 eta times the symmetric dF."""
-        eta = 0.0 if self.viscosity is None else self.viscosity
-        return 2.0 * eta * self._volume_of_squared_gradients()
+        if self.viscosity is None:
+            return np.zeros(len(self.tets))
+        return 2.0 * self.viscosity * self._volume_of_squared_gradients()
 
     def _volume_of_squared_gradients(self) -> np.ndarray:
         B, volume = rest_shape(self.rest_positions, self.tets)

@@ -59,8 +59,8 @@ class Springs(Force):
     rest_length : float or array, optional
         l0 >= 0, () or (n_springs,) [m]. None: the lengths in `rest_positions`; from then on
         it is a parameter of its own.
-    damping : float or array
-        c >= 0, () or (n_springs,) [N s/m].
+    damping : float or array, optional
+        c >= 0, () or (n_springs,) [N s/m]. None: no damper, and no parameter.
     rest_positions : array, optional
         Positions of all nodes, (n_nodes, 3) [m], in which the springs are at rest. Read only
         where `rest_length` is None.
@@ -75,7 +75,7 @@ class Springs(Force):
     edges: Any
     stiffness: Any
     rest_length: Any = None
-    damping: Any = 0.0
+    damping: Any = None
     rest_positions: Any = None
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
@@ -105,8 +105,9 @@ class Springs(Force):
             )
         checks.freeze(self, "edges", edges)
         for name in ("stiffness", "damping", "rest_length"):
-            value = checks.scalar_or_array(name, getattr(self, name), n_springs, "n_springs")
-            checks.freeze(self, name, checks.non_negative(name, value))
+            if getattr(self, name) is not None:
+                value = checks.scalar_or_array(name, getattr(self, name), n_springs, "n_springs")
+                checks.freeze(self, name, checks.non_negative(name, value))
 
     @property
     def kind(self) -> ElementKind:
@@ -141,7 +142,7 @@ class Springs(Force):
 
     def pack_params(self) -> np.ndarray:
         """k, c and l0, (n_springs, 3)."""
-        values = (self.stiffness, self.damping, self.rest_length)
+        values = (self.stiffness, self._damping, self.rest_length)
         return np.stack([broadcast(value, len(self.edges)) for value in values], axis=-1)
 
     def pack_series(self, n_steps: int) -> np.ndarray:
@@ -155,7 +156,11 @@ class Springs(Force):
 
     def damping_bound(self) -> np.ndarray:
         """2 c, for the same reason."""
-        return np.array(broadcast(2.0 * self.damping, len(self.edges)))
+        return np.array(broadcast(2.0 * self._damping, len(self.edges)))
+
+    @property
+    def _damping(self) -> np.ndarray:
+        return np.zeros(()) if self.damping is None else self.damping
 
 
 def lengths(positions: np.ndarray, edges: np.ndarray) -> np.ndarray:

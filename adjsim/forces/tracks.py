@@ -2,21 +2,22 @@
 
 A track is a parameter of an obstacle that is constant, a series or a `Signal`
 (`adjsim/series.py`). Its rows are what a gap function reads: the parameter itself, a unit
-vector, or a rotation vector's matrix.
+vector, or the matrix of a rotation vector that turns an obstacle's nominal axes.
 
 Adjoint: `adjoint/forces/tracks.py`. Tests: `tests/forces/test_tracks.py`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from adjsim import checks
 from adjsim.rotations import rotation_matrix, rotation_rate
 
 
+AXES = np.eye(3)  # an obstacle's own, where it has no other orientation
 ROUNDING = 8.0 * np.finfo(np.float64).eps  # of the longest vector: a shorter one points anywhere
 
 
@@ -24,20 +25,21 @@ ROUNDING = 8.0 * np.finfo(np.float64).eps  # of the longest vector: a shorter on
 class Track:
     """A parameter of an obstacle that may vary in time.
 
-    `rows` turns its values, (k, *shape), to packed rows, (k, n).
+    `rows(values, axes)` turns its values, (k, *shape), to packed rows, (k, n); `axes` (3, 3) are
+    the obstacle's own axes in its nominal orientation, as columns, which only rotations read.
     """
 
     name: str
     shape: tuple[int, ...]
-    rows: Callable[[np.ndarray], np.ndarray]
+    rows: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def as_rows(values: np.ndarray) -> np.ndarray:
+def as_rows(values: np.ndarray, axes: np.ndarray = AXES) -> np.ndarray:
     """Return values as they are, (k, n)."""
     return values.reshape(len(values), -1)
 
 
-def unit_rows(values: np.ndarray) -> np.ndarray:
+def unit_rows(values: np.ndarray, axes: np.ndarray = AXES) -> np.ndarray:
     """Return vectors m, (k, 3), as unit vectors m/|m|.
 
     Raises
@@ -60,14 +62,14 @@ def unit_rows(values: np.ndarray) -> np.ndarray:
     return values / length
 
 
-def matrix_rows(values: np.ndarray) -> np.ndarray:
-    """Return rotation vectors, (k, 3) [rad], as matrices by columns, (k, 9)."""
-    return rotation_matrix(values).swapaxes(1, 2).reshape(-1, 9)
+def matrix_rows(values: np.ndarray, axes: np.ndarray = AXES) -> np.ndarray:
+    """Return where rotation vectors, (k, 3) [rad], turn the axes, matrices by columns, (k, 9)."""
+    return (rotation_matrix(values) @ axes).swapaxes(1, 2).reshape(-1, 9)
 
 
-def axis_rows(values: np.ndarray) -> np.ndarray:
+def axis_rows(values: np.ndarray, axes: np.ndarray = AXES) -> np.ndarray:
     """Return where rotation vectors, (k, 3) [rad], turn the y axis, (k, 3)."""
-    return rotation_matrix(values)[:, :, 1]
+    return (rotation_matrix(values) @ axes)[:, :, 1]
 
 
 CENTER = Track("center", (3,), as_rows)
@@ -87,7 +89,7 @@ def stack_rows(blocks: list[np.ndarray], count: int) -> np.ndarray:
     return np.broadcast_to(rows[:, None], (k, count, rows.shape[1]))
 
 
-def path_velocity(positions: npt.ArrayLike, dt: float) -> np.ndarray:
+def path_velocity(positions: Any, dt: float) -> np.ndarray:
     """Return the velocity along a path of points, by central differences.
 
     Parameters
@@ -113,7 +115,7 @@ def path_velocity(positions: npt.ArrayLike, dt: float) -> np.ndarray:
     return np.gradient(path, checks.positive("dt", checks.number("dt", dt)), axis=0)
 
 
-def path_angular_velocity(rotations: npt.ArrayLike, dt: float) -> np.ndarray:
+def path_angular_velocity(rotations: Any, dt: float) -> np.ndarray:
     """Return the angular velocity, world axes, along a path of rotation vectors.
 
     Omega = J(theta) dtheta/dt (`adjsim/rotations.py`), with central differences. The vectors

@@ -68,7 +68,7 @@ class TetMesh:
 
     def __post_init__(self) -> None:
         points = checks.array("points", self.points, ("n_points", 3))
-        tets = checks.indices("tets", self.tets, ("n_tets", 4), len(points))
+        tets = checks.indices("tets", self.tets, ("n_tets", 4), len(points), some=True)
         checks.freeze(self, "points", points)
         checks.freeze(self, "tets", tets)
         check_positive(points, tets)

@@ -44,7 +44,7 @@ class TriangleMesh:
 
     def __post_init__(self) -> None:
         points = checks.array("points", self.points, ("n_points", 3))
-        faces = checks.indices("faces", self.faces, ("n_faces", 3), len(points))
+        faces = checks.indices("faces", self.faces, ("n_faces", 3), len(points), some=True)
         checks.freeze(self, "points", points)
         checks.freeze(self, "faces", faces)
         twice = (faces == np.roll(faces, 1, axis=1)).any(axis=1)

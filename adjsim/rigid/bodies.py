@@ -4,14 +4,14 @@ Tests: `tests/rigid/test_bodies.py`. Adjoint of the mass properties: `adjoint/ri
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from adjsim import checks
-from adjsim.element import Parameter, broadcast, replace_values
+from adjsim.element import Parameter, broadcast
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.mass_properties import (
     MassProperties,
@@ -44,6 +44,13 @@ class BodyPoint:
         object.__setattr__(self, "body", checks.whole("body", self.body, 0))
 
 
+class BarePoints(NamedTuple):
+    """The points of a body without a surface, as a mesh without faces."""
+
+    points: np.ndarray
+    faces: np.ndarray = np.zeros((0, 3), np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class RigidBodies:
     """A set of rigid bodies, one per mesh.
@@ -53,8 +60,10 @@ class RigidBodies:
 
     Parameters
     ----------
-    meshes : TriangleMesh or sequence of TriangleMesh
-        The surface of each body, in any coordinates of its own.
+    meshes : TriangleMesh or array, or a sequence of them
+        The surface of each body, in any coordinates of its own; or only the points at which it
+        may be touched, (n_points, 3) [m], with `mass` and `inertia`. The centre of mass is then
+        at the origin, unless `center` says otherwise.
     density : float or array, optional
         rho, () or (n_bodies,) [kg/m^3], positive: m = rho V and I follow from it.
     mass : float or array, optional
@@ -103,6 +112,8 @@ class RigidBodies:
         Parameter("density", "ρ", "kg/m3", "() or (n_bodies,)", positive=True),
         Parameter("mass", "m", "kg", "() or (n_bodies,)", positive=True),
         Parameter("inertia", "I", "kg m2", "(6,) or (n_bodies, 6)"),
+        Parameter("vertices", "X", "m", "(n_vertices, 3)"),
+        Parameter("point_positions", "X_p", "m", "(n_placed, 3)"),
     )
 
     centers: np.ndarray = field(init=False)
@@ -115,13 +126,15 @@ class RigidBodies:
 
     def __post_init__(self) -> None:
         given = self.meshes
-        meshes = tuple(given) if isinstance(given, Iterable) else (given,)
-        if not meshes or not all(isinstance(mesh, TriangleMesh) for mesh in meshes):
+        alone = isinstance(given, np.ndarray | BarePoints) or not isinstance(given, Iterable)
+        meshes = (given,) if alone else tuple(given)
+        kinds = (TriangleMesh, BarePoints, np.ndarray)
+        if not meshes or not all(isinstance(mesh, kinds) for mesh in meshes):
             raise TypeError(
-                "`meshes` must be a TriangleMesh or a sequence of them, one per body, got "
-                f"{', '.join(type(mesh).__name__ for mesh in meshes) or 'none'}."
+                "`meshes` must be a TriangleMesh, an array of points or a sequence of these, one "
+                f"per body, got {', '.join(type(mesh).__name__ for mesh in meshes) or 'none'}."
             )
-        object.__setattr__(self, "meshes", meshes)
+        object.__setattr__(self, "meshes", tuple(map(_surface, range(len(meshes)), meshes)))
         self._check_weights(len(meshes))
         self._weigh()
         self._lay_out()
@@ -153,13 +166,24 @@ class RigidBodies:
             nothing = MassProperties(np.nan, np.full(3, np.nan), np.full(6, np.nan))
             found = [nothing] * n
         else:
-            found = [mass_properties(mesh, f"meshes[{b}]") for b, mesh in enumerate(self.meshes)]
+            found = [self._weighed(b, mesh) for b, mesh in enumerate(self.meshes)]
         centers = np.array([part.center for part in found])
         if self.center is not None:
             centers = np.broadcast_to(self.center, (n, 3))
         checks.freeze(self, "centers", centers)
         checks.freeze(self, "volumes", np.array([part.volume for part in found]))
         checks.freeze(self, "unit_inertia", np.array([part.inertia for part in found]))
+
+    def _weighed(self, b: int, mesh: Any) -> MassProperties:
+        """Return the mass properties of a mesh, or the origin as the centre of bare points."""
+        if isinstance(mesh, TriangleMesh):
+            return mass_properties(mesh, f"meshes[{b}]")
+        if self.mass is None or self.inertia is None:
+            raise ValueError(
+                f"`meshes[{b}]` is points alone, which have no volume: give `mass` and `inertia`, "
+                "or a TriangleMesh."
+            )
+        return MassProperties(np.nan, np.zeros(3), np.full(6, np.nan))
 
     def _lay_out(self) -> None:
         """Set the points about their centres of mass, body after body, and the faces."""
@@ -203,6 +227,21 @@ class RigidBodies:
         """Number of points: vertices and named points of all bodies."""
         return len(self.arms)
 
+    @cached_property
+    def vertices(self) -> np.ndarray:
+        """The points of all meshes, in their coordinates, (n_vertices, 3) [m]."""
+        return np.concatenate([mesh.points for mesh in self.meshes])
+
+    @property
+    def placed(self) -> list[str]:
+        """Names of the points that have a position, those of `point_positions`."""
+        return [name for name, point in self.points.items() if point.position is not None]
+
+    @property
+    def point_positions(self) -> np.ndarray:
+        """Positions of named points, in the coordinates of the meshes, (n_placed, 3) [m]."""
+        return np.array([self.points[name].position for name in self.placed]).reshape(-1, 3)
+
     @property
     def masses(self) -> np.ndarray:
         """Mass of each body, (n_bodies,) [kg]."""
@@ -239,11 +278,29 @@ class RigidBodies:
     def parameters(self) -> dict[str, np.ndarray]:
         """Return the differentiable parameters that these bodies have, by name."""
         present = {p.name: getattr(self, p.name) for p in self.PARAMETERS}
+        if not self.placed:
+            del present["point_positions"]
         return {name: value for name, value in present.items() if value is not None}
 
     def with_values(self, values: Mapping[str, Any]) -> "RigidBodies":
         """Return the bodies with other values of some parameters, all at once."""
-        return replace_values(self, values)
+        own = dict(values)
+        if "vertices" in own:
+            x = checks.array("vertices", own.pop("vertices"), self.vertices.shape)
+            parts = np.split(x, np.cumsum([len(mesh.points) for mesh in self.meshes])[:-1])
+            own["meshes"] = [
+                TriangleMesh(part, mesh.faces) if isinstance(mesh, TriangleMesh) else part
+                for mesh, part in zip(self.meshes, parts, strict=True)
+            ]
+        if "point_positions" in own:
+            shape = self.point_positions.shape
+            x = checks.array("point_positions", own.pop("point_positions"), shape)
+            moved = {
+                name: BodyPoint(at, self.points[name].body)
+                for name, at in zip(self.placed, x, strict=True)
+            }
+            own["points"] = {**self.points, **moved}
+        return replace(self, **own) if own else self
 
     def point_row(self, name: str) -> int:
         """Return which of `arms` a named point is.
@@ -273,6 +330,15 @@ def pack_bodies(
     arms = np.concatenate([np.zeros((0, 3)), *(part.arms for part in sets)])
     params = np.concatenate([np.zeros((0, 13)), *(part.packed_params for part in sets)])
     return ptr.astype(np.int64), arms.astype(dtype), params.astype(dtype)
+
+
+def _surface(b: int, mesh: Any) -> TriangleMesh | BarePoints:
+    """Return a mesh, or bare points that were given as an array."""
+    if not isinstance(mesh, np.ndarray):
+        return mesh
+    points = checks.array(f"meshes[{b}]", mesh, ("n_points", 3)).copy()
+    points.setflags(write=False)
+    return BarePoints(points)
 
 
 def _per_body(name: str, value: Any, n: int, size: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Where bodies start (`BodyState`), what they do (`BodyTrajectory`), and their vertices.
 
-    r_0 = exp(theta/2) (x) r_nominal       theta: rotation vector, in world axes
+    r_0 = exp(theta/2) (x) r_nominal       theta: `rotation`, r: `orientation`
     x_k = x + R(r) c_k                     vertices, for drawing
 
 Adjoint: `adjoint/rigid/pose.py`. Tests: `tests/rigid/test_pose.py`.
@@ -19,10 +19,8 @@ from adjsim.element import Parameter
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.quaternion import quat_exp, quat_matrix, quat_mul
 from adjsim.rigid.rows import place, read_3
+from adjsim.rotations import IDENTITY, unit_quaternions
 from adjsim.vec3 import scale
-
-
-IDENTITY = (0.0, 0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +33,16 @@ class BodyState:
     ----------
     position : array
         Centres of mass, (n_bodies, 3) [m].
-    rotation : array, optional
+    orientation : array, optional
         Nominal quaternions (x, y, z, w), (n_bodies, 4), of any length but 0: they are
-        divided by it. From body axes to world axes; None: no rotation.
+        divided by it. From body axes to world axes; None: those agree.
     velocity : array, optional
         Of the centres of mass, (n_bodies, 3) [m/s]. None: at rest.
     angular_velocity : array, optional
         In body axes, (n_bodies, 3) [rad/s]. None: at rest.
-    rotation_vector : array, optional
-        theta, (n_bodies, 3) [rad]: the bodies start at exp(theta/2) (x) rotation, turned by
-        theta about world axes. It is the parameter of the path "NAME.rotation". None: 0.
+    rotation : array, optional
+        Rotation vectors theta, (n_bodies, 3) [rad]: the bodies start at exp(theta/2) (x)
+        orientation, turned by theta about world axes. None: 0.
 
     Raises
     ------
@@ -53,10 +51,10 @@ class BodyState:
     """
 
     position: Any
-    rotation: Any = None
+    orientation: Any = None
     velocity: Any = None
     angular_velocity: Any = None
-    rotation_vector: Any = None
+    rotation: Any = None
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("position", "x", "m", "(n_bodies, 3)"),
@@ -71,37 +69,25 @@ class BodyState:
         if n == 0:
             raise ValueError("`position` must not be empty: it has one row per body.")
         checks.freeze(self, "position", position)
-        for name in ("velocity", "angular_velocity", "rotation_vector"):
+        for name in ("velocity", "angular_velocity", "rotation"):
             value = getattr(self, name)
             checks.freeze(self, name, np.zeros((n, 3)) if value is None else _rows(name, value, n))
-        given = IDENTITY if self.rotation is None else self.rotation
-        nominal = _rows("rotation", np.tile(given, (n, 1)) if given is IDENTITY else given, n, 4)
-        length = np.linalg.norm(nominal, axis=1, keepdims=True)
-        if not (length > 0.0).all():
-            raise ValueError(
-                f"`rotation` must not be a quaternion of length 0, got one for body "
-                f"{int(np.argmin(length))}. No rotation is {IDENTITY}, (x, y, z, w)."
-            )
-        checks.freeze(self, "rotation", nominal / length)
+        given = np.tile(IDENTITY, (n, 1)) if self.orientation is None else self.orientation
+        nominal = _rows("orientation", given, n, 4)
+        checks.freeze(self, "orientation", unit_quaternions("orientation", nominal))
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """Return the differentiable parameters by name; `rotation` is theta."""
-        return {
-            "position": self.position,
-            "rotation": self.rotation_vector,
-            "velocity": self.velocity,
-            "angular_velocity": self.angular_velocity,
-        }
+        """Return the differentiable parameters by name."""
+        return {p.name: getattr(self, p.name) for p in self.PARAMETERS}
 
     def with_values(self, values: Mapping[str, Any]) -> "BodyState":
-        """Return the state with other values of some parameters; `rotation` is theta."""
-        renamed = {"rotation_vector" if k == "rotation" else k: v for k, v in values.items()}
-        return replace(self, **renamed)
+        """Return the state with other values of some parameters."""
+        return replace(self, **values)
 
     def pack(self) -> np.ndarray:
         """Return position, quaternion, velocity, angular velocity: (n_bodies, 13)."""
-        quaternions = np.empty_like(self.rotation)
-        start_kernel()(self.rotation_vector, self.rotation, quaternions)
+        quaternions = np.empty_like(self.orientation)
+        start_kernel()(self.rotation, self.orientation, quaternions)
         return np.concatenate(
             [self.position, quaternions, self.velocity, self.angular_velocity], axis=1
         )
@@ -115,8 +101,8 @@ class BodyTrajectory:
     ----------
     position : array
         Centres of mass, (n_frames, n_bodies, 3) [m].
-    rotation : array
-        Unit quaternions (x, y, z, w), (n_frames, n_bodies, 4); r and -r are one rotation.
+    orientation : array
+        Unit quaternions (x, y, z, w), (n_frames, n_bodies, 4); r and -r are the same.
     velocity : array
         Of the centres of mass, (n_frames, n_bodies, 3) [m/s].
     angular_velocity : array
@@ -124,7 +110,7 @@ class BodyTrajectory:
     """
 
     position: np.ndarray
-    rotation: np.ndarray
+    orientation: np.ndarray
     velocity: np.ndarray
     angular_velocity: np.ndarray
 
@@ -135,7 +121,7 @@ class BodyTrajectory:
 
     def pack(self) -> np.ndarray:
         """Return position, quaternion, velocity, angular velocity: (n_frames, n_bodies, 13)."""
-        parts = (self.position, self.rotation, self.velocity, self.angular_velocity)
+        parts = (self.position, self.orientation, self.velocity, self.angular_velocity)
         return np.concatenate(parts, axis=-1)
 
 
@@ -147,7 +133,7 @@ def vertices(bodies: RigidBodies, poses: BodyTrajectory) -> np.ndarray:
     bodies : RigidBodies
         The set, with n_vertices vertices in all its meshes.
     poses : BodyTrajectory
-        Its positions and rotations.
+        Its positions and orientations.
 
     Returns
     -------
@@ -170,13 +156,13 @@ def vertices(bodies: RigidBodies, poses: BodyTrajectory) -> np.ndarray:
 
 
 def check_poses(bodies: RigidBodies, poses: BodyTrajectory) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions and rotations, contiguous, of one dtype, for so many bodies."""
-    x, r = np.asarray(poses.position), np.asarray(poses.rotation)
+    """Return positions and orientations, contiguous, of one dtype, for so many bodies."""
+    x, r = np.asarray(poses.position), np.asarray(poses.orientation)
     n = bodies.n_bodies
     if x.ndim != 3 or x.shape[1:] != (n, 3) or r.shape != (len(x), n, 4):
         raise ValueError(
-            f"`poses` must have positions (n_frames, {n}, 3) and rotations (n_frames, {n}, 4), "
-            f"got {x.shape} and {r.shape}."
+            f"`poses` must have positions (n_frames, {n}, 3) and orientations (n_frames, {n}, "
+            f"4), got {x.shape} and {r.shape}."
         )
     dtype = checks.float_dtype(x.dtype)
     return np.require(x, dtype, ("C", "W")), np.require(r, dtype, ("C", "W"))

@@ -85,7 +85,7 @@ class Hulls:
         """Return the cotangents of positions and rotations."""
         adj = vertices_vjp(self._set(motion), run.bodies[self.name], adj_vertices)
         return Pulled(
-            {f"{self.name}.position": adj.position, f"{self.name}.rotation": adj.rotation}
+            {f"{self.name}.position": adj.position, f"{self.name}.orientation": adj.orientation}
         )
 
     def _set(self, motion: Motion) -> RigidBodies:

@@ -94,12 +94,13 @@ def physics_kernels():
     def backward(real):
         loads, slots = group(real, "r1", "u1", "u1", "u1", "u1"), group(real, "r1", "r1", "r1")
         frames, fields = group(real, "i1", "r3", "r3", "r3"), group(real, "r3", "r3", "r3")
-        adj = group(real, "r2", "r2", "r2", "r2", "r1", "r1", "r1", "r1", "r2", "r2")
+        adj = group(real, "r2", "r2", "r2", "r2", "r1", "r1", "r1", "r1", "r2", "r2", "r2")
         rest = (frames, adj, array(real, 1), array(i, 1), fields)
         return types.Tuple((packed(real), loads, bodies(real), slots, *rest))
 
     def tangent(real):
-        loads, tan_loads = group(real, "r1", "r2", "u1", "u1", "i1"), group(real, "r1", "r2", "r2")
+        loads = group(real, "r1", "r2", "u1", "u1", "i1")
+        tan_loads = group(real, "r1", "r2", "r2", "r2")
         rows, slots = group(real, "r1", "r1", "r1"), group(real, "r1", "r1")
         states, index = group(real, *["r3"] * 6), array(i, 1)
         rest = (bodies(real), slots, array(real, 1), index, states, index)

@@ -113,6 +113,7 @@ def everything(device, dtype=np.float64):
     tangents |= {"pair.density": [9.0, 3.0], "pair.rotation": 0.1 * np.ones((2, 3))}
     tangents |= {"stone.inertia": 1e-5 * np.arange(6.0), "stone.velocity": [[1.0, 2.0, 3.0]]}
     tangents["floor.friction"] = np.ones(model.n_nodes)
+    tangents["stone.vertices"] = 0.01 * adj[0, :4]
     states, tangent = rollout_jvp(model, state, DT, N_STEPS, tangents, **options)
     budget = record(model, state, DT, N_STEPS, checkpoint="4kB", **options)
     out |= {f"4kB {path}": g for path, g in budget.vjp(adj, 0.1 * adj, bodies=turned).items()}

@@ -34,13 +34,18 @@ ZERO = {f"{blend} vjp rasterizer.{name}" for blend, names in UNKNOWN.items() for
 }
 ZERO |= {"dibr jvp mask", "hard jvp mask"}  # the one nearest face
 ZERO |= {"seamless vjp high.diffuse"}  # its normals cancel
+ZERO |= {f"{blend} vjp camera{k}.near" for blend in UNKNOWN for k in ("", ".0", ".1")}
 
 
 # Two views from the second on, no lights in the third, kappa in the fourth. Of outputs there
-# are four pictures, drawn twice, and four tangents, in place of one each.
+# are four pictures, drawn twice, and four tangents, in place of one each. The planes of a camera
+# have gradients in the second, and in all outputs.
 @pytest.mark.parametrize(
     ("what", "count"),
-    [("render", 29 + 35 + 27 + 30 + 29 + 29), ("outputs", 29 + 35 + 27 + 30 + 29 + 29 + 6 * 9)],
+    [
+        ("render", 29 + 35 + 27 + 30 + 29 + 29 + 2 * 2),
+        ("outputs", 29 + 35 + 27 + 30 + 29 + 29 + 6 * 9 + 2 * 11),
+    ],
 )
 def test_the_simulator_draws_and_differentiates_like_the_cpu(what, count):
     # The same Python operations, but for the exponential in the coverage (two roundings) and

@@ -134,7 +134,7 @@ def test_wind_may_be_a_series_or_a_signal_with_the_gradient_of_either(rng):
     per_step = two.sum(axis=1)
     expected = np.stack([(1 - t) @ per_step, t @ per_step])
     np.testing.assert_allclose(one, expected, rtol=0, atol=N_OPS * EPS * np.abs(two).sum())
-    with pytest.raises(ValueError, match="`air` has a series of 4 rows, but the rollout has 5"):
+    with pytest.raises(ValueError, match=r"`air.wind` has a series of 4 rows, .* 5 steps"):
         rollout(Model(np.ones(N_NODES), {"air": LiftDrag(triangles, *ROW, rows)}), state, 1e-2, 5)
 
 
@@ -191,7 +191,6 @@ N = "n_triangles"
         ({"triangles": [[0, 1]]}, rf"`triangles` must have shape \({N}, 3\), got \(1, 2\)"),
         ({"triangles": [[0, 1.5, 2]]}, "`triangles` must hold integers, got float64"),
         ({"triangles": [[0, 1, 2], [2, 1, 2]]}, r"must have three different nodes, .* at row 1"),
-        ({"triangles": np.zeros((0, 3), int)}, "`triangles` must not be empty"),
         ({"lift": -1.0}, "`lift` must not be negative, got -1"),
         ({"drag": -2.0}, "`drag` must not be negative, got -2"),
         ({"drag": [1.0, 2.0]}, rf"`drag` must have shape \(\) or \({N},\) = \(1,\), got \(2,\)"),

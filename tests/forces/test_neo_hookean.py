@@ -275,7 +275,6 @@ FITS = {"tets": [[0, 1, 2, 3]], "rest_positions": CORNER, "mu": 2.0, "lam": 4.0}
         ({"tets": [[0, 1, 2, 4]]}, r"`tets` must index the 4 points, 0 to 3, got \[0, 1, 2, 4\]"),
         ({"tets": [[0.5, 1, 2, 3]]}, r"`tets` must hold integers, got float64"),
         ({"tets": [[0, 1, 2]]}, r"`tets` must have shape \(n_tets, 4\), got \(1, 3\)"),
-        ({"tets": np.zeros((0, 4), int)}, r"`tets` must not be empty"),
         ({"rest_positions": np.zeros((4, 2))}, r"`rest_positions` must have shape \(n_nodes, 3\)"),
         ({"rest_positions": CORNER * np.nan}, r"`rest_positions` must be finite, got nan"),
         ({"mu": 0.0}, r"`mu` must be positive, got 0"),

@@ -306,7 +306,6 @@ N = "n_triangles"
         ({"triangles": [[0, 1, 3]]}, r"`triangles` must index the 3 points, 0 to 2, got \[0, 1, 3"),
         ({"triangles": [[0.5, 1, 2]]}, r"`triangles` must hold integers, got float64"),
         ({"triangles": [[0, 1]]}, rf"`triangles` must have shape \({N}, 3\), got \(1, 2\)"),
-        ({"triangles": np.zeros((0, 3), int)}, r"`triangles` must not be empty"),
         ({"rest_positions": np.zeros((3, 2))}, r"`rest_positions` must have shape \(n_nodes, 3\)"),
         ({"rest_positions": CORNER * np.nan}, r"`rest_positions` must be finite, got nan"),
         ({"mu": 0.0}, r"`mu` must be positive, got 0"),

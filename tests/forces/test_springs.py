@@ -210,7 +210,8 @@ def test_ends_at_one_place_are_named():
         rollout(model, State(x), 1e-3, 1)
 
 
-def test_no_springs_are_refused():
-    springs = Springs(np.zeros((0, 2), int), 1.0, rest_length=1.0)
-    with pytest.raises(ValueError, match=r"`net.edges` must not be empty"):
-        Model(np.ones(2), {"net": springs})
+def test_springs_without_damping_have_no_such_parameter():
+    given = Springs([[0, 1]], 1.0, rest_length=1.0)
+    assert set(given.parameters()) == {"stiffness", "rest_length"}
+    assert (given.pack_params()[:, 1] == 0.0).all()
+    assert "damping" in Springs([[0, 1]], 1.0, rest_length=1.0, damping=0.0).parameters()

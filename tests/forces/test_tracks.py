@@ -8,10 +8,12 @@ from adjoint.forces.tracks import ROW_TWINS
 from adjoint.rollout import record, rollout_jvp
 from adjsim.courses import Signal
 from adjsim.forces.box import BoxContact
+from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.tracks import path_angular_velocity, path_velocity, unit_rows
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
+from adjsim.rotations import rotation_matrix, rotation_rate
 from tests.forces.contract import EPS
 
 
@@ -36,12 +38,15 @@ def run_box(state, **tracks):
 def test_twins_of_rows_match_differences_and_are_transposes(rng, rows):
     values, tan = rng.standard_normal((2, 5, 3))
     twin, h = ROW_TWINS[rows], 1e-6
-    got = twin.jvp(values, tan)
-    difference = (rows(values + h * tan) - rows(values - h * tan)) / (2 * h)
+    axes = Rotation.from_quat(rng.standard_normal(4)).as_matrix()
+    got = twin.jvp(values, tan, axes)
+    difference = (rows(values + h * tan, axes) - rows(values - h * tan, axes)) / (2 * h)
     np.testing.assert_allclose(difference, got, rtol=0, atol=1e-9)
     adj = rng.standard_normal(got.shape)
     size = np.abs(adj).sum() * np.abs(got).max()
-    assert np.vdot(twin.vjp(values, adj), tan) == pytest.approx(np.vdot(adj, got), abs=EPS * size)
+    assert np.vdot(twin.vjp(values, adj, axes), tan) == pytest.approx(
+        np.vdot(adj, got), abs=EPS * size
+    )
 
 
 def test_a_series_of_equal_rows_is_the_constant_to_the_bit(scene, rng):
@@ -149,7 +154,7 @@ def test_what_cannot_be_a_track_is_named(call, message):
 def test_a_series_of_another_length_and_a_signal_through_zero_are_named_by_the_rollout():
     state = State(np.zeros((1, 3)))
     short = HalfSpaceContact(height=np.zeros(4))
-    with pytest.raises(ValueError, match=r"`floor` has a series of 4 rows, .* 6 steps"):
+    with pytest.raises(ValueError, match=r"`floor\.\w+` has a series of 4 rows, .* 6 steps"):
         rollout(Model([1.0], {"floor": short}), state, DT, N_STEPS)
     flips = HalfSpaceContact(normal=Signal([0, 4], [(0, 1, 0), (0, -1, 0)]))
     with pytest.raises(ValueError, match="`normal` must not be zero, as in row 2"):
@@ -164,3 +169,33 @@ def test_a_signal_that_rounding_takes_past_zero_is_named_too(back, row):
     with pytest.raises(ValueError, match=f"`normal` must not be zero, as in row {row}"):
         unit_rows(values)
     assert np.isfinite(unit_rows(np.delete(values, row, axis=0))).all()
+
+
+def test_an_orientation_is_what_a_rotation_turns(scene, rng):
+    state, adj = scene
+    theta, nominal = rng.standard_normal(3), rng.standard_normal(4)
+    both = Rotation.from_rotvec(theta) * Rotation.from_quat(nominal)
+    turned, plain = (
+        run_box(state, rotation=theta, orientation=nominal),
+        run_box(state, rotation=both.as_rotvec()),
+    )
+    np.testing.assert_allclose(turned.trajectory.x, plain.trajectory.x, rtol=0, atol=1e-14)
+    # about the same world axes: the Jacobians of the exponential differ, the gradients by them
+    one, two = (run.vjp(*adj)["it.rotation"] for run in (turned, plain))
+    own = np.linalg.solve(rotation_rate(theta).T, one)
+    np.testing.assert_allclose(
+        own, np.linalg.solve(rotation_rate(both.as_rotvec()).T, two), atol=1e-10
+    )
+
+
+def test_a_capsule_by_its_ends_lies_between_them(rng):
+    for first, last in (rng.standard_normal((2, 3)), ((0, 1, 0), (0, -1, 0))):
+        rod = CapsuleContact.between(first, last, 0.1, friction=0.2, friction_stiffness=1.0)
+        axis = (rotation_matrix(rod.rotation) @ rod.axes)[:, 1]
+        np.testing.assert_allclose(rod.center + rod.half_length * axis, last, atol=1e-15)
+        np.testing.assert_allclose(rod.center - rod.half_length * axis, first, atol=1e-15)
+        assert rod.friction == 0.2
+    with pytest.raises(ValueError, match="`first` and `last` must be two places"):
+        CapsuleContact.between((0, 1, 0), (0, 1, 0), 0.1)
+    with pytest.raises(ValueError, match="`orientation` must not be a quaternion of length 0"):
+        BoxContact(orientation=(0, 0, 0, 0))

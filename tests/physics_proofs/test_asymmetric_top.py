@@ -39,7 +39,7 @@ def spin_free(inertia, spin, dt, time, n_frames=1, gravity=(0.0, 0.0, 0.0), velo
 def kept(states):
     """Energy (n,) and angular momentum in world axes (n, 3)."""
     omega = states.angular_velocity.reshape(-1, 3)
-    turned = Rotation.from_quat(states.rotation.reshape(-1, 4))
+    turned = Rotation.from_quat(states.orientation.reshape(-1, 4))
     return 0.5 * np.einsum("ni,ij,nj->n", omega, TENSOR, omega), turned.apply(omega @ TENSOR)
 
 
@@ -97,12 +97,12 @@ def test_a_sphere_spins_uniformly_and_falls_freely_to_rounding():
     equal = [2e-3, 2e-3, 2e-3, 0, 0, 0]
     gravity, velocity = np.array([0.1, -9.8, 0.3]), np.array([1.0, 2.0, -0.5])
     end, start = spin_free(equal, spin, dt, n * dt, 1, gravity, velocity)
-    turn = rigid.product(start.rotation[0], rigid.exponential(n * dt / 2 * spin))
+    turn = rigid.product(start.orientation[0], rigid.exponential(n * dt / 2 * spin))
     t = n * dt
     way = velocity * t + gravity * t * (t + dt) / 2
     errors = [
         np.abs(end.angular_velocity[0, 0] - spin).max(),
-        np.abs(end.rotation[0, 0] - turn).max(),
+        np.abs(end.orientation[0, 0] - turn).max(),
         np.abs(end.position[0, 0] - way).max(),
     ]
     print(f"\nsphere after {n} steps: spin, rotation, place off by {errors}")
@@ -112,7 +112,7 @@ def test_a_sphere_spins_uniformly_and_falls_freely_to_rounding():
 
 def test_the_quaternion_stays_of_unit_length_over_1e5_steps():
     end, _ = spin_free(INERTIA, 10 * SPIN, 1e-4, 10.0)
-    off = abs(np.linalg.norm(end.rotation) - 1.0)
+    off = abs(np.linalg.norm(end.orientation) - 1.0)
     print(f"\n|r| - 1 after 1e5 steps: {off:.1e}")
     # A random walk of 1e5 roundings would be 4e-14; their sum at worst 1e-11.
     assert off <= 1e-11

@@ -84,8 +84,8 @@ def test_a_turned_world_moves_alike_and_its_gradient_turns_with_it(obstacle):
         "position": after.position[0] - TURN.apply(before.position[0]),
         "velocity": after.velocity[0] - TURN.apply(before.velocity[0]),
         "spin": after.angular_velocity - before.angular_velocity,
-        "rotation": (Rotation.from_quat(after.rotation[0]).inv() * TURN
-                     * Rotation.from_quat(before.rotation[0])).as_rotvec(),
+        "rotation": (Rotation.from_quat(after.orientation[0]).inv() * TURN
+                     * Rotation.from_quat(before.orientation[0])).as_rotvec(),
     }  # fmt: skip
     slopes = {
         path: (h[path] - TURN.apply(g[path])) / np.abs(g[path]).max()

@@ -54,6 +54,22 @@ def tensor(six):
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
+def mass_properties(x, faces):
+    """Volume, centre and six numbers of the inertia about it, at density 1, of a closed mesh.
+
+    Sums over tetrahedra from the origin, whose second moment is det/120 sum (1 + d_ab) x_a x_b^T.
+    """
+    corners = x[faces]
+    det = np.sum(corners[:, 0] * np.cross(corners[:, 1], corners[:, 2]), axis=1)
+    volume, total = det.sum() / 6, corners.sum(axis=1)
+    center = det @ total / (24 * volume)
+    second = np.einsum("e,eai,eaj->ij", det, corners, corners)
+    second = (second + np.einsum("e,ei,ej->ij", det, total, total)) / 120
+    about = second - volume * np.outer(center, center)
+    I = np.trace(about) * np.eye(3) - about
+    return volume, center, I[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
+
+
 def points(state, c):
     """Positions and velocities (n, 3) of points c (n, 3) of a body (x, r, v, w)."""
     x, r, v, w = state

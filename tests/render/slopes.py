@@ -85,6 +85,8 @@ def felt(gradient, scene, rasterizer):
     Where the nearest face alone has a colour, some light or object may be hidden.
     """
     inert = {f"rasterizer.{key}" for key in INERT[type(rasterizer.blend)]}
+    if not isinstance(rasterizer.blend, Softmax):
+        inert |= {"camera.near"} & set(gradient)  # beside far, where depth is an output
     in_sky = any(isinstance(light, SphericalHarmonics) for light in scene.lights.values())
     lit = {"coefficients"} if in_sky else {"diffuse", "direction"}
     if in_sky:

@@ -126,7 +126,7 @@ def test_the_twins_of_softmax_are_its_derivatives(rng, n, spread):
     fragments, numbers = pixel(rng, n, spread), settings()
     tangents = FragmentTangents(rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 3)))
     tan_background, adj_rgba = rng.normal(size=3), rng.normal(size=4)
-    tan_gamma, tan_epsilon = 0.02, 0.3
+    tan_gamma, tan_epsilon, tan_near, tan_far = 0.02, 0.3, 0.4, -30.0
 
     def at(t):
         there = fragments._replace(
@@ -135,17 +135,19 @@ def test_the_twins_of_softmax_are_its_derivatives(rng, n, spread):
             rgb=fragments.rgb + t * tangents.rgb,
         )
         moved = settings(0.05 + t * tan_gamma, 0.9 + t * tan_epsilon)
+        moved = moved._replace(near=0.1 + t * tan_near, far=100.0 + t * tan_far)
         return np.array(softmax_body(0, n, covered(there), moved, BACKGROUND + t * tan_background))
 
     pushed = softmax_jvp_body(
-        0, n, fragments, tangents, numbers, (tan_gamma, tan_epsilon), BACKGROUND, tan_background
-    )
+        0, n, fragments, tangents, numbers, (tan_gamma, tan_epsilon, tan_near, tan_far),
+        BACKGROUND, tan_background,
+    )  # fmt: skip
     # u = z~/gamma moves by 20 per unit: third derivatives of order 20^3, h^2 gives 1e-6.
     h = 1e-5
     near, wide = (at(h) - at(-h)) / (2 * h), (at(2 * h) - at(-2 * h)) / (4 * h)
     np.testing.assert_allclose(pushed, (4 * near - wide) / 3, atol=1e-8)
     adj = poisoned(n)
-    adj_background, adj_gamma, adj_epsilon = softmax_vjp_body(
+    adj_background, (adj_gamma, adj_epsilon, adj_near, adj_far) = softmax_vjp_body(
         0, n, fragments, numbers, BACKGROUND, tuple(adj_rgba), adj
     )
     pulled = (
@@ -155,5 +157,7 @@ def test_the_twins_of_softmax_are_its_derivatives(rng, n, spread):
         + np.dot(adj_background, tan_background)
         + adj_gamma * tan_gamma
         + adj_epsilon * tan_epsilon
+        + adj_near * tan_near
+        + adj_far * tan_far
     )
     assert abs(np.dot(pushed, adj_rgba) - pulled) <= 1e-12 * np.abs(pushed).sum() + 1e-14

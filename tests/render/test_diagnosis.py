@@ -139,13 +139,13 @@ def test_colours_of_softmax_are_soft_at_a_wide_gamma():
 
 
 def test_an_object_of_the_colour_of_what_is_behind_it_has_no_contrast():
-    sigma, gray = softness(1.0, 32), (0.4, 0.4, 0.4)  # of `Material.ambient`
-    found = asked(CORNERS, at_pixel(12, 16, channels=3), sigma=sigma, background=gray)
+    sigma, white = softness(1.0, 32), (1.0, 1.0, 1.0)  # as the square
+    found = asked(CORNERS, at_pixel(12, 16, channels=3), sigma=sigma, background=white)
     assert found.reason is Reason.NO_CONTRAST
     assert "Give the loss alpha" in str(found)
-    alpha = asked(CORNERS, at_pixel(12, 16), sigma=sigma, background=gray)
+    alpha = asked(CORNERS, at_pixel(12, 16), sigma=sigma, background=white)
     assert alpha.reason is Reason.MOVES
-    other = asked(CORNERS, at_pixel(12, 16, channels=3), sigma=sigma, background=(0.1, 0.4, 0.4))
+    other = asked(CORNERS, at_pixel(12, 16, channels=3), sigma=sigma, background=(0.1, 1.0, 1.0))
     assert other.reason is Reason.MOVES
 
 

@@ -56,5 +56,6 @@ def test_where_nothing_is_drawn_depth_is_that_of_far_and_the_rest_is_zero(rng, b
     np.testing.assert_array_equal(record.images["normals"], 0.0)
     np.testing.assert_array_equal(record.images["mask"], 0.0)
     gradient = record.vjp({name: np.ones_like(record.images[name]) for name in OTHERS})
+    assert gradient.pop("camera.far") == 12.0  # pixels
     for value in gradient.values():
         np.testing.assert_array_equal(value, 0.0)

@@ -128,7 +128,7 @@ def test_a_square_of_two_faces_has_no_seam_and_fades_outside_alone():
     expected = np.zeros(size)
     expected[10:20, 10:20] = 1.0  # a third of the view; its diagonal runs through pixel centres
     np.testing.assert_array_equal(hard[..., 3], expected)
-    np.testing.assert_allclose(hard[10:20, 10:20, :3], 0.4, rtol=1e-15)
+    np.testing.assert_allclose(hard[10:20, 10:20, :3], 1.0, rtol=1e-15)
     np.testing.assert_array_equal(hard[0, 0, :3], [0.1, 0.2, 0.3])
     kappa = 4e-3
     image = rasterize(scene, STRAIGHT, soft(blend=DIBR(kappa)), vertices, size)

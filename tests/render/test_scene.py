@@ -1,7 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from render.blending import Hard
+from render.camera import Camera
 from render.scene import DirectionalLight, Material, Mesh, Scene, SphericalHarmonics
+from render.soft_raster import SoftRasterizer, rasterize
 from render.textures import Texture
 
 
@@ -134,3 +139,15 @@ def test_what_is_not_of_the_kind_is_refused(make, message):
 def test_a_direction_may_be_very_short_or_long(size):
     light = DirectionalLight((3.0 * size, 4.0 * size, 0.0))
     np.testing.assert_allclose(light.unit_direction(), (0.6, 0.8, 0.0), rtol=1e-15)
+
+
+def test_without_lights_colours_are_drawn_as_they_are():
+    faces, x = [[0, 1, 2]], np.array([[-9.0, -9, 0], [9, -9, 0], [0, 9, 0]])
+    view = Camera((0, 0, 3.0), (0, 0, 0))
+    own, given = Mesh(faces, [[0.8, 0.5, 0.2]]), Material(ambient=0.4)
+    for mesh, shade in ((own, 1.0), (replace(own, material=given), 0.4)):
+        image = rasterize(Scene({"t": mesh}), view, SoftRasterizer(blend=Hard()), {"t": x}, (2, 2))
+        np.testing.assert_allclose(image[0, 0, :3], shade * np.array([0.8, 0.5, 0.2]), rtol=1e-15)
+    lit = Scene({"t": own}, {"sun": DirectionalLight((0, 0, 1))})
+    assert lit.objects["t"].material.ambient == 0.4
+    assert own.material.ambient is None

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
@@ -56,6 +57,7 @@ def tumbling(rng, *, soft=False):
     forces = {
         "floor": HalfSpaceContact(**FLOOR, body="blocks"),
         "ground": HalfSpaceContact(**FLOOR, body="stone", contact_nodes=[0, 1, 2, 4, 5, 7]),
+        "push": ExternalForces("tip", (0.3, -0.2, 0.1), body="stone"),
     }
     states = {
         "blocks": BodyState(
@@ -77,6 +79,7 @@ def tumbling(rng, *, soft=False):
         "floor": forces["floor"],
         "under": HalfSpaceContact(**FLOOR),
         "ground": forces["ground"],
+        "push": forces["push"],
     }
     x = mesh.points + np.array([0.0, 0.01, 1.0])
     nodes = State(x, np.broadcast_to([0.4, -0.6, 0.0], x.shape), states)
@@ -99,16 +102,19 @@ def referenced(model, state, dt, n_steps, frames, values=None):
             states.append(
                 (
                     own[f"{name}.position"][b],
-                    rigid.product(turn, start.rotation[b]),
+                    rigid.product(turn, start.orientation[b]),
                     own[f"{name}.velocity"][b],
                     own[f"{name}.angular_velocity"][b],
                 )
             )
-            arms.append(part.arms[part.point_ptr[b] : part.point_ptr[b + 1]])
+            x = np.split(own[f"{name}.vertices"], part.n_bodies)[b]
+            volume, center, unit = rigid.mass_properties(x, part.meshes[b].faces)
+            named = own.get(f"{name}.point_positions", np.zeros((0, 3)))
+            arms.append(np.concatenate([x, named]) - center)
             owners.append(name)
             if f"{name}.density" in own:
                 rho = np.broadcast_to(own[f"{name}.density"], part.n_bodies)[b]
-                weights.append((rho * part.volumes[b], rho * part.unit_inertia[b]))
+                weights.append((rho * volume, rho * unit))
             else:
                 weights.append((own[f"{name}.mass"], own[f"{name}.inertia"]))
 
@@ -116,7 +122,9 @@ def referenced(model, state, dt, n_steps, frames, values=None):
         name = {"blocks": "floor", "stone": "ground"}[owners[b]]
         nodes = None if name == "floor" else [0, 1, 2, 4, 5, 7]
         law = {key: own[f"{name}.{key}"] for key in model.forces[name].parameters()}
-        return half_space.forces(x, v, nodes=nodes, **law)
+        forces = half_space.forces(x, v, nodes=nodes, **law)
+        tip = np.arange(len(x)) == 8  # of the stone: its named point
+        return forces + tip[:, None] * own["push.force"]
 
     frames = rigid.rollout(
         states, arms, weights, contact, own["gravity"], dt, n_steps, list(frames)

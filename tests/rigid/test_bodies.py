@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adjoint.rigid.bodies import pack_params_jvp, pack_params_vjp
+from adjoint.rigid.bodies import arms_jvp, pack_params_jvp, pack_params_vjp
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.bodies import BodyPoint, RigidBodies
 from adjsim.rigid.mass_properties import from_six, mass_properties
@@ -53,8 +53,8 @@ def test_a_density_gives_mass_and_inertia_and_a_mass_the_inertia_too(meshes):
     np.testing.assert_allclose(dense.inertias, expected, rtol=1e-14)
     heavy = RigidBodies(meshes, mass=m)
     np.testing.assert_allclose(heavy.packed_params, dense.packed_params, rtol=1e-13)
-    assert set(dense.parameters()) == {"density"}
-    assert set(heavy.parameters()) == {"mass"}
+    assert set(dense.parameters()) == {"density", "vertices"}
+    assert set(heavy.parameters()) == {"mass", "vertices"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,22 +68,26 @@ def test_packed_rows_are_inverse_mass_inertia_and_its_inverse(rng, meshes, kind)
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_twins_of_the_packing(rng, meshes, kind):
-    bodies, step = RigidBodies(meshes, **weights(rng, kind)), 1e-6
+    points = {"tip": [0.1, 0.2, 0.3], "middle": BodyPoint(body=1), "edge": BodyPoint([0, 1, 0], 2)}
+    bodies, step = RigidBodies(meshes, **weights(rng, kind), points=points), 1e-6
     tangents = {k: v * rng.standard_normal(v.shape) for k, v in bodies.parameters().items()}
     ahead, behind = (
         bodies.with_values(
             {k: v + sign * step * tangents[k] for k, v in bodies.parameters().items()}
-        ).packed_params
+        )
         for sign in (1, -1)
     )
-    pushed = pack_params_jvp(bodies, tangents)
-    np.testing.assert_allclose(pushed, (ahead - behind) / (2 * step), rtol=1e-7, atol=1e-7)
-    adj = rng.standard_normal(pushed.shape)
-    pulled = pack_params_vjp(bodies, adj)
+    pushed, moved = pack_params_jvp(bodies, tangents), arms_jvp(bodies, tangents)
+    found = (ahead.packed_params - behind.packed_params) / (2 * step)
+    scales = np.abs(found).max(axis=0)
+    np.testing.assert_allclose(pushed / scales, found / scales, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(moved, (ahead.arms - behind.arms) / (2 * step), rtol=0, atol=1e-9)
+    adj, adj_arms = rng.standard_normal(pushed.shape), rng.standard_normal(moved.shape)
+    pulled = pack_params_vjp(bodies, adj, adj_arms)
     assert {k: v.shape for k, v in pulled.items()} == {k: v.shape for k, v in tangents.items()}
     terms = np.concatenate([np.ravel(pulled[name] * tangents[name]) for name in tangents])
-    scale = np.abs(pushed * adj).sum() + np.abs(terms).sum()
-    assert abs(np.sum(pushed * adj) - terms.sum()) <= 1e-13 * scale
+    left = np.concatenate([np.ravel(pushed * adj), np.ravel(moved * adj_arms)])
+    assert abs(left.sum() - terms.sum()) <= 1e-13 * (np.abs(left).sum() + np.abs(terms).sum())
 
 
 def test_points_are_about_the_centre_of_mass_body_after_body(meshes):
@@ -107,6 +111,25 @@ def test_an_open_mesh_will_do_with_mass_inertia_and_centre():
     bodies = RigidBodies(OPEN, mass=2.0, inertia=INERTIA, center=[0.5, 0.5, 0.4])
     np.testing.assert_array_equal(bodies.arms[0], [-0.5, -0.5, -0.4])
     np.testing.assert_allclose(bodies.packed_params[0, :7], [0.5, *INERTIA], rtol=1e-15)
+
+
+def test_points_alone_will_do_with_mass_and_inertia():
+    points = np.array([[0.0, -0.1, 0.0], [0.1, 0.2, 0.3]])
+    bodies = RigidBodies([points, box()], mass=2.0, inertia=INERTIA)
+    np.testing.assert_array_equal(bodies.arms[:2], points)
+    assert (len(bodies.hull), len(bodies.faces)) == (10, 12)
+    np.testing.assert_array_equal(bodies.vertices, [*points, *box().points])
+    one = RigidBodies(points, mass=2.0, inertia=INERTIA, center=[0.1, 0, 0])
+    np.testing.assert_array_equal(one.arms, points - [0.1, 0, 0])
+    moved = one.with_values({"vertices": 2.0 * points})
+    np.testing.assert_array_equal(moved.arms, 2.0 * points - [0.1, 0, 0])
+    for arguments in ({"density": 1.0, "inertia": INERTIA}, {"mass": 1.0}):
+        with pytest.raises(ValueError, match=r"`meshes\[0\]` is points alone, .*`inertia`"):
+            RigidBodies(points, **arguments)
+    with pytest.raises(ValueError, match=r"`meshes\[0\]` must have shape \(n_points, 3\)"):
+        RigidBodies(np.zeros((2, 2)), mass=1.0, inertia=INERTIA)
+    with pytest.raises(ValueError, match=r"`vertices` must have shape \(2, 3\)"):
+        one.with_values({"vertices": points[:1]})
 
 
 @pytest.mark.parametrize(
@@ -142,11 +165,11 @@ def test_meshes_are_refused_that_cannot_be_weighed():
         RigidBodies(inside_out, density=1.0)
     with pytest.raises(ValueError, match=r"`meshes\[0\]` must be closed"):
         RigidBodies(OPEN, density=1.0, inertia=INERTIA, center=[0, 0, 0])  # no volume
-    with pytest.raises(TypeError, match=r"`meshes` must be a TriangleMesh or .*, got none"):
+    with pytest.raises(TypeError, match=r"`meshes` must be a TriangleMesh, .* got none"):
         RigidBodies([], mass=1.0)
     with pytest.raises(TypeError, match="one per body, got int, int"):
         RigidBodies([1, 2], mass=1.0)
-    with pytest.raises(TypeError, match=r"`meshes` must be a TriangleMesh or .*, got NoneType"):
+    with pytest.raises(TypeError, match=r"`meshes` must be a TriangleMesh, .* got NoneType"):
         RigidBodies(None, mass=1.0)
 
 

@@ -93,24 +93,25 @@ def test_summing_and_placing_are_adjoint(rng, bodies, slots):
 
 @pytest.fixture
 def direction(rng):
-    """Tangents of p, f, params and gravity."""
+    """Tangents of p, f, params, gravity and arms."""
     return (
         rng.normal(size=(2, STATE_SIZE)),
         rng.normal(size=(N_ROWS, 3)),
         rng.normal(size=(2, PARAMS_SIZE)),
         rng.normal(size=3),
+        rng.normal(size=(sum(SIZES), 3)),
     )
 
 
 def pushed(bodies, slots, p, f, direction):
     """Tangents of the new states, positions and velocities."""
     ptr, slots_of, write = slots
-    tan_p, tan_f, tan_params, tan_g = direction
+    tan_p, tan_f, tan_params, tan_g, tan_arms = direction
     p_new, _, _ = stepped(bodies, slots, p, f)
     out = np.zeros_like(p), np.zeros((N_ROWS, 3)), np.zeros((N_ROWS, 3))
     for b in range(2):
         tangent_body(
-            b, DT, tan_g, ptr, slots_of, write(f), write(tan_f), bodies, tan_params,
+            b, DT, tan_g, ptr, slots_of, write(f), write(tan_f), bodies, tan_params, tan_arms,
             p, p_new, tan_p, *out,
         )  # fmt: skip
     return out
@@ -118,10 +119,10 @@ def pushed(bodies, slots, p, f, direction):
 
 def test_the_tangent_of_a_step_is_the_central_difference(rng, bodies, slots, direction):
     p, f, step = states(rng), rng.normal(size=(N_ROWS, 3)), 1e-6
-    tan_p, tan_f, tan_params, tan_g = direction
+    tan_p, tan_f, tan_params, tan_g, tan_arms = direction
 
     def at(t):
-        moved = (bodies[0], bodies[1], bodies[2] + t * tan_params)
+        moved = (bodies[0], bodies[1] + t * tan_arms, bodies[2] + t * tan_params)
         return stepped(moved, slots, p + t * tan_p, f + t * tan_f, GRAVITY + t * tan_g)
 
     for ahead, behind, tangent in zip(
@@ -139,33 +140,35 @@ def test_a_step_and_the_points_before_it_are_undone_as_the_tangent_says(
     ptr, slots_of, write = slots
     p, f = states(rng), rng.normal(size=(N_ROWS, 3))
     adj_new, adj_x, adj_v = rng.normal(size=(2, 13)), *rng.normal(size=(2, N_ROWS, 3))
-    tan_p, tan_f, tan_params, tan_g = direction
+    tan_p, tan_f, tan_params, tan_g, tan_arms = direction
     r = p[:, 3:7]  # the reference turns by r (x) c (x) r*, which is R only on the sphere
     tan_p[:, 3:7] -= (tan_p[:, 3:7] * r).sum(axis=1, keepdims=True) * r
     tan_new, _, _ = pushed(bodies, slots, p, f, direction)
-    tan_x, tan_v = placed_tangents(bodies, p, tan_p)
+    tan_x, tan_v = placed_tangents(bodies, p, tan_p, tan_arms)
     left = np.sum(tan_new * adj_new) + np.sum(tan_x * adj_x) + np.sum(tan_v * adj_v)
 
-    adj_p, adj_f, adj_g, adj_params = (
+    adj_p, adj_f, adj_g, adj_params, adj_arms = (
         adj_new.copy(), np.zeros((N_ROWS, 3)), np.zeros((2, 3)), np.zeros((2, 13)),
+        np.zeros((sum(SIZES), 3)),
     )  # fmt: skip
     for b in range(2):
-        adj = (adj_p, adj_f, adj_g, adj_params)
+        adj = (adj_p, adj_f, adj_g, adj_params, adj_arms)
         undo_body_step(b, b, DT, ptr, slots_of, write(f), bodies, p, adj)
         loads = (ptr, slots_of, ptr, slots_of)
-        add_points(b, loads, write(adj_x), write(adj_v), bodies, p, adj_p)
+        add_points(b, loads, write(adj_x), write(adj_v), bodies, p, adj_p, adj_arms)
     parts = (adj_p * tan_p, adj_f * tan_f, adj_params * tan_params, adj_g * tan_g)
+    parts += (adj_arms * tan_arms,)
     assert left == pytest.approx(sum(part.sum() for part in parts), rel=1e-12)
     assert all(np.abs(part).sum() > 0 for part in parts)
 
 
-def placed_tangents(bodies, p, tan_p):
+def placed_tangents(bodies, p, tan_p, tan_arms):
     """Tangents of the points at states p, by a complex step through the reference."""
     x, v = np.zeros((2, N_ROWS, 3))
     ptr, arms, _ = bodies
     for b in range(2):
         state = np.split(p[b] + 1e-30j * tan_p[b], (3, 7, 10))
-        c = arms[ptr[b] - N_NODES : ptr[b + 1] - N_NODES]
+        c = (arms + 1e-30j * tan_arms)[ptr[b] - N_NODES : ptr[b + 1] - N_NODES]
         rows = slice(ptr[b], ptr[b + 1])
         x[rows], v[rows] = (part.imag / 1e-30 for part in rigid.points(state, c))
     return x, v

@@ -38,7 +38,7 @@ def test_vertices_are_turned_and_shifted_and_named_points_are_none(rng, bodies):
     assert x.shape == (N_FRAMES, 16, 3)
     for f in range(N_FRAMES):
         for b, mesh in enumerate(bodies.meshes):
-            R = Rotation.from_quat(at.rotation[f, b]).as_matrix()
+            R = Rotation.from_quat(at.orientation[f, b]).as_matrix()
             expected = at.position[f, b] + (mesh.points - bodies.centers[b]) @ R.T
             np.testing.assert_allclose(x[f, 8 * b : 8 * b + 8], expected, rtol=0, atol=1e-14)
     assert bodies.faces.max() == 15
@@ -54,7 +54,7 @@ def test_the_twins_of_the_vertices(rng, bodies):
             bodies,
             BodyTrajectory(
                 at.position + sign * step * tan.position,
-                at.rotation + sign * step * tan.rotation,
+                at.orientation + sign * step * tan.orientation,
                 at.velocity,
                 at.angular_velocity,
             ),
@@ -66,7 +66,7 @@ def test_the_twins_of_the_vertices(rng, bodies):
     adj = rng.standard_normal(pushed.shape)
     pulled = vertices_vjp(bodies, at, adj)
     left = np.sum(pushed * adj)
-    right = np.sum(pulled.position * tan.position) + np.sum(pulled.rotation * tan.rotation)
+    right = np.sum(pulled.position * tan.position) + np.sum(pulled.orientation * tan.orientation)
     assert left == pytest.approx(right, rel=1e-13)
     assert not pulled.velocity.any()
     assert not pulled.angular_velocity.any()
@@ -81,7 +81,7 @@ def test_poses_of_another_set_are_refused(rng, bodies):
 
 def test_a_body_starts_at_its_nominal_rotation_turned_about_world_axes(rng):
     theta, nominal = rng.standard_normal((2, 3)), rng.standard_normal((2, 4))
-    state = BodyState(np.zeros((2, 3)), nominal, rotation_vector=theta)
+    state = BodyState(np.zeros((2, 3)), nominal, rotation=theta)
     theirs = Rotation.from_rotvec(theta) * Rotation.from_quat(nominal)
     found = Rotation.from_quat(state.pack()[:, 3:7])
     np.testing.assert_allclose(found.as_matrix(), theirs.as_matrix(), rtol=0, atol=1e-15)
@@ -116,16 +116,16 @@ def test_the_twins_of_the_start(rng, angle):
 def test_one_body_may_leave_out_its_axis_and_the_rest_is_at_rest():
     state = BodyState([1.0, 2.0, 3.0], [0.0, 0.0, 2.0, 0.0])
     np.testing.assert_array_equal(state.pack(), [[1, 2, 3, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]])
-    np.testing.assert_array_equal(BodyState([[0, 0, 0]]).rotation, [[0, 0, 0, 1]])
+    np.testing.assert_array_equal(BodyState([[0, 0, 0]]).orientation, [[0, 0, 0, 1]])
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0, 0, 0], [0, 0, 0, 0]), r"`rotation` must not be a quaternion of length 0.*body 0"),
+        (([0, 0, 0], [0, 0, 0, 0]), r"`orientation` must not be a quaternion of length 0.*row 0"),
         (([0, 0],), r"`position` must have shape \(n_bodies, 3\)"),
         ((np.zeros((0, 3)),), "`position` must not be empty"),
-        (([0, 0, 0], [0, 0, 1]), r"`rotation` must have shape \(1, 4\)"),
+        (([0, 0, 0], [0, 0, 1]), r"`orientation` must have shape \(1, 4\)"),
         (([0, 0, 0], None, [[0, 0, 0]] * 2), r"`velocity` must have shape \(1, 3\)"),
         (([0, 0, np.nan],), "`position` must be finite"),
     ],

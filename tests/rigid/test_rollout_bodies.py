@@ -33,7 +33,7 @@ def packed(trajectory):
 
 def split(model, adj):
     """Cotangents of packed states as `Record.vjp` takes them."""
-    names = ("position", "rotation", "velocity", "angular_velocity")
+    names = ("position", "orientation", "velocity", "angular_velocity")
     return {
         name: dict(zip(names, np.split(adj[:, part], (3, 7, 10), axis=-1), strict=True))
         for name, part in model.body_slices().items()
@@ -193,10 +193,10 @@ def test_quaternions_keep_their_length_in_float32(turn):
     state = State(bodies={"ball": BodyState((0.0, 0.0, 0.0), angular_velocity=omega)})
     options = {"frames": range(0, 100_001, 1000)}
     single = rollout(model, state, DT, 100_000, dtype=np.float32, **options).bodies["ball"]
-    r = single.rotation[:, 0].astype(float)
+    r = single.orientation[:, 0].astype(float)
     # Each of four numbers is rounded once, and so are the length and its inverse.
     assert np.abs(np.linalg.norm(r, axis=1) - 1.0).max() <= 4 * 6e-8
-    exact = rollout(model, state, DT, 100_000, **options).bodies["ball"].rotation[:, 0]
+    exact = rollout(model, state, DT, 100_000, **options).bodies["ball"].orientation[:, 0]
     assert np.abs(np.linalg.norm(exact, axis=1) - 1.0).max() <= 4 * 1.2e-16
     # A step rounds r by 6e-8 and the angle by 6e-8 of itself, at worst all to one side.
     assert np.abs(r - exact).max() <= 100_000 * 6e-8 * (1.0 + turn)

@@ -132,8 +132,10 @@ def test_declared_parameters_come_from_the_classes():
         ("SoftIou", "images"),
         ("center_of_mass_mse", "mass"),
         ("State", "v"),
+        ("AnyCamera", "far"),
+        ("RigidBodies", "vertices"),
     } <= declared
-    assert not {name for _, name in declared} & {"near", "far", "faces", "blend"}
+    assert not {name for _, name in declared} & {"nominal", "faces", "blend"}
 
 
 def test_a_declared_parameter_that_no_system_has_fails_the_table():

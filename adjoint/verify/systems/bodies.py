@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.rigid.pose import vertices_jvp, vertices_vjp
+from adjoint.rigid.pose import mesh_vertices_vjp, vertices_jvp, vertices_vjp
 from adjoint.verify.problem import Problem, System, Values
 from adjoint.verify.systems.solids import Scene, rollout_problem
 from adjsim.courses import Signal
@@ -154,7 +154,8 @@ def drawn() -> Problem:
     lumps = RigidBodies([brick(rng, 0.02), brick(rng, 0.02)], mass=1.0, points={"at": [0, 0, 0]})
     r = rng.standard_normal((2, 2, 4))
     r /= np.linalg.norm(r, axis=-1, keepdims=True)
-    point = {"poses.position": 0.1 * rng.standard_normal((2, 2, 3)), "poses.rotation": r}
+    point = {"poses.position": 0.1 * rng.standard_normal((2, 2, 3)), "poses.orientation": r}
+    shown = {**point, "lumps.vertices": np.array(lumps.vertices)}
 
     def poses_of(values: Values) -> BodyTrajectory:
         """Return poses, or tangents of them, 0 where there are none."""
@@ -166,14 +167,25 @@ def drawn() -> Problem:
     def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
         shape = (2, len(lumps.hull), 3)
         adj_poses = vertices_vjp(lumps, at, adj.reshape(shape) / BRICK[0])
-        found = {"poses.position": adj_poses.position, "poses.rotation": adj_poses.rotation}
+        found = {"poses.position": adj_poses.position, "poses.orientation": adj_poses.orientation}
+        found["lumps.vertices"] = mesh_vertices_vjp(lumps, at, adj.reshape(shape) / BRICK[0])
         return {path: found[path] for path in wrt}
 
+    def forward(values: Values) -> np.ndarray:
+        moved = lumps.with_values({"vertices": values["lumps.vertices"]})
+        return vertices(moved, poses_of(values)).ravel() / BRICK[0]
+
+    def jvp(tangents: Values) -> np.ndarray:
+        tan = vertices_jvp(lumps, at, poses_of(tangents), tangents.get("lumps.vertices"))
+        return tan.ravel() / BRICK[0]
+
+    owners = {path: ("BodyTrajectory", path.split(".")[1]) for path in point}
+
     return Problem(
-        point=point,
-        owners={path: ("BodyTrajectory", path.split(".")[1]) for path in point},
-        forward=lambda values: vertices(lumps, poses_of(values)).ravel() / BRICK[0],
-        jvp=lambda tangents: vertices_jvp(lumps, at, poses_of(tangents)).ravel() / BRICK[0],
+        point=shown,
+        owners={**owners, "lumps.vertices": ("RigidBodies", "vertices")},
+        forward=forward,
+        jvp=jvp,
         vjp=vjp,
     )
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.transform import Rotation
 
 from adjoint.verify.problem import System
 from adjoint.verify.systems.solids import Scene, rollout_problem
@@ -20,6 +21,7 @@ from adjsim.forces.capsule import CapsuleContact
 from adjsim.forces.contact import Contact
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.sphere import SphereContact
+from adjsim.forces.tracks import AXES
 from adjsim.model import Model, State
 from adjsim.rotations import rotation_matrix
 
@@ -32,6 +34,8 @@ REGIMES = ((-0.6, 0.03), (-0.6, 1.5), (0.6, 0.03), (0.6, 1.5))
 CENTER, TURN = np.array([0.3, -0.2, 0.4]), np.array([0.5, -0.3, 0.7])
 V, OMEGA = np.array([0.4, -0.3, 0.2]), np.array([0.8, 0.5, -0.6])
 CORNER = np.array([1.0, 2.0, 2.0]) / 3.0
+NOMINAL = np.array([0.3, -0.5, 0.1, 0.8])  # of the box and the capsule, not of length 1
+TILTED = Rotation.from_quat(NOMINAL).as_matrix()
 
 
 class Spot(NamedTuple):
@@ -86,9 +90,10 @@ def _scene(
     make: Callable[..., Contact],
     turn: np.ndarray = TURN,
     omega: np.ndarray = OMEGA,
+    axes: np.ndarray = AXES,
 ) -> Scene:
     """Return nodes at each spot in each regime, about an obstacle that `make` gives."""
-    R, x, v = rotation_matrix(turn), [], []
+    R, x, v = rotation_matrix(turn) @ axes, [], []
     for spot in spots:
         n = R @ np.asarray(spot.normal, float)
         along = np.cross(n, rng.standard_normal(3))
@@ -168,9 +173,10 @@ def box(n_steps: int, *, moves: bool) -> Scene:
     pose = _moving(rng, n_steps) if moves else _at_rest(rng)
 
     def make(n_contacts: int) -> Contact:
-        return BoxContact(half_extents=HALF, **pose, **_law(None if moves else rng, n_contacts))
+        law = _law(None if moves else rng, n_contacts)
+        return BoxContact(half_extents=HALF, orientation=NOMINAL, **pose, **law)
 
-    return _scene(rng, n_steps, BOX_SPOTS, make)
+    return _scene(rng, n_steps, BOX_SPOTS, make, axes=TILTED)
 
 
 def capsule(n_steps: int, *, moves: bool) -> Scene:
@@ -180,9 +186,11 @@ def capsule(n_steps: int, *, moves: bool) -> Scene:
 
     def make(n_contacts: int) -> Contact:
         law = _law(None if moves else rng, n_contacts)
-        return CapsuleContact(half_length=LENGTH, capsule_radius=THICK, **pose, **law)
+        return CapsuleContact(
+            half_length=LENGTH, capsule_radius=THICK, orientation=NOMINAL, **pose, **law
+        )
 
-    return _scene(rng, n_steps, CAPSULE_SPOTS, make)
+    return _scene(rng, n_steps, CAPSULE_SPOTS, make, axes=TILTED)
 
 
 SHAPES = {"sphere": sphere, "box": box, "capsule": capsule}

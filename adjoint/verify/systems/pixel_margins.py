@@ -4,7 +4,7 @@ Each margin changes sign where the picture is not smooth: a barycentric coordina
 1 (the clip, the end of a face, a seam), two edges equally near (the medial axis, inside), two
 faces equally deep (a swap in order), a coverage at D_min, a face edge-on to a light, or, where
 coverage is seamless, to the camera, an eye at a right angle to mirrored light, the centre of a
-row or column of texels.
+row or column of texels, a corner in the plane near or far.
 """
 
 from collections.abc import Mapping
@@ -47,6 +47,8 @@ def picture_margins(
             *_light_margins(scene, frame),
             *_shade_margins(scene, camera, frame, weights, felt),
             *_texel_margins(scene, weights, felt),
+            triangles[..., 2] - camera.near,
+            camera.far - triangles[..., 2],
         ]
     return np.concatenate([part.ravel() for part in margins])
 

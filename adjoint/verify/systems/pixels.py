@@ -34,7 +34,7 @@ OWNERS = {
     "direction": "DirectionalLight", "color": "DirectionalLight",
     "coefficients": "SphericalHarmonics",
     "eye": "Camera", "target": "Camera", "up": "Camera", "fov_y": "Camera",
-    "height": "Orthographic",
+    "height": "Orthographic", "near": "AnyCamera", "far": "AnyCamera",
     "sigma": "SoftRasterizer", "gamma": "SoftRasterizer", "epsilon": "SoftRasterizer",
     "background": "SoftRasterizer", "kappa": "DIBR",
 }  # fmt: skip
@@ -70,6 +70,8 @@ class Picture:
         for name, light in self.scene.lights.items():
             found |= {f"{name}.{field.name}": getattr(light, field.name) for field in fields(light)}
         found |= {f"camera.{key}": value for key, value in self.camera.parameters().items()}
+        if isinstance(self.rasterizer.blend, Softmax):
+            found |= {f"camera.{key}": getattr(self.camera, key) for key in ("near", "far")}
         found |= {f"rasterizer.{key}": getattr(self.rasterizer, key) for key in _RASTERIZER}
         found |= {f"rasterizer.{key}": value for key, value in vars(self.rasterizer.blend).items()}
         return {path: np.asarray(value, dtype=np.float64) for path, value in found.items()}

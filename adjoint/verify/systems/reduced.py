@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.render.pendulum import rods_and_bobs_jvp, rods_and_bobs_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
-from adjoint.rollout import record, rollout_jvp
+from adjoint.rollout import record
 from adjoint.verify.problem import Problem, System, Values, no_margins
 from adjsim.courses import Signal
 from adjsim.reduced.double_pendulum import DoublePendulum
@@ -72,15 +72,13 @@ def rollout_problem(
         return np.concatenate([getattr(trajectory, name).ravel() / c for name, c in parts])
 
     def jvp(tangents: Values) -> np.ndarray:
-        _, tangent = rollout_jvp(s.system, s.state, s.dt, s.n_steps, tangents, frames=s.frames)
-        return outputs(tangent)
+        return outputs(recorded.jvp(tangents))
 
-    def vjp(adj: np.ndarray, wrt: Sequence[str]) -> Values:
-        parts = np.split(adj, [int(np.prod(shapes[0]))])
-        fields = [
-            part.reshape(shape) / c for part, shape, c in zip(parts, shapes, scales, strict=True)
-        ]
-        return recorded.vjp(*fields, wrt=wrt)
+    def vjp(adj_y: np.ndarray, wrt: Sequence[str]) -> Values:
+        parts = np.split(adj_y, [int(np.prod(shapes[0]))])
+        each = zip(s.fields, parts, shapes, scales, strict=True)
+        adj = {f"adj_{name}": part.reshape(shape) / c for name, part, shape, c in each}
+        return recorded.vjp(**adj, wrt=wrt)
 
     return Problem(
         point=s.point(),

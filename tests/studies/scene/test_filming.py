@@ -90,5 +90,6 @@ def test_the_adjoint_of_hulls_is_the_transpose_of_their_tangent(rng, nodes):
 
 def test_the_fields_of_a_trajectory_have_names():
     assert list(trajectory_fields(thrown().run())) == [
-        "x", "v", "block.position", "block.rotation", "block.velocity", "block.angular_velocity",
+        "x", "v", "block.position", "block.orientation", "block.velocity",
+        "block.angular_velocity",
     ]  # fmt: skip

@@ -47,7 +47,7 @@ def test_a_body_flies_and_turns_as_declared():
     end = rollout(one.system, one.state, dt, n, frames=[0, n]).bodies["a"]
     np.testing.assert_allclose(end.position[:, 0], [[1, 2, 3], [1.1, 2, 3]], atol=1e-12)
     # the long edge is along y, the axis of the spin: a steady turn
-    np.testing.assert_allclose(end.rotation[1, 0], [0, np.sin(0.1), 0, np.cos(0.1)], atol=1e-9)
+    np.testing.assert_allclose(end.orientation[1, 0], [0, np.sin(0.1), 0, np.cos(0.1)], atol=1e-9)
     low, high = (one.system.bodies["a"].arms.min(axis=0), one.system.bodies["a"].arms.max(axis=0))
     np.testing.assert_allclose(high - low, [0.1, 0.2, 0.1])
 

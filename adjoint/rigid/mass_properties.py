@@ -1,0 +1,75 @@
+r"""Adjoint and tangent of `adjsim/rigid/mass_properties.py`: read the two files side by side.
+
+The mean of the points, o, cancels in a closed mesh: it is held. With G the cotangent of the second
+moment C about the centre of mass as a symmetric matrix, of I = tr(C) 1 - C,
+
+    G_ii = tr(adj_I) - adj_I_ii,    G_ij = -adj_I_ij/2
+
+where adj_I_ij is that of one number, which stands for both entries off the diagonal.
+"""
+
+import numpy as np
+
+from adjoint.element import add_at_nodes
+from adjsim.meshes.triangle_mesh import TriangleMesh
+from adjsim.rigid.mass_properties import ENTRIES, MassProperties, to_six
+
+
+def _parts(mesh: TriangleMesh) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return corners x_a about o, 6 dV/dx_a, volumes V_e, and s = sum x_a, of each triangle."""
+    x = (mesh.points - mesh.points.mean(axis=0))[mesh.faces]
+    opposite = np.cross(x[:, (1, 2, 0)], x[:, (2, 0, 1)])
+    return x, opposite, np.einsum("ei,ei->e", x[:, 0], opposite[:, 0]) / 6.0, x.sum(axis=1)
+
+
+def mass_properties_jvp(mesh: TriangleMesh, tan_points: np.ndarray) -> MassProperties:
+    """Push a tangent of the points, (n_points, 3): tangents of volume, centre and inertia."""
+    x, opposite, volumes, s = _parts(mesh)
+    tan_x = tan_points[mesh.faces]
+    tan_volumes = np.einsum("eai,eai->e", tan_x, opposite) / 6.0
+    tan_s = tan_x.sum(axis=1)
+    volume, tan_volume = volumes.sum(), tan_volumes.sum()
+    center = volumes @ s / (4.0 * volume)
+    tan_center = (tan_volumes @ s + volumes @ tan_s) / (4.0 * volume)
+    tan_center = tan_center - center * tan_volume / volume
+    tan_second = np.einsum("e,eai,eaj->ij", tan_volumes, x, x)
+    tan_second += np.einsum("e,ei,ej->ij", tan_volumes, s, s)
+    half = np.einsum("e,eai,eaj->ij", volumes, tan_x, x) + np.einsum(
+        "e,ei,ej->ij", volumes, tan_s, s
+    )
+    tan_about = (tan_second + half + half.T) / 20.0 - tan_volume * np.outer(center, center)
+    tan_about -= volume * (np.outer(tan_center, center) + np.outer(center, tan_center))
+    tan_inertia = to_six(np.trace(tan_about) * np.eye(3) - tan_about)
+    return MassProperties(float(tan_volume), tan_center, tan_inertia)
+
+
+def mass_properties_vjp(mesh: TriangleMesh, adj: MassProperties) -> np.ndarray:
+    """Pull cotangents of volume, centre and inertia back to the points, (n_points, 3)."""
+    x, opposite, volumes, s = _parts(mesh)
+    volume = volumes.sum()
+    center = volumes @ s / (4.0 * volume)
+
+    # I = tr(C) 1 - C
+    G = np.zeros((3, 3))
+    for k, (i, j) in enumerate(ENTRIES):
+        G[i, j] = G[j, i] = -adj.inertia[k] if i == j else -0.5 * adj.inertia[k]
+    G += adj.inertia[:3].sum() * np.eye(3)
+
+    # C = second/20 - V c c^T
+    adj_volume = adj.volume - center @ G @ center
+    adj_center = adj.center - 2.0 * volume * (G @ center)
+    G = G / 20.0
+
+    # c = sum V_e s_e/(4 V)
+    adj_moment = adj_center / (4.0 * volume)
+    adj_volume -= adj_center @ center / volume
+
+    # second = sum V_e (sum x_a x_a^T + s s^T),  V = sum V_e
+    adj_volumes = adj_volume + s @ adj_moment
+    adj_volumes += np.einsum("eai,ij,eaj->e", x, G, x) + np.einsum("ei,ij,ej->e", s, G, s)
+    adj_s = volumes[:, None] * (adj_moment + 2.0 * (s @ G))
+
+    # s = sum x_a,  V_e = x_0 . (x_1 x x_2)/6
+    adj_x = adj_s[:, None] + 2.0 * volumes[:, None, None] * (x @ G)
+    adj_x += adj_volumes[:, None, None] / 6.0 * opposite
+    return add_at_nodes(adj_x, mesh.faces, len(mesh.points))
