@@ -39,7 +39,7 @@ CUDA: Any = None
 
 
 def reverse_on_grid(args):
-    """Undo rows.size - 2 steps, the last one first; `rows` = (k0, with_forces, rows...)."""
+    """Undo n steps, the last one first; `rows` = (k0, with_forces, rows of n states)."""
     packed, loads, bodies, slots, frames, adj, numbers, rows, fields = args
     table, nodes, own = packed[0], packed[1], (packed[2], packed[3], packed[4])
     X, V, P = fields
@@ -151,17 +151,16 @@ def grid_kernel(template: Callable, twins: tuple[TwinKind, ...], *, with_rest: b
     """Return `reverse_on_grid` or `tangent_on_grid` for a model with these kinds of force."""
     loop, rest_loop = LOOPS[template.__name__]
 
-    def chain(loop: Loop, elements: list[Callable | None]) -> Callable:
-        kinds = (twin.kind for twin in twins)
-        lanes = zip(kinds, elements, strict=False)  # no elements: no lanes
-        return make_chain(tuple(make_lane(loop, *lane) for lane in lanes))
+    def chain(loop: Loop, twins: tuple[TwinKind, ...]) -> Callable:
+        return make_chain(
+            tuple(make_lane(loop, twin.kind, getattr(twin, loop.name)) for twin in twins)
+        )
 
+    forces = tuple(make_lane(FORCE_LOOP, twin.kind, twin.kind.force) for twin in twins)
     chains = {
-        "CHAIN": chain(loop, [getattr(twin, loop.name) for twin in twins]),
-        "FORCE_CHAIN": chain(FORCE_LOOP, [twin.kind.force for twin in twins]),
-        "REST_CHAIN": chain(
-            rest_loop, [getattr(twin, f"{loop.name}_consts") for twin in twins if with_rest]
-        ),
+        "CHAIN": chain(loop, twins),
+        "FORCE_CHAIN": make_chain(forces),
+        "REST_CHAIN": chain(rest_loop, twins if with_rest else ()),
     }
     rest = "_with_rest" if with_rest else ""
     name = named(f"{template.__name__}{rest}", [twin.kind for twin in twins])

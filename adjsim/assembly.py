@@ -177,10 +177,12 @@ def make_write_nodes(
 class Loop:
     """A loop over elements: what its element function is given, in order, and what is written.
 
-    X and V are a vector for each node of the element, from a field (n_nodes, 3); V is of no vectors
-    where velocities are not used. C, P and S are rows of the element's own, laid out like `consts`,
-    `params` and `series`. Of what is written X and V are the element's own slots. What is
-    marked + is added to what is there.
+    A letter is a layout, not a quantity: forces and cotangents of positions are X as well. X and
+    V are a vector for each node of the element, of `fields`, (n_nodes, 3) each; V is of no vectors
+    where velocities are not used. C, P and S are the element's own numbers, of `rows`, laid out
+    like `consts`, `params` and `series`. Fields, rows and `out` are in the order of the letters.
+    Of what is written X and V are the element's own slots. What is marked + is added to what is
+    there.
     """
 
     name: str
@@ -192,7 +194,8 @@ class Loop:
         return sum(letter in letters for letter in self.reads)
 
 
-FORCE_LOOP = Loop("force", reads=("X", "V", "C", "P", "S"), writes=("X",))  # x, v, ...: slots
+# x, v, consts, params, series: f
+FORCE_LOOP = Loop("force", reads=("X", "V", "C", "P", "S"), writes=("X",))
 
 
 @device_fn
@@ -237,16 +240,17 @@ def n_rows(kind: ElementKind, letter: str) -> int:
     return counts[letter]
 
 
-def make_element(loop: Loop, kind: ElementKind, element: Callable, read_vectors: Callable):
+def make_element(loop: Loop, kind: ElementKind, element: Callable, make_reader: Callable):
     """Return the function of (source, lane, at, fields, rows, out) that does one element.
 
-    `read_vectors(kind, letter, k)` makes the reader, of (source, lane, at, fields), of what
-    the k-th field says of the element's nodes.
+    `source` is the scratch of a tile on the CPU, the numbers of nodes on a GPU; `at` is from
+    `places_of`. `make_reader(kind, letter, k)` makes the reader, of (source, lane, at, fields), of
+    what the k-th field says of the element's nodes.
     """
     read, n_fields, n_arrays = read_nothing, 0, 0
     for letter in loop.reads:
         if letter in "XV":
-            read = _with_vectors(read, read_vectors(kind, letter, n_fields))
+            read = _with_vectors(read, make_reader(kind, letter, n_fields))
             n_fields += 1
         else:
             reader = make_read_rows(n_rows(kind, letter))
@@ -316,7 +320,8 @@ COUNTS = (U1, U1, U1, U1)
 
 def element_tiles(lo, hi, row, step, table, nodes, fields, rows, out, scratch):
     """Do the elements of tiles lo to hi of the force in `row` of the table."""
-    offsets = block_offsets(table, row, step)  # read here: what is written may overlap, for LLVM
+    # Not in the loop, where LLVM would read them anew, since what a lane writes may overlap them.
+    offsets = block_offsets(table, row, step)
     for tile in range(lo, hi):
         t = np.uint64(tile)
         GATHER(scratch, nodes, places_of(offsets, t, np.uint64(0), COUNTS)[0], fields)

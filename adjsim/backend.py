@@ -10,6 +10,7 @@ the sources of every package that holds kernels (`adjsim/kernel_cache.py`).
 """
 
 import hashlib
+import os
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -29,9 +30,8 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic
 
 from adjsim import checks
-from adjsim.elements import Element
 from adjsim.extras import how_to_install
-from adjsim.kernel_cache import cache_base, check_files, prune
+from adjsim.kernel_cache import cache_base, prune, warn_once
 
 
 KERNEL_PACKAGES = ("adjsim", "render", "adjoint")
@@ -48,10 +48,32 @@ warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 warnings.filterwarnings("ignore", message=r"Grid size \d+ will likely result in GPU")
 
 
+def private_parts() -> Any:
+    """Return `adjsim/numba_private.py`, or None where it cannot be used or is not to be.
+
+    ADJSIM_PLAIN_NUMBA=1 says so.
+    """
+    if JIT_DISABLED or os.environ.get("ADJSIM_PLAIN_NUMBA") == "1":
+        return None
+    problem = f"Numba {numba.__version__} is newer than what adjsim was tried with"
+    try:
+        from adjsim import numba_private
+    except (ImportError, AttributeError) as error:
+        problem = f"private parts of Numba {numba.__version__} have changed ({error})"
+    else:
+        if numba.version_info.short <= numba_private.LAST_TRIED:
+            return numba_private
+    warn_once("numba", f"{problem}: kernels are compiled in its own way, which takes longer")
+    return None
+
+
+PRIVATE = private_parts()
+
+
 def sources_hash() -> str:
     """Return 16 hex digits that change whenever a source with kernels changes."""
     root = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256(numba.__version__.encode())
+    digest = hashlib.sha256(f"{numba.__version__} {PRIVATE is None}".encode())
     for package in KERNEL_PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
             digest.update(str(path.relative_to(root)).encode())
@@ -62,12 +84,33 @@ def sources_hash() -> str:
 CACHE_DIR = cache_base() / f"kernels-{sources_hash()}"
 prune(CACHE_DIR.parent, CACHE_DIR)
 config.CACHE_DIR = str(CACHE_DIR)
-check_files()
+if PRIVATE:
+    PRIVATE.check_files()
+
+
+class TargetOptions(dict):
+    """Options of an element function whose copy, taken by `numba.cuda`, has no fastmath.
+
+    On CUDA any fastmath flag means approximate division and square root; contraction is
+    on there by default.
+    """
+
+    def copy(self) -> dict:
+        """Return the options that hold on every target."""
+        of_the_cpu = {"fastmath", "_nrt", "no_cpython_wrapper", "no_cfunc_wrapper"}
+        return {key: value for key, value in self.items() if key not in of_the_cpu}
+
+
+def _element(fn: Callable, *, inlined: bool) -> Callable:
+    options = {"forceinline": inlined, **CPU_OPTIONS}
+    element = PRIVATE.Element(fn, targetoptions=options) if PRIVATE else numba.njit(**options)(fn)
+    element.targetoptions = TargetOptions(element.targetoptions)
+    return element
 
 
 def device_fn(fn: Callable) -> Callable:
     """Compile an element function: inlined on the CPU, a device function on CUDA."""
-    return fn if JIT_DISABLED else Element(fn, targetoptions={"forceinline": True, **CPU_OPTIONS})
+    return fn if JIT_DISABLED else _element(fn, inlined=True)
 
 
 def shared_fn(fn: Callable) -> Callable:
@@ -76,7 +119,7 @@ def shared_fn(fn: Callable) -> Callable:
     So its numbers are equal to the bit in all of them: a copy that is inlined may contract
     otherwise. From Python it is called as a copy of its own.
     """
-    return fn if JIT_DISABLED else Element(fn, targetoptions={"forceinline": False, **CPU_OPTIONS})
+    return fn if JIT_DISABLED else _element(fn, inlined=False)
 
 
 def is_hashed(fn: Callable) -> bool:

@@ -143,7 +143,10 @@ CUDA: Any = None
 
 
 def advance_on_grid(args):
-    """Run rows.size - 2 steps; `finite` of each world ends as how many of them stayed finite."""
+    """Run n steps; `rows` = (k0, rows of n + 1 states).
+
+    `finite` has n for each world, and ends as how many of its steps stayed finite.
+    """
     packed, loads, bodies, slots, numbers, rows, fields, finite = args
     table, nodes, own = packed[0], packed[1], (packed[2], packed[3], packed[4])
     w, gravity, ptr, slots_of, world_of = loads

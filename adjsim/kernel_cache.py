@@ -1,9 +1,7 @@
 """The folder of compiled kernels, which is private, and files in it that are checked when read.
 
 What is read from the cache is run. So the folder belongs to this user, and others cannot write to
-it. Numba writes and reads the files; each gets a checksum here, and one that is damaged is dropped
-and compiled again. The checksum stands behind the pickle, where Numba alone would ignore it. It
-needs private parts of Numba's: without them files are not checked.
+it. Numba writes and reads the files, which `adjsim/numba_private.py` has it check.
 
 Tests: `tests/test_kernel_cache.py`.
 """
@@ -14,13 +12,9 @@ import shutil
 import stat
 import tempfile
 import time
-import zlib
 from contextlib import suppress
 from pathlib import Path
-from pickle import dumps
-from typing import Any
 
-from numba.core import caching
 from platformdirs import user_cache_path
 
 
@@ -37,7 +31,7 @@ def cache_base() -> Path:
         make_private(base)
         if is_private(base) and os.access(base, os.W_OK):
             return base
-        _warn("folder", f"{base} belongs to another user, so kernels are not kept in it")
+        warn_once("folder", f"{base} belongs to another user, so kernels are not kept in it")
     return private_folder(Path(tempfile.gettempdir()) / f"adjsim-{os.getuid()}")
 
 
@@ -96,57 +90,8 @@ def _last_use(folder: Path, limit: float) -> float:
     return last if last >= limit else max([last, *(p.lstat().st_mtime for p in folder.iterdir())])
 
 
-def _warn(kind: str, text: str) -> None:
+def warn_once(kind: str, text: str) -> None:
     """Print a warning, the first of its kind."""
     if kind not in _warned:
         _warned.append(kind)
         LOGGER.warning("warning: %s", text)
-
-
-class CheckedFile(caching.IndexDataCacheFile):
-    """A file of Numba's cache that is read only if it is as it was written."""
-
-    def _dump(self, obj: Any) -> bytes:
-        data = super()._dump(obj)
-        return data + _checksum(data)
-
-    def _load_index(self) -> dict[Any, Any]:
-        try:
-            data = Path(self._index_path).read_bytes()
-        except FileNotFoundError:
-            return {}
-        version = dumps(self._version, protocol=-1)
-        if data.startswith(version) and _is_good(data[len(version) :]):
-            return super()._load_index()
-        self._drop(self._index_path)
-        return {}
-
-    def _load_data(self, name: str) -> Any:
-        path = self._data_path(name)
-        if not _is_good(Path(path).read_bytes()):
-            self._drop(path)
-            raise OSError(f"{path} is damaged")  # Numba compiles what it cannot read
-        return super()._load_data(name)
-
-    def _drop(self, path: str) -> None:
-        """Remove a damaged file."""
-        with suppress(OSError):
-            os.unlink(path)
-        _warn(
-            "file", f"the kernel cache has damaged files, such as {path}: they are compiled again"
-        )
-
-
-def _checksum(data: bytes) -> bytes:
-    return zlib.crc32(data).to_bytes(4, "little")
-
-
-def _is_good(data: bytes) -> bool:
-    return len(data) > 4 and data[-4:] == _checksum(data[:-4])
-
-
-def check_files() -> None:
-    """Let Numba check the files of its cache, if it has the parts that this needs."""
-    needed = ("_dump", "_load_index", "_load_data", "_data_path")
-    if all(hasattr(caching.IndexDataCacheFile, name) for name in needed):
-        caching.IndexDataCacheFile = CheckedFile

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from numba.core.errors import UnsupportedError
 
+from adjsim import backend, kernel_cache, numba_private
 from adjsim.backend import JIT_DISABLED, cpu_kernel, device_fn
+from tests.cuda.processes import run
 
 
 @device_fn
@@ -105,3 +107,23 @@ def test_indices_are_checked_where_numba_is_asked_to(monkeypatch):
     monkeypatch.setattr(numba.core.config, "BOUNDSCHECK", 1)
     with pytest.raises(IndexError):
         cpu_kernel(read_beyond, cached=False)(np.ones(2))
+
+
+@pytest.mark.slow
+def test_plain_numba_gives_the_same_numbers_without_private_parts_of_it():
+    own, plain = (run("tests.plain_numba", ADJSIM_PLAIN_NUMBA=mode) for mode in "01")
+    assert own["private"]
+    assert not plain["private"]
+    for name, value in own["numbers"].items():
+        # Another inlining may contract otherwise: a few hundred roundings.
+        scale = np.abs(value).max()
+        np.testing.assert_allclose(plain["numbers"][name], value, rtol=0, atol=1e-12 * scale)
+
+
+def test_another_numba_is_told_and_done_without(monkeypatch, caplog):
+    monkeypatch.setattr(kernel_cache, "_warned", [])
+    monkeypatch.setattr(numba_private, "LAST_TRIED", (0, 1))
+    assert backend.private_parts() is None
+    assert (
+        "newer than what adjsim was tried with: kernels are compiled in its own way" in caplog.text
+    )

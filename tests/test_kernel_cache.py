@@ -14,7 +14,7 @@ import pytest
 from numba.core import caching
 
 from adjsim import kernel_cache
-from adjsim.kernel_cache import CheckedFile
+from adjsim.numba_private import CheckedFile
 
 
 ROOT = Path(kernel_cache.__file__).resolve().parent.parent

@@ -27,11 +27,10 @@ enum { IN_ORDER, REVERSED, SHUFFLED };
 enum { SEVERAL = 0xffffffffu, ATOMIC = 0xfffffffeu };
 
 typedef struct { uint32_t writer, written_in, reader, read_in; } Visit;
-typedef struct { uint64_t read_by, written_by, read_in, written_in; } Sector;
+typedef struct { uint64_t read_by, written_by; } Sector;
 typedef struct {
   uint64_t threads, barriers, loads, stores, read, written; /* the last two in bytes */
-  uint64_t sectors_read, sectors_written;     /* once a warp and phase: traffic to the caches */
-  uint64_t distinct_read, distinct_written;   /* once a phase: traffic to the memory */
+  uint64_t sectors_read, sectors_written; /* once a warp and phase */
 } Counts;
 typedef struct { ucontext_t context; uint32_t id; int done; } Thread;
 typedef void (*Kernel)(void **);
@@ -98,8 +97,9 @@ static void fault(const char *what, const char *p, uint64_t n, const char *more,
   int end = snprintf(text, sizeof faults[0], "%s, %llu bytes at %+lld, thread %u of block %u, after %llu barriers",
                      what, (unsigned long long)n, (long long)(p - arena), me % block_size, me / block_size,
                      (unsigned long long)counts.barriers);
-  if (more) snprintf(text + end, sizeof faults[0] - end, "; %s thread %u of block %u", more,
-                     (other - 1) % block_size, (other - 1) / block_size);
+  if (more && other >= ATOMIC) snprintf(text + end, sizeof faults[0] - end, "; %s several threads", more);
+  else if (more) snprintf(text + end, sizeof faults[0] - end, "; %s thread %u of block %u", more,
+                          (other - 1) % block_size, (other - 1) / block_size);
 }
 
 uint64_t emu_faults(void) { return n_faults; }
@@ -140,7 +140,6 @@ void emu_load(const char *p, uint64_t n) {
   counts.read += n;
   Sector *s = sector_of(p);
   if (s->read_by != my_warp()) { s->read_by = my_warp(); counts.sectors_read++; }
-  if (s->read_in != phase) { s->read_in = phase; counts.distinct_read++; }
 }
 
 void emu_store(const char *p, uint64_t n) {
@@ -150,19 +149,20 @@ void emu_store(const char *p, uint64_t n) {
   Visit *v = visits + (p - arena);
   if (v->written_in == phase && v->writer != me + 1) fault("race: writes", p, n, "written by", v->writer);
   if (v->read_in == phase && v->reader != me + 1)
-    fault("race: writes", p, n, v->reader == SEVERAL ? "read by several, as" : "read by", v->reader == SEVERAL ? 1 : v->reader);
+    fault("race: writes", p, n, "read by", v->reader);
   v->written_in = phase;
   v->writer = me + 1;
   counts.stores++;
   counts.written += n;
   Sector *s = sector_of(p);
   if (s->written_by != my_warp()) { s->written_by = my_warp(); counts.sectors_written++; }
-  if (s->written_in != phase) { s->written_in = phase; counts.distinct_written++; }
 }
 
 /* A read and write that no other thread can come between: no race among its like. */
 void emu_atomic(const char *p, uint64_t n) {
   if (!is_mine(p, n, "changes what is in no array")) return;
+  if (states[p - arena] == EMPTY) fault("changes what nobody wrote", p, n, 0, 0);
+  memset(states + (p - arena), WRITTEN, n);
   Visit *v = visits + (p - arena);
   if (v->written_in == phase && v->writer != ATOMIC && v->writer != me + 1) fault("race: changes", p, n, "written by", v->writer);
   if (v->read_in == phase && v->reader != me + 1) fault("race: changes", p, n, "read by", v->reader);

@@ -42,7 +42,7 @@ class Counts(ctypes.Structure):
         (name, ctypes.c_uint64)
         for name in (
             *("threads", "barriers", "loads", "stores", "read", "written"),
-            *("sectors_read", "sectors_written", "distinct_read", "distinct_written"),
+            *("sectors_read", "sectors_written"),
         )
     )
 
@@ -86,7 +86,7 @@ class Device:
         """Forget what was counted."""
         self.counts.clear()
         self.kernels.clear()
-        self.faults = []
+        self.faults, self.errors = [], []
         self.seconds = 0.0
 
 
