@@ -30,7 +30,7 @@ from adjsim.worlds import Batch
 
 
 # Work below this many tiles is done before a second thread has woken up; measured with
-# `adjsim run timing`. Worlds meet at no barrier in every step.
+# `python -m benchmarks.timing`. Worlds meet at no barrier in every step.
 PARALLEL_TILES = 256
 PARALLEL_TILES_OF_WORLDS = 32
 NEVER = np.iinfo(np.int64).max
