@@ -24,29 +24,31 @@ _warned: list[str] = []
 
 
 def cache_base() -> Path:
-    """Return the folder under which compiled code is kept, writable for this user alone."""
+    """Return the folder under which compiled code is kept, which only this user can write to."""
     named = os.environ.get("NUMBA_CACHE_DIR")
     with suppress(OSError, RuntimeError):  # platformdirs': without HOME and a name of the user
         base = Path(named) if named else user_cache_path("adjsim", appauthor=False)
         make_private(base)
         if is_private(base) and os.access(base, os.W_OK):
             return base
-        warn_once("folder", f"{base} belongs to another user, so kernels are not kept in it")
-    return private_folder(Path(tempfile.gettempdir()) / f"adjsim-{os.getuid()}")
+        warn_once(
+            "folder",
+            f"others own {base} or can write to it, so no kernels are kept there: name a folder "
+            "of yours in NUMBA_CACHE_DIR, or remove it and it is made anew",
+        )
+    return private_folder(_last_resort())
+
+
+def _last_resort() -> Path:
+    return Path(tempfile.gettempdir()) / f"adjsim-{os.getuid()}"
 
 
 def make_private(path: Path) -> None:
-    """Make a folder, and those that it lies in, for this user alone; take others' right to write.
-
-    A folder of this user that is there already keeps all other rights.
-    """
+    """Make a folder, and those that it lies in, for this user alone."""
     if not path.parent.exists():
         make_private(path.parent)
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
-    found = path.lstat()
-    if found.st_uid == os.getuid() and found.st_mode & 0o022 and not stat.S_ISLNK(found.st_mode):
-        path.chmod(stat.S_IMODE(found.st_mode) & ~0o022)
 
 
 def is_private(path: Path) -> bool:
@@ -58,15 +60,20 @@ def is_private(path: Path) -> bool:
 def private_folder(path: Path) -> Path:
     """Return a folder that only this user can write to: `path`, or a new one beside it.
 
-    In a shared folder anyone can make `path` first.
+    In a shared folder anyone can make `path` first. On a full disk it is in the system's folder
+    for temporary files.
     """
     with suppress(OSError):
-        if not path.is_symlink():
-            make_private(path)
-            if is_private(path):
-                path.chmod(0o700)
-                return path
-    return Path(tempfile.mkdtemp(prefix=f"{path.name}-", dir=path.parent))
+        make_private(path)
+        if not path.is_symlink() and is_private(path):
+            return path
+    try:
+        return Path(tempfile.mkdtemp(prefix=f"{path.name}-", dir=path.parent))
+    except OSError as error:
+        if path.parent == _last_resort():
+            raise
+        warn_once("disk", f"compiled kernels are not kept where they were before: {error}")
+        return private_folder(_last_resort() / path.name)
 
 
 def prune(base: Path, used: Path) -> None:

@@ -273,6 +273,13 @@ class Element(CPUDispatcher):
 class CheckedFile(caching.IndexDataCacheFile):
     """A file of Numba's cache that is read only if it is as it was written."""
 
+    def save(self, key: Any, data: Any) -> None:
+        """Keep a compiled kernel; where it cannot be written, go on without."""
+        try:
+            super().save(key, data)
+        except OSError as error:
+            warn_once("disk", f"compiled kernels are not kept for the next run: {error}")
+
     def _dump(self, obj: Any) -> bytes:
         data = super()._dump(obj)
         return data + _checksum(data)
