@@ -31,7 +31,7 @@ from numba.extending import intrinsic
 
 from adjsim import checks
 from adjsim.extras import how_to_install
-from adjsim.kernel_cache import cache_base, prune, warn_once
+from adjsim.kernel_cache import cache_base, private_folder, prune, warn_once
 
 
 KERNEL_PACKAGES = ("adjsim", "render", "adjoint")
@@ -44,6 +44,11 @@ CPU_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"},
 JIT_DISABLED = bool(config.DISABLE_JIT)
 LEAST_CUDA, LEAST_DRIVER = 13000, 580  # what code of the extra's compiler needs
 
+# A thread that waits at a barrier of GNU's OpenMP looks for the others so many times, then sleeps.
+# By default it looks for long: on cores that are busy elsewhere a rollout on two threads took 2 to
+# 9 times as long as on one, now mostly 1 to 2 times. On quiet cores both are equal. The number is
+# read when the library is loaded, which is before Numba's first loop on threads.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 warnings.filterwarnings("ignore", message=r"Grid size \d+ will likely result in GPU")
 
@@ -81,7 +86,7 @@ def sources_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-CACHE_DIR = cache_base() / f"kernels-{sources_hash()}"
+CACHE_DIR = private_folder(cache_base() / f"kernels-{sources_hash()}")
 prune(CACHE_DIR.parent, CACHE_DIR)
 config.CACHE_DIR = str(CACHE_DIR)
 if PRIVATE:
