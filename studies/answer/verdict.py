@@ -10,6 +10,7 @@ The kinds are tested in this order, and the first that applies is the verdict:
     not determined                the interval with model error is too wide; other basins may lie
                                   along the same valley
     several answers               another basin explains it as well
+    not determined                the film was made here, and the value is far from the true one
     found                         none of these
 
 Only `found` is green. Controls have two more kinds, `reached` and `not reached`

@@ -11,7 +11,7 @@ from studies.answer.certificate import certificate, told, verdict_of, why_not_ma
 from studies.answer.fit_warnings import fit_warnings
 from studies.answer.truth import Truth
 from studies.control.searching import solve_control
-from studies.problem import seen
+from studies.problem import writing
 from studies.problem.making import Made, make_problem
 from studies.problem.parameters import Parameters
 from studies.problem.pictures import shown
@@ -83,7 +83,7 @@ class SceneFit:
         folder.write_json(run_folder.RESULT, result)
         folder.write_json(run_folder.CERTIFICATE, certified)
         write_parameters(folder, solved, self.made.truth, logs_in)
-        seen.write_seen(folder, self.file, self.made, solved)
+        writing.write_seen(folder, self.file, self.made, solved)
         units = solved.problem.parameters.units()
         if coarse := coarse_json(solved.found, solved.searched.parameters, units):
             folder.write_json(COARSE, coarse)
@@ -108,7 +108,7 @@ class SceneFit:
             "control": solved.control,
             "status": solved.result.status.name,
             "message": solved.result.status.value.partition(". ")[0].rstrip(".") + ".",
-            "offset": seen.look_offset(problem, theta),
+            "offset": writing.look_offset(problem, theta),
             "loss": solved.result.loss,
             "loss_at_start": loss_at_start,
             "evaluations": solved.evaluations,
@@ -118,7 +118,7 @@ class SceneFit:
             "n_parameters": parameters.size,
             "n_values": int(problem.targets.size),
             "what": what_moves(self.made.everything.built),
-            **seen.facts_of(problem),
+            **writing.facts_of(problem),
             "parameters": [row for row in rows if row["is_answer"]],
             "nuisances": [row for row in rows if not row["is_answer"]],
             "theta_labels": list(parameters.theta_labels),
@@ -127,7 +127,7 @@ class SceneFit:
             "basins": basins_json(solved.searched.parameters, solved.found),
             "validation": solved.validation,
             "findings": findings(solved),
-            "cameras": seen.cameras_json(problem, self.file, theta),
+            "cameras": writing.cameras_json(problem, self.file, theta),
         }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import scipy.sparse
@@ -55,8 +55,10 @@ def make_observers(
             found.append(making.film(name, one))
         elif isinstance(one, declared.Points):
             found.append(making.points(name, one))
-        else:
+        elif isinstance(one, declared.States):
             found.append(making.states(name, one))
+        else:
+            assert_never(one)
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from studies.answer.fit_warnings import fit_warnings
+from studies.answer.verdict import Kind
 from studies.reports import certificate, coarse, figures
 from studies.reports.content import (
     Block,
@@ -38,9 +39,8 @@ from studies.search.optimizers.evaluations import Evaluation
 
 
 Sections = Iterator[Section | None]
-GOOD = ("found", "reached")  # verdicts that are green
 LOOKS = "looks.npz"  # pictures of shapes and textures by name, (rows, columns, height, width, 3)
-FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"  # written by `studies/problem/seen.py`
+FILMS, THUMBNAIL = "films.json", "films/thumbnail.jpg"  # written by `studies/problem/writing.py`
 SHOWN_PARAMETERS = 6
 MOST_FILMS = 3  # that are not folded
 INTERVAL = "95 % interval\nwith model error"
@@ -86,7 +86,7 @@ def write_report(folder: RunFolder, formats: tuple[str, ...] = ()) -> Path:
         title=result["title"],
         verdict=Verdict(
             kind,
-            "good" if kind in GOOD else "bad",
+            "good" if Kind(kind).is_good else "bad",
             result["verdict"]["reason"],
             tuple(fit_warnings(result)),
         ),

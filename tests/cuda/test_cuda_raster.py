@@ -11,6 +11,7 @@ from render.soft_raster import rasterize
 from tests.cuda.processes import run
 from tests.cuda.render_scenes import (
     BLENDS,
+    ZERO,
     all_outputs,
     all_scenes,
     empty,
@@ -24,17 +25,6 @@ needs_gpu = pytest.mark.skipif(
     cuda_problem() is not None, reason=f"no GPU to use: {cuda_problem()}"
 )
 DRAWS = [rasterize, record_images, rasterize_outputs, record_outputs]
-# What a blend does not know; spherical harmonics know no materials.
-UNKNOWN = dict.fromkeys(("over", "culled", "seamless"), ("gamma", "epsilon"))
-UNKNOWN |= dict.fromkeys(("dibr", "hard"), ("sigma", "gamma", "epsilon"))
-ZERO = {f"{blend} vjp rasterizer.{name}" for blend, names in UNKNOWN.items() for name in names} | {
-    f"culled vjp {name}.{coefficient}"
-    for name in ("left", "right", "high")
-    for coefficient in ("ambient", "diffuse")
-}
-ZERO |= {"dibr jvp mask", "hard jvp mask"}  # the one nearest face
-ZERO |= {"seamless vjp high.diffuse"}  # its normals cancel
-ZERO |= {f"{blend} vjp camera{k}.near" for blend in UNKNOWN for k in ("", ".0", ".1")}
 
 
 # Two views from the second on, no lights in the third, kappa in the fourth. Of outputs there

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.cuda.processes import run
-from tests.cuda.test_cuda_raster import ZERO
+from tests.cuda.render_scenes import ZERO
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="numba-cuda runs on Linux")
