@@ -4,8 +4,8 @@ The twin of `adjsim/packing.py`: what it joins is joined, and taken apart again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,7 @@ class Rows:
     arms: np.ndarray
 
 
-@dataclass(frozen=True)
-class PackedVector:
+class PackedVector(NamedTuple):
     """The same of all worlds, as `PackedModels` has what they are tangents or cotangents of."""
 
     x: Any
@@ -56,7 +55,7 @@ class PackedVector:
 
     def moved(self, move: Any) -> "PackedVector":
         """Return a copy whose arrays were moved by a function: to the host, say."""
-        return PackedVector(*(move(getattr(self, part.name)) for part in fields(self)))
+        return PackedVector(*map(move, self))
 
 
 def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> PackedVector:

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from adjoint.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
-from adjoint.cuda_timeloop import advance_tangent_on_gpu, undo_on_gpu
+from adjoint.cuda_timeloop import (
+    GridReverse,
+    GridTangent,
+    advance_tangent_on_gpu,
+    undo_on_gpu,
+)
 from adjoint.element import TwinKind
 from adjoint.packing import PackedVector, join_rows, part_rows
 from adjoint.parameters import (
@@ -20,8 +25,12 @@ from adjoint.parameters import (
 from adjoint.registry import twin_of
 from adjoint.rigid.pose import pack_cotangents
 from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
-from adjoint.tangent_loop import tangent_alone, tangent_together
+from adjoint.tangent_loop import TangentCalls, tangent_alone, tangent_together
 from adjoint.timeloop import (
+    Frames,
+    ReverseCalls,
+    ReverseWork,
+    TangentWork,
     place_tangents_kernel,
     reverse_alone,
     reverse_together,
@@ -31,6 +40,7 @@ from adjoint.timeloop import (
 from adjsim.assembly import tile_kernel
 from adjsim.backend import using_threads
 from adjsim.calls import function_table
+from adjsim.loop_arrays import States
 from adjsim.model import State, Trajectory
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
@@ -46,6 +56,13 @@ def twin_kinds(stepper: ModelStepper) -> tuple[TwinKind, ...]:
         for column, force in zip(columns, model.forces.values(), strict=True):
             found.setdefault(column, force)
     return tuple(twin_of(found[c]).twin_kind(found[c]) for c in range(len(found)))
+
+
+def scratch_of(stepper: ModelStepper) -> Any:
+    """Return the scratch of the threads; lanes of a GPU need none."""
+    if isinstance(stepper, CpuStepper):
+        return stepper.scratch
+    return stepper.xp.zeros((0, 0), stepper.dtype)
 
 
 class ReverseSweep(Sweep):
@@ -65,15 +82,16 @@ class ReverseSweep(Sweep):
         self.state = state
         self.steps = steps
         self.wanted = wanted
-        self.frames = tuple(xp.asarray(part) for part in adj_frames)
+        self.frames = States(*(xp.asarray(part) for part in adj_frames))
         self.with_forces = any(needs_forces(model, wanted) for model in stepper.models)
         self.twins = twin_kinds(stepper)
-        self.loads = (p.w, p.node_ptr, p.node_slots, p.velocity_ptr, p.velocity_slots)
         v_slots = p.n_slots if p.velocity_slots.size else 0
-        self.slots = (
+        self.work = ReverseWork(
             xp.zeros(p.n_slots + 1, dtype),
             xp.zeros(p.n_slots + 1, dtype),
             xp.zeros(v_slots + 1, dtype),
+            xp.zeros((p.n_rows, 3), dtype),
+            scratch_of(stepper),
         )
         self.adj = PackedVector(
             x=xp.zeros((n, 3), dtype),
@@ -87,7 +105,6 @@ class ReverseSweep(Sweep):
             bodies=xp.zeros((n_bodies, PARAMS_SIZE), dtype),
             arms=xp.zeros((p.n_rows - n if needs_arms(wanted) else 0, 3), dtype),
         )
-        self.f = xp.zeros((p.n_rows, 3), dtype)
         if isinstance(stepper, CpuStepper):
             vjps = [tile_kernel(VJP_LOOP, twin.kind, twin.vjp, dtype) for twin in self.twins]
             rests = [
@@ -96,7 +113,7 @@ class ReverseSweep(Sweep):
                 else None
                 for twin in self.twins
             ]
-            self.calls = (
+            self.calls = ReverseCalls(
                 *map(function_table, (vjps, rests)),
                 force_table(p, dtype),
                 function_table([turn_kernel(dtype)]),
@@ -104,28 +121,26 @@ class ReverseSweep(Sweep):
 
     def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
         """Undo len(rows) steps, in compiled code from the last one to the first."""
-        s, a = self.stepper, self.adj
-        frames = (frames_of(self.steps, start, start + len(rows)), *self.frames)
-        parameters = (a.gravity, a.w, a.params, a.series, a.consts)
-        adj = (a.x, a.v, self.f, *parameters, a.p, a.bodies, a.arms)
+        s = self.stepper
+        frames = Frames(frames_of(self.steps, start, start + len(rows)), *self.frames)
         if not isinstance(s, CpuStepper):
             numbers, head = np.array([s.dt], s.dtype), [start, int(self.with_forces)]
-            packed_rows = np.concatenate([head, rows]).astype(np.int64)
-            args = (s.packed.arrays, self.loads, s.packed.bodies, self.slots, frames, adj, numbers)
-            undo_on_gpu(self.twins, (*args, packed_rows, fields))
+            own_rows = np.concatenate([head, rows]).astype(np.int64)
+            args = (s.packed.arrays, self.work, frames, self.adj, numbers, own_rows)
+            undo_on_gpu(self.twins, GridReverse(*args, States(*fields)))
             return
         with using_threads(s.n_threads):
             s.loop(reverse_alone, reverse_together)(
-                self.calls, s.packed.arrays, self.loads, s.packed.bodies, s.parts, self.slots,
-                frames, adj, s.dtype.type(s.dt), start, rows, *fields, self.with_forces, s.scratch,
+                self.calls, *s.arrays, s.parts, self.work, frames, self.adj,
+                s.steps(start, rows), States(*fields), self.with_forces,
             )  # fmt: skip
 
     def finish(self) -> Any:
         """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
         if self.steps[0] == 0:
-            self.adj.x[:] += self.frames[0][0]
-            self.adj.v[:] += self.frames[1][0]
-            self.adj.p[:] += self.frames[2][0]
+            self.adj.x[:] += self.frames.x[0]
+            self.adj.v[:] += self.frames.v[0]
+            self.adj.p[:] += self.frames.p[0]
         s = self.stepper
         worlds = zip(
             s.models, s.states(self.state), part_rows(self.adj, s.packed, s.models), strict=True
@@ -144,12 +159,9 @@ class ModelTangent(Tangent):
         self.stepper = stepper
         self.twins = twin_kinds(stepper)
         self.initial = tuple(xp.asarray(part) for part in self.initial_rows(state, tangents))
-        rows = (tangents.params, tangents.series, tangents.consts)
-        self.rows = tuple(xp.asarray(part) for part in rows)
-        tan_loads = (tangents.w, tangents.gravity, tangents.bodies, tangents.arms)
-        self.tan_loads = tuple(xp.asarray(part) for part in tan_loads)
-        self.loads = (p.w, p.gravity, p.node_ptr, p.node_slots, p.world_of)
-        self.slots = (xp.zeros(p.n_slots + 1, dtype), xp.zeros(p.n_slots + 1, dtype))
+        self.tan = tangents.moved(xp.asarray)
+        slots, tan_slots = (xp.zeros(p.n_slots + 1, dtype) for _ in range(2))
+        self.work = TangentWork(slots, tan_slots, scratch_of(stepper))
         if isinstance(stepper, CpuStepper):
             jvps = [tile_kernel(JVP_LOOP, twin.kind, twin.jvp, dtype) for twin in self.twins]
             rests = [
@@ -158,7 +170,7 @@ class ModelTangent(Tangent):
                 else None
                 for twin in self.twins
             ]
-            self.calls = (
+            self.calls = TangentCalls(
                 force_table(p, dtype),
                 *map(function_table, (jvps, rests)),
                 step_table(dtype),
@@ -177,7 +189,7 @@ class ModelTangent(Tangent):
                 place_tangents_kernel()(
                     pack_bodies(model.bodies, 0, s.dtype),
                     tangents.arms[points.start - n : points.stop - n],
-                    p[own], tangents.p[own], tan_x[points], tan_v[points],
+                    p[own], States(tan_x[points], tan_v[points], tangents.p[own]),
                 )  # fmt: skip
         return tan_x, tan_v, tangents.p
 
@@ -191,29 +203,28 @@ class ModelTangent(Tangent):
         s, run = self.stepper, self.run_on_cpu
         if not isinstance(s, CpuStepper):
             run = self.run_on_gpu
-        s.check_finite(run(k0, rows, (*fields, *tan_fields)), k0, rows, fields)
+        s.check_finite(run(k0, rows, States(*fields), States(*tan_fields)), k0, rows, fields)
 
-    def run_on_cpu(self, k0: int, rows: np.ndarray, states: Fields) -> np.ndarray:
+    def run_on_cpu(self, k0: int, rows: np.ndarray, states: States, tan: States) -> np.ndarray:
         """Run the loop; return the finite steps of each world."""
         s = self.stepper
         assert isinstance(s, CpuStepper)
         finite = np.full(s.packed.n_worlds, len(rows) - 1)
         with using_threads(s.n_threads):
             s.loop(tangent_alone, tangent_together)(
-                self.calls, s.packed.arrays, self.rows, s.loads, self.tan_loads,
-                s.packed.bodies, s.world_parts, *self.slots, s.dtype.type(s.dt), k0, rows, *states,
-                s.scratch, finite, s.on_divergence is OnDivergence.RAISE,
+                self.calls, *s.arrays, self.tan, s.world_parts, self.work,
+                s.steps(k0, rows), states, tan, finite, s.on_divergence is OnDivergence.RAISE,
             )  # fmt: skip
         return finite
 
-    def run_on_gpu(self, k0: int, rows: np.ndarray, states: Fields) -> np.ndarray:
+    def run_on_gpu(self, k0: int, rows: np.ndarray, states: States, tan: States) -> np.ndarray:
         """Run the loop in one launch; return the finite steps of each world."""
         s = self.stepper
         numbers = np.array([s.dt], s.dtype)
         finite = s.xp.full(s.packed.n_worlds, len(rows) - 1, np.int64)
         steps = np.concatenate([[k0], rows]).astype(np.int64)
-        args = (s.packed.arrays, self.rows, self.loads, self.tan_loads, s.packed.bodies, self.slots)
-        return advance_tangent_on_gpu(self.twins, (*args, numbers, steps, states, finite))
+        args = (s.packed.arrays, self.tan, self.work, numbers, steps, states, tan, finite)
+        return advance_tangent_on_gpu(self.twins, GridTangent(*args))
 
 
 class ModelTwin(SystemTwin[State, Trajectory]):

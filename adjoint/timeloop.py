@@ -12,13 +12,14 @@ triangular, so no system is solved. Source: gradSim (ICLR 2021) eq. 5.
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numba import prange
 
 from adjoint.assembly import REST_VJP_LOOP, VJP_LOOP
+from adjoint.packing import PackedVector
 from adjoint.rigid.points import (
     add_body_frame,
     add_points,
@@ -29,9 +30,10 @@ from adjoint.rigid.points import (
 from adjsim.assembly import DTYPES, call_of
 from adjsim.backend import cpu_kernel, device_fn, lit, prefetch, shared_fn, specialise
 from adjsim.calls import NO_FUNCTION, make_call
+from adjsim.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
 from adjsim.node_sum import node_sum, node_sums
-from adjsim.parts import BODY_HI, BODY_LO, FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
-from adjsim.timeloop import body_types, part_forces
+from adjsim.parts import FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
+from adjsim.timeloop import part_forces, span_of, state_at
 
 
 ROWS_OF_A_LINE = 2  # of three float64, in the 64 bytes of a cache line
@@ -52,27 +54,27 @@ def euler_step_jvp(tan_x, tan_v, f, tan_f, w, tan_w, tan_gravity, dt):
 
 
 @device_fn
-def add_frame(n, adj_frame_x, adj_frame_v, adj_x, adj_v):
+def add_frame(n, adj_frame, adj):
     """Add a frame's cotangent to that of the state it shows."""
     for c in range(3):
         k = np.uint64(c)
-        adj_x[n, k] += adj_frame_x[n, k]
-        adj_v[n, k] += adj_frame_v[n, k]
+        adj.x[n, k] += adj_frame.x[n, k]
+        adj.v[n, k] += adj_frame.v[n, k]
 
 
 @device_fn
-def undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity):
+def undo_euler_step(n, dt, w, adj, adj_f):
     """Undo the step's lines (2) and (1) for node n, but for adj_w."""
     scale = dt * w[n]
     free = dt if w[n] > lit(0, dt) else lit(0, dt)
     for c in range(3):
         k = np.uint64(c)
         # (2) x' = x + dt v'
-        adj_v_new = adj_v[n, k] + dt * adj_x[n, k]
+        adj_v_new = adj.v[n, k] + dt * adj.x[n, k]
         # (1) v' = v + dt (w f + [w > 0] g)
-        adj_v[n, k] = adj_v_new
+        adj.v[n, k] = adj_v_new
         adj_f[n, k] = scale * adj_v_new
-        adj_gravity[n, k] += free * adj_v_new
+        adj.gravity[n, k] += free * adj_v_new
 
 
 @device_fn
@@ -82,19 +84,20 @@ def add_slots(n, ptr, slots_of, adj_slots, adj):
 
 
 @device_fn
-def add_all_slots(n, ptr, slots_of, v_ptr, v_slots_of, adj_x_slots, adj_v_slots, adj_x, adj_v):
+def add_all_slots(n, nodes, work, adj):
     """Add a node's slots of positions and of velocities to its cotangents.
 
     Those of velocities are some of those of positions: as many are all of them.
     """
     e = n + np.uint64(1)
+    ptr, slots_of, v_ptr = nodes.ptr, nodes.slots_of, nodes.velocity_ptr
     if v_ptr[e] - v_ptr[n] == ptr[e] - ptr[n]:
-        total_x, total_v = node_sums(n, ptr, slots_of, adj_x_slots, adj_v_slots)
-        add_vector(n, total_x, adj_x)
-        add_vector(n, total_v, adj_v)
+        total_x, total_v = node_sums(n, ptr, slots_of, work.adj_x_slots, work.adj_v_slots)
+        add_vector(n, total_x, adj.x)
+        add_vector(n, total_v, adj.v)
     else:
-        add_slots(n, ptr, slots_of, adj_x_slots, adj_x)
-        add_slots(n, v_ptr, v_slots_of, adj_v_slots, adj_v)
+        add_slots(n, ptr, slots_of, work.adj_x_slots, adj.x)
+        add_slots(n, v_ptr, nodes.velocity_slots_of, work.adj_v_slots, adj.v)
 
 
 @device_fn
@@ -106,232 +109,227 @@ def add_vector(n, value, adj):
 
 
 @device_fn
-def add_inverse_mass(n, dt, ptr, slots_of, slots, adj_v, adj_w):
-    """Add dt f . adj_v' to a node's adj_w, while adj_v is still that of the new velocity."""
-    f = node_sum(n, ptr, slots_of, slots)
-    adj_w[n] += dt * (f[0] * adj_v[n, 0] + f[1] * adj_v[n, 1] + f[2] * adj_v[n, 2])
+def add_inverse_mass(n, dt, nodes, slots, adj):
+    """Add dt f . adj_v' to a node's adj.w, while adj.v is still that of the new velocity."""
+    f = node_sum(n, nodes.ptr, nodes.slots_of, slots)
+    adj.w[n] += dt * (f[0] * adj.v[n, 0] + f[1] * adj.v[n, 1] + f[2] * adj.v[n, 2])
 
 
-@device_fn
-def turn_nodes(
-    lo, hi, dt, ends, begins, has_frame, with_forces, w, ptr, slots_of, v_ptr, v_slots_of,
-    slots, adj_x_slots, adj_v_slots, adj_frame_x, adj_frame_v,
-    adj_x, adj_v, adj_f, adj_gravity, adj_w,
-):  # fmt: skip
-    """Do what `turn_rows` does, on nodes lo to hi."""
-    for i in range(lo, hi):
-        n = np.uint64(i)
-        if ends:
-            add_all_slots(
-                n, ptr, slots_of, v_ptr, v_slots_of, adj_x_slots, adj_v_slots, adj_x, adj_v
-            )
-        if has_frame:
-            add_frame(n, adj_frame_x, adj_frame_v, adj_x, adj_v)
-        if begins:
-            undo_euler_step(n, dt, w, adj_x, adj_v, adj_f, adj_gravity)
-    for i in range(lo, hi if begins and with_forces else lo):
-        add_inverse_mass(np.uint64(i), dt, ptr, slots_of, slots, adj_v, adj_w)
+class ReverseWork(NamedTuple):
+    """Slots of the forces, of adj_x and of adj_v; adj_f (n_rows, 3); scratch, none on a GPU."""
+
+    slots: Any
+    adj_x_slots: Any
+    adj_v_slots: Any
+    adj_f: Any
+    scratch: Any
 
 
-def turn_rows(
-    lo, hi, first, last, dt, ends, begins, has_frame, with_forces, w, ptr, slots_of, v_ptr,
-    v_slots_of, slots, adj_x_slots, adj_v_slots, bodies, p_end, p_begin,
-    adj_frame_x, adj_frame_v, adj_frame_p,
-    adj_x, adj_v, adj_f, adj_gravity, adj_w, adj_p, adj_bodies, adj_arms,
-):  # fmt: skip
-    """Between two steps, on nodes lo to hi and bodies first to last: end one, begin the next.
+class Turn(NamedTuple):
+    """What is done between two steps."""
+
+    ends: Any
+    begins: Any
+    has_frame: Any
+    with_forces: Any
+
+
+class Frames(NamedTuple):
+    """Which frame shows the state after each step, or -1, and the cotangents of all frames."""
+
+    of_step: Any
+    x: Any
+    v: Any
+    p: Any
+
+
+def turn_rows(span, dt, turn, nodes, bodies, work, p_end, p_begin, adj_frame, adj):
+    """Between two steps, on the nodes and bodies of a span: end one, begin the next.
 
     To end is to add up what the elements wrote; to begin, to go from the adjoint of the new
-    state, with that of the frame that shows it, to adj_f. `slots` hold the forces of the step
+    state, with that of the frame that shows it, to adj_f. `work.slots` holds the forces of the step
     that begins.
     """
-    turn_nodes(
-        lo, hi, dt, ends, begins, has_frame, with_forces, w, ptr, slots_of, v_ptr, v_slots_of,
-        slots, adj_x_slots, adj_v_slots, adj_frame_x, adj_frame_v,
-        adj_x, adj_v, adj_f, adj_gravity, adj_w,
-    )  # fmt: skip
-    loads = (ptr, slots_of, v_ptr, v_slots_of)
-    for b in range(first, last):
-        if ends:
-            add_points(b, loads, adj_x_slots, adj_v_slots, bodies, p_end, adj_p, adj_arms)
-        if has_frame:
-            add_body_frame(b, adj_frame_p, adj_p)
-        if begins:
-            adj = (adj_p, adj_f, adj_gravity, adj_bodies, adj_arms)
-            undo_body_step(b, w.size + b, dt, ptr, slots_of, slots, bodies, p_begin, adj)
+    for i in range(span.node_lo, span.node_hi):
+        n = np.uint64(i)
+        if turn.ends:
+            add_all_slots(n, nodes, work, adj)
+        if turn.has_frame:
+            add_frame(n, adj_frame, adj)
+        if turn.begins:
+            undo_euler_step(n, dt, nodes.w, adj, work.adj_f)
+    replays = turn.begins and turn.with_forces
+    for i in range(span.node_lo, span.node_hi if replays else span.node_lo):
+        add_inverse_mass(np.uint64(i), dt, nodes, work.slots, adj)
+    for b in range(span.body_lo, span.body_hi):
+        if turn.ends:
+            add_points(b, nodes, bodies, work, p_end, adj)
+        if turn.has_frame:
+            add_body_frame(b, adj_frame.p, adj.p)
+        if turn.begins:
+            undo_body_step(b, dt, nodes, bodies, work, p_begin, adj)
 
 
 @device_fn
 def part_turn(
-    part, turn, loads, bodies, parts, dt, flags, slots, frames, shown, p_end, p_begin, adj
+    part, calls, nodes, bodies, parts, dt, turn, work, adj_frame, p_end, p_begin, adj
 ):  # fmt: skip
     """Do what `turn_rows` does, on a part's nodes and bodies."""
-    ends, begins, has_frame, with_forces = flags
-    w, ptr, slots_of, v_ptr, v_slots_of = loads
-    f_slots, adj_x_slots, adj_v_slots = slots
-    _, adj_frames_x, adj_frames_v, adj_frames_p = frames
-    adj_x, adj_v, adj_f, adj_gravity, adj_w = adj[:5]
-    range_ptr, ranges = parts[2], parts[3]
-    r, last = range_ptr[part], range_ptr[part + 1] - 1
+    r, last = parts.range_ptr[part], parts.range_ptr[part + 1] - 1
     if last < r:
         return
-    args = (
-        ranges[r, NODE_LO], ranges[last, NODE_HI], ranges[r, BODY_LO], ranges[last, BODY_HI],
-        dt, ends, begins, has_frame, with_forces,
-        w, ptr, slots_of, v_ptr, v_slots_of, f_slots, adj_x_slots, adj_v_slots,
-        bodies, p_end, p_begin, adj_frames_x[shown], adj_frames_v[shown], adj_frames_p[shown],
-        adj_x, adj_v, adj_f, adj_gravity, adj_w, adj[8], adj[9], adj[10],
-    )  # fmt: skip
-    call_turn(turn, 0, args)
+    span = span_of(parts.ranges, r, last)
+    args = (span, dt, turn, nodes, bodies, work, p_end, p_begin, adj_frame, adj)
+    call_turn(calls, 0, args)
 
 
 @device_fn
-def fetch_part(part, parts, x, v):
+def fetch_part(part, parts, state):
     """Ask for a part's nodes, stored long ago, ahead of their use."""
-    range_ptr, ranges = parts[2], parts[3]
-    for r in range(range_ptr[part], range_ptr[part + 1]):
+    ranges = parts.ranges
+    for r in range(parts.range_ptr[part], parts.range_ptr[part + 1]):
         for n in range(ranges[r, NODE_LO], ranges[r, NODE_HI], ROWS_OF_A_LINE):
-            prefetch(x, np.uint64(n))
-            prefetch(v, np.uint64(n))
+            prefetch(state.x, np.uint64(n))
+            prefetch(state.v, np.uint64(n))
 
 
 @device_fn
-def part_adjoints(part, vjps, rests, packed, parts, step, x, v, slots, adj, scratch):
+def part_adjoints(part, calls, elements, parts, step, state, work, adj):
     """Undo a part's elements."""
-    table, nodes, consts, params, series = packed
-    _, adj_x_slots, adj_v_slots = slots
-    adj_f, adj_params, adj_series, adj_consts = adj[2], adj[5], adj[6], adj[7]
-    tile_ptr, tiles = parts[0], parts[1]
-    for t in range(tile_ptr[part], tile_ptr[part + 1]):
+    rows = (elements.consts, elements.params, elements.series)
+    out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
+    tiles = parts.tiles
+    for t in range(parts.tile_ptr[part], parts.tile_ptr[part + 1]):
         force = tiles[t, FORCE]
         head = (
             tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
-            table, nodes, (x, v, adj_f), (consts, params, series),
+            elements.table, elements.nodes, (state.x, state.v, work.adj_f), rows,
         )  # fmt: skip
-        out = (adj_x_slots, adj_v_slots, adj_params, adj_series)
-        call_vjp(vjps, force, (*head, out, scratch[part]))
-        if rests[force] != NO_FUNCTION:
-            call_rest_vjp(rests, force, (*head, (adj_consts,), scratch[part]))
+        call_vjp(calls.vjps, force, (*head, out, work.scratch[part]))
+        if calls.rests[force] != NO_FUNCTION:
+            call_rest_vjp(calls.rests, force, (*head, (adj.consts,), work.scratch[part]))
+
+
+class ReverseCalls(NamedTuple):
+    """Tables of compiled functions: of the adjoints of elements and of rest shapes, and others."""
+
+    vjps: Any
+    rests: Any
+    forces: Any
+    turn: Any
 
 
 def reverse_part(
-    part, calls, packed, loads, bodies, parts, slots, frames, adj, dt, k0, rows, X, V, P,
-    with_forces, scratch,
+    part, calls, elements, nodes, bodies, parts, work, frames, adj, steps, states, with_forces
 ):  # fmt: skip
-    """Undo rows.size steps of a part, the last one first; `rows[k]` holds state k0 + k.
+    """Undo the steps of a part, the last one first; `steps.rows[k]` holds state first + k.
 
-    `frames` = (index of the frame that shows state k0 + k + 1, or -1; adj_x, adj_v, adj_p).
     The forces of a step, which undoing it may read, are computed beside the adjoints of the
     elements of the step after it.
     """
-    vjps, rests, forces, turn = calls
-    last = rows.size - 1
+    first, rows, last = steps.first, steps.rows, steps.rows.size - 1
     if with_forces:
-        x, v = X[rows[last]], V[rows[last]]
-        part_forces(part, forces, packed, parts, k0 + last, x, v, slots[0], scratch)
+        state = state_at(states, rows[last])
+        part_forces(part, calls.forces, elements, parts, first + last, state, work)
     for back in range(rows.size + 1):
         k = last - back
-        frame = frames[0][k] if k >= 0 else -1
-        flags = (back > 0, k >= 0, frame >= 0, with_forces)
-        a, b = rows[max(k, 0)], rows[min(k + 1, last)]
-        fetch_part(part, parts, X[a], V[a])
+        frame = frames.of_step[k] if k >= 0 else -1
+        turn = Turn(back > 0, k >= 0, frame >= 0, with_forces)
+        state, p_end = state_at(states, rows[max(k, 0)]), states.p[rows[min(k + 1, last)]]
+        fetch_part(part, parts, state)
         part_turn(
-            part, turn, loads, bodies, parts, dt, flags, slots, frames, max(frame, 0),
-            P[b], P[a], adj,
+            part, calls.turn, nodes, bodies, parts, steps.dt, turn, work,
+            state_at(frames, max(frame, 0)), p_end, state.p, adj,
         )  # fmt: skip
         if k >= 0:
-            part_adjoints(part, vjps, rests, packed, parts, k0 + k, X[a], V[a], slots, adj, scratch)
+            part_adjoints(part, calls, elements, parts, first + k, state, work, adj)
         if with_forces and k > 0:
-            before = rows[k - 1]
-            part_forces(
-                part, forces, packed, parts, k0 + k - 1, X[before], V[before], slots[0], scratch
-            )
+            before = state_at(states, rows[k - 1])
+            part_forces(part, calls.forces, elements, parts, first + k - 1, before, work)
 
 
 PART = shared_fn(reverse_part)
 
 
 def reverse_alone(
-    calls, packed, loads, bodies, parts, slots, frames, adj, dt, k0, rows, X, V, P,
-    with_forces, scratch,
+    calls, elements, nodes, bodies, parts, work, frames, adj, steps, states, with_forces
 ):  # fmt: skip
     """Undo steps of every part alone."""
-    for part in prange(scratch.shape[0]):
+    for part in prange(work.scratch.shape[0]):
         PART(
-            part, calls, packed, loads, bodies, parts, slots, frames, adj, dt, k0, rows, X, V, P,
-            with_forces, scratch,
+            part, calls, elements, nodes, bodies, parts, work, frames, adj, steps, states,
+            with_forces,
         )  # fmt: skip
 
 
 def reverse_together(
-    calls, packed, loads, bodies, parts, slots, frames, adj, dt, k0, rows, X, V, P,
-    with_forces, scratch,
+    calls, elements, nodes, bodies, parts, work, frames, adj, steps, states, with_forces
 ):  # fmt: skip
     """Undo the steps of all parts, step by step, as `reverse_part` does those of one."""
-    vjps, rests, forces, turn = calls
-    n_parts, last = scratch.shape[0], rows.size - 1
-    x, v = X[rows[last]], V[rows[last]]
+    first, rows = steps.first, steps.rows
+    n_parts, last = work.scratch.shape[0], rows.size - 1
     # A choice inside the call of `prange` would make the loop a serial one.
     n_ahead = n_parts if with_forces else 0
     for part in prange(n_ahead):
-        part_forces(part, forces, packed, parts, k0 + last, x, v, slots[0], scratch)
+        end = state_at(states, rows[last])
+        part_forces(part, calls.forces, elements, parts, first + last, end, work)
     for back in range(rows.size + 1):
         k = last - back
-        frame = frames[0][k] if k >= 0 else -1
-        flags = (back > 0, k >= 0, frame >= 0, with_forces)
-        a, b, before = rows[max(k, 0)], rows[min(k + 1, last)], rows[max(k - 1, 0)]
+        frame = frames.of_step[k] if k >= 0 else -1
+        a, b, c = rows[max(k, 0)], rows[min(k + 1, last)], rows[max(k - 1, 0)]
         for part in prange(n_parts):
+            turn = Turn(back > 0, k >= 0, frame >= 0, with_forces)
             part_turn(
-                part, turn, loads, bodies, parts, dt, flags, slots, frames, max(frame, 0),
-                P[b], P[a], adj,
+                part, calls.turn, nodes, bodies, parts, steps.dt, turn, work,
+                state_at(frames, max(frame, 0)), states.p[b], states.p[a], adj,
             )  # fmt: skip
         n_left = n_parts if k >= 0 else 0
         for part in prange(n_left):
-            part_adjoints(part, vjps, rests, packed, parts, k0 + k, X[a], V[a], slots, adj, scratch)
+            state, before = state_at(states, a), state_at(states, c)
+            part_adjoints(part, calls, elements, parts, first + k, state, work, adj)
             if with_forces and k > 0:
-                part_forces(
-                    part, forces, packed, parts, k0 + k - 1, X[before], V[before], slots[0], scratch
-                )
+                part_forces(part, calls.forces, elements, parts, first + k - 1, before, work)
+
+
+class TangentWork(NamedTuple):
+    """Slots of the forces and of their tangents; scratch, none on a GPU."""
+
+    slots: Any
+    tan_slots: Any
+    scratch: Any
 
 
 @device_fn
-def tangent_node(
-    n, dt, w, tan_w, tan_gravity, ptr, slots_of, slots, tan_slots,
-    tan_x, tan_v, tan_x_new, tan_v_new,
-):  # fmt: skip
+def tangent_node(n, dt, tan_gravity, nodes, tan_w, work, tan_before, tan_after):
     """Advance the tangent of node n."""
+    x, v = tan_before.x, tan_before.v
     tx, tv = euler_step_jvp(
-        (tan_x[n, 0], tan_x[n, 1], tan_x[n, 2]),
-        (tan_v[n, 0], tan_v[n, 1], tan_v[n, 2]),
-        node_sum(n, ptr, slots_of, slots),
-        node_sum(n, ptr, slots_of, tan_slots),
-        w[n], tan_w[n], (tan_gravity[0], tan_gravity[1], tan_gravity[2]), dt,
+        (x[n, 0], x[n, 1], x[n, 2]),
+        (v[n, 0], v[n, 1], v[n, 2]),
+        node_sum(n, nodes.ptr, nodes.slots_of, work.slots),
+        node_sum(n, nodes.ptr, nodes.slots_of, work.tan_slots),
+        nodes.w[n], tan_w[n], (tan_gravity[0], tan_gravity[1], tan_gravity[2]), dt,
     )  # fmt: skip
-    tan_x_new[n, 0], tan_x_new[n, 1], tan_x_new[n, 2] = tx
-    tan_v_new[n, 0], tan_v_new[n, 1], tan_v_new[n, 2] = tv
+    tan_after.x[n, 0], tan_after.x[n, 1], tan_after.x[n, 2] = tx
+    tan_after.v[n, 0], tan_after.v[n, 1], tan_after.v[n, 2] = tv
 
 
 def tangent_rows(
-    lo, hi, first, last, dt, w, tan_w, tan_gravity, ptr, slots_of, slots, tan_slots, bodies,
-    tan_bodies, tan_arms, p, p_new, tan_x, tan_v, tan_p, tan_x_new, tan_v_new, tan_p_new,
-):  # fmt: skip
-    """Advance the tangents of nodes lo to hi and of bodies first to last."""
-    for i in range(lo, hi):
-        tangent_node(
-            np.uint64(i), dt, w, tan_w, tan_gravity, ptr, slots_of, slots, tan_slots,
-            tan_x, tan_v, tan_x_new, tan_v_new,
-        )  # fmt: skip
-    for b in range(first, last):
+    span, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
+):
+    """Advance the tangents of the nodes and bodies of a span."""
+    for i in range(span.node_lo, span.node_hi):
+        tangent_node(np.uint64(i), dt, tan_gravity, nodes, tan.w, work, tan_before, tan_after)
+    for b in range(span.body_lo, span.body_hi):
         tangent_body(
-            b, dt, tan_gravity, ptr, slots_of, slots, tan_slots, bodies, tan_bodies, tan_arms,
-            p, p_new, tan_p, tan_p_new, tan_x_new, tan_v_new,
-        )  # fmt: skip
+            b, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
+        )
 
 
-def place_all_tangents(bodies, tan_arms, p, tan_p, tan_x, tan_v):
+def place_all_tangents(bodies, tan_arms, p, tan_rows):
     """Write the tangents of the points of every body, at the start."""
     for b in range(p.shape[0]):
-        place_tangents(b, bodies, tan_arms, p, tan_p, tan_x, tan_v)
+        place_tangents(b, bodies, tan_arms, p, tan_rows)
 
 
 @cache
@@ -342,21 +340,26 @@ def place_tangents_kernel() -> Callable:
 
 def turn_signature(dtype: np.dtype) -> Any:
     """Return the signature of `turn_rows`."""
-    real, a, m, u, i, b = _types(dtype)
-    heads = (i, i, i, i, real, b, b, b, b, a, u, u, u, u, a, a, a, body_types(dtype))
-    return numba.void(*heads, *(m,) * 9, a, m, m, m)
+    of, real, boolean = types_of(dtype), numba.from_dtype(dtype), numba.boolean
+    a, m = real[::1], real[:, ::1]
+    turn, work = named_type(Turn, [boolean] * 4), named_type(ReverseWork, [a, a, a, m, m])
+    heads = (of[Span], real, turn, of[Nodes], of[Bodies], work, m, m)
+    return numba.void(*heads, of[States], vector_type(dtype))
 
 
 def tangent_signature(dtype: np.dtype) -> Any:
     """Return the signature of `tangent_rows`."""
-    real, a, m, u, i, _ = _types(dtype)
-    heads = (i, i, i, i, real, a, a, a, u, u, a, a, body_types(dtype))
-    return numba.void(*heads, *(m,) * 10)
+    of, real = types_of(dtype), numba.from_dtype(dtype)
+    a, m = real[::1], real[:, ::1]
+    heads = (of[Span], real, a, of[Nodes], of[Bodies], vector_type(dtype))
+    return numba.void(*heads, named_type(TangentWork, [a, a, m]), *(of[States],) * 4)
 
 
-def _types(dtype: np.dtype) -> tuple:
+def vector_type(dtype: np.dtype) -> Any:
+    """Return the type of a `PackedVector`."""
     real = numba.from_dtype(dtype)
-    return real, real[::1], real[:, ::1], numba.uint32[::1], numba.int64, numba.boolean
+    a, m = real[::1], real[:, ::1]
+    return named_type(PackedVector, [m, m, m, a, a, a, a, m, m, m])
 
 
 call_vjp, call_rest_vjp = call_of(VJP_LOOP), call_of(REST_VJP_LOOP)

@@ -9,7 +9,7 @@ and `step_node` are those of the CPU.
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,9 +36,10 @@ from adjsim.backend import (
     to_host,
 )
 from adjsim.element import ElementKind
+from adjsim.loop_arrays import ModelArrays, States
 from adjsim.packing import PackedModels
 from adjsim.rigid.points import step_body
-from adjsim.timeloop import step_node
+from adjsim.timeloop import state_at, step_node
 
 
 @cache
@@ -142,32 +143,42 @@ CHAIN = no_lanes
 CUDA: Any = None
 
 
-def advance_on_grid(args):
-    """Run n steps; `rows` = (k0, rows of n + 1 states).
+class GridAdvance(NamedTuple):
+    """What `advance_on_grid` is given.
 
-    `finite` has n for each world, and ends as how many of its steps stayed finite.
+    `numbers` has dt; `rows` k0 and then the rows of n + 1 states; `finite` n for each world, and
+    ends as how many of its steps stayed finite.
     """
-    packed, loads, bodies, slots, numbers, rows, fields, finite = args
-    table, nodes, own = packed[0], packed[1], (packed[2], packed[3], packed[4])
-    w, gravity, ptr, slots_of, world_of = loads
-    X, V, P = fields
+
+    model: ModelArrays
+    slots: Any
+    numbers: Any
+    rows: Any
+    states: States
+    finite: Any
+
+
+def advance_on_grid(args):
+    """Run n steps."""
+    elements, nodes, bodies = args.model.elements, args.model.nodes, args.model.bodies
+    table, own = elements.table, (elements.consts, elements.params, elements.series)
+    slots, rows, finite = args.slots, args.rows, args.finite
     start, stride = CUDA.grid(1), CUDA.gridsize(1)
     grid = CUDA.cg.this_grid()
-    dt, k0 = numbers[0], rows[0]
+    dt, k0 = args.numbers[0], rows[0]
     for k in range(rows.size - 2):
-        a, b = rows[k + 1], rows[k + 2]
-        CHAIN(start, stride, k0 + k, table, nodes, (X[a], V[a]), own, (slots,))
+        before, after = state_at(args.states, rows[k + 1]), state_at(args.states, rows[k + 2])
+        read = (before.x, before.v)
+        CHAIN(start, stride, k0 + k, table, elements.nodes, read, own, (slots,))
         grid.sync()
-        for n in range(start, w.size, stride):
-            world = world_of[n]
-            g = gravity[world]
-            bad = step_node(np.uint64(n), dt, w, g, ptr, slots_of, slots, X[a], V[a], X[b], V[b])
+        for n in range(start, nodes.w.size, stride):
+            world = nodes.world_of[n]
+            bad = step_node(np.uint64(n), dt, nodes.gravity[world], nodes, slots, before, after)
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
-        for body in range(start, bodies[0].size - 1, stride):
-            world = world_of[w.size + body]
-            g = gravity[world]
-            bad = step_body(body, dt, g, ptr, slots_of, slots, bodies, P[a], P[b], X[b], V[b])
+        for body in range(start, bodies.point_ptr.size - 1, stride):
+            world = nodes.world_of[nodes.w.size + body]
+            bad = step_body(body, dt, nodes.gravity[world], nodes, bodies, slots, before, after)
             if bad > 0:
                 CUDA.atomic.min(finite, world, k)
         grid.sync()
@@ -192,17 +203,15 @@ def advance_on_gpu(
 ) -> np.ndarray:
     """Advance on the GPU; return how many of the steps stayed finite, of each world.
 
-    `rows` as in `adjsim.timeloop.advance_part`; the arrays live on the device.
+    `rows` as in `adjsim.loop_arrays.Steps`; the arrays live on the device.
     """
     finite = array_module(Device.CUDA).full(packed.n_worlds, len(rows) - 1, np.int64)
-    args = (
+    args = GridAdvance(
         packed.arrays,
-        (packed.w, packed.gravity, packed.node_ptr, packed.node_slots, packed.world_of),
-        packed.bodies,
         slots,
         np.array([dt], slots.dtype),
         np.concatenate([[k0], rows]).astype(np.int64),
-        fields,
+        States(*fields),
         finite,
     )
     width = max(packed.n_slots // 3, len(packed.w), packed.n_bodies)

@@ -235,7 +235,7 @@ class Model(System["State", "Trajectory"]):
             k += np.bincount(nodes, np.repeat(force.stiffness_bound(), n), self.n_rows)
             c += np.bincount(nodes, np.repeat(force.damping_bound(), n), self.n_rows)
         w = np.concatenate([self.inverse_mass, *(b.mobilities() for b in self.bodies.values())])
-        ptr = pack_bodies(self.bodies, self.n_nodes, np.dtype(np.float64))[0]
+        ptr = pack_bodies(self.bodies, self.n_nodes, np.dtype(np.float64)).point_ptr
         owner = np.concatenate(
             [
                 np.arange(self.n_nodes),

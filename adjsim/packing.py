@@ -15,6 +15,7 @@ import numpy as np
 from adjsim.assembly import CONSTS, PARAMS, SERIES, TILE
 from adjsim.element import Force
 from adjsim.layouts import Layout, lay_out, spread
+from adjsim.loop_arrays import Bodies, Elements, ModelArrays, Nodes
 from adjsim.model import Model
 from adjsim.rigid.bodies import pack_bodies
 from adjsim.tiles import join, to_tiles
@@ -41,12 +42,19 @@ class PackedModels(Layout):
     series: np.ndarray
     w: np.ndarray
     gravity: np.ndarray
-    bodies: tuple[np.ndarray, np.ndarray, np.ndarray]
+    bodies: Bodies
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """What every tile function reads of the model, in its order."""
-        return (self.table, self.nodes, self.consts, self.params, self.series)
+    def arrays(self) -> ModelArrays:
+        """What loops read."""
+        return ModelArrays(
+            Elements(self.table, self.nodes, self.consts, self.params, self.series),
+            Nodes(
+                self.w, self.gravity, self.node_ptr, self.node_slots, self.velocity_ptr,
+                self.velocity_slots, self.world_of,
+            ),
+            self.bodies,
+        )  # fmt: skip
 
     @property
     def n_groups(self) -> int:
@@ -94,7 +102,7 @@ class PackedModels(Layout):
             for f in fields(self)
             if f.name not in host and isinstance(getattr(self, f.name), np.ndarray)
         }
-        arrays["bodies"] = tuple(xp.asarray(part) for part in self.bodies)
+        arrays["bodies"] = Bodies(*(xp.asarray(part) for part in self.bodies))
         return replace(self, **arrays)
 
 
@@ -126,16 +134,16 @@ def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 
     )
 
 
-def _pack_bodies(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> tuple:
-    """Return the bodies of all worlds: point_ptr, arms, params."""
+def _pack_bodies(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> Bodies:
+    """Return the bodies of all worlds."""
     firsts = layout.node_ends[-1] + layout.point_ends
     parts = [
         pack_bodies(model.bodies, int(first), dtype)
         for model, first in zip(models, firsts[:-1], strict=True)
     ]
-    ptr = np.concatenate([*(part[0][:-1] for part in parts), firsts[-1:]])
-    arms, params = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
-    return ptr, arms, params
+    ptr = np.concatenate([*(part.point_ptr[:-1] for part in parts), firsts[-1:]])
+    arms = np.concatenate([part.arms for part in parts])
+    return Bodies(ptr, arms, np.concatenate([part.params for part in parts]))
 
 
 def _pack_force(name: str, force: Force, n_steps: int, dtype: np.dtype) -> dict[int, np.ndarray]:

@@ -9,7 +9,7 @@ A part's nodes, all worlds together, are one run of rows, and so are its bodies.
 groups of worlds stand apart: no element of one touches a node of another.
 """
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,15 @@ from adjsim.packing import PackedModels
 
 FORCE, ROW, TILE_LO, TILE_HI = range(4)
 WORLD, NODE_LO, NODE_HI, BODY_LO, BODY_HI = range(5)
-Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+class Parts(NamedTuple):
+    """The parts, as above."""
+
+    tile_ptr: np.ndarray
+    tiles: np.ndarray
+    range_ptr: np.ndarray
+    ranges: np.ndarray
 
 
 def cuts(n: int, n_chunks: int) -> np.ndarray:
@@ -48,7 +56,7 @@ def whole_groups(packed: PackedModels, *, merged: bool = True) -> Parts:
     nodes, bodies = packed.node_ends[ends], packed.body_ends[ends]
     ranges = np.stack([worlds, nodes[:-1], nodes[1:], bodies[:-1], bodies[1:]], axis=1)
     range_ptr = np.searchsorted(worlds, packed.group_ends).astype(np.int64)
-    return tile_ptr, tiles, range_ptr, ranges
+    return Parts(tile_ptr, tiles, range_ptr, ranges)
 
 
 def even_shares(packed: PackedModels, n_parts: int) -> Parts:
@@ -68,7 +76,7 @@ def even_shares(packed: PackedModels, n_parts: int) -> Parts:
             )
             if any(lo < hi for lo, hi in own):
                 ranges[i].append((world, *own[0], *own[1]))
-    return (*_listed(tiles, 4), *_listed(ranges, 5))
+    return Parts(*_listed(tiles, 4), *_listed(ranges, 5))
 
 
 def _overlap(cut: np.ndarray, ends: np.ndarray, i: int, world: int) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from adjsim.assembly import TILE
 from adjsim.backend import Device, array_module, check_device, thread_count, to_host, using_threads
 from adjsim.cuda_timeloop import advance_on_gpu
 from adjsim.layouts import count_elements
+from adjsim.loop_arrays import States, Steps, Work
 from adjsim.model import Model, State, Trajectory
 from adjsim.packing import PackedModels, pack
 from adjsim.parts import even_shares, whole_groups
@@ -18,6 +19,7 @@ from adjsim.rigid.pose import BodyTrajectory
 from adjsim.rigid.rows import STATE_SIZE
 from adjsim.system import Fields, OnDivergence, RolloutError, Stepper, make_stepper
 from adjsim.timeloop import (
+    Calls,
     advance_alone,
     advance_together,
     force_table,
@@ -80,7 +82,7 @@ class ModelStepper(Stepper[Any, Any]):
                 p[bodies][part] = own.bodies[name].pack()
             if model.n_bodies:
                 packed, n = pack_bodies(model.bodies, 0, self.dtype), model.n_bodies
-                place_kernel(self.dtype)(0, n, packed, p[bodies], x[points], v[points])
+                place_kernel(self.dtype)(0, n, packed, States(x[points], v[points], p[bodies]))
         return x, v, p
 
     def states(self, state: Any) -> Sequence[State]:
@@ -199,11 +201,11 @@ class CpuStepper(ModelStepper):
         self.world_parts = self.parts  # the same, every world a range of its own
         if self.stands_apart and packed.n_worlds > 1:
             self.world_parts = whole_groups(packed, merged=False)
-        n_parts = len(self.parts[0]) - 1
+        n_parts = len(self.parts.tile_ptr) - 1
         self.slots = np.zeros(packed.n_slots + 1, dtype)
         self.scratch = np.zeros((n_parts, packed.scratch_size), dtype)
-        self.calls = (force_table(packed, dtype), step_table(dtype))
-        self.loads = (packed.w, packed.gravity, packed.node_ptr, packed.node_slots)
+        self.calls = Calls(force_table(packed, dtype), step_table(dtype))
+        self.arrays = packed.arrays
         self.places_again = keeps_no_points(packed.n_nodes, packed.n_rows)
 
     def allocate_kept(self, n_rows: int) -> Fields:
@@ -222,22 +224,26 @@ class CpuStepper(ModelStepper):
         """Place the points of the bodies, by the function that a step places them with."""
         place = place_states_kernel(self.n_threads)
         with using_threads(self.n_threads):
-            place(self.calls[1], self.packed.bodies, rows, *fields)
+            place(self.calls.steps, self.packed.bodies, rows, States(*fields))
 
     def loop(self, alone: Any, together: Any) -> Any:
         """Return a loop compiled for the threads and parts of this stepper."""
         return loop_kernel(alone, together, threads=self.n_threads, apart=self.stands_apart)
 
+    def steps(self, k0: int, rows: np.ndarray) -> Steps:
+        """Return the steps from state k0, whose states lie in these rows."""
+        return Steps(self.dtype.type(self.dt), k0, rows)
+
     def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
         """Run the loop."""
-        p, stops = self.packed, self.on_divergence is OnDivergence.RAISE
-        finite = np.full(p.n_worlds, len(rows) - 1)
+        stops = self.on_divergence is OnDivergence.RAISE
+        finite = np.full(self.packed.n_worlds, len(rows) - 1)
         run = self.loop(advance_alone, advance_together)
         parts = self.parts if stops else self.world_parts
         with using_threads(self.n_threads):
             run(
-                self.calls, p.arrays, self.loads, p.bodies, parts, self.slots, self.scratch,
-                self.dtype.type(self.dt), k0, rows, *fields, finite, stops,
+                self.calls, *self.arrays, parts, Work(self.slots, self.scratch),
+                self.steps(k0, rows), States(*fields), finite, stops,
             )  # fmt: skip
         return finite
 

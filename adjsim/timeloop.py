@@ -7,8 +7,8 @@ Rigid bodies take their own step beside the nodes, by `adjsim/rigid/points.py`; 
 advances its share of the nodes and of the bodies.
 
 It is compiled once per dtype, not once per model: the forces come as tables of addresses.
-`rows[k]` names the row of X, V and P that holds state k0 + k, so the same loop keeps every
-state, only the frames, or two at a time.
+`Steps.rows[k]` names the row of X, V and P that holds state first + k, so the same loop keeps
+every state, only the frames, or two at a time.
 
 The work is cut in parts, `adjsim/parts.py`. Those that touch nothing in common, groups of worlds,
 each run through all steps alone; those of one large world run together, step by step. Either
@@ -20,7 +20,7 @@ Source: gradSim (ICLR 2021) eq. 4.
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -29,6 +29,7 @@ from numba import prange
 from adjsim.assembly import DTYPES, FORCE_LOOP, call_of, tile_kernel
 from adjsim.backend import cpu_kernel, device_fn, lit, shared_fn, specialise
 from adjsim.calls import function_table, make_call
+from adjsim.loop_arrays import Bodies, Nodes, Span, States, types_of
 from adjsim.node_sum import node_sum
 from adjsim.packing import PackedModels
 from adjsim.parts import BODY_HI, BODY_LO, FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO, WORLD
@@ -50,53 +51,48 @@ def euler_step(x, v, f, w, gravity, dt):
 
 
 @device_fn
-def step_node(n, dt, w, gravity, ptr, slots_of, slots, x, v, x_new, v_new):
+def step_node(n, dt, gravity, nodes, slots, before, after):
     """Sum the forces on node n and advance it; return 1 if that is not finite."""
-    f = node_sum(n, ptr, slots_of, slots)
-    g = (gravity[0], gravity[1], gravity[2])
-    xn, vn = euler_step((x[n, 0], x[n, 1], x[n, 2]), (v[n, 0], v[n, 1], v[n, 2]), f, w[n], g, dt)
-    x_new[n, 0], x_new[n, 1], x_new[n, 2] = xn
-    v_new[n, 0], v_new[n, 1], v_new[n, 2] = vn
+    f = node_sum(n, nodes.ptr, nodes.slots_of, slots)
+    x, v = before.x, before.v
+    xn, vn = euler_step(
+        (x[n, 0], x[n, 1], x[n, 2]), (v[n, 0], v[n, 1], v[n, 2]), f, nodes.w[n],
+        (gravity[0], gravity[1], gravity[2]), dt,
+    )  # fmt: skip
+    after.x[n, 0], after.x[n, 1], after.x[n, 2] = xn
+    after.v[n, 0], after.v[n, 1], after.v[n, 2] = vn
     total = xn[0] + xn[1] + xn[2]
     return 0 if total - total == lit(0, total) else 1
 
 
-def step_rows(
-    lo, hi, first, last, dt, w, gravity, ptr, slots_of, slots, bodies,
-    x, v, p, x_new, v_new, p_new,
-):  # fmt: skip
-    """Advance nodes lo to hi and bodies first to last; return how many are not finite now."""
+def step_rows(span, dt, gravity, nodes, bodies, slots, before, after):
+    """Advance the nodes and bodies of a span; return how many are not finite now."""
     bad = 0
-    for i in range(lo, hi):
-        bad += step_node(np.uint64(i), dt, w, gravity, ptr, slots_of, slots, x, v, x_new, v_new)
-    for b in range(first, last):
-        bad += advance_body(b, dt, gravity, ptr, slots_of, slots, bodies, p, p_new)
+    for i in range(span.node_lo, span.node_hi):
+        bad += step_node(np.uint64(i), dt, gravity, nodes, slots, before, after)
+    for b in range(span.body_lo, span.body_hi):
+        bad += advance_body(b, dt, gravity, nodes, bodies, slots, before.p, after.p)
     return bad
 
 
-def place_rows(first, last, bodies, p, x, v):
+def place_rows(first, last, bodies, state):
     """Write positions and velocities of the points of bodies first to last from their states."""
     for b in range(first, last):
-        place_points(b, bodies, p, x, v)
-
-
-def body_types(dtype: np.dtype) -> Any:
-    """Return the type of `bodies`: point_ptr, arms, params."""
-    m = numba.from_dtype(dtype)[:, ::1]
-    return numba.types.Tuple((numba.int64[::1], m, m))
+        place_points(b, bodies, state)
 
 
 def step_signature(dtype: np.dtype) -> Any:
     """Return the signature of `step_rows`."""
-    a, m, u = (numba.from_dtype(dtype)[::1], numba.from_dtype(dtype)[:, ::1], numba.uint32[::1])
-    i, real = numba.int64, numba.from_dtype(dtype)
-    return i(i, i, i, i, real, a, a, u, u, a, body_types(dtype), *(m,) * 6)
+    real, of = numba.from_dtype(dtype), types_of(dtype)
+    a = real[::1]
+    heads = (of[Span], real, a, of[Nodes], of[Bodies], a)
+    return numba.int64(*heads, of[States], of[States])
 
 
 def place_signature(dtype: np.dtype) -> Any:
     """Return the signature of `place_rows`."""
-    m = numba.from_dtype(dtype)[:, ::1]
-    return numba.void(numba.int64, numba.int64, body_types(dtype), m, m, m)
+    of = types_of(dtype)
+    return numba.void(numba.int64, numba.int64, of[Bodies], of[States])
 
 
 STEP, PLACE = range(2)  # in the table of what a step does after its forces
@@ -105,59 +101,74 @@ call_step = make_call([step_signature(dtype) for dtype in DTYPES])
 call_place = make_call([place_signature(dtype) for dtype in DTYPES])
 
 
+class Calls(NamedTuple):
+    """Tables of compiled functions: of the forces, and of what a step does after them."""
+
+    forces: Any
+    steps: Any
+
+
 @device_fn
-def part_forces(part, forces, packed, parts, step, x, v, slots, scratch):
+def state_at(states, row):
+    """Return one row of states."""
+    return States(states.x[row], states.v[row], states.p[row])
+
+
+@device_fn
+def span_of(ranges, r, last):
+    """Return the nodes and bodies from range r to range `last`."""
+    return Span(
+        ranges[r, NODE_LO], ranges[last, NODE_HI], ranges[r, BODY_LO], ranges[last, BODY_HI]
+    )
+
+
+@device_fn
+def part_forces(part, forces, elements, parts, step, state, work):
     """Write the force slots of a part's elements."""
-    table, nodes, consts, params, series = packed
-    tile_ptr, tiles = parts[0], parts[1]
-    for t in range(tile_ptr[part], tile_ptr[part + 1]):
+    rows = (elements.consts, elements.params, elements.series)
+    tiles = parts.tiles
+    for t in range(parts.tile_ptr[part], parts.tile_ptr[part + 1]):
         args = (
             tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
-            table, nodes, (x, v), (consts, params, series), (slots,), scratch[part],
+            elements.table, elements.nodes, (state.x, state.v), rows, (work.slots,),
+            work.scratch[part],
         )  # fmt: skip
         call_force(forces, tiles[t, FORCE], args)
 
 
 @device_fn
-def part_step(
-    part, steps, loads, bodies, parts, dt, slots, x, v, p, x_new, v_new, p_new, k, finite
-):  # fmt: skip
+def part_step(part, calls, nodes, bodies, parts, dt, slots, before, after, k, finite):
     """Advance a part's nodes and bodies by step k; return how many are not finite now.
 
-    Of a world that has such, `finite` becomes k if it was more. Points of bodies are placed by a
-    function of its own, so that they can be placed again, to the bit, where a state is kept
-    without them.
+    `calls` are those of a step. Of a world that has such, `finite` becomes k if it was more. Points
+    of bodies are placed by a function of its own, so that they can be placed again, to the bit,
+    where a state is kept without them.
     """
-    w, gravity, ptr, slots_of = loads
-    range_ptr, ranges = parts[2], parts[3]
+    ranges = parts.ranges
     bad = 0
-    for r in range(range_ptr[part], range_ptr[part + 1]):
-        args = (
-            ranges[r, NODE_LO], ranges[r, NODE_HI], ranges[r, BODY_LO], ranges[r, BODY_HI],
-            dt, w, gravity[ranges[r, WORLD]], ptr, slots_of, slots, bodies,
-            x, v, p, x_new, v_new, p_new,
-        )  # fmt: skip
-        lost = call_step(steps, STEP, args)
-        first, last = ranges[r, BODY_LO], ranges[r, BODY_HI]
-        if first < last:
-            call_place(steps, PLACE, (first, last, bodies, p_new, x_new, v_new))
-        if lost > 0 and finite[ranges[r, WORLD]] > k:
-            finite[ranges[r, WORLD]] = k
+    for r in range(parts.range_ptr[part], parts.range_ptr[part + 1]):
+        world, span = ranges[r, WORLD], span_of(ranges, r, r)
+        gravity = nodes.gravity[world]
+        lost = call_step(calls, STEP, (span, dt, gravity, nodes, bodies, slots, before, after))
+        if span.body_lo < span.body_hi:
+            call_place(calls, PLACE, (span.body_lo, span.body_hi, bodies, after))
+        if lost > 0 and finite[world] > k:
+            finite[world] = k
         bad += lost
     return bad
 
 
 def advance_part(
-    part, calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P, finite, stops
+    part, calls, elements, nodes, bodies, parts, work, steps, states, finite, stops
 ):  # fmt: skip
-    """Run a part through rows.size - 1 steps, or, if it `stops`, until a world is not finite."""
-    for k in range(rows.size - 1):
-        a, b = rows[k], rows[k + 1]
-        part_forces(part, calls[0], packed, parts, k0 + k, X[a], V[a], slots, scratch)
+    """Run a part through its steps, or, if it `stops`, until a world is not finite."""
+    slots = work.slots
+    for k in range(steps.rows.size - 1):
+        before, after = state_at(states, steps.rows[k]), state_at(states, steps.rows[k + 1])
+        part_forces(part, calls.forces, elements, parts, steps.first + k, before, work)
         bad = part_step(
-            part, calls[1], loads, bodies, parts, dt, slots,
-            X[a], V[a], P[a], X[b], V[b], P[b], k, finite,
-        )  # fmt: skip
+            part, calls.steps, nodes, bodies, parts, steps.dt, slots, before, after, k, finite
+        )
         if bad > 0 and stops:
             return
 
@@ -165,35 +176,31 @@ def advance_part(
 PART = shared_fn(advance_part)
 
 
-def advance_alone(
-    calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P, finite, stops
-):  # fmt: skip
-    """Run every part alone from state k0.
+def advance_alone(calls, elements, nodes, bodies, parts, work, steps, states, finite, stops):
+    """Run every part alone.
 
     `finite` has for each world the number of steps, and ends as how many of them stayed finite:
     exactly, or, if a part `stops` as soon as a world of it does not, for the first such world.
     """
-    for part in prange(scratch.shape[0]):
-        PART(
-            part, calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P,
-            finite, stops,
-        )  # fmt: skip
+    for part in prange(work.scratch.shape[0]):
+        PART(part, calls, elements, nodes, bodies, parts, work, steps, states, finite, stops)
 
 
-def advance_together(
-    calls, packed, loads, bodies, parts, slots, scratch, dt, k0, rows, X, V, P, finite, stops
-):  # fmt: skip
+def advance_together(calls, elements, nodes, bodies, parts, work, steps, states, finite, stops):
     """Run all parts step by step; `finite` and `stops` as in `advance_alone`."""
-    n_parts = scratch.shape[0]
-    for k in range(rows.size - 1):
-        a, b = rows[k], rows[k + 1]
+    n_parts = work.scratch.shape[0]
+    for k in range(steps.rows.size - 1):
+        a, b = steps.rows[k], steps.rows[k + 1]
+        # Numba hands a tuple to a loop over `prange` only if it is an argument.
         for part in prange(n_parts):
-            part_forces(part, calls[0], packed, parts, k0 + k, X[a], V[a], slots, scratch)
+            before = state_at(states, a)
+            part_forces(part, calls.forces, elements, parts, steps.first + k, before, work)
         bad = 0
         for part in prange(n_parts):
+            before, after = state_at(states, a), state_at(states, b)
             bad += part_step(
-                part, calls[1], loads, bodies, parts, dt, slots,
-                X[a], V[a], P[a], X[b], V[b], P[b], k, finite,
+                part, calls.steps, nodes, bodies, parts, steps.dt, work.slots, before, after, k,
+                finite,
             )  # fmt: skip
         if bad > 0 and stops:
             break
@@ -216,11 +223,10 @@ def step_table(dtype: np.dtype) -> Any:
     return function_table([step_kernel(dtype), place_kernel(dtype)])
 
 
-def place_states(steps, bodies, rows, X, V, P):
+def place_states(steps, bodies, rows, states):
     """Write the points of all bodies from their states, in some rows."""
     for k in prange(rows.size):
-        r = rows[k]
-        call_place(steps, PLACE, (0, P.shape[1], bodies, P[r], X[r], V[r]))
+        call_place(steps, PLACE, (0, states.p.shape[1], bodies, state_at(states, rows[k])))
 
 
 @cache

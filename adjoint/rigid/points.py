@@ -23,6 +23,7 @@ from adjoint.rigid.body_step import (
     body_step_vjp,
 )
 from adjsim.backend import device_fn
+from adjsim.loop_arrays import Bodies
 from adjsim.mat3 import madd
 from adjsim.node_sum import node_sum
 from adjsim.rigid.body_step import body_frames
@@ -50,7 +51,7 @@ def add_body_frame(b, adj_frame_p, adj_p):
 @device_fn
 def add_arms(b, bodies, M, ptr, slots_of, slots, adj_arms):
     """Add M^T q_k to adj_arms of every point of body b, where q_k is the sum of its slots."""
-    point_ptr = bodies[0]
+    point_ptr = bodies.point_ptr
     for k in range(point_ptr[b], point_ptr[b + 1]):
         q, i = node_sum(np.uint64(k), ptr, slots_of, slots), k - point_ptr[0]
         adj_arms[i, 0] += dot(M[0], q)
@@ -61,7 +62,7 @@ def add_arms(b, bodies, M, ptr, slots_of, slots, adj_arms):
 @device_fn
 def add_moved(b, bodies, M, tan_arms, out):
     """Add M tan_c to the row of every point of body b."""
-    point_ptr = bodies[0]
+    point_ptr = bodies.point_ptr
     for k in range(point_ptr[b], point_ptr[b + 1]):
         c = read_3(tan_arms, k - point_ptr[0], 0)
         moved = axpy(c[2], M[2], axpy(c[1], M[1], axpy(c[0], M[0], read_3(out, k, 0))))
@@ -69,70 +70,72 @@ def add_moved(b, bodies, M, tan_arms, out):
 
 
 @device_fn
-def undo_body_step(b, n, dt, ptr, slots_of, slots, bodies, p, adj):
-    """Undo the step of body b from state p: adj_p of the new state becomes that of the old.
+def undo_body_step(b, dt, nodes, bodies, work, p, adj):
+    """Undo the step of body b from state p: adj.p of the new state becomes that of the old.
 
-    Writes adj_f of its points; `n` is the row of adj_gravity that is its own.
+    Writes adj_f of its points. Its own row of adj.gravity comes after those of the nodes.
     """
-    adj_p, adj_f, adj_gravity, adj_params, adj_arms = adj
-    load = body_load(b, bodies, ptr, slots_of, slots)  # replayed
-    params = read_params(bodies[2], b)
+    load = body_load(b, bodies, nodes.ptr, nodes.slots_of, work.slots)  # replayed
+    params = read_params(bodies.params, b)
     # p' = step of p under the load
     adj_state, adj_load, adj_row, adj_g = body_step_vjp(
-        read_body(p, b), load, params, dt, read_body(adj_p, b)
+        read_body(p, b), load, params, dt, read_body(adj.p, b)
     )
-    write_body(adj_p, b, adj_state)
+    write_body(adj.p, b, adj_state)
     # (1), (2) F = sum f_k, S = sum f_k c_k^T
-    place(b, bodies, adj_load[0], adj_load[1], adj_f)
-    if adj_arms.shape[0] > 0:
-        add_arms(b, bodies, adj_load[1], ptr, slots_of, slots, adj_arms)
-    write_3(adj_gravity, n, 0, add(read_3(adj_gravity, n, 0), adj_g))
+    place(b, bodies, adj_load[0], adj_load[1], work.adj_f)
+    if adj.arms.shape[0] > 0:
+        add_arms(b, bodies, adj_load[1], nodes.ptr, nodes.slots_of, work.slots, adj.arms)
+    n = nodes.w.size + b
+    write_3(adj.gravity, n, 0, add(read_3(adj.gravity, n, 0), adj_g))
     for k in range(PARAMS_SIZE):
-        adj_params[b, k] += adj_row[k]
+        adj.bodies[b, k] += adj_row[k]
 
 
 @device_fn
-def add_points(b, loads, adj_x_slots, adj_v_slots, bodies, p, adj_p, adj_arms):
+def add_points(b, nodes, bodies, work, p, adj):
     """Pull what the elements wrote for the points of body b back to its state p."""
-    ptr, slots_of, v_ptr, v_slots_of = loads
+    v_ptr, v_slots_of = nodes.velocity_ptr, nodes.velocity_slots_of
     # v_k = v + D c_k,  x_k = x + R c_k
-    adj_v, adj_D = body_load(b, bodies, v_ptr, v_slots_of, adj_v_slots)
-    adj_x, adj_R = body_load(b, bodies, ptr, slots_of, adj_x_slots)
-    if adj_arms.shape[0] > 0:
+    adj_v, adj_D = body_load(b, bodies, v_ptr, v_slots_of, work.adj_v_slots)
+    adj_x, adj_R = body_load(b, bodies, nodes.ptr, nodes.slots_of, work.adj_x_slots)
+    if adj.arms.shape[0] > 0:
         R, D = body_frames(read_body(p, b))
-        add_arms(b, bodies, R, ptr, slots_of, adj_x_slots, adj_arms)
-        add_arms(b, bodies, D, v_ptr, v_slots_of, adj_v_slots, adj_arms)
+        add_arms(b, bodies, R, nodes.ptr, nodes.slots_of, work.adj_x_slots, adj.arms)
+        add_arms(b, bodies, D, v_ptr, v_slots_of, work.adj_v_slots, adj.arms)
     # R, D = frames of the state
     adj_r, adj_omega = body_frames_vjp(read_body(p, b), adj_R, adj_D)
-    x, r, v, omega = read_body(adj_p, b)
+    x, r, v, omega = read_body(adj.p, b)
     r = (r[0] + adj_r[0], r[1] + adj_r[1], r[2] + adj_r[2], r[3] + adj_r[3])
-    write_body(adj_p, b, (add(x, adj_x), r, add(v, adj_v), add(omega, adj_omega)))
+    write_body(adj.p, b, (add(x, adj_x), r, add(v, adj_v), add(omega, adj_omega)))
 
 
 @device_fn
 def tangent_body(
-    b, dt, tan_gravity, ptr, slots_of, slots, tan_slots, bodies, tan_params, tan_arms,
-    p, p_new, tan_p, tan_p_new, tan_x_new, tan_v_new,
-):  # fmt: skip
-    """Advance the tangent of body b and of its points; p_new is the state it goes to."""
-    load = body_load(b, bodies, ptr, slots_of, slots)  # (1), (2)
-    tan_load = body_load(b, bodies, ptr, slots_of, tan_slots)
+    b, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
+):
+    """Advance the tangent of body b and of its points; `after` is the state it goes to."""
+    ptr, slots_of, tan_arms = nodes.ptr, nodes.slots_of, tan.arms
+    load = body_load(b, bodies, ptr, slots_of, work.slots)  # (1), (2)
+    tan_load = body_load(b, bodies, ptr, slots_of, work.tan_slots)
     if tan_arms.shape[0] > 0:
-        moved = (bodies[0], tan_arms, bodies[2])
-        tan_load = (tan_load[0], madd(tan_load[1], body_load(b, moved, ptr, slots_of, slots)[1]))
+        moved = Bodies(bodies.point_ptr, tan_arms, bodies.params)
+        more = body_load(b, moved, ptr, slots_of, work.slots)[1]
+        tan_load = (tan_load[0], madd(tan_load[1], more))
     g = (tan_gravity[0], tan_gravity[1], tan_gravity[2])
     tan_state = body_step_jvp(
-        read_body(p, b), load, read_params(bodies[2], b), dt,
-        read_body(tan_p, b), tan_load, read_params(tan_params, b), g,
+        read_body(before.p, b), load, read_params(bodies.params, b), dt,
+        read_body(tan_before.p, b), tan_load, read_params(tan.bodies, b), g,
     )  # fmt: skip
-    write_body(tan_p_new, b, tan_state)
-    place_tangents(b, bodies, tan_arms, p_new, tan_p_new, tan_x_new, tan_v_new)
+    write_body(tan_after.p, b, tan_state)
+    place_tangents(b, bodies, tan_arms, after.p, tan_after)
 
 
 @device_fn
-def place_tangents(b, bodies, tan_arms, p, tan_p, tan_x, tan_v):
+def place_tangents(b, bodies, tan_arms, p, tan_rows):
     """Write the tangents of positions and velocities of the points of body b."""
-    tan_state = read_body(tan_p, b)
+    tan_x, tan_v = tan_rows.x, tan_rows.v
+    tan_state = read_body(tan_rows.p, b)
     tan_R, tan_D = body_frames_jvp(read_body(p, b), tan_state)
     place(b, bodies, tan_state[0], tan_R, tan_x)
     place(b, bodies, tan_state[2], tan_D, tan_v)

@@ -12,6 +12,7 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.element import Parameter, broadcast
+from adjsim.loop_arrays import Bodies
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.mass_properties import (
     MassProperties,
@@ -317,10 +318,8 @@ class RigidBodies:
         return int(self.point_ptr[body]) + n_vertices + before.index(name)
 
 
-def pack_bodies(
-    bodies: Mapping[str, RigidBodies], n_nodes: int, dtype: np.dtype
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all sets as `adjsim/rigid/rows.py` has them: point_ptr, arms, params.
+def pack_bodies(bodies: Mapping[str, RigidBodies], n_nodes: int, dtype: np.dtype) -> Bodies:
+    """Return all sets as `adjsim/rigid/rows.py` has them.
 
     The points are rows of the nodes' arrays from row `n_nodes` on.
     """
@@ -329,7 +328,7 @@ def pack_bodies(
     ptr = n_nodes + np.cumsum(np.concatenate([[0], *sizes]))
     arms = np.concatenate([np.zeros((0, 3)), *(part.arms for part in sets)])
     params = np.concatenate([np.zeros((0, 13)), *(part.packed_params for part in sets)])
-    return ptr.astype(np.int64), arms.astype(dtype), params.astype(dtype)
+    return Bodies(ptr.astype(np.int64), arms.astype(dtype), params.astype(dtype))
 
 
 def _surface(b: int, mesh: Any) -> TriangleMesh | BarePoints:

@@ -23,7 +23,7 @@ from adjsim.vec3 import add, axpy
 @device_fn
 def body_load(b, bodies, ptr, slots_of, slots):
     """Return F and S of body b: the sums of q and of q c^T, where q is a point's slots' sum."""
-    point_ptr, arms, _ = bodies
+    point_ptr, arms = bodies.point_ptr, bodies.arms
     zero = lit(0, slots[0])
     none = (zero, zero, zero)
     F, S0, S1, S2 = none, none, none, none
@@ -36,28 +36,28 @@ def body_load(b, bodies, ptr, slots_of, slots):
 
 
 @device_fn
-def place_points(b, bodies, p, x, v):
+def place_points(b, bodies, rows):
     """Write positions and velocities of the points of body b from its state."""
-    state = read_body(p, b)
+    state = read_body(rows.p, b)
     R, D = body_frames(state)
-    place(b, bodies, state[0], R, x)
-    place(b, bodies, state[2], D, v)
+    place(b, bodies, state[0], R, rows.x)
+    place(b, bodies, state[2], D, rows.v)
 
 
 @device_fn
-def step_body(b, dt, gravity, ptr, slots_of, slots, bodies, p, p_new, x_new, v_new):
+def step_body(b, dt, gravity, nodes, bodies, slots, before, after):
     """Advance body b and its points; return 1 if its state is not finite."""
-    bad = advance_body(b, dt, gravity, ptr, slots_of, slots, bodies, p, p_new)
-    place_points(b, bodies, p_new, x_new, v_new)
+    bad = advance_body(b, dt, gravity, nodes, bodies, slots, before.p, after.p)
+    place_points(b, bodies, after)
     return bad
 
 
 @device_fn
-def advance_body(b, dt, gravity, ptr, slots_of, slots, bodies, p, p_new):
+def advance_body(b, dt, gravity, nodes, bodies, slots, p, p_new):
     """Advance body b without its points; return 1 if its state is not finite."""
-    load = body_load(b, bodies, ptr, slots_of, slots)
+    load = body_load(b, bodies, nodes.ptr, nodes.slots_of, slots)
     g = (gravity[0], gravity[1], gravity[2])
-    state = body_step(read_body(p, b), load, read_params(bodies[2], b), g, dt)
+    state = body_step(read_body(p, b), load, read_params(bodies.params, b), g, dt)
     write_body(p_new, b, state)
     x, r, v, omega = state
     total = add(add(x, v), omega)

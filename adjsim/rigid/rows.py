@@ -1,7 +1,7 @@
 r"""Rows of arrays that hold bodies: their states, their parameters, the points they carry.
 
 A body's state is a row of 13 numbers: position 3, quaternion (x, y, z, w) 4, velocity 3,
-angular velocity 3. `bodies` is (point_ptr, arms, params): the points of body b are the rows
+angular velocity 3. `Bodies` is (point_ptr, arms, params): the points of body b are the rows
 `point_ptr[b]` to `point_ptr[b + 1]` of the nodes' arrays, `arms` their constant places in the
 body, (n_points, 3), `params` w, I and J = I^-1, (n_bodies, 13).
 
@@ -53,7 +53,7 @@ def read_params(params, b):
 @device_fn
 def place(b, bodies, base, M, out):
     """Write base + M c to the row of every point of body b: the adjoint of `body_load`."""
-    point_ptr, arms, _ = bodies
+    point_ptr, arms = bodies.point_ptr, bodies.arms
     for k in range(point_ptr[b], point_ptr[b + 1]):
         c = read_3(arms, k - point_ptr[0], 0)
         write_3(out, k, 0, axpy(c[2], M[2], axpy(c[1], M[1], axpy(c[0], M[0], base))))
