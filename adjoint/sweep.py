@@ -114,9 +114,10 @@ class ReverseSweep(Sweep):
                 for twin in self.twins
             ]
             self.calls = ReverseCalls(
-                *map(function_table, (vjps, rests)),
-                force_table(p, dtype),
-                function_table([turn_kernel(dtype)]),
+                vjps=function_table(vjps),
+                rests=function_table(rests),
+                forces=force_table(p, dtype),
+                turn=function_table([turn_kernel(dtype)]),
             )
 
     def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
@@ -171,10 +172,11 @@ class ModelTangent(Tangent):
                 for twin in self.twins
             ]
             self.calls = TangentCalls(
-                force_table(p, dtype),
-                *map(function_table, (jvps, rests)),
-                step_table(dtype),
-                function_table([tangent_kernel(dtype)]),
+                forces=force_table(p, dtype),
+                jvps=function_table(jvps),
+                rests=function_table(rests),
+                steps=step_table(dtype),
+                tangent=function_table([tangent_kernel(dtype)]),
             )
 
     def initial_rows(self, state: Any, tangents: PackedVector) -> Fields:

@@ -3,16 +3,13 @@
 Tests: `tests/rigid/test_placing.py`.
 """
 
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
 
-from adjsim.backend import cpu_kernel
+from adjsim.loop_arrays import Bodies, States
 from adjsim.rigid.bodies import RigidBodies
-from adjsim.rigid.points import place_points
 from adjsim.rigid.pose import BodyTrajectory, check_poses
 from adjsim.rigid.rows import PARAMS_SIZE
+from adjsim.timeloop import place_kernel
 
 
 def point_states(bodies: RigidBodies, states: BodyTrajectory) -> tuple[np.ndarray, np.ndarray]:
@@ -40,19 +37,7 @@ def point_states(bodies: RigidBodies, states: BodyTrajectory) -> tuple[np.ndarra
     p = np.ascontiguousarray(states.pack())
     x, v = (np.empty((len(p), bodies.n_points, 3), p.dtype) for _ in range(2))
     unused = np.zeros((bodies.n_bodies, PARAMS_SIZE), p.dtype)
-    own = (bodies.point_ptr, bodies.arms.astype(p.dtype), unused)
+    own = Bodies(bodies.point_ptr, bodies.arms.astype(p.dtype), unused)
     for f in range(len(p)):
-        place_kernel()(own, p[f], x[f], v[f])
+        place_kernel(p.dtype)(0, bodies.n_bodies, own, States(x[f], v[f], p[f]))
     return x, v
-
-
-def place_bodies(bodies, p, x, v):
-    """Write positions and velocities of the points of every body from its state."""
-    for b in range(p.shape[0]):
-        place_points(b, bodies, p, x, v)
-
-
-@cache
-def place_kernel() -> Callable:
-    """Return the compiled `place_bodies`."""
-    return cpu_kernel(place_bodies)

@@ -47,12 +47,14 @@ def obstacle_twins():
     return HALF_SPACE_TWIN, SPHERE_TWIN, BOX_TWIN, CAPSULE_TWIN
 
 
-def group(real, *ranks):
-    """Type of a tuple of arrays, e.g. "i1" of indices, "u1" of node numbers, "r3" of reals."""
+def named(kind, real, *ranks):
+    """Type of a named tuple of arrays: "i1" of indices, "u1" of node numbers, "r3" of reals."""
     from numba import types
 
+    from adjsim.loop_arrays import named_type
+
     kinds = {"i": types.int64, "u": types.uint32, "r": real}
-    return types.Tuple([array(kinds[rank[0]], int(rank[1])) for rank in ranks])
+    return named_type(kind, [array(kinds[rank[0]], int(rank[1])) for rank in ranks])
 
 
 def physics_kernels():
@@ -60,6 +62,8 @@ def physics_kernels():
     from numba import types
 
     from adjoint.cuda_timeloop import (
+        GridReverse,
+        GridTangent,
         grid_kernel,
         reverse_on_grid,
         tangent_on_grid,
@@ -73,38 +77,47 @@ def physics_kernels():
         VISCOUS_TWIN as VISCOUS_TRIANGLE_TWIN,
     )
     from adjoint.forces.springs import SPRING_TWIN
-    from adjsim.cuda_timeloop import advance_grid_kernel
+    from adjoint.packing import PackedVector
+    from adjoint.timeloop import Frames, ReverseWork, TangentWork
+    from adjsim.cuda_timeloop import GridAdvance, advance_grid_kernel
+    from adjsim.loop_arrays import (
+        Bodies,
+        Elements,
+        ModelArrays,
+        Nodes,
+        States,
+        named_type,
+    )
 
     twins = (ELASTIC_TWIN, VISCOUS_TWIN, SPRING_TWIN, *obstacle_twins())
     twins += (TRIANGLE_TWIN, VISCOUS_TRIANGLE_TWIN, LIFT_DRAG_TWIN)
     twins += (HINGE_TWIN, DAMPED_TWIN, EXTERNAL_TWIN)
-    i = types.int64
 
-    def packed(real):
-        return group(real, "i2", "u1", "r1", "r1", "r1")
+    def model(real):
+        elements = named(Elements, real, "i2", "u1", "r1", "r1", "r1")
+        nodes = named(Nodes, real, "r1", "r2", "u1", "u1", "u1", "u1", "i1")
+        return named_type(ModelArrays, [elements, nodes, named(Bodies, real, "i1", "r2", "r2")])
 
-    def bodies(real):
-        return group(real, "i1", "r2", "r2")
+    def states(real):
+        return named(States, real, "r3", "r3", "r3")
+
+    def vector(real):
+        return named(PackedVector, real, "r2", "r2", "r2", *["r1"] * 4, "r2", "r2", "r2")
 
     def forward(real):
-        loads, one = group(real, "r1", "r2", "u1", "u1", "i1"), array(real, 1)
-        fields, index = group(real, "r3", "r3", "r3"), array(i, 1)
-        return types.Tuple((packed(real), loads, bodies(real), one, one, index, fields, index))
+        one, index = array(real, 1), array(types.int64, 1)
+        return named_type(GridAdvance, [model(real), one, one, index, states(real), index])
 
     def backward(real):
-        loads, slots = group(real, "r1", "u1", "u1", "u1", "u1"), group(real, "r1", "r1", "r1")
-        frames, fields = group(real, "i1", "r3", "r3", "r3"), group(real, "r3", "r3", "r3")
-        adj = group(real, "r2", "r2", "r2", "r2", "r1", "r1", "r1", "r1", "r2", "r2", "r2")
-        rest = (frames, adj, array(real, 1), array(i, 1), fields)
-        return types.Tuple((packed(real), loads, bodies(real), slots, *rest))
+        work = named(ReverseWork, real, "r1", "r1", "r1", "r2", "r2")
+        frames = named(Frames, real, "i1", "r3", "r3", "r3")
+        rest = [vector(real), array(real, 1), array(types.int64, 1), states(real)]
+        return named_type(GridReverse, [model(real), work, frames, *rest])
 
     def tangent(real):
-        loads = group(real, "r1", "r2", "u1", "u1", "i1")
-        tan_loads = group(real, "r1", "r2", "r2", "r2")
-        rows, slots = group(real, "r1", "r1", "r1"), group(real, "r1", "r1")
-        states, index = group(real, *["r3"] * 6), array(i, 1)
-        rest = (bodies(real), slots, array(real, 1), index, states, index)
-        return types.Tuple((packed(real), rows, loads, tan_loads, *rest))
+        work, index = named(TangentWork, real, "r1", "r1", "r2"), array(types.int64, 1)
+        rest = [array(real, 1), index, states(real), states(real), index]
+        return named_type(GridTangent, [model(real), vector(real), work, *rest])
 
     yield "advance", advance_grid_kernel(tuple(twin.kind for twin in twins)), forward
     for template, argument in ((reverse_on_grid, backward), (tangent_on_grid, tangent)):

@@ -21,7 +21,7 @@ MISTAKES = {  # function, what stands there, what stands there by mistake
     "none": ("advance_on_grid", "grid.sync()", "grid.sync()"),
     "no barrier": ("advance_on_grid", "grid.sync()", "pass"),
     "a lane too many": ("_longer", "* TILE\n", "* TILE + 1\n"),
-    "two swapped": ("advance_on_grid", "(X[a], V[a])", "(V[a], X[a])"),
+    "two swapped": ("advance_on_grid", "(before.x, before.v)", "(before.v, before.x)"),
 }
 
 
