@@ -22,12 +22,13 @@ then conserved by construction, and a quarter of a tetrahedron's loads is saved.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from adjsim.series import series_values, with_array
+from adjsim.series import series_values
+from adjsim.values import Parameter, replace_values
 
 
 if TYPE_CHECKING:
@@ -56,20 +57,6 @@ class ElementKind:
     def n_velocities(self) -> int:
         """How many of the same for velocities: none if they are not used."""
         return self.n_vectors if self.uses_velocity else 0
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A differentiable parameter as its class declares it.
-
-    `shape` names its sizes. A `positive` one is refused below 0, and searched for by its logarithm.
-    """
-
-    name: str
-    symbol: str
-    unit: str
-    shape: str
-    positive: bool = False
 
 
 class Force(ABC):
@@ -160,17 +147,3 @@ class Force(ABC):
         In the place of a `Signal` an array of its values will do.
         """
         return replace_values(self, values)
-
-
-T = TypeVar("T")
-
-
-def replace_values(owner: T, values: Mapping[str, Any]) -> T:
-    """Return a frozen dataclass with other values of some fields, signals kept signals."""
-    changed = {key: with_array(getattr(owner, key), value) for key, value in values.items()}
-    return replace(owner, **changed) if changed else owner  # pyright: ignore[reportArgumentType, reportReturnType]
-
-
-def broadcast(value: np.ndarray, n_elements: int) -> np.ndarray:
-    """Return a scalar or per-element parameter as (n_elements,)."""
-    return np.broadcast_to(value, (n_elements,))

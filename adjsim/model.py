@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.element import Force, replace_values
+from adjsim.element import Force
 from adjsim.node_mass import check_mass, lumped_masses
 from adjsim.rigid.bodies import RigidBodies, pack_bodies
 from adjsim.rigid.pose import BodyState, BodyTrajectory
 from adjsim.system import System
+from adjsim.values import grouped, parts_with_values, replace_values
 
 
 RESERVED_NAMES = ("mass", "gravity", "state", "camera", "rasterizer")
@@ -172,15 +173,15 @@ class Model(System["State", "Trajectory"]):
         start = self.state_parameters(checks.instance("state", state, State))
         for path in values:
             checks.known_key("parameter", path, [*own, *start])
-        of_state = _grouped({path: value for path, value in values.items() if path in start})
-        of_model = _grouped({path: value for path, value in values.items() if path in own})
+        of_state = grouped({path: value for path, value in values.items() if path in start})
+        of_model = grouped({path: value for path, value in values.items() if path in own})
         moved = of_state.pop("state", {})
         if of_state:
-            moved["bodies"] = _with_values(state.bodies, of_state)
+            moved["bodies"] = parts_with_values(state.bodies, of_state)
         changed = of_model.pop("", {})
         if of_model:
-            changed["forces"] = _with_values(self.forces, of_model)
-            changed["bodies"] = _with_values(self.bodies, of_model)
+            changed["forces"] = parts_with_values(self.forces, of_model)
+            changed["bodies"] = parts_with_values(self.bodies, of_model)
         return replace_values(self, changed), replace_values(state, moved)
 
     def check_state(self, state: "State") -> None:
@@ -258,26 +259,6 @@ def _check_named(where: str, name: str, part: Any, kind: type) -> None:
     if not isinstance(part, kind):
         article = "a Force" if kind is Force else kind.__name__
         raise TypeError(f"`{where}[{name!r}]` must be {article}, got {type(part).__name__}.")
-
-
-def _grouped(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return values by the first part of their paths, then by the rest."""
-    grouped: dict[str, dict[str, Any]] = {}
-    for path, value in values.items():
-        owner, _, name = path.rpartition(".")
-        grouped.setdefault(owner, {})[name] = value
-    return grouped
-
-
-def _with_values(parts: Mapping[str, Any], grouped: Mapping[str, Any]) -> dict[str, Any]:
-    """Return named parts with other values of some parameters; complain by the part's name."""
-    changed = {}
-    for name, part in parts.items():
-        try:
-            changed[name] = part.with_values(grouped.get(name, {}))
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"In `{name}`: {error}") from None
-    return changed
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ MAY_IMPORT = {
 }
 NUMBERED = re.compile(r"#\s*\(\d+\)")
 MOST_PARAMETERS = 12
-CLEAN = ("studies", "benchmarks", "baselines")  # without cycles, and with few parameters
+CLEAN = tuple(MAY_IMPORT)
 
 
 def python_files(root, *folders):

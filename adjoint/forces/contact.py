@@ -7,10 +7,10 @@ import numpy as np
 from adjoint.element import ForceTwin, TwinKind, unbroadcast
 from adjoint.forces.tracks import ROW_TWINS
 from adjoint.series import series_rows_jvp, series_rows_vjp
-from adjsim.element import broadcast
 from adjsim.forces.contact import SCALARS, Contact
 from adjsim.forces.tracks import stack_rows
 from adjsim.series import series_rows
+from adjsim.values import broadcast
 
 
 class ContactTwin(ForceTwin[Contact]):

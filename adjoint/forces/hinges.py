@@ -16,7 +16,6 @@ import numpy as np
 from adjoint.element import ForceTwin, TwinKind, add_at_nodes, unbroadcast
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.backend import device_fn, lit
-from adjsim.element import broadcast
 from adjsim.forces.hinges import (
     DAMPED,
     ELASTIC,
@@ -28,6 +27,7 @@ from adjsim.forces.hinges import (
     rest_shape,
 )
 from adjsim.series import series_rows
+from adjsim.values import broadcast
 from adjsim.vec3 import add, axpy, cross, dot, scale, sub
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from adjoint.element import ForceTwin, TwinKind, unbroadcast
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.backend import device_fn, lit
-from adjsim.element import broadcast
 from adjsim.forces.lift_drag import (
     EPSILON,
     LIFT_DRAG,
@@ -20,6 +19,7 @@ from adjsim.forces.lift_drag import (
     relative_velocity,
     twice_area_normal,
 )
+from adjsim.values import broadcast
 from adjsim.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
 
 

@@ -16,7 +16,6 @@ from adjoint.lumping import LumpedForceTwin
 from adjoint.mat3 import cofactor_vjp
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.backend import device_fn, lit
-from adjsim.element import broadcast
 from adjsim.forces.neo_hookean import (
     ELASTIC,
     VISCOUS,
@@ -44,6 +43,7 @@ from adjsim.mat3 import (
     transpose,
 )
 from adjsim.meshes.tet_mesh import signed_volumes
+from adjsim.values import broadcast
 from adjsim.vec3 import dot
 
 

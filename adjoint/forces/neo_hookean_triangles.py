@@ -20,7 +20,6 @@ from adjoint.element import TwinKind, add_at_nodes, unbroadcast
 from adjoint.lumping import LumpedForceTwin
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.backend import device_fn, lit
-from adjsim.element import broadcast
 from adjsim.forces.neo_hookean_triangles import (
     ELASTIC,
     VISCOUS,
@@ -45,6 +44,7 @@ from adjsim.sym2 import (
     sscale,
     sym_t_matmul,
 )
+from adjsim.values import broadcast
 from adjsim.vec3 import neg
 
 

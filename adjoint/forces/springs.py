@@ -10,8 +10,8 @@ import numpy as np
 
 from adjoint.element import ForceTwin, TwinKind, unbroadcast
 from adjsim.backend import device_fn, lit
-from adjsim.element import broadcast
 from adjsim.forces.springs import SPRING, Springs
+from adjsim.values import broadcast
 from adjsim.vec3 import axpy, dot, norm, scale
 
 

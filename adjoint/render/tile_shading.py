@@ -217,14 +217,13 @@ def lambert_block_vjp(f, n, scene, own, row, block):
 
 
 @device_fn
-def color_block_vjp(
-    f, n, light, faces, scene, own, row, places, records, first, pair, slots, block
-):
+def color_block_vjp(f, n, light, faces, scene, own, row, texels, pair, slots, block):
     """Undo the colours of a block; return the sum of the adjoints of its shade.
 
     Writes the adjoints of its weights; adds to its slot, and to the adjoints of lights and, in
-    `row`, of materials in `own`.
+    `row`, of materials in `own`. `texels` are places, records, and the first of these.
     """
+    places, records, first = texels
     is_curved, is_shiny = faces.reach[f, CURVED], faces.reach[f, SHINY]
     light_block(f, n, light, faces, scene, block)  # (1) replayed
     if is_curved or is_shiny:
@@ -291,20 +290,9 @@ def pixels_vjp_tile(k, f, scene, faces, fragments, adj, pair, slots, own, row, r
                     f, n, corners, faces, scene, own, row, pair, slots, block
                 )
             else:
+                texels = (fragments.spare, records, first + start)
                 adj_s_block = color_block_vjp(
-                    f,
-                    n,
-                    light,
-                    faces,
-                    scene,
-                    own,
-                    row,
-                    fragments.spare,
-                    records,
-                    first + start,
-                    pair,
-                    slots,
-                    block,
+                    f, n, light, faces, scene, own, row, texels, pair, slots, block
                 )
                 weights_block_vjp(n, corners, pair, slots, block)
             adj_s = add(adj_s, adj_s_block)

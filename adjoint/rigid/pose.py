@@ -18,6 +18,7 @@ from adjoint.rigid.quaternion import (
 )
 from adjsim import checks
 from adjsim.backend import cpu_kernel, device_fn, lit
+from adjsim.loop_arrays import Bodies
 from adjsim.model import Trajectory
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState, BodyTrajectory, check_poses
@@ -229,7 +230,7 @@ def place_vertices_jvp(r, tan_x, tan_r, point_ptr, arms, out):
     for f in range(r.shape[0]):
         for b in range(r.shape[1]):
             tan_R = quat_matrix_jvp(read_4(r[f], b), read_4(tan_r[f], b))  # (1)
-            place(b, (point_ptr, arms, arms), read_3(tan_x[f], b, 0), tan_R, out[f])  # (2)
+            place(b, Bodies(point_ptr, arms, arms), read_3(tan_x[f], b, 0), tan_R, out[f])  # (2)
 
 
 def place_vertices_vjp(r, point_ptr, arms, adj, adj_x, adj_r):

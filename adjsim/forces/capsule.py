@@ -23,7 +23,7 @@ from scipy.spatial.transform import Rotation
 
 from adjsim import checks
 from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Parameter
+from adjsim.element import ElementKind
 from adjsim.forces.contact import (
     CONTACT_PARAMETERS,
     MOTION_PARAMETERS,
@@ -33,6 +33,7 @@ from adjsim.forces.contact import (
 from adjsim.forces.contact_law import RADIUS, make_contact_force
 from adjsim.forces.gap import Geometry, direction, relative_velocity
 from adjsim.forces.tracks import ANGULAR_VELOCITY, AXIS, CENTER, VELOCITY, Track
+from adjsim.values import Parameter
 from adjsim.vec3 import axpy, dot, sub
 
 

@@ -8,12 +8,13 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim import checks
-from adjsim.element import Force, Parameter, broadcast
+from adjsim.element import Force
 from adjsim.forces.gap import Geometry
 from adjsim.forces.tracks import AXES, Track, stack_rows
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rotations import unit_quaternions
 from adjsim.series import freeze_series, series_rows, steps_of
+from adjsim.values import Parameter, broadcast
 
 
 LAW = ("stiffness", "damping", "friction_stiffness", "friction")

@@ -50,10 +50,11 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Parameter
+from adjsim.element import ElementKind
 from adjsim.meshes.triangle_mesh import collapsed_triangle, have_no_area
 from adjsim.rest_shaped import RestShapedForce
 from adjsim.series import freeze_series, series_rows
+from adjsim.values import Parameter
 from adjsim.vec3 import axpy, cross, dot, scale
 
 

@@ -27,9 +27,10 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Force, Parameter, broadcast
+from adjsim.element import ElementKind, Force
 from adjsim.meshes.triangle_mesh import collapsed_triangle
 from adjsim.series import freeze_series, series_rows, steps_of
+from adjsim.values import Parameter, broadcast
 from adjsim.vec3 import add, axpy, cross, dot, norm, scale, sub
 
 

@@ -44,7 +44,7 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Parameter, broadcast
+from adjsim.element import ElementKind
 from adjsim.lumping import LumpedForce
 from adjsim.mat3 import (
     add_diagonal,
@@ -59,6 +59,7 @@ from adjsim.mat3 import (
 )
 from adjsim.meshes.tet_mesh import check_positive, signed_volumes
 from adjsim.series import freeze_series
+from adjsim.values import Parameter, broadcast
 from adjsim.vec3 import dot, neg
 
 

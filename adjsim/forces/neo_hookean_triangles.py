@@ -40,7 +40,7 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Parameter, broadcast
+from adjsim.element import ElementKind
 from adjsim.lumping import LumpedForce
 from adjsim.meshes.triangle_mesh import check_areas, collapsed_triangle
 from adjsim.series import freeze_series
@@ -54,6 +54,7 @@ from adjsim.sym2 import (
     saxpy,
     sscale,
 )
+from adjsim.values import Parameter, broadcast
 from adjsim.vec3 import cross, neg, norm
 
 

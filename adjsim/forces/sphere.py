@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Parameter
+from adjsim.element import ElementKind
 from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS, make_contact_force
 from adjsim.forces.gap import Geometry, direction, relative_velocity
 from adjsim.forces.tracks import ANGULAR_VELOCITY, CENTER, VELOCITY, Track
+from adjsim.values import Parameter
 from adjsim.vec3 import sub
 
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Force, Parameter, broadcast
+from adjsim.element import ElementKind, Force
+from adjsim.values import Parameter, broadcast
 from adjsim.vec3 import dot, norm, scale
 
 

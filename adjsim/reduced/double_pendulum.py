@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjsim.backend import device_fn
-from adjsim.element import Parameter
 from adjsim.reduced.pendulum import Pendulum
 from adjsim.reduced.pendulum_loop import PendulumKind
+from adjsim.values import Parameter
 
 
 @device_fn

@@ -11,10 +11,10 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import Device, array_module, check_device, thread_count, to_host
-from adjsim.element import Parameter, replace_values
 from adjsim.reduced.pendulum_loop import PendulumKind, advance_loop, loop_rows
 from adjsim.series import check_series, series_rows, series_steps, series_values
 from adjsim.system import Fields, RolloutError, Stepper, System, make_stepper
+from adjsim.values import Parameter, replace_values
 
 
 @dataclass(frozen=True, eq=False)

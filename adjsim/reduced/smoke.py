@@ -25,10 +25,10 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import Device, array_module, check_device, thread_count, to_host
-from adjsim.element import Parameter, replace_values
 from adjsim.reduced.advection import Grid
 from adjsim.reduced.projection import Projection
 from adjsim.system import Fields, RolloutError, Stepper, System, make_stepper
+from adjsim.values import Parameter, replace_values
 
 
 MIN_CELLS = 2  # along each axis

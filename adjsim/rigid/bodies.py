@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from adjsim import checks
-from adjsim.element import Parameter, broadcast
 from adjsim.loop_arrays import Bodies
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.mass_properties import (
@@ -21,6 +20,7 @@ from adjsim.rigid.mass_properties import (
     inverse_inertia,
     mass_properties,
 )
+from adjsim.values import Parameter, broadcast
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,9 @@ Tests: `tests/rigid/test_placing.py`.
 
 import numpy as np
 
-from adjsim.loop_arrays import Bodies, States
-from adjsim.rigid.bodies import RigidBodies
+from adjsim.loop_arrays import States
+from adjsim.rigid.bodies import RigidBodies, pack_bodies
 from adjsim.rigid.pose import BodyTrajectory, check_poses
-from adjsim.rigid.rows import PARAMS_SIZE
 from adjsim.timeloop import place_kernel
 
 
@@ -36,8 +35,7 @@ def point_states(bodies: RigidBodies, states: BodyTrajectory) -> tuple[np.ndarra
     check_poses(bodies, states)
     p = np.ascontiguousarray(states.pack())
     x, v = (np.empty((len(p), bodies.n_points, 3), p.dtype) for _ in range(2))
-    unused = np.zeros((bodies.n_bodies, PARAMS_SIZE), p.dtype)
-    own = Bodies(bodies.point_ptr, bodies.arms.astype(p.dtype), unused)
+    own = pack_bodies({"": bodies}, 0, p.dtype)
     for f in range(len(p)):
         place_kernel(p.dtype)(0, bodies.n_bodies, own, States(x[f], v[f], p[f]))
     return x, v

@@ -15,11 +15,12 @@ import numpy as np
 
 from adjsim import checks
 from adjsim.backend import cpu_kernel, device_fn, lit
-from adjsim.element import Parameter
+from adjsim.loop_arrays import Bodies
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.quaternion import quat_exp, quat_matrix, quat_mul
 from adjsim.rigid.rows import place, read_3
 from adjsim.rotations import IDENTITY, unit_quaternions
+from adjsim.values import Parameter
 from adjsim.vec3 import scale
 
 
@@ -194,7 +195,7 @@ def place_vertices(x, r, point_ptr, arms, out):
     for f in range(x.shape[0]):
         for b in range(x.shape[1]):
             R = quat_matrix((r[f, b, 0], r[f, b, 1], r[f, b, 2], r[f, b, 3]))  # (1)
-            place(b, (point_ptr, arms, arms), read_3(x[f], b, 0), R, out[f])  # (2)
+            place(b, Bodies(point_ptr, arms, arms), read_3(x[f], b, 0), R, out[f])  # (2)
 
 
 @cache

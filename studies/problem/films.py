@@ -9,22 +9,14 @@ import numpy as np
 from adjoint.render.losses import residuals_jvp, residuals_vjp
 from adjoint.render.smoke import smoke_images_jvp, smoke_images_vjp
 from adjoint.render.soft_raster import record_images
+from adjsim.values import values_under
 from render.lenses import Perspective
 from render.losses import Mse, PyramidMse, residuals
 from render.posed_camera import PosedCamera
 from render.scene import Mesh, Scene
 from render.smoke import smoke_images
 from render.soft_raster import SoftRasterizer, rasterize
-from studies.problem.observers import (
-    DENSITY,
-    SEEN,
-    Back,
-    Moved,
-    Observer,
-    Recorded,
-    Values,
-    values_under,
-)
+from studies.problem.observers import DENSITY, SEEN, Back, Moved, Observer, Recorded, Values
 from studies.problem.steps import Sampling
 
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from adjsim.values import values_under
 from render.posed_camera import PosedCamera
 from studies.problem.steps import Sampling
 
@@ -162,9 +163,3 @@ class Observer(ABC):
         """Return the rows of the first frame, at every frame."""
         per_frame = self.rows_per_frame()
         return np.tile(self.targets()[:per_frame], (len(self.times), 1))
-
-
-def values_under(path: str, values: Values) -> dict[str, np.ndarray]:
-    """Return the values whose paths begin with `path` and a dot, by what follows."""
-    prefix = f"{path}."
-    return {k.removeprefix(prefix): one for k, one in values.items() if k.startswith(prefix)}

@@ -8,10 +8,11 @@ import scipy.sparse
 
 from adjoint.rotations import rotation_matrix_jvp, rotation_matrix_vjp
 from adjsim.rotations import rotation_matrix
+from adjsim.values import values_under
 from render.lenses import Perspective
 from render.posed_camera import PosedCamera
 from studies.problem.films import camera_names
-from studies.problem.observers import NODES, Back, Moved, Observer, Recorded, Values, values_under
+from studies.problem.observers import NODES, Back, Moved, Observer, Recorded, Values
 from studies.runs.errors import StudyError
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from adjsim.values import values_under
 from render.annealing import softness
 from render.scene import Material, Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
@@ -18,7 +19,7 @@ from studies.problem.films import FilmObserver, SmokeObserver
 from studies.problem.forward import start_surfaces
 from studies.problem.making import Made
 from studies.problem.observations.films import film_pictures
-from studies.problem.observers import Observer, values_under
+from studies.problem.observers import Observer
 from studies.problem.observing import camera_of
 from studies.problem.points import PointObserver
 from studies.problem.problem import SceneProblem

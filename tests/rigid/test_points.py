@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from adjoint.packing import PackedVector
 from adjoint.rigid.points import add_points, tangent_body, undo_body_step
+from adjoint.timeloop import ReverseWork, TangentWork
+from adjsim.loop_arrays import Bodies, Nodes, States
 from adjsim.rigid.mass_properties import inverse_inertia
 from adjsim.rigid.points import body_load, step_body
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE, place, read_body
@@ -23,12 +26,12 @@ def bodies(rng):
     """Two bodies with four and five points, after three nodes."""
     ptr = N_NODES + np.cumsum([0, *SIZES])
     params = np.array([1 / MASS, *INERTIA, *inverse_inertia(INERTIA)])
-    return ptr, rng.normal(size=(sum(SIZES), 3)), np.stack([params, params])
+    return Bodies(ptr, rng.normal(size=(sum(SIZES), 3)), np.stack([params, params]))
 
 
 @pytest.fixture
 def slots():
-    """One slot a row, as one element per node would write it: ptr, slots_of, and a writer."""
+    """One slot a row, as one element per node would write it: the nodes, and a writer."""
 
     def write(values):
         flat = np.zeros(48 * -(-N_ROWS // 16) + 1)
@@ -38,7 +41,8 @@ def slots():
 
     rows = np.arange(N_ROWS)
     of = (rows // 16 * 48 + rows % 16).astype(np.uint32)
-    return np.arange(N_ROWS + 1, dtype=np.uint32), of, write
+    lists = (np.arange(N_ROWS + 1, dtype=np.uint32), of)
+    return Nodes(np.zeros(0), np.zeros((1, 3)), *lists, *lists, np.zeros(2, int)), write
 
 
 def states(rng):
@@ -49,12 +53,13 @@ def states(rng):
 
 def stepped(bodies, slots, p, f, gravity=GRAVITY):
     """The new states, positions and velocities after a step with forces f at the rows."""
-    ptr, slots_of, write = slots
-    p_new, x, v = np.full_like(p, np.nan), np.full((N_ROWS, 3), np.nan), np.full((N_ROWS, 3), 9.0)
+    nodes, write = slots
+    x, v = np.full((N_ROWS, 3), np.nan), np.full((N_ROWS, 3), 9.0)
+    before, after = States(x, v, p), States(x, v, np.full_like(p, np.nan))
     for b in range(2):
-        bad = step_body(b, DT, gravity, ptr, slots_of, write(f), bodies, p, p_new, x, v)
-        assert bad == int(not np.isfinite(p_new[b]).all())
-    return p_new, x, v
+        bad = step_body(b, DT, gravity, nodes, bodies, write(f), before, after)
+        assert bad == int(not np.isfinite(after.p[b]).all())
+    return after.p, x, v
 
 
 def test_a_body_is_stepped_as_in_the_reference_and_carries_its_points(rng, bodies, slots):
@@ -81,14 +86,14 @@ def test_a_state_that_is_not_finite_is_reported(rng, bodies, slots):
 
 
 def test_summing_and_placing_are_adjoint(rng, bodies, slots):
-    ptr, slots_of, write = slots
+    nodes, write = slots
     q, base, M = rng.normal(size=(N_ROWS, 3)), rng.normal(size=3), rng.normal(size=(3, 3))
-    F, S = body_load(1, bodies, ptr, slots_of, write(q))
+    F, S = body_load(1, bodies, nodes.ptr, nodes.slots_of, write(q))
     placed = np.zeros((N_ROWS, 3))
     place(1, bodies, tuple(base), tuple(map(tuple, M)), placed)
     left = np.sum(q * placed)
     assert left == pytest.approx(base @ np.array(F) + np.sum(M * np.array(S)), rel=1e-13)
-    assert not placed[: bodies[0][1]].any()
+    assert not placed[: bodies.point_ptr[1]].any()
 
 
 @pytest.fixture
@@ -105,16 +110,24 @@ def direction(rng):
 
 def pushed(bodies, slots, p, f, direction):
     """Tangents of the new states, positions and velocities."""
-    ptr, slots_of, write = slots
+    nodes, write = slots
     tan_p, tan_f, tan_params, tan_g, tan_arms = direction
-    p_new, _, _ = stepped(bodies, slots, p, f)
-    out = np.zeros_like(p), np.zeros((N_ROWS, 3)), np.zeros((N_ROWS, 3))
+    p_new, x, v = stepped(bodies, slots, p, f)
+    before, after = States(x, v, p), States(x, v, p_new)
+    tan_x, tan_v = np.zeros((2, N_ROWS, 3))
+    tan_before, tan_after = (States(tan_x, tan_v, own) for own in (tan_p, np.zeros_like(p)))
+    tan = vector(bodies=tan_params, arms=tan_arms)
+    work = TangentWork(write(f), write(tan_f), None)
     for b in range(2):
         tangent_body(
-            b, DT, tan_g, ptr, slots_of, write(f), write(tan_f), bodies, tan_params, tan_arms,
-            p, p_new, tan_p, *out,
+            b, DT, tan_g, nodes, bodies, tan, work, before, after, tan_before, tan_after
         )  # fmt: skip
-    return out
+    return tan_after.p, tan_x, tan_v
+
+
+def vector(**parts):
+    """A packed tangent or cotangent of these parts alone."""
+    return PackedVector(**{name: parts.get(name) for name in PackedVector._fields})
 
 
 def test_the_tangent_of_a_step_is_the_central_difference(rng, bodies, slots, direction):
@@ -122,7 +135,7 @@ def test_the_tangent_of_a_step_is_the_central_difference(rng, bodies, slots, dir
     tan_p, tan_f, tan_params, tan_g, tan_arms = direction
 
     def at(t):
-        moved = (bodies[0], bodies[1] + t * tan_arms, bodies[2] + t * tan_params)
+        moved = Bodies(bodies.point_ptr, bodies.arms + t * tan_arms, bodies.params + t * tan_params)
         return stepped(moved, slots, p + t * tan_p, f + t * tan_f, GRAVITY + t * tan_g)
 
     for ahead, behind, tangent in zip(
@@ -137,7 +150,7 @@ def test_a_step_and_the_points_before_it_are_undone_as_the_tangent_says(
     rng, bodies, slots, direction
 ):
     # What acts at the points before the step, and on the state after it.
-    ptr, slots_of, write = slots
+    nodes, write = slots
     p, f = states(rng), rng.normal(size=(N_ROWS, 3))
     adj_new, adj_x, adj_v = rng.normal(size=(2, 13)), *rng.normal(size=(2, N_ROWS, 3))
     tan_p, tan_f, tan_params, tan_g, tan_arms = direction
@@ -147,17 +160,16 @@ def test_a_step_and_the_points_before_it_are_undone_as_the_tangent_says(
     tan_x, tan_v = placed_tangents(bodies, p, tan_p, tan_arms)
     left = np.sum(tan_new * adj_new) + np.sum(tan_x * adj_x) + np.sum(tan_v * adj_v)
 
-    adj_p, adj_f, adj_g, adj_params, adj_arms = (
-        adj_new.copy(), np.zeros((N_ROWS, 3)), np.zeros((2, 3)), np.zeros((2, 13)),
-        np.zeros((sum(SIZES), 3)),
+    adj = vector(
+        p=adj_new.copy(), gravity=np.zeros((2, 3)), bodies=np.zeros((2, 13)),
+        arms=np.zeros((sum(SIZES), 3)),
     )  # fmt: skip
+    work = ReverseWork(write(f), write(adj_x), write(adj_v), np.zeros((N_ROWS, 3)), None)
     for b in range(2):
-        adj = (adj_p, adj_f, adj_g, adj_params, adj_arms)
-        undo_body_step(b, b, DT, ptr, slots_of, write(f), bodies, p, adj)
-        loads = (ptr, slots_of, ptr, slots_of)
-        add_points(b, loads, write(adj_x), write(adj_v), bodies, p, adj_p, adj_arms)
-    parts = (adj_p * tan_p, adj_f * tan_f, adj_params * tan_params, adj_g * tan_g)
-    parts += (adj_arms * tan_arms,)
+        undo_body_step(b, DT, nodes, bodies, work, p, adj)
+        add_points(b, nodes, bodies, work, p, adj)
+    parts = (adj.p * tan_p, work.adj_f * tan_f, adj.bodies * tan_params, adj.gravity * tan_g)
+    parts += (adj.arms * tan_arms,)
     assert left == pytest.approx(sum(part.sum() for part in parts), rel=1e-12)
     assert all(np.abs(part).sum() > 0 for part in parts)
 
