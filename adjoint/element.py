@@ -95,7 +95,7 @@ class ForceTwin(ABC, Generic[F]):
 def unbroadcast(adj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Sum a per-element cotangent to the shape of the parameter it belongs to.
 
-    The twin of `adjsim.element.broadcast`. NumPy's sum of a fixed array has a fixed order.
+    The twin of `adjsim.values.broadcast`. NumPy's sum of a fixed array has a fixed order.
     """
     return adj.reshape(shape) if adj.shape == shape else np.asarray(adj.sum())
 

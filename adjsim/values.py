@@ -1,4 +1,4 @@
-"""Parameters of frozen dataclasses: declared, and set anew by name or by path, such as "beam.mu"."""
+"""Parameters of frozen dataclasses: declared, and set anew by name or by path ("beam.mu")."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

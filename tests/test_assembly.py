@@ -122,9 +122,8 @@ def test_the_reverse_writes_its_slots_before_it_reads_them(rng, monkeypatch):
     class Poisoned(ReverseSweep):
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
-            for slots in self.slots:
-                slots[:] = np.nan
-            self.f[:] = np.nan
+            for part in self.work:
+                part[:] = np.nan
 
     monkeypatch.setattr("adjoint.sweep.ReverseSweep", Poisoned)
     again = run.vjp(adj, adj)

@@ -1,21 +1,26 @@
 """Run in a process of its own: corrupt one adjoint line after another and see who notices.
 
-    python mutant_runner.py ROOT < jobs.json > verdicts.json
+    python mutant_runner.py ROOT > verdicts.json
 
 ROOT has the packages; nothing is written there. Numba is switched off, so a function does what
-its code says. A job names a toy problem and, but for the control, a file, a text that occurs in
-it once, and what to put in its place. A child process takes the corruption and runs the toy. It
-gives the functions of the file their new code where they are; if more than bodies of functions
-changed, or nobody noticed, another one imports the file's package, and those that import it, anew.
-The verdict is "" if the toy passed, or what was wrong with it.
+its code says. First every toy problem runs as it is, to see which lines of `adjoint/` it reaches.
+Then `corruptions.py` corrupts lines that are reached, and the toys that reach them, the quickest
+first, are asked. A child process takes the corruption and runs the toy. It gives the functions of
+the file their new code where they are; if more than bodies of functions changed, or nobody noticed,
+another one imports the file's package, and those that import it, anew. The verdict is "" if the
+toys passed, or what was wrong with one.
 """
 
+import ast
 import gc
 import importlib
+import itertools
 import json
 import os
 import sys
-from functools import cache
+import time
+from dataclasses import replace
+from functools import cache, partial
 from importlib.machinery import SourceFileLoader
 from inspect import CO_OPTIMIZED
 from pathlib import Path
@@ -24,10 +29,15 @@ from types import CodeType, FunctionType
 import numpy as np
 
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from corruptions import corruptions
+
+
 PACKAGES = ("adjsim", "render", "adjoint")  # each imports those before it
 SYSTEMS, TERMS = "adjoint.verify.systems", "adjoint.render.terms"
 CHECKS = ("adjoint.verify.dot_test", "adjoint.verify.gradcheck")
 N_WORKERS = 2
+PER_FILE = 10  # corruptions of a file
 N_STEPS, SIZE = 2, (3, 4)
 DOT_TOLERANCE = 1e-9
 STEP, GRADIENT_TOLERANCE = 1e-5, 1e-6
@@ -76,8 +86,20 @@ def draw(name):
     return lambda s: s.pixels.picture_problem(getattr(s.pixels, name))
 
 
+def lit_from_behind(systems):
+    """Return a picture of objects that shine, of which no light reaches what is seen."""
+    pixels = systems.pixels
+
+    def build():
+        picture = pixels.glossy()
+        sun = replace(picture.scene.lights["sun"], direction=(0.1, 0.2, -1.0))
+        return replace(picture, scene=pixels.Scene(picture.scene.objects, {"sun": sun}))
+
+    return pixels.picture_problem(build)
+
+
 PICTURES = ("over", "softmax", "flat", "dibr", "hard", "samples", "seamless", "sky", "smooth")
-PICTURES += ("glossy", "textured")
+PICTURES += ("glossy", "textured", "flat_glossy")
 TOYS = {
     "density": roll("density", "tets"),
     "areal density": roll("density", "triangles"),
@@ -98,6 +120,7 @@ TOYS = {
     "undamped hinges": roll("hinges", "rolling"),
     "loads": roll("loads", "window"),
     "load series": roll("loads", "series"),
+    "held load": roll("loads", "held"),
     "rods": lambda s: s.reduced.drawn_pendulum(),
     "fumes": lambda s: s.reduced.drawn_smoke(),
     "plane": roll("contacts", "plane_moving"),
@@ -110,6 +133,7 @@ TOYS = {
     "drawn": lambda s: s.bodies.drawn(),
     "worlds": lambda s: s.worlds.batch_problem(N_STEPS),
     **{name: draw(name) for name in PICTURES},
+    "lit from behind": lit_from_behind,
     "outputs": lambda s: s.pixel_outputs.SYSTEMS[0].make(),
     "smooth sky": draw("smooth_sky"),
     "views": lambda s: s.views.several(),
@@ -272,27 +296,85 @@ def import_anew(root, file, code):
         del sys.modules[module]
 
 
+def control(root, name):
+    """Return what is wrong with a toy, how long it takes, and the lines of adjoints it reaches."""
+    reached, top = {}, str(root / "adjoint")
+
+    def local(frame, event, _):
+        if event == "line":
+            reached.setdefault(frame.f_code.co_filename, set()).add(frame.f_lineno)
+        return local
+
+    def called(frame, event, _):
+        del event
+        file = frame.f_code.co_filename
+        return local if file.startswith(top) and "verify" not in file else None
+
+    def work():
+        sys.settrace(called)
+        start = time.perf_counter()
+        try:
+            wrong = complaint(name)
+        finally:
+            sys.settrace(None)
+        lines = {str(Path(file).relative_to(root)): sorted(own) for file, own in reached.items()}
+        return json.dumps([wrong, time.perf_counter() - start, lines])
+
+    text = in_child(work)
+    return [text, 0.0, {}] if text.startswith("ERROR") else json.loads(text)
+
+
+def all_corruptions(root, controls):
+    """Return corruptions of the lines that toys reach, and by file and line who reaches it."""
+    reach = {}
+    for name in sorted(controls, key=lambda name: controls[name][1]):
+        for file, lines in controls[name][2].items():
+            for line in lines:
+                reach.setdefault(file, {}).setdefault(line, []).append(name)
+    found = []
+    for file, lines in sorted(reach.items()):
+        source = (root / file).read_text()
+        found += corruptions(file, source, set(lines), PER_FILE)
+    return [(one, reach[one.file][one.line]) for one in found], reach
+
+
+def unreached(root, reach):
+    """Return the adjoint functions that no toy reaches."""
+    found = []
+    for path in sorted((root / "adjoint").rglob("*.py")):
+        file = str(path.relative_to(root))
+        if "verify" in file:
+            continue
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef) and "vjp" in function.name:
+                own = range(function.body[0].lineno, function.end_lineno + 1)
+                if not any(line in reach.get(file, {}) for line in own):
+                    found.append(f"{file}: {function.name}")
+    return found
+
+
 def verdict(root, job):
     """Return what a job found, or in which way its mutant does not run: that proves nothing."""
-    if "file" not in job:
-        return in_child(lambda: complaint(job["toy"]))
-    path = root / job["file"]
-    try:
-        code = compiled(path, path.read_text().replace(job["line"], job["becomes"]))
-    except SyntaxError as error:
-        return f"ERROR SyntaxError: {error}"
+    corrupted, toys = job
+    path = root / corrupted.file
+    code = compiled(path, corrupted.tree)
     functions = new_codes(path, code)
 
-    def in_place():
+    def in_place(toy):
         for function, new in functions:
             function.__code__ = new
-        return complaint(job["toy"])
+        return complaint(toy)
 
-    def anew():
-        import_anew(root, job["file"], code)
-        return complaint(job["toy"])
+    def anew(toy):
+        import_anew(root, corrupted.file, code)
+        return complaint(toy)
 
-    return (in_child(in_place) if functions else "") or in_child(anew)
+    ways = [in_place, anew] if functions else [anew]
+    for way, toy in itertools.product(ways, toys):
+        said = in_child(lambda way=way, toy=toy: way(toy))
+        if said:
+            return said
+    return ""
 
 
 def in_child(work):
@@ -330,12 +412,11 @@ def answer(running):
     return text if status == 0 else f"ERROR it ended with {status}"
 
 
-def shared_out(root, jobs):
-    """Return the verdicts of all jobs, found by workers that are children of this process."""
+def shared_out(find, jobs):
+    """Return what a function finds for all jobs, in workers that are children of this process."""
     shares = [jobs[k::N_WORKERS] for k in range(N_WORKERS)]
     running = [
-        started(lambda share=share: json.dumps([verdict(root, job) for job in share]))
-        for share in shares
+        started(lambda share=share: json.dumps([find(job) for job in share])) for share in shares
     ]
     found = [None] * len(jobs)
     for k, worker in enumerate(running):
@@ -349,11 +430,22 @@ def main():
     import_everything()
     functions_by_file()  # now, before a toy makes more
     gc.freeze()  # what a child's collector looks at is copied for it
-    verdicts = shared_out(root, json.load(sys.stdin))
+    names = [*TOYS, *(one.name.split("/")[1] for one in Systems().losses.SYSTEMS), "terms"]
+    controls = dict(zip(names, shared_out(partial(control, root), names), strict=True))
+    jobs, reach = all_corruptions(root, controls)
+    verdicts = shared_out(partial(verdict, root), jobs)
     adjsim = importlib.import_module("adjsim")
     if not Path(adjsim.__file__).resolve().is_relative_to(root):
         raise RuntimeError(f"Not {root} was used, but {adjsim.__file__}.")
-    sys.stdout.write(json.dumps(verdicts))
+    told = {
+        "controls": {name: found[0] for name, found in controls.items()},
+        "unreached": unreached(root, reach),
+        "corruptions": [
+            {**one._asdict(), "tree": None, "verdict": said}
+            for (one, _), said in zip(jobs, verdicts, strict=True)
+        ],
+    }
+    sys.stdout.write(json.dumps(told))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Given forces on a chain of springs: a series, and a signal in a window."""
+"""Given forces on a chain of springs: a series, and a constant and a signal in a window."""
 
 from functools import partial
 
@@ -26,12 +26,22 @@ def series(n_steps: int) -> Scene:
     return _loaded(n_steps, ExternalForces([1, 3, 5, 3], force))
 
 
+def held(n_steps: int) -> Scene:
+    """Return a chain with one constant force on two nodes, in the middle of the time."""
+    force = 0.5 * np.random.default_rng(43).standard_normal(3)
+    return _loaded(n_steps, ExternalForces([2, 4], force, middle(n_steps)))
+
+
+def middle(n_steps: int) -> tuple[int, int]:
+    """Return the first step of a window in the middle, and the first after it."""
+    return n_steps // 5, n_steps - n_steps // 5
+
+
 def window(n_steps: int) -> Scene:
     """Return a chain with one force on three nodes, a signal, in the middle of the time."""
     rng = np.random.default_rng(42)
     force = Signal([-1.0, 7.5, 21.0], 0.5 * rng.standard_normal((3, 3)))
-    middle = (n_steps // 5, n_steps - n_steps // 5)
-    return _loaded(n_steps, ExternalForces([1, 2, 4], force, middle))
+    return _loaded(n_steps, ExternalForces([1, 2, 4], force, middle(n_steps)))
 
 
 SYSTEMS = (
@@ -39,6 +49,12 @@ SYSTEMS = (
         "loads/series",
         "Given forces on a chain, a row for every step",
         partial(rollout_problem, series),
+        family="solids",
+    ),
+    System(
+        "loads/held",
+        "One constant given force in a window of steps",
+        partial(rollout_problem, held),
         family="solids",
     ),
     System(
