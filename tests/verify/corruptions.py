@@ -1,10 +1,10 @@
 """Corruptions of the lines that carry cotangents: made from the sources, none is listed.
 
 A statement is corrupted if a name in it says that it holds a cotangent, or if it is what an adjoint
-returns. There are four ways:
+returns or calls. There are four ways:
 
-    drop     a term is lost                  a + b -> a        c += d -> nothing
-    sign     a term has the wrong sign       a + b -> a - b    -a -> a     a * b -> -(a * b)
+    drop     a term is lost                  a + b -> a        c += d, f(c) -> nothing
+    sign     a term has the wrong sign       a + b -> a - b    -a -> a     a -> -a
     swap     the wrong component is read     a[0] <-> a[1]
     stale    an old value is used            a = f(b, a) -> nothing
 """
@@ -17,15 +17,18 @@ from typing import NamedTuple
 SUMS = {"add": 0, "madd": 1, "axpy": 2, "maxpy": 2, "matmul_add": 2}  # which argument is left
 # What is called with shapes, indices, or for a type alone.
 SHAPES = {"range", "zeros", "empty", "full", "slice", "uint64", "reshape", "len", "get3", "lit"}
+SHAPES |= {"zeros_like", "empty_like"}
 
 
 class Corruption(NamedTuple):
     """A file's tree with one statement corrupted, and where."""
 
     file: str
+    function: str
     line: int
     kind: str
-    text: str
+    was: str
+    becomes: str
     tree: ast.Module
 
 
@@ -39,19 +42,23 @@ def corruptions(file: str, source: str, lines: set[int], most: int) -> list[Corr
         ways = {kind: new for kind, way in WAYS.items() if (new := way(statement))}
         if ways:  # in turn, so that every kind has its share
             kind = list(ways)[len(found) % len(ways)]
-            found.append((statement, kind, ways[kind]))
+            found.append((function.name, statement, kind, ways[kind]))
     step = max(1.0, len(found) / most)
     chosen = [found[int(k * step)] for k in range(min(len(found), most))]
     return [
-        Corruption(file, old.lineno, kind, ast.unparse(new), replaced(tree, old, new))
-        for old, kind, new in chosen
+        Corruption(
+            *(file, function, old.lineno, kind),
+            *(ast.unparse(old), ast.unparse(new), replaced(tree, old, new)),
+        )
+        for function, old, kind, new in chosen
     ]
 
 
 def statements(tree: ast.AST, function: ast.FunctionDef | None = None):
     """Yield every simple statement inside a function, with that function."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.Return):
+        is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+        if is_call or isinstance(node, ast.Assign | ast.AugAssign | ast.Return):
             if function is not None:
                 yield function, node
         else:
@@ -62,14 +69,16 @@ def statements(tree: ast.AST, function: ast.FunctionDef | None = None):
 def carries(function: ast.FunctionDef, statement: ast.stmt) -> bool:
     """Whether a statement carries a cotangent."""
     names = {getattr(node, "id", None) or getattr(node, "attr", "") for node in ast.walk(statement)}
-    is_result = isinstance(statement, ast.Return) and "vjp" in function.name
-    return is_result or any(name.startswith("adj") for name in names)
+    is_result = isinstance(statement, ast.Return | ast.Expr) and "vjp" in function.name
+    return is_result or any(name.lower().startswith("adj") for name in names)
 
 
 def drop(old: ast.stmt) -> ast.stmt | None:
     """Lose a term."""
+    if isinstance(old, ast.Expr):
+        return ast.Pass()
     if isinstance(old, ast.AugAssign):
-        return ast.Pass() if isinstance(old.op, ast.Add | ast.Sub) else None
+        return ast.Pass() if isinstance(old.op, ast.Add | ast.Sub | ast.BitOr) else None
 
     def change(node: ast.expr) -> ast.expr | None:
         if is_sum(node):
@@ -96,7 +105,23 @@ def sign(old: ast.stmt) -> ast.stmt | None:
             return ast.UnaryOp(ast.USub(), node)
         return None
 
-    return with_first(old, change)
+    return with_first(old, change) or negated(old)
+
+
+def negated(old: ast.stmt) -> ast.stmt | None:
+    """Return minus what is returned or put in its place, or minus a dictionary's first value."""
+    new = copy.deepcopy(old)
+    is_put = isinstance(new, ast.Assign) and isinstance(new.targets[0], ast.Subscript)
+    if not (is_put or isinstance(new, ast.Return)):
+        return None
+    if isinstance(new.value, ast.Dict) and new.value.values:
+        new.value.values[0] = ast.UnaryOp(ast.USub(), new.value.values[0])
+        return new
+    is_zero = isinstance(new.value, ast.Call) and called(new.value) in SHAPES
+    if isinstance(new.value, ast.Name | ast.Subscript | ast.Call | ast.IfExp) and not is_zero:
+        new.value = ast.UnaryOp(ast.USub(), new.value)
+        return new
+    return None
 
 
 def swap(old: ast.stmt) -> ast.stmt | None:
@@ -172,13 +197,17 @@ def with_first(statement: ast.stmt, change) -> ast.stmt | None:
 def parts_of(node: ast.expr) -> tuple[str, ...]:
     """Return the fields of an expression that hold what may be changed."""
     if isinstance(node, ast.Call):
-        called = getattr(node.func, "id", None) or getattr(node.func, "attr", "")
-        return () if called in SHAPES else ("args",)
+        return () if called(node) in SHAPES else ("args",)
     fields = {
         ast.BinOp: ("left", "right"), ast.UnaryOp: ("operand",), ast.Dict: ("values",),
         ast.Tuple: ("elts",), ast.List: ("elts",),
     }  # fmt: skip
     return fields.get(type(node), ())
+
+
+def called(node: ast.Call) -> str:
+    """Return the name of what is called."""
+    return getattr(node.func, "id", None) or getattr(node.func, "attr", "")
 
 
 def replaced(tree: ast.Module, old: ast.stmt, new: ast.stmt) -> ast.Module:

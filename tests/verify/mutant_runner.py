@@ -19,7 +19,6 @@ import json
 import os
 import sys
 import time
-from dataclasses import replace
 from functools import cache, partial
 from importlib.machinery import SourceFileLoader
 from inspect import CO_OPTIMIZED
@@ -86,18 +85,6 @@ def draw(name):
     return lambda s: s.pixels.picture_problem(getattr(s.pixels, name))
 
 
-def lit_from_behind(systems):
-    """Return a picture of objects that shine, of which no light reaches what is seen."""
-    pixels = systems.pixels
-
-    def build():
-        picture = pixels.glossy()
-        sun = replace(picture.scene.lights["sun"], direction=(0.1, 0.2, -1.0))
-        return replace(picture, scene=pixels.Scene(picture.scene.objects, {"sun": sun}))
-
-    return pixels.picture_problem(build)
-
-
 PICTURES = ("over", "softmax", "flat", "dibr", "hard", "samples", "seamless", "sky", "smooth")
 PICTURES += ("glossy", "textured", "flat_glossy")
 TOYS = {
@@ -133,7 +120,6 @@ TOYS = {
     "drawn": lambda s: s.bodies.drawn(),
     "worlds": lambda s: s.worlds.batch_problem(N_STEPS),
     **{name: draw(name) for name in PICTURES},
-    "lit from behind": lit_from_behind,
     "outputs": lambda s: s.pixel_outputs.SYSTEMS[0].make(),
     "smooth sky": draw("smooth_sky"),
     "views": lambda s: s.views.several(),

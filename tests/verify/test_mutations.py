@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -36,7 +37,13 @@ ABSTRACT = {
     "adjoint/element.py: rest_vjp",
     "adjoint/lumping.py: measure_vjp",
 }
-ON_IMAGES = {"adjoint/render/losses.py: residuals_vjp"}  # see tests/render/test_losses.py
+# tests/render/test_losses.py, and for faces that shine where no light is seen test_reach.py there.
+ELSEWHERE = {
+    "adjoint/render/losses.py: residuals_vjp",
+    "adjoint/render/tile_shading.py: plain_vjp",
+}
+# Calls that do something only where several threads draw; one alone adds to the texels at once.
+OF_THREADS = ("add_records(", "add_tiles(", "add_texels(", "record_block(")
 
 
 def run(folder):
@@ -68,26 +75,28 @@ def test_the_uncorrupted_toys_pass(told):
 
 def test_the_toys_reach_every_adjoint(told):
     unreached = {name for name in told["unreached"] if "/cuda_" not in name}
-    assert unreached == ON_A_GPU | ABSTRACT | ON_IMAGES
+    assert unreached == ON_A_GPU | ABSTRACT | ELSEWHERE
 
 
 def test_every_corruption_is_noticed(told):
-    unnoticed = [one for one in told["corruptions"] if not one["verdict"]]
-    assert not unnoticed, "\n".join(
-        "{file}:{line}: {kind}: {text}".format(**one) for one in unnoticed
-    )
+    unnoticed = [
+        "{file}:{line}: {kind}: {was} -> {becomes}".format(**one)
+        for one in told["corruptions"]
+        if not one["verdict"] and not one["was"].startswith(OF_THREADS)
+    ]
+    assert unnoticed == []
 
 
 def test_corruptions_of_every_kind_and_of_every_file_are_noticed_by_a_number(told):
     """What raises an error proves nothing: the checks must have compared."""
     numbers = ("dot test:", "gradcheck:", "terms:")
     found = [one for one in told["corruptions"] if one["verdict"].startswith(numbers)]
-    assert len(found) > 300
+    assert len(found) > 350
     assert {one["kind"] for one in found} == {"drop", "sign", "swap", "stale"}
     files = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "adjoint").rglob("*.py")
-        if "_vjp(" in path.read_text() and "verify" not in path.parts
+        if re.search(r"def \w+_vjp", path.read_text()) and "verify" not in path.parts
     }
     drivers = {name for name in files if "/cuda_" in name} | {"adjoint/element.py"}
     assert files - {one["file"] for one in found} <= drivers
