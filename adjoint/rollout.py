@@ -1,7 +1,7 @@
 """`record` and `rollout_jvp`: the reverse sweep and the tangent of `adjsim.rollout`.
 
 The forward run keeps the states that a checkpoint schedule asks for; `Record.vjp` walks the
-schedule's actions backwards through the steps, and `adjoint/states.py` moves the states. The
+schedule's actions backwards through the steps, and `adjoint/engine/states.py` moves the states. The
 schedule knows no physics and those who carry it out no schedule; every schedule gives the same
 bits, since a step's adjoint needs the state at its start and nothing else.
 """
@@ -13,12 +13,12 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from adjoint.actions import Reverse
+from adjoint.engine.actions import Reverse
+from adjoint.engine.states import States, is_forward_part, states_of
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
-from adjoint.states import States, is_forward_part, states_of
 from adjoint.system import Sweep, SystemTwin
 from adjoint.system_registry import system_twin_of
-from adjsim.backend import Device
+from adjsim.engine.jit.backend import Device
 from adjsim.rollout import (
     check_frames,
     check_rollout,

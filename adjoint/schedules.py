@@ -1,6 +1,6 @@
 """Checkpoint schedules: which states to keep, in what order to recompute the others.
 
-A schedule is an iterator of `adjoint.actions`; it knows no physics, and the executor knows
+A schedule is an iterator of `adjoint.engine.actions`; it knows no physics, and the executor knows
 no schedule. `Schedule.cost` predicts time and memory before anything runs, in two units:
 one forward step, and one state (a stored and a buffered one cost the same).
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
 
-from adjoint.actions import Action, EndForward, Forward, Free, Restore, Reverse, Store
+from adjoint.engine.actions import Action, EndForward, Forward, Free, Restore, Reverse, Store
 from adjsim import checks
 
 

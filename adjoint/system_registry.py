@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from adjoint.engine.sweep import ModelTwin
 from adjoint.reduced import double_pendulum, simple_pendulum
 from adjoint.reduced.pendulum import PendulumTwin
 from adjoint.reduced.smoke import SmokeTwin
-from adjoint.sweep import ModelTwin
 from adjoint.system import SystemTwin
 from adjoint.worlds import BatchTwin
 from adjsim.model import Model

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.sweep import ModelTwin
+from adjoint.engine.sweep import ModelTwin
 from adjoint.system import check_gradient, check_paths, check_tangents, known_paths
 from adjsim import checks
 from adjsim.model import State, Trajectory

@@ -10,19 +10,19 @@ from functools import cache
 
 import numpy as np
 
-from adjsim.assembly import (
+from adjsim.engine.algebra.vec3 import axpy, dot, norm
+from adjsim.engine.assembly import (
     TILE,
     make_read_rows,
     write_0,
 )
-from adjsim.backend import cpu_kernel, device_fn, specialise
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, specialise
+from adjsim.engine.tiles import to_tiles
 from adjsim.forces.contact import Contact
 from adjsim.forces.contact_law import N_LAW
 from adjsim.forces.gap import Geometry
 from adjsim.model import Model, Trajectory
 from adjsim.rigid.placing import point_states
-from adjsim.tiles import to_tiles
-from adjsim.vec3 import axpy, dot, norm
 
 
 @dataclass(frozen=True, eq=False)

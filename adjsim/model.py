@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.element import Force
-from adjsim.node_mass import check_mass, lumped_masses
+from adjsim.forces.element import Force
+from adjsim.forces.node_mass import check_mass, lumped_masses
 from adjsim.rigid.bodies import RigidBodies, pack_bodies
 from adjsim.rigid.pose import BodyState, BodyTrajectory
 from adjsim.system import System

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import Device
+from adjsim.engine.jit.backend import Device
+from adjsim.engine.stepper import make_stepper
 from adjsim.model import Model
-from adjsim.stepper import make_stepper
 from adjsim.system import OnDivergence, Stepper, System
 
 

@@ -7,7 +7,7 @@ What a world does, and its gradient, is the same to the bit however many worlds 
 and as if its model ran alone. Threads share out the worlds and each carries its own through
 the whole rollout, so that thousands of small ones stay in its cache.
 
-Adjoint: `adjoint/sweep.py`. Tests: `tests/test_worlds.py`.
+Adjoint: `adjoint/engine/sweep.py`. Tests: `tests/test_worlds.py`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

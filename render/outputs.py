@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.backend import Device, check_device
+from adjsim.engine.jit.backend import Device, check_device
 from render.camera import AnyCamera
-from render.cuda_layers import draw_layers_on_gpu
-from render.layers import (
+from render.raster.cuda_layers import draw_layers_on_gpu
+from render.raster.layers import (
     DEPTH,
     MASK,
     NORMALS,
@@ -38,11 +38,11 @@ from render.layers import (
     draw_frame_layers,
     layers_of,
 )
-from render.packing import Job, check_cameras, pack
-from render.pool import Pool, for_each_frame
+from render.raster.packing import Job, check_cameras, pack
+from render.raster.pool import Pool, for_each_frame
+from render.raster.supersampling import average
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, check_rasterizer, draw_samples, only_asked
-from render.supersampling import average
 
 
 def empty_layers(jobs: Sequence[Job], layers: Layers) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 
 from adjsim import checks
-from render.harmonics import N_HARMONICS
+from render.shaders.harmonics import N_HARMONICS
 from render.textures import Texture
 
 
@@ -218,7 +218,7 @@ class SphericalHarmonics:
     """Light from everywhere, as spherical harmonics of order 2 of the normal.
 
     It shades every object in place of the coefficients of materials and of other lights:
-    colour = (sum over k of c_k Y_k(n)) C, with Y as in `render/harmonics.py`.
+    colour = (sum over k of c_k Y_k(n)) C, with Y as in `render/shaders/harmonics.py`.
 
     Parameters
     ----------

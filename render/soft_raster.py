@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import Device, check_device
+from adjsim.engine.jit.backend import Device, check_device
 from render.blending import DIBR, Blend, Over
 from render.camera import AnyCamera
-from render.cuda_raster import draw_on_gpu
-from render.frames import draw_frame
-from render.packing import Job, check_cameras, pack
-from render.pool import Pool, for_each_frame
+from render.raster.cuda_raster import draw_on_gpu
+from render.raster.frames import draw_frame
+from render.raster.packing import Job, check_cameras, pack
+from render.raster.pool import Pool, for_each_frame
+from render.raster.supersampling import average
 from render.scene import Scene
-from render.supersampling import average
 
 
 def without_alpha(background: Any) -> str:
@@ -57,7 +57,7 @@ class SoftRasterizer:
         Draw only the faces whose corners go counter-clockwise on the screen.
     supersample : int
         Samples of a pixel in each direction, of which it is the mean
-        (`render/supersampling.py`). It changes neither `sigma` nor the size of `background`.
+        (`render/raster/supersampling.py`). It changes neither `sigma` nor the size of `background`.
     seamless : bool
         Soften faces at silhouettes and boundaries alone, not where two faces meet
         (`render/seamless.py`).
@@ -157,7 +157,7 @@ def rasterize(
 
     Notes
     -----
-    Equations: Liu et al. 2019, eq. 1-4; `render.coverage`, `render.barycentrics`,
+    Equations: Liu et al. 2019, eq. 1-4; `render.raster.coverage`, `render.raster.barycentrics`,
     `render.blending`. Adjoint: `adjoint.render.soft_raster.record_images`.
     """
     check_rasterizer(rasterizer)

@@ -7,7 +7,7 @@ import numpy as np
 
 from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
-from adjsim.backend import PRIVATE
+from adjsim.engine.jit.backend import PRIVATE
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets

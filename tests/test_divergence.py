@@ -5,19 +5,19 @@ import re
 import numpy as np
 import pytest
 
-import adjsim.layouts
+import adjsim.engine.layouts
 from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import Binomial, EveryK, StoreAll
 from adjsim import OnDivergence
+from adjsim.engine.packing import pack
+from adjsim.engine.stepper import CpuStepper
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
-from adjsim.packing import pack
 from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
-from adjsim.stepper import CpuStepper
 from adjsim.system import RolloutError
 from adjsim.worlds import stack
 from tests.rigid.scenes import box
@@ -99,7 +99,7 @@ def test_they_diverge_at_different_times(worlds):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("limit", [1, 40, 10_000])
 def test_a_batch_goes_on_without_the_worlds_that_diverge(worlds, limit, threads, monkeypatch):
-    monkeypatch.setattr(adjsim.layouts, "GROUP", limit)
+    monkeypatch.setattr(adjsim.engine.layouts, "GROUP", limit)
     models, states = zip(*worlds, strict=True)
     found = rollout(stack(models), states, DT, N_STEPS, frames=FRAMES, threads=threads, **MARK)
     check_trajectories(found, worlds)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from numba.core.errors import UnsupportedError
 
-from adjsim import backend, kernel_cache, numba_private
-from adjsim.backend import JIT_DISABLED, cpu_kernel, device_fn
+from adjsim.engine.jit import backend, kernel_cache, numba_private
+from adjsim.engine.jit.backend import JIT_DISABLED, cpu_kernel, device_fn
 from tests.cuda.processes import run
 
 

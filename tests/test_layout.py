@@ -93,7 +93,7 @@ def outside_the_backend(root):
     return [
         f"{path} imports {name}"
         for path in python_files(root, *MAY_IMPORT)
-        if path != Path("adjsim/backend.py")
+        if path != Path("adjsim/engine/jit/backend.py")
         for name in facts(root / path).imports
         if name == "numba.cuda" or name.startswith("numba.cuda.") or name.split(".")[0] == "cupy"
     ]
@@ -186,7 +186,7 @@ def test_the_rules_look_at_something():
 def test_a_tree_that_breaks_every_rule_is_caught(tmp_path):
     sources = {
         "adjsim/forces/spring.py": "@device_fn\ndef spring_force(x):\n    return x\n",
-        "adjsim/vec3.py": "@device_fn\ndef add(a, b):\n    return a + b\n",
+        "adjsim/engine/algebra/vec3.py": "@device_fn\ndef add(a, b):\n    return a + b\n",
         "render/shade.py": "import numba.cuda\n@device_fn\ndef f(x):\n    return x  # (1)\n",
         "render/camera.py": "def f():\n    from adjoint.rollout import record\n    import cupy\n",
         "adjoint/loop.py": "for i in prange(n):\n    for j in prange(n if i else 0):\n        f()",

@@ -5,7 +5,8 @@ import pytest
 
 from adjoint.rollout import record, rollout_jvp
 from adjsim.courses import Signal
-from adjsim.element import Force
+from adjsim.engine.stepper import RolloutError
+from adjsim.forces.element import Force
 from adjsim.forces.external import ExternalForces
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
@@ -13,7 +14,6 @@ from adjsim.reduced.pendulum import PendulumState
 from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
-from adjsim.stepper import RolloutError
 
 
 MODEL = Model(np.ones(4), {"floor": HalfSpaceContact()})

@@ -9,7 +9,7 @@ import pytest
 
 from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import Binomial, EveryK, StoreAll
-from adjsim.backend import JIT_DISABLED
+from adjsim.engine.jit.backend import JIT_DISABLED
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets

@@ -6,22 +6,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import adjsim.layouts
+import adjsim.engine.layouts
 from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import Binomial, EveryK, MemoryBudget, Segments, StoreAll
 from adjsim.courses import Signal
+from adjsim.engine.packing import pack
+from adjsim.engine.parts import even_shares, whole_groups
+from adjsim.engine.stepper import CpuStepper, make_stepper
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
 from adjsim.meshes.shapes import shape
 from adjsim.model import Model, State
-from adjsim.packing import pack
-from adjsim.parts import even_shares, whole_groups
 from adjsim.reduced.simple_pendulum import SimplePendulum
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState
 from adjsim.rollout import rollout
-from adjsim.stepper import CpuStepper, make_stepper
 from adjsim.system import RolloutError
 from adjsim.worlds import stack
 from tests.cuda import scenes
@@ -113,7 +113,7 @@ def test_a_world_is_the_same_to_the_bit_beside_any_others(different, expected, n
 
 @pytest.mark.parametrize("limit", [1, 20, 10_000])
 def test_the_size_of_the_groups_changes_no_bit(different, expected, limit, monkeypatch):
-    monkeypatch.setattr(adjsim.layouts, "GROUP", limit)
+    monkeypatch.setattr(adjsim.engine.layouts, "GROUP", limit)
     adj, alone = expected
     assert_same_bits(gradients(different, adj, threads=1), alone)
 
@@ -277,7 +277,7 @@ def test_worlds_with_nodes_here_and_bodies_there_are_shared_out_once(sizes):
         for lo, hi in ((1, 2), (3, 4)):
             firsts = [ranges[a, lo] for a, b in pairwise(range_ptr) if a < b]
             lasts = [ranges[b - 1, hi] for a, b in pairwise(range_ptr) if a < b]
-            assert lasts[:-1] == firsts[1:]  # as `adjoint/timeloop.py` takes a part's rows
+            assert lasts[:-1] == firsts[1:]  # as `adjoint/engine/timeloop.py` takes a part's rows
     adj = [rng.standard_normal((1, *state.x.shape)) for state in states]
     grads = record(stack(models), states, DT, N_STEPS, threads=2).vjp(adj)
     for own, cotangent, ours in zip(worlds, adj, grads, strict=True):

@@ -3,19 +3,19 @@ r"""Adjoint of `adjsim/forces/box.py`: read the two files side by side.
 Which of faces, edges and corners is nearest is frozen.
 """
 
-from adjoint.element import TwinKind
 from adjoint.forces.contact_law import make_contact_jvp, make_contact_vjp
+from adjoint.forces.element import TwinKind
 from adjoint.forces.gap import (
     direction_jvp,
     direction_vjp,
     relative_velocity_jvp,
     relative_velocity_vjp,
 )
-from adjsim.backend import device_fn, lit
+from adjsim.engine.algebra.mat3 import matvec
+from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale, sub
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.box import BOX, box_distance, box_gap, excess
 from adjsim.forces.contact_law import RADIUS
-from adjsim.mat3 import matvec
-from adjsim.vec3 import add, axpy, dot, neg, scale, sub
 
 
 @device_fn

@@ -3,19 +3,19 @@ r"""Adjoint of `adjsim/forces/capsule.py`: read the two files side by side.
 Side or cap is frozen; |h| = L counts as side, where t follows h.
 """
 
-from adjoint.element import TwinKind
 from adjoint.forces.contact_law import make_contact_jvp, make_contact_vjp
+from adjoint.forces.element import TwinKind
 from adjoint.forces.gap import (
     direction_jvp,
     direction_vjp,
     relative_velocity_jvp,
     relative_velocity_vjp,
 )
-from adjsim.backend import device_fn, lit
+from adjsim.engine.algebra.vec3 import add, axpy, dot, neg, scale, sub
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.capsule import CAPSULE, capsule_gap
 from adjsim.forces.contact_law import RADIUS
 from adjsim.forces.gap import direction
-from adjsim.vec3 import add, axpy, dot, neg, scale, sub
 
 
 @device_fn

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from adjoint.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.forces.element import ForceTwin, TwinKind, unbroadcast
 from adjoint.forces.tracks import ROW_TWINS
 from adjoint.series import series_rows_jvp, series_rows_vjp
 from adjsim.forces.contact import SCALARS, Contact

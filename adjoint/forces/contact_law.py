@@ -9,10 +9,10 @@ are 0, the derivative with respect to every argument of the friction is 0.
 from collections.abc import Callable
 from functools import cache
 
-from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind
+from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale, sub
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact_law import N_LAW
-from adjsim.vec3 import axpy, dot, norm, scale, sub
+from adjsim.forces.element import ElementKind
 
 
 @device_fn

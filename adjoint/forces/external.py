@@ -5,9 +5,9 @@ The map from the given forces to rows to nodes is linear. Nodes and velocities d
 
 import numpy as np
 
-from adjoint.element import ForceTwin, TwinKind
+from adjoint.forces.element import ForceTwin, TwinKind
 from adjoint.series import series_rows_jvp, series_rows_vjp
-from adjsim.backend import device_fn, lit
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.external import EXTERNAL, ExternalForces, windowed
 from adjsim.series import series_rows
 

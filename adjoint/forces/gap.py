@@ -3,8 +3,8 @@ r"""Adjoint of `adjsim/forces/gap.py`: read the two files side by side.
 Derivatives of a direction are asked for only where it has one, s > 0.
 """
 
-from adjsim.backend import device_fn, lit
-from adjsim.vec3 import axpy, cross, dot, neg, scale, sub
+from adjsim.engine.algebra.vec3 import axpy, cross, dot, neg, scale, sub
+from adjsim.engine.jit.backend import device_fn, lit
 
 
 @device_fn

@@ -1,11 +1,11 @@
 r"""Adjoint of `adjsim/forces/half_space.py`: read the two files side by side."""
 
-from adjoint.element import TwinKind
 from adjoint.forces.contact_law import make_contact_jvp, make_contact_vjp
-from adjsim.backend import device_fn
+from adjoint.forces.element import TwinKind
+from adjsim.engine.algebra.vec3 import axpy, dot, neg, scale, sub
+from adjsim.engine.jit.backend import device_fn
 from adjsim.forces.contact_law import RADIUS
 from adjsim.forces.half_space import HALF_SPACE, half_space_gap
-from adjsim.vec3 import axpy, dot, neg, scale, sub
 
 
 @device_fn

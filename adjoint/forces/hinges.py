@@ -13,9 +13,10 @@ which is `angle_rate` of the tangents, smooth from -pi to pi.
 
 import numpy as np
 
-from adjoint.element import ForceTwin, TwinKind, add_at_nodes, unbroadcast
+from adjoint.forces.element import ForceTwin, TwinKind, add_at_nodes, unbroadcast
 from adjoint.series import series_rows_jvp, series_rows_vjp
-from adjsim.backend import device_fn, lit
+from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale, sub
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.hinges import (
     DAMPED,
     ELASTIC,
@@ -28,7 +29,6 @@ from adjsim.forces.hinges import (
 )
 from adjsim.series import series_rows
 from adjsim.values import broadcast
-from adjsim.vec3 import add, axpy, cross, dot, scale, sub
 
 
 @device_fn

@@ -9,9 +9,10 @@ import math
 
 import numpy as np
 
-from adjoint.element import ForceTwin, TwinKind, unbroadcast
+from adjoint.forces.element import ForceTwin, TwinKind, unbroadcast
 from adjoint.series import series_rows_jvp, series_rows_vjp
-from adjsim.backend import device_fn, lit
+from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.lift_drag import (
     EPSILON,
     LIFT_DRAG,
@@ -20,7 +21,6 @@ from adjsim.forces.lift_drag import (
     twice_area_normal,
 )
 from adjsim.values import broadcast
-from adjsim.vec3 import add, axpy, cross, dot, neg, norm, scale, sub
 
 
 @device_fn

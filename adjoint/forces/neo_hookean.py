@@ -11,22 +11,11 @@ symmetric; the cotangent of an entry off its diagonal counts both.
 
 import numpy as np
 
-from adjoint.element import TwinKind, add_at_nodes, unbroadcast
-from adjoint.lumping import LumpedForceTwin
-from adjoint.mat3 import cofactor_vjp
+from adjoint.engine.algebra.mat3 import cofactor_vjp
+from adjoint.forces.element import TwinKind, add_at_nodes, unbroadcast
+from adjoint.forces.lumping import LumpedForceTwin
 from adjoint.series import series_rows_jvp, series_rows_vjp
-from adjsim.backend import device_fn, lit
-from adjsim.forces.neo_hookean import (
-    ELASTIC,
-    VISCOUS,
-    NeoHookeanTets,
-    elastic_parts,
-    nodal_forces,
-    rest_shape,
-    stress_matrix,
-    upper_triangle,
-)
-from adjsim.mat3 import (
+from adjsim.engine.algebra.mat3 import (
     add_diagonal,
     cofactor,
     frobenius,
@@ -42,9 +31,20 @@ from adjsim.mat3 import (
     trace,
     transpose,
 )
+from adjsim.engine.algebra.vec3 import dot
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.neo_hookean import (
+    ELASTIC,
+    VISCOUS,
+    NeoHookeanTets,
+    elastic_parts,
+    nodal_forces,
+    rest_shape,
+    stress_matrix,
+    upper_triangle,
+)
 from adjsim.meshes.tet_mesh import signed_volumes
 from adjsim.values import broadcast
-from adjsim.vec3 import dot
 
 
 @device_fn

@@ -16,22 +16,10 @@ The tangent of l = sqrt(det g) is tr(cof(g) dg)/(2 l).
 
 import numpy as np
 
-from adjoint.element import TwinKind, add_at_nodes, unbroadcast
-from adjoint.lumping import LumpedForceTwin
+from adjoint.forces.element import TwinKind, add_at_nodes, unbroadcast
+from adjoint.forces.lumping import LumpedForceTwin
 from adjoint.series import series_rows_jvp, series_rows_vjp
-from adjsim.backend import device_fn, lit
-from adjsim.forces.neo_hookean_triangles import (
-    ELASTIC,
-    VISCOUS,
-    NeoHookeanTriangles,
-    add_viscous_stress,
-    double_area,
-    elastic_stress,
-    inverses,
-    nodal_forces,
-    rest_shape,
-)
-from adjsim.sym2 import (
+from adjsim.engine.algebra.sym2 import (
     cofactor,
     columns_times,
     columns_times_add,
@@ -44,8 +32,20 @@ from adjsim.sym2 import (
     sscale,
     sym_t_matmul,
 )
+from adjsim.engine.algebra.vec3 import neg
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.neo_hookean_triangles import (
+    ELASTIC,
+    VISCOUS,
+    NeoHookeanTriangles,
+    add_viscous_stress,
+    double_area,
+    elastic_stress,
+    inverses,
+    nodal_forces,
+    rest_shape,
+)
 from adjsim.values import broadcast
-from adjsim.vec3 import neg
 
 
 @device_fn

@@ -1,18 +1,18 @@
 r"""Adjoint of `adjsim/forces/sphere.py`: read the two files side by side."""
 
-from adjoint.element import TwinKind
 from adjoint.forces.contact_law import make_contact_jvp, make_contact_vjp
+from adjoint.forces.element import TwinKind
 from adjoint.forces.gap import (
     direction_jvp,
     direction_vjp,
     relative_velocity_jvp,
     relative_velocity_vjp,
 )
-from adjsim.backend import device_fn
+from adjsim.engine.algebra.vec3 import add, neg, sub
+from adjsim.engine.jit.backend import device_fn
 from adjsim.forces.contact_law import RADIUS
 from adjsim.forces.gap import direction
 from adjsim.forces.sphere import SPHERE, sphere_gap
-from adjsim.vec3 import add, neg, sub
 
 
 @device_fn

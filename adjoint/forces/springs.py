@@ -8,11 +8,11 @@ The length and direction of r belong together: tan_l = d.tan_r, tan_d = (tan_r -
 
 import numpy as np
 
-from adjoint.element import ForceTwin, TwinKind, unbroadcast
-from adjsim.backend import device_fn, lit
+from adjoint.forces.element import ForceTwin, TwinKind, unbroadcast
+from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.springs import SPRING, Springs
 from adjsim.values import broadcast
-from adjsim.vec3 import axpy, dot, norm, scale
 
 
 ROWS = ("stiffness", "damping", "rest_length")  # in the order in which they are packed

@@ -12,7 +12,7 @@ the determinant is ever differentiated.
 import math
 
 from adjoint.reduced.pendulum_loop import PendulumTwinKind
-from adjsim.backend import device_fn
+from adjsim.engine.jit.backend import device_fn
 from adjsim.reduced.double_pendulum import DOUBLE_PENDULUM, mass_matrix, solve
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from adjsim.backend import Device, device_fn, is_hashed, lit, specialise
+from adjsim.engine.jit.backend import Device, device_fn, is_hashed, lit, specialise
 from adjsim.reduced.pendulum_loop import (
     PendulumKind,
     axpy_1,

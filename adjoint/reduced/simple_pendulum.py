@@ -3,7 +3,7 @@ r"""Adjoint of `adjsim/reduced/simple_pendulum.py`: read the two files side by s
 import math
 
 from adjoint.reduced.pendulum_loop import PendulumTwinKind
-from adjsim.backend import device_fn
+from adjsim.engine.jit.backend import device_fn
 from adjsim.reduced.simple_pendulum import SIMPLE_PENDULUM
 
 

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from adjoint.render import paths
-from adjoint.render.cuda_layers import layers_jvp_on_gpu, layers_vjp_on_gpu
-from adjoint.render.layer_tangents import draw_frame_layers_jvp
-from adjoint.render.layers import draw_frame_layers_vjp
-from adjoint.render.supersampling import average_vjp
+from adjoint.render.raster.cuda_layers import layers_jvp_on_gpu, layers_vjp_on_gpu
+from adjoint.render.raster.layer_tangents import draw_frame_layers_jvp
+from adjoint.render.raster.layers import draw_frame_layers_vjp
+from adjoint.render.raster.supersampling import average_vjp
 from adjsim import checks
-from adjsim.backend import Device, check_device
+from adjsim.engine.jit.backend import Device, check_device
 from render.camera import AnyCamera
-from render.layers import Layers, Output, layers_of
 from render.outputs import channels, check_outputs, draw_outputs, empty_layers, pack_outputs, split
-from render.packing import Job, check_cameras
-from render.pool import Pool, for_each_frame, frame_by_frame
+from render.raster.layers import Layers, Output, layers_of
+from render.raster.packing import Job, check_cameras
+from render.raster.pool import Pool, for_each_frame, frame_by_frame
+from render.raster.supersampling import average
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, draw_samples
-from render.supersampling import average
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from adjoint.render import paths
-from adjoint.render.cuda_raster import vjp_on_gpu
-from adjoint.render.frames import draw_frame_vjp
-from adjoint.render.kept import KeptFrame, draw_kept, recall_frame
-from adjoint.render.supersampling import average_vjp
-from adjoint.render.tile_tangents import draw_tangents
+from adjoint.render.raster.cuda_raster import vjp_on_gpu
+from adjoint.render.raster.frames import draw_frame_vjp
+from adjoint.render.raster.kept import KeptFrame, draw_kept, recall_frame
+from adjoint.render.raster.supersampling import average_vjp
+from adjoint.render.raster.tile_tangents import draw_tangents
 from adjsim import checks
-from adjsim.backend import Device, check_device
+from adjsim.engine.jit.backend import Device, check_device
 from render.camera import AnyCamera
-from render.packing import Job, check_cameras, pack
-from render.pool import Pool, frame_by_frame
+from render.raster.packing import Job, check_cameras, pack
+from render.raster.pool import Pool, frame_by_frame
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, check_rasterizer, only_asked
 

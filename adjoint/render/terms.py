@@ -22,22 +22,22 @@ from typing import Any
 import numpy as np
 
 from adjoint.render import paths
-from adjoint.render.face_setup import FaceTangents
-from adjoint.render.soft_raster import record_images
-from adjoint.render.tile_tangents import (
+from adjoint.render.raster.face_setup import FaceTangents
+from adjoint.render.raster.tile_tangents import (
     empty_tangents,
     setup_frame_jvp,
     tile_jvp_body,
     tile_tangents_body,
 )
-from adjsim.backend import cpu_kernel, lit
+from adjoint.render.soft_raster import record_images
+from adjsim.engine.jit.backend import cpu_kernel, lit
 from render.camera import AnyCamera
-from render.frames import setup_frame
-from render.packing import Job
-from render.rooms import own_room, tile_size
+from render.raster.frames import setup_frame
+from render.raster.packing import Job
+from render.raster.rooms import own_room, tile_size
+from render.raster.tile_calls import GATHER, call_gather
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, draw_samples, empty_images
-from render.tile_calls import GATHER, call_gather
 
 
 class Term(StrEnum):

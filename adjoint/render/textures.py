@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.backend import cpu_kernel, device_fn, lit, shared_fn
-from adjsim.gathering import add_scaled
-from adjsim.vec3 import axpy, dot, sub
+from adjsim.engine.algebra.vec3 import axpy, dot, sub
+from adjsim.engine.gathering import add_scaled
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, shared_fn
 from render.textures import (
     blend_texels,
     corner_uv,

@@ -22,11 +22,11 @@ from adjoint.rigid.quaternion import (
     quat_unit_jvp,
     quat_unit_vjp,
 )
-from adjsim.backend import device_fn, lit
-from adjsim.mat3 import madd
+from adjsim.engine.algebra.mat3 import madd
+from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, neg, scale, sub
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.rigid.body_step import moment, spin, sym_matvec
 from adjsim.rigid.quaternion import quat_exp, quat_matrix, quat_mul
-from adjsim.vec3 import add, axpy, cross, dot, neg, scale, sub
 
 
 @device_fn

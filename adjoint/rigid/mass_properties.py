@@ -10,7 +10,7 @@ where adj_I_ij is that of one number, which stands for both entries off the diag
 
 import numpy as np
 
-from adjoint.element import add_at_nodes
+from adjoint.forces.element import add_at_nodes
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.mass_properties import ENTRIES, MassProperties, to_six
 

@@ -22,10 +22,11 @@ from adjoint.rigid.body_step import (
     body_step_jvp,
     body_step_vjp,
 )
-from adjsim.backend import device_fn
-from adjsim.loop_arrays import Bodies
-from adjsim.mat3 import madd
-from adjsim.node_sum import node_sum
+from adjsim.engine.algebra.mat3 import madd
+from adjsim.engine.algebra.vec3 import add, axpy, dot
+from adjsim.engine.jit.backend import device_fn
+from adjsim.engine.loop_arrays import Bodies
+from adjsim.engine.node_sum import node_sum
 from adjsim.rigid.body_step import body_frames
 from adjsim.rigid.points import body_load
 from adjsim.rigid.rows import (
@@ -38,7 +39,6 @@ from adjsim.rigid.rows import (
     write_3,
     write_body,
 )
-from adjsim.vec3 import add, axpy, dot
 
 
 @device_fn

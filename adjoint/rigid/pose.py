@@ -17,14 +17,14 @@ from adjoint.rigid.quaternion import (
     quat_mul_vjp,
 )
 from adjsim import checks
-from adjsim.backend import cpu_kernel, device_fn, lit
-from adjsim.loop_arrays import Bodies
+from adjsim.engine.algebra.vec3 import add, axpy, scale
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
+from adjsim.engine.loop_arrays import Bodies
 from adjsim.model import Trajectory
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.pose import BodyState, BodyTrajectory, check_poses
 from adjsim.rigid.quaternion import quat_exp
 from adjsim.rigid.rows import STATE_SIZE, place, read_3, write_3
-from adjsim.vec3 import add, axpy, scale
 
 
 def pack_state_jvp(state: BodyState, tangents: dict[str, np.ndarray]) -> np.ndarray:

@@ -11,9 +11,9 @@ adjoint is the same.
 
 import math
 
-from adjsim.backend import device_fn, lit
+from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, scale
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.rigid.quaternion import SERIES_BELOW, sinc_and_cos
-from adjsim.vec3 import add, axpy, cross, dot, scale
 
 
 @device_fn

@@ -20,8 +20,9 @@ Source: the law as for the half-space; the distance is exact.
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind
+from adjsim.engine.algebra.mat3 import matvec
+from adjsim.engine.algebra.vec3 import dot, sub
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact import (
     CONTACT_PARAMETERS,
     MOTION_PARAMETERS,
@@ -29,11 +30,10 @@ from adjsim.forces.contact import (
     Contact,
 )
 from adjsim.forces.contact_law import RADIUS, make_contact_force
+from adjsim.forces.element import ElementKind
 from adjsim.forces.gap import Geometry, direction, relative_velocity
 from adjsim.forces.tracks import ANGULAR_VELOCITY, CENTER, ROTATION, VELOCITY, Track
-from adjsim.mat3 import matvec
 from adjsim.values import Parameter
-from adjsim.vec3 import dot, sub
 
 
 NAN = float("nan")

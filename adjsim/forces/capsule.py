@@ -22,8 +22,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim import checks
-from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind
+from adjsim.engine.algebra.vec3 import axpy, dot, sub
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact import (
     CONTACT_PARAMETERS,
     MOTION_PARAMETERS,
@@ -31,10 +31,10 @@ from adjsim.forces.contact import (
     Contact,
 )
 from adjsim.forces.contact_law import RADIUS, make_contact_force
+from adjsim.forces.element import ElementKind
 from adjsim.forces.gap import Geometry, direction, relative_velocity
 from adjsim.forces.tracks import ANGULAR_VELOCITY, AXIS, CENTER, VELOCITY, Track
 from adjsim.values import Parameter
-from adjsim.vec3 import axpy, dot, sub
 
 
 @device_fn

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim import checks
-from adjsim.element import Force
+from adjsim.forces.element import Force
 from adjsim.forces.gap import Geometry
 from adjsim.forces.tracks import AXES, Track, stack_rows
 from adjsim.rigid.bodies import RigidBodies

@@ -22,8 +22,8 @@ Source: gradSim (ICLR 2021) app. A.1 and C.2.
 
 from collections.abc import Callable
 
-from adjsim.backend import device_fn, lit
-from adjsim.vec3 import axpy, dot, norm, scale
+from adjsim.engine.algebra.vec3 import axpy, dot, norm, scale
+from adjsim.engine.jit.backend import device_fn, lit
 
 
 # Rows of every contact's parameters: k_e, k_d, k_f, mu, then r, then the shape's sizes.

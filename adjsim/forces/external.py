@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import device_fn
-from adjsim.element import ElementKind, Force
+from adjsim.engine.jit.backend import device_fn
+from adjsim.forces.element import ElementKind, Force
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.series import freeze_series, series_rows, steps_of
 from adjsim.values import Parameter

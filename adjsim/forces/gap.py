@@ -11,8 +11,8 @@ Adjoint: `adjoint/forces/gap.py`. Tests: `tests/forces/test_gap.py`.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adjsim.backend import device_fn, lit
-from adjsim.vec3 import cross, norm, scale, sub
+from adjsim.engine.algebra.vec3 import cross, norm, scale, sub
+from adjsim.engine.jit.backend import device_fn, lit
 
 
 @device_fn

@@ -14,15 +14,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adjsim.backend import device_fn
-from adjsim.element import ElementKind
+from adjsim.engine.algebra.vec3 import dot, sub
+from adjsim.engine.jit.backend import device_fn
 from adjsim.forces.contact import CONTACT_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS, make_contact_force
+from adjsim.forces.element import ElementKind
 from adjsim.forces.gap import Geometry
 from adjsim.forces.tracks import VELOCITY, Track, as_rows, unit_rows
 from adjsim.series import series_values
 from adjsim.values import Parameter
-from adjsim.vec3 import dot, sub
 
 
 @device_fn

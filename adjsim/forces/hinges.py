@@ -49,13 +49,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind
+from adjsim.engine.algebra.vec3 import axpy, cross, dot, scale
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.element import ElementKind
+from adjsim.forces.rest_shaped import RestShapedForce
 from adjsim.meshes.triangle_mesh import collapsed_triangle, have_no_area
-from adjsim.rest_shaped import RestShapedForce
 from adjsim.series import freeze_series, series_rows
 from adjsim.values import Parameter
-from adjsim.vec3 import axpy, cross, dot, scale
 
 
 CORNERS = ([2, 3, 0], [3, 2, 1])  # of the two triangles, (x3, x4, x1) and (x4, x3, x2)

@@ -26,12 +26,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Force
+from adjsim.engine.algebra.vec3 import add, axpy, cross, dot, norm, scale, sub
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.element import ElementKind, Force
 from adjsim.meshes.triangle_mesh import collapsed_triangle
 from adjsim.series import freeze_series, series_rows, steps_of
 from adjsim.values import Parameter, broadcast
-from adjsim.vec3 import add, axpy, cross, dot, norm, scale, sub
 
 
 EPSILON = 1e-6  # [m/s]

@@ -23,7 +23,7 @@ products that F and P take. The price is paid by slivers: rounding is that of M,
 the square of the condition number of Dm, where that of F goes with the number itself. At a
 strain of a tenth it is up to 0.2 eps cond^2 of the force, a tenth of that in the median: up to
 2e-10 in a sliver 1000 times as long as thick, and 0.1 in float32, of which a warning is given
-(`adjsim/lumping.py`).
+(`adjsim/forces/lumping.py`).
 
 Rows hold M [1/m2] and 1/(6 V) [1/m3] as constants; mu V [N m], lam/6 [Pa], alpha at a = 0, and
 eta V [N m s].
@@ -43,10 +43,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind
-from adjsim.lumping import LumpedForce
-from adjsim.mat3 import (
+from adjsim.engine.algebra.mat3 import (
     add_diagonal,
     cofactor,
     frobenius,
@@ -57,10 +54,13 @@ from adjsim.mat3 import (
     symmetric,
     symmetric_t_matmul,
 )
+from adjsim.engine.algebra.vec3 import dot, neg
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.element import ElementKind
+from adjsim.forces.lumping import LumpedForce
 from adjsim.meshes.tet_mesh import check_positive, signed_volumes
 from adjsim.series import freeze_series
 from adjsim.values import Parameter, broadcast
-from adjsim.vec3 import dot, neg
 
 
 @device_fn

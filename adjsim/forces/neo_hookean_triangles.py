@@ -39,12 +39,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind
-from adjsim.lumping import LumpedForce
-from adjsim.meshes.triangle_mesh import check_areas, collapsed_triangle
-from adjsim.series import freeze_series
-from adjsim.sym2 import (
+from adjsim.engine.algebra.sym2 import (
     cofactor,
     columns_times,
     frobenius,
@@ -54,8 +49,13 @@ from adjsim.sym2 import (
     saxpy,
     sscale,
 )
+from adjsim.engine.algebra.vec3 import cross, neg, norm
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.element import ElementKind
+from adjsim.forces.lumping import LumpedForce
+from adjsim.meshes.triangle_mesh import check_areas, collapsed_triangle
+from adjsim.series import freeze_series
 from adjsim.values import Parameter, broadcast
-from adjsim.vec3 import cross, neg, norm
 
 
 @device_fn

@@ -12,14 +12,14 @@ Source: the law as for the half-space; the distance is exact.
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind
+from adjsim.engine.algebra.vec3 import sub
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.contact import CONTACT_PARAMETERS, MOTION_PARAMETERS, Contact
 from adjsim.forces.contact_law import RADIUS, make_contact_force
+from adjsim.forces.element import ElementKind
 from adjsim.forces.gap import Geometry, direction, relative_velocity
 from adjsim.forces.tracks import ANGULAR_VELOCITY, CENTER, VELOCITY, Track
 from adjsim.values import Parameter
-from adjsim.vec3 import sub
 
 
 @device_fn

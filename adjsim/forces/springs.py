@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import device_fn, lit
-from adjsim.element import ElementKind, Force
+from adjsim.engine.algebra.vec3 import dot, norm, scale
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.forces.element import ElementKind, Force
 from adjsim.values import Parameter, broadcast
-from adjsim.vec3 import dot, norm, scale
 
 
 @device_fn

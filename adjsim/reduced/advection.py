@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjsim.backend import (
+from adjsim.engine.jit.backend import (
     Device,
     array_module,
     cpu_kernel,

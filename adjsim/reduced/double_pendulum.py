@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjsim.backend import device_fn
+from adjsim.engine.jit.backend import device_fn
 from adjsim.reduced.pendulum import Pendulum
 from adjsim.reduced.pendulum_loop import PendulumKind
 from adjsim.values import Parameter

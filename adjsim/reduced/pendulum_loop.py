@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.backend import (
+from adjsim.engine.jit.backend import (
     Device,
     cpu_kernel,
     device_fn,

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import Device, array_module, check_device, thread_count, to_host
+from adjsim.engine.jit.backend import Device, array_module, check_device, thread_count, to_host
 from adjsim.reduced.advection import Grid
 from adjsim.reduced.projection import Projection
 from adjsim.system import Fields, RolloutError, Stepper, System, make_stepper

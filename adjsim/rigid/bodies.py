@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from adjsim import checks
-from adjsim.loop_arrays import Bodies
+from adjsim.engine.loop_arrays import Bodies
 from adjsim.meshes.triangle_mesh import TriangleMesh
 from adjsim.rigid.mass_properties import (
     MassProperties,

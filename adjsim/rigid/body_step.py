@@ -27,9 +27,9 @@ Adjoint: `adjoint/rigid/body_step.py`. Tests: `tests/rigid/test_body_step.py`.
 Source: gradSim (ICLR 2021) eq. 2.
 """
 
-from adjsim.backend import device_fn, lit
+from adjsim.engine.algebra.vec3 import axpy, cross, dot, scale, sub
+from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.rigid.quaternion import quat_exp, quat_matrix, quat_mul, quat_unit
-from adjsim.vec3 import axpy, cross, dot, scale, sub
 
 
 @device_fn

@@ -13,11 +13,11 @@ Adjoint: `adjoint/rigid/points.py`. Tests: `tests/rigid/test_points.py`.
 
 import numpy as np
 
-from adjsim.backend import device_fn, lit
-from adjsim.node_sum import node_sum
+from adjsim.engine.algebra.vec3 import add, axpy
+from adjsim.engine.jit.backend import device_fn, lit
+from adjsim.engine.node_sum import node_sum
 from adjsim.rigid.body_step import body_frames, body_step
 from adjsim.rigid.rows import place, read_3, read_body, read_params, write_body
-from adjsim.vec3 import add, axpy
 
 
 @device_fn

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjsim import checks
-from adjsim.backend import cpu_kernel, device_fn, lit
-from adjsim.loop_arrays import Bodies
+from adjsim.engine.algebra.vec3 import scale
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
+from adjsim.engine.loop_arrays import Bodies
 from adjsim.rigid.bodies import RigidBodies
 from adjsim.rigid.quaternion import quat_exp, quat_matrix, quat_mul
 from adjsim.rigid.rows import place, read_3
 from adjsim.rotations import IDENTITY, unit_quaternions
 from adjsim.values import Parameter
-from adjsim.vec3 import scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ body, (n_points, 3), `params` w, I and J = I^-1, (n_bodies, 13).
 Numbers of bodies and rows are signed here: adding 1 to an unsigned one would make a float.
 """
 
-from adjsim.backend import device_fn
-from adjsim.vec3 import axpy
+from adjsim.engine.algebra.vec3 import axpy
+from adjsim.engine.jit.backend import device_fn
 
 
 STATE_SIZE = 13  # x 3, r 4, v 3, omega 3

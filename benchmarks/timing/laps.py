@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.engine.sweep import ReverseSweep
 from adjoint.render.soft_raster import record_images
 from adjoint.rollout import record
-from adjoint.sweep import ReverseSweep
+from adjsim.engine.stepper import ModelStepper, make_stepper
 from adjsim.rollout import frame_rows, rollout
-from adjsim.stepper import ModelStepper, make_stepper
 from adjsim.worlds import stack
 from benchmarks.timing.clock import Lap
 from benchmarks.timing.scenes import DT, LOOKS, make_ball, make_block, make_cloth, make_smoke

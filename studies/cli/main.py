@@ -146,7 +146,7 @@ def _pool(
 
     A first run compiles, which is said before the minutes in which nothing else is said.
     """
-    from adjsim import backend
+    from adjsim.engine.jit import backend
     from studies.runs.pool import open_pool
 
     compiled = any(backend.CACHE_DIR.rglob("*.nbc"))  # folders are there once a module is loaded

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.backend import thread_count
+from adjsim.engine.jit.backend import thread_count
 from studies.answer.intervals import FEW_FRAMES, row_clusters
 from studies.problem.films import FilmObserver, Scenery
 from studies.problem.free import ShapeLosses

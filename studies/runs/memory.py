@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from adjoint.schedules import ALL, ScheduleCost, as_schedule, size_in_bytes
-from adjsim.backend import Device
+from adjsim.engine.jit.backend import Device
+from adjsim.engine.stepper import keeps_no_points
 from adjsim.model import Model
 from adjsim.rigid.rows import STATE_SIZE
-from adjsim.stepper import keeps_no_points
 from studies.runs.errors import StudyError
 
 

@@ -44,7 +44,7 @@ def make_options(given: Mapping[str, Any]) -> RunOptions:
 
 def check_device(device: str) -> None:
     """Raise if the device cannot be used here."""
-    from adjsim import backend
+    from adjsim.engine.jit import backend
 
     if device == "cuda" and (problem := backend.cuda_problem()):
         raise StudyError(

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from adjsim.element import Force
+from adjsim.forces.element import Force
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.model import Model, State
 from adjsim.system import System
-from render.harmonics import N_HARMONICS, Y0
 from render.scene import DirectionalLight, Mesh, SphericalHarmonics
+from render.shaders.harmonics import N_HARMONICS, Y0
 from studies.runs.errors import StudyError
 from studies.scene.bodies.cloth import make_cloth
 from studies.scene.bodies.part import NodePart, linear, motion_values

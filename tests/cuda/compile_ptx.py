@@ -51,7 +51,7 @@ def named(kind, real, *ranks):
     """Type of a named tuple of arrays: "i1" of indices, "u1" of node numbers, "r3" of reals."""
     from numba import types
 
-    from adjsim.loop_arrays import named_type
+    from adjsim.engine.loop_arrays import named_type
 
     kinds = {"i": types.int64, "u": types.uint32, "r": real}
     return named_type(kind, [array(kinds[rank[0]], int(rank[1])) for rank in ranks])
@@ -61,13 +61,15 @@ def physics_kernels():
     """Name, kernel and the function from a real type to the type of its one argument."""
     from numba import types
 
-    from adjoint.cuda_timeloop import (
+    from adjoint.engine.cuda_timeloop import (
         GridReverse,
         GridTangent,
         grid_kernel,
         reverse_on_grid,
         tangent_on_grid,
     )
+    from adjoint.engine.packing import PackedVector
+    from adjoint.engine.timeloop import Frames, ReverseWork, TangentWork
     from adjoint.forces.external import EXTERNAL_TWIN
     from adjoint.forces.hinges import DAMPED_TWIN, ELASTIC_TWIN as HINGE_TWIN
     from adjoint.forces.lift_drag import LIFT_DRAG_TWIN
@@ -77,10 +79,8 @@ def physics_kernels():
         VISCOUS_TWIN as VISCOUS_TRIANGLE_TWIN,
     )
     from adjoint.forces.springs import SPRING_TWIN
-    from adjoint.packing import PackedVector
-    from adjoint.timeloop import Frames, ReverseWork, TangentWork
-    from adjsim.cuda_timeloop import GridAdvance, advance_grid_kernel
-    from adjsim.loop_arrays import (
+    from adjsim.engine.cuda_timeloop import GridAdvance, advance_grid_kernel
+    from adjsim.engine.loop_arrays import (
         Bodies,
         Elements,
         ModelArrays,
@@ -133,9 +133,14 @@ def render_launches(dtype):
 
     Nothing is run: all counts stay 0, so that no fragment is found, but every launch is made.
     """
-    from adjoint.render import cuda_layers as layers, cuda_raster as twin, cuda_sums, cuda_tangents
-    from adjsim import backend
-    from render import cuda_layers, cuda_raster
+    from adjoint.render.raster import (
+        cuda_layers as layers,
+        cuda_raster as twin,
+        cuda_sums,
+        cuda_tangents,
+    )
+    from adjsim.engine.jit import backend
+    from render.raster import cuda_layers, cuda_raster
     from tests.cuda.render_scenes import all_outputs, everything, toy
 
     launches = {}
@@ -154,7 +159,7 @@ def kernels(real):
     """Name, kernel and the types of its arguments, of all physics and of the renderer."""
     from numba import types
 
-    from adjsim.backend import index_kernel
+    from adjsim.engine.jit.backend import index_kernel
     from tests.cuda.reduced_scenes import launches
 
     for name, kernel, argument in physics_kernels():

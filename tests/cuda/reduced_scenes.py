@@ -50,7 +50,7 @@ def all_scenes(device, dtype=np.float64):
 
 def launches(dtype):
     """Every body that pendula and smoke launch, with its arguments; nothing is run."""
-    from adjsim import backend
+    from adjsim.engine.jit import backend
     from adjsim.reduced import advection, pendulum, pendulum_loop, projection, smoke
 
     class Blank:

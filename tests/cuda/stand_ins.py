@@ -2,8 +2,9 @@
 
 In Numba's simulator all arrays are NumPy's, so it runs code that a GPU refuses: an array of the
 device and one of the host in one sum, a method that one kind of array lacks, an array that was
-never copied to the device. Here there are three kinds, as on a GPU, and `adjsim/backend.py` takes
-the way that it takes there. Kernels are run by the simulator all the same.
+never copied to the device. Here there are three kinds, as on a GPU, and
+`adjsim/engine/jit/backend.py` takes the way that it takes there. Kernels are run by the simulator
+all the same.
 
 A stand-in has what our code uses and no more; what each does or refuses is in CuPy's reference
 ("Differences between CuPy and NumPy") and in that of `numba.cuda` ("Memory management").
@@ -16,7 +17,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 from scipy import fft
 
-from adjsim import backend
+from adjsim.engine.jit import backend
 
 
 THREADS = 8  # the simulator's are threads of Python
@@ -213,7 +214,7 @@ def data_of(arrays):
 
 
 def install():
-    """Have `adjsim/backend.py` find a GPU, in a process whose `numba.cuda` is the simulator."""
+    """Have `backend.py` find a GPU, in a process whose `numba.cuda` is the simulator."""
     assert backend.in_cuda_simulator()
     cuda = backend.cuda_module()
     add_modules()

@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from adjoint.cuda_timeloop import are_hashed, grid_kernel, reverse_on_grid, tangent_on_grid
+from adjoint.engine.cuda_timeloop import are_hashed, grid_kernel, reverse_on_grid, tangent_on_grid
 from adjoint.forces.neo_hookean import VISCOUS_TWIN
 from adjoint.forces.springs import SPRING_TWIN
-from adjsim.backend import cuda_problem
-from adjsim.cuda_timeloop import advance_grid_kernel
+from adjsim.engine.cuda_timeloop import advance_grid_kernel
+from adjsim.engine.jit.backend import cuda_problem
 from tests.cuda import reduced_scenes
 from tests.cuda.processes import run
 from tests.cuda.scenes import everything

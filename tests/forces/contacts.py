@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from adjoint.registry import twin_of
+from adjoint.forces.registry import twin_of
 from adjoint.rollout import record
 from adjsim.contact_margins import contact_margins
 from adjsim.forces.box import BoxContact

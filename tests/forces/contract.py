@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 import pytest
 
-from adjoint.registry import twin_of
+from adjoint.forces.registry import twin_of
 from adjoint.rollout import record, rollout_jvp
 from adjoint.verify.dot_test import dot_test
 from adjoint.verify.gradcheck import gradcheck

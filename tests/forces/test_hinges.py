@@ -5,12 +5,12 @@ import pytest
 
 from adjoint.forces.hinges import hinge_jvp
 from adjoint.rollout import record
+from adjsim.engine.stepper import RolloutError
 from adjsim.forces.hinges import DAMPED, ELASTIC, Hinges, dihedral_angle, half_angle, hinge_energy
 from adjsim.meshes.hinges import mesh_hinges
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
-from adjsim.stepper import RolloutError
 from tests.forces.complex_steps import check_one_step
 from tests.forces.contract import (
     EPS,

@@ -11,6 +11,7 @@ from adjoint.forces.neo_hookean_triangles import (
 )
 from adjoint.rollout import record
 from adjsim.courses import Signal
+from adjsim.engine.stepper import RolloutError
 from adjsim.forces.neo_hookean_triangles import (
     ELASTIC,
     VISCOUS,
@@ -21,7 +22,6 @@ from adjsim.forces.neo_hookean_triangles import (
 from adjsim.meshes.sheets import sheet
 from adjsim.model import Model, State
 from adjsim.rollout import rollout
-from adjsim.stepper import RolloutError
 from tests.forces.complex_steps import check_one_step
 from tests.forces.contract import (
     EPS,

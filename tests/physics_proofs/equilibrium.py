@@ -4,9 +4,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from adjsim.engine.stepper import make_stepper
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.model import Model
-from adjsim.stepper import make_stepper
 
 
 def force_of(model):

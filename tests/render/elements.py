@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from render.fragments import Fragments
+from render.raster.fragments import Fragments
 
 
 def flat(nested):

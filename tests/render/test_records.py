@@ -8,7 +8,7 @@ from adjoint.rollout import record
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State
 from adjsim.worlds import stack
-from render.layers import Output
+from render.raster.layers import Output
 from tests.render.scenes import camera, soft, two_tetrahedra
 
 

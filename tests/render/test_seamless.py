@@ -4,9 +4,9 @@ import pytest
 from adjoint.render.seamless import seamless_logit_jvp, seamless_logit_vjp
 from adjoint.render.soft_raster import record_images
 from render.blending import DIBR, Hard, Over, Softmax
-from render.face_setup import Faces
-from render.frames import setup_frame
-from render.packing import pack
+from render.raster.face_setup import Faces
+from render.raster.frames import setup_frame
+from render.raster.packing import pack
 from render.scene import DirectionalLight, Mesh, Scene
 from render.seamless import FAR_OFF, is_left, seamless_logit, shared_edges, within_face
 from render.soft_raster import rasterize

@@ -4,12 +4,12 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from adjoint.render.frames import empty_slots
+from adjoint.render.raster.frames import empty_slots
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.blending import DIBR, Hard, Over, Softmax
-from render.frames import setup_frame
-from render.packing import pack
-from render.pool import shared_executor
+from render.raster.frames import setup_frame
+from render.raster.packing import pack
+from render.raster.pool import shared_executor
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from tests.render.scenes import (
@@ -260,7 +260,7 @@ def test_hundreds_of_faces_on_one_pixel_have_the_right_gradient(rng):
 def test_tiles_that_would_hold_too_much_are_cut_without_changing_the_image(rng, monkeypatch):
     scene, vertices = two_tetrahedra(rng)
     whole = rasterize(scene, camera(), soft(), vertices, SIZE)
-    monkeypatch.setattr("render.frames.LARGEST_TILE", 100)
+    monkeypatch.setattr("render.raster.frames.LARGEST_TILE", 100)
     np.testing.assert_array_equal(rasterize(scene, camera(), soft(), vertices, SIZE), whole)
 
 

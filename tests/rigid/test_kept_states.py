@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import adjoint.states
-import adjsim.stepper
+import adjoint.engine.states
+import adjsim.engine.stepper
+from adjoint.engine.states import PartialStates, WholeStates
 from adjoint.rollout import record
 from adjoint.schedules import Binomial, EveryK, Segments, StoreAll
-from adjoint.states import PartialStates, WholeStates
-from adjsim.backend import JIT_DISABLED
+from adjsim.engine.jit.backend import JIT_DISABLED
 from adjsim.rollout import ready_stepper, rollout
 from adjsim.worlds import stack
 from tests.rigid.scenes import tumbling
@@ -36,7 +36,7 @@ def adj():
 def whole(scene, adj):
     """Trajectory and gradient from states that are kept whole."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adjsim.stepper, "keeps_no_points", lambda n_nodes, n_rows: False)
+        patch.setattr(adjsim.engine.stepper, "keeps_no_points", lambda n_nodes, n_rows: False)
         run = record(*scene, DT, N_STEPS, frames=FRAMES)
         assert isinstance(run._states, WholeStates)
         return packed(run.trajectory), run.vjp(bodies=split(scene[0], adj))
@@ -47,8 +47,8 @@ def whole(scene, adj):
 def test_points_that_are_placed_again_have_their_bits(
     schedule, steps, scene, adj, whole, monkeypatch
 ):
-    monkeypatch.setattr(adjoint.states, "WORK_BYTES", 0)
-    monkeypatch.setattr(adjoint.states, "LEAST_STEPS", steps)
+    monkeypatch.setattr(adjoint.engine.states, "WORK_BYTES", 0)
+    monkeypatch.setattr(adjoint.engine.states, "LEAST_STEPS", steps)
     run = record(*scene, DT, N_STEPS, frames=FRAMES, checkpoint=schedule)
     assert isinstance(run._states, PartialStates)
     np.testing.assert_array_equal(packed(run.trajectory), whole[0])

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from adjoint.packing import PackedVector
+from adjoint.engine.packing import PackedVector
+from adjoint.engine.timeloop import ReverseWork, TangentWork
 from adjoint.rigid.points import add_points, tangent_body, undo_body_step
-from adjoint.timeloop import ReverseWork, TangentWork
-from adjsim.loop_arrays import Bodies, Nodes, States
+from adjsim.engine.loop_arrays import Bodies, Nodes, States
 from adjsim.rigid.mass_properties import inverse_inertia
 from adjsim.rigid.points import body_load, step_body
 from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE, place, read_body

@@ -18,29 +18,29 @@ ROOT = HERE.parent.parent
 # Adjoint functions that no toy reaches: threads of a GPU, and the forms of pixel shading that these
 # call, which the emulated device compares with the CPU's; and what every twin writes anew.
 ON_A_GPU = {
-    "adjoint/render/fragments.py: color_weights_vjp",
-    "adjoint/render/fragments.py: depths_vjp_body",
-    "adjoint/render/fragments.py: pair_vjp_body",
-    "adjoint/render/fragments.py: pixels_vjp_body",
-    "adjoint/render/fragments.py: smooth_vjp_body",
-    "adjoint/render/pixel_shading.py: face_highlight_vjp",
-    "adjoint/render/pixel_shading.py: pixel_albedo_vjp",
-    "adjoint/render/pixel_shading.py: pixel_color_vjp",
-    "adjoint/render/pixel_shading.py: pixel_light_vjp",
-    "adjoint/render/shading.py: highlight_vjp",
+    "adjoint/render/raster/fragments.py: color_weights_vjp",
+    "adjoint/render/raster/fragments.py: depths_vjp_body",
+    "adjoint/render/raster/fragments.py: pair_vjp_body",
+    "adjoint/render/raster/fragments.py: pixels_vjp_body",
+    "adjoint/render/raster/fragments.py: smooth_vjp_body",
+    "adjoint/render/shaders/pixel_shading.py: face_highlight_vjp",
+    "adjoint/render/shaders/pixel_shading.py: pixel_albedo_vjp",
+    "adjoint/render/shaders/pixel_shading.py: pixel_color_vjp",
+    "adjoint/render/shaders/pixel_shading.py: pixel_light_vjp",
+    "adjoint/render/shaders/shading.py: highlight_vjp",
     "adjoint/render/textures.py: texture_color_vjp",
 }
 ABSTRACT = {
     "adjoint/courses.py: course_vjp",
-    "adjoint/element.py: mass_vjp",
-    "adjoint/element.py: pack_vjp",
-    "adjoint/element.py: rest_vjp",
-    "adjoint/lumping.py: measure_vjp",
+    "adjoint/forces/element.py: mass_vjp",
+    "adjoint/forces/element.py: pack_vjp",
+    "adjoint/forces/element.py: rest_vjp",
+    "adjoint/forces/lumping.py: measure_vjp",
 }
 # tests/render/test_losses.py, and for faces that shine where no light is seen test_reach.py there.
 ELSEWHERE = {
     "adjoint/render/losses.py: residuals_vjp",
-    "adjoint/render/tile_shading.py: plain_vjp",
+    "adjoint/render/raster/tile_shading.py: plain_vjp",
 }
 # Calls that do something only where several threads draw; one alone adds to the texels at once.
 OF_THREADS = ("add_records(", "add_tiles(", "add_texels(", "record_block(")
@@ -98,5 +98,5 @@ def test_corruptions_of_every_kind_and_of_every_file_are_noticed_by_a_number(tol
         for path in (ROOT / "adjoint").rglob("*.py")
         if re.search(r"def \w+_vjp", path.read_text()) and "verify" not in path.parts
     }
-    drivers = {name for name in files if "/cuda_" in name} | {"adjoint/element.py"}
+    drivers = {name for name in files if "/cuda_" in name} | {"adjoint/forces/element.py"}
     assert files - {one["file"] for one in found} <= drivers

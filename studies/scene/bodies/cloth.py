@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from adjsim.element import Force
+from adjsim.forces.element import Force
 from adjsim.forces.hinges import Hinges
 from adjsim.forces.lift_drag import LiftDrag
 from adjsim.forces.neo_hookean_triangles import NeoHookeanTriangles

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from adjsim.element import Force
+from adjsim.forces.element import Force
 from render.scene import Mesh
 from studies.runs.errors import StudyError
 from studies.scene.declared import Held

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjsim.element import Force
+from adjsim.forces.element import Force
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from studies.runs.errors import StudyError
 from studies.scene.bodies.materials import lumping_of, mass_of, require_pair, solid_curves

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from adjsim.element import Force
+from adjsim.forces.element import Force
 from adjsim.forces.springs import Springs as SpringForce
 from adjsim.meshes.ball import icosahedron
 from adjsim.meshes.chains import Chain

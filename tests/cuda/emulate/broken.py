@@ -6,8 +6,9 @@ import sys
 
 import numpy as np
 
-from adjsim import backend, cuda_timeloop
-from adjsim.backend import device_fn, launch, on_device, specialise
+from adjsim.engine import cuda_timeloop
+from adjsim.engine.jit import backend
+from adjsim.engine.jit.backend import device_fn, launch, on_device, specialise
 from adjsim.forces.neo_hookean import NeoHookeanTets
 from adjsim.meshes.grid import box_tets
 from adjsim.model import Model, State

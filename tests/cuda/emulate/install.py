@@ -27,7 +27,7 @@ def use_emulated_code() -> None:
     from numba.core import config
     from numba.cuda import codegen
 
-    from adjsim import backend
+    from adjsim.engine.jit import backend
 
     def get_cubin(library, cc=None):
         code = retarget.code_of(library.llvm_strs, library._entry_name)

@@ -1,0 +1,1 @@
+"""The reverse sweep and the tangent: the twins of `adjsim/engine`."""

@@ -1,0 +1,125 @@
+"""Tangents and cotangents of what rollouts read: by worlds and rows, and packed for the loops.
+
+The twin of `adjsim/engine/packing.py`: what it joins is joined, and taken apart again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjsim.engine.assembly import CONSTS, N_TILES, PARAMS, SERIES, TILE
+from adjsim.engine.jit.backend import to_host
+from adjsim.engine.packing import PackedModels, flat_tiles, join_columns
+from adjsim.engine.tiles import from_tiles
+from adjsim.model import Model
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A tangent or a cotangent of everything that the rollout of one model reads.
+
+    `x`, `v` (n_nodes, 3) of state 0; `gravity` (3,), a cotangent (n_nodes + n_bodies, 3), still
+    per node and body; `w` (n_nodes,), of the inverse masses; by force `params`, `series` and
+    `consts`, (..., n_elements, n), `consts` empty if the rest shape does not matter; `p`
+    (n_bodies, 13), of the bodies' states at 0, `bodies` alike, of their parameters; `arms` of their
+    points, (n_points, 3), or (0, 3) if they do not matter.
+    """
+
+    x: np.ndarray
+    v: np.ndarray
+    gravity: np.ndarray
+    w: np.ndarray
+    params: list[np.ndarray]
+    series: list[np.ndarray]
+    consts: list[np.ndarray]
+    p: np.ndarray
+    bodies: np.ndarray
+    arms: np.ndarray
+
+
+class PackedVector(NamedTuple):
+    """The same of all worlds, as `PackedModels` has what they are tangents or cotangents of."""
+
+    x: Any
+    v: Any
+    gravity: Any
+    w: Any
+    params: Any
+    series: Any
+    consts: Any
+    p: Any
+    bodies: Any
+    arms: Any
+
+    def moved(self, move: Any) -> "PackedVector":
+        """Return a copy whose arrays were moved by a function: to the host, say."""
+        return PackedVector(*map(move, self))
+
+
+def join_rows(worlds: Sequence[Rows], packed: PackedModels, dtype: np.dtype) -> PackedVector:
+    """Pack the tangents of worlds."""
+
+    def tiles(name: str, column: int) -> np.ndarray:
+        own = [getattr(rows, name) for rows in worlds]
+        return flat_tiles(join_columns(own, packed, column) if any(own) else [], dtype)
+
+    def one_by_one(name: str) -> np.ndarray:
+        return np.concatenate([getattr(rows, name) for rows in worlds]).astype(dtype)
+
+    return PackedVector(
+        x=one_by_one("x"),
+        v=one_by_one("v"),
+        gravity=np.stack([rows.gravity for rows in worlds]).astype(dtype),
+        w=one_by_one("w"),
+        params=tiles("params", PARAMS),
+        series=tiles("series", SERIES),
+        consts=tiles("consts", CONSTS),
+        p=one_by_one("p"),
+        bodies=one_by_one("bodies"),
+        arms=one_by_one("arms"),
+    )
+
+
+def part_rows(vector: PackedVector, packed: PackedModels, models: Sequence[Model]) -> list[Rows]:
+    """Return the cotangents of each world."""
+    host = vector.moved(to_host)
+    flat = {PARAMS: host.params, SERIES: host.series, CONSTS: host.consts}
+    lanes = {column: _lanes(part, packed, column) for column, part in flat.items()}
+    found, n_columns = [], len(packed.kinds)
+    groups = np.repeat(np.arange(packed.n_groups), np.diff(packed.group_ends))
+    for world, (model, group) in enumerate(zip(models, groups.tolist(), strict=True)):
+        nodes, points, bodies = packed.slices(world)
+        own: dict[int, list[np.ndarray]] = {column: [] for column in lanes}
+        for c, force in zip(packed.columns[world], model.forces.values(), strict=True):
+            start = int(packed.element_starts[world, c])
+            for column, rows in lanes.items():
+                part = rows[group * n_columns + c][..., start : start + len(force.nodes), :]
+                own[column].append(part)
+        first = packed.n_nodes
+        gravity = np.concatenate([host.gravity[nodes], host.gravity[first:][bodies]])
+        own_points = slice(points.start - first, points.stop - first)
+        of_bodies = (host.p[bodies], host.bodies[bodies], host.arms[own_points])
+        columns = (own[PARAMS], own[SERIES], own[CONSTS])
+        found.append(
+            Rows(host.x[nodes], host.v[nodes], gravity, host.w[nodes], *columns, *of_bodies)
+        )
+    return found
+
+
+def _lanes(flat: np.ndarray, packed: PackedModels, column: int) -> list[np.ndarray]:
+    """Return the rows of every lane, by row of the table; of a series (n_rows, n_lanes, n)."""
+    table, found = to_host(packed.table), []
+    for row, entry in enumerate(table):
+        kind, n_lanes = packed.kinds[row % len(packed.kinds)], int(entry[N_TILES]) * TILE
+        n = {PARAMS: kind.n_params, SERIES: kind.n_series, CONSTS: kind.n_consts}[column]
+        end = table[row + 1, column] if row + 1 < len(table) else flat.size
+        part = flat[entry[column] : end]
+        if column == SERIES:
+            n_rows = max(1, part.size // max(1, n_lanes * n))
+            steps = part.reshape(n_rows, -1)
+            found.append(np.stack([from_tiles(step, n_lanes, n) for step in steps]))
+        else:
+            found.append(from_tiles(part, n_lanes, n) if part.size else np.zeros((n_lanes, n)))
+    return found

@@ -1,0 +1,266 @@
+"""The work arrays of the reverse sweep and of the tangent, around their compiled loops."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.engine.assembly import JVP_LOOP, REST_JVP_LOOP, REST_VJP_LOOP, VJP_LOOP
+from adjoint.engine.cuda_timeloop import (
+    GridReverse,
+    GridTangent,
+    advance_tangent_on_gpu,
+    undo_on_gpu,
+)
+from adjoint.engine.packing import PackedVector, join_rows, part_rows
+from adjoint.engine.parameters import (
+    collect_gradient,
+    needs_arms,
+    needs_forces,
+    needs_rest,
+    tangent_rows,
+)
+from adjoint.engine.tangent_loop import TangentCalls, tangent_alone, tangent_together
+from adjoint.engine.timeloop import (
+    Frames,
+    ReverseCalls,
+    ReverseWork,
+    TangentWork,
+    place_tangents_kernel,
+    reverse_alone,
+    reverse_together,
+    tangent_kernel,
+    turn_kernel,
+)
+from adjoint.forces.element import TwinKind
+from adjoint.forces.registry import twin_of
+from adjoint.rigid.pose import pack_cotangents
+from adjoint.system import Sweep, SystemTwin, Tangent, check_cotangents, frames_of
+from adjsim.engine.assembly import tile_kernel
+from adjsim.engine.jit.backend import using_threads
+from adjsim.engine.jit.calls import function_table
+from adjsim.engine.loop_arrays import States
+from adjsim.engine.stepper import NEVER, CpuStepper, ModelStepper
+from adjsim.engine.timeloop import force_table, step_table
+from adjsim.model import State, Trajectory
+from adjsim.rigid.bodies import pack_bodies
+from adjsim.rigid.rows import PARAMS_SIZE, STATE_SIZE
+from adjsim.system import Fields, OnDivergence
+
+
+def twin_kinds(stepper: ModelStepper) -> tuple[TwinKind, ...]:
+    """Return the twins of the columns of forces, in order."""
+    found = {}
+    for model, columns in zip(stepper.models, stepper.packed.columns, strict=True):
+        for column, force in zip(columns, model.forces.values(), strict=True):
+            found.setdefault(column, force)
+    return tuple(twin_of(found[c]).twin_kind(found[c]) for c in range(len(found)))
+
+
+def scratch_of(stepper: ModelStepper) -> Any:
+    """Return the scratch of the threads; lanes of a GPU need none."""
+    if isinstance(stepper, CpuStepper):
+        return stepper.scratch
+    return stepper.xp.zeros((0, 0), stepper.dtype)
+
+
+class ReverseSweep(Sweep):
+    """Cotangents on their way from the last frame to the first state."""
+
+    def __init__(
+        self,
+        stepper: ModelStepper,
+        state: Any,
+        steps: np.ndarray,
+        adj_frames: Fields,
+        wanted: Sequence[str],
+    ) -> None:
+        dtype, p, xp = stepper.dtype, stepper.packed, stepper.xp
+        n, n_bodies = p.n_nodes, p.n_bodies
+        self.stepper = stepper
+        self.state = state
+        self.steps = steps
+        self.wanted = wanted
+        self.frames = States(*(xp.asarray(part) for part in adj_frames))
+        self.with_forces = any(needs_forces(model, wanted) for model in stepper.models)
+        self.twins = twin_kinds(stepper)
+        v_slots = p.n_slots if p.velocity_slots.size else 0
+        self.work = ReverseWork(
+            xp.zeros(p.n_slots + 1, dtype),
+            xp.zeros(p.n_slots + 1, dtype),
+            xp.zeros(v_slots + 1, dtype),
+            xp.zeros((p.n_rows, 3), dtype),
+            scratch_of(stepper),
+        )
+        self.adj = PackedVector(
+            x=xp.zeros((n, 3), dtype),
+            v=xp.zeros((n, 3), dtype),
+            gravity=xp.zeros((n + n_bodies, 3), dtype),
+            w=xp.zeros(n, dtype),
+            params=xp.zeros_like(p.params),
+            series=xp.zeros_like(p.series),
+            consts=xp.zeros(p.consts.size if needs_rest(wanted) else 0, dtype),
+            p=xp.zeros((n_bodies, STATE_SIZE), dtype),
+            bodies=xp.zeros((n_bodies, PARAMS_SIZE), dtype),
+            arms=xp.zeros((p.n_rows - n if needs_arms(wanted) else 0, 3), dtype),
+        )
+        if isinstance(stepper, CpuStepper):
+            vjps = [tile_kernel(VJP_LOOP, twin.kind, twin.vjp, dtype) for twin in self.twins]
+            rests = [
+                tile_kernel(REST_VJP_LOOP, twin.kind, twin.vjp_consts, dtype)
+                if twin.vjp_consts is not None and needs_rest(wanted)
+                else None
+                for twin in self.twins
+            ]
+            self.calls = ReverseCalls(
+                vjps=function_table(vjps),
+                rests=function_table(rests),
+                forces=force_table(p, dtype),
+                turn=function_table([turn_kernel(dtype)]),
+            )
+
+    def undo(self, start: int, rows: np.ndarray, fields: Fields) -> None:
+        """Undo len(rows) steps, in compiled code from the last one to the first."""
+        s = self.stepper
+        frames = Frames(frames_of(self.steps, start, start + len(rows)), *self.frames)
+        if not isinstance(s, CpuStepper):
+            numbers, head = np.array([s.dt], s.dtype), [start, int(self.with_forces)]
+            own_rows = np.concatenate([head, rows]).astype(np.int64)
+            args = (s.packed.arrays, self.work, frames, self.adj, numbers, own_rows)
+            undo_on_gpu(self.twins, GridReverse(*args, States(*fields)))
+            return
+        with using_threads(s.n_threads):
+            s.loop(reverse_alone, reverse_together)(
+                self.calls, *s.arrays, s.parts, self.work, frames, self.adj,
+                s.steps(start, rows), States(*fields), self.with_forces,
+            )  # fmt: skip
+
+    def finish(self) -> Any:
+        """Add the cotangent of state 0, if it is a frame, and return the wanted gradient."""
+        if self.steps[0] == 0:
+            self.adj.x[:] += self.frames.x[0]
+            self.adj.v[:] += self.frames.v[0]
+            self.adj.p[:] += self.frames.p[0]
+        s = self.stepper
+        worlds = zip(
+            s.models, s.states(self.state), part_rows(self.adj, s.packed, s.models), strict=True
+        )
+        found = [collect_gradient(*world, self.wanted) for world in worlds]
+        for own in itertools.compress(found, s.diverged != NEVER):
+            own.update({path: np.full_like(value, np.nan) for path, value in own.items()})
+        return found if s.is_batch else found[0]
+
+
+class ModelTangent(Tangent):
+    """Tangents of the states of models, run beside the states themselves."""
+
+    def __init__(self, stepper: ModelStepper, state: Any, tangents: PackedVector) -> None:
+        p, dtype, xp = stepper.packed, stepper.dtype, stepper.xp
+        self.stepper = stepper
+        self.twins = twin_kinds(stepper)
+        self.initial = tuple(xp.asarray(part) for part in self.initial_rows(state, tangents))
+        self.tan = tangents.moved(xp.asarray)
+        slots, tan_slots = (xp.zeros(p.n_slots + 1, dtype) for _ in range(2))
+        self.work = TangentWork(slots, tan_slots, scratch_of(stepper))
+        if isinstance(stepper, CpuStepper):
+            jvps = [tile_kernel(JVP_LOOP, twin.kind, twin.jvp, dtype) for twin in self.twins]
+            rests = [
+                tile_kernel(REST_JVP_LOOP, twin.kind, twin.jvp_consts, dtype)
+                if twin.jvp_consts is not None and tangents.consts.size
+                else None
+                for twin in self.twins
+            ]
+            self.calls = TangentCalls(
+                forces=force_table(p, dtype),
+                jvps=function_table(jvps),
+                rests=function_table(rests),
+                steps=step_table(dtype),
+                tangent=function_table([tangent_kernel(dtype)]),
+            )
+
+    def initial_rows(self, state: Any, tangents: PackedVector) -> Fields:
+        """Return the tangents of X, V and P at the start, on the host."""
+        s, n = self.stepper, self.stepper.packed.n_nodes
+        tan_x, tan_v = (np.zeros((s.packed.n_rows, 3), s.dtype) for _ in range(2))
+        tan_x[:n], tan_v[:n] = tangents.x, tangents.v
+        p = s.initial(state)[2]
+        for world, model in enumerate(s.models):
+            _, points, own = s.packed.slices(world)
+            if model.n_bodies:
+                place_tangents_kernel()(
+                    pack_bodies(model.bodies, 0, s.dtype),
+                    tangents.arms[points.start - n : points.stop - n],
+                    p[own], States(tan_x[points], tan_v[points], tangents.p[own]),
+                )  # fmt: skip
+        return tan_x, tan_v, tangents.p
+
+    def load(self, tan_fields: Fields, row: int) -> None:
+        """Write the tangents of the initial state to a row."""
+        for field, part in zip(tan_fields, self.initial, strict=True):
+            field[row] = part
+
+    def advance(self, k0: int, rows: np.ndarray, fields: Fields, tan_fields: Fields) -> None:
+        """Run from state k0, in compiled code from the first step to the last."""
+        s, run = self.stepper, self.run_on_cpu
+        if not isinstance(s, CpuStepper):
+            run = self.run_on_gpu
+        s.check_finite(run(k0, rows, States(*fields), States(*tan_fields)), k0, rows, fields)
+
+    def run_on_cpu(self, k0: int, rows: np.ndarray, states: States, tan: States) -> np.ndarray:
+        """Run the loop; return the finite steps of each world."""
+        s = self.stepper
+        assert isinstance(s, CpuStepper)
+        finite = np.full(s.packed.n_worlds, len(rows) - 1)
+        with using_threads(s.n_threads):
+            s.loop(tangent_alone, tangent_together)(
+                self.calls, *s.arrays, self.tan, s.world_parts, self.work,
+                s.steps(k0, rows), states, tan, finite, s.on_divergence is OnDivergence.RAISE,
+            )  # fmt: skip
+        return finite
+
+    def run_on_gpu(self, k0: int, rows: np.ndarray, states: States, tan: States) -> np.ndarray:
+        """Run the loop in one launch; return the finite steps of each world."""
+        s = self.stepper
+        numbers = np.array([s.dt], s.dtype)
+        finite = s.xp.full(s.packed.n_worlds, len(rows) - 1, np.int64)
+        steps = np.concatenate([[k0], rows]).astype(np.int64)
+        args = (s.packed.arrays, self.tan, self.work, numbers, steps, states, tan, finite)
+        return advance_tangent_on_gpu(self.twins, GridTangent(*args))
+
+
+class ModelTwin(SystemTwin[State, Trajectory]):
+    """The twin of `Model`."""
+
+    FIELDS = ("x", "v")
+
+    def cotangents(self, trajectory: Trajectory, given: Sequence[Any], dtype: np.dtype) -> Fields:
+        """Return the cotangents of x and v, 0 at body points, and of the states of the bodies.
+
+        Those of a trajectory that diverged count for nothing: the loss of what is NaN is NaN.
+        """
+        adj_x, adj_v, *bodies = given
+        if trajectory.diverged is not None:
+            adj_x, adj_v, bodies = np.zeros(trajectory.x.shape), None, []
+        adj_p = pack_cotangents(trajectory, bodies[0] if bodies else {}, dtype)
+        if any(bodies) and adj_x is None:
+            adj_x = np.zeros(trajectory.x.shape)
+        frames = {"x": trajectory.x, "v": trajectory.v}
+        return (*check_cotangents(frames, (adj_x, adj_v), dtype), adj_p)
+
+    def sweep(
+        self, stepper: ModelStepper, state: Any, steps: np.ndarray, adj_frames: Fields,
+        wanted: Sequence[str],
+    ) -> ReverseSweep:  # fmt: skip
+        """Begin a reverse sweep."""
+        return ReverseSweep(stepper, state, steps, adj_frames, wanted)
+
+    def tangent(self, stepper: ModelStepper, state: Any, tangents: Any) -> ModelTangent:
+        """Begin a tangent."""
+        own = tangents if stepper.is_batch else [tangents]
+        needs = any(needs_rest(part) for part in own), any(needs_arms(part) for part in own)
+        rows = [
+            tangent_rows(model, start, stepper.n_steps, part, needs)
+            for model, start, part in zip(stepper.models, stepper.states(state), own, strict=True)
+        ]
+        return ModelTangent(stepper, state, join_rows(rows, stepper.packed, stepper.dtype))

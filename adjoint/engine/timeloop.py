@@ -1,0 +1,379 @@
+r"""Adjoint and tangent of `adjsim/engine/timeloop.py`: the step undone, last line first.
+
+    (2) x' = x + dt v'                     adj_v' += dt adj_x'
+    (1) v' = v + dt (w f + [w>0] g)        adj_f = dt w adj_v',  adj_g += dt [w>0] adj_v'
+                                           adj_w += dt f . adj_v'
+        f = f(x, v, theta)                 adj_x += (df/dx)^T adj_f, adj_v, adj_theta alike
+
+The step of a rigid body is undone beside it, by `adjoint/rigid/points.py`. A frame's cotangent
+is added when the sweep reaches its state. The Jacobian of the step is
+triangular, so no system is solved. Source: gradSim (ICLR 2021) eq. 5.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import prange
+
+from adjoint.engine.assembly import REST_VJP_LOOP, VJP_LOOP
+from adjoint.engine.packing import PackedVector
+from adjoint.rigid.points import (
+    add_body_frame,
+    add_points,
+    place_tangents,
+    tangent_body,
+    undo_body_step,
+)
+from adjsim.engine.assembly import DTYPES, call_of
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, prefetch, shared_fn, specialise
+from adjsim.engine.jit.calls import NO_FUNCTION, make_call
+from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
+from adjsim.engine.node_sum import node_sum, node_sums
+from adjsim.engine.parts import FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
+from adjsim.engine.timeloop import part_forces, span_of, state_at
+
+
+ROWS_OF_A_LINE = 2  # of three float64, in the 64 bytes of a cache line
+
+
+@device_fn
+def euler_step_jvp(tan_x, tan_v, f, tan_f, w, tan_w, tan_gravity, dt):
+    """Push tangents through `euler_step`: tangents of the new x and v."""
+    free = lit(1, w) if w > lit(0, w) else lit(0, w)
+    tan_a = (
+        w * tan_f[0] + tan_w * f[0] + free * tan_gravity[0],
+        w * tan_f[1] + tan_w * f[1] + free * tan_gravity[1],
+        w * tan_f[2] + tan_w * f[2] + free * tan_gravity[2],
+    )
+    tv = (tan_v[0] + dt * tan_a[0], tan_v[1] + dt * tan_a[1], tan_v[2] + dt * tan_a[2])  # (1)
+    tx = (tan_x[0] + dt * tv[0], tan_x[1] + dt * tv[1], tan_x[2] + dt * tv[2])  # (2)
+    return tx, tv
+
+
+@device_fn
+def add_frame(n, adj_frame, adj):
+    """Add a frame's cotangent to that of the state it shows."""
+    for c in range(3):
+        k = np.uint64(c)
+        adj.x[n, k] += adj_frame.x[n, k]
+        adj.v[n, k] += adj_frame.v[n, k]
+
+
+@device_fn
+def undo_euler_step(n, dt, w, adj, adj_f):
+    """Undo the step's lines (2) and (1) for node n, but for adj_w."""
+    scale = dt * w[n]
+    free = dt if w[n] > lit(0, dt) else lit(0, dt)
+    for c in range(3):
+        k = np.uint64(c)
+        # (2) x' = x + dt v'
+        adj_v_new = adj.v[n, k] + dt * adj.x[n, k]
+        # (1) v' = v + dt (w f + [w > 0] g)
+        adj.v[n, k] = adj_v_new
+        adj_f[n, k] = scale * adj_v_new
+        adj.gravity[n, k] += free * adj_v_new
+
+
+@device_fn
+def add_slots(n, ptr, slots_of, adj_slots, adj):
+    """Add a node's slots to its cotangent."""
+    add_vector(n, node_sum(n, ptr, slots_of, adj_slots), adj)
+
+
+@device_fn
+def add_all_slots(n, nodes, work, adj):
+    """Add a node's slots of positions and of velocities to its cotangents.
+
+    Those of velocities are some of those of positions: as many are all of them.
+    """
+    e = n + np.uint64(1)
+    ptr, slots_of, v_ptr = nodes.ptr, nodes.slots_of, nodes.velocity_ptr
+    if v_ptr[e] - v_ptr[n] == ptr[e] - ptr[n]:
+        total_x, total_v = node_sums(n, ptr, slots_of, work.adj_x_slots, work.adj_v_slots)
+        add_vector(n, total_x, adj.x)
+        add_vector(n, total_v, adj.v)
+    else:
+        add_slots(n, ptr, slots_of, work.adj_x_slots, adj.x)
+        add_slots(n, v_ptr, nodes.velocity_slots_of, work.adj_v_slots, adj.v)
+
+
+@device_fn
+def add_vector(n, value, adj):
+    """Add a vector to a node's cotangent."""
+    adj[n, 0] += value[0]
+    adj[n, 1] += value[1]
+    adj[n, 2] += value[2]
+
+
+@device_fn
+def add_inverse_mass(n, dt, nodes, slots, adj):
+    """Add dt f . adj_v' to a node's adj.w, while adj.v is still that of the new velocity."""
+    f = node_sum(n, nodes.ptr, nodes.slots_of, slots)
+    adj.w[n] += dt * (f[0] * adj.v[n, 0] + f[1] * adj.v[n, 1] + f[2] * adj.v[n, 2])
+
+
+class ReverseWork(NamedTuple):
+    """Slots of the forces, of adj_x and of adj_v; adj_f (n_rows, 3); scratch, none on a GPU."""
+
+    slots: Any
+    adj_x_slots: Any
+    adj_v_slots: Any
+    adj_f: Any
+    scratch: Any
+
+
+class Turn(NamedTuple):
+    """What is done between two steps."""
+
+    ends: Any
+    begins: Any
+    has_frame: Any
+    with_forces: Any
+
+
+class Frames(NamedTuple):
+    """Which frame shows the state after each step, or -1, and the cotangents of all frames."""
+
+    of_step: Any
+    x: Any
+    v: Any
+    p: Any
+
+
+def turn_rows(span, dt, turn, nodes, bodies, work, p_end, p_begin, adj_frame, adj):
+    """Between two steps, on the nodes and bodies of a span: end one, begin the next.
+
+    To end is to add up what the elements wrote; to begin, to go from the adjoint of the new
+    state, with that of the frame that shows it, to adj_f. `work.slots` holds the forces of the step
+    that begins.
+    """
+    for i in range(span.node_lo, span.node_hi):
+        n = np.uint64(i)
+        if turn.ends:
+            add_all_slots(n, nodes, work, adj)
+        if turn.has_frame:
+            add_frame(n, adj_frame, adj)
+        if turn.begins:
+            undo_euler_step(n, dt, nodes.w, adj, work.adj_f)
+    replays = turn.begins and turn.with_forces
+    for i in range(span.node_lo, span.node_hi if replays else span.node_lo):
+        add_inverse_mass(np.uint64(i), dt, nodes, work.slots, adj)
+    for b in range(span.body_lo, span.body_hi):
+        if turn.ends:
+            add_points(b, nodes, bodies, work, p_end, adj)
+        if turn.has_frame:
+            add_body_frame(b, adj_frame.p, adj.p)
+        if turn.begins:
+            undo_body_step(b, dt, nodes, bodies, work, p_begin, adj)
+
+
+@device_fn
+def part_turn(
+    part, calls, nodes, bodies, parts, dt, turn, work, adj_frame, p_end, p_begin, adj
+):  # fmt: skip
+    """Do what `turn_rows` does, on a part's nodes and bodies."""
+    r, last = parts.range_ptr[part], parts.range_ptr[part + 1] - 1
+    if last < r:
+        return
+    span = span_of(parts.ranges, r, last)
+    args = (span, dt, turn, nodes, bodies, work, p_end, p_begin, adj_frame, adj)
+    call_turn(calls, 0, args)
+
+
+@device_fn
+def fetch_part(part, parts, state):
+    """Ask for a part's nodes, stored long ago, ahead of their use."""
+    ranges = parts.ranges
+    for r in range(parts.range_ptr[part], parts.range_ptr[part + 1]):
+        for n in range(ranges[r, NODE_LO], ranges[r, NODE_HI], ROWS_OF_A_LINE):
+            prefetch(state.x, np.uint64(n))
+            prefetch(state.v, np.uint64(n))
+
+
+@device_fn
+def part_adjoints(part, calls, elements, parts, step, state, work, adj):
+    """Undo a part's elements."""
+    rows = (elements.consts, elements.params, elements.series)
+    out = (work.adj_x_slots, work.adj_v_slots, adj.params, adj.series)
+    tiles = parts.tiles
+    for t in range(parts.tile_ptr[part], parts.tile_ptr[part + 1]):
+        force = tiles[t, FORCE]
+        head = (
+            tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
+            elements.table, elements.nodes, (state.x, state.v, work.adj_f), rows,
+        )  # fmt: skip
+        call_vjp(calls.vjps, force, (*head, out, work.scratch[part]))
+        if calls.rests[force] != NO_FUNCTION:
+            call_rest_vjp(calls.rests, force, (*head, (adj.consts,), work.scratch[part]))
+
+
+class ReverseCalls(NamedTuple):
+    """Tables of compiled functions: of the adjoints of elements and of rest shapes, and others."""
+
+    vjps: Any
+    rests: Any
+    forces: Any
+    turn: Any
+
+
+def reverse_part(
+    part, calls, elements, nodes, bodies, parts, work, frames, adj, steps, states, with_forces
+):  # fmt: skip
+    """Undo the steps of a part, the last one first; `steps.rows[k]` holds state first + k.
+
+    The forces of a step, which undoing it may read, are computed beside the adjoints of the
+    elements of the step after it.
+    """
+    first, rows, last = steps.first, steps.rows, steps.rows.size - 1
+    if with_forces:
+        state = state_at(states, rows[last])
+        part_forces(part, calls.forces, elements, parts, first + last, state, work)
+    for back in range(rows.size + 1):
+        k = last - back
+        frame = frames.of_step[k] if k >= 0 else -1
+        turn = Turn(back > 0, k >= 0, frame >= 0, with_forces)
+        state, p_end = state_at(states, rows[max(k, 0)]), states.p[rows[min(k + 1, last)]]
+        fetch_part(part, parts, state)
+        part_turn(
+            part, calls.turn, nodes, bodies, parts, steps.dt, turn, work,
+            state_at(frames, max(frame, 0)), p_end, state.p, adj,
+        )  # fmt: skip
+        if k >= 0:
+            part_adjoints(part, calls, elements, parts, first + k, state, work, adj)
+        if with_forces and k > 0:
+            before = state_at(states, rows[k - 1])
+            part_forces(part, calls.forces, elements, parts, first + k - 1, before, work)
+
+
+PART = shared_fn(reverse_part)
+
+
+def reverse_alone(
+    calls, elements, nodes, bodies, parts, work, frames, adj, steps, states, with_forces
+):  # fmt: skip
+    """Undo steps of every part alone."""
+    for part in prange(work.scratch.shape[0]):
+        PART(
+            part, calls, elements, nodes, bodies, parts, work, frames, adj, steps, states,
+            with_forces,
+        )  # fmt: skip
+
+
+def reverse_together(
+    calls, elements, nodes, bodies, parts, work, frames, adj, steps, states, with_forces
+):  # fmt: skip
+    """Undo the steps of all parts, step by step, as `reverse_part` does those of one."""
+    first, rows = steps.first, steps.rows
+    n_parts, last = work.scratch.shape[0], rows.size - 1
+    # A choice inside the call of `prange` would make the loop a serial one.
+    n_ahead = n_parts if with_forces else 0
+    for part in prange(n_ahead):
+        end = state_at(states, rows[last])
+        part_forces(part, calls.forces, elements, parts, first + last, end, work)
+    for back in range(rows.size + 1):
+        k = last - back
+        frame = frames.of_step[k] if k >= 0 else -1
+        a, b, c = rows[max(k, 0)], rows[min(k + 1, last)], rows[max(k - 1, 0)]
+        for part in prange(n_parts):
+            turn = Turn(back > 0, k >= 0, frame >= 0, with_forces)
+            part_turn(
+                part, calls.turn, nodes, bodies, parts, steps.dt, turn, work,
+                state_at(frames, max(frame, 0)), states.p[b], states.p[a], adj,
+            )  # fmt: skip
+        n_left = n_parts if k >= 0 else 0
+        for part in prange(n_left):
+            state, before = state_at(states, a), state_at(states, c)
+            part_adjoints(part, calls, elements, parts, first + k, state, work, adj)
+            if with_forces and k > 0:
+                part_forces(part, calls.forces, elements, parts, first + k - 1, before, work)
+
+
+class TangentWork(NamedTuple):
+    """Slots of the forces and of their tangents; scratch, none on a GPU."""
+
+    slots: Any
+    tan_slots: Any
+    scratch: Any
+
+
+@device_fn
+def tangent_node(n, dt, tan_gravity, nodes, tan_w, work, tan_before, tan_after):
+    """Advance the tangent of node n."""
+    x, v = tan_before.x, tan_before.v
+    tx, tv = euler_step_jvp(
+        (x[n, 0], x[n, 1], x[n, 2]),
+        (v[n, 0], v[n, 1], v[n, 2]),
+        node_sum(n, nodes.ptr, nodes.slots_of, work.slots),
+        node_sum(n, nodes.ptr, nodes.slots_of, work.tan_slots),
+        nodes.w[n], tan_w[n], (tan_gravity[0], tan_gravity[1], tan_gravity[2]), dt,
+    )  # fmt: skip
+    tan_after.x[n, 0], tan_after.x[n, 1], tan_after.x[n, 2] = tx
+    tan_after.v[n, 0], tan_after.v[n, 1], tan_after.v[n, 2] = tv
+
+
+def tangent_rows(
+    span, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
+):
+    """Advance the tangents of the nodes and bodies of a span."""
+    for i in range(span.node_lo, span.node_hi):
+        tangent_node(np.uint64(i), dt, tan_gravity, nodes, tan.w, work, tan_before, tan_after)
+    for b in range(span.body_lo, span.body_hi):
+        tangent_body(
+            b, dt, tan_gravity, nodes, bodies, tan, work, before, after, tan_before, tan_after
+        )
+
+
+def place_all_tangents(bodies, tan_arms, p, tan_rows):
+    """Write the tangents of the points of every body, at the start."""
+    for b in range(p.shape[0]):
+        place_tangents(b, bodies, tan_arms, p, tan_rows)
+
+
+@cache
+def place_tangents_kernel() -> Callable:
+    """Return the compiled `place_all_tangents`."""
+    return cpu_kernel(place_all_tangents)
+
+
+def turn_signature(dtype: np.dtype) -> Any:
+    """Return the signature of `turn_rows`."""
+    of, real, boolean = types_of(dtype), numba.from_dtype(dtype), numba.boolean
+    a, m = real[::1], real[:, ::1]
+    turn, work = named_type(Turn, [boolean] * 4), named_type(ReverseWork, [a, a, a, m, m])
+    heads = (of[Span], real, turn, of[Nodes], of[Bodies], work, m, m)
+    return numba.void(*heads, of[States], vector_type(dtype))
+
+
+def tangent_signature(dtype: np.dtype) -> Any:
+    """Return the signature of `tangent_rows`."""
+    of, real = types_of(dtype), numba.from_dtype(dtype)
+    a, m = real[::1], real[:, ::1]
+    heads = (of[Span], real, a, of[Nodes], of[Bodies], vector_type(dtype))
+    return numba.void(*heads, named_type(TangentWork, [a, a, m]), *(of[States],) * 4)
+
+
+def vector_type(dtype: np.dtype) -> Any:
+    """Return the type of a `PackedVector`."""
+    real = numba.from_dtype(dtype)
+    a, m = real[::1], real[:, ::1]
+    return named_type(PackedVector, [m, m, m, a, a, a, a, m, m, m])
+
+
+call_vjp, call_rest_vjp = call_of(VJP_LOOP), call_of(REST_VJP_LOOP)
+call_turn = make_call([turn_signature(dtype) for dtype in DTYPES])
+
+
+@cache
+def turn_kernel(dtype: np.dtype) -> Callable:
+    """Return the compiled `turn_rows`."""
+    return cpu_kernel(specialise(turn_rows, f"turn_rows_{dtype.name}"), [turn_signature(dtype)])
+
+
+@cache
+def tangent_kernel(dtype: np.dtype) -> Callable:
+    """Return the compiled `tangent_rows`."""
+    name = f"tangent_rows_{dtype.name}"
+    return cpu_kernel(specialise(tangent_rows, name), [tangent_signature(dtype)])

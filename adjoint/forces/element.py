@@ -1,0 +1,110 @@
+"""What the reverse sweep needs to know of a force: the twins of `adjsim/forces/element.py`.
+
+    jvp(x, v, consts, params, series, tan_x, tan_v, tan_params, tan_series) -> tan_f
+    vjp(x, v, consts, params, series, adj_f) -> adj_x, adj_v, adj_params, adj_series
+
+Both are pure element functions; `v`, `tan_v` and `adj_v` are () for a kind that has no
+use for velocities. The rest shape has twins of its own, run only where a derivative in the
+rest positions is asked for, so that it costs nothing elsewhere:
+
+    jvp_consts(x, v, consts, params, series, tan_consts) -> tan_f, to be added to that of jvp
+    vjp_consts(x, v, consts, params, series, adj_f) -> adj_consts
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from adjsim.forces.element import ElementKind, Force
+
+
+F = TypeVar("F", bound=Force)
+
+
+@dataclass(frozen=True)
+class TwinKind:
+    """The tangent and the adjoint of one kind of element; None where no rest shape is read."""
+
+    kind: ElementKind
+    jvp: Callable
+    vjp: Callable
+    jvp_consts: Callable | None = None
+    vjp_consts: Callable | None = None
+
+
+class ForceTwin(ABC, Generic[F]):
+    """The adjoint of one class of forces: its kernels and the twin of its packing."""
+
+    @abstractmethod
+    def twin_kind(self, force: F) -> TwinKind:
+        """Return the kernels that undo `force.kind`."""
+
+    @abstractmethod
+    def pack_vjp(
+        self, force: F, adj_params: np.ndarray, adj_series: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Pull cotangents of packed rows back to the force's parameters, in their shapes.
+
+        `adj_params` (n_elements, n_params), `adj_series` (n_rows, n_elements, n_series).
+        """
+
+    @abstractmethod
+    def pack_jvp(
+        self, force: F, tangents: dict[str, np.ndarray], n_steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Push tangents of parameters to packed rows; a missing one is zero.
+
+        Returns tan_params (n_elements, n_params) and tan_series, shaped like
+        `force.pack_series(n_steps)`.
+        """
+
+    @property
+    def _without(self) -> str:
+        """What a contributor reads whose force declares more than its twin undoes."""
+        return (
+            f"{type(self).__name__} must define rest_vjp and rest_jvp if its force declares "
+            "`rest_positions`, mass_vjp and mass_jvp if it declares `density`."
+        )
+
+    def rest_vjp(self, force: F, adj_consts: np.ndarray, adj_params: np.ndarray) -> np.ndarray:
+        """Pull row cotangents back to the rest positions, (n_nodes, 3).
+
+        For a force with a parameter `rest_positions` only. `adj_consts` (n_elements, n_consts).
+        """
+        raise NotImplementedError(self._without)
+
+    def rest_jvp(self, force: F, tan_rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Push a tangent of the rest positions to rows: tan_consts and what adds to tan_params."""
+        raise NotImplementedError(self._without)
+
+    def mass_vjp(self, force: F, adj_mass: np.ndarray) -> dict[str, np.ndarray]:
+        """Pull a cotangent of `force.node_mass()` back to `density` and `rest_positions`.
+
+        For a force with a parameter `density` only.
+        """
+        raise NotImplementedError(self._without)
+
+    def mass_jvp(self, force: F, tangents: dict[str, np.ndarray]) -> np.ndarray:
+        """Push tangents of `density` and `rest_positions` to the node masses, (n_nodes,)."""
+        raise NotImplementedError(self._without)
+
+
+def unbroadcast(adj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Sum a per-element cotangent to the shape of the parameter it belongs to.
+
+    The twin of `adjsim.values.broadcast`. NumPy's sum of a fixed array has a fixed order.
+    """
+    return adj.reshape(shape) if adj.shape == shape else np.asarray(adj.sum())
+
+
+def add_at_nodes(adj_corners: np.ndarray, nodes: np.ndarray, n_nodes: int) -> np.ndarray:
+    """Return the sums over nodes, (n_nodes, 3), of (n_elements, n_corners, 3).
+
+    The twin of reading positions[nodes]; a weighted bincount adds in a fixed order.
+    """
+    flat = adj_corners.reshape(-1, 3)
+    columns = [np.bincount(nodes.ravel(), flat[:, c], minlength=n_nodes) for c in range(3)]
+    return np.stack(columns, axis=-1)

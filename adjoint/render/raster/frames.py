@@ -1,0 +1,207 @@
+r"""Adjoint of `render/raster/frames.py`: an image pulled back to all that a frame depends on.
+
+The forward's stages are undone last first, tile by tile and then for the frame:
+
+    pixels -> fragments -> slots of (tile, face) -> faces -> vertices, scene, view
+
+Where there are textures, one thread alone adds what each block of fragments gives its texels at
+once. Several keep a record of 56 bytes (in float64) of each fragment, in the place of its tile,
+and these are added up afterwards, in the same order. There is a place for each pixel in the boxes
+of the faces: where these need more than a record of images may keep, one thread works alone.
+
+Every sum has a fixed order that does not know how many threads there are: gradients are
+equal to the bit on any number of them. The tangents are in `tile_tangents.py`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjoint.render import paths
+from adjoint.render.blending import blend_vjp_body
+from adjoint.render.raster.face_setup import PIXEL_SLOT, SLOT, setup_faces_vjp, undo_corners
+from adjoint.render.raster.fragments import sum_pairs, sum_pixel_pairs
+from adjoint.render.raster.kept import KEPT_BYTES, KeptFrame, recall_tile, tile_room
+from adjoint.render.raster.supersampling import repeat_vjp
+from adjoint.render.raster.tile_adjoints import empty_scratch, pair_vjp_tile
+from adjoint.render.raster.tile_calls import UNSHADE, call_unshade, unshade_table
+from adjoint.render.shaders.pixel_shading import ShadeParts, zero_parts
+from adjoint.render.textures import (
+    TexelRecords,
+    add_records,
+    add_uv,
+    empty_records,
+    record_bytes,
+)
+from adjsim.engine.jit.backend import cpu_kernel, device_fn
+from adjsim.engine.jit.calls import function_table
+from render.blending import background_at
+from render.raster.fragments import tile_area
+from render.raster.frames import Frame
+from render.raster.packing import Job
+from render.raster.pool import Pool
+from render.raster.rooms import own_room, tile_size
+from render.raster.tile_calls import GATHER, call_gather
+from render.raster.turns import take_turn
+
+
+@device_fn
+def tile_vjp_body(tile, background, settings, grid, fragments, adj, adj_image, sums, adj_behind):
+    """From the pixels of a tile to its fragments; adds to the sums of gamma to far.
+
+    A background image has the adjoints adj_behind of its samples; else that is empty.
+    """
+    top, bottom, left, right = tile_area(tile, grid)
+    for i in range(top, bottom):
+        for j in range(left, right):
+            k = ((i - top) << grid.shift) + j - left
+            begin, end = fragments.start[k], fragments.start[k + 1]
+            for c in range(4):
+                adj.rgba[k, c] = adj_image[i, j, c]
+            adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
+            behind = background_at(i, j, background)
+            adj_bg, adj_settings = blend_vjp_body(
+                begin, end, fragments, settings, behind, adj_rgba, adj
+            )
+            sums[1] += adj_settings[0]
+            sums[2] += adj_settings[1]
+            sums[6] += adj_settings[2]
+            sums[7] += adj_settings[3]
+            for c in range(3):
+                sums[3 + c] += adj_bg[c]
+                if adj_behind.shape[0] > 0:
+                    adj_behind[i, j, c] = adj_bg[c]
+
+
+@device_fn
+def pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots):
+    """From the fragments of a tile to the slots of its pairs."""
+    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+        slots.tiles[tile, 0] += pair_vjp_tile(
+            pair - tiles.start[tile], tiles.faces[pair], scene, faces, settings,
+            fragments, adj, pair, slots.pairs,
+        )  # fmt: skip
+
+
+def _draw_tiles_vjp(turn, scene, settings, frame, kept, scratch, adj_image, slots):
+    """Fill the slots of the pairs, and the sums and parts, of each tile whose turn it is."""
+    faces, tiles, grid, calls = frame
+    spare, adj = scratch
+    tile = take_turn(turn)
+    while tile < tiles.capacity.shape[0]:
+        fragments = tile_room(tile, tiles, kept, spare)
+        if kept.place.shape[0] > 0:
+            recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments)
+        else:
+            call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
+        sums = slots.tiles[tile]
+        sums[:] = 0
+        tile_vjp_body(
+            tile, scene.background, settings, grid, fragments, adj, adj_image, sums, slots.behind
+        )
+        pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
+        if faces.towards.shape[0] > 0:
+            call_unshade(slots.calls, UNSHADE, (tile, scene, faces, tiles, fragments, adj, slots))
+        tile = take_turn(turn)
+
+
+draw_tiles_vjp = cpu_kernel(_draw_tiles_vjp)
+
+
+class Slots(NamedTuple):
+    """What the tiles of a frame pull back to, each to its own place."""
+
+    pairs: np.ndarray  # (n_pairs, 18 or 36) of corners and colours, and of what shades pixels
+    tiles: np.ndarray  # (n_tiles, 8) of sigma, gamma, epsilon, one background, near and far
+    behind: np.ndarray  # of the samples of a background image, or (0, 0, 3)
+    parts: ShadeParts  # of every tile, or of none where no face is shaded pixel by pixel
+    records: TexelRecords  # of all fragments, or of none where they are added at once
+    place: np.ndarray  # (n_tiles + 1,) int64, where the records of a tile begin
+    written: np.ndarray  # (n_tiles,) int64, how many there are of it
+    calls: Any  # table of the function that undoes the shading of a tile
+
+
+def empty_slots(job: Job, ready: Frame, *, alone: bool = False) -> Slots:
+    """Return room for what the tiles of a frame pull back; one thread alone sums records."""
+    dtype, n_texels = job.x.dtype, len(job.scene.texels)
+    n_tiles, n_pairs = len(ready.tiles.capacity), len(ready.tiles.faces)
+    place = np.zeros(n_tiles + 1, np.int64)
+    if n_texels and not alone:
+        np.cumsum(ready.tiles.capacity, out=place[1:])
+    total = np.zeros((n_texels if alone else 0, 3), dtype)
+    by_pixel = len(ready.faces.towards) > 0
+    width = PIXEL_SLOT if by_pixel else SLOT
+    is_image = len(job.background_shape) == 3
+    slots = Slots(
+        np.empty((n_pairs, width), dtype),
+        np.empty((n_tiles, 8), dtype),
+        np.empty(job.scene.background.shape if is_image else (0, 0, 3), dtype),
+        zero_parts(np, n_tiles if by_pixel else 0, len(job.scene.ambient), job.scene, dtype),
+        empty_records(np, int(place[-1]), dtype)._replace(total=total),
+        place,
+        np.zeros(n_tiles, np.int64),
+        function_table([None]),
+    )
+    return slots._replace(calls=unshade_table(job, ready, slots))
+
+
+def sharing(job: Job, ready: Frame, pool: Pool) -> Pool:
+    """Return the pool, or that of one thread where records of texels would need too much room."""
+    n_records = int(ready.tiles.capacity.sum()) if len(job.scene.texels) else 0
+    return pool if n_records * record_bytes(job.x.dtype) <= KEPT_BYTES else Pool()
+
+
+def draw_frame_vjp(
+    job: Job,
+    frame: int,
+    found: KeptFrame,
+    adj_image: np.ndarray,
+    pool: Pool,
+) -> paths.Packed:
+    """Adjoints of everything from the adjoint of the image of one frame."""
+    ready, kept = found
+    pool = sharing(job, ready, pool)
+    slots = empty_slots(job, ready, alone=pool.threads == 1)
+    size = tile_size(ready.tiles, ready.grid)
+
+    def draw(turn: np.ndarray) -> None:
+        scratch = own_room(empty_scratch, size)
+        draw_tiles_vjp(turn, job.scene, job.settings, tuple(ready), kept, scratch, adj_image, slots)
+
+    pool.over_tiles(draw)
+    return undo_frame(job, frame, ready, slots)
+
+
+def undo_frame(
+    job: Job,
+    frame: int,
+    ready: Frame,
+    slots: Slots,
+) -> paths.Packed:
+    """From what the tiles of a frame pulled back to all that the frame depends on."""
+    adj = paths.zeros(job)
+    dtype, n_faces = job.x.dtype, len(job.scene.faces)
+    adj_faces = np.zeros((n_faces, slots.pairs.shape[1]), dtype)
+    sum_pairs(ready.tiles.faces, slots.pairs, adj_faces)
+    by_pixel = len(ready.faces.towards) > 0
+    if by_pixel:
+        sum_pixel_pairs(ready.tiles.faces, job.scene.by_pixel, slots.pairs, adj_faces)
+    setup_faces_vjp(
+        job.view, job.scene, job.x[frame], ready.faces, job.corners, adj_faces,
+        np.empty((n_faces, 3, 9), dtype), adj.x, adj.scene, adj.view,
+    )  # fmt: skip
+    if by_pixel:
+        undo_corners(
+            job.view, job.scene, job.x[frame], ready.faces, job.corners, adj_faces,
+            np.empty_like(ready.faces.normals), adj.x, adj.view,
+        )  # fmt: skip
+        for name, part in zip(slots.parts._fields, slots.parts, strict=True):
+            getattr(adj.scene, name)[...] += part.sum(axis=0)
+        adj.scene.texels[: len(slots.records.total)] = slots.records.total
+        add_records(slots.records, slots.place, slots.written, adj.scene.texels)
+        add_uv(job.scene.uv_faces, ready.faces.box, adj_faces, adj.scene.uv)
+    sums = slots.tiles.sum(axis=0)
+    adj.numbers[:3], adj.numbers[4:] = sums[:3], sums[6:]
+    is_image = len(slots.behind) > 0
+    adj.scene.background[:] = repeat_vjp(slots.behind, job.samples) if is_image else sums[3:6]
+    return adj

@@ -1,0 +1,163 @@
+r"""Tangents of a frame, tile by tile: the half of the twin of `render/raster/frames.py` to push.
+
+    faces -> their tangents -> tangents of the fragments of a tile -> those of its pixels
+
+The half that pulls back is `frames.py`; both are tested in `tests/render/test_soft_raster.py`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from adjoint.render import paths
+from adjoint.render.blending import FragmentTangents, blend_jvp_body
+from adjoint.render.raster.cuda_tangents import jvp_on_gpu
+from adjoint.render.raster.face_setup import FaceTangents, setup_faces_jvp
+from adjoint.render.raster.fragments import pair_jvp_body
+from adjoint.render.raster.kept import KeptFrame, recall_frame, recall_tile, tile_room
+from adjsim.engine.jit.backend import Device, cpu_kernel, device_fn
+from render.blending import background_at
+from render.raster.fragments import Fragments, tile_area
+from render.raster.frames import Frame
+from render.raster.packing import Job
+from render.raster.pool import Pool, for_each_frame
+from render.raster.rooms import TileSize, empty_fragments, own_room, tile_size
+from render.raster.supersampling import average
+from render.raster.tile_calls import GATHER, call_gather
+from render.raster.turns import take_turn
+from render.soft_raster import draw_samples, empty_images
+
+
+@device_fn
+def tile_tangents_body(
+    tile, scene, tan_scene, settings, tan_numbers, faces, tan_faces, tiles, fragments, tangents
+):
+    """Tangents of the fragments of a tile."""
+    for pair in range(tiles.start[tile], tiles.start[tile + 1]):
+        pair_jvp_body(
+            pair - tiles.start[tile], tiles.faces[pair], scene, tan_scene,
+            faces, tan_faces, (settings.sigma, tan_numbers[0]), fragments, tangents,
+        )  # fmt: skip
+
+
+@device_fn
+def tile_jvp_body(
+    tile, background, tan_background, settings, tan_numbers, grid, fragments, tangents, tan_image
+):
+    """From the tangents of the fragments of a tile to those of its pixels."""
+    tan_settings = (tan_numbers[1], tan_numbers[2], tan_numbers[4], tan_numbers[5])
+    top, bottom, left, right = tile_area(tile, grid)
+    for i in range(top, bottom):
+        for j in range(left, right):
+            k = ((i - top) << grid.shift) + j - left
+            begin, end = fragments.start[k], fragments.start[k + 1]
+            behind = background_at(i, j, background)
+            tan_behind = background_at(i, j, tan_background)
+            tan = blend_jvp_body(
+                begin, end, fragments, tangents, settings, tan_settings, behind, tan_behind
+            )
+            for c in range(4):
+                tan_image[i, j, c] = tan[c]
+
+
+def _draw_tiles_jvp(
+    turn, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, kept, tan_image
+):
+    """Tangents of the pixels of the tiles whose turn it is."""
+    faces, tiles, grid, calls = frame
+    spare, tangents = scratch
+    tile = take_turn(turn)
+    while tile < tiles.capacity.shape[0]:
+        fragments = tile_room(tile, tiles, kept, spare)
+        if kept.place.shape[0] > 0:
+            recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments)
+        else:
+            call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
+        tile_tangents_body(
+            tile, scene, tan_scene, settings, tan_numbers, faces, tan_faces, tiles,
+            fragments, tangents,
+        )  # fmt: skip
+        tile_jvp_body(
+            tile, scene.background, tan_scene.background, settings, tan_numbers, grid,
+            fragments, tangents, tan_image,
+        )  # fmt: skip
+        tile = take_turn(turn)
+
+
+draw_tiles_jvp = cpu_kernel(_draw_tiles_jvp)
+
+
+def setup_frame_jvp(job: Job, frame: int, ready: Frame, tangents: paths.Packed) -> FaceTangents:
+    """Tangents of the faces of a frame that is set up."""
+    dtype, n_faces = job.x.dtype, len(job.scene.faces)
+    tan_faces = FaceTangents(
+        np.empty_like(ready.faces.screen),
+        np.empty((n_faces, 10), dtype),
+        np.zeros((n_faces, 9), dtype),
+        np.empty_like(ready.faces.normals),
+        np.empty_like(ready.faces.towards),
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
+        setup_faces_jvp(
+            job.view, tangents.view, job.scene, tangents.scene, job.x[frame], tangents.x[frame],
+            job.corners, ready.faces, tan_faces,
+        )  # fmt: skip
+    return tan_faces
+
+
+def empty_tangents(size: TileSize) -> tuple[Fragments, FragmentTangents]:
+    """Return room for the fragments of a tile and their tangents."""
+    fragments = own_room(empty_fragments, size)
+    y, z, rgb = (np.empty_like(own) for own in (fragments.y, fragments.z, fragments.rgb))
+    return fragments, FragmentTangents(y, z, rgb)
+
+
+def draw_frame_jvp(
+    job: Job,
+    frame: int,
+    found: KeptFrame,
+    tangents: paths.Packed,
+    tan_image: np.ndarray,
+    pool: Pool,
+) -> None:
+    """Tangent of the image of one frame."""
+    ready, kept = found
+    tan_faces = setup_frame_jvp(job, frame, ready, tangents)
+    size = tile_size(ready.tiles, ready.grid)
+
+    def draw(turn: np.ndarray) -> None:
+        draw_tiles_jvp(
+            turn, job.scene, tangents.scene, job.settings, tangents.numbers,
+            tuple(ready), tan_faces, own_room(empty_tangents, size), kept, tan_image,
+        )  # fmt: skip
+
+    pool.over_tiles(draw)
+
+
+def draw_tangents(
+    jobs: Sequence[Job],
+    kept: Sequence[KeptFrame | None],
+    tangents: Sequence[paths.Packed],
+    threads: int | None,
+    device: Device,
+) -> np.ndarray:
+    """Tangents of the images of every view, (n_views, n_frames, height, width, 4).
+
+    `kept` is of the frames, view by view, or empty.
+    """
+    if device is Device.CUDA:
+        views = zip(jobs, tangents, strict=True)
+        return np.stack([average(jvp_on_gpu(*view), jobs[0].samples) for view in views])
+    tan_images = empty_images(jobs)
+
+    def push(view: int, frame: int, pool: Pool) -> None:
+        job, tangent = jobs[view], tangents[view]
+        found = recall_frame(job, frame, kept[view * len(job.x) + frame] if kept else None)
+        draw_samples(
+            job,
+            tan_images[view, frame],
+            lambda room: draw_frame_jvp(job, frame, found, tangent, room, pool),
+        )
+
+    for_each_frame(jobs, threads, push)
+    return tan_images

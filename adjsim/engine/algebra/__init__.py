@@ -1,0 +1,1 @@
+"""Vectors and matrices as tuples of numbers, for element functions."""

@@ -1,0 +1,416 @@
+"""The one file that sets compilers, caches, threads and devices up.
+
+Element functions are written once and decorated with `device_fn`. On the CPU they are
+inlined into loops compiled by `cpu_kernel`; on a GPU `numba.cuda` compiles the same
+Python source as device functions. Only this file imports `numba.cuda` or `cupy`.
+
+Compiled code is cached on disk. Numba's cache does not notice a change in a function
+that was inlined from another file, so the folder of the cache is keyed by a hash of
+the sources of every package that holds kernels (`adjsim/engine/jit/kernel_cache.py`).
+"""
+
+import hashlib
+import os
+import types
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from enum import StrEnum
+from functools import cache, partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import config as numba_config
+from numba.core.errors import NumbaExperimentalFeatureWarning
+from numba.extending import intrinsic
+
+from adjsim import checks
+from adjsim.engine.jit.kernel_cache import cache_base, private_folder, prune, warn_once
+from adjsim.extras import how_to_install
+
+
+KERNEL_PACKAGES = ("adjsim", "render", "adjoint")
+config: Any = numba_config  # its members are set when it is loaded
+# Contraction (fused multiply-add) only: nnan or reassoc would change what a NaN or a
+# sum means. numpy's error model: a division by zero gives inf, and no branch. Kernels own no
+# array: what they read and write is their caller's, so nothing counts references, which is
+# atomic and, at every call that passes arrays in a loop, dearer than the work.
+CPU_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
+JIT_DISABLED = bool(config.DISABLE_JIT)
+LEAST_CUDA, LEAST_DRIVER = 13000, 580  # what code of the extra's compiler needs
+
+# A thread that waits at a barrier of GNU's OpenMP looks for the others so many times, then sleeps.
+# By default it looks for long: on cores that are busy elsewhere a rollout on two threads took 2 to
+# 9 times as long as on one, now mostly 1 to 2 times. On quiet cores both are equal. The number is
+# read when the library is loaded, which is before Numba's first loop on threads.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
+warnings.filterwarnings("ignore", message=r"Grid size \d+ will likely result in GPU")
+
+
+def private_parts() -> Any:
+    """Return `adjsim/engine/jit/numba_private.py`, or None where it cannot be used or is not to be.
+
+    ADJSIM_PLAIN_NUMBA=1 says so.
+    """
+    if JIT_DISABLED or os.environ.get("ADJSIM_PLAIN_NUMBA") == "1":
+        return None
+    problem = f"Numba {numba.__version__} is newer than what adjsim was tried with"
+    try:
+        from adjsim.engine.jit import numba_private
+    except (ImportError, AttributeError) as error:
+        problem = f"private parts of Numba {numba.__version__} have changed ({error})"
+    else:
+        if numba.version_info.short <= numba_private.LAST_TRIED:
+            return numba_private
+    warn_once("numba", f"{problem}: kernels are compiled in its own way, which takes longer")
+    return None
+
+
+PRIVATE = private_parts()
+
+
+def sources_hash() -> str:
+    """Return 16 hex digits that change whenever a source with kernels changes."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256(f"{numba.__version__} {PRIVATE is None}".encode())
+    for package in KERNEL_PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+CACHE_DIR = private_folder(cache_base() / f"kernels-{sources_hash()}")
+prune(CACHE_DIR.parent, CACHE_DIR)
+config.CACHE_DIR = str(CACHE_DIR)
+if PRIVATE:
+    PRIVATE.check_files()
+
+
+class TargetOptions(dict):
+    """Options of an element function whose copy, taken by `numba.cuda`, has no fastmath.
+
+    On CUDA any fastmath flag means approximate division and square root; contraction is
+    on there by default.
+    """
+
+    def copy(self) -> dict:
+        """Return the options that hold on every target."""
+        of_the_cpu = {"fastmath", "_nrt", "no_cpython_wrapper", "no_cfunc_wrapper"}
+        return {key: value for key, value in self.items() if key not in of_the_cpu}
+
+
+def _element(fn: Callable, *, inlined: bool) -> Callable:
+    options = {"forceinline": inlined, **CPU_OPTIONS}
+    element = PRIVATE.Element(fn, targetoptions=options) if PRIVATE else numba.njit(**options)(fn)
+    element.targetoptions = TargetOptions(element.targetoptions)
+    return element
+
+
+def device_fn(fn: Callable) -> Callable:
+    """Compile an element function: inlined on the CPU, a device function on CUDA."""
+    return fn if JIT_DISABLED else _element(fn, inlined=True)
+
+
+def shared_fn(fn: Callable) -> Callable:
+    """Compile a function for loops on the CPU that call one copy of it and never inline it.
+
+    So its numbers are equal to the bit in all of them: a copy that is inlined may contract
+    otherwise. From Python it is called as a copy of its own.
+    """
+    return fn if JIT_DISABLED else _element(fn, inlined=False)
+
+
+def is_hashed(fn: Callable) -> bool:
+    """Whether the source of a function is part of the key of the cache."""
+    return fn.__module__.split(".")[0] in KERNEL_PACKAGES
+
+
+def cpu_kernel(
+    fn: Callable,
+    signatures: Iterable[Any] | None = None,
+    *,
+    parallel: bool = False,
+    cached: bool = True,
+) -> Callable:
+    """Compile a loop for the CPU, cached on disk; it releases the GIL and allocates nothing.
+
+    A loop with `numba.prange` may be compiled twice, serial and parallel. Loops that are called
+    through a table (`adjsim/engine/jit/calls.py`) need their `signatures` given; none is called
+    from C. One with a function bound into it whose source is not hashed must not be `cached`.
+    """
+    options = {**CPU_OPTIONS, "cache": cached, "nogil": True, "parallel": parallel}
+    options["no_cfunc_wrapper"] = True
+    options["_nrt"] = parallel  # `prange` allocates its own bookkeeping
+    if signatures is None or JIT_DISABLED:
+        return numba.njit(**options)(fn)
+    return numba.njit(list(signatures), **options)(fn)
+
+
+def specialise(template: Callable, name: str, **bindings: Any) -> Callable:
+    """Return a copy of a module-level function with some of its globals bound anew.
+
+    A closure over a compiled function is never found again in Numba's cache, since the
+    pickled cell differs from process to process; a global is no part of the key.
+    """
+    code = template.__code__.replace(co_name=name, co_qualname=name)
+    copy = types.FunctionType(code, {**template.__globals__, **bindings}, name)
+    copy.__qualname__ = name
+    copy.__module__ = template.__module__
+    copy.__doc__ = template.__doc__
+    return copy
+
+
+def thread_count(threads: int | None, *, large: bool) -> int:
+    """Return how many threads to use: those asked for, or all of them for large work."""
+    available = 1 if JIT_DISABLED else config.NUMBA_NUM_THREADS
+    if threads is None:
+        return min(numba.get_num_threads(), available) if large else 1
+    return min(checks.whole("threads", threads, 1), available)
+
+
+_pool = RLock()  # Numba's simplest pool ends the process if two threads enter it at once
+
+
+@contextmanager
+def using_threads(n: int) -> Iterator[None]:
+    """Run the block with Numba's pool limited to `n` threads; those of more take turns."""
+    with _pool if n > 1 else nullcontext():
+        before = numba.get_num_threads()
+        numba.set_num_threads(n)
+        try:
+            yield
+        finally:
+            numba.set_num_threads(before)
+
+
+class Device(StrEnum):
+    """Where a rollout or a rendering runs."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+@cache
+def cuda_module() -> Any:
+    """Return `numba.cuda`; each module of a kernel is handed to NVVM once.
+
+    It would hand a module on once along each path of calls that leads to it.
+    """
+    from numba import cuda
+
+    if not in_cuda_simulator():
+        from numba.cuda.codegen import CUDACodeLibrary
+
+        setattr(CUDACodeLibrary, "modules", property(_modules_once))  # noqa: B010
+    return cuda
+
+
+def _modules_once(library: Any) -> list[Any]:
+    """Return the modules of a library and of those that it calls."""
+    called = (module for own in library._linking_libraries for module in own.modules)
+    return list(dict.fromkeys([library._module, *called]))
+
+
+def in_cuda_simulator() -> bool:
+    """Whether `numba.cuda` runs kernels as Python threads (NUMBA_ENABLE_CUDASIM=1)."""
+    return bool(config.ENABLE_CUDASIM)
+
+
+def cuda_problem() -> str | None:
+    """Return why CUDA cannot be used here and the way out, or None if it can."""
+    if in_cuda_simulator():
+        return None
+    missing = [name for name in ("numba_cuda", "cupy") if find_spec(name) is None]
+    if missing:
+        return f"{' and '.join(missing)} not installed: {how_to_install('cuda')}"
+    try:
+        array_module(Device.CUDA)
+    except (ImportError, OSError) as error:
+        return f"cupy cannot be loaded ({error}): {how_to_install('cuda')}"
+    if not cuda_module().is_available():
+        return "no CUDA GPU or driver was found; check `nvidia-smi`, or use the CPU"
+    driver: Any = import_module("cuda.bindings.driver")
+    _, version = driver.cuDriverGetVersion()
+    if version < LEAST_CUDA:
+        return (
+            f"the NVIDIA driver knows CUDA {version // 1000}.{version % 1000 // 10}, and "
+            f"{LEAST_CUDA // 1000}.{LEAST_CUDA % 1000 // 10} is needed: install driver "
+            f"{LEAST_DRIVER} or later, or use the CPU"
+        )
+    return None
+
+
+def check_device(device: Device | str) -> Device:
+    """Return the device if it exists and can be used.
+
+    Raises
+    ------
+    ValueError
+        If it is neither "cpu" nor "cuda".
+    RuntimeError
+        If no GPU can be used.
+    """
+    if device not in list(Device):
+        raise ValueError(f"`device` must be cpu or cuda, got {device!r}.")
+    if device == Device.CUDA and (problem := cuda_problem()):
+        raise RuntimeError(f"`device` is cuda, but {problem}.")
+    return Device(device)
+
+
+def array_module(device: Device) -> Any:
+    """Return the module whose arrays live on the device: NumPy or CuPy."""
+    if device is Device.CUDA and not in_cuda_simulator():
+        import cupy  # pyright: ignore[reportMissingImports]
+
+        return cupy
+    return np
+
+
+def fourier_transforms(device: Device, threads: int) -> tuple[Callable, Callable]:
+    """Return `rfft2` and `irfft2` of arrays on the device: SciPy's or CuPy's."""
+    if device is Device.CUDA and not in_cuda_simulator():
+        try:
+            import_module("cupy.cuda.cufft")
+            fft = import_module("cupyx.scipy.fft")
+        except (ImportError, OSError) as error:
+            raise RuntimeError(
+                f"`device` is cuda, but cuFFT cannot be loaded ({error}): {how_to_install('cuda')}."
+            ) from error
+        return fft.rfft2, fft.irfft2
+    from scipy import fft
+
+    return partial(fft.rfft2, workers=threads), partial(fft.irfft2, workers=threads)
+
+
+def to_host(array: Any) -> np.ndarray:
+    """Return a NumPy array of an array on either device, CuPy's or one from `on_device`."""
+    if isinstance(array, np.ndarray):
+        return array
+    if not hasattr(array, "copy_to_host"):
+        return array.get()
+    found = array.copy_to_host()
+    cuda_module().synchronize()  # such a copy need not wait
+    return found
+
+
+@cache
+def _cuda_kernel(body: Callable, cached: bool) -> Any:
+    """Return a kernel; a cached one is found on disk by its name and its types alone."""
+    return cuda_module().jit(body, cache=cached)
+
+
+def launch_cooperative(body: Callable, width: int, args: tuple, *, cached: bool) -> None:
+    """Run a kernel whose grid synchronises, on about `width` threads, and wait for it.
+
+    `args` is a tuple of arrays, nested at will, which the kernel takes as one argument
+    and walks with a stride; it writes to those of the device. It must not be `cached` where a
+    function is bound into it whose source is not hashed.
+    """
+    block = 8 if in_cuda_simulator() else 128
+    arrays = on_device(args)
+    kernel, n_blocks = _cuda_kernel(body, cached), -(-max(width, 1) // block)
+    if in_cuda_simulator():
+        n_blocks = 1  # the simulator runs blocks one after the other
+    else:
+        compiled = kernel.compile((kernel.typeof_pyval(arrays),))
+        n_blocks = min(n_blocks, compiled.max_cooperative_grid_blocks(block))
+    kernel[n_blocks, block](arrays)
+    cuda_module().synchronize()
+
+
+# Bound by `specialise`.
+BODY: Any = None
+CUDA: Any = None
+
+
+def _each_index(n, args):
+    """Run `BODY(i, args)` in the thread of each index i below n."""
+    i = CUDA.grid(1)
+    if i < n:
+        BODY(i, args)
+
+
+@cache
+def index_kernel(body: Callable) -> Callable:
+    """Return the kernel, of (n, args), that runs a device function for each index below n."""
+    name = f"{body.__module__}.{body.__name__}_of_each_index".replace(".", "_")
+    return specialise(_each_index, name, BODY=body, CUDA=cuda_module())
+
+
+def on_device(arrays: Any) -> Any:
+    """Return the arrays of nested tuples as `launch` takes them; NumPy's are copied there.
+
+    CuPy owns all memory: a second allocator would not see what its pool keeps. Its work and our
+    kernels are in one stream, so nothing waits. In the simulator all arrays are NumPy's own.
+    """
+    if in_cuda_simulator():
+        return arrays
+    cuda, xp = cuda_module(), array_module(Device.CUDA)
+
+    def wrapped(array: Any) -> Any:
+        own = xp.asarray(array) if isinstance(array, np.ndarray) else array
+        return cuda.as_cuda_array(own, sync=False)
+
+    return _map_arrays(wrapped, arrays)
+
+
+def launch(body: Callable, n: int, args: tuple, *, cached: bool = True) -> None:
+    """Run the device function `body(i, args)` for each index i below n, a thread each.
+
+    `args` is a tuple of arrays from `on_device`, nested at will. Launches run one after the
+    other, in order with CuPy's work; `to_host` waits for them. As for the CPU, a body with a
+    function bound into it whose source is not hashed must not be `cached`.
+    """
+    if n > 0:
+        block = 8 if in_cuda_simulator() else 128
+        _cuda_kernel(index_kernel(body), cached)[-(-n // block), block](n, args)
+
+
+def _map_arrays(fn: Callable, tree: Any) -> Any:
+    """Apply `fn` to the leaves of nested tuples, named or not."""
+    if isinstance(tree, tuple):
+        parts = tuple(_map_arrays(fn, branch) for branch in tree)
+        return type(tree)(*parts) if hasattr(tree, "_fields") else parts
+    return fn(tree)
+
+
+@device_fn
+def lit(value, like):
+    """Return the constant `value` in the type of `like`.
+
+    An untyped literal would promote float32 arithmetic to float64.
+    """
+    return type(like)(value)
+
+
+def _prefetch(context, rows, i):
+    """Ask for the cache line where `rows[i]` begins, ahead of its use; i is unsigned."""
+    from llvmlite import ir
+    from numba.core import cgutils, types as kinds
+
+    def codegen(context, builder, signature, args):
+        kind = signature.args[0]
+        array = context.make_array(kind)(context, builder, args[0])
+        index = [args[1], *[context.get_constant(kinds.uint64, 0)] * (kind.ndim - 1)]
+        place = cgutils.get_item_pointer(context, builder, kind, array, index)
+        address, number = builder.bitcast(place, cgutils.voidptr_t), ir.IntType(32)
+        ask = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address.type], ask)
+        builder.call(prefetch, [address, number(0), number(3), number(1)])  # read, keep, data
+        return context.get_dummy_value()
+
+    return kinds.none(rows, kinds.uint64), codegen
+
+
+def _no_prefetch(rows, i):
+    """Ask for nothing: Python without compiler."""
+
+
+prefetch: Callable[..., None] = _no_prefetch if JIT_DISABLED else intrinsic(_prefetch)

@@ -1,0 +1,324 @@
+"""All that hangs on private parts of Numba's: it compiles faster with them, and runs without.
+
+`adjsim/engine/jit/backend.py` does without where they are not what they were: where this file
+cannot be imported, or Numba is newer than the last version that was tried.
+
+Element functions. To each function that it compiles, Numba adds two more, one to be called
+through from Python and one from C; it optimises all three and makes machine code of them. Loops
+inline an element function: what they link is LLVM's code, which is optimised where it is inlined,
+and they need neither the two others nor any machine code. Without the two compilation takes two
+thirds of its time where many arguments are arrays, and without the rest five sixths of that.
+
+Their arguments. Numba's own convention passes each number of tuples and arrays by itself, for
+callers that are not LLVM's code: of the packed arrays of a frame there are a thousand. Here every
+tuple and every array is one value, and a call looks after nothing that was raised: an element
+function that raises is not compiled, and what Numba itself may find wrong in one, such as an index
+beyond a tuple, ends it early, and is looked at only where indices are checked
+(NUMBA_BOUNDSCHECK=1). Where a loop calls one copy and does not inline it, the convention is
+Numba's: what is passed as numbers and addresses is faster to call.
+
+Files of the cache. Each gets a checksum behind its pickle, where Numba alone would ignore it; one
+that is damaged is dropped and compiled again.
+"""
+
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from pickle import dumps
+from typing import Any, Literal, NoReturn
+
+import numba
+from llvmlite.ir import IRBuilder
+from numba import _dynfunc  # pyright: ignore[reportAttributeAccessIssue]
+from numba.core import caching, cgutils, config as numba_config, types
+from numba.core.callconv import CPUCallConv
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, _LowerResult
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.errors import UnsupportedError
+from numba.core.imputils import impl_ret_new_ref
+from numba.core.lowering import Lower
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+
+from adjsim.engine.jit.kernel_cache import warn_once
+
+
+LAST_TRIED = (0, 68)  # version of Numba
+config: Any = numba_config  # its members are set when it is loaded
+
+
+class WholeArguments:
+    """Packs arguments of some types; in the place of Numba's `ArgPacker`."""
+
+    def __init__(self, models: Any, kinds: Sequence[Any]) -> None:
+        self._models = [models.lookup(kind) for kind in kinds]
+        self._parts = [model.get_argument_type() for model in self._models]
+
+    @property
+    def argument_types(self) -> tuple[Any, ...]:
+        """Types of what is passed: of nothing that holds nothing."""
+        return tuple(
+            model.get_value_type()
+            for model, parts in zip(self._models, self._parts, strict=True)
+            if not _is_empty(parts)
+        )
+
+    def as_arguments(self, builder: Any, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Return what is passed of the values."""
+        del builder
+        return tuple(
+            value for value, parts in zip(values, self._parts, strict=True) if not _is_empty(parts)
+        )
+
+    def from_arguments(self, builder: Any, args: Sequence[Any]) -> list[Any]:
+        """Return the values of what was passed."""
+        passed = iter(args)
+        return [
+            model.from_argument(builder, parts) if _is_empty(parts) else next(passed)
+            for model, parts in zip(self._models, self._parts, strict=True)
+        ]
+
+    def assign_names(self, args: Sequence[Any], names: Sequence[str]) -> None:
+        """Name what is passed."""
+        there = (
+            name for name, parts in zip(names, self._parts, strict=True) if not _is_empty(parts)
+        )
+        for arg, name in zip(args, there, strict=True):
+            arg.name = name
+
+
+def _is_empty(parts: Any) -> bool:
+    """Whether what Numba would pass of a type, a type or a tuple of such, is nothing."""
+    return isinstance(parts, tuple) and all(_is_empty(part) for part in parts)
+
+
+class ElementCallConv(CPUCallConv):
+    """Numba's convention, but for the arguments."""
+
+    def _get_arg_packer(self, argtypes: Sequence[Any]) -> Any:
+        return WholeArguments(self.context.data_model_manager, argtypes)
+
+
+def convention_of(context: Any, described: Any) -> CPUCallConv:
+    """Return how a function is called: Numba's own way where it is not inlined."""
+    return ElementCallConv(context) if described.inline else CPUCallConv(context)
+
+
+def declare(context: Any, module: Any, described: Any) -> Any:
+    """Return an element function as a module knows it, `described` by Numba."""
+    convention = convention_of(context, described)
+    kind = convention.get_function_type(described.restype, described.argtypes)
+    function = cgutils.get_or_insert_function(module, kind, described.mangled_name)
+    convention.decorate_function(function, described.args, described.argtypes)
+    function.attributes.add("alwaysinline" if described.inline else "noinline")
+    return function
+
+
+def call_of(described: Any, libraries: Sequence[Any]) -> Callable:
+    """Return what writes a call of an element function; in the place of Numba's `user_function`.
+
+    What the function says of its success is looked at only where indices are checked.
+    """
+
+    def write(context: Any, builder: Any, _: Any, args: Sequence[Any]) -> Any:
+        function = declare(context, builder.module, described)
+        result, convention = described.restype, convention_of(context, described)
+        if config.BOUNDSCHECK:
+            status, value = convention.call_function(
+                builder, function, result, described.argtypes, args
+            )
+            with cgutils.if_unlikely(builder, status.is_error):
+                context.call_conv.return_status_propagate(builder, status)
+            return impl_ret_new_ref(context, builder, result, value)
+        found, problem = (
+            cgutils.alloca_once(builder, place.type.pointee) for place in function.args[:2]
+        )
+        passed = convention._get_arg_packer(described.argtypes)
+        builder.call(function, [found, problem, *passed.as_arguments(builder, args)])
+        value = context.get_returned_value(builder, result, builder.load(found))
+        return impl_ret_new_ref(context, builder, result, value)
+
+    implementation: Any = write
+    implementation.signature = described.argtypes
+    implementation.libs = tuple(libraries)
+    return implementation
+
+
+NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class LinkedLibrary(JITCodeLibrary):
+    """The code of an element function, which is linked into loops and never run by itself.
+
+    It has no address, so that no element function can be passed on as a value; and Numba is told
+    nothing of its environment, so that none can print what it computed.
+    """
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the loops: they do it again in any case."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class ElementLower(Lower):
+    """Writes LLVM's code of a function, which takes its arguments whole if it is inlined."""
+
+    @property
+    def call_conv(self) -> CPUCallConv:
+        """The convention by which the function is called."""
+        return convention_of(self.context, self.fndesc)
+
+    def setup_function(self, fndesc: Any) -> None:
+        """Begin the function: as Numba does, but for how it is declared."""
+        self.function = declare(self.context, self.module, fndesc)
+        self.entry_block = self.function.append_basic_block("entry")
+        self.builder = IRBuilder(self.entry_block)
+        self.call_helper = self.call_conv.init_call_helper(self.builder)
+
+    def lower_static_raise(self, inst: Any) -> NoReturn:
+        """Refuse to compile what raises: who calls an element function does not ask."""
+        raise UnsupportedError(
+            "An element function can neither raise nor assert: no loop would notice. Check what "
+            "comes in where it is handed over, or return NaN.",
+            inst.loc,
+        )
+
+    lower_dynamic_raise = lower_static_raise
+
+    def _lower_call_RecursiveCall(self, fnty: Any, expr: Any, signature: Any) -> NoReturn:
+        del signature
+        raise UnsupportedError(f"An element function cannot call itself, as {fnty} does.", expr.loc)
+
+
+def refuse(state: Any) -> None:
+    """Raise if a function takes or returns what is not passed whole."""
+    name = state.func_id.func_qualname
+    if isinstance(state.return_type, types.Optional):
+        raise UnsupportedError(
+            f"The element function {name} returns {state.return_type.type} on one way and None on "
+            "another. Return one kind of value."
+        )
+    if any(isinstance(kind, types.StarArgTuple | types.StarArgUniTuple) for kind in state.args):
+        raise UnsupportedError(f"The element function {name} has *args. Take one tuple instead.")
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class ElementLowering(NativeLowering):
+    """Numba's lowering, which ends before machine code is made."""
+
+    _name = "element_lowering"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        """What writes LLVM's code."""
+        return ElementLower
+
+    def run_pass(self, state: Any) -> Literal[True]:
+        """Write LLVM's code of a function, and have others link it."""
+        refuse(state)
+        state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        found, nowhere = state["cr"], 0
+        # What Numba knows a compiled function by; this one has no address.
+        entry = _dynfunc.make_function(
+            found.fndesc.lookup_module(), found.fndesc.qualname.split(".")[-1], "", nowhere,
+            found.env, (state.library,),
+        )  # fmt: skip
+        call = call_of(found.fndesc, [state.library])
+        state.targetctx.insert_func_defn([(call, entry, found.fndesc.argtypes)])
+        state["cr"] = _LowerResult(found.fndesc, found.call_helper, cfunc=entry, env=found.env)
+        return True
+
+
+class ElementCompiler(Compiler):
+    """Numba's compiler with `ElementLowering`."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return Numba's pipeline with one pass exchanged."""
+        (usual,) = super().define_pipelines()
+        pipeline = PassManager(usual.pipeline_name)
+        for each, what in usual.passes:
+            pipeline.add_pass(ElementLowering if each is NativeLowering else each, what)
+        pipeline.finalize()
+        return [pipeline]
+
+
+class Element(CPUDispatcher):
+    """An element function; a call from Python goes to a copy that has wrappers."""
+
+    def __init__(self, fn: Callable, locals: Any = None, targetoptions: Any = None) -> None:
+        options = {**(targetoptions or {}), "nopython": True, **NO_WRAPPERS}
+        # Numba 0.61 wants a mapping of locals.
+        super().__init__(fn, locals or {}, options, ElementCompiler)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the copy, which is compiled in its first call."""
+        return self._from_python(*args, **kwargs)
+
+    @cached_property
+    def _from_python(self) -> Callable:
+        own = {"nopython", *NO_WRAPPERS}
+        options = {key: value for key, value in self.targetoptions.items() if key not in own}
+        return numba.njit(**options)(self.py_func)
+
+
+class CheckedFile(caching.IndexDataCacheFile):
+    """A file of Numba's cache that is read only if it is as it was written."""
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep a compiled kernel; where it cannot be written, go on without."""
+        try:
+            super().save(key, data)
+        except OSError as error:
+            warn_once("disk", f"compiled kernels are not kept for the next run: {error}")
+
+    def _dump(self, obj: Any) -> bytes:
+        data = super()._dump(obj)
+        return data + _checksum(data)
+
+    def _load_index(self) -> dict[Any, Any]:
+        try:
+            data = Path(self._index_path).read_bytes()
+        except FileNotFoundError:
+            return {}
+        version = dumps(self._version, protocol=-1)
+        if data.startswith(version) and _is_good(data[len(version) :]):
+            return super()._load_index()
+        self._drop(self._index_path)
+        return {}
+
+    def _load_data(self, name: str) -> Any:
+        path = self._data_path(name)
+        if not _is_good(Path(path).read_bytes()):
+            self._drop(path)
+            raise OSError(f"{path} is damaged")  # Numba compiles what it cannot read
+        return super()._load_data(name)
+
+    def _drop(self, path: str) -> None:
+        """Remove a damaged file."""
+        with suppress(OSError):
+            os.unlink(path)
+        warn_once(
+            "file", f"the kernel cache has damaged files, such as {path}: they are compiled again"
+        )
+
+
+def _checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(4, "little")
+
+
+def _is_good(data: bytes) -> bool:
+    return len(data) > 4 and data[-4:] == _checksum(data[:-4])
+
+
+def check_files() -> None:
+    """Let Numba check the files of its cache."""
+    caching.IndexDataCacheFile = CheckedFile

@@ -1,0 +1,282 @@
+"""Where everything of a batch of worlds lies in flat arrays: all that whole numbers decide.
+
+Worlds are packed in groups of a few hundred elements, so that a thread can carry a group
+through a whole rollout without leaving its cache. Forces are put in columns, one kind each, so
+that every world has its forces in its own order; the elements of a group's forces of one column
+are tiled together. Each world has its own range of nodes, of bodies and of body points:
+
+    rows of X and V    nodes of world 0, of world 1, ... then body points of world 0, 1, ...
+    rows of P          bodies of world 0, of world 1, ...
+
+A search runs models of the same nodes and elements again and again with other numbers: of small
+ones the layout is kept, found again by the nodes of their elements.
+
+Tests: `tests/engine/test_layouts.py`, `tests/test_worlds.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+
+from adjsim.engine.assembly import (
+    CONSTS,
+    N_TILES,
+    NODES,
+    PARAMS,
+    SERIES,
+    SERIES_STRIDE,
+    SLOTS,
+    TILE,
+)
+from adjsim.engine.tiles import join, to_tiles
+from adjsim.forces.element import ElementKind, Force
+from adjsim.model import Model
+
+
+K = TypeVar("K")
+T = TypeVar("T")
+GROUP = 1000  # elements at most in a group, unless one world has more
+KEPT_SIZE = 15_000  # elements and nodes of all worlds: to lay out more takes no time beside steps
+KEPT_LAYOUTS = 16
+_kept: dict[Any, "Layout"] = {}  # the oldest first
+_lock = Lock()  # of `_kept`: rollouts run in several threads
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where worlds lie in flat arrays.
+
+    `kinds` of the columns and `columns`, those of the forces of each world;
+    `table` (n_groups n_columns, 7) int64, the row of column c of group g is g n_columns + c;
+    `nodes` uint32, flat by tiles; `node_ptr`, `node_slots`: the slots each row of X adds up, in
+    order; `velocity_ptr`, `velocity_slots`: the same for the forces that read velocities;
+    `world_of` (n_nodes + n_bodies,): the world of each node, then of each body; `group_ends`
+    (n_groups + 1,): the worlds of each group; `node_ends`, `point_ends`, `body_ends`
+    (n_worlds + 1,): nodes, points, bodies of each world; `element_starts` (n_worlds, n_columns):
+    where its elements begin among its group's.
+    """
+
+    kinds: tuple[ElementKind, ...]
+    columns: tuple[tuple[int, ...], ...]
+    table: np.ndarray
+    nodes: np.ndarray
+    node_ptr: np.ndarray
+    node_slots: np.ndarray
+    velocity_ptr: np.ndarray
+    velocity_slots: np.ndarray
+    world_of: np.ndarray
+    group_ends: np.ndarray
+    node_ends: np.ndarray
+    point_ends: np.ndarray
+    body_ends: np.ndarray
+    element_starts: np.ndarray
+    n_slots: int
+
+
+def count_elements(model: Model) -> int:
+    """Return how many elements all forces of a model have."""
+    return sum(len(force.nodes) for force in model.forces.values())
+
+
+def align(worlds: Sequence[Sequence[K]]) -> tuple[tuple[K, ...], tuple[tuple[int, ...], ...]]:
+    """Return columns that hold the kinds of each world in order, and where each lies in them."""
+    kinds: list[K] = []
+    different = dict.fromkeys(map(tuple, worlds))
+    for own in different:
+        at = 0
+        for kind in own:
+            if kind in kinds[at:]:
+                at = kinds.index(kind, at)
+            else:
+                kinds.insert(at, kind)
+            at += 1
+    places = {}
+    for own in different:
+        found: list[int] = []
+        for kind in own:
+            found.append(kinds.index(kind, found[-1] + 1 if found else 0))
+        places[own] = tuple(found)
+    return tuple(kinds), tuple(places[tuple(own)] for own in worlds)
+
+
+def spread(own: Sequence[T], columns: Sequence[int], absent: Sequence[T]) -> list[T]:
+    """Return what a world has by force as it has it by column, of `absent` where it has none."""
+    found = list(absent)
+    for column, part in zip(columns, own, strict=True):
+        found[column] = part
+    return found
+
+
+def lay_out(models: Sequence[Model], n_rows: Sequence[Sequence[int]], n_parts: int) -> Layout:
+    """Return the layout of worlds whose series have so many rows, in `n_parts` groups or more.
+
+    0 is one group, whatever its size, if it can be: a GPU has no use for more. `n_rows` are by
+    world and force.
+    """
+    forces = [tuple(model.forces.values()) for model in models]
+    if sum(count_elements(model) + model.n_rows for model in models) > KEPT_SIZE:
+        return _lay_out(models, forces, n_rows, n_parts)
+    worlds = [
+        (model.n_nodes, model.n_rows, model.n_bodies, *map(_content, own))
+        for model, own in zip(models, forces, strict=True)
+    ]
+    key = (n_parts, GROUP, tuple(worlds), tuple(map(tuple, n_rows)))
+    with _lock:
+        layout = _kept.pop(key, None)
+    if layout is None:
+        layout = _lay_out(models, forces, n_rows, n_parts)
+    with _lock:
+        _kept[key] = layout  # now the youngest
+        if len(_kept) > KEPT_LAYOUTS:
+            del _kept[next(iter(_kept))]
+    return layout
+
+
+def _content(force: Force) -> tuple[ElementKind, bytes]:
+    """Return what the layout of a force depends on."""
+    return force.kind, np.asarray(force.nodes, np.int64).tobytes()
+
+
+def _lay_out(
+    models: Sequence[Model],
+    forces: Sequence[Sequence[Force]],
+    n_rows: Sequence[Sequence[int]],
+    n_parts: int,
+) -> Layout:
+    placement = Placement(models)
+    kinds, columns = align([[force.kind for force in own] for own in forces])
+    none = [np.zeros((0, kind.n_nodes), np.int64) for kind in kinds]
+    n_rows = [spread(own, at, [1] * len(kinds)) for own, at in zip(n_rows, columns, strict=True)]
+    group_ends = group_worlds([count_elements(model) for model in models], n_rows, n_parts)
+    nodes = [
+        spread([placement.rows(w, f.nodes) for f in own], columns[w], none)
+        for w, own in enumerate(forces)
+    ]
+    joined = join(nodes, group_ends)
+    rows_of = [n for first in group_ends[:-1] for n in n_rows[first]]  # of each row of the table
+    table = _table(kinds, [len(part) for part in joined], rows_of)
+    moving = [
+        part if kinds[row % len(kinds)].uses_velocity else part[:0]
+        for row, part in enumerate(joined)
+    ]
+    flat = [to_tiles(part, np.dtype(np.uint32)) for part in joined]
+    node_ptr, node_slots = _slot_lists(joined, table, placement.n_rows)
+    velocity_ptr, velocity_slots = _slot_lists(moving, table, placement.n_rows)
+    return Layout(
+        kinds=kinds,
+        columns=columns,
+        table=table,
+        nodes=np.concatenate([*flat, np.zeros(0, np.uint32)]),
+        node_ptr=node_ptr,
+        node_slots=node_slots,
+        velocity_ptr=velocity_ptr,
+        velocity_slots=velocity_slots,
+        world_of=placement.world_of(),
+        group_ends=group_ends,
+        node_ends=placement.node_ends,
+        point_ends=placement.point_ends,
+        body_ends=placement.body_ends,
+        element_starts=_element_starts(nodes, group_ends),
+        n_slots=3 * sum(part.size for part in flat),
+    )
+
+
+def group_worlds(sizes: Sequence[int], n_rows: Sequence[Sequence[int]], n_parts: int) -> np.ndarray:
+    """Return which worlds share a group, (n_groups + 1,) ends; `n_parts` or more if it can be.
+
+    `sizes`: elements of each world; `n_rows`: rows of each of its series, alike in one group,
+    since a row of the table has one stride.
+    """
+    limit = min(GROUP, -(-sum(sizes) // n_parts)) if n_parts else sum(sizes)
+    ends, filled = [0], 0
+    for world, size in enumerate(sizes):
+        if world > ends[-1] and (filled + size > limit or n_rows[world] != n_rows[world - 1]):
+            ends.append(world)
+            filled = 0
+        filled += size
+    return np.array([*ends, len(sizes)])
+
+
+class Placement:
+    """Where each world's nodes, body points and bodies are among those of all worlds."""
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        def ends(counts: list[int]) -> np.ndarray:
+            return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+        self.node_ends = ends([model.n_nodes for model in models])
+        self.point_ends = ends([model.n_rows - model.n_nodes for model in models])
+        self.body_ends = ends([model.n_bodies for model in models])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of nodes and body points of all worlds."""
+        return int(self.node_ends[-1] + self.point_ends[-1])
+
+    def world_of(self) -> np.ndarray:
+        """Return the world of each node, then of each body, (n_nodes + n_bodies,) int64."""
+        worlds = np.arange(len(self.node_ends) - 1)
+        return np.concatenate(
+            [np.repeat(worlds, np.diff(ends)) for ends in (self.node_ends, self.body_ends)]
+        )
+
+    def rows(self, world: int, nodes: np.ndarray) -> np.ndarray:
+        """Return rows of X for a world's own numbers of nodes and body points."""
+        first, last = self.node_ends[world], self.node_ends[world + 1]
+        points = self.node_ends[-1] + self.point_ends[world] + first - last
+        return nodes + np.where(nodes < last - first, first, points)
+
+
+def _table(
+    kinds: Sequence[ElementKind], n_elements: Sequence[int], n_rows: Sequence[int]
+) -> np.ndarray:
+    """Return the table: where the blocks of each force of each group begin."""
+    own = [kinds[row % len(kinds)] for row in range(len(n_elements))]
+    n_tiles = np.array([-(-n // TILE) for n in n_elements], np.int64)
+    widths = {
+        NODES: [kind.n_nodes for kind in own],
+        CONSTS: [kind.n_consts for kind in own],
+        PARAMS: [kind.n_params for kind in own],
+        SERIES: [n * kind.n_series for n, kind in zip(n_rows, own, strict=True)],
+    }
+    table = np.zeros((len(own), 7), np.int64)
+    for column, width in widths.items():
+        sizes = n_tiles * TILE * np.array(width, np.int64)
+        table[:, column] = np.cumsum(sizes) - sizes
+    table[:, N_TILES] = n_tiles
+    table[:, SLOTS] = 3 * table[:, NODES]
+    strides = [kind.n_series if n > 1 else 0 for n, kind in zip(n_rows, own, strict=True)]
+    table[:, SERIES_STRIDE] = n_tiles * TILE * np.array(strides, np.int64)
+    return table
+
+
+def _slot_lists(
+    nodes: Sequence[np.ndarray], table: np.ndarray, n_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which slots each row of X adds up, ordered by force, element and local node.
+
+    `nodes` by row of the table. Only forces of one group touch a node.
+    """
+    owners, slots = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for start, part in zip(table[:, SLOTS], nodes, strict=True):
+        n, k = part.shape
+        e, a = np.divmod(np.arange(n * k), k)
+        owners.append(part.ravel())
+        slots.append(start + (e // TILE * k + a) * 3 * TILE + e % TILE)
+    owner = np.concatenate(owners)
+    order = np.argsort(owner, kind="stable")
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_rows))])
+    return ptr.astype(np.uint32), np.concatenate(slots)[order].astype(np.uint32)
+
+
+def _element_starts(nodes: Sequence[Sequence[np.ndarray]], group_ends: np.ndarray) -> np.ndarray:
+    """Return where each world's elements begin among its group's, (n_worlds, n_columns)."""
+    counts = np.array([[len(part) for part in own] for own in nodes], np.int64)
+    for first, last in pairwise(group_ends):
+        own = counts[first:last]
+        counts[first:last] = np.cumsum(own, axis=0) - own
+    return counts

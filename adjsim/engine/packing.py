@@ -1,0 +1,204 @@
+r"""Models as flat arrays: a batch of worlds that do not touch, or one model, a batch of one.
+
+Where what lies is the business of `adjsim/engine/layouts.py`; here the numbers are put there. Tiles
+always run whole and every node adds up its own slots in the order force, element, local node, so
+what a world gets does not depend, to the bit, on the worlds beside it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+from weakref import finalize
+
+import numpy as np
+
+from adjsim.engine.assembly import CONSTS, PARAMS, SERIES, TILE
+from adjsim.engine.layouts import Layout, lay_out, spread
+from adjsim.engine.loop_arrays import Bodies, Elements, ModelArrays, Nodes
+from adjsim.engine.tiles import join, to_tiles
+from adjsim.forces.element import Force
+from adjsim.model import Model
+from adjsim.rigid.bodies import pack_bodies
+
+
+T = TypeVar("T")
+# Elements of a force whose rows are kept, and numbers of a series: packing more takes no time
+# beside steps.
+KEPT = 10_000
+_kept_rows: dict[int, dict[int, np.ndarray]] = {}  # by the id of a force, as long as it lives
+_kept_series: dict[int, tuple[int, np.ndarray]] = {}  # the same; for how many steps, and the rows
+
+
+@dataclass(frozen=True)
+class PackedModels(Layout):
+    """Worlds as flat arrays of one dtype, shared by forward and reverse: numbers in a layout.
+
+    `consts`, `params`, `series` flat by tiles; `w` (n_nodes,) 1/kg; `gravity` (n_worlds, 3);
+    `bodies` as `adjsim/rigid/rows.py` has them.
+    """
+
+    consts: np.ndarray
+    params: np.ndarray
+    series: np.ndarray
+    w: np.ndarray
+    gravity: np.ndarray
+    bodies: Bodies
+
+    @property
+    def arrays(self) -> ModelArrays:
+        """What loops read."""
+        return ModelArrays(
+            Elements(self.table, self.nodes, self.consts, self.params, self.series),
+            Nodes(
+                self.w, self.gravity, self.node_ptr, self.node_slots, self.velocity_ptr,
+                self.velocity_slots, self.world_of,
+            ),
+            self.bodies,
+        )  # fmt: skip
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of worlds."""
+        return len(self.group_ends) - 1
+
+    @property
+    def n_worlds(self) -> int:
+        """Number of worlds."""
+        return len(self.node_ends) - 1
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all worlds."""
+        return int(self.node_ends[-1])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of nodes and body points of all worlds: the rows of X."""
+        return self.n_nodes + int(self.point_ends[-1])
+
+    @property
+    def n_bodies(self) -> int:
+        """Number of bodies of all worlds: the rows of P."""
+        return int(self.body_ends[-1])
+
+    @property
+    def scratch_size(self) -> int:
+        """Numbers of scratch that one thread needs in any tile loop."""
+        return TILE * 3 * 5 * max((kind.n_nodes for kind in self.kinds), default=1)
+
+    def slices(self, world: int) -> tuple[slice, slice, slice]:
+        """Return a world's rows: its nodes and its body points in X and V, its bodies in P."""
+        (n0, n1), (k0, k1), (b0, b1) = (
+            ends[world : world + 2].tolist()
+            for ends in (self.node_ends, self.n_nodes + self.point_ends, self.body_ends)
+        )
+        return slice(n0, n1), slice(k0, k1), slice(b0, b1)
+
+    def moved(self, xp: Any) -> "PackedModels":
+        """Return a copy whose arrays that loops read belong to the array module `xp`."""
+        host = ("group_ends", "node_ends", "point_ends", "body_ends", "element_starts")
+        arrays: dict[str, Any] = {
+            f.name: xp.asarray(getattr(self, f.name))
+            for f in fields(self)
+            if f.name not in host and isinstance(getattr(self, f.name), np.ndarray)
+        }
+        arrays["bodies"] = Bodies(*(xp.asarray(part) for part in self.bodies))
+        return replace(self, **arrays)
+
+
+def pack(models: Sequence[Model], n_steps: int, dtype: np.dtype, n_parts: int = 1) -> PackedModels:
+    """Pack models, each a world, into flat arrays by tiles.
+
+    In `n_parts` groups or more, if there are so many worlds; 0 is one group.
+
+    Raises
+    ------
+    ValueError
+        If a series has neither one row nor `n_steps` rows.
+    """
+    packed = _each_once(models, lambda name, force: _pack_force(name, force, n_steps, dtype))
+    layout = lay_out(models, [[len(part[SERIES]) for part in own] for own in packed], n_parts)
+
+    def flat(column: int) -> np.ndarray:
+        worlds = [[part[column] for part in world] for world in packed]
+        return flat_tiles(join_columns(worlds, layout, column), dtype)
+
+    return PackedModels(
+        **vars(layout),
+        consts=flat(CONSTS),
+        params=flat(PARAMS),
+        series=flat(SERIES),
+        w=np.concatenate([model.inverse_mass for model in models]).astype(dtype),
+        gravity=np.stack([model.gravity for model in models]).astype(dtype),
+        bodies=_pack_bodies(models, layout, dtype),
+    )
+
+
+def _pack_bodies(models: Sequence[Model], layout: Layout, dtype: np.dtype) -> Bodies:
+    """Return the bodies of all worlds."""
+    firsts = layout.node_ends[-1] + layout.point_ends
+    parts = [
+        pack_bodies(model.bodies, int(first), dtype)
+        for model, first in zip(models, firsts[:-1], strict=True)
+    ]
+    ptr = np.concatenate([*(part.point_ptr[:-1] for part in parts), firsts[-1:]])
+    arms = np.concatenate([part.arms for part in parts])
+    return Bodies(ptr, arms, np.concatenate([part.params for part in parts]))
+
+
+def _pack_force(name: str, force: Force, n_steps: int, dtype: np.dtype) -> dict[int, np.ndarray]:
+    """Return the rows of a force by column; a force never changes, so a small one's are kept."""
+    force.check_steps(n_steps, name)
+    rows = _kept_rows.get(id(force))
+    if rows is None:
+        rows = {CONSTS: force.pack_consts(), PARAMS: force.pack_params()}
+        if len(force.nodes) <= KEPT:
+            _kept_rows[id(force)] = rows
+            finalize(force, _kept_rows.pop, id(force), None)  # two threads may both keep them
+    force.check_precision(rows[CONSTS], dtype, name)
+    return {**rows, SERIES: _pack_series(force, n_steps)}
+
+
+def _pack_series(force: Force, n_steps: int) -> np.ndarray:
+    """Return the rows of a force's series; the last ones are kept unless they are many."""
+    kept = _kept_series.get(id(force))
+    if kept is not None:
+        steps, series = kept
+        is_constant = steps > 1 and len(series) == 1  # of one step a series has one row too
+        if is_constant or steps == n_steps:
+            return series
+    series = force.pack_series(n_steps)
+    if series.size <= KEPT:
+        _kept_series[id(force)] = n_steps, series
+        if kept is None:
+            finalize(force, _kept_series.pop, id(force), None)
+    return series
+
+
+def _each_once(models: Sequence[Model], make: Callable[[str, Force], T]) -> list[list[T]]:
+    """Return `make(name, force)` of every force of every model; worlds that share one, share it."""
+    made: dict[int, T] = {}
+    for model in models:
+        for name, force in model.forces.items():
+            if id(force) not in made:
+                made[id(force)] = make(name, force)
+    return [[made[id(force)] for force in model.forces.values()] for model in models]
+
+
+def join_columns(
+    worlds: Sequence[Sequence[np.ndarray]], layout: Layout, column: int
+) -> list[np.ndarray]:
+    """Join rows of one column of the table, by world and force: one array per row of the table."""
+    shapes = {
+        CONSTS: [(0, kind.n_consts) for kind in layout.kinds],
+        PARAMS: [(0, kind.n_params) for kind in layout.kinds],
+        SERIES: [(1, 0, kind.n_series) for kind in layout.kinds],
+    }
+    none = [np.zeros(shape) for shape in shapes[column]]
+    both = zip(worlds, layout.columns, strict=True)
+    return join([spread(own, at, none) for own, at in both], layout.group_ends)
+
+
+def flat_tiles(joined: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
+    """Return joined rows by tiles in one flat array, the rows of a series one after the other."""
+    return np.concatenate([*(to_tiles(part, dtype) for part in joined), np.zeros(0, dtype)])

@@ -1,0 +1,311 @@
+"""A packed model, or a batch of them, with its compiled loop and work arrays, on CPU or GPU."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adjsim.engine.assembly import TILE
+from adjsim.engine.cuda_timeloop import advance_on_gpu
+from adjsim.engine.jit.backend import (
+    Device,
+    array_module,
+    check_device,
+    thread_count,
+    to_host,
+    using_threads,
+)
+from adjsim.engine.layouts import count_elements
+from adjsim.engine.loop_arrays import States, Steps, Work
+from adjsim.engine.packing import PackedModels, pack
+from adjsim.engine.parts import even_shares, whole_groups
+from adjsim.engine.timeloop import (
+    Calls,
+    advance_alone,
+    advance_together,
+    force_table,
+    loop_kernel,
+    place_kernel,
+    place_states_kernel,
+    step_table,
+)
+from adjsim.model import Model, State, Trajectory
+from adjsim.rigid.bodies import pack_bodies
+from adjsim.rigid.pose import BodyTrajectory
+from adjsim.rigid.rows import STATE_SIZE
+from adjsim.system import Fields, OnDivergence, RolloutError, Stepper, make_stepper
+from adjsim.worlds import Batch
+
+
+# Work below this many tiles is done before a second thread has woken up; measured with
+# `python -m benchmarks.timing`. Worlds meet at no barrier in every step.
+PARALLEL_TILES = 256
+PARALLEL_TILES_OF_WORLDS = 32
+NEVER = np.iinfo(np.int64).max
+
+
+class ModelStepper(Stepper[Any, Any]):
+    """Packed models that can be advanced; the fields are X, V and P of all worlds.
+
+    X and V hold the nodes and then the points of the bodies, (n_rows, packed.n_rows, 3); P
+    holds the states of the bodies, (n_rows, packed.n_bodies, 13). A state and a trajectory are
+    those of the one model, or, if `is_batch`, lists of them.
+    """
+
+    def __init__(
+        self, system: Model | Batch, packed: PackedModels, dtype: np.dtype, dt: float, n_steps: int
+    ) -> None:
+        self.is_batch = isinstance(system, Batch)
+        self.models = worlds_of(system)
+        self.packed = packed
+        self.dtype = dtype
+        self.dt = dt
+        self.n_steps = n_steps
+        self.diverged = np.full(len(self.models), NEVER)  # step, of each marked world
+
+    def allocate(self, n_rows: int) -> Fields:
+        """Return X, V and P with so many rows."""
+        return self.fields_of(n_rows, self.packed.n_rows)
+
+    def fields_of(self, n_rows: int, n_nodes: int) -> Fields:
+        """Return X and V of so many nodes or points, and P."""
+        nodes, bodies = (n_rows, n_nodes, 3), (n_rows, self.packed.n_bodies, STATE_SIZE)
+        return tuple(self.xp.empty(shape, self.dtype) for shape in (nodes, nodes, bodies))
+
+    def load(self, state: Any, fields: Fields, row: int) -> None:
+        """Write positions and velocities to a row, those of body points from their bodies."""
+        for field, part in zip(fields, self.initial(state), strict=True):
+            field[row] = self.xp.asarray(part)
+
+    def initial(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return a row of X, V and P for an initial state, on the host."""
+        x, v = (np.empty((self.packed.n_rows, 3), self.dtype) for _ in range(2))
+        p = np.zeros((self.packed.n_bodies, STATE_SIZE), self.dtype)
+        for world, (model, own) in enumerate(zip(self.models, self.states(state), strict=True)):
+            nodes, points, bodies = self.packed.slices(world)
+            x[nodes], v[nodes] = own.x, own.v
+            for name, part in model.body_slices().items():
+                p[bodies][part] = own.bodies[name].pack()
+            if model.n_bodies:
+                packed, n = pack_bodies(model.bodies, 0, self.dtype), model.n_bodies
+                place_kernel(self.dtype)(0, n, packed, States(x[points], v[points], p[bodies]))
+        return x, v, p
+
+    def states(self, state: Any) -> Sequence[State]:
+        """Return the states of the worlds."""
+        return state if self.is_batch else [state]
+
+    def trajectory(self, steps: np.ndarray, fields: Fields) -> Any:
+        """Return copies of the first rows: the frames, of every world in a batch."""
+        x, v, p = (to_host(part[: len(steps)].copy()) for part in fields)
+        found = []
+        for world, model in enumerate(self.models):
+            lost = int(self.diverged[world])
+            nodes, _, own = self.packed.slices(world)
+            slices = model.body_slices()
+            if lost != NEVER:
+                after = steps > lost
+                p[after, own] = x[after, nodes] = v[after, nodes] = np.nan
+            bodies = {name: BodyTrajectory.unpack(p[:, own][:, s]) for name, s in slices.items()}
+            own_x, own_v = (np.ascontiguousarray(part[:, nodes]) for part in (x, v))
+            diverged = None if lost == NEVER else lost
+            found.append(Trajectory(steps, self.dt, own_x, own_v, bodies, diverged))
+        return found if self.is_batch else found[0]
+
+    @abstractmethod
+    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
+        """Advance; return for each world how many of the steps stayed finite.
+
+        Where worlds that diverge end the rollout, at least one of a group says it.
+        """
+
+    def advance(self, k0: int, rows: np.ndarray, fields: Fields) -> None:
+        """Run from state k0, in compiled code from the first step to the last."""
+        self.check_finite(self.run(k0, rows, fields), k0, rows, fields)
+
+    def check_finite(self, finite: np.ndarray, k0: int, rows: np.ndarray, fields: Fields) -> None:
+        """Complain if fewer steps stayed finite than were to be done, or mark the worlds."""
+        done = int(finite.min())
+        if done >= len(rows) - 1:
+            return
+        if self.on_divergence is OnDivergence.MARK:
+            lost = np.where(finite < len(rows) - 1, k0 + finite, NEVER)
+            self.diverged = np.minimum(self.diverged, lost)  # a sweep may run a step again
+            return
+        X, _, P = fields
+        step, row = k0 + done, int(rows[done + 1])
+        x, p, before = to_host(X[row]), to_host(P[row]), to_host(X[int(rows[done])])
+        lost = np.searchsorted(self.packed.group_ends, np.flatnonzero(finite == done), "right") - 1
+        world, culprit = self.culprit(x, p, np.unique(lost))
+        where = f"{culprit} of world {world}" if self.is_batch else culprit
+        happened = (
+            f"The rollout left the finite numbers in step {step} (t = {step * self.dt:.6g} s), "
+            f"first at {where}"
+        )
+        collapsed = self.collapsed(before, world)
+        if collapsed:
+            raise RolloutError(
+                f"{happened}: {collapsed}.",
+                "Try a smaller {dt}, more stiffness or damping, or a start from which its nodes "
+                "do not meet.",
+            )
+        stable = self.models[world].stable_dt()
+        smaller = f"{{dt}} below {stable:.3g} s" if self.dt > 0.5 * stable else "a smaller {dt}"
+        raise RolloutError(
+            f"{happened}.",
+            f"A step is {self.dt:g} s, the estimated stable dt is {stable:.3g} s. Try {smaller}, "
+            "a softer material or contact, or more damping.",
+        )
+
+    def collapsed(self, x: np.ndarray, world: int) -> str | None:
+        """Return which element of a world has no force at these positions, and why."""
+        nodes, _, _ = self.packed.slices(world)
+        forces = self.models[world].forces.items()
+        with np.errstate(all="ignore"):  # on a GPU the state may be a later one, not finite
+            found = (force.collapsed(x[nodes], name) for name, force in forces if not force.body)
+            return next(filter(None, found), None)
+
+    def culprit(self, x: np.ndarray, p: np.ndarray, groups: np.ndarray) -> tuple[int, str]:
+        """Return the first world of these groups that is not finite, and which node or body."""
+        ends = self.packed.group_ends
+        for world in (w for g in groups for w in range(ends[g], ends[g + 1])):
+            nodes, _, own = self.packed.slices(world)
+            lost = (~np.isfinite(x[nodes])).any(axis=1)
+            if lost.any():
+                return world, f"node {int(lost.argmax())}"
+            for name, part in self.models[world].body_slices().items():
+                lost = (~np.isfinite(p[own][part])).any(axis=1)
+                if lost.any():
+                    return world, f"body {int(lost.argmax())} of `{name}`"
+        raise AssertionError
+
+
+# A launch cannot be interrupted, and a display's watchdog ends one of a few seconds. Times are
+# those of a slow GPU.
+LAUNCH_SECONDS, STEP_SECONDS, SLOT_SECONDS = 0.2, 2e-5, 2e-10
+
+
+class CpuStepper(ModelStepper):
+    """Runs on one thread or several; the bits are the same."""
+
+    device = Device.CPU
+    xp = np
+
+    def __init__(
+        self,
+        system: Model | Batch,
+        packed: PackedModels,
+        dtype: np.dtype,
+        dt: float,
+        n_steps: int,
+        n_threads: int,
+    ) -> None:
+        super().__init__(system, packed, dtype, dt, n_steps)
+        self.n_threads = n_threads
+        self.stands_apart = packed.n_groups >= n_threads
+        self.parts = whole_groups(packed) if self.stands_apart else even_shares(packed, n_threads)
+        self.world_parts = self.parts  # the same, every world a range of its own
+        if self.stands_apart and packed.n_worlds > 1:
+            self.world_parts = whole_groups(packed, merged=False)
+        n_parts = len(self.parts.tile_ptr) - 1
+        self.slots = np.zeros(packed.n_slots + 1, dtype)
+        self.scratch = np.zeros((n_parts, packed.scratch_size), dtype)
+        self.calls = Calls(force_table(packed, dtype), step_table(dtype))
+        self.arrays = packed.arrays
+        self.places_again = keeps_no_points(packed.n_nodes, packed.n_rows)
+
+    def allocate_kept(self, n_rows: int) -> Fields:
+        """Return X and V of the nodes alone, and P, where the points of bodies are many."""
+        p = self.packed
+        return self.fields_of(n_rows, p.n_nodes if self.places_again else p.n_rows)
+
+    def kept(self, fields: Fields) -> Fields:
+        """Return views without the points of bodies, where these are many."""
+        if not self.places_again:
+            return fields
+        (x, v, p), n = fields, self.packed.n_nodes
+        return x[:, :n], v[:, :n], p
+
+    def complete(self, rows: np.ndarray, fields: Fields) -> None:
+        """Place the points of the bodies, by the function that a step places them with."""
+        place = place_states_kernel(self.n_threads)
+        with using_threads(self.n_threads):
+            place(self.calls.steps, self.packed.bodies, rows, States(*fields))
+
+    def loop(self, alone: Any, together: Any) -> Any:
+        """Return a loop compiled for the threads and parts of this stepper."""
+        return loop_kernel(alone, together, threads=self.n_threads, apart=self.stands_apart)
+
+    def steps(self, k0: int, rows: np.ndarray) -> Steps:
+        """Return the steps from state k0, whose states lie in these rows."""
+        return Steps(self.dtype.type(self.dt), k0, rows)
+
+    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
+        """Run the loop."""
+        stops = self.on_divergence is OnDivergence.RAISE
+        finite = np.full(self.packed.n_worlds, len(rows) - 1)
+        run = self.loop(advance_alone, advance_together)
+        parts = self.parts if stops else self.world_parts
+        with using_threads(self.n_threads):
+            run(
+                self.calls, *self.arrays, parts, Work(self.slots, self.scratch),
+                self.steps(k0, rows), States(*fields), finite, stops,
+            )  # fmt: skip
+        return finite
+
+
+class CudaStepper(ModelStepper):
+    """Runs on the current GPU, the whole time loop in one cooperative kernel."""
+
+    device = Device.CUDA
+
+    def __init__(
+        self, system: Model | Batch, packed: PackedModels, dtype: np.dtype, dt: float, n_steps: int
+    ) -> None:
+        self.xp = array_module(Device.CUDA)
+        super().__init__(system, packed.moved(self.xp), dtype, dt, n_steps)
+        self.slots = self.xp.zeros(packed.n_slots + 1, dtype)
+        step = STEP_SECONDS + SLOT_SECONDS * packed.n_slots
+        self.most_steps = max(1, int(LAUNCH_SECONDS / step))
+
+    def run(self, k0: int, rows: np.ndarray, fields: Fields) -> np.ndarray:
+        """Run the loop in one launch."""
+        return advance_on_gpu(self.packed, self.dt, self.slots, k0, rows, fields)
+
+
+def keeps_no_points(n_nodes: int, n_rows: int) -> bool:
+    """Whether states are kept without the points of bodies: where these are the most of them.
+
+    On the CPU: a GPU compiles the function that places them anew for every loop, and a copy may
+    contract differently and lose the bits.
+    """
+    return n_rows > 2 * n_nodes
+
+
+def worlds_of(system: Model | Batch) -> tuple[Model, ...]:
+    """Return the models of a batch, or the one model."""
+    return system.models if isinstance(system, Batch) else (system,)
+
+
+@make_stepper.register(Model)
+@make_stepper.register(Batch)
+def _(
+    system: Model | Batch,
+    dt: float,
+    n_steps: int,
+    dtype: np.dtype,
+    *,
+    threads: int | None = None,
+    device: Device | str = Device.CPU,
+) -> ModelStepper:
+    """Pack the models and lay out their work arrays."""
+    models = worlds_of(system)
+    if check_device(device) is Device.CUDA:
+        return CudaStepper(system, pack(models, n_steps, dtype, n_parts=0), dtype, dt, n_steps)
+    n_elements = [count_elements(model) for model in models]
+    n_tiles = sum(-(-n // TILE) for n in n_elements)
+    least = PARALLEL_TILES_OF_WORLDS if len(models) > 1 else PARALLEL_TILES
+    n_threads = thread_count(threads, large=n_tiles >= least)
+    packed = pack(models, n_steps, dtype, n_threads)
+    return CpuStepper(system, packed, dtype, dt, n_steps, n_threads)

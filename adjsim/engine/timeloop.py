@@ -1,0 +1,261 @@
+r"""The whole time loop in compiled code: semi-implicit (symplectic) Euler.
+
+    v' = v + dt (w f(x, v, theta) + [w > 0] g)        w = 1/m, 0 pins a node
+    x' = x + dt v'
+
+Rigid bodies take their own step beside the nodes, by `adjsim/rigid/points.py`; each thread
+advances its share of the nodes and of the bodies.
+
+It is compiled once per dtype, not once per model: the forces come as tables of addresses.
+`Steps.rows[k]` names the row of X, V and P that holds state first + k, so the same loop keeps
+every state, only the frames, or two at a time.
+
+The work is cut in parts, `adjsim/engine/parts.py`. Those that touch nothing in common, groups of
+worlds, each run through all steps alone; those of one large world run together, step by step.
+Either way the functions called on elements, nodes and bodies are the same, and so are the bits.
+
+Adjoint: `adjoint/engine/timeloop.py`. Tests: `tests/engine/test_timeloop.py`.
+Source: gradSim (ICLR 2021) eq. 4.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import prange
+
+from adjsim.engine.assembly import DTYPES, FORCE_LOOP, call_of, tile_kernel
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, shared_fn, specialise
+from adjsim.engine.jit.calls import function_table, make_call
+from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, types_of
+from adjsim.engine.node_sum import node_sum
+from adjsim.engine.packing import PackedModels
+from adjsim.engine.parts import (
+    BODY_HI,
+    BODY_LO,
+    FORCE,
+    NODE_HI,
+    NODE_LO,
+    ROW,
+    TILE_HI,
+    TILE_LO,
+    WORLD,
+)
+from adjsim.rigid.points import advance_body, place_points
+
+
+@device_fn
+def euler_step(x, v, f, w, gravity, dt):
+    """Advance one node by one step: its new x [m] and v [m/s]."""
+    free = lit(1, w) if w > lit(0, w) else lit(0, w)
+    a = (
+        w * f[0] + free * gravity[0],
+        w * f[1] + free * gravity[1],
+        w * f[2] + free * gravity[2],
+    )
+    v_new = (v[0] + dt * a[0], v[1] + dt * a[1], v[2] + dt * a[2])  # (1)
+    x_new = (x[0] + dt * v_new[0], x[1] + dt * v_new[1], x[2] + dt * v_new[2])  # (2)
+    return x_new, v_new
+
+
+@device_fn
+def step_node(n, dt, gravity, nodes, slots, before, after):
+    """Sum the forces on node n and advance it; return 1 if that is not finite."""
+    f = node_sum(n, nodes.ptr, nodes.slots_of, slots)
+    x, v = before.x, before.v
+    xn, vn = euler_step(
+        (x[n, 0], x[n, 1], x[n, 2]), (v[n, 0], v[n, 1], v[n, 2]), f, nodes.w[n],
+        (gravity[0], gravity[1], gravity[2]), dt,
+    )  # fmt: skip
+    after.x[n, 0], after.x[n, 1], after.x[n, 2] = xn
+    after.v[n, 0], after.v[n, 1], after.v[n, 2] = vn
+    total = xn[0] + xn[1] + xn[2]
+    return 0 if total - total == lit(0, total) else 1
+
+
+def step_rows(span, dt, gravity, nodes, bodies, slots, before, after):
+    """Advance the nodes and bodies of a span; return how many are not finite now."""
+    bad = 0
+    for i in range(span.node_lo, span.node_hi):
+        bad += step_node(np.uint64(i), dt, gravity, nodes, slots, before, after)
+    for b in range(span.body_lo, span.body_hi):
+        bad += advance_body(b, dt, gravity, nodes, bodies, slots, before.p, after.p)
+    return bad
+
+
+def place_rows(first, last, bodies, state):
+    """Write positions and velocities of the points of bodies first to last from their states."""
+    for b in range(first, last):
+        place_points(b, bodies, state)
+
+
+def step_signature(dtype: np.dtype) -> Any:
+    """Return the signature of `step_rows`."""
+    real, of = numba.from_dtype(dtype), types_of(dtype)
+    a = real[::1]
+    heads = (of[Span], real, a, of[Nodes], of[Bodies], a)
+    return numba.int64(*heads, of[States], of[States])
+
+
+def place_signature(dtype: np.dtype) -> Any:
+    """Return the signature of `place_rows`."""
+    of = types_of(dtype)
+    return numba.void(numba.int64, numba.int64, of[Bodies], of[States])
+
+
+STEP, PLACE = range(2)  # in the table of what a step does after its forces
+call_force = call_of(FORCE_LOOP)
+call_step = make_call([step_signature(dtype) for dtype in DTYPES])
+call_place = make_call([place_signature(dtype) for dtype in DTYPES])
+
+
+class Calls(NamedTuple):
+    """Tables of compiled functions: of the forces, and of what a step does after them."""
+
+    forces: Any
+    steps: Any
+
+
+@device_fn
+def state_at(states, row):
+    """Return one row of states."""
+    return States(states.x[row], states.v[row], states.p[row])
+
+
+@device_fn
+def span_of(ranges, r, last):
+    """Return the nodes and bodies from range r to range `last`."""
+    return Span(
+        ranges[r, NODE_LO], ranges[last, NODE_HI], ranges[r, BODY_LO], ranges[last, BODY_HI]
+    )
+
+
+@device_fn
+def part_forces(part, forces, elements, parts, step, state, work):
+    """Write the force slots of a part's elements."""
+    rows = (elements.consts, elements.params, elements.series)
+    tiles = parts.tiles
+    for t in range(parts.tile_ptr[part], parts.tile_ptr[part + 1]):
+        args = (
+            tiles[t, TILE_LO], tiles[t, TILE_HI], tiles[t, ROW], step,
+            elements.table, elements.nodes, (state.x, state.v), rows, (work.slots,),
+            work.scratch[part],
+        )  # fmt: skip
+        call_force(forces, tiles[t, FORCE], args)
+
+
+@device_fn
+def part_step(part, calls, nodes, bodies, parts, dt, slots, before, after, k, finite):
+    """Advance a part's nodes and bodies by step k; return how many are not finite now.
+
+    `calls` are those of a step. Of a world that has such, `finite` becomes k if it was more. Points
+    of bodies are placed by a function of its own, so that they can be placed again, to the bit,
+    where a state is kept without them.
+    """
+    ranges = parts.ranges
+    bad = 0
+    for r in range(parts.range_ptr[part], parts.range_ptr[part + 1]):
+        world, span = ranges[r, WORLD], span_of(ranges, r, r)
+        gravity = nodes.gravity[world]
+        lost = call_step(calls, STEP, (span, dt, gravity, nodes, bodies, slots, before, after))
+        if span.body_lo < span.body_hi:
+            call_place(calls, PLACE, (span.body_lo, span.body_hi, bodies, after))
+        if lost > 0 and finite[world] > k:
+            finite[world] = k
+        bad += lost
+    return bad
+
+
+def advance_part(
+    part, calls, elements, nodes, bodies, parts, work, steps, states, finite, stops
+):  # fmt: skip
+    """Run a part through its steps, or, if it `stops`, until a world is not finite."""
+    slots = work.slots
+    for k in range(steps.rows.size - 1):
+        before, after = state_at(states, steps.rows[k]), state_at(states, steps.rows[k + 1])
+        part_forces(part, calls.forces, elements, parts, steps.first + k, before, work)
+        bad = part_step(
+            part, calls.steps, nodes, bodies, parts, steps.dt, slots, before, after, k, finite
+        )
+        if bad > 0 and stops:
+            return
+
+
+PART = shared_fn(advance_part)
+
+
+def advance_alone(calls, elements, nodes, bodies, parts, work, steps, states, finite, stops):
+    """Run every part alone.
+
+    `finite` has for each world the number of steps, and ends as how many of them stayed finite:
+    exactly, or, if a part `stops` as soon as a world of it does not, for the first such world.
+    """
+    for part in prange(work.scratch.shape[0]):
+        PART(part, calls, elements, nodes, bodies, parts, work, steps, states, finite, stops)
+
+
+def advance_together(calls, elements, nodes, bodies, parts, work, steps, states, finite, stops):
+    """Run all parts step by step; `finite` and `stops` as in `advance_alone`."""
+    n_parts = work.scratch.shape[0]
+    for k in range(steps.rows.size - 1):
+        a, b = steps.rows[k], steps.rows[k + 1]
+        # Numba hands a tuple to a loop over `prange` only if it is an argument.
+        for part in prange(n_parts):
+            before = state_at(states, a)
+            part_forces(part, calls.forces, elements, parts, steps.first + k, before, work)
+        bad = 0
+        for part in prange(n_parts):
+            before, after = state_at(states, a), state_at(states, b)
+            bad += part_step(
+                part, calls.steps, nodes, bodies, parts, steps.dt, work.slots, before, after, k,
+                finite,
+            )  # fmt: skip
+        if bad > 0 and stops:
+            break
+
+
+@cache
+def step_kernel(dtype: np.dtype) -> Callable:
+    """Return the compiled `step_rows`."""
+    return cpu_kernel(specialise(step_rows, f"step_rows_{dtype.name}"), [step_signature(dtype)])
+
+
+@cache
+def place_kernel(dtype: np.dtype) -> Callable:
+    """Return the compiled `place_rows`."""
+    return cpu_kernel(specialise(place_rows, f"place_rows_{dtype.name}"), [place_signature(dtype)])
+
+
+def step_table(dtype: np.dtype) -> Any:
+    """Return the table of what a step does after its forces."""
+    return function_table([step_kernel(dtype), place_kernel(dtype)])
+
+
+def place_states(steps, bodies, rows, states):
+    """Write the points of all bodies from their states, in some rows."""
+    for k in prange(rows.size):
+        call_place(steps, PLACE, (0, states.p.shape[1], bodies, state_at(states, rows[k])))
+
+
+@cache
+def place_states_kernel(threads: int) -> Callable:
+    """Return the compiled `place_states`."""
+    name = f"place_states_{'parallel' if threads > 1 else 'serial'}"
+    return cpu_kernel(specialise(place_states, name), parallel=threads > 1)
+
+
+@cache
+def loop_kernel(alone: Callable, together: Callable, *, threads: int, apart: bool) -> Callable:
+    """Return a compiled loop: parts that stand apart run alone, others together."""
+    loop = alone if apart or threads == 1 else together
+    name = f"{loop.__name__}_{'parallel' if threads > 1 else 'serial'}"
+    return cpu_kernel(specialise(loop, name), parallel=threads > 1)
+
+
+def force_table(packed: PackedModels, dtype: np.dtype) -> Any:
+    """Return the table of the packed models' force kernels."""
+    return function_table(
+        [tile_kernel(FORCE_LOOP, kind, kind.force, dtype) for kind in packed.kinds]
+    )

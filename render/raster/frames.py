@@ -1,0 +1,133 @@
+r"""One frame: its faces set up and sorted into tiles, and its tiles drawn.
+
+    vertices -> screen -> faces ready to be drawn -> fragments of a tile -> pixels
+
+Memory beside the images: some 200 bytes for each face and 150 for each pair of a face and a
+tile that it reaches; and for each thread 90 bytes (drawing) or 120 (pulling back) for each
+pixel in the boxes of the faces of one tile, the fullest. Tiles are cut smaller until that is
+at most `LARGEST_TILE` pixels, or until a tile is one pixel; so it does not grow with the image.
+A thread keeps the last for the frames that follow, if it is not large.
+
+Adjoint: `adjoint/render/raster/frames.py`. Tests: `tests/render/test_soft_raster.py`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
+from render.blending import background_at, blend_body
+from render.raster.face_setup import Faces, setup_faces
+from render.raster.fragments import Grid, Tiles, tile_area
+from render.raster.lists import BINS, count_tiles, fill_tiles, order_faces
+from render.raster.packing import Job
+from render.raster.pool import Pool
+from render.raster.reach import find_reach
+from render.raster.rooms import empty_fragments, own_room, tile_size
+from render.raster.tile_calls import GATHER, call_gather, gather_table
+from render.raster.turns import take_turn
+from render.seamless import find_soft
+
+
+LARGEST_TILE = 1 << 20  # fragments; if a tile may hold more, tiles are smaller
+
+
+class Frame(NamedTuple):
+    """One frame, ready for its tiles to be drawn."""
+
+    faces: Faces
+    tiles: Tiles
+    grid: Grid
+    calls: Any  # table of the function that finds the fragments of a tile
+
+
+def setup_frame(job: Job, frame: int) -> Frame:
+    """Project a frame, set up its faces and sort them into tiles."""
+    x = job.x[frame]
+    n_faces, dtype = len(job.scene.faces), x.dtype
+    height, width = len(job.grid.pixel_y), len(job.grid.pixel_x)
+    by_pixel = job.scene.by_pixel.any()
+    faces = Faces(
+        np.empty((len(x), 3), dtype),
+        np.empty((n_faces, 10), dtype),
+        np.empty((n_faces, 9), dtype),
+        np.empty((n_faces, 4), np.int64),
+        np.empty((len(x) if job.scene.rounded.any() else 0, 3), dtype),
+        np.empty((len(job.edges.number), 12), np.int64),
+        np.empty((len(x) if by_pixel else 0, 3), dtype),
+        np.empty((n_faces if by_pixel else 0, 2), np.bool_),
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):  # at depth 0: faces not drawn
+        setup_faces(job.view, job.scene, x, job.settings, (height, width), job.corners, faces)
+        if by_pixel:
+            find_reach(job.scene, faces)
+        if len(faces.soft):
+            find_soft(
+                job.scene.faces, job.edges, job.corners, faces.corners, job.settings, faces.soft
+            )
+    shift = job.grid.shift
+    while True:
+        n_down, n_across = (-(-n >> shift) for n in (height, width))
+        start, capacity = (np.empty(n_down * n_across + n, np.int64) for n in (1, 0))
+        count_tiles(faces.box, shift, n_across, start, capacity)
+        if shift == 0 or capacity.max() <= LARGEST_TILE:
+            break
+        shift -= 1
+    tiles = Tiles(start, np.empty(start[-1], np.int64), capacity)
+    fill_tiles(faces.box, shift, n_across, near_to_far(faces), start.copy(), tiles.faces)
+    grid = job.grid._replace(shift=shift)
+    return Frame(faces, tiles, grid, gather_table(job, faces, tiles, grid))
+
+
+def near_to_far(faces: Faces) -> np.ndarray:
+    """Return the faces that are drawn, int64, roughly from near to far."""
+    n_faces = len(faces.box)
+    order = np.empty(n_faces, np.int64)
+    bins = np.empty(min(2 * n_faces, BINS) + 1, np.int64)
+    return order[: order_faces(faces.corners, faces.box, bins, order)]
+
+
+def draw_frame(job: Job, frame: int, image: np.ndarray, pool: Pool) -> None:
+    """Draw one frame."""
+    ready = setup_frame(job, frame)
+    size = tile_size(ready.tiles, ready.grid)
+
+    def draw(turn: np.ndarray) -> None:
+        fragments = own_room(empty_fragments, size)
+        draw_tiles(turn, job.scene, job.settings, tuple(ready), fragments, image)
+
+    pool.over_tiles(draw)
+
+
+@device_fn
+def tile_body(tile, grid, settings, background, fragments, image):
+    """Blend the lists of the pixels of a tile."""
+    top, bottom, left, right = tile_area(tile, grid)
+    for i in range(top, bottom):
+        for j in range(left, right):
+            k = ((i - top) << grid.shift) + j - left
+            begin, end = fragments.start[k], fragments.start[k + 1]
+            behind = background_at(i, j, background)
+            rgba = blend_body(begin, end, fragments, settings, behind)
+            image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
+
+
+def _draw_tile(tile, scene, settings, frame, fragments, image):
+    """Draw one tile of a frame."""
+    faces, tiles, grid, calls = frame
+    call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
+    tile_body(tile, grid, settings, scene.background, fragments, image)
+
+
+draw_tile = shared_fn(_draw_tile)  # one copy: equal bits wherever it is called
+
+
+def _draw_tiles(turn, scene, settings, frame, fragments, image):
+    """Draw the tiles of a frame whose turn it is."""
+    tiles, tile = frame[1], take_turn(turn)
+    while tile < tiles.capacity.shape[0]:
+        draw_tile(tile, scene, settings, frame, fragments, image)
+        tile = take_turn(turn)
+
+
+draw_tiles = cpu_kernel(_draw_tiles)

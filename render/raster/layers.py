@@ -1,0 +1,167 @@
+r"""What fragments show beside their colours, three numbers at a time: a layer.
+
+A layer blends another attribute of the same fragments with the same weights as the colours,
+over its own value behind everything. Which outputs are made of which layers, and what is
+blended, is in `outputs.py`.
+
+Adjoint: `adjoint/render/raster/layers.py`. Tests: `tests/render/raster/test_layers.py`.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
+from render.raster.barycentrics import fragment_place
+from render.raster.face_setup import face_normal, load3, load_corners
+from render.raster.fragments import Fragments
+from render.raster.frames import setup_frame, tile_body
+from render.raster.packing import Job
+from render.raster.pool import Pool
+from render.raster.rooms import TileSize, empty_fragments, own_room, tile_size
+from render.raster.tile_calls import GATHER, call_gather
+from render.raster.turns import take_turn
+from render.shaders.normals import unit_mean
+from render.shaders.pixel_shading import corner_rows, weighted
+
+
+class Output(StrEnum):
+    """What a pixel can say about the scene: the keys of what `rasterize_outputs` returns.
+
+    Each is a sum over faces with the weights that colours have. An empty pixel, which shows no
+    face, has the value behind everything; on a soft edge the two are mixed. Axes of several
+    cameras and of frames come before those below.
+
+    Attributes
+    ----------
+    RGBA : "rgba"
+        Colour, and alpha, (height, width, 4) [-]. Empty: the background, and alpha 0.
+    DEPTH : "depth"
+        Depth of the faces along the view, not their distance from the eye, (height, width) [m].
+        Empty: `far` of the camera.
+    NORMALS : "normals"
+        Unit normals of the faces in the axes of the world, not turned towards the eye,
+        (height, width, 3) [-]. Empty: 0.
+    MASK : "mask"
+        How much of a pixel each object has, 0 to 1, in the order of the scene's objects,
+        (height, width, n_objects) [-]. Empty: 0.
+    """
+
+    RGBA = "rgba"
+    DEPTH = "depth"
+    NORMALS = "normals"
+    MASK = "mask"
+
+
+COLOR, DEPTH, NORMALS, MASK = 0, 1, 2, 3  # what a layer shows; MASK + m: objects 3 m to 3 m + 2
+
+
+class Layers(NamedTuple):
+    """What is drawn, three numbers at a time: colours first, normals last."""
+
+    kinds: np.ndarray  # (n_layers,) int64
+    behind: np.ndarray  # (n_layers, 1, 1, 3) what lies behind everything; colours have their own
+
+
+@device_fn
+def fragment_normal(q, f, scene, faces, flat, fragments):
+    """Unit normal of fragment q of face f."""
+    if not scene.rounded[f]:
+        return load3(flat, f)  # (1)
+    a0, a1, a2, z = load_corners(f, faces.corners)
+    _, w = fragment_place((fragments.p_x[q], fragments.p_y[q]), a0, a1, a2, z)  # (2)
+    n, _ = unit_mean(weighted(w, corner_rows(f, scene.faces, faces.normals)))  # (3)
+    return n
+
+
+@device_fn
+def layer_value(q, kind, scene, faces, flat, fragments):
+    """Three numbers that fragment q shows in a layer that is not of colours."""
+    f, z = fragments.face[q], fragments.z[q]
+    zero, one = lit(0.0, z), lit(1.0, z)
+    if kind == DEPTH:
+        return z, zero, zero
+    if kind == NORMALS:
+        return fragment_normal(q, f, scene, faces, flat, fragments)
+    o = scene.owner[f] - 3 * (kind - MASK)
+    return one if o == 0 else zero, one if o == 1 else zero, one if o == 2 else zero
+
+
+@device_fn
+def layer_body(q, kind, scene, faces, flat, fragments, layered):
+    """Have fragment q show a layer in place of its colours."""
+    value = layer_value(q, kind, scene, faces, flat, fragments)
+    layered.rgb[q, 0], layered.rgb[q, 1], layered.rgb[q, 2] = value
+
+
+def _draw_layers(turn, scene, settings, frame, scratch, layers, flat, images):
+    """Draw all layers of the tiles of a frame whose turn it is."""
+    faces, tiles, grid, calls = frame
+    fragments, layered = scratch
+    tile = take_turn(turn)
+    while tile < tiles.capacity.shape[0]:
+        call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
+        n = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
+        tile_body(tile, grid, settings, scene.background, fragments, images[0])
+        for i in range(1, layers.kinds.shape[0]):
+            for q in range(n):
+                layer_body(q, layers.kinds[i], scene, faces, flat, fragments, layered)
+            tile_body(tile, grid, settings, layers.behind[i], layered, images[i])
+        tile = take_turn(turn)
+
+
+@device_fn
+def flat_normal_body(f, faces, x, flat):
+    """Write the unit normal of face f."""
+    flat[f, 0], flat[f, 1], flat[f, 2] = face_normal(f, faces, x)
+
+
+def _flat_normals(faces, x, flat):
+    """Write the unit normals of all faces."""
+    for f in range(flat.shape[0]):
+        flat_normal_body(f, faces, x, flat)
+
+
+draw_layers = cpu_kernel(_draw_layers)
+flat_normals = cpu_kernel(_flat_normals)
+
+
+def layers_of(job: Job, outputs: Iterable[Output]) -> Layers:
+    """Return the layers that hold these outputs."""
+    n_objects = len(job.scene.ambient)
+    kinds = [COLOR]
+    kinds += [DEPTH] if Output.DEPTH in outputs else []
+    kinds += range(MASK, MASK + -(-n_objects // 3)) if Output.MASK in outputs else []
+    kinds += [NORMALS] if Output.NORMALS in outputs else []
+    behind = np.zeros((len(kinds), 1, 1, 3), job.x.dtype)
+    behind[1:, 0, 0, 0] = [job.settings.far if kind == DEPTH else 0.0 for kind in kinds[1:]]
+    return Layers(np.array(kinds, np.int64), behind)
+
+
+def frame_normals(job: Job, frame: int, layers: Layers) -> np.ndarray:
+    """Return the unit normals of all faces, (n_faces, 3), or none if no layer shows them."""
+    n_faces = len(job.scene.faces) if NORMALS in layers.kinds else 0
+    flat = np.empty((n_faces, 3), job.x.dtype)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of faces without area: not drawn
+        flat_normals(job.scene.faces, job.x[frame], flat)
+    return flat
+
+
+def empty_layered(size: TileSize) -> tuple[Fragments, Fragments]:
+    """Return room for the fragments of a tile, and the same with other colours."""
+    fragments = own_room(empty_fragments, size)
+    return fragments, fragments._replace(rgb=np.empty_like(fragments.rgb))
+
+
+def draw_frame_layers(job: Job, frame: int, layers: Layers, images: np.ndarray, pool: Pool) -> None:
+    """Draw the layers of one frame, (n_layers, height, width, 4)."""
+    ready, flat = setup_frame(job, frame), frame_normals(job, frame, layers)
+    size = tile_size(ready.tiles, ready.grid)
+
+    def draw(turn: np.ndarray) -> None:
+        scratch = own_room(empty_layered, size)
+        draw_layers(turn, job.scene, job.settings, tuple(ready), scratch, layers, flat, images)
+
+    pool.over_tiles(draw)

@@ -1,0 +1,47 @@
+r"""Anti-aliasing by supersampling: k x k samples for each pixel, and their mean.
+
+    pixel (i, j) = 1/k^2 sum over a, b < k of sample (k i + a, k j + b)
+
+The samples are the pixels of an image k times as high and as wide, of the same view: sample
+(r, c) is at s = ( aspect ((2c+1)/(kW) - 1), 1 - (2r+1)/(kH) ). sigma and kappa stay in screen
+units: sqrt(sigma) H/2 pixels of the picture, which are k times as many samples. So an edge that
+is half a sample soft, the least that no outline slips through, has sqrt(sigma) = 1/(k H).
+
+A background image has a row and a column for each pixel; all samples of a pixel see the same.
+
+Adjoint: `adjoint/render/raster/supersampling.py`. Tests:
+`tests/render/raster/test_supersampling.py`.
+"""
+
+import numpy as np
+
+
+def average(samples: np.ndarray, k: int) -> np.ndarray:
+    """Return the means of blocks of k x k samples.
+
+    Parameters
+    ----------
+    samples : numpy.ndarray
+        (k height, k width, n), or more axes before these.
+    k : int
+
+    Returns
+    -------
+    numpy.ndarray
+        (height, width, n), with the axes before.
+    """
+    if k == 1:
+        return samples
+    blocks = samples.reshape(*samples.shape[:-3], *_blocked(samples.shape[-3:], k))
+    return blocks.mean(axis=(-4, -2))  # (1)
+
+
+def repeat(pixels: np.ndarray, k: int) -> np.ndarray:
+    """Return the pixels (height, width, n), each at all its samples (k height, k width, n)."""
+    return pixels if k == 1 else pixels.repeat(k, axis=-3).repeat(k, axis=-2)  # (1)
+
+
+def _blocked(shape: tuple[int, ...], k: int) -> tuple[int, ...]:
+    """Return the shape (height, k, width, k, n) of blocks of samples."""
+    rows, columns, n = shape
+    return rows // k, k, columns // k, k, n

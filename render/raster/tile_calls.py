@@ -1,0 +1,50 @@
+"""The function that finds the fragments of a tile: compiled once, called by all loops over tiles.
+
+There are eight such loops, and it is larger than any of them: with a copy in each, a third of
+the time of LLVM went into it. A loop calls it through a table, and every loop gets the same bits.
+
+Tests: `tests/render/raster/test_fragments.py`.
+"""
+
+import os
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+import numba
+import numpy as np
+
+from adjsim.engine.jit.backend import cpu_kernel
+from adjsim.engine.jit.calls import function_table, make_call
+from render.raster.face_setup import Faces
+from render.raster.fragments import Grid, Tiles, gather_tile
+from render.raster.packing import Job
+from render.raster.rooms import TileSize, empty_fragments
+
+
+GATHER = 0  # in the table
+_signatures: dict[np.dtype, Any] = {}  # a loop is compiled when its table is there
+call_gather = make_call(_signatures.values())
+_kernels: dict[np.dtype, Callable] = {}
+_lock = Lock()  # frames are set up by several threads
+os.register_at_fork(
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+)
+
+
+def gather_kernel(job: Job, faces: Faces, tiles: Tiles, grid: Grid) -> Callable:
+    """Return the compiled `gather_tile`; its types follow from that of the vertices."""
+    dtype = job.x.dtype
+    if dtype not in _kernels:
+        with _lock:
+            if dtype not in _kernels:
+                room = empty_fragments(TileSize(0, 0, grid.shift, dtype))
+                args = (0, grid, job.scene, faces, tiles, job.settings, room)
+                _signatures[dtype] = numba.void(*(numba.typeof(arg) for arg in args))
+                _kernels[dtype] = cpu_kernel(gather_tile, [_signatures[dtype]])
+    return _kernels[dtype]
+
+
+def gather_table(job: Job, faces: Faces, tiles: Tiles, grid: Grid) -> Any:
+    """Return the table whose `GATHER` is the function that finds the fragments of a tile."""
+    return function_table([gather_kernel(job, faces, tiles, grid)])

@@ -1,0 +1,1 @@
+"""Colours of fragments: normals, lights, highlights, textures."""
