@@ -12,9 +12,8 @@ symmetric; the cotangent of an entry off its diagonal counts both.
 import numpy as np
 
 from adjoint.engine.algebra.mat3 import cofactor_vjp
-from adjoint.forces.element import TwinKind, add_at_nodes, unbroadcast
-from adjoint.forces.lumping import LumpedForceTwin
-from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjoint.forces.element import TwinKind, add_at_nodes
+from adjoint.forces.neo_hookean_material import NeoHookeanTwin
 from adjsim.engine.algebra.mat3 import (
     add_diagonal,
     cofactor,
@@ -43,8 +42,6 @@ from adjsim.forces.neo_hookean import (
     stress_matrix,
     upper_triangle,
 )
-from adjsim.meshes.tet_mesh import signed_volumes
-from adjsim.values import broadcast
 
 
 @device_fn
@@ -289,56 +286,21 @@ VISCOUS_TWIN = TwinKind(
 )
 
 
-class NeoHookeanTetsTwin(LumpedForceTwin[NeoHookeanTets]):
+class NeoHookeanTetsTwin(NeoHookeanTwin[NeoHookeanTets]):
     """The twin of `NeoHookeanTets`.
 
     Packing: mu V, lam/6, alpha0 = 1 + 3 mu/(4 lam), eta V; M = B B^T and 1/(6 V).
     """
 
-    def twin_kind(self, force: NeoHookeanTets) -> TwinKind:
-        """Return the elastic twin, or the viscous one."""
-        return ELASTIC_TWIN if force.viscosity is None else VISCOUS_TWIN
-
-    def pack_vjp(
-        self, force: NeoHookeanTets, adj_params: np.ndarray, adj_series: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        """Pull row cotangents back to mu, lam, viscosity and actuation."""
-        volume = signed_volumes(force.rest_positions, force.tets)
-        adj_alpha0 = adj_params[:, 2]
-        adj_mu = volume * adj_params[:, 0] + 0.75 / force.lam * adj_alpha0
-        adj_lam = adj_params[:, 1] / 6.0 - 0.75 * force.mu / force.lam**2 * adj_alpha0
-        adj = {
-            "mu": unbroadcast(adj_mu, force.mu.shape),
-            "lam": unbroadcast(adj_lam, force.lam.shape),
-            "actuation": series_rows_vjp(force.actuation, (len(volume),), adj_series[..., 0]),
-        }
-        if force.viscosity is not None:
-            adj["viscosity"] = unbroadcast(volume * adj_params[:, 3], force.viscosity.shape)
-        return adj
-
-    def pack_jvp(
-        self, force: NeoHookeanTets, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push tangents of mu, lam, viscosity and actuation to rows."""
-        volume = signed_volumes(force.rest_positions, force.tets)
-        tan_mu, tan_lam = tangents.get("mu", np.zeros(())), tangents.get("lam", np.zeros(()))
-        tan_alpha0 = 0.75 * (tan_mu - force.mu / force.lam * tan_lam) / force.lam
-        n_tets = len(volume)
-        rows = [tan_mu * volume, broadcast(tan_lam / 6.0, n_tets), broadcast(tan_alpha0, n_tets)]
-        if force.viscosity is not None:
-            rows.append(tangents.get("viscosity", np.zeros(())) * volume)
-        tan_a = tangents.get("actuation")
-        tan_series = series_rows_jvp(force.actuation, (len(volume),), tan_a, n_steps)
-        return np.stack(rows, axis=-1), tan_series[..., None]
+    ELASTIC = ELASTIC_TWIN
+    VISCOUS = VISCOUS_TWIN
 
     def rest_vjp(
         self, force: NeoHookeanTets, adj_consts: np.ndarray, adj_params: np.ndarray
     ) -> np.ndarray:
         """Pull cotangents of M, 1/(6 V), mu V and eta V back to the rest positions."""
         B, V = rest_shape(force.rest_positions, force.tets)
-        adj_V = force.mu * adj_params[:, 0] - adj_consts[:, 6] / (6.0 * V * V)
-        if force.viscosity is not None:
-            adj_V = adj_V + force.viscosity * adj_params[:, 3]
+        adj_V = self.adj_measure(force, adj_params) - adj_consts[:, 6] / (6.0 * V * V)
         # M = B B^T; entries off the diagonal are given once and count twice
         both = adj_consts[:, MATRIX].reshape(-1, 3, 3) * (1.0 + np.eye(3))
         return rest_shape_vjp(force.rest_positions, force.tets, both @ B, adj_V)
@@ -351,12 +313,8 @@ class NeoHookeanTetsTwin(LumpedForceTwin[NeoHookeanTets]):
         tan_B, tan_V = rest_shape_jvp(force.rest_positions, force.tets, tan_rest)
         half = tan_B @ B.transpose(0, 2, 1)
         tan_M = upper_triangle(half + half.transpose(0, 2, 1))
-        zero = np.zeros_like(tan_V)
-        rows = [force.mu * tan_V, zero, zero]
-        if force.viscosity is not None:
-            rows.append(force.viscosity * tan_V)
         tan_r = -tan_V / (6.0 * V * V)
-        return np.concatenate([tan_M, tan_r[:, None]], axis=1), np.stack(rows, axis=-1)
+        return np.concatenate([tan_M, tan_r[:, None]], axis=1), self.tan_params(force, tan_V)
 
     def measure_vjp(self, force: NeoHookeanTets, adj_measure: np.ndarray) -> np.ndarray:
         """Pull a cotangent of the volumes back to the rest positions."""

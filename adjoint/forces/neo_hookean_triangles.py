@@ -16,9 +16,8 @@ The tangent of l = sqrt(det g) is tr(cof(g) dg)/(2 l).
 
 import numpy as np
 
-from adjoint.forces.element import TwinKind, add_at_nodes, unbroadcast
-from adjoint.forces.lumping import LumpedForceTwin
-from adjoint.series import series_rows_jvp, series_rows_vjp
+from adjoint.forces.element import TwinKind, add_at_nodes
+from adjoint.forces.neo_hookean_material import NeoHookeanTwin
 from adjsim.engine.algebra.sym2 import (
     cofactor,
     columns_times,
@@ -45,7 +44,6 @@ from adjsim.forces.neo_hookean_triangles import (
     nodal_forces,
     rest_shape,
 )
-from adjsim.values import broadcast
 
 
 @device_fn
@@ -283,58 +281,21 @@ VISCOUS_TWIN = TwinKind(
 )
 
 
-class NeoHookeanTrianglesTwin(LumpedForceTwin[NeoHookeanTriangles]):
+class NeoHookeanTrianglesTwin(NeoHookeanTwin[NeoHookeanTriangles]):
     """The twin of `NeoHookeanTriangles`.
 
     Packing: mu_a = mu A0, half_lam = lam/2, alpha0 = 1 + 2 mu/(3 lam), eta_a = eta A0.
     """
 
-    def twin_kind(self, force: NeoHookeanTriangles) -> TwinKind:
-        """Return the elastic twin, or the viscous one."""
-        return ELASTIC_TWIN if force.viscosity is None else VISCOUS_TWIN
-
-    def pack_vjp(
-        self, force: NeoHookeanTriangles, adj_params: np.ndarray, adj_series: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        """Pull row cotangents back to mu, lam, viscosity and actuation."""
-        _, area = rest_shape(force.rest_positions, force.triangles)
-        adj_alpha0 = 2.0 / 3.0 * adj_params[:, 2] / force.lam
-        adj_mu = area * adj_params[:, 0] + adj_alpha0
-        adj_lam = 0.5 * adj_params[:, 1] - force.mu / force.lam * adj_alpha0
-        adj = {
-            "mu": unbroadcast(adj_mu, force.mu.shape),
-            "lam": unbroadcast(adj_lam, force.lam.shape),
-            "actuation": series_rows_vjp(force.actuation, (len(area),), adj_series[..., 0]),
-        }
-        if force.viscosity is not None:
-            adj["viscosity"] = unbroadcast(area * adj_params[:, 3], force.viscosity.shape)
-        return adj
-
-    def pack_jvp(
-        self, force: NeoHookeanTriangles, tangents: dict[str, np.ndarray], n_steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Push tangents of mu, lam, viscosity and actuation to rows."""
-        _, area = rest_shape(force.rest_positions, force.triangles)
-        tan_mu, tan_lam = tangents.get("mu", np.zeros(())), tangents.get("lam", np.zeros(()))
-        tan_alpha0 = 2.0 / 3.0 * (tan_mu - force.mu / force.lam * tan_lam) / force.lam
-        rows = [
-            tan_mu * area,
-            *(broadcast(row, len(area)) for row in (0.5 * tan_lam, tan_alpha0)),
-        ]
-        if force.viscosity is not None:
-            rows.append(tangents.get("viscosity", np.zeros(())) * area)
-        tan_a = tangents.get("actuation")
-        tan_series = series_rows_jvp(force.actuation, (len(area),), tan_a, n_steps)
-        return np.stack(rows, axis=-1), tan_series[..., None]
+    ELASTIC = ELASTIC_TWIN
+    VISCOUS = VISCOUS_TWIN
 
     def rest_vjp(
         self, force: NeoHookeanTriangles, adj_consts: np.ndarray, adj_params: np.ndarray
     ) -> np.ndarray:
         """Pull cotangents of M, 1/(2 A0), mu A0 and eta A0 back to the rest positions."""
         _, area = rest_shape(force.rest_positions, force.triangles)
-        adj_area = force.mu * adj_params[:, 0] - 0.5 * adj_consts[:, 3] / area**2
-        if force.viscosity is not None:
-            adj_area = adj_area + force.viscosity * adj_params[:, 3]
+        adj_area = self.adj_measure(force, adj_params) - 0.5 * adj_consts[:, 3] / area**2
         return rest_shape_vjp(force.rest_positions, force.triangles, adj_consts[:, :3], adj_area)
 
     def rest_jvp(
@@ -343,12 +304,8 @@ class NeoHookeanTrianglesTwin(LumpedForceTwin[NeoHookeanTriangles]):
         """Push a tangent of the rest positions to M, 1/(2 A0), mu A0 and eta A0."""
         _, area = rest_shape(force.rest_positions, force.triangles)
         tan_M, tan_area = rest_shape_jvp(force.rest_positions, force.triangles, tan_rest)
-        zero = np.zeros_like(tan_area)
-        rows = [force.mu * tan_area, zero, zero]
-        if force.viscosity is not None:
-            rows.append(force.viscosity * tan_area)
         tan_r = -0.5 * tan_area / area**2
-        return np.concatenate([tan_M, tan_r[:, None]], axis=1), np.stack(rows, axis=-1)
+        return np.concatenate([tan_M, tan_r[:, None]], axis=1), self.tan_params(force, tan_area)
 
     def measure_vjp(self, force: NeoHookeanTriangles, adj_measure: np.ndarray) -> np.ndarray:
         """Pull a cotangent of the areas back to the rest positions."""

@@ -57,9 +57,8 @@ from adjsim.engine.algebra.mat3 import (
 from adjsim.engine.algebra.vec3 import dot, neg
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.element import ElementKind
-from adjsim.forces.lumping import LumpedForce
+from adjsim.forces.neo_hookean_material import NeoHookean
 from adjsim.meshes.tet_mesh import check_positive, signed_volumes
-from adjsim.series import freeze_series
 from adjsim.values import Parameter, broadcast
 
 
@@ -132,7 +131,7 @@ VISCOUS = ElementKind(
 
 
 @dataclass(frozen=True, eq=False)
-class NeoHookeanTets(LumpedForce):
+class NeoHookeanTets(NeoHookean):
     """Solid tetrahedra of a stable neo-Hookean material.
 
     `mu` and `lam` are the model's own parameters, not the small-strain Lame constants;
@@ -173,6 +172,10 @@ class NeoHookeanTets(LumpedForce):
 
     ROUNDING: ClassVar[float] = 0.2
     METRIC_DIAGONAL: ClassVar[tuple[int, ...]] = (0, 3, 5)
+    ELASTIC: ClassVar[ElementKind] = ELASTIC
+    VISCOUS: ClassVar[ElementKind] = VISCOUS
+    ALPHA: ClassVar[float] = 0.75
+    LAM_PARTS: ClassVar[float] = 6.0
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("mu", "μ", "Pa", "() or (n_tets,)", positive=True),
         Parameter("lam", "λ", "Pa", "() or (n_tets,)", positive=True),
@@ -198,19 +201,9 @@ class NeoHookeanTets(LumpedForce):
                 f"tetrahedron {e}. Raise `lam`, or convert Young's modulus and Poisson's ratio "
                 "with `lame`."
             )
-        if self.viscosity is not None:
-            eta = checks.scalar_or_array("viscosity", self.viscosity, n_tets, "n_tets")
-            checks.freeze(self, "viscosity", checks.non_negative("viscosity", eta))
-        if self.density is not None:
-            checks.freeze(self, "density", self.check_density(self.density))
-        for name, value in (("tets", tets), ("rest_positions", rest), ("mu", mu), ("lam", lam)):
-            checks.freeze(self, name, value)
-        freeze_series(self, "actuation", ((), (n_tets,)))
-
-    @property
-    def kind(self) -> ElementKind:
-        """Elastic, or viscous where a viscosity was given."""
-        return ELASTIC if self.viscosity is None else VISCOUS
+        checks.freeze(self, "tets", tets)
+        checks.freeze(self, "rest_positions", rest)
+        self.freeze_material(mu, lam, "n_tets")
 
     @property
     def nodes(self) -> np.ndarray:
@@ -223,27 +216,8 @@ class NeoHookeanTets(LumpedForce):
         M = upper_triangle(B @ B.transpose(0, 2, 1))
         return np.concatenate([M, 1.0 / (6.0 * volume[:, None])], axis=1)
 
-    def pack_params(self) -> np.ndarray:
-        """Mu V, lam/6, alpha at a = 0, and eta V where there is viscosity."""
-        volume = self.rest_measure()
-        alpha0 = 1.0 + 0.75 * self.mu / self.lam
-        n_tets = len(volume)
-        rows = [self.mu * volume, broadcast(self.lam / 6.0, n_tets), broadcast(alpha0, n_tets)]
-        if self.viscosity is not None:
-            rows.append(self.viscosity * volume)
-        return np.stack(rows, axis=-1)
-
-    def stiffness_bound(self) -> np.ndarray:
-        """V (lam + 2 mu) times the summed squares of the shape functions' gradients."""
-        return (self.lam + 2.0 * self.mu) * self._volume_of_squared_gradients()
-
-    def damping_bound(self) -> np.ndarray:
-        """2 V eta times the same: at rest the viscous stress is 2 eta times the symmetric dF."""
-        if self.viscosity is None:
-            return np.zeros(len(self.tets))
-        return 2.0 * self.viscosity * self._volume_of_squared_gradients()
-
-    def _volume_of_squared_gradients(self) -> np.ndarray:
+    def squared_gradients(self) -> np.ndarray:
+        """V times the summed squares of the shape functions' gradients, (n_tets,) [m]."""
         B, volume = rest_shape(self.rest_positions, self.tets)
         gradients = np.concatenate([B, -B.sum(axis=1, keepdims=True)], axis=1)
         return volume * np.square(gradients).sum(axis=(1, 2))

@@ -52,10 +52,9 @@ from adjsim.engine.algebra.sym2 import (
 from adjsim.engine.algebra.vec3 import cross, neg, norm
 from adjsim.engine.jit.backend import device_fn, lit
 from adjsim.forces.element import ElementKind
-from adjsim.forces.lumping import LumpedForce
+from adjsim.forces.neo_hookean_material import NeoHookean
 from adjsim.meshes.triangle_mesh import check_areas, collapsed_triangle
-from adjsim.series import freeze_series
-from adjsim.values import Parameter, broadcast
+from adjsim.values import Parameter
 
 
 @device_fn
@@ -154,7 +153,7 @@ VISCOUS = ElementKind(
 
 
 @dataclass(frozen=True, eq=False)
-class NeoHookeanTriangles(LumpedForce):
+class NeoHookeanTriangles(NeoHookean):
     """Triangles of a thin sheet of a stable neo-Hookean material; they do not bend.
 
     Moduli are those of the sheet: the material's times its thickness.
@@ -201,6 +200,10 @@ class NeoHookeanTriangles(LumpedForce):
 
     ROUNDING: ClassVar[float] = 1.0
     METRIC_DIAGONAL: ClassVar[tuple[int, ...]] = (0, 2)
+    ELASTIC: ClassVar[ElementKind] = ELASTIC
+    VISCOUS: ClassVar[ElementKind] = VISCOUS
+    ALPHA: ClassVar[float] = 2.0 / 3.0
+    LAM_PARTS: ClassVar[float] = 2.0
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("mu", "μ", "N/m", "() or (n_triangles,)", positive=True),
         Parameter("lam", "λ", "N/m", "() or (n_triangles,)", positive=True),
@@ -222,20 +225,9 @@ class NeoHookeanTriangles(LumpedForce):
             hint="The rest shape is stable only then; `lame` converts Young's modulus and "
             "Poisson's ratio.",
         )
-        if self.viscosity is not None:
-            eta = checks.scalar_or_array("viscosity", self.viscosity, n, size)
-            checks.freeze(self, "viscosity", checks.non_negative("viscosity", eta))
-        if self.density is not None:
-            checks.freeze(self, "density", self.check_density(self.density))
-        given = (("triangles", triangles), ("rest_positions", rest), ("mu", mu), ("lam", lam))
-        for name, value in given:
-            checks.freeze(self, name, value)
-        freeze_series(self, "actuation", ((), (n,)))
-
-    @property
-    def kind(self) -> ElementKind:
-        """Elastic, or viscous where a viscosity was given."""
-        return ELASTIC if self.viscosity is None else VISCOUS
+        checks.freeze(self, "triangles", triangles)
+        checks.freeze(self, "rest_positions", rest)
+        self.freeze_material(mu, lam, size)
 
     @property
     def nodes(self) -> np.ndarray:
@@ -251,25 +243,8 @@ class NeoHookeanTriangles(LumpedForce):
         M, area = rest_shape(self.rest_positions, self.triangles)
         return np.concatenate([M, 0.5 / area[:, None]], axis=1)
 
-    def pack_params(self) -> np.ndarray:
-        """Mu A0, lam/2, alpha at a = 0, and eta A0 where there is viscosity."""
-        _, area = rest_shape(self.rest_positions, self.triangles)
-        alpha0 = 1.0 + 2.0 / 3.0 * self.mu / self.lam
-        rows = [self.mu * area, *(broadcast(row, len(area)) for row in (0.5 * self.lam, alpha0))]
-        if self.viscosity is not None:
-            rows.append(self.viscosity * area)
-        return np.stack(rows, axis=-1)
-
-    def stiffness_bound(self) -> np.ndarray:
-        """A0 (lam + 2 mu) times the summed squares of the shape functions' gradients."""
-        return (self.lam + 2.0 * self.mu) * self._area_of_squared_gradients()
-
-    def damping_bound(self) -> np.ndarray:
-        """2 A0 eta times the same: at rest the viscous stress is 2 eta times the symmetric dF."""
-        eta = 0.0 if self.viscosity is None else self.viscosity
-        return 2.0 * eta * self._area_of_squared_gradients()
-
-    def _area_of_squared_gradients(self) -> np.ndarray:
+    def squared_gradients(self) -> np.ndarray:
+        """A0 times the summed squares of the shape functions' gradients, (n_triangles,) [-]."""
         M, area = rest_shape(self.rest_positions, self.triangles)
         return area * 2.0 * (M[:, 0] + M[:, 1] + M[:, 2])
 

@@ -1,0 +1,73 @@
+"""What tetrahedra and triangles of a stable neo-Hookean material share: moduli, and their packing.
+
+An element of measure V (volume or area) at rest packs
+
+    mu V,  lam/LAM_PARTS,  alpha = 1 + ALPHA mu/lam,  and eta V where there is viscosity
+
+Its element functions, `neo_hookean.py` and `neo_hookean_triangles.py`, say why.
+
+Adjoint: `adjoint/forces/neo_hookean_material.py`. Tests: `tests/forces/test_neo_hookean.py`.
+"""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adjsim import checks
+from adjsim.forces.element import ElementKind
+from adjsim.forces.lumping import LumpedForce
+from adjsim.series import freeze_series
+from adjsim.values import broadcast
+
+
+class NeoHookean(LumpedForce):
+    """Elements of a stable neo-Hookean material."""
+
+    mu: Any
+    lam: Any
+    viscosity: Any
+
+    ELASTIC: ClassVar[ElementKind]
+    VISCOUS: ClassVar[ElementKind]
+    ALPHA: ClassVar[float]
+    LAM_PARTS: ClassVar[float]
+
+    def freeze_material(self, mu: np.ndarray, lam: np.ndarray, size: str) -> None:
+        """Freeze moduli that were checked; check and freeze the other parameters of elements."""
+        n = len(self.nodes)
+        checks.freeze(self, "mu", mu)
+        checks.freeze(self, "lam", lam)
+        if self.viscosity is not None:
+            eta = checks.scalar_or_array("viscosity", self.viscosity, n, size)
+            checks.freeze(self, "viscosity", checks.non_negative("viscosity", eta))
+        if self.density is not None:
+            checks.freeze(self, "density", self.check_density(self.density))
+        freeze_series(self, "actuation", ((), (n,)))
+
+    @property
+    def kind(self) -> ElementKind:
+        """Elastic, or viscous where a viscosity was given."""
+        return self.ELASTIC if self.viscosity is None else self.VISCOUS
+
+    def pack_params(self) -> np.ndarray:
+        """Pack mu V, lam/LAM_PARTS, alpha at a = 0, and eta V where there is viscosity."""
+        measure = self.rest_measure()
+        parts = (self.lam / self.LAM_PARTS, 1.0 + self.ALPHA * self.mu / self.lam)
+        rows = [self.mu * measure, *(broadcast(row, len(measure)) for row in parts)]
+        if self.viscosity is not None:
+            rows.append(self.viscosity * measure)
+        return np.stack(rows, axis=-1)
+
+    @abstractmethod
+    def squared_gradients(self) -> np.ndarray:
+        """V times the summed squares of the shape functions' gradients, (n_elements,)."""
+
+    def stiffness_bound(self) -> np.ndarray:
+        """Return (lam + 2 mu) times `squared_gradients`."""
+        return (self.lam + 2.0 * self.mu) * self.squared_gradients()
+
+    def damping_bound(self) -> np.ndarray:
+        """Return 2 eta times the same: at rest the viscous stress is 2 eta times symmetric dF."""
+        eta = 0.0 if self.viscosity is None else self.viscosity
+        return 2.0 * eta * self.squared_gradients()
