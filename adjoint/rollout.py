@@ -1,9 +1,9 @@
 """`record` and `rollout_jvp`: the reverse sweep and the tangent of `adjsim.rollout`.
 
 The forward run keeps the states that a checkpoint schedule asks for; `Record.vjp` walks the
-schedule's actions backwards through the steps, and `adjoint/engine/states.py` moves the states. The
-schedule knows no physics and those who carry it out no schedule; every schedule gives the same
-bits, since a step's adjoint needs the state at its start and nothing else.
+schedule's actions backwards through the steps, and `adjoint/engine/checkpoint_states.py` moves the
+states. The schedule knows no physics and those who carry it out no schedule; every schedule gives
+the same bits, since a step's adjoint needs the state at its start and nothing else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from adjoint.engine.actions import Reverse
-from adjoint.engine.states import States, is_forward_part, states_of
+from adjoint.engine.checkpoint_actions import Reverse
+from adjoint.engine.checkpoint_states import States, is_forward_part, states_of
 from adjoint.schedules import Schedule, ScheduleCost, as_schedule
 from adjoint.system import Sweep, SystemTwin
 from adjoint.system_registry import system_twin_of

@@ -1,8 +1,8 @@
 """Checkpoint schedules: which states to keep, in what order to recompute the others.
 
-A schedule is an iterator of `adjoint.engine.actions`; it knows no physics, and the executor knows
-no schedule. `Schedule.cost` predicts time and memory before anything runs, in two units:
-one forward step, and one state (a stored and a buffered one cost the same).
+A schedule is an iterator of `adjoint.engine.checkpoint_actions`; it knows no physics, and the
+executor knows no schedule. `Schedule.cost` predicts time and memory before anything runs, in two
+units: one forward step, and one state (a stored and a buffered one cost the same).
 
 Source: Griewank & Walther, ACM TOMS 26 (2000), algorithm 799 (revolve), sec. 2.
 """
@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
 
-from adjoint.engine.actions import Action, EndForward, Forward, Free, Restore, Reverse, Store
+from adjoint.engine.checkpoint_actions import (
+    Action,
+    EndForward,
+    Forward,
+    Free,
+    Restore,
+    Reverse,
+    Store,
+)
 from adjsim import checks
 
 

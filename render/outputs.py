@@ -39,8 +39,8 @@ from render.raster.layers import (
     layers_of,
 )
 from render.raster.packing import Job, check_cameras, pack
-from render.raster.pool import Pool, for_each_frame
 from render.raster.supersampling import average
+from render.raster.thread_pool import Pool, for_each_frame
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, check_rasterizer, draw_samples, only_asked
 

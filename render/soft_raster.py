@@ -3,7 +3,7 @@ r"""Soft rasterization: images that are smooth in everything that makes them.
     vertices -> screen -> faces ready to be drawn -> fragments of a tile -> pixels
 
 `face_setup.py`, `fragments.py` and `blending.py` hold the three stages; `frames.py` runs them
-over the tiles of a frame, `pool.py` over frames, and this file says what is drawn.
+over the tiles of a frame, `thread_pool.py` over frames, and this file says what is drawn.
 
 Adjoint: `adjoint/render/soft_raster.py`. Tests: `tests/render/test_soft_raster.py`.
 Source: Liu et al., Soft Rasterizer, ICCV 2019; the Over blend is this project's.
@@ -22,8 +22,8 @@ from render.camera import AnyCamera
 from render.raster.cuda_raster import draw_on_gpu
 from render.raster.frames import draw_frame
 from render.raster.packing import Job, check_cameras, pack
-from render.raster.pool import Pool, for_each_frame
 from render.raster.supersampling import average
+from render.raster.thread_pool import Pool, for_each_frame
 from render.scene import Scene
 
 

@@ -7,7 +7,7 @@ import checkpoint_schedules
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from adjoint.engine.actions import EndForward, Forward, Free, Restore, Reverse, Store
+from adjoint.engine.checkpoint_actions import EndForward, Forward, Free, Restore, Reverse, Store
 from adjoint.schedules import (
     Binomial,
     EveryK,

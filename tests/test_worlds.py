@@ -11,7 +11,7 @@ from adjoint.rollout import record, rollout_jvp
 from adjoint.schedules import Binomial, EveryK, MemoryBudget, Segments, StoreAll
 from adjsim.courses import Signal
 from adjsim.engine.packing import pack
-from adjsim.engine.parts import even_shares, whole_groups
+from adjsim.engine.partition import even_shares, whole_groups
 from adjsim.engine.stepper import CpuStepper, make_stepper
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.forces.neo_hookean import NeoHookeanTets

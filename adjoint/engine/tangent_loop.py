@@ -13,7 +13,7 @@ from adjsim.engine.assembly import DTYPES, call_of
 from adjsim.engine.jit.backend import device_fn, shared_fn
 from adjsim.engine.jit.calls import NO_FUNCTION, make_call
 from adjsim.engine.loop_arrays import ModelArrays
-from adjsim.engine.parts import FORCE, ROW, TILE_HI, TILE_LO, WORLD
+from adjsim.engine.partition import FORCE, ROW, TILE_HI, TILE_LO, WORLD
 from adjsim.engine.timeloop import part_forces, part_step, span_of, state_at
 
 

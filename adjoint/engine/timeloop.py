@@ -32,7 +32,7 @@ from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit, prefetch, shar
 from adjsim.engine.jit.calls import NO_FUNCTION, make_call
 from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, named_type, types_of
 from adjsim.engine.node_sum import node_sum, node_sums
-from adjsim.engine.parts import FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
+from adjsim.engine.partition import FORCE, NODE_HI, NODE_LO, ROW, TILE_HI, TILE_LO
 from adjsim.engine.timeloop import part_forces, span_of, state_at
 
 

@@ -21,8 +21,8 @@ from render.camera import AnyCamera
 from render.outputs import channels, check_outputs, draw_outputs, empty_layers, pack_outputs, split
 from render.raster.layers import Layers, Output, layers_of
 from render.raster.packing import Job, check_cameras
-from render.raster.pool import Pool, for_each_frame, frame_by_frame
 from render.raster.supersampling import average
+from render.raster.thread_pool import Pool, for_each_frame, frame_by_frame
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, draw_samples
 

@@ -1,6 +1,6 @@
 r"""Tangent and adjoint of `render/soft_raster.py`: images pulled back to what made them.
 
-What a record keeps of the fragments of a frame is said in `kept.py`; of a frame of which it
+What a record keeps of the fragments of a frame is said in `fragment_cache.py`; of a frame of which it
 keeps nothing, the reverse finds the fragments again. A frame is pulled back in `frames.py`, and
 its tangents are pushed in `tile_tangents.py`. What a derivative holds fixed is said in
 `fragments.py` (the fragments and their order in depth), `face_setup.py` (which faces are
@@ -15,15 +15,15 @@ import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.raster.cuda_raster import vjp_on_gpu
+from adjoint.render.raster.fragment_cache import KeptFrame, draw_kept, recall_frame
 from adjoint.render.raster.frames import draw_frame_vjp
-from adjoint.render.raster.kept import KeptFrame, draw_kept, recall_frame
 from adjoint.render.raster.supersampling import average_vjp
 from adjoint.render.raster.tile_tangents import draw_tangents
 from adjsim import checks
 from adjsim.engine.jit.backend import Device, check_device
 from render.camera import AnyCamera
 from render.raster.packing import Job, check_cameras, pack
-from render.raster.pool import Pool, frame_by_frame
+from render.raster.thread_pool import Pool, frame_by_frame
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, check_rasterizer, only_asked
 

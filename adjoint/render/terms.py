@@ -34,8 +34,8 @@ from adjsim.engine.jit.backend import cpu_kernel, lit
 from render.camera import AnyCamera
 from render.raster.frames import setup_frame
 from render.raster.packing import Job
-from render.raster.rooms import own_room, tile_size
 from render.raster.tile_calls import GATHER, call_gather
+from render.raster.tile_scratch import own_room, tile_size
 from render.scene import Scene
 from render.soft_raster import SoftRasterizer, draw_samples, empty_images
 

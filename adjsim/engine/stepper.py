@@ -19,7 +19,7 @@ from adjsim.engine.jit.backend import (
 from adjsim.engine.layouts import count_elements
 from adjsim.engine.loop_arrays import States, Steps, Work
 from adjsim.engine.packing import PackedModels, pack
-from adjsim.engine.parts import even_shares, whole_groups
+from adjsim.engine.partition import even_shares, whole_groups
 from adjsim.engine.timeloop import (
     Calls,
     advance_alone,

@@ -10,8 +10,8 @@ It is compiled once per dtype, not once per model: the forces come as tables of 
 `Steps.rows[k]` names the row of X, V and P that holds state first + k, so the same loop keeps
 every state, only the frames, or two at a time.
 
-The work is cut in parts, `adjsim/engine/parts.py`. Those that touch nothing in common, groups of
-worlds, each run through all steps alone; those of one large world run together, step by step.
+The work is cut in parts, `adjsim/engine/partition.py`. Those that touch nothing in common, groups
+of worlds, each run through all steps alone; those of one large world run together, step by step.
 Either way the functions called on elements, nodes and bodies are the same, and so are the bits.
 
 Adjoint: `adjoint/engine/timeloop.py`. Tests: `tests/engine/test_timeloop.py`.
@@ -32,7 +32,7 @@ from adjsim.engine.jit.calls import function_table, make_call
 from adjsim.engine.loop_arrays import Bodies, Nodes, Span, States, types_of
 from adjsim.engine.node_sum import node_sum
 from adjsim.engine.packing import PackedModels
-from adjsim.engine.parts import (
+from adjsim.engine.partition import (
     BODY_HI,
     BODY_LO,
     FORCE,

@@ -138,6 +138,7 @@ class BoxContact(Contact):
     angular_velocity: Any = (0.0, 0.0, 0.0)
     orientation: Any = field(default=None, kw_only=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
+    KIND: ClassVar[ElementKind] = BOX
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         *POSE_PARAMETERS,
         Parameter("half_extents", "b", "m", "(3,)", positive=True),
@@ -147,8 +148,3 @@ class BoxContact(Contact):
     SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = (("half_extents", (3,)),)
     TRACKS: ClassVar[tuple[Track, ...]] = (CENTER, ROTATION, VELOCITY, ANGULAR_VELOCITY)
     GEOMETRY: ClassVar[Geometry] = Geometry(box_gap, box_kinks, 3)
-
-    @property
-    def kind(self) -> ElementKind:
-        """Contact of one node."""
-        return BOX

@@ -102,6 +102,7 @@ class CapsuleContact(Contact):
     angular_velocity: Any = (0.0, 0.0, 0.0)
     orientation: Any = field(default=None, kw_only=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
+    KIND: ClassVar[ElementKind] = CAPSULE
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         *POSE_PARAMETERS,
         Parameter("half_length", "L", "m", "()", positive=True),
@@ -149,8 +150,3 @@ class CapsuleContact(Contact):
             0.5 * (a + b), half_length=0.5 * length, capsule_radius=capsule_radius,
             orientation=turn.as_quat(), **options,
         )  # fmt: skip
-
-    @property
-    def kind(self) -> ElementKind:
-        """Contact of one node."""
-        return CAPSULE

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from adjsim import checks
-from adjsim.forces.element import Force
+from adjsim.forces.element import ElementKind, Force
 from adjsim.forces.gap import Geometry
 from adjsim.forces.tracks import AXES, Track, stack_rows
 from adjsim.rigid.bodies import RigidBodies
@@ -77,6 +77,7 @@ class Contact(Force):
     SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = ()  # name and shape, constant
     TRACKS: ClassVar[tuple[Track, ...]]
     GEOMETRY: ClassVar[Geometry]
+    KIND: ClassVar[ElementKind]
 
     orientation: ClassVar[Any] = None  # of shapes that can be turned, a field of their own
 
@@ -114,6 +115,11 @@ class Contact(Force):
             raise ValueError(
                 f"An obstacle's series must have one row per step, all as many: {found}."
             )
+
+    @property
+    def kind(self) -> ElementKind:
+        """Contact of one node with this shape."""
+        return self.KIND
 
     @property
     def axes(self) -> np.ndarray:

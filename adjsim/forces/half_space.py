@@ -61,6 +61,7 @@ class HalfSpaceContact(Contact):
     height: Any = 0.0
     velocity: Any = (0.0, 0.0, 0.0)
 
+    KIND: ClassVar[ElementKind] = HALF_SPACE
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("normal", "n", "-", "(3,) or (n_steps, 3)"),
         Parameter("height", "h", "m", "() or (n_steps,)"),
@@ -77,8 +78,3 @@ class HalfSpaceContact(Contact):
     def __post_init__(self) -> None:
         super().__post_init__()
         unit_rows(np.atleast_2d(series_values(self.normal)))  # none is zero
-
-    @property
-    def kind(self) -> ElementKind:
-        """Contact of one node."""
-        return HALF_SPACE

@@ -65,6 +65,7 @@ class SphereContact(Contact):
     velocity: Any = (0.0, 0.0, 0.0)
     angular_velocity: Any = (0.0, 0.0, 0.0)
 
+    KIND: ClassVar[ElementKind] = SPHERE
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("center", "x_c", "m", "(3,) or (n_steps, 3)"),
         Parameter("sphere_radius", "R", "m", "()", positive=True),
@@ -74,8 +75,3 @@ class SphereContact(Contact):
     SIZES: ClassVar[tuple[tuple[str, tuple[int, ...]], ...]] = (("sphere_radius", ()),)
     TRACKS: ClassVar[tuple[Track, ...]] = (CENTER, VELOCITY, ANGULAR_VELOCITY)
     GEOMETRY: ClassVar[Geometry] = Geometry(sphere_gap)
-
-    @property
-    def kind(self) -> ElementKind:
-        """Contact of one node."""
-        return SPHERE

@@ -19,8 +19,8 @@ from adjsim.engine.jit.backend import Device, array_module, device_fn, launch, o
 from render.blending import OVER, background_at, blend_body
 from render.projection import project_body, towards_body, unpack_view
 from render.raster.face_setup import Faces, PackedScene, Settings, face_body, load_corners
+from render.raster.fragment_lists import sort_body
 from render.raster.fragments import Fragments, fragment_logit, write_fragment
-from render.raster.lists import sort_body
 from render.raster.packing import Job
 from render.seamless import outline_body, seamless_logit, soft_edges_body
 from render.shaders.normals import VertexCorners, normal_body

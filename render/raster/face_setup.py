@@ -77,7 +77,7 @@ class Faces(NamedTuple):
     normals: np.ndarray  # (n_vertices, 3) unit normals, or (0, 3) where no face is rounded
     soft: np.ndarray  # (n_faces, 12) int64 of edges and corners, or (0, 12): `render/seamless.py`
     towards: np.ndarray  # (n_vertices, 3) [m] to the eye, or (0, 3) where no face is by_pixel
-    reach: np.ndarray  # (n_faces, 2) bool of `reach.py`, or (0, 2) there, and on a GPU
+    reach: np.ndarray  # (n_faces, 2) bool of `light_reach.py`, or (0, 2) there, and on a GPU
 
 
 @device_fn

@@ -31,7 +31,7 @@ from render.raster.coverage import (
     signed_square_distance,
 )
 from render.raster.face_setup import load_corners
-from render.raster.lists import list_fragments, sort_body
+from render.raster.fragment_lists import list_fragments, sort_body
 from render.raster.nearest import outer_coverage
 from render.raster.tile_rows import whole
 from render.raster.tile_shading import shade_tile

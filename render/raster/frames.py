@@ -18,14 +18,14 @@ import numpy as np
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
 from render.blending import background_at, blend_body
 from render.raster.face_setup import Faces, setup_faces
+from render.raster.fragment_lists import BINS, count_tiles, fill_tiles, order_faces
 from render.raster.fragments import Grid, Tiles, tile_area
-from render.raster.lists import BINS, count_tiles, fill_tiles, order_faces
+from render.raster.light_reach import find_reach
 from render.raster.packing import Job
-from render.raster.pool import Pool
-from render.raster.reach import find_reach
-from render.raster.rooms import empty_fragments, own_room, tile_size
+from render.raster.thread_pool import Pool
 from render.raster.tile_calls import GATHER, call_gather, gather_table
-from render.raster.turns import take_turn
+from render.raster.tile_queue import take_turn
+from render.raster.tile_scratch import empty_fragments, own_room, tile_size
 from render.seamless import find_soft
 
 

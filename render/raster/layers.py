@@ -19,10 +19,10 @@ from render.raster.face_setup import face_normal, load3, load_corners
 from render.raster.fragments import Fragments
 from render.raster.frames import setup_frame, tile_body
 from render.raster.packing import Job
-from render.raster.pool import Pool
-from render.raster.rooms import TileSize, empty_fragments, own_room, tile_size
+from render.raster.thread_pool import Pool
 from render.raster.tile_calls import GATHER, call_gather
-from render.raster.turns import take_turn
+from render.raster.tile_queue import take_turn
+from render.raster.tile_scratch import TileSize, empty_fragments, own_room, tile_size
 from render.shaders.normals import unit_mean
 from render.shaders.pixel_shading import corner_rows, weighted
 

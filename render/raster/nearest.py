@@ -19,7 +19,7 @@ Differentiable Renderer, NeurIPS 2019, eq. 1-4.
 """
 
 from adjsim.engine.jit.backend import device_fn, lit
-from render.raster.lists import goes_before
+from render.raster.fragment_lists import goes_before
 
 
 @device_fn

@@ -19,7 +19,7 @@ from adjsim.engine.jit.calls import function_table, make_call
 from render.raster.face_setup import Faces
 from render.raster.fragments import Grid, Tiles, gather_tile
 from render.raster.packing import Job
-from render.raster.rooms import TileSize, empty_fragments
+from render.raster.tile_scratch import TileSize, empty_fragments
 
 
 GATHER = 0  # in the table

@@ -12,7 +12,7 @@ import numpy as np
 from adjsim.engine.algebra.vec3 import add, scale
 from adjsim.engine.jit.backend import device_fn, shared_fn
 from render.raster.face_setup import load3, load_corners
-from render.raster.reach import CURVED, SHINY, reached_light
+from render.raster.light_reach import CURVED, SHINY, reached_light
 from render.raster.tile_curved import has_one_color, is_lit_alone, light_curved
 from render.raster.tile_rows import (
     COLORS,

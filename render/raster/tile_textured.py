@@ -14,7 +14,7 @@ import numpy as np
 
 from adjsim.engine.gathering import make_row_gather
 from adjsim.engine.jit.backend import device_fn
-from render.raster.reach import CURVED, SHINY
+from render.raster.light_reach import CURVED, SHINY
 from render.raster.tile_rows import (
     COLORS,
     FRACTIONS,

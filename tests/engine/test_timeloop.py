@@ -7,7 +7,7 @@ import pytest
 
 from adjoint.engine.timeloop import euler_step_jvp
 from adjoint.rollout import record, rollout_jvp
-from adjsim.engine.parts import cuts
+from adjsim.engine.partition import cuts
 from adjsim.engine.timeloop import euler_step
 from adjsim.forces.half_space import HalfSpaceContact
 from adjsim.model import Model, State

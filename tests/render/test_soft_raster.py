@@ -9,7 +9,7 @@ from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.blending import DIBR, Hard, Over, Softmax
 from render.raster.frames import setup_frame
 from render.raster.packing import pack
-from render.raster.pool import shared_executor
+from render.raster.thread_pool import shared_executor
 from render.scene import Mesh, Scene
 from render.soft_raster import SoftRasterizer, rasterize
 from tests.render.scenes import (

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import adjoint.engine.states
+import adjoint.engine.checkpoint_states
 import adjsim.engine.stepper
-from adjoint.engine.states import PartialStates, WholeStates
+from adjoint.engine.checkpoint_states import PartialStates, WholeStates
 from adjoint.rollout import record
 from adjoint.schedules import Binomial, EveryK, Segments, StoreAll
 from adjsim.engine.jit.backend import JIT_DISABLED
@@ -47,8 +47,8 @@ def whole(scene, adj):
 def test_points_that_are_placed_again_have_their_bits(
     schedule, steps, scene, adj, whole, monkeypatch
 ):
-    monkeypatch.setattr(adjoint.engine.states, "WORK_BYTES", 0)
-    monkeypatch.setattr(adjoint.engine.states, "LEAST_STEPS", steps)
+    monkeypatch.setattr(adjoint.engine.checkpoint_states, "WORK_BYTES", 0)
+    monkeypatch.setattr(adjoint.engine.checkpoint_states, "LEAST_STEPS", steps)
     run = record(*scene, DT, N_STEPS, frames=FRAMES, checkpoint=schedule)
     assert isinstance(run._states, PartialStates)
     np.testing.assert_array_equal(packed(run.trajectory), whole[0])

@@ -20,8 +20,8 @@ import numpy as np
 from adjoint.render import paths
 from adjoint.render.blending import blend_vjp_body
 from adjoint.render.raster.face_setup import PIXEL_SLOT, SLOT, setup_faces_vjp, undo_corners
+from adjoint.render.raster.fragment_cache import KEPT_BYTES, KeptFrame, recall_tile, tile_room
 from adjoint.render.raster.fragments import sum_pairs, sum_pixel_pairs
-from adjoint.render.raster.kept import KEPT_BYTES, KeptFrame, recall_tile, tile_room
 from adjoint.render.raster.supersampling import repeat_vjp
 from adjoint.render.raster.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.raster.tile_calls import UNSHADE, call_unshade, unshade_table
@@ -39,10 +39,10 @@ from render.blending import background_at
 from render.raster.fragments import tile_area
 from render.raster.frames import Frame
 from render.raster.packing import Job
-from render.raster.pool import Pool
-from render.raster.rooms import own_room, tile_size
+from render.raster.thread_pool import Pool
 from render.raster.tile_calls import GATHER, call_gather
-from render.raster.turns import take_turn
+from render.raster.tile_queue import take_turn
+from render.raster.tile_scratch import own_room, tile_size
 
 
 @device_fn

@@ -26,10 +26,10 @@ from render.raster.fragments import Fragments
 from render.raster.frames import setup_frame
 from render.raster.layers import DEPTH, NORMALS, Layers, frame_normals, layer_body
 from render.raster.packing import Job
-from render.raster.pool import Pool
-from render.raster.rooms import TileSize, own_room, tile_size
+from render.raster.thread_pool import Pool
 from render.raster.tile_calls import GATHER, call_gather
-from render.raster.turns import take_turn
+from render.raster.tile_queue import take_turn
+from render.raster.tile_scratch import TileSize, own_room, tile_size
 from render.shaders.pixel_shading import corner_rows, weighted
 
 

@@ -2,7 +2,7 @@
 
 What `fragments.py` undoes one fragment after the other is done here for a block of them: a
 loop without a branch writes rows, and what they add to the slot, sums of rows and of products
-of rows, is added up by `row_sums` (`adjsim/engine/lanes.py`).
+of rows, is added up by `row_sums` (`adjsim/engine/row_sums.py`).
 
 Tests: `tests/render/raster/test_tile_adjoints.py`.
 """
@@ -28,12 +28,12 @@ from adjoint.render.raster.tile_rows import (
 )
 from adjoint.render.shaders.pixel_shading import weighted_vjp
 from adjsim.engine.jit.backend import device_fn, lit
-from adjsim.engine.lanes import outer, row_sums
+from adjsim.engine.row_sums import outer, row_sums
 from render.blending import NEAREST
 from render.raster.face_setup import load_corners
 from render.raster.fragments import Fragments
-from render.raster.rooms import TileSize, empty_fragments, own_room
 from render.raster.tile_rows import LANES, ROW, SHADED, WEIGHTS, get3, put3, whole
+from render.raster.tile_scratch import TileSize, empty_fragments, own_room
 from render.shaders.pixel_shading import corner_normals
 
 

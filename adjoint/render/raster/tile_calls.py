@@ -21,7 +21,7 @@ from adjsim.engine.jit.backend import cpu_kernel
 from adjsim.engine.jit.calls import function_table, make_call
 from render.raster.frames import Frame
 from render.raster.packing import Job
-from render.raster.rooms import TileSize
+from render.raster.tile_scratch import TileSize
 
 
 UNSHADE = 0  # in the table

@@ -13,18 +13,18 @@ from adjoint.render import paths
 from adjoint.render.blending import FragmentTangents, blend_jvp_body
 from adjoint.render.raster.cuda_tangents import jvp_on_gpu
 from adjoint.render.raster.face_setup import FaceTangents, setup_faces_jvp
+from adjoint.render.raster.fragment_cache import KeptFrame, recall_frame, recall_tile, tile_room
 from adjoint.render.raster.fragments import pair_jvp_body
-from adjoint.render.raster.kept import KeptFrame, recall_frame, recall_tile, tile_room
 from adjsim.engine.jit.backend import Device, cpu_kernel, device_fn
 from render.blending import background_at
 from render.raster.fragments import Fragments, tile_area
 from render.raster.frames import Frame
 from render.raster.packing import Job
-from render.raster.pool import Pool, for_each_frame
-from render.raster.rooms import TileSize, empty_fragments, own_room, tile_size
 from render.raster.supersampling import average
+from render.raster.thread_pool import Pool, for_each_frame
 from render.raster.tile_calls import GATHER, call_gather
-from render.raster.turns import take_turn
+from render.raster.tile_queue import take_turn
+from render.raster.tile_scratch import TileSize, empty_fragments, own_room, tile_size
 from render.soft_raster import draw_samples, empty_images
 
 

@@ -7,9 +7,9 @@ from render.raster import tile_calls
 from render.raster.fragments import tile_area
 from render.raster.frames import setup_frame
 from render.raster.packing import pack
-from render.raster.rooms import empty_fragments, tile_size
 from render.raster.tile_calls import gather_kernel
 from render.raster.tile_rows import LANES
+from render.raster.tile_scratch import empty_fragments, tile_size
 from render.scene import Mesh, Scene
 from render.soft_raster import rasterize
 from tests.render.scenes import camera, soft, two_tetrahedra

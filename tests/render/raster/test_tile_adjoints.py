@@ -13,9 +13,9 @@ from adjoint.render.textures import empty_records
 from render.blending import Hard, Over, Softmax
 from render.raster.frames import setup_frame
 from render.raster.packing import pack
-from render.raster.rooms import tile_size
 from render.raster.tile_calls import gather_kernel
 from render.raster.tile_rows import SHADED
+from render.raster.tile_scratch import tile_size
 from render.textures import is_textured
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
 from tests.render.test_tile_shading import in_a_sky

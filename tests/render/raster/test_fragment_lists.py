@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from render.raster.lists import (
+from render.raster.fragment_lists import (
     RUN,
     count_tiles,
     fill_tiles,

@@ -8,7 +8,7 @@ from adjoint.render.soft_raster import record_images
 from adjoint.render.textures import empty_records
 from render.blending import Over
 from render.raster.layers import Output
-from render.raster.rooms import LARGEST_KEPT, ROOMS, TileSize, empty_fragments, own_room
+from render.raster.tile_scratch import LARGEST_KEPT, ROOMS, TileSize, empty_fragments, own_room
 from render.scene import Scene
 from tests.render.scenes import (
     BLENDS,

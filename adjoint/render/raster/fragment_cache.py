@@ -10,7 +10,7 @@ A record keeps at most KEPT_BYTES, the same part of it for each frame. A frame t
 keeps nothing: then the reverse, and each tangent, finds its fragments again, with the same
 result to the bit.
 
-Tests: `tests/render/raster/test_kept.py`.
+Tests: `tests/render/raster/test_fragment_cache.py`.
 """
 
 import math
@@ -25,10 +25,10 @@ from render.blending import OVER
 from render.raster.fragments import Fragments, cover_fragments, fill_colors, tile_area
 from render.raster.frames import Frame, draw_tile, setup_frame
 from render.raster.packing import Job
-from render.raster.pool import Pool, for_each_frame
-from render.raster.rooms import empty_fragments, own_room, tile_size
+from render.raster.thread_pool import Pool, for_each_frame
+from render.raster.tile_queue import take_turn
 from render.raster.tile_rows import LANES
-from render.raster.turns import take_turn
+from render.raster.tile_scratch import empty_fragments, own_room, tile_size
 from render.soft_raster import draw_frames, draw_samples, empty_images
 
 

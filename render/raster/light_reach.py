@@ -9,7 +9,7 @@ These are polynomials in the weights, each term of the same degree. If no coeffi
 positive, no pixel of the face is lit, or none has a highlight: max(0, .) and its slopes are 0
 at all of them, and nothing of it need be worked. Of a ball in one light that are half the faces.
 
-Tests: `tests/render/raster/test_reach.py`.
+Tests: `tests/render/raster/test_light_reach.py`.
 """
 
 from adjsim.engine.algebra.vec3 import dot

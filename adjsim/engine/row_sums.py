@@ -6,7 +6,7 @@ sums is one register with all of them. And the products w_k a_c of three rows wi
 six rows to be read and none to be written. No compiler finds either from loops that keep to the
 order of a sum, so the instructions are written here.
 
-Tests: `tests/engine/test_lanes.py`.
+Tests: `tests/engine/test_row_sums.py`.
 """
 
 from collections.abc import Callable

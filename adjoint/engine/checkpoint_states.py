@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.engine.actions import Action, EndForward, Forward, Free, Restore, Store
+from adjoint.engine.checkpoint_actions import Action, EndForward, Forward, Free, Restore, Store
 from adjoint.schedules import Schedule, ScheduleCost
 from adjoint.system import Sweep
 from adjsim.rollout import chunks, frame_rows

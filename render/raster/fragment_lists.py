@@ -4,7 +4,7 @@ Faces are taken roughly from near to far, so the list that names the fragments o
 nearly sorted from the start. For Over it is sorted by depth, and of equal depths the face
 that comes first goes first.
 
-Tests: `tests/render/raster/test_lists.py`.
+Tests: `tests/render/raster/test_fragment_lists.py`.
 """
 
 import numpy as np

@@ -4,7 +4,7 @@ The threads share one number, that of the next tile. Who takes a number adds 1 t
 instruction, so each tile is taken once and no thread waits for another. What a tile gives does
 not depend on who works it.
 
-Tests: `tests/render/raster/test_turns.py`.
+Tests: `tests/render/raster/test_tile_queue.py`.
 """
 
 from collections.abc import Callable

@@ -3,7 +3,7 @@
 What is in it at the start is left over from other tiles. Blocks reach beyond the last fragment
 of a tile: what they find there is dropped.
 
-Tests: `tests/render/raster/test_rooms.py`.
+Tests: `tests/render/raster/test_tile_scratch.py`.
 """
 
 import threading

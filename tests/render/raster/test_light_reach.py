@@ -6,8 +6,8 @@ from benchmarks.timing.scenes import icosphere
 from render.lenses import Orthographic
 from render.raster import frames
 from render.raster.frames import setup_frame
+from render.raster.light_reach import CURVED, SHINY
 from render.raster.packing import pack
-from render.raster.reach import CURVED, SHINY
 from render.raster.tile_curved import is_lit_alone
 from render.raster.tile_shading import is_plain
 from render.raster.tile_textured import is_draped
