@@ -1,10 +1,10 @@
 r"""Tangent and adjoint of `render/soft_raster.py`: images pulled back to what made them.
 
-What a record keeps of the fragments of a frame is said in `fragment_cache.py`; of a frame of which it
-keeps nothing, the reverse finds the fragments again. A frame is pulled back in `frames.py`, and
+What a record keeps of the fragments of a frame is said in `fragment_cache.py`; of a frame of which
+it keeps nothing, the reverse finds the fragments again. A frame is pulled back in `frames.py`, and
 its tangents are pushed in `tile_tangents.py`. What a derivative holds fixed is said in
-`fragments.py` (the fragments and their order in depth), `face_setup.py` (which faces are
-drawn) and `coverage.py` (the nearest edge).
+`fragments.py` (the fragments and their order in depth), `face_setup.py` (which faces are drawn) and
+`coverage.py` (the nearest edge).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

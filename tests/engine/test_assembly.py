@@ -334,7 +334,7 @@ def test_a_force_from_elsewhere_that_changes_is_compiled_again(tmp_path):
     # The key of the cache is a hash of our own sources.
     script = tmp_path / "foreign.py"
     path = os.pathsep.join(
-        filter(None, [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH")])
+        filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])
     )
     for force in ("1.5", "-2.0"):
         script.write_text(FOREIGN.replace("FORCE", force))

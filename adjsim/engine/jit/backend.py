@@ -77,7 +77,7 @@ PRIVATE = private_parts()
 
 def sources_hash() -> str:
     """Return 16 hex digits that change whenever a source with kernels changes."""
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[3]
     digest = hashlib.sha256(f"{numba.__version__} {PRIVATE is None}".encode())
     for package in KERNEL_PACKAGES:
         for path in sorted((root / package).rglob("*.py")):

@@ -17,7 +17,7 @@ from adjsim.engine.jit import kernel_cache
 from adjsim.engine.jit.numba_private import CheckedFile
 
 
-ROOT = Path(kernel_cache.__file__).resolve().parent.parent
+ROOT = Path(kernel_cache.__file__).resolve().parents[3]
 
 
 def test_the_cache_is_somewhere_one_can_write(tmp_path, monkeypatch):
