@@ -159,7 +159,9 @@ def rollout(
     dtype : dtype
         float64 or float32.
     threads : int, optional
-        None: one for small models, all for large ones. The bits are the same.
+        None: one for small models, all for large ones. The bits are the same. Threads of one
+        model meet twice in every step: a small one, or a machine that is busy with other work,
+        is slower with two.
     device : Device or str
         "cpu", the reference, or "cuda".
     on_divergence : OnDivergence or str
