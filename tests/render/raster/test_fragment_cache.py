@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from adjoint.render.raster import kept
+from adjoint.render.raster import fragment_cache
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.blending import DIBR, Hard, Over, Softmax
 from render.scene import Scene
@@ -25,7 +25,7 @@ def one_colour_each(scene):
 
 @pytest.fixture
 def nothing_kept(monkeypatch):
-    return lambda: monkeypatch.setattr(kept, "KEPT_BYTES", 0)
+    return lambda: monkeypatch.setattr(fragment_cache, "KEPT_BYTES", 0)
 
 
 @pytest.mark.parametrize("look", [as_it_is, one_colour_each, rounded, textured])
@@ -58,10 +58,10 @@ def test_what_is_kept_changes_no_bit(rng, nothing_kept, look, blend):
 
 def test_the_arrays_of_a_block_begin_lines_of_the_cache_and_share_no_byte():
     wanted = (((7,), np.int32), ((0, 3), np.float32), ((5, 3), np.float64), ((1,), np.int64))
-    arrays = kept.in_one_block(*wanted)
+    arrays = fragment_cache.in_one_block(*wanted)
     assert [(array.shape, array.dtype) for array in arrays] == [(s, np.dtype(t)) for s, t in wanted]
     at = [array.__array_interface__["data"][0] for array in arrays if array.size]
-    assert all(first % kept.LINE == 0 for first in at)
+    assert all(first % fragment_cache.LINE == 0 for first in at)
     for k, array in enumerate(arrays):
         array[...] = k
     assert all((array == k).all() for k, array in enumerate(arrays))

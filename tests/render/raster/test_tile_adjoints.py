@@ -17,8 +17,8 @@ from render.raster.tile_calls import gather_kernel
 from render.raster.tile_rows import SHADED
 from render.raster.tile_scratch import tile_size
 from render.textures import is_textured
+from tests.render.raster.test_tile_shading import in_a_sky
 from tests.render.scenes import camera, glossy, rounded, soft, textured, two_tetrahedra
-from tests.render.test_tile_shading import in_a_sky
 
 
 def test_the_sums_that_were_found_are_added_to_a_slot(rng):
