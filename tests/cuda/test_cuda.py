@@ -15,6 +15,7 @@ from adjsim.engine.cuda_timeloop import advance_grid_kernel
 from adjsim.engine.jit.backend import cuda_problem
 from tests.cuda import reduced_scenes
 from tests.cuda.processes import run
+from tests.cuda.rounding import tolerances
 from tests.cuda.scenes import everything
 
 
@@ -106,25 +107,12 @@ def test_a_kernel_with_a_users_own_force_is_not_kept_on_disk(own):
 
 @pytest.mark.cuda
 @pytest.mark.skipif(cuda_problem() is not None, reason=f"no GPU to use: {cuda_problem()}")
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 1e-3)])
-def test_a_gpu_swings_and_blows_like_the_cpu(dtype, tolerance):
-    # A few hundred operations per step and transforms of other libraries, times eps.
-    cpu, cuda = reduced_scenes.all_scenes("cpu", dtype), reduced_scenes.all_scenes("cuda", dtype)
+@pytest.mark.parametrize("what", [reduced_scenes.all_scenes, everything])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_gpu_gives_the_numbers_of_the_cpu(what, dtype):
+    cpu, cuda, allowed = what("cpu", dtype), what("cuda", dtype), tolerances(what, dtype)
     for name, value in cpu.items():
-        scale = np.abs(value).max()
-        np.testing.assert_allclose(cuda[name], value, rtol=0, atol=tolerance * scale, err_msg=name)
-
-
-@pytest.mark.cuda
-@pytest.mark.skipif(cuda_problem() is not None, reason=f"no GPU to use: {cuda_problem()}")
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 2e-3)])
-def test_a_gpu_gives_the_numbers_of_the_cpu(dtype, tolerance):
-    # Contraction differs between targets: eps times about 1e4 operations, times the
-    # conditioning of the stiff contact.
-    cpu, cuda = everything("cpu", dtype), everything("cuda", dtype)
-    for name, value in cpu.items():
-        scale = np.abs(value).max()
-        np.testing.assert_allclose(cuda[name], value, rtol=0, atol=tolerance * scale, err_msg=name)
+        np.testing.assert_allclose(cuda[name], value, rtol=0, atol=allowed[name], err_msg=name)
 
 
 @pytest.mark.cuda

@@ -19,6 +19,7 @@ from tests.cuda.render_scenes import (
     outputs_of_scenes,
     toy,
 )
+from tests.cuda.rounding import tolerances
 
 
 needs_gpu = pytest.mark.skipif(
@@ -77,17 +78,16 @@ def test_without_a_gpu_a_tangent_names_the_way_out(monkeypatch, push):
 @pytest.mark.cuda
 @needs_gpu
 @pytest.mark.parametrize("what", [all_scenes, outputs_of_scenes])
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 1e-3)])
-def test_a_gpu_draws_and_differentiates_like_the_cpu(what, dtype, tolerance):
-    # Contraction, exp and log differ between targets by some eps, which 1/sigma = 50, 1/gamma
-    # and sums that cancel raise: on the CPU float32 differs from float64 by up to 2e-5, so
-    # 200 eps; fifty times that, rounded, for other places of rounding. At this size no pixel
-    # has two faces so close in depth that rounding changes their order, a jump in Over.
-    cpu, cuda = (what(device, dtype, size=(40, 50)) for device in ("cpu", "cuda"))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_gpu_draws_and_differentiates_like_the_cpu(what, dtype):
+    # At this size no pixel has two faces so close in depth that rounding changes their order, a
+    # jump in Over.
+    size = (40, 50)
+    cpu, cuda = (what(device, dtype, size=size) for device in ("cpu", "cuda"))
+    allowed = tolerances(what, dtype, size=size)
     for name, value in cpu.items():
         assert cuda[name].dtype == dtype, name
-        scale = np.abs(value).max()
-        np.testing.assert_allclose(cuda[name], value, rtol=0, atol=tolerance * scale, err_msg=name)
+        np.testing.assert_allclose(cuda[name], value, rtol=0, atol=allowed[name], err_msg=name)
 
 
 @pytest.mark.cuda

@@ -1,0 +1,23 @@
+"""How far a device may be from the CPU: as far as rounding can move each number.
+
+In float32 the CPU rounds every operation otherwise than in float64. So their difference, in eps of
+float32, is the number of roundings by which a result can be off, its conditioning included. A
+device contracts other products, and takes exponentials and sums otherwise: it may be off by a few
+times as many roundings of its own dtype.
+"""
+
+import numpy as np
+
+
+FEWEST, TIMES = 16, 16
+
+
+def tolerances(what, dtype, **options):
+    """Tolerances of what a function of device and dtype returns by name, absolute."""
+    exact, rounded = (what("cpu", kind, **options) for kind in (np.float64, np.float32))
+    found = {}
+    for name, value in exact.items():
+        largest = np.abs(value).max(initial=0.0) or 1.0
+        off = np.abs(rounded[name] - value).max(initial=0.0) / largest / np.finfo(np.float32).eps
+        found[name] = float(TIMES * max(FEWEST, off) * np.finfo(dtype).eps * largest)
+    return found
