@@ -17,7 +17,7 @@ n_j is the unit normal of a face, or the interpolated and normalised one where a
 objects sum to 1 - w_bg, which is alpha in Over and Hard. In DIBR they are hard, like RGB.
 Supersampling takes the mean of each. All of it is differentiated, kinks and jumps as RGB.
 
-What fragments show is in `layers.py`, on a GPU also in `cuda_layers.py`.
+What fragments show is in `render/raster/layers.py`; one loop draws it with the colours.
 Adjoint: `adjoint/render/outputs.py`. Tests: `tests/render/test_outputs.py`.
 """
 
@@ -28,49 +28,16 @@ import numpy as np
 
 from adjsim.engine.jit.backend import Device, check_device
 from render.camera import AnyCamera
-from render.raster.cuda_layers import draw_layers_on_gpu
 from render.raster.layers import (
     DEPTH,
     MASK,
     NORMALS,
-    Layers,
     Output,
-    draw_frame_layers,
     layers_of,
 )
 from render.raster.packing import Job, check_cameras, pack
-from render.raster.supersampling import average
-from render.raster.thread_pool import Pool, for_each_frame
 from render.scene import Scene
-from render.soft_raster import SoftRasterizer, check_rasterizer, draw_samples, only_asked
-
-
-def empty_layers(jobs: Sequence[Job], layers: Layers) -> np.ndarray:
-    """Return room for the layers, (n_views, n_frames, n_layers, height, width, 4)."""
-    x, k, grid = jobs[0].x, jobs[0].samples, jobs[0].grid
-    height, width = len(grid.pixel_y) // k, len(grid.pixel_x) // k
-    return np.empty((len(jobs), len(x), len(layers.kinds), height, width, 4), x.dtype)
-
-
-def draw_outputs(
-    jobs: Sequence[Job], layers: Sequence[Layers], threads: int | None, device: Device
-) -> np.ndarray:
-    """Draw the layers of every frame of every view; each view has its own."""
-    if device is Device.CUDA:
-        views = zip(jobs, layers, strict=True)
-        return np.stack([average(draw_layers_on_gpu(*view), jobs[0].samples) for view in views])
-    images = empty_layers(jobs, layers[0])
-
-    def draw(view: int, frame: int, pool: Pool) -> None:
-        job = jobs[view]
-        draw_samples(
-            job,
-            images[view, frame],
-            lambda room: draw_frame_layers(job, frame, layers[view], room, pool),
-        )
-
-    for_each_frame(jobs, threads, draw)
-    return images
+from render.soft_raster import SoftRasterizer, check_rasterizer, draw_frames, only_asked
 
 
 def channels(kinds: np.ndarray, output: Output, n_objects: int) -> list[tuple[int, int]]:
@@ -166,5 +133,5 @@ def rasterize_outputs(
     cameras, many = check_cameras(scene, camera)
     jobs = pack_outputs(scene, cameras, rasterizer, vertices, size, wanted)
     layers = [layers_of(job, wanted) for job in jobs]
-    images = draw_outputs(jobs, layers, threads, check_device(device))
+    images = draw_frames(jobs, layers, threads, check_device(device))
     return split(images, jobs[0], wanted, many)

@@ -21,6 +21,7 @@ from render.blending import DIBR, Blend, Over
 from render.camera import AnyCamera
 from render.raster.cuda_raster import draw_on_gpu
 from render.raster.frames import draw_frame
+from render.raster.layers import Layers, layers_of
 from render.raster.packing import Job, check_cameras, pack
 from render.raster.supersampling import average
 from render.raster.thread_pool import Pool, for_each_frame
@@ -163,18 +164,30 @@ def rasterize(
     check_rasterizer(rasterizer)
     cameras, many = check_cameras(scene, camera)
     jobs = pack(scene, cameras, rasterizer, vertices, size)
-    return only_asked(draw_frames(jobs, threads, check_device(device)), many, jobs[0].batched)
+    layers = [layers_of(job) for job in jobs]
+    images = draw_frames(jobs, layers, threads, check_device(device))
+    return only_asked(images[:, :, 0], many, jobs[0].batched)
 
 
-def draw_frames(jobs: Sequence[Job], threads: int | None, device: Device) -> np.ndarray:
-    """Draw the frames of every view; return the images, (n_views, n_frames, height, width, 4)."""
+def draw_frames(
+    jobs: Sequence[Job], layers: Sequence[Layers], threads: int | None, device: Device
+) -> np.ndarray:
+    """Draw the layers of every frame of every view; each view has its own.
+
+    Returns the images, (n_views, n_frames, n_layers, height, width, 4); colours come first.
+    """
     if device is Device.CUDA:
-        return np.stack([average(draw_on_gpu(job), job.samples) for job in jobs])
-    images = empty_images(jobs)
+        views = zip(jobs, layers, strict=True)
+        return np.stack([average(draw_on_gpu(*view), jobs[0].samples) for view in views])
+    images = empty_images(jobs, layers)
 
     def draw(view: int, frame: int, pool: Pool) -> None:
         job = jobs[view]
-        draw_samples(job, images[view, frame], lambda room: draw_frame(job, frame, room, pool))
+        draw_samples(
+            job,
+            images[view, frame],
+            lambda room: draw_frame(job, frame, layers[view], room, pool),
+        )
 
     for_each_frame(jobs, threads, draw)
     return images
@@ -203,8 +216,8 @@ def check_rasterizer(rasterizer: Any) -> None:
         raise TypeError(f"`rasterizer` must be a SoftRasterizer, got {type(rasterizer).__name__}.")
 
 
-def empty_images(jobs: Sequence[Job]) -> np.ndarray:
-    """Return room for the images of all views, (n_views, n_frames, height, width, 4)."""
-    x, k = jobs[0].x, jobs[0].samples
-    height, width = len(jobs[0].grid.pixel_y) // k, len(jobs[0].grid.pixel_x) // k
-    return np.empty((len(jobs), len(x), height, width, 4), x.dtype)
+def empty_images(jobs: Sequence[Job], layers: Sequence[Layers]) -> np.ndarray:
+    """Return room for all views, (n_views, n_frames, n_layers, height, width, 4)."""
+    x, k, grid = jobs[0].x, jobs[0].samples, jobs[0].grid
+    height, width = len(grid.pixel_y) // k, len(grid.pixel_x) // k
+    return np.empty((len(jobs), len(x), len(layers[0].kinds), height, width, 4), x.dtype)

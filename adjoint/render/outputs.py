@@ -1,30 +1,24 @@
 r"""Adjoint of `render/outputs.py`: read the two files side by side.
 
-What outputs are made of is pulled back in `layers.py`, and pushed in `layer_tangents.py`; on a
-GPU both in `cuda_layers.py`.
+What outputs are made of is pulled back and pushed in `adjoint/render/raster/layers.py`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from adjoint.render import paths
-from adjoint.render.raster.cuda_layers import layers_jvp_on_gpu, layers_vjp_on_gpu
-from adjoint.render.raster.layer_tangents import draw_frame_layers_jvp
-from adjoint.render.raster.layers import draw_frame_layers_vjp
-from adjoint.render.raster.supersampling import average_vjp
+from adjoint.render.soft_raster import Drawing, draw
 from adjsim import checks
 from adjsim.engine.jit.backend import Device, check_device
 from render.camera import AnyCamera
-from render.outputs import channels, check_outputs, draw_outputs, empty_layers, pack_outputs, split
-from render.raster.layers import Layers, Output, layers_of
-from render.raster.packing import Job, check_cameras
-from render.raster.supersampling import average
-from render.raster.thread_pool import Pool, for_each_frame, frame_by_frame
+from render.outputs import channels, check_outputs, pack_outputs, split
+from render.raster.layers import Output, layers_of
+from render.raster.packing import check_cameras
 from render.scene import Scene
-from render.soft_raster import SoftRasterizer, draw_samples
+from render.soft_raster import SoftRasterizer, empty_images
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,13 +32,10 @@ class OutputRecord:
     """
 
     images: dict[str, np.ndarray]
-    layers: list[Layers]
     scene: Scene
     cameras: dict[str, AnyCamera]
-    jobs: list[Job]
     shapes: dict[str, tuple]
-    threads: int | None
-    device: Device
+    drawing: Drawing
 
     def __repr__(self) -> str:
         """Return the sizes of the outputs, and what they are of, in a line."""
@@ -73,8 +64,9 @@ class OutputRecord:
         ValueError
             If an output or a path is unknown, a shape does not fit or a number is not finite.
         """
-        adj, shape_of = self._layers(adj_images), paths.asked(self.shapes, wrt)
-        return paths.gradient(self.scene, self.cameras, self.jobs[0], shape_of, self._undo(adj))
+        pulled = self.drawing.pull(self._layers(adj_images))
+        job, shape_of = self.drawing.jobs[0], paths.asked(self.shapes, wrt)
+        return paths.gradient(self.scene, self.cameras, job, shape_of, pulled)
 
     def jvp(self, tangents: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Push tangents of the parameters forward to the outputs, which are not drawn again.
@@ -94,56 +86,21 @@ class OutputRecord:
         ValueError
             If a path is unknown or a tangent does not fit.
         """
-        job = self.jobs[0]
+        job = self.drawing.jobs[0]
         packed = paths.pack_tangents(self.scene, self.cameras, job, self.shapes, tangents)
-        pushed = split(self._push(packed), job, check_outputs(self.images), many=True)
+        pushed = split(self.drawing.push(packed), job, check_outputs(self.images), many=True)
         return {name: tan.reshape(self.images[name].shape) for name, tan in pushed.items()}
-
-    def _push(self, packed: list[paths.Packed]) -> np.ndarray:
-        """Push the tangents of every view to all layers of its frames."""
-        if self.device is Device.CUDA:
-            views = zip(self.jobs, self.layers, packed, strict=True)
-            pushed = [average(layers_jvp_on_gpu(*view), self.jobs[0].samples) for view in views]
-            return np.stack(pushed)
-        tan_images = empty_layers(self.jobs, self.layers[0])
-
-        def push(view: int, frame: int, pool: Pool) -> None:
-            job, layers, tangent = self.jobs[view], self.layers[view], packed[view]
-            draw_samples(
-                job,
-                tan_images[view, frame],
-                lambda room: draw_frame_layers_jvp(job, frame, layers, tangent, room, pool),
-            )
-
-        for_each_frame(self.jobs, self.threads, push)
-        return tan_images
-
-    def _undo(self, adj: np.ndarray) -> Iterator[paths.Packed]:
-        """Pull the adjoints of all layers back, frame by frame of view by view."""
-        if self.device is Device.CUDA:
-            views = zip(self.jobs, self.layers, adj, strict=True)
-            pulled = (
-                layers_vjp_on_gpu(job, layers, average_vjp(adj_view, job.samples))
-                for job, layers, adj_view in views
-            )
-            return (frame for frames in pulled for frame in frames)
-
-        def undo(view: int, frame: int, pool: Pool) -> paths.Packed:
-            job, layers = self.jobs[view], self.layers[view]
-            adj_samples = average_vjp(adj[view, frame], job.samples)
-            return draw_frame_layers_vjp(job, frame, layers, adj_samples, pool)
-
-        return frame_by_frame(self.jobs, self.threads, undo)
 
     def _layers(self, adj_images: Mapping[str, Any]) -> np.ndarray:
         """Return the adjoints of all layers of all views and frames from those of outputs."""
-        job, adj = self.jobs[0], empty_layers(self.jobs, self.layers[0])
+        jobs, layers = self.drawing.jobs, self.drawing.layers
+        job, adj = jobs[0], empty_images(jobs, layers)
         adj[:] = 0
         for name, value in adj_images.items():
             checks.known_key("output in `adj_images`", name, self.images)
             shape, dtype = self.images[name].shape, job.x.dtype
             given = checks.array(f"adj_images[{name!r}]", value, shape, dtype=dtype)
-            places = channels(self.layers[0].kinds, Output(name), len(job.scene.ambient))
+            places = channels(layers[0].kinds, Output(name), len(job.scene.ambient))
             parts = given.reshape(*adj.shape[:2], *adj.shape[3:5], len(places))
             for n, (layer, channel) in enumerate(places):
                 adj[:, :, layer, :, :, channel] = parts[..., n]
@@ -174,11 +131,11 @@ def record_outputs(
     cameras, many = check_cameras(scene, camera)
     jobs = pack_outputs(scene, cameras, rasterizer, vertices, size, wanted)
     layers = [layers_of(job, wanted) for job in jobs]
-    where = check_device(device)
-    images = split(draw_outputs(jobs, layers, threads, where), jobs[0], wanted, many)
+    drawn, drawing = draw(jobs, layers, threads, check_device(device))
+    images = split(drawn, jobs[0], wanted, many)
     named = paths.named(cameras, many=many)
     shapes = paths.shapes(scene, named, vertices, jobs[0])
-    return OutputRecord(images, layers, scene, named, jobs, shapes, threads, where)
+    return OutputRecord(images, scene, named, shapes, drawing)
 
 
 def rasterize_outputs_jvp(

@@ -9,23 +9,89 @@ its tangents are pushed in `tile_tangents.py`. What a derivative holds fixed is 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.raster.cuda_raster import vjp_on_gpu
+from adjoint.render.raster.cuda_tangents import jvp_on_gpu
 from adjoint.render.raster.fragment_cache import KeptFrame, draw_kept, recall_frame
 from adjoint.render.raster.frames import draw_frame_vjp
 from adjoint.render.raster.supersampling import average_vjp
-from adjoint.render.raster.tile_tangents import draw_tangents
+from adjoint.render.raster.tile_tangents import draw_frame_jvp
 from adjsim import checks
 from adjsim.engine.jit.backend import Device, check_device
 from render.camera import AnyCamera
+from render.raster.layers import Layers, layers_of
 from render.raster.packing import Job, check_cameras, pack
-from render.raster.thread_pool import Pool, frame_by_frame
+from render.raster.supersampling import average
+from render.raster.thread_pool import Pool, for_each_frame, frame_by_frame
 from render.scene import Scene
-from render.soft_raster import SoftRasterizer, check_rasterizer, only_asked
+from render.soft_raster import (
+    SoftRasterizer,
+    check_rasterizer,
+    draw_samples,
+    empty_images,
+    only_asked,
+)
+
+
+class Drawing(NamedTuple):
+    """What was drawn, and what of it was kept: the twin of `draw_frames`."""
+
+    jobs: Sequence[Job]  # of each view
+    layers: Sequence[Layers]  # of each view
+    kept: Sequence[KeptFrame | None]  # of the frames, view by view, or empty
+    threads: int | None
+    device: Device
+
+    def push(self, tangents: Sequence[paths.Packed]) -> np.ndarray:
+        """Tangents of the layers, (n_views, n_frames, n_layers, height, width, 4)."""
+        jobs, layers, kept, threads, device = self
+        if device is Device.CUDA:
+            views = zip(jobs, layers, tangents, strict=True)
+            return np.stack([average(jvp_on_gpu(*view), jobs[0].samples) for view in views])
+        tan_images = empty_images(jobs, layers)
+
+        def work(view: int, frame: int, pool: Pool) -> None:
+            job, of_view = jobs[view], (layers[view], tangents[view])
+            found = recall_frame(job, frame, kept[view * len(job.x) + frame])
+            draw_samples(
+                job,
+                tan_images[view, frame],
+                lambda room: draw_frame_jvp(job, frame, found, *of_view, room, pool),
+            )
+
+        for_each_frame(jobs, threads, work)
+        return tan_images
+
+    def pull(self, adj: np.ndarray) -> Iterator[paths.Packed]:
+        """Pull the adjoints of the layers back, frame by frame of view by view.
+
+        They have the shape (n_views, n_frames, n_layers, height, width, 4).
+        """
+        jobs, layers, kept, threads, device = self
+        if device is Device.CUDA:
+            views = zip(jobs, layers, adj, strict=True)
+            pulled = (vjp_on_gpu(job, of, average_vjp(one, job.samples)) for job, of, one in views)
+            return (frame for frames in pulled for frame in frames)
+
+        def work(view: int, frame: int, pool: Pool) -> paths.Packed:
+            job = jobs[view]
+            adj_samples = average_vjp(adj[view, frame], job.samples)
+            found = recall_frame(job, frame, kept[view * len(job.x) + frame])
+            return draw_frame_vjp(job, frame, found, layers[view], adj_samples, pool)
+
+        return frame_by_frame(jobs, threads, work)
+
+
+def draw(
+    jobs: Sequence[Job], layers: Sequence[Layers], threads: int | None, device: Device
+) -> tuple[np.ndarray, Drawing]:
+    """Draw like `draw_frames`, and keep what the adjoint needs."""
+    images, kept = draw_kept(jobs, layers, threads, device)
+    return images, Drawing(jobs, layers, kept, threads, device)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,11 +108,8 @@ class ImageRecord:
     images: np.ndarray
     scene: Scene
     cameras: dict[str, AnyCamera]
-    jobs: list[Job]
     shapes: dict[str, tuple]
-    threads: int | None
-    device: Device
-    kept: list[KeptFrame | None]
+    drawing: Drawing
 
     def __repr__(self) -> str:
         """Return the size of the images, and what they are of, in a line."""
@@ -71,10 +134,9 @@ class ImageRecord:
         ValueError
             If a path is unknown or a tangent does not fit.
         """
-        jobs = self.jobs
-        packed = paths.pack_tangents(self.scene, self.cameras, jobs[0], self.shapes, tangents)
-        tan = draw_tangents(jobs, self.kept, packed, self.threads, self.device)
-        return tan.reshape(self.images.shape)
+        job = self.drawing.jobs[0]
+        packed = paths.pack_tangents(self.scene, self.cameras, job, self.shapes, tangents)
+        return self.drawing.push(packed).reshape(self.images.shape)
 
     def vjp(self, adj_images: Any, wrt: Iterable[str] | None = None) -> dict[str, np.ndarray]:
         """Pull the adjoint of the images back to the parameters.
@@ -96,31 +158,11 @@ class ImageRecord:
         ValueError
             If the shape does not fit, a number is not finite or a path is unknown.
         """
-        dtype = self.jobs[0].x.dtype
-        adj = checks.array("adj_images", adj_images, self.images.shape, dtype=dtype)
+        jobs, shape = self.drawing.jobs, self.images.shape
+        adj = checks.array("adj_images", adj_images, shape, dtype=jobs[0].x.dtype)
         shape_of = paths.asked(self.shapes, wrt)
-        n_views, n_frames = len(self.jobs), len(self.jobs[0].x)
-        adj = adj.reshape(n_views, n_frames, *adj.shape[-3:])
-        return paths.gradient(self.scene, self.cameras, self.jobs[0], shape_of, self._undo(adj))
-
-    def _undo(self, adj: np.ndarray) -> Iterator[paths.Packed]:
-        """Pull the adjoints of the images back, frame by frame of view by view.
-
-        They have the shape (n_views, n_frames, height, width, 4).
-        """
-        if self.device is Device.CUDA:
-            both = zip(self.jobs, adj, strict=True)
-            pulled = (vjp_on_gpu(job, average_vjp(one, job.samples)) for job, one in both)
-            return (frame for frames in pulled for frame in frames)
-        n_frames = len(self.jobs[0].x)
-
-        def undo(view: int, frame: int, pool: Pool) -> paths.Packed:
-            job, at = self.jobs[view], view * n_frames + frame
-            adj_samples = average_vjp(adj[view, frame], job.samples)
-            found = recall_frame(job, frame, self.kept[at] if self.kept else None)
-            return draw_frame_vjp(job, frame, found, adj_samples, pool)
-
-        return frame_by_frame(self.jobs, self.threads, undo)
+        pulled = self.drawing.pull(adj.reshape(len(jobs), len(jobs[0].x), 1, *shape[-3:]))
+        return paths.gradient(self.scene, self.cameras, jobs[0], shape_of, pulled)
 
 
 def record_images(
@@ -145,12 +187,11 @@ def record_images(
     check_rasterizer(rasterizer)
     cameras, many = check_cameras(scene, camera)
     jobs = pack(scene, cameras, rasterizer, vertices, size)
-    where = check_device(device)
-    images, kept = draw_kept(jobs, threads, where)
-    images = only_asked(images, many, jobs[0].batched)
+    images, drawing = draw(jobs, [layers_of(job) for job in jobs], threads, check_device(device))
+    images = only_asked(images[:, :, 0], many, jobs[0].batched)
     named = paths.named(cameras, many=many)
     shapes = paths.shapes(scene, named, vertices, jobs[0])
-    return ImageRecord(images, scene, named, jobs, shapes, threads, where, kept)
+    return ImageRecord(images, scene, named, shapes, drawing)
 
 
 def rasterize_jvp(

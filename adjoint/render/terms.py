@@ -25,8 +25,8 @@ from adjoint.render import paths
 from adjoint.render.raster.face_setup import FaceTangents
 from adjoint.render.raster.tile_tangents import (
     empty_tangents,
+    push_tile,
     setup_frame_jvp,
-    tile_jvp_body,
     tile_tangents_body,
 )
 from adjoint.render.soft_raster import record_images
@@ -37,7 +37,7 @@ from render.raster.packing import Job
 from render.raster.tile_calls import GATHER, call_gather
 from render.raster.tile_scratch import own_room, tile_size
 from render.scene import Scene
-from render.soft_raster import SoftRasterizer, draw_samples, empty_images
+from render.soft_raster import SoftRasterizer, draw_samples
 
 
 class Term(StrEnum):
@@ -87,14 +87,14 @@ def rasterize_jvp_terms(
             f"`camera` must be one camera, got {type(camera).__name__}. Call once for each."
         )
     record = record_images(scene, camera, rasterizer, vertices, size)
-    job = record.jobs[0]
+    job = record.drawing.jobs[0]
     (packed,) = paths.pack_tangents(scene, record.cameras, job, record.shapes, tangents)
     terms = {}
     for term in Term:
-        tan_images = empty_images(record.jobs)
+        tan_images = np.empty((len(job.x), *record.images.shape[-3:]), job.x.dtype)
         for frame in range(len(job.x)):
             draw = partial(_draw_term, job, frame, packed, term)
-            draw_samples(job, tan_images[0, frame], draw)
+            draw_samples(job, tan_images[frame], draw)
         terms[term] = tan_images.reshape(record.images.shape)
     return record.images, terms
 
@@ -154,7 +154,7 @@ def _draw_tiles_term(
             tangents.z[q] = tangents.z[q] if keep_z else zero
             for c in range(3):
                 tangents.rgb[q, c] = tangents.rgb[q, c] if keep_rgb else zero
-        tile_jvp_body(
+        push_tile(
             tile, scene.background, tan_scene.background, settings, tan_numbers, grid,
             fragments, tangents, tan_image,
         )  # fmt: skip

@@ -6,7 +6,9 @@ A pair is a face and one row of pixels that its box reaches. Pairs lie face by f
 row, and their fragments in the same order; sums of counts say where each begins, so no two
 threads write to one place and every run gives the same bits. The lists of the pixels come
 from a sort by pixel and place among the fragments, so they are in the order of the faces,
-and no two keys are equal. Frames are drawn one after the other. The bodies are those of the CPU.
+and no two keys are equal. The fragments of a frame are found once; layer by layer they show
+something else in place of their colours, and the pixels are blended again. Frames are drawn one
+after the other. The CPU runs the same bodies.
 
 Adjoint: `adjoint/render/raster/cuda_raster.py`. Tests: `tests/cuda`.
 """
@@ -21,6 +23,7 @@ from render.projection import project_body, towards_body, unpack_view
 from render.raster.face_setup import Faces, PackedScene, Settings, face_body, load_corners
 from render.raster.fragment_lists import sort_body
 from render.raster.fragments import Fragments, fragment_logit, write_fragment
+from render.raster.layers import NORMALS, Layers, flat_normal_body, layer_body
 from render.raster.packing import Job
 from render.seamless import outline_body, seamless_logit, soft_edges_body
 from render.shaders.normals import VertexCorners, normal_body
@@ -177,6 +180,20 @@ def fragments_thread(k, args):
 
 
 @device_fn
+def flat_normal_thread(f, args):
+    """Write the unit normal of face f."""
+    faces, x, flat = args
+    flat_normal_body(f, faces, x, flat)
+
+
+@device_fn
+def layer_thread(q, args):
+    """Write what fragment q shows in a layer."""
+    kind, scene, faces, flat, fragments, rgb = args
+    layer_body(q, kind[0], scene, faces, flat, fragments, rgb)
+
+
+@device_fn
 def sort_thread(k, fragments):
     """Sort the list of pixel k by depth."""
     begin, end = fragments.start[k], fragments.start[k + 1]
@@ -282,12 +299,35 @@ def blend_on_gpu(
     return to_host(image)
 
 
-def draw_on_gpu(job: Job) -> np.ndarray:
-    """Draw the frames of a job; return the images, (n_frames, height, width, 4)."""
+def normals_on_gpu(xp: Any, layers: Layers, faces: Any, x: Any) -> Any:
+    """Return the unit normals of all faces, (n_faces, 3), or none if no layer shows them."""
+    flat = on_device(xp.empty((faces.shape[0] if NORMALS in layers.kinds else 0, 3), x.dtype))
+    launch(flat_normal_thread, flat.shape[0], (faces, x, flat))
+    return flat
+
+
+def show_on_gpu(
+    i: int, layers: Layers, shared: Shared, faces: Faces, flat: Any, fragments: Fragments
+) -> tuple[Any, Any, Fragments]:
+    """Have all fragments show layer i; return its kind, what lies behind it, and them."""
+    empty = array_module(Device.CUDA).empty(fragments.rgb.shape, fragments.rgb.dtype)
+    kind, behind, rgb = on_device((layers.kinds[i : i + 1], layers.behind[i], empty))
+    args = (kind, shared.scene, faces, flat, fragments, rgb)
+    launch(layer_thread, fragments.y.shape[0], args)
+    return kind, behind, fragments._replace(rgb=rgb)
+
+
+def draw_on_gpu(job: Job, layers: Layers) -> np.ndarray:
+    """Draw the layers of the frames of a job, (n_frames, n_layers, height, width, 4)."""
     xp, shared = array_module(Device.CUDA), share(job)
-    shape, background = (len(job.grid.pixel_y), len(job.grid.pixel_x), 4), shared.scene.background
-    images = np.empty((len(job.x), *shape), job.x.dtype)
+    shape, n_layers = (len(job.grid.pixel_y), len(job.grid.pixel_x), 4), len(layers.kinds)
+    images = np.empty((len(job.x), n_layers, *shape), job.x.dtype)
     for frame, x in enumerate(job.x):
-        ready = gather_frame(xp, job, shared, on_device(x))
-        images[frame] = blend_on_gpu(xp, shared, ready.fragments, background, shape)
+        place = on_device(x)
+        faces, _, fragments = gather_frame(xp, job, shared, place)
+        images[frame, 0] = blend_on_gpu(xp, shared, fragments, shared.scene.background, shape)
+        flat = normals_on_gpu(xp, layers, shared.scene.faces, place)
+        for i in range(1, n_layers):
+            _, behind, layered = show_on_gpu(i, layers, shared, faces, flat, fragments)
+            images[frame, i] = blend_on_gpu(xp, shared, layered, behind, shape)
     return images

@@ -2,6 +2,8 @@ r"""One frame: its faces set up and sorted into tiles, and its tiles drawn.
 
     vertices -> screen -> faces ready to be drawn -> fragments of a tile -> pixels
 
+Colours are drawn first, then what else was asked for of the same fragments (`layers.py`).
+
 Memory beside the images: some 200 bytes for each face and 150 for each pair of a face and a
 tile that it reaches; and for each thread 90 bytes (drawing) or 120 (pulling back) for each
 pixel in the boxes of the faces of one tile, the fullest. Tiles are cut smaller until that is
@@ -20,6 +22,7 @@ from render.blending import background_at, blend_body
 from render.raster.face_setup import Faces, setup_faces
 from render.raster.fragment_lists import BINS, count_tiles, fill_tiles, order_faces
 from render.raster.fragments import Grid, Tiles, tile_area
+from render.raster.layers import Layers, layer_body, of_frame, room_to_show, with_colors
 from render.raster.light_reach import find_reach
 from render.raster.packing import Job
 from render.raster.thread_pool import Pool
@@ -87,20 +90,19 @@ def near_to_far(faces: Faces) -> np.ndarray:
     return order[: order_faces(faces.corners, faces.box, bins, order)]
 
 
-def draw_frame(job: Job, frame: int, image: np.ndarray, pool: Pool) -> None:
-    """Draw one frame."""
-    ready = setup_frame(job, frame)
+def draw_frame(job: Job, frame: int, layers: Layers, images: np.ndarray, pool: Pool) -> None:
+    """Draw the layers of one frame, (n_layers, height, width, 4)."""
+    ready, shown = setup_frame(job, frame), of_frame(job, frame, layers)
     size = tile_size(ready.tiles, ready.grid)
 
     def draw(turn: np.ndarray) -> None:
-        fragments = own_room(empty_fragments, size)
-        draw_tiles(turn, job.scene, job.settings, tuple(ready), fragments, image)
+        room = own_room(empty_fragments, size), room_to_show(layers, size)
+        draw_tiles(turn, job.scene, job.settings, tuple(ready), room, shown, images)
 
     pool.over_tiles(draw)
 
 
-@device_fn
-def tile_body(tile, grid, settings, background, fragments, image):
+def _blend_tile(tile, grid, settings, background, fragments, image):
     """Blend the lists of the pixels of a tile."""
     top, bottom, left, right = tile_area(tile, grid)
     for i in range(top, bottom):
@@ -112,21 +114,28 @@ def tile_body(tile, grid, settings, background, fragments, image):
             image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
 
 
-def _draw_tile(tile, scene, settings, frame, fragments, image):
-    """Draw one tile of a frame."""
-    faces, tiles, grid, calls = frame
+blend_tile = shared_fn(_blend_tile)  # one copy: equal bits wherever it is called
+
+
+@device_fn
+def draw_tile(tile, scene, settings, frame, room, layers, images):
+    """Draw the layers of one tile: `room` is that of its fragments, and of what they show."""
+    (faces, tiles, grid, calls), (fragments, rgb) = frame, room
     call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
-    tile_body(tile, grid, settings, scene.background, fragments, image)
+    n = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
+    blend_tile(tile, grid, settings, scene.background, fragments, images[0])
+    layered = with_colors(fragments, rgb)
+    for i in range(1, layers.kinds.shape[0]):
+        for q in range(n):
+            layer_body(q, layers.kinds[i], scene, faces, layers.flat, fragments, rgb)
+        blend_tile(tile, grid, settings, layers.behind[i], layered, images[i])
 
 
-draw_tile = shared_fn(_draw_tile)  # one copy: equal bits wherever it is called
-
-
-def _draw_tiles(turn, scene, settings, frame, fragments, image):
+def _draw_tiles(turn, scene, settings, frame, room, layers, images):
     """Draw the tiles of a frame whose turn it is."""
     tiles, tile = frame[1], take_turn(turn)
     while tile < tiles.capacity.shape[0]:
-        draw_tile(tile, scene, settings, frame, fragments, image)
+        draw_tile(tile, scene, settings, frame, room, layers, images)
         tile = take_turn(turn)
 
 

@@ -17,12 +17,9 @@ from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
 from render.raster.barycentrics import fragment_place
 from render.raster.face_setup import face_normal, load3, load_corners
 from render.raster.fragments import Fragments
-from render.raster.frames import setup_frame, tile_body
 from render.raster.packing import Job
-from render.raster.thread_pool import Pool
-from render.raster.tile_calls import GATHER, call_gather
-from render.raster.tile_queue import take_turn
-from render.raster.tile_scratch import TileSize, empty_fragments, own_room, tile_size
+from render.raster.tile_rows import LANES
+from render.raster.tile_scratch import TileSize, own_room
 from render.shaders.normals import unit_mean
 from render.shaders.pixel_shading import corner_rows, weighted
 
@@ -63,6 +60,7 @@ class Layers(NamedTuple):
 
     kinds: np.ndarray  # (n_layers,) int64
     behind: np.ndarray  # (n_layers, 1, 1, 3) what lies behind everything; colours have their own
+    flat: np.ndarray  # (n_faces, 3) unit normals of the faces of a frame, or (0, 3)
 
 
 @device_fn
@@ -90,26 +88,20 @@ def layer_value(q, kind, scene, faces, flat, fragments):
 
 
 @device_fn
-def layer_body(q, kind, scene, faces, flat, fragments, layered):
-    """Have fragment q show a layer in place of its colours."""
-    value = layer_value(q, kind, scene, faces, flat, fragments)
-    layered.rgb[q, 0], layered.rgb[q, 1], layered.rgb[q, 2] = value
+def layer_body(q, kind, scene, faces, flat, fragments, rgb):
+    """Write what fragment q shows in a layer where its colours are looked for."""
+    rgb[q, 0], rgb[q, 1], rgb[q, 2] = layer_value(q, kind, scene, faces, flat, fragments)
 
 
-def _draw_layers(turn, scene, settings, frame, scratch, layers, flat, images):
-    """Draw all layers of the tiles of a frame whose turn it is."""
-    faces, tiles, grid, calls = frame
-    fragments, layered = scratch
-    tile = take_turn(turn)
-    while tile < tiles.capacity.shape[0]:
-        call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
-        n = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
-        tile_body(tile, grid, settings, scene.background, fragments, images[0])
-        for i in range(1, layers.kinds.shape[0]):
-            for q in range(n):
-                layer_body(q, layers.kinds[i], scene, faces, flat, fragments, layered)
-            tile_body(tile, grid, settings, layers.behind[i], layered, images[i])
-        tile = take_turn(turn)
+@device_fn
+def with_colors(fragments, rgb):
+    """The fragments with other colours."""
+    return Fragments(
+        fragments.pixel, fragments.face, fragments.p_x, fragments.p_y, fragments.y, fragments.D,
+        fragments.rest, fragments.z, fragments.u, rgb, fragments.order, fragments.spare,
+        fragments.start, fragments.pair, fragments.logits, fragments.box_x, fragments.box_y,
+        fragments.shade,
+    )  # fmt: skip
 
 
 @device_fn
@@ -124,12 +116,11 @@ def _flat_normals(faces, x, flat):
         flat_normal_body(f, faces, x, flat)
 
 
-draw_layers = cpu_kernel(_draw_layers)
 flat_normals = cpu_kernel(_flat_normals)
 
 
-def layers_of(job: Job, outputs: Iterable[Output]) -> Layers:
-    """Return the layers that hold these outputs."""
+def layers_of(job: Job, outputs: Iterable[Output] = ()) -> Layers:
+    """Return the layers that hold these outputs; colours are always there."""
     n_objects = len(job.scene.ambient)
     kinds = [COLOR]
     kinds += [DEPTH] if Output.DEPTH in outputs else []
@@ -137,31 +128,23 @@ def layers_of(job: Job, outputs: Iterable[Output]) -> Layers:
     kinds += [NORMALS] if Output.NORMALS in outputs else []
     behind = np.zeros((len(kinds), 1, 1, 3), job.x.dtype)
     behind[1:, 0, 0, 0] = [job.settings.far if kind == DEPTH else 0.0 for kind in kinds[1:]]
-    return Layers(np.array(kinds, np.int64), behind)
+    return Layers(np.array(kinds, np.int64), behind, np.empty((0, 3), job.x.dtype))
 
 
-def frame_normals(job: Job, frame: int, layers: Layers) -> np.ndarray:
-    """Return the unit normals of all faces, (n_faces, 3), or none if no layer shows them."""
+def of_frame(job: Job, frame: int, layers: Layers) -> Layers:
+    """Return the layers with the unit normals of the faces of a frame, if one shows them."""
     n_faces = len(job.scene.faces) if NORMALS in layers.kinds else 0
     flat = np.empty((n_faces, 3), job.x.dtype)
     with np.errstate(divide="ignore", invalid="ignore"):  # of faces without area: not drawn
         flat_normals(job.scene.faces, job.x[frame], flat)
-    return flat
+    return layers._replace(flat=flat)
 
 
-def empty_layered(size: TileSize) -> tuple[Fragments, Fragments]:
-    """Return room for the fragments of a tile, and the same with other colours."""
-    fragments = own_room(empty_fragments, size)
-    return fragments, fragments._replace(rgb=np.empty_like(fragments.rgb))
+def empty_colors(size: TileSize) -> np.ndarray:
+    """Return room for what the fragments of a tile show in a layer."""
+    return np.empty((size.fragments + LANES, 3), size.dtype)
 
 
-def draw_frame_layers(job: Job, frame: int, layers: Layers, images: np.ndarray, pool: Pool) -> None:
-    """Draw the layers of one frame, (n_layers, height, width, 4)."""
-    ready, flat = setup_frame(job, frame), frame_normals(job, frame, layers)
-    size = tile_size(ready.tiles, ready.grid)
-
-    def draw(turn: np.ndarray) -> None:
-        scratch = own_room(empty_layered, size)
-        draw_layers(turn, job.scene, job.settings, tuple(ready), scratch, layers, flat, images)
-
-    pool.over_tiles(draw)
+def room_to_show(layers: Layers, size: TileSize) -> np.ndarray:
+    """Return room for what the fragments of a tile show beside their colours."""
+    return own_room(empty_colors, size if len(layers.kinds) > 1 else size._replace(fragments=0))

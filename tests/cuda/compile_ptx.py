@@ -133,20 +133,15 @@ def render_launches(dtype):
 
     Nothing is run: all counts stay 0, so that no fragment is found, but every launch is made.
     """
-    from adjoint.render.raster import (
-        cuda_layers as layers,
-        cuda_raster as twin,
-        cuda_sums,
-        cuda_tangents,
-    )
+    from adjoint.render.raster import cuda_raster as twin, cuda_sums, cuda_tangents
     from adjsim.engine.jit import backend
-    from render.raster import cuda_layers, cuda_raster
+    from render.raster import cuda_raster
     from tests.cuda.render_scenes import all_outputs, everything, toy
 
     launches = {}
     blank = SimpleNamespace(empty=np.zeros, zeros=np.zeros, cumsum=np.cumsum)
     backend.cuda_problem = lambda: None
-    for module in (cuda_raster, cuda_layers, twin, cuda_tangents, layers, cuda_sums):
+    for module in (cuda_raster, twin, cuda_tangents, cuda_sums):
         module.array_module = lambda device: blank
         module.on_device = lambda arrays: arrays
         module.launch = lambda body, n, args, **_: launches.setdefault(body.__name__, (body, args))

@@ -4,6 +4,7 @@ The launches of the forward are undone last first:
 
     pixels -> fragments -> slots of the pairs -> faces -> vertices, scene, view
 
+The fragments hear of every layer before their faces are undone, once.
 What many threads share (material, lights, view, background, sigma, gamma, epsilon) has a
 part per thread; parts are summed in an order that their number alone decides. The tangents
 are in `cuda_tangents.py`.
@@ -19,6 +20,7 @@ from adjoint.render.raster.cuda_sums import sum_faces, sum_runs, sum_texels
 from adjoint.render.raster.face_setup import (
     PIXEL_SLOT,
     SLOT,
+    face_normal_vjp,
     face_vjp_body,
     is_used,
     normal_slots_body,
@@ -26,10 +28,12 @@ from adjoint.render.raster.face_setup import (
     vertex_vjp_body,
 )
 from adjoint.render.raster.fragments import pair_vjp_body, pixels_vjp_body
+from adjoint.render.raster.layers import add_layer_body, normals_vjp_body
 from adjoint.render.raster.supersampling import repeat_vjp
 from adjoint.render.shaders.normals import points_vjp_body, sum_vjp_body
 from adjoint.render.shaders.pixel_shading import ShadeParts, own_parts, sum_parts, zero_parts
 from adjoint.render.textures import TexelRecords, add_uv, empty_records
+from adjsim.engine.algebra.vec3 import add
 from adjsim.engine.jit.backend import (
     Device,
     array_module,
@@ -41,8 +45,18 @@ from adjsim.engine.jit.backend import (
 )
 from render.blending import background_at
 from render.projection import VIEW_SIZE, unpack_view
-from render.raster.cuda_raster import FrameOnGpu, Shared, gather_frame, share, unpack_settings
+from render.raster.cuda_raster import (
+    FrameOnGpu,
+    Shared,
+    gather_frame,
+    normals_on_gpu,
+    share,
+    show_on_gpu,
+    unpack_settings,
+)
+from render.raster.face_setup import load3
 from render.raster.fragments import Fragments
+from render.raster.layers import DEPTH, Layers
 from render.raster.packing import Job
 
 
@@ -121,6 +135,35 @@ def vertex_vjp_thread(i, args):
             towards_vjp_body(i, scene.by_pixel, view, box, corners, adj_faces, adj_x, parts[i])
 
 
+@device_fn
+def add_layer_thread(q, args):
+    """Add the adjoints of logit and depth of fragment q from one layer."""
+    kind, fragments, adj_layer, adj = args
+    add_layer_body(q, kind[0], fragments, adj_layer, adj)
+
+
+@device_fn
+def normals_vjp_thread(k, args):
+    """Undo the normals that the fragments of pair k show."""
+    scene, faces, pair_face, fragments, adj_layer, slots, normal_slots = args
+    normals_vjp_body(k, pair_face[k], scene, faces, fragments, adj_layer, k, slots, normal_slots)
+
+
+@device_fn
+def flat_normal_vjp_thread(f, args):
+    """Sum the slots of the one normal of face f, and add its adjoint to those of the corners."""
+    scene, x, box, pair_start, normal_slots, slots = args
+    if box[f, 0] < box[f, 1] and not scene.rounded[f]:
+        zero = lit(0.0, x[0, 0])
+        adj_n = (zero, zero, zero)
+        for k in range(pair_start[f], pair_start[f + 1]):
+            adj_n = add(adj_n, load3(normal_slots, k))
+        adj = face_normal_vjp(f, scene.faces, x, adj_n)
+        for a in range(3):
+            for c in range(3):
+                slots[f, a, 3 + c] += adj[a][c]
+
+
 class JobOnGpu(NamedTuple):
     """A job with what its frames share on the device."""
 
@@ -129,20 +172,40 @@ class JobOnGpu(NamedTuple):
     shared: Shared
 
 
-def vjp_on_gpu(job: Job, adj_images: np.ndarray) -> list[paths.Packed]:
-    """Pull the adjoints of the images (n_frames, height, width, 4) back, frame by frame."""
+def vjp_on_gpu(job: Job, layers: Layers, adj_images: np.ndarray) -> list[paths.Packed]:
+    """Pull the adjoints of the layers (n_frames, n_layers, height, width, 4) back by frames."""
     gpu = JobOnGpu(array_module(Device.CUDA), job, share(job))
-    return [draw_frame_vjp_on_gpu(gpu, frame, adj_images[frame]) for frame in range(len(job.x))]
+    return [
+        draw_frame_vjp_on_gpu(gpu, frame, layers, adj_images[frame]) for frame in range(len(job.x))
+    ]
 
 
-def draw_frame_vjp_on_gpu(gpu: JobOnGpu, frame: int, adj_image: np.ndarray) -> paths.Packed:
-    """Adjoints of all that the image of one frame depends on."""
+def draw_frame_vjp_on_gpu(
+    gpu: JobOnGpu, frame: int, layers: Layers, adj_images: np.ndarray
+) -> paths.Packed:
+    """Adjoints of all that the layers of one frame depend on."""
     xp, job, shared = gpu
-    x = on_device(job.x[frame])
+    scene, x = shared.scene, on_device(job.x[frame])
     ready = gather_frame(xp, job, shared, x)
-    adj, of_pixels = undo_pixels(gpu, ready.fragments, shared.scene.background, adj_image)
+    fragments, n_pairs = ready.fragments, ready.pairs.face.shape[0]
+    flat = normals_on_gpu(xp, layers, scene.faces, x)
+    adj, of_pixels = undo_pixels(gpu, fragments, scene.background, adj_images[0])
+    adj_layer = adj
+    for i in range(1, len(layers.kinds)):
+        kind, behind, layered = show_on_gpu(i, layers, shared, ready.faces, flat, fragments)
+        adj_layer, others = undo_pixels(gpu, layered, behind, adj_images[i])
+        launch(add_layer_thread, fragments.y.shape[0], (kind, fragments, adj_layer, adj))
+        of_pixels[:, :4] += others[:, :4]  # of gamma, epsilon, near and far
+        if layers.kinds[i] == DEPTH:
+            of_pixels[:, 3] += others[:, 4]  # behind depth lies far
     of_pairs = undo_pairs(gpu, ready, adj)
+    n_normals = n_pairs if flat.shape[0] else 0  # the last layer is that of normals
+    slots, normal_slots = on_device((of_pairs.slots, xp.empty((n_normals, 3), job.x.dtype)))
+    args = (scene, ready.faces, ready.pairs.face, fragments, adj_layer, slots, normal_slots)
+    launch(normals_vjp_thread, n_normals, args)
     of_faces = undo_faces(gpu, ready, x, of_pairs)
+    args = (scene, x, ready.faces.box, ready.pairs.start, normal_slots, on_device(of_faces[1]))
+    launch(flat_normal_vjp_thread, flat.shape[0], args)
     return undo_scene(gpu, ready, x, of_pixels, of_pairs, of_faces)
 
 

@@ -14,6 +14,7 @@ from adjoint.render.blending import FragmentTangents, blend_jvp_body
 from adjoint.render.raster.cuda_raster import JobOnGpu
 from adjoint.render.raster.face_setup import FaceTangents, shade_jvp_body, vertex_jvp_body
 from adjoint.render.raster.fragments import pair_jvp_body
+from adjoint.render.raster.layers import behind_jvp, flat_normal_jvp_body, layer_jvp_body
 from adjoint.render.shaders.normals import normal_jvp_body
 from adjsim.engine.jit.backend import (
     Device,
@@ -26,8 +27,16 @@ from adjsim.engine.jit.backend import (
 )
 from render.blending import background_at
 from render.projection import towards_body, unpack_view
-from render.raster.cuda_raster import FrameOnGpu, gather_frame, share, unpack_settings
+from render.raster.cuda_raster import (
+    FrameOnGpu,
+    gather_frame,
+    normals_on_gpu,
+    share,
+    show_on_gpu,
+    unpack_settings,
+)
 from render.raster.face_setup import corner_body
+from render.raster.layers import Layers
 from render.raster.packing import Job
 
 
@@ -84,15 +93,30 @@ def pixel_jvp_thread(k, args):
     tan_image[i, j, 0], tan_image[i, j, 1], tan_image[i, j, 2], tan_image[i, j, 3] = tan
 
 
-def jvp_on_gpu(job: Job, tangents: paths.Packed) -> np.ndarray:
-    """Tangents of the images of a job, (n_frames, height, width, 4)."""
+@device_fn
+def flat_normal_jvp_thread(f, args):
+    """Tangent of the unit normal of face f."""
+    faces, x, tan_x, tan_flat = args
+    flat_normal_jvp_body(f, faces, x, tan_x, tan_flat)
+
+
+@device_fn
+def layer_jvp_thread(q, args):
+    """Tangent of what fragment q shows in a layer."""
+    kind, scene, faces, tan_flat, fragments, tangents, tan_rgb = args
+    layer_jvp_body(q, kind[0], scene, faces, tan_flat, fragments, tangents, tan_rgb)
+
+
+def jvp_on_gpu(job: Job, layers: Layers, tangents: paths.Packed) -> np.ndarray:
+    """Tangents of the layers of the frames of a job, (n_frames, n_layers, height, width, 4)."""
     gpu = JobOnGpu(array_module(Device.CUDA), job, share(job))
-    tan_view, tan_numbers, tan_scene = on_device((tangents.view, tangents.numbers, tangents.scene))
-    shape = (len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
+    tan_shared = on_device((tangents.view, tangents.numbers, tangents.scene))
+    shape = (len(layers.kinds), len(job.grid.pixel_y), len(job.grid.pixel_x), 4)
     tan_images = np.empty((len(job.x), *shape), job.x.dtype)
+    tan_behind = behind_jvp(layers, tangents)
     for frame in range(len(job.x)):
-        tan_shared = (tan_view, tan_numbers, tan_scene, on_device(tangents.x[frame]))
-        tan_images[frame] = draw_frame_jvp_on_gpu(gpu, frame, tan_shared, shape)
+        tan = (*tan_shared, on_device(tangents.x[frame]))
+        draw_frame_jvp_on_gpu(gpu, frame, (layers, tan_behind), tan, tan_images[frame])
     return tan_images
 
 
@@ -103,14 +127,33 @@ class FrameTangents(NamedTuple):
     fragments: FragmentTangents
 
 
-def draw_frame_jvp_on_gpu(gpu: JobOnGpu, frame: int, tan: tuple, shape: tuple) -> np.ndarray:
-    """Tangent of the image of one frame."""
-    xp, job, shared = gpu
-    x = on_device(job.x[frame])
+def draw_frame_jvp_on_gpu(
+    gpu: JobOnGpu, frame: int, own: tuple[Layers, np.ndarray], tan: tuple, tan_images: np.ndarray
+) -> None:
+    """Tangents of the layers of one frame, (n_layers, height, width, 4).
+
+    `own` are the layers and the tangents of what lies behind them.
+    """
+    (layers, tan_behind), (xp, job, shared) = own, gpu
+    _, tan_numbers, tan_scene, tan_x = tan
+    scene, shape, x = shared.scene, tan_images.shape[1:], on_device(job.x[frame])
     ready = gather_frame(xp, job, shared, x)
     pushed = push_frame(gpu, ready, x, tan)
-    behind = (shared.scene.background, tan[2].background)
-    return blend_jvp_on_gpu(gpu, (ready.fragments, pushed.fragments), behind, tan[1], shape)
+    fragments = (ready.fragments, pushed.fragments)
+    behind = (scene.background, tan_scene.background)
+    tan_images[0] = blend_jvp_on_gpu(gpu, fragments, behind, tan_numbers, shape)
+    flat = normals_on_gpu(xp, layers, scene.faces, x)
+    tan_flat = on_device(xp.empty(flat.shape, job.x.dtype))
+    launch(flat_normal_jvp_thread, flat.shape[0], (scene.faces, x, tan_x, tan_flat))
+    of_faces = (scene, (ready.faces, pushed.faces), tan_flat)
+    for i in range(1, len(layers.kinds)):
+        kind, value, layered = show_on_gpu(i, layers, shared, ready.faces, flat, ready.fragments)
+        tan_rgb = on_device(xp.empty(layered.rgb.shape, job.x.dtype))
+        args = (kind, *of_faces, *fragments, tan_rgb)
+        launch(layer_jvp_thread, layered.y.shape[0], args)
+        shown = (layered, pushed.fragments._replace(rgb=tan_rgb))
+        behind = (value, on_device(tan_behind[i]))
+        tan_images[i] = blend_jvp_on_gpu(gpu, shown, behind, tan_numbers, shape)
 
 
 def push_frame(gpu: JobOnGpu, ready: FrameOnGpu, x: Any, tan: tuple) -> FrameTangents:

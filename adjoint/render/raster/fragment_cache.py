@@ -24,6 +24,7 @@ from adjsim.engine.jit.backend import Device, cpu_kernel, device_fn, shared_fn
 from render.blending import OVER
 from render.raster.fragments import Fragments, cover_fragments, fill_colors, tile_area
 from render.raster.frames import Frame, draw_tile, setup_frame
+from render.raster.layers import Layers, of_frame, room_to_show
 from render.raster.packing import Job
 from render.raster.thread_pool import Pool, for_each_frame
 from render.raster.tile_queue import take_turn
@@ -149,13 +150,13 @@ def _recall_tile(tile, grid, scene, faces, tiles, settings, kept, fragments):
     cover_fragments(n, settings.blend, fragments)
 
 
-def _draw_tiles_kept(turn, scene, settings, frame, fragments, kept, image):
+def _draw_tiles_kept(turn, scene, settings, frame, room, kept, layers, images):
     """Draw the tiles of a frame whose turn it is, and keep their fragments."""
     tiles = frame[1]
     tile = take_turn(turn)
     while tile < tiles.capacity.shape[0]:
-        room = tile_room(tile, tiles, kept, fragments)
-        draw_tile(tile, scene, settings, frame, room, image)
+        own = tile_room(tile, tiles, kept, room[0]), room[1]
+        draw_tile(tile, scene, settings, frame, own, layers, images)
         tile = take_turn(turn)
 
 
@@ -164,27 +165,27 @@ draw_tiles_kept = cpu_kernel(_draw_tiles_kept)
 
 
 def draw_frame_kept(
-    job: Job, frame: int, n_frames: int, image: np.ndarray, pool: Pool
+    job: Job, frame: int, n_frames: int, layers: Layers, images: np.ndarray, pool: Pool
 ) -> KeptFrame | None:
-    """Draw one of n_frames frames; return what is kept of it, if anything is."""
-    ready = setup_frame(job, frame)
+    """Draw the layers of one of n_frames frames; return what is kept of it, if anything is."""
+    ready, shown = setup_frame(job, frame), of_frame(job, frame, layers)
     kept, size = room_to_keep(job, ready, n_frames), tile_size(ready.tiles, ready.grid)
 
     def draw(turn: np.ndarray) -> None:
-        fragments = own_room(empty_fragments, size)
-        draw_tiles_kept(turn, job.scene, job.settings, tuple(ready), fragments, kept, image)
+        room = own_room(empty_fragments, size), room_to_show(layers, size)
+        draw_tiles_kept(turn, job.scene, job.settings, tuple(ready), room, kept, shown, images)
 
     pool.over_tiles(draw)
     return KeptFrame(ready, kept) if len(kept.place) else None
 
 
 def draw_kept(
-    jobs: Sequence[Job], threads: int | None, device: Device
+    jobs: Sequence[Job], layers: Sequence[Layers], threads: int | None, device: Device
 ) -> tuple[np.ndarray, list[KeptFrame | None]]:
     """Draw like `draw_frames`, and return what is kept of each frame too; on a GPU nothing is."""
     if device is Device.CUDA:
-        return draw_frames(jobs, threads, device), []
-    images = empty_images(jobs)
+        return draw_frames(jobs, layers, threads, device), []
+    images = empty_images(jobs, layers)
     n_frames = len(jobs) * len(jobs[0].x)
 
     def draw(view: int, frame: int, pool: Pool) -> KeptFrame | None:
@@ -193,7 +194,9 @@ def draw_kept(
         draw_samples(
             job,
             images[view, frame],
-            lambda room: found.append(draw_frame_kept(job, frame, n_frames, room, pool)),
+            lambda room: found.append(
+                draw_frame_kept(job, frame, n_frames, layers[view], room, pool)
+            ),
         )
         return found[0]
 

@@ -22,6 +22,12 @@ from adjoint.render.blending import blend_vjp_body
 from adjoint.render.raster.face_setup import PIXEL_SLOT, SLOT, setup_faces_vjp, undo_corners
 from adjoint.render.raster.fragment_cache import KEPT_BYTES, KeptFrame, recall_tile, tile_room
 from adjoint.render.raster.fragments import sum_pairs, sum_pixel_pairs
+from adjoint.render.raster.layers import (
+    add_layer_body,
+    flat_normals_vjp,
+    normals_vjp_body,
+    room_to_undo,
+)
 from adjoint.render.raster.supersampling import repeat_vjp
 from adjoint.render.raster.tile_adjoints import empty_scratch, pair_vjp_tile
 from adjoint.render.raster.tile_calls import UNSHADE, call_unshade, unshade_table
@@ -33,11 +39,12 @@ from adjoint.render.textures import (
     empty_records,
     record_bytes,
 )
-from adjsim.engine.jit.backend import cpu_kernel, device_fn
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
 from adjsim.engine.jit.calls import function_table
 from render.blending import background_at
 from render.raster.fragments import tile_area
 from render.raster.frames import Frame
+from render.raster.layers import DEPTH, Layers, layer_body, of_frame, with_colors
 from render.raster.packing import Job
 from render.raster.thread_pool import Pool
 from render.raster.tile_calls import GATHER, call_gather
@@ -45,8 +52,7 @@ from render.raster.tile_queue import take_turn
 from render.raster.tile_scratch import own_room, tile_size
 
 
-@device_fn
-def tile_vjp_body(tile, background, settings, grid, fragments, adj, adj_image, sums, adj_behind):
+def _undo_tile(tile, background, settings, grid, fragments, adj, adj_image, sums, adj_behind):
     """From the pixels of a tile to its fragments; adds to the sums of gamma to far.
 
     A background image has the adjoints adj_behind of its samples; else that is empty.
@@ -73,6 +79,9 @@ def tile_vjp_body(tile, background, settings, grid, fragments, adj, adj_image, s
                     adj_behind[i, j, c] = adj_bg[c]
 
 
+undo_tile = shared_fn(_undo_tile)  # one copy: equal bits wherever it is called
+
+
 @device_fn
 def pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots):
     """From the fragments of a tile to the slots of its pairs."""
@@ -83,10 +92,39 @@ def pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots):
         )  # fmt: skip
 
 
-def _draw_tiles_vjp(turn, scene, settings, frame, kept, scratch, adj_image, slots):
+@device_fn
+def layers_vjp_body(
+    tile, scene, settings, frame, fragments, adj, layers, scratch, adj_images, sums
+):  # fmt: skip
+    """From the pixels of all layers but colours to the fragments of a tile; adds to the sums."""
+    faces, tiles, grid, _ = frame
+    n, others = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]], scratch.sums
+    layered, nowhere = with_colors(fragments, scratch.rgb), layers.behind[0, :0]
+    others[:] = 0
+    for i in range(1, layers.kinds.shape[0]):
+        kind = layers.kinds[i]
+        for q in range(n):
+            layer_body(q, kind, scene, faces, layers.flat, fragments, scratch.rgb)
+        undo_tile(
+            tile, layers.behind[i], settings, grid, layered, scratch.adj, adj_images[i], others,
+            nowhere,
+        )  # fmt: skip
+        for q in range(n):
+            add_layer_body(q, kind, fragments, scratch.adj, adj)
+        if kind == DEPTH:  # the first of the others: far lies behind it
+            sums[7] += others[3]
+    sums[1] += others[1]
+    sums[2] += others[2]
+    sums[6] += others[6]
+    sums[7] += others[7]
+
+
+def _draw_tiles_vjp(
+    turn, scene, settings, frame, kept, scratch, layers, adj_images, slots, normal_slots
+):
     """Fill the slots of the pairs, and the sums and parts, of each tile whose turn it is."""
     faces, tiles, grid, calls = frame
-    spare, adj = scratch
+    spare, adj, of_layers = scratch
     tile = take_turn(turn)
     while tile < tiles.capacity.shape[0]:
         fragments = tile_room(tile, tiles, kept, spare)
@@ -96,12 +134,23 @@ def _draw_tiles_vjp(turn, scene, settings, frame, kept, scratch, adj_image, slot
             call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
         sums = slots.tiles[tile]
         sums[:] = 0
-        tile_vjp_body(
-            tile, scene.background, settings, grid, fragments, adj, adj_image, sums, slots.behind
+        undo_tile(
+            tile, scene.background, settings, grid, fragments, adj, adj_images[0], sums,
+            slots.behind,
+        )  # fmt: skip
+        layers_vjp_body(
+            tile, scene, settings, frame, fragments, adj, layers, of_layers, adj_images, sums
         )
         pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
         if faces.towards.shape[0] > 0:
             call_unshade(slots.calls, UNSHADE, (tile, scene, faces, tiles, fragments, adj, slots))
+        if layers.flat.shape[0] > 0:  # the last layer is that of normals
+            begin = tiles.start[tile]
+            for pair in range(begin, tiles.start[tile + 1]):
+                normals_vjp_body(
+                    pair - begin, tiles.faces[pair], scene, faces, fragments, of_layers.adj, pair,
+                    slots.pairs, normal_slots,
+                )  # fmt: skip
         tile = take_turn(turn)
 
 
@@ -152,24 +201,29 @@ def sharing(job: Job, ready: Frame, pool: Pool) -> Pool:
 
 
 def draw_frame_vjp(
-    job: Job,
-    frame: int,
-    found: KeptFrame,
-    adj_image: np.ndarray,
-    pool: Pool,
+    job: Job, frame: int, found: KeptFrame, layers: Layers, adj_images: np.ndarray, pool: Pool
 ) -> paths.Packed:
-    """Adjoints of everything from the adjoint of the image of one frame."""
-    ready, kept = found
+    """Adjoints of everything from the adjoints of the layers of one frame."""
+    (ready, kept), shown = found, of_frame(job, frame, layers)
     pool = sharing(job, ready, pool)
     slots = empty_slots(job, ready, alone=pool.threads == 1)
-    size = tile_size(ready.tiles, ready.grid)
+    size, n_pairs = tile_size(ready.tiles, ready.grid), len(ready.tiles.faces)
+    normal_slots = np.empty((n_pairs if len(shown.flat) else 0, 3), job.x.dtype)
 
     def draw(turn: np.ndarray) -> None:
-        scratch = own_room(empty_scratch, size)
-        draw_tiles_vjp(turn, job.scene, job.settings, tuple(ready), kept, scratch, adj_image, slots)
+        scratch = (*own_room(empty_scratch, size), room_to_undo(layers, size))
+        draw_tiles_vjp(
+            turn, job.scene, job.settings, tuple(ready), kept, scratch, shown, adj_images, slots,
+            normal_slots,
+        )  # fmt: skip
 
     pool.over_tiles(draw)
-    return undo_frame(job, frame, ready, slots)
+    adj = undo_frame(job, frame, ready, slots)
+    flat_normals_vjp(
+        job.scene.faces[: len(shown.flat)], job.scene.rounded, ready.faces.box, job.x[frame],
+        ready.tiles.faces[: len(normal_slots)], normal_slots, np.empty_like(shown.flat), adj.x,
+    )  # fmt: skip
+    return adj
 
 
 def undo_frame(

@@ -4,7 +4,9 @@ A layer is undone like colours are: its weights get adjoints through the attribu
 shows, and the attribute gets w times the adjoint of its pixel. The adjoints of logits and
 depths of all layers add up before the faces are undone, once. Depth passes on to z and, where
 nothing is seen, to far, a normal to the face or to the normals of its corners; which object a
-face belongs to is fixed. The tangents are in `layer_tangents.py`.
+face belongs to is fixed.
+
+Tests: `tests/render/test_outputs.py`.
 """
 
 from typing import NamedTuple
@@ -13,30 +15,24 @@ import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.blending import FragmentAdjoints
-from adjoint.render.raster.face_setup import NORMALS, add_row, face_normal_vjp
-from adjoint.render.raster.fragments import place_slots_vjp
-from adjoint.render.raster.frames import (
-    empty_slots,
-    pairs_vjp_body,
-    sharing,
-    tile_vjp_body,
-    undo_frame,
+from adjoint.render.raster.barycentrics import place_jvp
+from adjoint.render.raster.face_setup import (
+    NORMALS as NORMAL_PLACE,
+    add_row,
+    face_normal_jvp,
+    face_normal_vjp,
 )
-from adjoint.render.raster.tile_adjoints import empty_adjoints, empty_scratch
-from adjoint.render.raster.tile_calls import UNSHADE, call_unshade
+from adjoint.render.raster.fragments import place_slots_vjp
+from adjoint.render.raster.tile_adjoints import empty_adjoints
 from adjoint.render.shaders.normals import unit_mean_vjp
 from adjoint.render.shaders.pixel_shading import add_corners, no_corners, weighted_vjp
+from adjsim.engine.algebra.vec3 import add
 from adjsim.engine.jit.backend import cpu_kernel, device_fn, lit
 from render.raster.barycentrics import fragment_place
 from render.raster.face_setup import load3, load_corners
-from render.raster.fragments import Fragments
-from render.raster.frames import setup_frame
-from render.raster.layers import DEPTH, Layers, frame_normals, layer_body
+from render.raster.layers import DEPTH, NORMALS, Layers, empty_colors
 from render.raster.packing import Job
-from render.raster.thread_pool import Pool
-from render.raster.tile_calls import GATHER, call_gather
-from render.raster.tile_queue import take_turn
-from render.raster.tile_scratch import TileSize, own_room, tile_size
+from render.raster.tile_scratch import TileSize, own_room
 from render.shaders.pixel_shading import corner_rows, weighted
 
 
@@ -76,51 +72,7 @@ def normals_vjp_body(k, f, scene, faces, fragments, adj_layer, pair, slots, norm
     if scene.rounded[f]:
         for a in range(3):
             for c in range(3):
-                slots[pair, NORMALS + 3 * a + c] += sums[a][c]
-
-
-def _draw_layers_vjp(
-    turn, scene, settings, frame, scratch, layers, flat, adj_images, slots, normal_slots
-):
-    """Fill the slots of the tiles of a frame whose turn it is from all its layers."""
-    faces, tiles, grid, calls = frame
-    fragments, layered, adj, adj_layer = scratch
-    nowhere, tile = slots.behind[:0], take_turn(turn)
-    while tile < tiles.capacity.shape[0]:
-        call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
-        begin, end = tiles.start[tile], tiles.start[tile + 1]
-        sums, others, n = slots.tiles[tile], normal_slots.tiles[tile], fragments.pair[end - begin]
-        sums[:] = 0
-        others[:] = 0
-        tile_vjp_body(
-            tile, scene.background, settings, grid, fragments, adj, adj_images[0], sums,
-            slots.behind,
-        )  # fmt: skip
-        for i in range(1, layers.kinds.shape[0]):
-            for q in range(n):
-                layer_body(q, layers.kinds[i], scene, faces, flat, fragments, layered)
-            tile_vjp_body(
-                tile, layers.behind[i], settings, grid, layered, adj_layer, adj_images[i], others,
-                nowhere,
-            )  # fmt: skip
-            for q in range(n):
-                add_layer_body(q, layers.kinds[i], fragments, adj_layer, adj)
-            if layers.kinds[i] == DEPTH:  # the first of the others: far lies behind it
-                sums[7] += others[3]
-        sums[1] += others[1]
-        sums[2] += others[2]
-        sums[6] += others[6]
-        sums[7] += others[7]
-        pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
-        if faces.towards.shape[0] > 0:
-            call_unshade(slots.calls, UNSHADE, (tile, scene, faces, tiles, fragments, adj, slots))
-        if flat.shape[0] > 0:  # the last layer is that of normals
-            for pair in range(begin, end):
-                normals_vjp_body(
-                    pair - begin, tiles.faces[pair], scene, faces, fragments, adj_layer, pair,
-                    slots.pairs, normal_slots.pairs,
-                )  # fmt: skip
-        tile = take_turn(turn)
+                slots[pair, NORMAL_PLACE + 3 * a + c] += sums[a][c]
 
 
 def _flat_normals_vjp(faces, rounded, box, x, pair_faces, normal_slots, adj_flat, adj_x):
@@ -135,50 +87,93 @@ def _flat_normals_vjp(faces, rounded, box, x, pair_faces, normal_slots, adj_flat
                 add_row(adj_x, faces[f, a], adj[a])
 
 
-draw_layers_vjp = cpu_kernel(_draw_layers_vjp)
+@device_fn
+def fragment_normal_jvp(q, f, scene, faces, tan_faces, tan_flat, fragments):
+    """Tangent of the normal of fragment q of face f."""
+    if not scene.rounded[f]:
+        return load3(tan_flat, f)  # (1)
+    corners, tan_corners = load_corners(f, faces.corners), load_corners(f, tan_faces.corners)
+    p = (fragments.p_x[q], fragments.p_y[q])
+    _, w = fragment_place(p, corners[0], corners[1], corners[2], corners[3])
+    _, tan_w = place_jvp(p, corners, tan_corners)  # (2)
+    n, tan_n = (
+        corner_rows(f, scene.faces, faces.normals),
+        corner_rows(f, scene.faces, tan_faces.normals),
+    )
+    return unit_mean_vjp(weighted(w, n), add(weighted(tan_w, n), weighted(w, tan_n)))  # (3)
+
+
+@device_fn
+def layer_jvp_body(q, kind, scene, frame_faces, tan_flat, fragments, tangents, tan_rgb):
+    """Tangents of what fragment q shows in a layer."""
+    faces, tan_faces = frame_faces
+    zero = lit(0.0, fragments.z[q])
+    tan = (zero, zero, zero)
+    if kind == DEPTH:
+        tan = (tangents.z[q], zero, zero)
+    elif kind == NORMALS:
+        f = fragments.face[q]
+        tan = fragment_normal_jvp(q, f, scene, faces, tan_faces, tan_flat, fragments)
+    tan_rgb[q, 0], tan_rgb[q, 1], tan_rgb[q, 2] = tan
+
+
+@device_fn
+def flat_normal_jvp_body(f, faces, x, tan_x, tan_flat):
+    """Write the tangent of the unit normal of face f."""
+    _, tan_n = face_normal_jvp(f, faces, x, tan_x)
+    tan_flat[f, 0], tan_flat[f, 1], tan_flat[f, 2] = tan_n
+
+
+def _flat_normals_jvp(faces, x, tan_x, tan_flat):
+    """Tangents of the unit normals of all faces."""
+    for f in range(tan_flat.shape[0]):
+        flat_normal_jvp_body(f, faces, x, tan_x, tan_flat)
+
+
 flat_normals_vjp = cpu_kernel(_flat_normals_vjp)
+flat_normals_jvp = cpu_kernel(_flat_normals_jvp)
 
 
-class LayerSlots(NamedTuple):
-    """What the layers of a frame pull back to beside the slots of its colours."""
-
-    tiles: np.ndarray  # (n_tiles, 8) as of the colours, but for a background that is fixed
-    pairs: np.ndarray  # (n_pairs, 3) of the normals of faces
-
-
-def empty_layered_scratch(
-    size: TileSize,
-) -> tuple[Fragments, Fragments, FragmentAdjoints, FragmentAdjoints]:
-    """Return room for the fragments of a tile, as they are and in a layer, and their adjoints."""
-    fragments, adj = empty_scratch(size)
-    layered = fragments._replace(rgb=np.empty_like(fragments.rgb))
-    return fragments, layered, adj, empty_adjoints(size)
+def behind_jvp(layers: Layers, tangents: paths.Packed) -> np.ndarray:
+    """Return the tangents of what lies behind each layer: behind depth that is far."""
+    tan = np.zeros_like(layers.behind)
+    tan[layers.kinds == DEPTH, 0, 0, 0] = tangents.numbers[5]
+    return tan
 
 
-def draw_frame_layers_vjp(
-    job: Job,
-    frame: int,
-    layers: Layers,
-    adj_images: np.ndarray,
-    pool: Pool,
-) -> paths.Packed:
-    """Adjoints of everything from the adjoints of the layers of one frame."""
-    ready, flat = setup_frame(job, frame), frame_normals(job, frame, layers)
-    pool = sharing(job, ready, pool)
-    slots, dtype = empty_slots(job, ready, alone=pool.threads == 1), job.x.dtype
-    size, n_pairs = tile_size(ready.tiles, ready.grid), len(ready.tiles.faces)
-    own = LayerSlots(np.empty_like(slots.tiles), np.empty((n_pairs if len(flat) else 0, 3), dtype))
+def tangents_of_frame(job: Job, frame: int, layers: Layers, tangents: paths.Packed) -> Layers:
+    """Tangents of what lies behind each layer, and of the normals of the faces of a frame."""
+    flat = np.empty_like(layers.flat)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of faces without area: not drawn
+        flat_normals_jvp(job.scene.faces, job.x[frame], tangents.x[frame], flat)
+    return Layers(layers.kinds, behind_jvp(layers, tangents), flat)
 
-    def draw(turn: np.ndarray) -> None:
-        draw_layers_vjp(
-            turn, job.scene, job.settings, tuple(ready), own_room(empty_layered_scratch, size),
-            layers, flat, adj_images, slots, own,
-        )  # fmt: skip
 
-    pool.over_tiles(draw)
-    adj = undo_frame(job, frame, ready, slots)
-    flat_normals_vjp(
-        job.scene.faces[: len(flat)], job.scene.rounded, ready.faces.box, job.x[frame],
-        ready.tiles.faces[: len(own.pairs)], own.pairs, np.empty_like(flat), adj.x,
-    )  # fmt: skip
-    return adj
+class LayerScratch(NamedTuple):
+    """Room for a thread to undo a layer of a tile."""
+
+    rgb: np.ndarray  # (capacity, 3) what the fragments show
+    adj: FragmentAdjoints
+    sums: np.ndarray  # (8,) as of a tile in `Slots`, of all layers but colours
+
+
+def empty_layer_scratch(size: TileSize) -> LayerScratch:
+    """Return room to undo a layer of a tile."""
+    return LayerScratch(empty_colors(size), empty_adjoints(size), np.empty(8, size.dtype))
+
+
+def room_to_undo(layers: Layers, size: TileSize) -> LayerScratch:
+    """Return room to undo the layers that are not of colours."""
+    n = size.fragments if len(layers.kinds) > 1 else 0
+    return own_room(empty_layer_scratch, size._replace(fragments=n))
+
+
+def empty_layer_tangents(size: TileSize) -> tuple[np.ndarray, np.ndarray]:
+    """Return room for what the fragments of a tile show in a layer, and its tangents."""
+    return empty_colors(size), empty_colors(size)
+
+
+def room_to_push(layers: Layers, size: TileSize) -> tuple[np.ndarray, np.ndarray]:
+    """Return room to push to the layers that are not of colours."""
+    n = size.fragments if len(layers.kinds) > 1 else 0
+    return own_room(empty_layer_tangents, size._replace(fragments=n))

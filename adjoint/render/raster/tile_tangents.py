@@ -5,27 +5,24 @@ r"""Tangents of a frame, tile by tile: the half of the twin of `render/raster/fr
 The half that pulls back is `frames.py`; both are tested in `tests/render/test_soft_raster.py`.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from adjoint.render import paths
 from adjoint.render.blending import FragmentTangents, blend_jvp_body
-from adjoint.render.raster.cuda_tangents import jvp_on_gpu
 from adjoint.render.raster.face_setup import FaceTangents, setup_faces_jvp
-from adjoint.render.raster.fragment_cache import KeptFrame, recall_frame, recall_tile, tile_room
+from adjoint.render.raster.fragment_cache import KeptFrame, recall_tile, tile_room
 from adjoint.render.raster.fragments import pair_jvp_body
-from adjsim.engine.jit.backend import Device, cpu_kernel, device_fn
+from adjoint.render.raster.layers import layer_jvp_body, room_to_push, tangents_of_frame
+from adjsim.engine.jit.backend import cpu_kernel, device_fn, shared_fn
 from render.blending import background_at
 from render.raster.fragments import Fragments, tile_area
 from render.raster.frames import Frame
+from render.raster.layers import Layers, layer_body, of_frame, with_colors
 from render.raster.packing import Job
-from render.raster.supersampling import average
-from render.raster.thread_pool import Pool, for_each_frame
+from render.raster.thread_pool import Pool
 from render.raster.tile_calls import GATHER, call_gather
 from render.raster.tile_queue import take_turn
 from render.raster.tile_scratch import TileSize, empty_fragments, own_room, tile_size
-from render.soft_raster import draw_samples, empty_images
 
 
 @device_fn
@@ -40,8 +37,7 @@ def tile_tangents_body(
         )  # fmt: skip
 
 
-@device_fn
-def tile_jvp_body(
+def _push_tile(
     tile, background, tan_background, settings, tan_numbers, grid, fragments, tangents, tan_image
 ):
     """From the tangents of the fragments of a tile to those of its pixels."""
@@ -60,12 +56,18 @@ def tile_jvp_body(
                 tan_image[i, j, c] = tan[c]
 
 
+push_tile = shared_fn(_push_tile)  # one copy: equal bits wherever it is called
+
+
 def _draw_tiles_jvp(
-    turn, scene, tan_scene, settings, tan_numbers, frame, tan_faces, scratch, kept, tan_image
-):
-    """Tangents of the pixels of the tiles whose turn it is."""
+    turn, scenes, settings, tan_numbers, frame, tan_faces, scratch, kept, layers, tan_layers,
+    tan_images,
+):  # fmt: skip
+    """Tangents of the pixels of all layers of the tiles whose turn it is."""
     faces, tiles, grid, calls = frame
-    spare, tangents = scratch
+    spare, tangents, rgb, tan_rgb = scratch
+    scene, tan_scene = scenes
+    tan_layered = FragmentTangents(tangents.y, tangents.z, tan_rgb)
     tile = take_turn(turn)
     while tile < tiles.capacity.shape[0]:
         fragments = tile_room(tile, tiles, kept, spare)
@@ -77,10 +79,24 @@ def _draw_tiles_jvp(
             tile, scene, tan_scene, settings, tan_numbers, faces, tan_faces, tiles,
             fragments, tangents,
         )  # fmt: skip
-        tile_jvp_body(
+        push_tile(
             tile, scene.background, tan_scene.background, settings, tan_numbers, grid,
-            fragments, tangents, tan_image,
+            fragments, tangents, tan_images[0],
         )  # fmt: skip
+        n = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]
+        layered = with_colors(fragments, rgb)
+        for i in range(1, layers.kinds.shape[0]):
+            kind = layers.kinds[i]
+            for q in range(n):
+                layer_body(q, kind, scene, faces, layers.flat, fragments, rgb)
+                layer_jvp_body(
+                    q, kind, scene, (faces, tan_faces), tan_layers.flat, fragments, tangents,
+                    tan_rgb,
+                )  # fmt: skip
+            push_tile(
+                tile, layers.behind[i], tan_layers.behind[i], settings, tan_numbers, grid,
+                layered, tan_layered, tan_images[i],
+            )  # fmt: skip
         tile = take_turn(turn)
 
 
@@ -116,48 +132,22 @@ def draw_frame_jvp(
     job: Job,
     frame: int,
     found: KeptFrame,
+    layers: Layers,
     tangents: paths.Packed,
-    tan_image: np.ndarray,
+    tan_images: np.ndarray,
     pool: Pool,
 ) -> None:
-    """Tangent of the image of one frame."""
-    ready, kept = found
+    """Tangents of the layers of one frame, (n_layers, height, width, 4)."""
+    (ready, kept), shown = found, of_frame(job, frame, layers)
     tan_faces = setup_frame_jvp(job, frame, ready, tangents)
+    tan_shown = tangents_of_frame(job, frame, shown, tangents)
     size = tile_size(ready.tiles, ready.grid)
 
     def draw(turn: np.ndarray) -> None:
+        scratch = (*own_room(empty_tangents, size), *room_to_push(layers, size))
         draw_tiles_jvp(
-            turn, job.scene, tangents.scene, job.settings, tangents.numbers,
-            tuple(ready), tan_faces, own_room(empty_tangents, size), kept, tan_image,
+            turn, (job.scene, tangents.scene), job.settings, tangents.numbers, tuple(ready),
+            tan_faces, scratch, kept, shown, tan_shown, tan_images,
         )  # fmt: skip
 
     pool.over_tiles(draw)
-
-
-def draw_tangents(
-    jobs: Sequence[Job],
-    kept: Sequence[KeptFrame | None],
-    tangents: Sequence[paths.Packed],
-    threads: int | None,
-    device: Device,
-) -> np.ndarray:
-    """Tangents of the images of every view, (n_views, n_frames, height, width, 4).
-
-    `kept` is of the frames, view by view, or empty.
-    """
-    if device is Device.CUDA:
-        views = zip(jobs, tangents, strict=True)
-        return np.stack([average(jvp_on_gpu(*view), jobs[0].samples) for view in views])
-    tan_images = empty_images(jobs)
-
-    def push(view: int, frame: int, pool: Pool) -> None:
-        job, tangent = jobs[view], tangents[view]
-        found = recall_frame(job, frame, kept[view * len(job.x) + frame] if kept else None)
-        draw_samples(
-            job,
-            tan_images[view, frame],
-            lambda room: draw_frame_jvp(job, frame, found, tangent, room, pool),
-        )
-
-    for_each_frame(jobs, threads, push)
-    return tan_images

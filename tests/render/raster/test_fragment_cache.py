@@ -37,10 +37,10 @@ def test_what_is_kept_changes_no_bit(rng, nothing_kept, look, blend):
     args = (scene, camera(), rasterizer, vertices, SIZE)
     kept_one = record_images(*args, threads=1)
     kept_two = record_images(*args, threads=2)
-    assert all(found is not None for found in [*kept_one.kept, *kept_two.kept])
+    assert all(found is not None for found in [*kept_one.drawing.kept, *kept_two.drawing.kept])
     nothing_kept()
     again = record_images(*args, threads=1)
-    assert again.kept == [None, None]
+    assert again.drawing.kept == [None, None]
     adj = rng.normal(size=again.images.shape)
     expected = again.vjp(adj)
     tangents = {path: rng.normal(size=gradient.shape) for path, gradient in expected.items()}

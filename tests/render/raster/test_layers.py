@@ -4,7 +4,7 @@ import pytest
 from adjoint.render.outputs import record_outputs
 from render.blending import DIBR, Hard, Over
 from render.outputs import pack_outputs, rasterize_outputs
-from render.raster.layers import COLOR, DEPTH, MASK, NORMALS, Output, frame_normals, layers_of
+from render.raster.layers import COLOR, DEPTH, MASK, NORMALS, Output, layers_of, of_frame
 from render.scene import Mesh, Scene
 from tests.render.scenes import BLENDS, camera, layered_problem, soft
 
@@ -19,10 +19,10 @@ def test_layers_begin_with_colours_and_end_with_normals(rng):
     layers = layers_of(job, tuple(Output))
     assert layers.kinds.tolist() == [COLOR, DEPTH, MASK, NORMALS]
     np.testing.assert_array_equal(layers.behind[:, 0, 0], [[0, 0, 0], [9, 0, 0], *np.zeros((2, 3))])
-    flat = frame_normals(job, 0, layers)
+    flat = of_frame(job, 0, layers).flat
     np.testing.assert_allclose(np.linalg.norm(flat, axis=1), 1.0, rtol=1e-15)
     assert layers_of(job, ("depth",)).kinds.tolist() == [COLOR, DEPTH]
-    assert frame_normals(job, 0, layers_of(job, ("depth",))).shape == (0, 3)
+    assert of_frame(job, 0, layers_of(job, ("depth",))).flat.shape == (0, 3)
 
 
 def test_masks_add_up_to_alpha_in_over_and_to_one_where_a_face_is_nearest(rng):
