@@ -102,7 +102,8 @@ def draw_frame(job: Job, frame: int, layers: Layers, images: np.ndarray, pool: P
     pool.over_tiles(draw)
 
 
-def _blend_tile(tile, grid, settings, background, fragments, image):
+@device_fn
+def blend_tile(tile, grid, settings, background, fragments, image):
     """Blend the lists of the pixels of a tile."""
     top, bottom, left, right = tile_area(tile, grid)
     for i in range(top, bottom):
@@ -114,11 +115,7 @@ def _blend_tile(tile, grid, settings, background, fragments, image):
             image[i, j, 0], image[i, j, 1], image[i, j, 2], image[i, j, 3] = rgba
 
 
-blend_tile = shared_fn(_blend_tile)  # one copy: equal bits wherever it is called
-
-
-@device_fn
-def draw_tile(tile, scene, settings, frame, room, layers, images):
+def _draw_tile(tile, scene, settings, frame, room, layers, images):
     """Draw the layers of one tile: `room` is that of its fragments, and of what they show."""
     (faces, tiles, grid, calls), (fragments, rgb) = frame, room
     call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
@@ -129,6 +126,9 @@ def draw_tile(tile, scene, settings, frame, room, layers, images):
         for q in range(n):
             layer_body(q, layers.kinds[i], scene, faces, layers.flat, fragments, rgb)
         blend_tile(tile, grid, settings, layers.behind[i], layered, images[i])
+
+
+draw_tile = shared_fn(_draw_tile)  # one copy: equal bits wherever it is called
 
 
 def _draw_tiles(turn, scene, settings, frame, room, layers, images):

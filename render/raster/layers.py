@@ -133,8 +133,9 @@ def layers_of(job: Job, outputs: Iterable[Output] = ()) -> Layers:
 
 def of_frame(job: Job, frame: int, layers: Layers) -> Layers:
     """Return the layers with the unit normals of the faces of a frame, if one shows them."""
-    n_faces = len(job.scene.faces) if NORMALS in layers.kinds else 0
-    flat = np.empty((n_faces, 3), job.x.dtype)
+    if layers.kinds[-1] != NORMALS:
+        return layers
+    flat = np.empty((len(job.scene.faces), 3), job.x.dtype)
     with np.errstate(divide="ignore", invalid="ignore"):  # of faces without area: not drawn
         flat_normals(job.scene.faces, job.x[frame], flat)
     return layers._replace(flat=flat)
@@ -147,4 +148,4 @@ def empty_colors(size: TileSize) -> np.ndarray:
 
 def room_to_show(layers: Layers, size: TileSize) -> np.ndarray:
     """Return room for what the fragments of a tile show beside their colours."""
-    return own_room(empty_colors, size if len(layers.kinds) > 1 else size._replace(fragments=0))
+    return own_room(empty_colors, size) if len(layers.kinds) > 1 else layers.flat[:0]
