@@ -64,7 +64,7 @@ def center_of_mass_jvp(
 ) -> np.ndarray:
     """Push tangents of positions and masses forward to the centres of mass.
 
-    Shapes are those of `adjsim.losses.center_of_mass`; returns tan_c [m].
+    Shapes as in `adjsim.losses.center_of_mass`; returns tan_c [m].
     """
     c = center_of_mass(x, mass)
     x, mass = checked_masses(x, mass)
@@ -80,7 +80,7 @@ def center_of_mass_vjp(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pull cotangents (n_frames, 3) of the centres of mass back: adj_x, adj_mass.
 
-    Shapes are those of `adjsim.losses.center_of_mass`.
+    Shapes as in `adjsim.losses.center_of_mass`.
     """
     c = center_of_mass(x, mass)  # (2) replayed
     x, mass = checked_masses(x, mass)

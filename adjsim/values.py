@@ -1,4 +1,4 @@
-"""Parameters of frozen dataclasses: declared, and set anew by name or by path ("beam.mu")."""
+"""Declare the parameters of frozen dataclasses, and replace their values by path ("beam.mu")."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -39,19 +39,19 @@ def broadcast(value: np.ndarray, n_elements: int) -> np.ndarray:
 
 def grouped(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return values by the first part of their paths, then by the rest."""
-    grouped: dict[str, dict[str, Any]] = {}
+    groups: dict[str, dict[str, Any]] = {}
     for path, value in values.items():
         owner, _, name = path.rpartition(".")
-        grouped.setdefault(owner, {})[name] = value
-    return grouped
+        groups.setdefault(owner, {})[name] = value
+    return groups
 
 
-def parts_with_values(parts: Mapping[str, Any], grouped: Mapping[str, Any]) -> dict[str, Any]:
+def parts_with_values(parts: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, Any]:
     """Return named parts with other values of some parameters; complain by the part's name."""
     changed = {}
     for name, part in parts.items():
         try:
-            changed[name] = part.with_values(grouped.get(name, {}))
+            changed[name] = part.with_values(groups.get(name, {}))
         except (TypeError, ValueError) as error:
             raise type(error)(f"In `{name}`: {error}") from None
     return changed

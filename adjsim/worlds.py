@@ -26,7 +26,7 @@ class Batch(System[Sequence[State], list[Trajectory]]):
     """Models, each a world of its own; made by `stack`.
 
     Its states, trajectories, cotangents, tangents and gradients are lists with one entry per
-    world. Paths of its own are those of the worlds after their number: "3.beam.mu".
+    world. A path begins with the number of its world: "3.beam.mu".
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ HALF_DEGREE = math.pi / 360.0  # radians in half a degree
 
 
 class Lens(ABC):
-    """What a camera has in front of it; its parameters are those of the camera."""
+    """What a camera has in front of it; the camera has its parameters."""
 
     PARAMETERS: ClassVar[tuple[str, ...]]
     is_orthographic: ClassVar[bool] = False

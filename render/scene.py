@@ -95,8 +95,8 @@ class Mesh:
         neither, and no texture, the mesh is white.
     material : Material
     smooth_normals : bool
-        Shade every pixel with the interpolated normals of the vertices, which are those of
-        their faces weighted by area, in place of one normal for each face.
+        Shade every pixel with the interpolated normals of the vertices, each a mean of
+        its faces weighted by area, in place of one normal for each face.
     texture : Texture, optional
         A picture on the faces, in the place of colours.
     uv : array_like, optional

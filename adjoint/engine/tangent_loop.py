@@ -1,6 +1,7 @@
 """The tangent of the time loop: states and their derivatives along one direction, together.
 
-The loops beside those of `adjsim/engine/timeloop.py`, with the steps of `timeloop.py` here.
+It repeats the loop of `adjsim/engine/timeloop.py` and pushes the tangent through every step with
+the functions of `adjoint/engine/timeloop.py`.
 """
 
 from typing import Any, NamedTuple
@@ -22,13 +23,13 @@ call_tangent = make_call([tangent_signature(dtype) for dtype in DTYPES])
 
 
 class TangentCalls(NamedTuple):
-    """Tables of compiled functions: of forces, their tangents, those of rest shapes, and steps."""
+    """Tables of compiled functions that a step and its tangent call."""
 
     forces: Any
-    jvps: Any
-    rests: Any
-    steps: Any
-    tangent: Any
+    jvps: Any  # of forces
+    rests: Any  # of forces, for tangents of rest shapes
+    steps: Any  # of nodes and bodies
+    tangent: Any  # of a step
 
 
 @device_fn

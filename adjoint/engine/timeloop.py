@@ -87,7 +87,7 @@ def add_slots(n, ptr, slots_of, adj_slots, adj):
 def add_all_slots(n, nodes, work, adj):
     """Add a node's slots of positions and of velocities to its cotangents.
 
-    Those of velocities are some of those of positions: as many are all of them.
+    Only some elements write slots of velocities. If all of a node do, one loop sums both.
     """
     e = n + np.uint64(1)
     ptr, slots_of, v_ptr = nodes.ptr, nodes.slots_of, nodes.velocity_ptr
@@ -254,7 +254,7 @@ PART = shared_fn(reverse_part)
 def reverse_alone(
     calls, elements, nodes, bodies, parts, work, frames, adj, steps, states, with_forces
 ):  # fmt: skip
-    """Undo steps of every part alone."""
+    """Undo all steps of one part after the other; parts share nothing."""
     for part in prange(work.scratch.shape[0]):
         PART(
             part, calls, elements, nodes, bodies, parts, work, frames, adj, steps, states,
@@ -265,7 +265,7 @@ def reverse_alone(
 def reverse_together(
     calls, elements, nodes, bodies, parts, work, frames, adj, steps, states, with_forces
 ):  # fmt: skip
-    """Undo the steps of all parts, step by step, as `reverse_part` does those of one."""
+    """Undo the steps of all parts together, one step at a time; else as `reverse_part`."""
     first, rows = steps.first, steps.rows
     n_parts, last = work.scratch.shape[0], rows.size - 1
     # A choice inside the call of `prange` would make the loop a serial one.

@@ -131,7 +131,7 @@ def diagnose(
     Returns
     -------
     dict of str to Diagnosis
-        By the names of the objects. Of several frames it is that of the nearest to moving.
+        By the names of the objects. Of several frames the one nearest to moving counts.
 
     Raises
     ------

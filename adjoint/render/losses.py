@@ -116,7 +116,7 @@ def residuals_jvp(
 ) -> np.ndarray:
     """Push a tangent of the images forward to the tangent (n,) of `residuals`.
 
-    Parameters and errors are those of `loss_jvp`; the loss is Mse or PyramidMse. The
+    Parameters and errors as in `loss_jvp`; the loss is Mse or PyramidMse. The
     residuals are linear in the images, so their values do not matter, only the shapes.
     """
     weights = square_weights(loss)

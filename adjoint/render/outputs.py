@@ -120,7 +120,7 @@ def record_outputs(
 ) -> OutputRecord:
     """Draw like `rasterize_outputs`, and keep what the adjoint needs.
 
-    Parameters and errors are those of `render.outputs.rasterize_outputs`.
+    Parameters and errors as in `render.outputs.rasterize_outputs`.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def rasterize_outputs_jvp(
     ----------
     tangents : mapping of str to array_like
         Path to tangent, of the shape of the parameter; those not named have the tangent 0.
-        The others are those of `render.outputs.rasterize_outputs`.
+        The others as in `render.outputs.rasterize_outputs`.
 
     Returns
     -------

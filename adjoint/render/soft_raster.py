@@ -177,7 +177,7 @@ def record_images(
 ) -> ImageRecord:
     """Draw like `rasterize`, and keep what the adjoint needs.
 
-    Parameters and errors are those of `render.soft_raster.rasterize`.
+    Parameters and errors as in `render.soft_raster.rasterize`.
 
     Returns
     -------
@@ -211,7 +211,7 @@ def rasterize_jvp(
     ----------
     tangents : mapping of str to array_like
         Path to tangent, of the shape of the parameter; those not named have the tangent 0.
-        The others are those of `render.soft_raster.rasterize`.
+        The others as in `render.soft_raster.rasterize`.
 
     Returns
     -------

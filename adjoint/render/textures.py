@@ -4,7 +4,7 @@ The adjoint of a texel is a sum over all pixels that see it. Every fragment writ
 texels it saw, its fractions and the adjoint of its colour; these are added up afterwards in
 the order of the fragments, so the sums do not depend on threads.
 
-Frozen: which texels are looked up. At the centre of a texel the slopes are those of the floor.
+Frozen: which texels are looked up. At the centre of a texel the slope is that towards the next.
 """
 
 from typing import Any, NamedTuple

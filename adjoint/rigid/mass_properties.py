@@ -5,7 +5,7 @@ moment C about the centre of mass as a symmetric matrix, of I = tr(C) 1 - C,
 
     G_ii = tr(adj_I) - adj_I_ii,    G_ij = -adj_I_ij/2
 
-where adj_I_ij is that of one number, which stands for both entries off the diagonal.
+where I_ij is one number that stands for both entries off the diagonal.
 """
 
 import numpy as np

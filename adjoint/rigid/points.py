@@ -71,9 +71,9 @@ def add_moved(b, bodies, M, tan_arms, out):
 
 @device_fn
 def undo_body_step(b, dt, nodes, bodies, work, p, adj):
-    """Undo the step of body b from state p: adj.p of the new state becomes that of the old.
+    """Undo the step of body b from state p: adj.p, a cotangent of the new state, becomes one of p.
 
-    Writes adj_f of its points. Its own row of adj.gravity comes after those of the nodes.
+    Writes adj_f of its points. In adj.gravity the rows of bodies lie behind those of nodes.
     """
     load = body_load(b, bodies, nodes.ptr, nodes.slots_of, work.slots)  # replayed
     params = read_params(bodies.params, b)

@@ -5,8 +5,7 @@ With s = |h|^2 and the entire functions sinc and cos of sqrt(s),
     d cos/ds = -sinc/2,   d sinc/ds = (cos - sinc)/(2 s) = sum of (-1)^k k s^(k-1)/(2k+1)!
 
 the second by its series for s < 1/4, where the difference would lose digits. The tangent of
-u = q/|q| is that of q without what is along u, divided by |q|: a symmetric map, so that the
-adjoint is the same.
+u = q/|q| is (tan_q - u u.tan_q)/|q|: a symmetric map, so that the adjoint is the same.
 """
 
 import math

@@ -2,8 +2,8 @@ r"""The time loop on a GPU: one thread per element, then one per node, in one ke
 
 A tile is half a warp: lane q of tile t is element 16 t + q, so reads of rows and writes of
 slots are coalesced. The whole rollout is one cooperative launch; the grid synchronises
-between elements and nodes, so no step costs a launch. The element functions, the readers
-and `step_node` are those of the CPU.
+between elements and nodes, so no step costs a launch. The CPU runs the same element
+functions, readers and `step_node`.
 """
 
 import hashlib

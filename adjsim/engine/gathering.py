@@ -30,7 +30,7 @@ def make_gather(n: int, *, relative: bool) -> Callable[..., None]:
 
     Row a of the tile's nodes begins at nodes[o + a TILE], and component c of its vectors, a row
     of `field`, (n_nodes, 3), is written to scratch[base + (3 a + c) TILE] and on. If `relative`,
-    what is written of row a are those of row a + 1 less those of the first.
+    row a is written as row a + 1 minus the first row.
     """
     if JIT_DISABLED:
         return partial(_gather_slowly, n, relative)

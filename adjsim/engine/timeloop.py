@@ -10,9 +10,9 @@ It is compiled once per dtype, not once per model: the forces come as tables of 
 `Steps.rows[k]` names the row of X, V and P that holds state first + k, so the same loop keeps
 every state, only the frames, or two at a time.
 
-The work is cut in parts, `adjsim/engine/partition.py`. Those that touch nothing in common, groups
-of worlds, each run through all steps alone; those of one large world run together, step by step.
-Either way the functions called on elements, nodes and bodies are the same, and so are the bits.
+The work is cut into parts (`adjsim/engine/partition.py`). Parts that share nothing, such as groups
+of worlds, run through all steps independently. The parts of one large world wait for each other
+after every step. Both call the same functions on elements, nodes and bodies: the bits are equal.
 
 Adjoint: `adjoint/engine/timeloop.py`. Tests: `tests/engine/test_timeloop.py`.
 Source: gradSim (ICLR 2021) eq. 4.
@@ -150,9 +150,9 @@ def part_forces(part, forces, elements, parts, step, state, work):
 def part_step(part, calls, nodes, bodies, parts, dt, slots, before, after, k, finite):
     """Advance a part's nodes and bodies by step k; return how many are not finite now.
 
-    `calls` are those of a step. Of a world that has such, `finite` becomes k if it was more. Points
-    of bodies are placed by a function of its own, so that they can be placed again, to the bit,
-    where a state is kept without them.
+    `finite[world]` becomes at most k where a node or body of that world is not finite. A function
+    of its own places the points of bodies: where a state is kept without them, it is called again
+    and gives the same bits.
     """
     ranges = parts.ranges
     bad = 0

@@ -81,7 +81,7 @@ class CapsuleContact(Contact):
     half_length : float
         L, half the length of the segment, positive [m]. End to end it measures 2 (L + R).
     capsule_radius : float
-        R, positive [m]. `radius` is that of the nodes.
+        R, positive [m]. `radius` belongs to the nodes.
     velocity : array or Signal
         V of the centre, (3,) or (n_steps, 3) [m/s].
     angular_velocity : array or Signal

@@ -102,7 +102,7 @@ class ExternalForces(Force):
         return np.asarray(self.load_nodes if self.rows is None else self.rows)[:, None]
 
     def bind(self, n_nodes: int, name: str) -> "ExternalForces":
-        """Return self if the nodes are those of a model of `n_nodes` nodes."""
+        """Return self if it fits a model of `n_nodes` nodes."""
         checks.indices(f"{name}.load_nodes", self.load_nodes, ("n_loads",), n_nodes)
         return self
 

@@ -2,8 +2,8 @@ r"""Contact of nodes with the half-space {p : n.p >= h}, at rest or moving.
 
     c = h + r - n.x,   u = v - V       where c > 0 the node is c deep
 
-V is the plane's velocity. The force is that of `adjsim/forces/contact_law.py`, whose kinks
-are its kinks.
+V is the plane's velocity. `adjsim/forces/contact_law.py` turns c and u into a force and says where
+it has kinks.
 
 Adjoint: `adjoint/forces/half_space.py`. Tests: `tests/forces/test_half_space.py`.
 Source: gradSim (ICLR 2021) app. A.1 and C.2.

@@ -130,7 +130,7 @@ class LiftDrag(Force):
         return self.triangles
 
     def bind(self, n_nodes: int, name: str) -> "LiftDrag":
-        """Return self if the triangles' nodes are those of the model."""
+        """Return self if it fits a model of `n_nodes` nodes."""
         checks.indices(f"{name}.triangles", self.triangles, ("n_triangles", 3), n_nodes)
         return self
 

@@ -19,8 +19,8 @@ E^T E, and M = B B^T, the inverse of the rest metric,
     [f1 f2 f3] = -(s W + q cof E),   s = mu V (1 - 1/(I_C + 1)),   q = lam/6 (J - alpha)
 
 and with viscosity s is the matrix T = s I + eta V dg M in W T. That is three quarters of the
-products that F and P take. The price is paid by slivers: rounding is that of M, and goes with
-the square of the condition number of Dm, where that of F goes with the number itself. At a
+products that F and P take. The price is paid by slivers: rounding grows with the
+square of the condition number of Dm, with F in place of M only with the number itself. At a
 strain of a tenth it is up to 0.2 eps cond^2 of the force, a tenth of that in the median: up to
 2e-10 in a sliver 1000 times as long as thick, and 0.1 in float32, of which a warning is given
 (`adjsim/forces/lumping.py`).

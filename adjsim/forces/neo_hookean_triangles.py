@@ -156,7 +156,7 @@ VISCOUS = ElementKind(
 class NeoHookeanTriangles(NeoHookean):
     """Triangles of a thin sheet of a stable neo-Hookean material; they do not bend.
 
-    Moduli are those of the sheet: the material's times its thickness.
+    Moduli of the sheet: the material's times its thickness.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ class RestShapedForce(Force):
     actuation: Any
 
     def bind(self, n_nodes: int, name: str) -> Self:
-        """Return self if the rest positions are those of `n_nodes` nodes."""
+        """Return self if there are rest positions of `n_nodes` nodes."""
         if len(self.rest_positions) != n_nodes:
             raise ValueError(
                 f"`{name}.rest_positions` must have one row per node of the model: expected "

@@ -2,7 +2,7 @@ r"""Contact of nodes with a sphere, at rest or moving.
 
     d = x - center,   n = d/|d|,   c = R + r - |d|,   u = v - (V + Omega x d)
 
-The force is that of `adjsim/forces/contact_law.py`, whose kinks are its kinks. At the very
+`adjsim/forces/contact_law.py` turns c and u into a force and says where it has kinks. At the very
 centre there is no direction to push in, and no force.
 
 Adjoint: `adjoint/forces/sphere.py`. Tests: `tests/forces/test_sphere.py`.
@@ -51,7 +51,7 @@ class SphereContact(Contact):
     center : array or Signal
         (3,) or (n_steps, 3) [m].
     sphere_radius : float
-        R, positive [m]. `radius` is that of the nodes.
+        R, positive [m]. `radius` belongs to the nodes.
     velocity : array or Signal
         V of the centre, (3,) or (n_steps, 3) [m/s].
     angular_velocity : array or Signal

@@ -121,7 +121,7 @@ class Springs(Force):
         return self.edges
 
     def bind(self, n_nodes: int, name: str) -> "Springs":
-        """Return self if the nodes are those of a model of `n_nodes` nodes."""
+        """Return self if it fits a model of `n_nodes` nodes."""
         checks.indices(f"{name}.edges", self.edges, ("n_springs", 2), n_nodes)
         return self
 

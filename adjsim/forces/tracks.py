@@ -82,7 +82,7 @@ ANGULAR_VELOCITY = Track("angular_velocity", (3,), as_rows)
 def stack_rows(blocks: list[np.ndarray], count: int) -> np.ndarray:
     """Return the rows of several tracks side by side, for each contact, (k, count, n).
 
-    A block has one row if it is constant; k is that of those that are not.
+    A constant block has one row; all others have k.
     """
     k = max(len(block) for block in blocks)
     rows = np.concatenate([np.broadcast_to(b, (k, b.shape[1])) for b in blocks], axis=1)

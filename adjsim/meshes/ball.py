@@ -1,7 +1,7 @@
 """A ball of tetrahedra: an icosahedron cut into twenty sectors, these cut on, and rounded.
 
 A sector has its tip at the centre and one face of the icosahedron opposite. Cut every edge
-into n parts: the points are those of whole coordinates l + i + j + k = n, shell m = n - l
+into n parts: the points have whole coordinates l + i + j + k = n, shell m = n - l
 has 10 m^2 + 2 of them, and the sector falls into n^3 tetrahedra,
 
     p + e_a                (sum p = n - 1)    one tetrahedron

@@ -40,7 +40,7 @@ def tetrahedralise(
     Returns
     -------
     TetMesh
-        Its volume is that of the surface up to the envelope.
+        It has the volume of the surface, up to the envelope.
 
     Raises
     ------

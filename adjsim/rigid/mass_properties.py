@@ -11,7 +11,7 @@ and about the centre of mass, at density 1, I = tr(C) 1 - C with C less V c c^T.
 of the points, so that a body far from the origin keeps its digits.
 
 Tests: `tests/rigid/test_mass_properties.py`. Source: Eberly, Polyhedral mass properties
-(revisited), 2002; the integrals are those of a linear tetrahedron.
+(revisited), 2002; integrals over a tetrahedron are exact.
 """
 
 from dataclasses import dataclass

@@ -46,8 +46,8 @@ class PackedScene(NamedTuple):
     """A scene as arrays; objects one after the other."""
 
     faces: np.ndarray  # (n_faces, 3) int64
-    smooth: np.ndarray  # (n_faces,) whether the colours are those of the vertices
-    rounded: np.ndarray  # (n_faces,) whether the normals are those of the vertices
+    smooth: np.ndarray  # (n_faces,) whether vertices have colours
+    rounded: np.ndarray  # (n_faces,) whether vertices have normals
     by_pixel: np.ndarray  # (n_faces,) whether it is shaded pixel by pixel; all rounded ones are
     owner: np.ndarray  # (n_faces,) int64, number of the object
     face_colors: np.ndarray  # (n_faces, 3)

@@ -116,7 +116,7 @@ def blend_tile(tile, grid, settings, background, fragments, image):
 
 
 def _draw_tile(tile, scene, settings, frame, room, layers, images):
-    """Draw the layers of one tile: `room` is that of its fragments, and of what they show."""
+    """Draw the layers of one tile: `room` is for its fragments and for what they show."""
     (faces, tiles, grid, calls), (fragments, rgb) = frame, room
     call_gather(calls, GATHER, (tile, grid, scene, faces, tiles, settings, fragments))
     n = fragments.pair[tiles.start[tile + 1] - tiles.start[tile]]

@@ -36,7 +36,7 @@ class Job(NamedTuple):
     offsets: np.ndarray  # (n_objects + 1,) first vertex of each object
     face_offsets: np.ndarray  # (n_objects + 1,) first face of each object
     has_kappa: bool  # whether the softness is that of DIBR
-    samples: int  # of a pixel, in each direction: the grid is that of samples
+    samples: int  # of a pixel, in each direction: the grid counts samples
     background_shape: tuple[int, ...]  # (3,) or (height, width, 3)
     edges: Edges  # empty where coverage is not seamless
 

@@ -2,7 +2,7 @@
 
 What `pixel_color` does at one fragment is done here stage by stage for a block of them: the
 loops over weights, normals, lights and colours have no branch, so that they work several
-fragments per instruction. The stages are those of `render/shaders/pixel_shading.py`.
+fragments per instruction. `render/shaders/pixel_shading.py` has the same stages.
 
 Adjoint: `adjoint/render/raster/tile_shading.py`. Tests: `tests/render/raster/test_tile_shading.py`.
 """

@@ -1,4 +1,4 @@
-r"""Smooth normals: at a vertex those of its faces, each with the weight of its area.
+r"""Smooth normals: the mean normal of the faces at a vertex, weighted by their areas.
 
     m_i = sum over the faces at i of (x1 - x0) x (x2 - x0),   n_i = m_i/|m_i|
 

@@ -147,8 +147,11 @@ class Observer(ABC):
         return out
 
     def _factor(self) -> Any:
-        """Return what scales the difference in each row where r is nothing else, (n_rows, 1)."""
-        raise NotImplementedError
+        """Return what scales the difference in each row, (n_rows, 1).
+
+        Observers whose residuals are something else replace the three methods above instead.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define `_factor` or its residuals.")
 
     @abstractmethod
     def squares(self, rows: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ import signal
 import tempfile
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
@@ -79,15 +80,15 @@ class Pool:
 HERE = Pool()
 
 
-class _Elsewhere(Pool):
+class _Elsewhere(Pool, ABC):
     """Runs items on workers, which may die."""
 
     retries = 0  # of an item whose worker died, beside those of the executor itself
     way_out = ""  # where memory is short
 
+    @abstractmethod
     def _executor(self, count: int) -> AbstractContextManager[tuple[Executor, type[Exception]]]:
         """Give the executor of so many items, and what it raises where a worker died."""
-        raise NotImplementedError
 
     def _ended(self, running: Iterable[Future]) -> Iterable[Future]:
         """Wait for an item to end; return those that have."""

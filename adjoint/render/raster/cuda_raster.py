@@ -69,7 +69,7 @@ class FaceParts(NamedTuple):
 
 @device_fn
 def pixel_vjp_thread(k, args):
-    """Undo pixel k; its parts are those of gamma, epsilon, near, far and background."""
+    """Undo pixel k; its parts belong to gamma, epsilon, near, far and background."""
     background, pixel_x, numbers, flags, fragments, adj, parts = args
     begin, end = fragments.start[k], fragments.start[k + 1]
     adj_rgba = (adj.rgba[k, 0], adj.rgba[k, 1], adj.rgba[k, 2], adj.rgba[k, 3])
@@ -83,7 +83,7 @@ def pixel_vjp_thread(k, args):
 
 @device_fn
 def pair_vjp_thread(k, args):
-    """Undo the fragments of pair k; its part is that of sigma."""
+    """Undo the fragments of pair k; its part belongs to sigma."""
     shared, faces, pair_face, fragments, adj, slots, sigmas, parts, records = args
     scene, numbers, flags = shared
     f, settings = pair_face[k], unpack_settings(numbers, flags)
@@ -126,7 +126,7 @@ def points_vjp_thread(i, args):
 
 @device_fn
 def vertex_vjp_thread(i, args):
-    """Sum the slots at vertex i and undo its projection; its parts are those of the view."""
+    """Sum the slots at vertex i and undo its projection; its parts belong to the view."""
     (view, x, scene, box, corners, slots, adj_faces), adj_x, adj_colors, parts = args
     if is_used(i, box, corners):
         eye, frame = unpack_view(view)
@@ -199,7 +199,7 @@ def draw_frame_vjp_on_gpu(
         if layers.kinds[i] == DEPTH:
             of_pixels[:, 3] += others[:, 4]  # behind depth lies far
     of_pairs = undo_pairs(gpu, ready, adj)
-    n_normals = n_pairs if flat.shape[0] else 0  # the last layer is that of normals
+    n_normals = n_pairs if flat.shape[0] else 0  # the last layer shows normals
     slots, normal_slots = on_device((of_pairs.slots, xp.empty((n_normals, 3), job.x.dtype)))
     args = (scene, ready.faces, ready.pairs.face, fragments, adj_layer, slots, normal_slots)
     launch(normals_vjp_thread, n_normals, args)

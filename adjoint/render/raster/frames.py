@@ -144,7 +144,7 @@ def _draw_tiles_vjp(
         pairs_vjp_body(tile, scene, settings, faces, tiles, fragments, adj, slots)
         if faces.towards.shape[0] > 0:
             call_unshade(slots.calls, UNSHADE, (tile, scene, faces, tiles, fragments, adj, slots))
-        if layers.flat.shape[0] > 0:  # the last layer is that of normals
+        if layers.flat.shape[0] > 0:  # the last layer shows normals
             begin = tiles.start[tile]
             for pair in range(begin, tiles.start[tile + 1]):
                 normals_vjp_body(

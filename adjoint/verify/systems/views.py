@@ -1,6 +1,6 @@
 """One scene in several views: every kind of camera and of lens, all parameters of both.
 
-The pictures are those of `pixels.py`; here only the cameras and one object move.
+The pictures are as in `pixels.py`; here only the cameras and one object move.
 """
 
 from collections.abc import Sequence
