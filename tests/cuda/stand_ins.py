@@ -12,12 +12,13 @@ A stand-in has what our code uses and no more; what each does or refuses is in C
 
 import sys
 from importlib.machinery import ModuleSpec
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import numpy as np
 from scipy import fft
 
 from adjsim.engine.jit import backend
+from adjsim.engine.jit.cuda_launch import DeviceArray
 
 
 THREADS = 8  # the simulator's are threads of Python
@@ -89,24 +90,6 @@ class CupyArray(OnDevice, np.lib.mixins.NDArrayOperatorsMixin):
         return CupyArray(np.asarray(self.data.sum(axis=axis)))
 
 
-class NumbaArray(OnDevice):
-    """As `numba.cuda`'s `DeviceNDArray`: it has no arithmetic, and other names for the rest."""
-
-    def __getitem__(self, index):
-        return NumbaArray(self.data[index])
-
-    def reshape(self, *shape):
-        return NumbaArray(self.data.reshape(*shape))
-
-    def copy_to_host(self, ary=None):
-        """Copy to the host, into `ary` if it is given."""
-        if ary is None:
-            return self.data.copy()
-        assert (ary.shape, ary.dtype) == (self.shape, self.dtype)
-        ary[...] = self.data
-        return ary
-
-
 def plain(value):
     """Return what an operand of CuPy holds; NumPy's arrays are refused, its scalars are not."""
     if isinstance(value, CupyArray):
@@ -168,47 +151,31 @@ def add_modules():
     transforms.rfft2, transforms.irfft2 = of_cupy(fft.rfft2), of_cupy(fft.irfft2)
 
 
-def as_cuda_array(array, sync=True):
-    """Return a view of an array of the device."""
-    if not isinstance(array, OnDevice):
-        raise TypeError(f"{type(array).__name__} does not implement the cuda array interface")
-    return NumbaArray(array.data)
-
-
 class Kernel:
     """Runs a kernel in the simulator, if all that it is given is on the device."""
 
     def __init__(self, simulated):
         self.kernel = simulated
 
-    def __getitem__(self, grid):
-        blocks, threads = grid
-
-        def launch(*args):
-            if len(args) == 1:  # a cooperative kernel, which walks with a stride
-                self.kernel[1, THREADS](data_of(args[0]))
-                return
-            n, arrays = args
-            assert blocks * threads >= n > 0
-            self.kernel[-(-n // THREADS), THREADS](n, data_of(arrays))
-
-        return launch
-
-    def typeof_pyval(self, args):
+    def blocks_at_once(self, args, threads):
         data_of(args)
-        return "a tuple of arrays"
+        return 1
 
-    def compile(self, signature):
-        assert len(signature) == 1
-        return SimpleNamespace(max_cooperative_grid_blocks=lambda threads: 1)
+    def run(self, blocks, threads, args, n=None):
+        if n is None:  # a cooperative kernel, which walks with a stride
+            self.kernel[1, THREADS](data_of(args))
+            return
+        assert blocks * threads >= n > 0
+        self.kernel[-(-n // THREADS), THREADS](n, data_of(args))
 
 
 def data_of(arrays):
     """Return what the arrays of nested tuples hold; each is one that `on_device` gives."""
 
     def own(array):
-        assert isinstance(array, NumbaArray), f"a kernel was given a {type(array).__name__}"
-        return array.data
+        assert isinstance(array, DeviceArray), f"a kernel was given a {type(array).__name__}"
+        assert isinstance(array.array, CupyArray), f"a {type(array.array).__name__} is not there"
+        return array.array.data
 
     return backend._map_arrays(own, arrays)  # pyright: ignore[reportPrivateUsage]
 
@@ -219,14 +186,15 @@ def install():
     cuda = backend.cuda_module()
     add_modules()
     jit = cuda.jit
-    cuda.as_cuda_array, cuda.is_available = as_cuda_array, lambda: True
+    cuda.is_available = lambda: True
     kernels = {}
 
     def made(body, *, cache):
         """A cached kernel is found by its name alone: no other may have it."""
         assert not cache or kernels.setdefault(body.__qualname__, body) is body, body
-        return Kernel(jit(body))
+        return jit(body)
 
     cuda.jit = made
+    backend.Launcher = Kernel
     backend.in_cuda_simulator = lambda: False
     backend.cuda_problem = lambda: None

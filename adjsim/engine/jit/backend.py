@@ -30,6 +30,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic
 
 from adjsim import checks
+from adjsim.engine.jit.cuda_launch import DeviceArray, Launcher
 from adjsim.engine.jit.kernel_cache import cache_base, private_folder, prune, warn_once
 from adjsim.extras import how_to_install
 
@@ -43,6 +44,7 @@ config: Any = numba_config  # its members are set when it is loaded
 CPU_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
 JIT_DISABLED = bool(config.DISABLE_JIT)
 LEAST_CUDA, LEAST_DRIVER = 13000, 580  # what code of the extra's compiler needs
+BLOCK, SIMULATED = 128, 8  # threads of a block, on a GPU and in the simulator
 
 # A thread that waits at a barrier of GNU's OpenMP looks for the others so many times, then sleeps.
 # By default it looks for long: on cores that are busy elsewhere a rollout on two threads took 2 to
@@ -293,17 +295,14 @@ def to_host(array: Any) -> np.ndarray:
     """Return a NumPy array of an array on either device, CuPy's or one from `on_device`."""
     if isinstance(array, np.ndarray):
         return array
-    if not hasattr(array, "copy_to_host"):
-        return array.get()
-    found = array.copy_to_host()
-    cuda_module().synchronize()  # such a copy need not wait
-    return found
+    return (array.array if isinstance(array, DeviceArray) else array).get()
 
 
 @cache
 def _cuda_kernel(body: Callable, cached: bool) -> Any:
     """Return a kernel; a cached one is found on disk by its name and its types alone."""
-    return cuda_module().jit(body, cache=cached)
+    kernel = cuda_module().jit(body, cache=cached)
+    return kernel if in_cuda_simulator() else Launcher(kernel)
 
 
 def launch_cooperative(body: Callable, width: int, args: tuple, *, cached: bool) -> None:
@@ -313,15 +312,13 @@ def launch_cooperative(body: Callable, width: int, args: tuple, *, cached: bool)
     and walks with a stride; it writes to those of the device. It must not be `cached` where a
     function is bound into it whose source is not hashed.
     """
-    block = 8 if in_cuda_simulator() else 128
-    arrays = on_device(args)
-    kernel, n_blocks = _cuda_kernel(body, cached), -(-max(width, 1) // block)
+    kernel = _cuda_kernel(body, cached)
     if in_cuda_simulator():
-        n_blocks = 1  # the simulator runs blocks one after the other
-    else:
-        compiled = kernel.compile((kernel.typeof_pyval(arrays),))
-        n_blocks = min(n_blocks, compiled.max_cooperative_grid_blocks(block))
-    kernel[n_blocks, block](arrays)
+        kernel[1, SIMULATED](args)  # the simulator runs blocks one after the other
+        return
+    arrays = on_device(args)
+    n_blocks = min(-(-max(width, 1) // BLOCK), kernel.blocks_at_once(arrays, BLOCK))
+    kernel.run(n_blocks, BLOCK, arrays)
     cuda_module().synchronize()
 
 
@@ -352,11 +349,12 @@ def on_device(arrays: Any) -> Any:
     """
     if in_cuda_simulator():
         return arrays
-    cuda, xp = cuda_module(), array_module(Device.CUDA)
+    xp = array_module(Device.CUDA)
 
-    def wrapped(array: Any) -> Any:
-        own = xp.asarray(array) if isinstance(array, np.ndarray) else array
-        return cuda.as_cuda_array(own, sync=False)
+    def wrapped(array: Any) -> DeviceArray:
+        if isinstance(array, DeviceArray):
+            return array
+        return DeviceArray(xp.asarray(array) if isinstance(array, np.ndarray) else array)
 
     return _map_arrays(wrapped, arrays)
 
@@ -368,9 +366,13 @@ def launch(body: Callable, n: int, args: tuple, *, cached: bool = True) -> None:
     other, in order with CuPy's work; `to_host` waits for them. As for the CPU, a body with a
     function bound into it whose source is not hashed must not be `cached`.
     """
-    if n > 0:
-        block = 8 if in_cuda_simulator() else 128
-        _cuda_kernel(index_kernel(body), cached)[-(-n // block), block](n, args)
+    if n == 0:
+        return
+    kernel = _cuda_kernel(index_kernel(body), cached)
+    if in_cuda_simulator():
+        kernel[-(-n // SIMULATED), SIMULATED](n, args)
+    else:
+        kernel.run(-(-n // BLOCK), BLOCK, args, n)
 
 
 def _map_arrays(fn: Callable, tree: Any) -> Any:

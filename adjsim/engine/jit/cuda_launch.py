@@ -1,0 +1,108 @@
+"""Launches on a GPU: what `numba.cuda` finds out at every launch is found out once.
+
+A kernel is given up to a hundred arrays, in nested tuples. For each launch `numba.cuda` asks every
+one of them for its type and the numbers that describe it, which takes half a millisecond. Here an
+array knows both after it was asked once, and a launch puts them together.
+
+How `numba.cuda` hands an array to a kernel is its own matter: `pyproject.toml` bounds its version.
+Tests: `tests/cuda`.
+"""
+
+import math
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from numba.core import types
+from numba.np.numpy_support import from_dtype
+
+
+class DeviceArray:
+    """An array of CuPy as kernels take it."""
+
+    __slots__ = ("_told", "array")
+
+    def __init__(self, array: Any) -> None:
+        self.array, self._told = array, None
+
+    shape = property(lambda self: self.array.shape)
+    dtype = property(lambda self: self.array.dtype)
+
+    def told(self) -> tuple[Any, tuple[int, ...]]:
+        """Return the array's type, and the numbers that a kernel is given for it."""
+        if self._told is None:
+            about = self.array.__cuda_array_interface__
+            shape, strides, dtype = about["shape"], about["strides"], self.array.dtype
+            kind = array_kind(dtype, len(shape), "C" if strides is None else "A")
+            size, item = math.prod(shape), dtype.itemsize
+            if strides is None:
+                strides = (*(item * math.prod(shape[k + 1 :]) for k in range(len(shape))),)
+            # No owner and no parent, as nothing counts references there.
+            self._told = kind, (0, 0, size, item, about["data"][0], *shape, *strides)
+        return self._told
+
+
+@cache
+def array_kind(dtype: Any, ndim: int, layout: str) -> types.Array:
+    """Return Numba's type of an array."""
+    return types.Array(from_dtype(dtype), ndim, layout)
+
+
+def describe(tree: Any, key: list[Any], words: list[int]) -> None:
+    """Append what tells the types of nested tuples apart, and the numbers of their arrays."""
+    for part in tree:
+        if type(part) is DeviceArray:
+            kind, own = part.told()
+            key.append(id(kind))  # `array_kind` keeps it: no other type gets its place
+            words += own
+        else:
+            key.append(type(part))
+            key.append(len(part))
+            describe(part, key, words)
+
+
+def kind_of(tree: Any) -> Any:
+    """Return Numba's type of nested tuples of arrays."""
+    if isinstance(tree, DeviceArray):
+        return tree.told()[0]
+    kinds = tuple(kind_of(part) for part in tree)
+    if hasattr(tree, "_fields"):
+        return types.NamedTuple(kinds, type(tree))
+    return types.BaseTuple.from_types(kinds)
+
+
+class Launcher:
+    """A kernel of `numba.cuda`, compiled for every combination of types that it is given."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel, self.known = kernel, {}
+
+    def compiled(self, args: tuple, n: int | None) -> tuple[Any, Any, list[int]]:
+        """Return the kernel for these arguments, its handle, and all numbers that it is given."""
+        key: list[Any] = []
+        words = [] if n is None else [n]
+        describe(args, key, words)
+        known = self.known.get(tuple(key))
+        if known is None:
+            kinds = (kind_of(args),) if n is None else (types.int64, kind_of(args))
+            found = self.kernel.compile(kinds)
+            known = self.known[tuple(key)] = found, found._codelibrary.get_cufunc().kernel
+        return *known, words
+
+    def blocks_at_once(self, args: tuple, threads: int) -> int:
+        """Return how many blocks of a cooperative kernel the device can hold."""
+        return self.compiled(args, None)[0].max_cooperative_grid_blocks(threads)
+
+    def run(self, blocks: int, threads: int, args: tuple, n: int | None = None) -> None:
+        """Launch the kernel, of (n, args) or of (args,), in the stream in which CuPy works."""
+        found, handle, words = self.compiled(args, n)
+        core, stream = cuda_core()
+        how = core.LaunchConfig(grid=blocks, block=threads, is_cooperative=found.cooperative)
+        core.launch(stream, how, handle, *words)
+
+
+@cache
+def cuda_core() -> tuple[Any, Any]:
+    """Return CUDA's own package for Python, and the default stream."""
+    core: Any = import_module("cuda.core")
+    return core, core.Stream.from_handle(0)
