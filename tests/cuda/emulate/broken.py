@@ -107,6 +107,31 @@ def barriers():
         yield "uneven", {"faults": DEVICE.faults, "error": str(error)}
 
 
+def neighbours(args):
+    """Read what the next thread of the block, or of the grid, has written before a barrier."""
+    own, n = CUDA.grid(1), args[1].size
+    args[0][own] = 1.0 + own
+    CUDA.syncthreads()
+    if own % 128 < 127 or args[1][0] > 0:
+        args[2][own] = args[0][(own + 1) % n]
+
+
+def blocks():
+    """Two blocks whose threads read each other's numbers, within them and beyond."""
+    cupy = backend.array_module(backend.Device.CUDA)
+    body = specialise(neighbours, "neighbours", CUDA=backend.cuda_module())
+    kernel = backend.Launcher(backend.cuda_module().jit(body, cache=False))
+    for beyond_blocks in (0.0, 1.0):
+        DEVICE.reset()
+        arrays = on_device((cupy.empty(256), np.full(256, beyond_blocks), cupy.zeros(256)))
+        kernel.run(2, 128, arrays)
+        found = backend.to_host(arrays[2])[:127]
+        yield (
+            "beyond blocks" if beyond_blocks else "within blocks",
+            {"faults": DEVICE.faults, "is right": bool((found == np.arange(127) + 2.0).all())},
+        )
+
+
 def messages():
     """What is said of a driver that is too old, of a CuPy without cuFFT, of a full device."""
     mesh = box_tets(cells=(2, 2, 2), size=(0.2, 0.2, 0.2))
@@ -131,4 +156,4 @@ def said(call):
 
 
 if __name__ == "__main__":
-    json.dump(dict([*rollouts(), *launches(), *barriers(), *messages()]), sys.stdout)
+    json.dump(dict([*rollouts(), *launches(), *barriers(), *blocks(), *messages()]), sys.stdout)

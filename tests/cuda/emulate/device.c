@@ -3,9 +3,11 @@
    Memory is one arena that is never handed out twice, so an address beyond an array or in a
    freed one is known for what it is. Each byte has a state (free, empty, written) and each
    access leaves who was there in which phase: between two barriers no thread may touch what
-   another one writes. Threads of a cooperative launch are contexts of their own, which a
-   barrier switches; others are calls. Kernels are compiled by retarget.py, which puts a call of
-   emu_load or emu_store before each load and store. */
+   another one writes. A barrier of a block orders the threads of that block alone: what another
+   block has written since the last barrier of the grid, or since the launch, is a race. Threads are
+   contexts of their own, which a barrier switches. Blocks run one after the other, but together in a
+   cooperative launch. Kernels are compiled by retarget.py, which puts a call of emu_load or
+   emu_store before each load and store. */
 
 #define _GNU_SOURCE
 #include <math.h>
@@ -24,9 +26,9 @@
 #define MOST_FAULTS 32
 enum { FREE, EMPTY, WRITTEN };
 enum { IN_ORDER, REVERSED, SHUFFLED };
-enum { SEVERAL = 0xffffffffu, ATOMIC = 0xfffffffeu };
+enum { SEVERAL = 0xffffffffu, ATOMIC = 0xfffffffeu, OF_BLOCKS = 0xfffffffdu };
 
-typedef struct { uint32_t writer, written_in, reader, read_in; } Visit;
+typedef struct { uint32_t writer, written_in, reader, read_in, block; } Visit; /* the reader's block */
 typedef struct { uint64_t read_by, written_by; } Sector;
 typedef struct {
   uint64_t threads, barriers, loads, stores, read, written; /* the last two in bytes */
@@ -35,7 +37,7 @@ typedef struct {
 typedef struct { ucontext_t context; uint32_t id; int done; } Thread;
 typedef void (*Kernel)(void **);
 
-static char *arena;
+static char *arena, *stacks;
 static uint8_t *states;
 static Visit *visits;
 static Sector *sectors;
@@ -45,7 +47,7 @@ static Kernel kernel;
 static void **arguments;
 static Thread *threads, *running;
 static ucontext_t scheduler;
-static uint32_t me, block_size, n_blocks, phase;
+static uint32_t me, block_size, n_blocks, phase, epoch; /* the first phase since all threads met */
 static int is_cooperative;
 static char faults[MOST_FAULTS][240];
 static uint64_t n_faults;
@@ -97,7 +99,7 @@ static void fault(const char *what, const char *p, uint64_t n, const char *more,
   int end = snprintf(text, sizeof faults[0], "%s, %llu bytes at %+lld, thread %u of block %u, after %llu barriers",
                      what, (unsigned long long)n, (long long)(p - arena), me % block_size, me / block_size,
                      (unsigned long long)counts.barriers);
-  if (more && other >= ATOMIC) snprintf(text + end, sizeof faults[0] - end, "; %s several threads", more);
+  if (more && other >= OF_BLOCKS) snprintf(text + end, sizeof faults[0] - end, "; %s several threads", more);
   else if (more) snprintf(text + end, sizeof faults[0] - end, "; %s thread %u of block %u", more,
                           (other - 1) % block_size, (other - 1) / block_size);
 }
@@ -123,6 +125,13 @@ static int is_mine(const char *p, uint64_t n, const char *what) {
   return 1;
 }
 
+/* Whether an access in a phase by a thread, 1 and up, is unordered with one of this thread now. */
+static int is_apart(uint32_t in, uint32_t thread) {
+  if (in < epoch) return 0;
+  if (thread >= OF_BLOCKS) return in == phase || thread == OF_BLOCKS;
+  return in == phase ? thread != me + 1 : (thread - 1) / block_size != me / block_size;
+}
+
 static Sector *sector_of(const char *p) { return sectors + (p - arena) / SECTOR; }
 static uint64_t my_warp(void) { return ((uint64_t)phase << 32) | (me / block_size << 12) | me % block_size / WARP; }
 
@@ -133,13 +142,21 @@ void emu_load(const char *p, uint64_t n) {
   for (uint64_t i = 0; i < n; i++)
     if (state[i] == EMPTY) { fault("reads what nobody wrote", p, n, 0, 0); break; }
   Visit *v = visits + (p - arena);
-  if (v->written_in == phase && v->writer != me + 1) fault("race: reads", p, n, "written by", v->writer);
-  if (v->read_in != phase) { v->read_in = phase; v->reader = me + 1; }
-  else if (v->reader != me + 1) v->reader = SEVERAL;
+  if (is_apart(v->written_in, v->writer)) fault("race: reads", p, n, "written by", v->writer);
+  if (v->read_in < epoch) v->reader = me + 1;
+  else if (v->read_in == phase && v->reader != OF_BLOCKS) v->reader = v->reader == me + 1 ? me + 1 : SEVERAL;
+  else if (v->reader == SEVERAL ? v->block != me / block_size : is_apart(v->read_in, v->reader)) v->reader = OF_BLOCKS;
+  else v->reader = me + 1;
+  v->read_in = phase, v->block = me / block_size;
   counts.loads++;
   counts.read += n;
   Sector *s = sector_of(p);
   if (s->read_by != my_warp()) { s->read_by = my_warp(); counts.sectors_read++; }
+}
+
+/* Whether another thread has read since it met this one. */
+static int was_read(const Visit *v) {
+  return v->reader == SEVERAL && v->read_in >= epoch && v->block != me / block_size ? 1 : is_apart(v->read_in, v->reader);
 }
 
 void emu_store(const char *p, uint64_t n) {
@@ -147,9 +164,8 @@ void emu_store(const char *p, uint64_t n) {
   if (!is_mine(p, n, "writes what is in no array")) return;
   memset(states + (p - arena), WRITTEN, n);
   Visit *v = visits + (p - arena);
-  if (v->written_in == phase && v->writer != me + 1) fault("race: writes", p, n, "written by", v->writer);
-  if (v->read_in == phase && v->reader != me + 1)
-    fault("race: writes", p, n, "read by", v->reader);
+  if (is_apart(v->written_in, v->writer)) fault("race: writes", p, n, "written by", v->writer);
+  if (was_read(v)) fault("race: writes", p, n, "read by", v->reader);
   v->written_in = phase;
   v->writer = me + 1;
   counts.stores++;
@@ -164,8 +180,8 @@ void emu_atomic(const char *p, uint64_t n) {
   if (states[p - arena] == EMPTY) fault("changes what nobody wrote", p, n, 0, 0);
   memset(states + (p - arena), WRITTEN, n);
   Visit *v = visits + (p - arena);
-  if (v->written_in == phase && v->writer != ATOMIC && v->writer != me + 1) fault("race: changes", p, n, "written by", v->writer);
-  if (v->read_in == phase && v->reader != me + 1) fault("race: changes", p, n, "read by", v->reader);
+  if (v->writer != ATOMIC && is_apart(v->written_in, v->writer)) fault("race: changes", p, n, "written by", v->writer);
+  if (was_read(v)) fault("race: changes", p, n, "read by", v->reader);
   v->written_in = phase;
   v->writer = ATOMIC;
   counts.loads++, counts.stores++;
@@ -189,12 +205,27 @@ uint64_t cudaCGGetIntrinsicHandle(uint32_t scope) {
   return scope;
 }
 
-uint32_t cudaCGSynchronize(uint64_t handle, uint32_t flags) {
+static void wait_for_others(void) {
   Thread *self = running;
+  swapcontext(&self->context, &scheduler);
+  me = self->id;
+}
+
+uint32_t cudaCGSynchronize(uint64_t handle, uint32_t flags) {
   (void)handle, (void)flags;
-  if (is_cooperative) { swapcontext(&self->context, &scheduler); me = self->id; }
+  if (is_cooperative) wait_for_others();
   return 0;
 }
+
+static void barrier_of_block(void) {
+  if (is_cooperative) fault("a barrier of a block in a cooperative launch, which is not emulated", arena, 0, 0, 0);
+  else wait_for_others();
+}
+
+void barrier0(void) __asm__("emu.nvvm.barrier0");
+void barrier0(void) { barrier_of_block(); }
+void barrier_cta(int which) __asm__("emu.nvvm.barrier.cta.sync.aligned.all");
+void barrier_cta(int which) { (void)which, barrier_of_block(); }
 
 /* Launches */
 
@@ -215,24 +246,13 @@ static uint32_t *order_of(uint32_t n, int order, uint64_t seed) {
   return found;
 }
 
-/* Run a launch; threads take turns in the order, anew after each barrier. Returns 0 at a deadlock. */
-int emu_launch(Kernel body, void **given, uint32_t grid, uint32_t block, int cooperative, int order, Counts *out) {
-  uint32_t n = grid * block, done = 0;
-  counts = (Counts){.threads = n};
-  kernel = body, arguments = given, n_blocks = grid, block_size = block, is_cooperative = cooperative;
-  phase++;
-  if (!cooperative) {
-    uint32_t *turns = order_of(n, order, phase);
-    for (uint32_t k = 0; k < n; k++) { me = turns[k]; body(given); }
-    free(turns);
-    *out = counts;
-    return 1;
-  }
-  char *stacks = reserve(n * STACK);
-  threads = calloc(n, sizeof *threads);
+/* Run n threads, the first of which is `first`, from barrier to barrier; they take turns in the
+   order, anew after each. Returns 0 at a deadlock. */
+static int run_threads(uint32_t first, uint32_t n, int order) {
+  uint32_t done = 0;
   for (uint32_t i = 0; i < n; i++) {
+    threads[i] = (Thread){.id = first + i};
     getcontext(&threads[i].context);
-    threads[i].id = i;
     threads[i].context.uc_stack.ss_sp = stacks + i * STACK;
     threads[i].context.uc_stack.ss_size = STACK;
     threads[i].context.uc_link = &scheduler;
@@ -247,15 +267,29 @@ int emu_launch(Kernel body, void **given, uint32_t grid, uint32_t block, int coo
     }
     free(turns);
     for (uint32_t i = done = 0; i < n; i++) done += threads[i].done;
+    phase++;
+    if (is_cooperative) epoch = phase;
     if (done) break;
     counts.barriers++;
-    phase++;
   }
   if (done < n) fault("some threads ended while others wait at a barrier", arena, 0, 0, 0);
+  return done == n;
+}
+
+int emu_launch(Kernel body, void **given, uint32_t grid, uint32_t block, int cooperative, int order, Counts *out) {
+  uint32_t n = cooperative ? grid * block : block, *turns = order_of(grid, order, phase);
+  int ended = 1;
+  counts = (Counts){.threads = grid * block};
+  kernel = body, arguments = given, n_blocks = grid, block_size = block, is_cooperative = cooperative;
+  epoch = ++phase;
+  stacks = reserve(n * STACK);
+  threads = calloc(n, sizeof *threads);
+  for (uint32_t k = 0; k < (cooperative ? 1 : grid); k++) ended &= run_threads(cooperative ? 0 : turns[k] * block, n, order);
   munmap(stacks, n * STACK);
   free(threads);
+  free(turns);
   *out = counts;
-  return done == n;
+  return ended;
 }
 
 /* The driver is Python's (driver.py): this hands its functions out. */

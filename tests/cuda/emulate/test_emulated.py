@@ -39,6 +39,8 @@ def test_the_emulated_device_tells_mistakes():
     assert "race: writes" in report["onto_one"]["faults"][0]
     assert "ended while others wait at a barrier" in report["uneven"]["faults"][0]
     assert report["uneven"]["error"]
+    assert report["within blocks"] == {"faults": [], "is right": True}
+    assert "race: reads" in str(report["beyond blocks"]["faults"])
     kind, text = report["old driver"]
     assert kind == "RuntimeError"
     assert "knows CUDA 12.8, and 13.0 is needed: install driver 580 or later" in text
