@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from adjoint.render.outputs import record_outputs
 from adjoint.render.raster import fragment_cache
 from adjoint.render.soft_raster import rasterize_jvp, record_images
 from render.blending import DIBR, Hard, Over, Softmax
@@ -54,6 +55,27 @@ def test_what_is_kept_changes_no_bit(rng, nothing_kept, look, blend):
         for path, gradient in expected.items():
             np.testing.assert_array_equal(found[path], gradient, err_msg=path)
     assert any(np.abs(gradient).max() > 0 for gradient in expected.values())
+
+
+@pytest.mark.parametrize("blend", [Over(), Softmax(), DIBR(2e-3), Hard()])
+def test_what_is_kept_changes_no_bit_of_depth_normals_and_masks(rng, nothing_kept, blend):
+    scene, vertices = two_tetrahedra(rng)
+    args = (rounded(scene), camera(), soft(blend=blend, sigma=1e-3), vertices, SIZE)
+    kept = record_outputs(*args)
+    assert kept.drawing.kept[0] is not None
+    nothing_kept()
+    again = record_outputs(*args)
+    assert again.drawing.kept == [None]
+    adj = {name: rng.normal(size=image.shape) for name, image in again.images.items()}
+    expected = again.vjp(adj)
+    tangents = {path: rng.normal(size=gradient.shape) for path, gradient in expected.items()}
+    pushed, pushed_again = kept.jvp(tangents), again.jvp(tangents)
+    for name, image in again.images.items():
+        np.testing.assert_array_equal(kept.images[name], image)
+        np.testing.assert_array_equal(pushed[name], pushed_again[name])
+    found = kept.vjp(adj)
+    for path, gradient in expected.items():
+        np.testing.assert_array_equal(found[path], gradient, err_msg=path)
 
 
 def test_the_arrays_of_a_block_begin_lines_of_the_cache_and_share_no_byte():
