@@ -177,8 +177,7 @@ def draw_frames(
     Returns the images, (n_views, n_frames, n_layers, height, width, 4); colours come first.
     """
     if device is Device.CUDA:
-        views = zip(jobs, layers, strict=True)
-        return np.stack([average(draw_on_gpu(*view), jobs[0].samples) for view in views])
+        return average(draw_on_gpu(jobs, layers)[0], jobs[0].samples)
     images = empty_images(jobs, layers)
 
     def draw(view: int, frame: int, pool: Pool) -> None:
