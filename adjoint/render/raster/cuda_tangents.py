@@ -236,7 +236,7 @@ def push_batch(
     group: Group, found: Found, flat: Any, tan: GroupTangents, tan_images: tuple
 ) -> None:
     """Tangents of the layers of the bins of a batch, each into its images."""
-    xp, shared, (fragments, pairs) = array_module(Device.CUDA), group.shared, found[:0:-1]
+    xp, shared, (_, pairs, fragments) = array_module(Device.CUDA), group.shared, found
     n, n_pairs, dtype = fragments.y.shape[0], pairs.face.shape[0], fragments.y.dtype
     arrays = FragmentTangents(xp.empty(n, dtype), xp.empty(n, dtype), xp.empty((n, 3), dtype))
     pushed, scenes = on_device(arrays), (shared.scene, tan.scene)
