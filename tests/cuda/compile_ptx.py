@@ -62,11 +62,11 @@ def physics_kernels():
     from numba import types
 
     from adjoint.engine.cuda_timeloop import (
-        GridReverse,
-        GridTangent,
-        grid_kernel,
-        reverse_on_grid,
-        tangent_on_grid,
+        TeamReverse,
+        TeamTangent,
+        reverse,
+        tangent,
+        twin_kernel,
     )
     from adjoint.engine.packing import PackedVector
     from adjoint.engine.timeloop import Frames, ReverseWork, TangentWork
@@ -79,7 +79,8 @@ def physics_kernels():
         VISCOUS_TWIN as VISCOUS_TRIANGLE_TWIN,
     )
     from adjoint.forces.springs import SPRING_TWIN
-    from adjsim.engine.cuda_timeloop import GridAdvance, advance_grid_kernel
+    from adjsim.engine.cuda_teams import Worlds
+    from adjsim.engine.cuda_timeloop import TeamAdvance, advance_kernel
     from adjsim.engine.loop_arrays import (
         Bodies,
         Elements,
@@ -101,31 +102,37 @@ def physics_kernels():
     def states(real):
         return named(States, real, "r3", "r3", "r3")
 
+    def worlds(real):
+        return named(Worlds, real, "i2", "i1")
+
     def vector(real):
         return named(PackedVector, real, "r2", "r2", "r2", *["r1"] * 4, "r2", "r2", "r2")
 
     def forward(real):
         one, index = array(real, 1), array(types.int64, 1)
-        return named_type(GridAdvance, [model(real), one, one, index, states(real), index])
+        parts = [model(real), one, one, index, states(real), index, worlds(real)]
+        return named_type(TeamAdvance, parts)
 
     def backward(real):
         work = named(ReverseWork, real, "r1", "r1", "r1", "r2", "r2")
         frames = named(Frames, real, "i1", "r3", "r3", "r3")
-        rest = [vector(real), array(real, 1), array(types.int64, 1), states(real)]
-        return named_type(GridReverse, [model(real), work, frames, *rest])
+        rest = [vector(real), array(real, 1), array(types.int64, 1), states(real), worlds(real)]
+        return named_type(TeamReverse, [model(real), work, frames, *rest])
 
-    def tangent(real):
+    def forward_mode(real):
         work, index = named(TangentWork, real, "r1", "r1", "r2"), array(types.int64, 1)
-        rest = [array(real, 1), index, states(real), states(real), index]
-        return named_type(GridTangent, [model(real), vector(real), work, *rest])
+        rest = [array(real, 1), index, states(real), states(real), index, worlds(real)]
+        return named_type(TeamTangent, [model(real), vector(real), work, *rest])
 
-    yield "advance", advance_grid_kernel(tuple(twin.kind for twin in twins)), forward
-    for template, argument in ((reverse_on_grid, backward), (tangent_on_grid, tangent)):
-        # A kernel with rest shapes has the lines of every force that one without them has:
-        # there one force will do.
-        for name, of, with_rest in ((" with rest", twins, True), ("", twins[:1], False)):
-            kernel = grid_kernel(template, of, with_rest=with_rest)
-            yield f"{template.__name__}{name}", kernel, argument
+    for team, in_blocks in ((" on grid", False), (" in blocks", True)):
+        kernel = advance_kernel(tuple(twin.kind for twin in twins), in_blocks=in_blocks)
+        yield f"advance{team}", kernel, forward
+        for template, argument in ((reverse, backward), (tangent, forward_mode)):
+            # A kernel with rest shapes has the lines of every force that one without them has:
+            # there one force will do.
+            for rest, of, with_rest in ((" with rest", twins, True), ("", twins[:1], False)):
+                kernel = twin_kernel(template, of, with_rest=with_rest, in_blocks=in_blocks)
+                yield f"{template.__name__}{rest}{team}", kernel, argument
 
 
 def render_launches(dtype):
@@ -202,6 +209,7 @@ def told(name, real, capability, ptx):
         "names_target": any(line.startswith(f".target sm_{capability}") for line in lines),
         "has_f64": bool(doubles),
         "barriers": sum(line.strip() == "cudaCGSynchronize," for line in lines),
+        "meets_in_blocks": any("bar.sync" in line or "barrier.sync" in line for line in lines),
         "approximate": sorted(found),
         "lines": len(lines),
     }

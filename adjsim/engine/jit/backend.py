@@ -322,6 +322,21 @@ def launch_cooperative(body: Callable, width: int, args: tuple, *, cached: bool)
     cuda_module().synchronize()
 
 
+def launch_blocks(
+    body: Callable, blocks: int, threads: int, shared: int, args: tuple, *, cached: bool
+) -> None:
+    """Run a kernel of so many blocks and threads with some shared memory [bytes], and wait for it.
+
+    `args` and `cached` as in `launch_cooperative`; blocks share nothing that is written.
+    """
+    kernel = _cuda_kernel(body, cached)
+    if in_cuda_simulator():
+        kernel[blocks, SIMULATED, 0, shared](args)
+        return
+    kernel.run(blocks, threads, on_device(args), shared=shared)
+    cuda_module().synchronize()
+
+
 # Bound by `specialise`.
 BODY: Any = None
 CUDA: Any = None
